@@ -33,7 +33,7 @@ const LEGEND: [&str; 5] = [
     "in, out: as the interface counts them, with Ethernet headers",
     "pps: packets per second; total: bytes since the start",
     "dropped: by the interface or its queue since the start",
-    "bar: the rate now, of the highest peak of this end; │ its own peak",
+    "bar: now, relative to the highest peak of its end; │ peak",
 ];
 const KEYS: &str = "q quits, ? explains the columns";
 

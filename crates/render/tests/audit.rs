@@ -112,7 +112,7 @@ fn one_host_has_no_role_nothing_to_differ_from_and_no_dashes() {
 
 #[test]
 fn lines_fit() {
-    for width in [80, 100, 160] {
+    for width in [60, 80, 100, 160] {
         let text = audit::text::audit(&sample(), Style { width, ..Style::default() });
         for line in text.lines().filter(|line| !line.contains("$ ")) {
             assert!(line.chars().count() <= width, "{width}: {line}");

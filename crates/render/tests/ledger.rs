@@ -78,6 +78,17 @@ fn everything_when_asked() {
 }
 
 #[test]
+fn sources_are_whole_at_every_width() {
+    for full in [false, true] {
+        for width in [60, 80, 100] {
+            let text = ledger::text::ledgers(&[lossy(), unbalanced()], Style { full, width, ..Style::default() });
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+            assert!(!text.contains('…'), "{width}:\n{text}");
+        }
+    }
+}
+
+#[test]
 fn what_does_not_balance_is_said() {
     let text = ledger::text::ledgers(&[unbalanced()], Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

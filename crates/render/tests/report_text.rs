@@ -41,7 +41,7 @@ fn a_cause_that_tcp_does_not_see_is_explained_beside_the_time_budget() {
 #[test]
 fn fits_the_screen_and_never_acts_upon_the_terminal() {
     for (name, report) in samples::all() {
-        for width in [80, 100, 160] {
+        for width in [60, 70, 80, 100, 160] {
             let text = text::report(&report, Style { width, ..Style::default() });
             assert!(!text.contains('\x1b'), "{name}");
             for line in text.lines().filter(|line| !line.contains("sysctl -w")) {

@@ -141,6 +141,8 @@ fn table_at_eighty_columns_of_an_interrupted_sweep() {
     let text = sweep::text::report(&views::sweep::build(&record, run), Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
+    let text = sweep::text::report(&up_and_down(), Style { width: 60, ..Style::default() });
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The table of loads in words: the plain measurement of a run, and its lines while it runs.
 
-use narrows_model::run::RunPlan;
 use narrows_model::load::trial::Kind;
+use narrows_model::run::RunPlan;
 use narrows_model::{LoadPlan, Place, Progress, Run, Trial};
 use narrows_render::measure::{Intervals, Live, Measurement, Running, Shown, Silent, UdpMeasurement};
 use narrows_views::measure::{self, Viewed};

@@ -21,7 +21,9 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 #[derive(Debug, Error)]
 pub enum TrustedError {
     /// There is no state directory.
-    #[error("cannot store tokens: neither XDG_STATE_HOME nor HOME is set to an absolute path; use --token-file or NARROWS_TOKEN")]
+    #[error(
+        "cannot store tokens: neither XDG_STATE_HOME nor HOME is set to an absolute path; use --token-file or NARROWS_TOKEN"
+    )]
     NoPlace,
     /// A file could not be read or written.
     #[error(transparent)]
@@ -121,8 +123,11 @@ pub fn own_token(token_file: Option<&Path>) -> Result<Token, TrustedError> {
 pub fn fetch(server: &SshServer, remote_command: &str) -> Result<Token, TrustedError> {
     let port = server.port.map(|port| ["-p".to_owned(), port.to_string()]);
     let ask = format!("{remote_command} trust --show");
-    let words: Vec<String> =
-        ["-T".to_owned()].into_iter().chain(port.into_iter().flatten()).chain(["--".to_owned(), server.destination.clone(), ask]).collect();
+    let words: Vec<String> = ["-T".to_owned()]
+        .into_iter()
+        .chain(port.into_iter().flatten())
+        .chain(["--".to_owned(), server.destination.clone(), ask])
+        .collect();
     let command = format!("ssh {}", words.join(" "));
     let failed = |why: String| TrustedError::Ssh(command.clone(), why);
     // ssh may ask for a password, and what it says is for the user.

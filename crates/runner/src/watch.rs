@@ -145,7 +145,14 @@ mod tests {
         });
         assert_eq!(shown, 4, "an interval is not waited for");
         let stop = Stop::new();
-        watch(&mut [played(Place::Client, 9)], Duration::from_secs(3600), None, &stop, &mut || stop.stop(), &mut |_| true);
+        watch(
+            &mut [played(Place::Client, 9)],
+            Duration::from_secs(3600),
+            None,
+            &stop,
+            &mut || stop.stop(),
+            &mut |_| true,
+        );
         assert!(stop.is_set(), "a key ends it while it waits");
     }
 }

@@ -85,7 +85,10 @@ pub(crate) mod tests {
         let blocked = directory.path().join("file");
         files::write_whole(&blocked, b"x", 0o600).unwrap();
         let typo = directory.path().join("nonexist/a.run.json");
-        assert!(save(&run("a"), &typo).is_err() && !typo.parent().unwrap().exists(), "no directory is made of a typing error");
+        assert!(
+            save(&run("a"), &typo).is_err() && !typo.parent().unwrap().exists(),
+            "no directory is made of a typing error"
+        );
         let error = save(&run("a"), &blocked.join("a.run.json")).unwrap_err().to_string();
         assert!(error.contains("file/a.run.json") && error.contains("Not a directory"), "{error}");
     }

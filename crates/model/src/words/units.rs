@@ -340,7 +340,10 @@ mod tests {
         assert_eq!(bytes(262_144), "256 KiB");
         assert_eq!(bytes(1500), "1500 B");
         assert_eq!(bytes(2_770_000), "2.64 MiB");
-        assert_eq!([0, 1023, 1024, 4 << 30, 3_790_000_000].map(amount), ["0 B", "1023 B", "1.00 KiB", "4.00 GiB", "3.53 GiB"]);
+        assert_eq!(
+            [0, 1023, 1024, 4 << 30, 3_790_000_000].map(amount),
+            ["0 B", "1023 B", "1.00 KiB", "4.00 GiB", "3.53 GiB"]
+        );
         assert_eq!([1023 << 20, 353_000_000, 5 << 40].map(amount), ["1023 MiB", "337 MiB", "5.00 TiB"]);
         assert_eq!(micros(35_000), "35.0 ms");
         assert_eq!(percent(0.37), "37 %");

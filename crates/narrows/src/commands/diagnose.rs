@@ -31,38 +31,40 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("duration", |it| it.default_value("8s").default_value_if("udp", "true", "4s")),
-    mut_arg("bytes", |it| it.conflicts_with("udp")),
-    mut_arg("direction", |it| it.help("Direction of the data; both: one after the other, and whether they differ")),
-    mut_arg("interval", |it| it.default_value("100ms")),
+    mut_arg("bytes", |it| it.conflicts_with("udp").hide_short_help(true)),
+    mut_arg("direction", |it| it.help("Direction; both: one after the other")),
+    mut_arg("interval", |it| it.default_value("100ms").hide_short_help(true)),
+    mut_arg("omit", |it| it.hide_short_help(true)),
+    mut_arg("congestion_control", |it| it.hide_short_help(true)),
     mut_arg("size", |it| {
         it.alias("datagram").default_value("128k").default_value_if("udp", "true", "largest").help(
-            "Read and write size, in bytes; with --udp the payload size (see measure udp)",
+            "Read and write size; UDP payload with --udp",
         )
     }),
     mut_arg("rate", |it| it.hide_default_value(true)),
     mut_args(with_udp),
-    mut_arg("output", |it| it.help("Save the run to this file (default: the state directory)")),
+    mut_arg("output", |it| it.help("Save the run to this file")),
     mut_arg("full", |it| it.help("Show all parameters, look-alikes and the arithmetic of each ceiling")),
     after_help = "Examples:\n  \
     narrows diagnose server --token-file token\n  \
-    narrows diagnose ssh://admin@server --direction both      one after the other, and whether they differ\n  \
-    narrows diagnose server --token-file token --try      (server: narrows serve --allow-tune)\n  \
-    narrows diagnose server --token-file token --expect 900M      report a path below this rate\n  \
-    narrows diagnose server --token-file token --udp --rate 500M      where are datagrams dropped?\n  \
-    narrows diagnose server --token-file token --format json | jq .verdict"
+    narrows diagnose ssh://admin@server --direction both\n  \
+    narrows diagnose server --try            (server: narrows serve --allow-tune)\n  \
+    narrows diagnose server --expect 900M    report a path below this rate\n  \
+    narrows diagnose server -u -b 500M       where are datagrams dropped?\n  \
+    narrows diagnose server --format json | jq .verdict"
 )]
 pub(crate) struct Args {
     /// Time limit of the diagnosis, experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
     /// End a TCP load early once goodput is known within this percentage; 0: never
-    #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT")]
+    #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT", hide_short_help = true)]
     within: f64,
     /// Skip the path profile (short UDP steps)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_profile: bool,
     /// Maximum rate of the path profile, in bit/s
-    #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile")]
+    #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile", hide_short_help = true)]
     max_rate: Option<u64>,
     /// Expected goodput, in bit/s; less than 90 % exits with 3
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "udp")]
@@ -71,13 +73,13 @@ pub(crate) struct Args {
     #[arg(long = "try")]
     try_fixes: bool,
     /// With --try: keep the fixes that helped
-    #[arg(long, requires = "try_fixes")]
+    #[arg(long, requires = "try_fixes", hide_short_help = true)]
     keep: bool,
     /// With --try: pairs of trials per fix
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N")]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N", hide_short_help = true)]
     pairs: u32,
     /// Exit with 0 if a limiting cause is found
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     exit_zero: bool,
     #[command(flatten)]
     remote: RemoteArgs,

@@ -3,8 +3,8 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::plan_bytes;
 use crate::flags::{
-    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SaveArgs, SizeListArg, StreamsArg,
-    SvgArg, words,
+    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SaveArgs, SizeListArg,
+    StreamsArg, SvgArg, words,
 };
 use crate::output::{print, style};
 use crate::progress::{Progress, SavedRun};
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
     mut_arg("full", |it| it.help("Show all sizes in the comparison of directions")),
     after_help = "Examples:\n  \
     narrows sweep server --token-file token\n  \
-    narrows sweep server --size 64,512,1472 --protocol udp --duration 2s --svg sweep.svg\n  \
+    narrows sweep server --size 64,1472 --protocol udp -t 2s --svg sweep.svg\n  \
     narrows sweep server --direction up,down,both --repetitions 5 --no-search --csv sweep.csv\n  \
     narrows sweep server --resume sweep.run.json        continue after Ctrl-C; the plan is in the file\n\
     The lossless UDP rate of each size is the result of a short search: trials of 1 s, 25 s at most, width 2 %. No \
@@ -57,7 +57,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(
     next_help_heading = "Points",
-    mut_arg("omit", |it| it.help("Exclude this time of each trial (slow start) [default: 0s]")),
+    mut_arg("omit", |it| it.help("Exclude this time of each trial [default: 0s]").hide_short_help(true)),
+    mut_arg("streams", |it| it.hide_short_help(true)),
     mut_arg("rate", |it| {
         it.default_value("max").help(
             "UDP rate per direction: 100M (payload), 50kpps (datagrams) or max",
@@ -79,14 +80,14 @@ struct PlanArgs {
     #[command(flatten)]
     omit: OmitArg,
     /// Repetitions of the whole table; results are medians
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     repetitions: u32,
     #[command(flatten)]
     streams: StreamsArg,
     #[command(flatten)]
     rate: RateArg,
     /// Do not search for the lossless UDP rate
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_search: bool,
 }
 

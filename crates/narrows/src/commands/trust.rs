@@ -10,9 +10,9 @@ use narrows_runner::{trust, trusted};
 #[command(
     mut_arg("token_file", |it| it.help("File with the server's token")),
     after_help = "Examples:\n  \
-    narrows trust server --token-file token     a copy of the file that `narrows serve` names\n  \
-    narrows trust ssh://admin@server            fetch the token by ssh, for measurements without ssh\n  \
-    narrows trust                               list the servers\n\
+    narrows trust server --token-file token   a copy of the server's token file\n  \
+    narrows trust ssh://admin@server          fetch the token by ssh\n  \
+    narrows trust                             list the servers\n\
     The tokens are in the file `trusted` in the state directory, which only its owner can read."
 )]
 pub(crate) struct Args {

@@ -19,9 +19,9 @@ use std::time::Duration;
 #[command(
     mut_arg("full", |it| it.help("Show interfaces without traffic, too")),
     after_help = "Examples:\n  \
-    narrows watch server --token-file token          while a test runs in another terminal\n  \
+    narrows watch server             while a test runs in another terminal\n  \
     narrows watch --local --interval 250ms\n  \
-    narrows watch server --count 10 --format ndjson | jq -c '.ends[].interfaces[]'"
+    narrows watch server --count 9 --format ndjson | jq -c '.ends[].interfaces[]'"
 )]
 pub(crate) struct Args {
     /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port]
@@ -71,15 +71,22 @@ impl Args {
             _ => {}
         };
         let (interval, count) = (self.interval.interval, self.count);
-        watch(&mut ends, interval, count, &stop, &mut poll, &mut |view| match self.show(&mut screen, view, help.get()) {
-            Ok(()) => true,
-            // A closed pipe (`narrows … | head`) is not a failure.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
-            Err(error) => {
-                failed = Some(error);
-                false
-            }
-        });
+        watch(
+            &mut ends,
+            interval,
+            count,
+            &stop,
+            &mut poll,
+            &mut |view| match self.show(&mut screen, view, help.get()) {
+                Ok(()) => true,
+                // A closed pipe (`narrows … | head`) is not a failure.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
+            },
+        );
         failed.map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
     }
 

@@ -52,14 +52,15 @@ pub(crate) fn meant(arguments: Vec<OsString>, is_host: impl Fn(&str) -> bool) ->
     if let (true, Some(at)) = (first.starts_with('-'), client) {
         let host = words.get(at + 1).copied().unwrap_or("HOST");
         let kind = if words.iter().any(|word| is(word, ["-u", "--udp"])) { "udp" } else { "tcp" };
-        let rest = words.iter().enumerate().filter(|(nth, word)| *nth != at && *nth != at + 1 && !is(word, ["-u", "--udp"]));
+        let rest =
+            words.iter().enumerate().filter(|(nth, word)| *nth != at && *nth != at + 1 && !is(word, ["-u", "--udp"]));
         return Meant::Say(joined(&format!("narrows measure {kind} {host}"), rest.map(|(_, word)| word)));
     }
     match client {
         // `measure tcp -c HOST`: the host is named, with a word too many.
-        Some(at) if *first == "measure" && words.get(at + 1).is_some_and(|host| !host.starts_with('-')) => {
-            Meant::This(arguments.iter().enumerate().filter(|(nth, _)| *nth != at + 1).map(|(_, it)| it.clone()).collect())
-        }
+        Some(at) if *first == "measure" && words.get(at + 1).is_some_and(|host| !host.starts_with('-')) => Meant::This(
+            arguments.iter().enumerate().filter(|(nth, _)| *nth != at + 1).map(|(_, it)| it.clone()).collect(),
+        ),
         _ if *first == "help" => {
             let shown = arguments[..1].iter().chain(&arguments[2..]).cloned().chain([OsString::from("--help")]);
             Meant::This(shown.collect())
@@ -148,7 +149,9 @@ mod tests {
 
     #[test]
     fn commands_and_what_is_nearly_one_are_no_hosts() {
-        for line in ["narrows", "narrows list causes", "narrows --version", "narrows diagnos server", "narrows mesure tcp h"] {
+        for line in
+            ["narrows", "narrows list causes", "narrows --version", "narrows diagnos server", "narrows mesure tcp h"]
+        {
             assert_eq!(of(line), Meant::This(words(line)));
         }
         assert_eq!(of("narrows help measure tcp"), Meant::This(words("narrows measure tcp --help")));

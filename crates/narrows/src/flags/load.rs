@@ -54,10 +54,10 @@ pub(crate) struct StreamsArg {
 #[derive(Debug, Args)]
 pub(crate) struct SocketArgs {
     /// Send buffer of the sender, in bytes (SO_SNDBUF)
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = size, value_name = "SIZE", hide_short_help = true)]
     send_buffer: Option<u64>,
     /// Receive buffer of the receiver, in bytes (SO_RCVBUF)
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = size, value_name = "SIZE", hide_short_help = true)]
     receive_buffer: Option<u64>,
     /// Same as --send-buffer and --receive-buffer, as in iperf3
     #[arg(
@@ -70,7 +70,7 @@ pub(crate) struct SocketArgs {
     )]
     window: Option<u64>,
     /// DSCP of the packets, 0 to 63
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", hide_short_help = true)]
     pub(crate) dscp: u8,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct SocketArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SeedArg {
     /// Random seed
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", hide_short_help = true)]
     pub(crate) seed: u64,
 }
 

@@ -25,14 +25,14 @@ pub(crate) struct WayArgs {
     /// Server port (TCP and UDP)
     #[arg(long, short = 'p', default_value_t = 5220, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// File with the server's token; `narrows trust` stores it once per host, NARROWS_TOKEN holds the token itself
+    /// File with the server's token (see `narrows trust`)
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
     /// Use IPv4 only
-    #[arg(long, short = '4', conflicts_with = "ipv6")]
+    #[arg(long, short = '4', conflicts_with = "ipv6", hide_short_help = true)]
     ipv4: bool,
     /// Use IPv6 only
-    #[arg(long, short = '6')]
+    #[arg(long, short = '6', hide_short_help = true)]
     ipv6: bool,
     /// With ssh://: the narrows command on the server
     #[arg(
@@ -40,7 +40,8 @@ pub(crate) struct WayArgs {
         env = "NARROWS_REMOTE_COMMAND",
         hide_env_values = true,
         value_name = "COMMAND",
-        default_value = "narrows"
+        default_value = "narrows",
+        hide_short_help = true
     )]
     remote_command: String,
 }

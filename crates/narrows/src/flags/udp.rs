@@ -28,19 +28,19 @@ pub(crate) struct UdpLoadArgs {
     #[command(flatten)]
     rate: RateArg,
     /// Rate in the down direction, if different
-    #[arg(long, value_parser = rate, value_name = "RATE")]
+    #[arg(long, value_parser = rate, value_name = "RATE", hide_short_help = true)]
     rate_down: Option<UdpRate>,
     /// Maximum burst, in datagrams
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     burst: Option<u32>,
     /// Use UDP GSO when sending (UDP_SEGMENT)
-    #[arg(long, alias = "segmentation", value_enum, default_value = "auto")]
+    #[arg(long, alias = "segmentation", value_enum, default_value = "auto", hide_short_help = true)]
     gso: BatchingWord,
     /// Use UDP GRO when receiving (UDP_GRO)
-    #[arg(long, alias = "coalescing", value_enum, default_value = "auto")]
+    #[arg(long, alias = "coalescing", value_enum, default_value = "auto", hide_short_help = true)]
     gro: BatchingWord,
     /// Allow IP fragmentation of datagrams above the path MTU
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     fragments: bool,
 }
 

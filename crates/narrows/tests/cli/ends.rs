@@ -21,8 +21,10 @@ fn measuring(world: &World, port: &str, direction: &str) -> Running {
 /// What was measured until then is there: the summary of the stream, with its bytes.
 fn check_summary(said: &Said) {
     let summary = said.out.split_once("- - -\n").unwrap_or_else(|| panic!("no summary: {said:?}")).1;
-    let stream = summary.lines().next().unwrap_or_default();
-    assert!(stream.starts_with("[  0]") && stream.contains("bit/s"), "{said:?}");
+    let stream = summary.lines().nth(1).unwrap_or_default();
+    assert!(stream.starts_with("[  0]") && stream.ends_with("sender"), "{said:?}");
+    let carried = summary.lines().nth(2).unwrap_or_default();
+    assert!(carried.starts_with("[  0]") && carried.contains("bit/s"), "{said:?}");
 }
 
 #[test]
@@ -33,10 +35,18 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
             let client = measuring(world, &port, direction);
             client.signal(SIGINT);
             let said = client.end();
-            assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+            assert_eq!(said.code, Some(130), "{said:?}");
             check_summary(&said);
-            let first = said.out.lines().nth(1).unwrap_or_default();
-            assert!(first.contains(" 0.0–0.1 s "), "the first interval is there: {said:?}");
+            let first = said.out.lines().nth(2).unwrap_or_default();
+            assert!(first.contains(" 0.00-0.10 sec "), "the first interval is there: {said:?}");
+            let file = said.err.strip_prefix("kept as ").expect("its file").trim_end().to_owned();
+            let again = world.run(&["report", &file]);
+            let summary = |text: &str| text.split_once("- - -\n").map(|(_, summary)| summary.to_owned());
+            assert_eq!(
+                (again.code, summary(&again.out)),
+                (Some(0), summary(&said.out)),
+                "it was saved as it was shown"
+            );
             assert!(said.out.ends_with("interrupted: this is what was measured until then\n"), "{said:?}");
             assert!(!said.out.contains("lost the peer"), "the end that stops second is no loss: {said:?}");
         }
@@ -69,7 +79,7 @@ fn a_server_that_dies_is_told_with_what_was_measured() {
             assert_eq!(said.code, Some(1), "{said:?}");
             check_summary(&said);
             let sentence = format!("the server at 127.0.0.1:{port} is lost: ");
-            let error = said.err.strip_prefix("narrows: ").unwrap_or_default();
+            let error = said.err.split_once("narrows: ").map(|(_, error)| error).unwrap_or_default();
             assert!(error.starts_with(&sentence) && error.lines().count() == 1, "{said:?}");
             assert!(said.out.contains("failed: the server at 127.0.0.1:"), "{said:?}");
             if signal == SIGTERM {

@@ -77,7 +77,7 @@ impl Shown for TcpPlan {
 
     fn line(&self, view: &IntervalView, style: Style) -> String {
         let own = TcpColumns::TABLE.iter().map(|column| match (column.value)(&view.columns) {
-            None => "-".to_owned(),
+            None => UNKNOWN.to_owned(),
             Some(value) => match column.unit {
                 ColumnUnit::Count => value.to_string(),
                 ColumnUnit::Micros => micros(value),
@@ -108,6 +108,8 @@ impl Shown for TcpPlan {
     }
 }
 
+/// What is not known.
+const UNKNOWN: &str = "-";
 /// The first columns of each table.
 const HEADING: [&str; 5] = ["[ ID]", "Dir", "Interval", "Transfer", "Goodput"];
 /// Their widths and those of what a table adds to them, and the ranks of [`fitting`]; the direction stands there only where there are
@@ -139,6 +141,7 @@ fn table_row(plan: &TcpPlan, cells: &[String], style: Style, reserved: usize) ->
             0 => cell.clone(),
             1 => format!(" {cell:<0$}", wide - 1),
             2 if cell == HEADING[2] => format!("  {cell:<0$}{1:2$}", wide - 2, "", seconds.len()),
+            2 if cell == UNKNOWN => format!(" {cell:>0$}{1:2$}", wide - 1, "", seconds.len()),
             2 => format!(" {cell:>0$}{seconds}", wide - 1),
             _ => format!(" {cell:>0$}", wide - 1),
         };
@@ -155,13 +158,14 @@ fn flow_summary(page: &mut Page, plan: &TcpPlan, flow: &FlowSummary) {
     };
     let each = flow.streams.iter().filter(|_| plan.streams > 1).map(|view| (view, None));
     for (view, min_rtt_us) in each.chain([(&total, flow.min_rtt_us)]) {
-        let tone = |text: String| if std::ptr::eq(view, &raw const total) { style.paint(Tone::Strong, &text) } else { text };
+        let tone =
+            |text: String| if std::ptr::eq(view, &raw const total) { style.paint(Tone::Strong, &text) } else { text };
         let mut line = |mut cells: Vec<String>, own: [String; 2], role: &str| {
             cells.extend(own);
             let line = table_row(plan, &cells, style, ROLE);
             page.line(&tone(format!("{line}  {role}")));
         };
-        let dash = || "-".to_owned();
+        let dash = || UNKNOWN.to_owned();
         let retransmits = view.columns.retransmits.map_or_else(dash, |n| n.to_string());
         let own = [retransmits, min_rtt_us.map_or_else(String::new, micros)];
         match view.sent {

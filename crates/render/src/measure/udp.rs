@@ -8,7 +8,7 @@ use crate::figures::{digits, float, grouped, nanos, pps, pps_short, ratio, succe
 use crate::ledger::text::ledgers;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, ends, fitting, left, or_dash, plural, right, rounded, share};
+use crate::words::{clean, columns, ends, fitting, left, or_dash, plural, right, rounded, share};
 use narrows_model::load::udp::report::{
     MeasureUdpReport, ReceivedTotal, SCHEMA, SentTotal, ShortBuffer, UdpFlowSummary, UdpInterval, UdpStreamView,
     UdpSummary, UdpTotal,
@@ -120,7 +120,7 @@ const HEADING: [&str; 12] =
     ["[ ID]", "Dir", "Interval", "Sent", "pps", "Received", "Lost", "Loss", "Jitter", "Unsent", "Reord", "Dup"];
 /// Their widths with the blank before each, and the ranks of [`fitting`].
 const COLUMNS: [(usize, u8); 12] =
-    [(5, 0), (5, 0), (13, 0), (12, 1), (7, 6), (12, 0), (8, 0), (8, 0), (8, 2), (7, 3), (6, 4), (5, 5)];
+    [(5, 0), (5, 0), (13, 0), (12, 0), (7, 7), (12, 0), (8, 1), (8, 2), (8, 3), (7, 4), (6, 5), (5, 6)];
 
 /// What does not fit beside what is reserved is left out. The direction stands there only where there are two.
 fn row(plan: &UdpPlan, cells: &[String; 12], style: Style, reserved: usize) -> String {
@@ -198,7 +198,12 @@ fn one_stream(page: &mut Page, stream: &UdpTotal) {
         right(&or_dash(stream.received.as_ref().map(|it| grouped(it.lost))), 8),
         or_dash(stream.received.as_ref().and_then(|it| it.loss).map(ratio)),
     );
-    page.line(&format!("  {}{text}", left(&format!("stream {id}"), LABEL)));
+    let lead = format!("  {}", left(&format!("stream {id}"), LABEL));
+    if columns(&lead) + columns(&text) <= page.width() {
+        page.line(&(lead + &text));
+    } else {
+        page.labelled(&lead, &text, None);
+    }
 }
 
 type Line<'a> = dyn FnMut(&str, &str, Option<Tone>) + 'a;

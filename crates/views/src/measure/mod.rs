@@ -197,7 +197,8 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
             Some(began.into_iter().chain(later).collect())
         };
         let (sent, received) = (from(pair.sender, self.flow.sender()), from(pair.receiver, self.flow.receiver()));
-        let (Some(counted), other) = (if received.is_some() { (received.as_ref(), sent.as_ref()) } else { (sent.as_ref(), None) })
+        let (Some(counted), other) =
+            (if received.is_some() { (received.as_ref(), sent.as_ref()) } else { (sent.as_ref(), None) })
         else {
             return Vec::new();
         };

@@ -190,12 +190,19 @@ mod tests {
     #[test]
     fn intervals_end_on_the_grid_and_a_stream_that_ended_has_none() {
         let mut live = Live::new(&RrPlan { streams: 2, omit_ms: 500, ..RrPlan::default() });
-        let views = live.take(Place::Client, &says(500, [(0, sample(500, 50)), (1, sample(500, 150)), (7, sample(500, 9))]));
+        let views =
+            live.take(Place::Client, &says(500, [(0, sample(500, 50)), (1, sample(500, 150)), (7, sample(500, 9))]));
         assert_eq!(views.iter().map(|view| view.transactions).collect::<Vec<_>>(), [50, 150, 200]);
         assert!(views.iter().all(|view| view.omitted && view.mean_latency_ns == Some(50_000.0)));
-        assert!(live.take(Place::Client, &says(501, [(0, sample(501, 50)), (1, sample(501, 151))])).is_empty(), "a sliver");
+        assert!(
+            live.take(Place::Client, &says(501, [(0, sample(501, 50)), (1, sample(501, 151))])).is_empty(),
+            "a sliver"
+        );
         let views = live.take(Place::Client, &says(1000, [(0, sample(1000, 100)), (1, sample(700, 300))]));
-        assert_eq!(views.iter().map(|view| (view.stream, view.to_s)).collect::<Vec<_>>(), [(Some(0), 1.0), (Some(1), 0.7), (None, 1.0)]);
+        assert_eq!(
+            views.iter().map(|view| (view.stream, view.to_s)).collect::<Vec<_>>(),
+            [(Some(0), 1.0), (Some(1), 0.7), (None, 1.0)]
+        );
         let views = live.take(Place::Client, &says(2000, [(0, sample(2000, 125)), (1, sample(700, 300))]));
         assert_eq!(
             views.iter().map(|view| (view.stream, view.per_s)).collect::<Vec<_>>(),

@@ -184,7 +184,8 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
         .filter_map(|pair| {
             let counted = |stream: &'a TcpStreamRecord| {
                 let first = stream.samples.iter().find(|sample| sample.at_us >= omit_us)?;
-                Some((first, stream.samples.last()?))
+                // One sample alone, as of an end that was lost, has counted nothing.
+                Some((first, stream.samples.last()?)).filter(|(first, last)| last.at_us > first.at_us)
             };
             let part = Part { sent: pair.sender.and_then(counted), received: pair.receiver.and_then(counted) };
             (if pair.receiver.is_some() { part.received } else { part.sent })?;
@@ -232,7 +233,8 @@ mod tests {
         let mut live = Live::new(&TcpPlan { streams: 2, direction: Direction::Both, ..TcpPlan::default() });
         let both = |at_ms, mbytes| {
             let mut said = says(at_ms, Flow::Up, &[(0, sample(at_ms, mbytes)), (1, sample(at_ms, mbytes))]);
-            said.streams.extend(says(at_ms, Flow::Down, &[(2, sample(at_ms, mbytes)), (3, sample(at_ms, mbytes))]).streams);
+            said.streams
+                .extend(says(at_ms, Flow::Down, &[(2, sample(at_ms, mbytes)), (3, sample(at_ms, mbytes))]).streams);
             said
         };
         assert!(live.take(Place::Server, &both(1000, 100)).is_empty(), "the senders down are not heard");

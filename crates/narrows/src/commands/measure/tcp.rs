@@ -8,11 +8,11 @@ use narrows_model::MeasureReport;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("size", |it| it.default_value("128k").value_name("SIZE").help("Bytes handed to the kernel in one call")),
+    mut_arg("size", |it| it.default_value("128k").value_name("SIZE").help("Read and write size")),
     after_help = "Examples:\n  \
     narrows measure tcp server --token-file token\n  \
-    narrows measure tcp server --streams 4 --direction both --duration 30s --omit 2s\n  \
-    narrows measure tcp server --format ndjson | jq -c 'select(.event==\"interval\")'"
+    narrows measure tcp server -P 4 --direction both -t 30s --omit 2s\n  \
+    narrows measure tcp server --format ndjson | jq -c .goodput_bps"
 )]
 pub(super) struct TcpArgs {
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(super) struct TcpArgs {
     )]
     bitrate: Option<u64>,
     /// Read no counters and no CPU times around and during the load
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
     full: FullArg,
