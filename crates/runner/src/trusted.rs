@@ -177,7 +177,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("trusted");
         let text = format!("garbage\nx 99999 y\na 1 {}\n\u{1b}[2J 5 z\n", token(1).reveal());
-        std::fs::write(&file, text).expect("written");
+        files::write_whole(&file, text.as_bytes(), 0o600).expect("written");
         assert_eq!(list(&file).expect("a list").iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["a"]);
     }
 }

@@ -16,8 +16,7 @@ fn commands(help: &str) -> Vec<String> {
 
 /// The long flags that a help page lists.
 fn flags(help: &str) -> Vec<&str> {
-    let listed =
-        help.lines().filter_map(|line| line.trim_start().split_once("--").map(|(before, rest)| (before, rest)));
+    let listed = help.lines().filter_map(|line| line.trim_start().split_once("--"));
     let listed = listed.filter(|(before, _)| before.is_empty() || (before.starts_with('-') && before.ends_with(", ")));
     listed.filter_map(|(_, rest)| rest.split([' ', '=', '.']).next()).collect()
 }

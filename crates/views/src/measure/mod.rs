@@ -117,6 +117,9 @@ impl<R: StreamRecord> Pair<'_, R> {
 /// The sample of a stream and an end with which its intervals begin; `None`: the first one of the record.
 type Began<'b, S> = dyn Fn(u32, Place) -> Option<&'b S> + 'b;
 
+/// The streams of one interval, by id.
+type StreamParts<'b, S> = Vec<(u32, Part<Span<'b, S>>)>;
+
 /// Both ends' records of one flow.
 struct FlowRecords<'a, L: Viewed> {
     flow: Flow,
@@ -178,7 +181,7 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
     }
 
     /// The streams of each interval.
-    fn parts<'b>(&'b self, began: &Began<'b, L::Sample>) -> Vec<Vec<(u32, Part<Span<'b, L::Sample>>)>> {
+    fn parts<'b>(&'b self, began: &Began<'b, L::Sample>) -> Vec<StreamParts<'b, L::Sample>> {
         let all: Vec<(u32, Vec<_>)> =
             L::counted(&self.pairs).iter().map(|pair| (pair.id, self.parts_of(pair, began))).collect();
         let most = all.iter().map(|(_, parts)| parts.len()).max().unwrap_or(0);
