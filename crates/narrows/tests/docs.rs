@@ -147,12 +147,14 @@ fn commands(page: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn every_command_of_the_pages_is_one() {
-    let mut pages: Vec<PathBuf> = std::fs::read_dir(docs()).into_iter().flatten().flatten().map(|it| it.path()).collect();
+    let mut pages: Vec<PathBuf> =
+        std::fs::read_dir(docs()).into_iter().flatten().flatten().map(|it| it.path()).collect();
     pages.retain(|page| page.extension().is_some_and(|it| it == "md") && !page.ends_with("commands.md"));
     pages.push(docs().join("../README.md"));
     let mut seen = 0;
     for page in pages {
-        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("cannot read {}: {error}", page.display()));
+        let text =
+            std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("cannot read {}: {error}", page.display()));
         for words in commands(&text) {
             let output = Command::new(env!("CARGO_BIN_EXE_narrows")).args(&words).arg("--help").env_clear().output();
             let output = output.unwrap_or_else(|error| panic!("cannot run narrows: {error}"));

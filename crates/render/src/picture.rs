@@ -136,8 +136,7 @@ fn ceilings(canvas: &mut Canvas, report: &Report, limits: &[Ceiling], bound: &'s
     let x = |value: f64| left + (right - left) * scale.part(value).clamp(0.0, 1.0);
     for (row, limit) in limits.iter().enumerate() {
         let top = y + row as f64 * LIMIT_HIGH;
-        let (font, color) =
-            if binds(limit, report) { (HEADING, bound) } else { (Font::LABEL, palette::SKY) };
+        let (font, color) = if binds(limit, report) { (HEADING, bound) } else { (Font::LABEL, palette::SKY) };
         let name = format!("{}, {}", clean(&limit.id), limit.at.word());
         canvas.text((left - 10.0, top + 2.0), &font.fit(&name, 236.0), font.anchored(Anchor::End));
         canvas.rect([left, top - 10.0, x(limit.bps) - left, 14.0], color, &clean(&limit.how));

@@ -61,9 +61,10 @@ impl Args {
             return printed(&written(&diff, self.format.format(), style)?);
         }
         if let Some(file) = &self.svg.svg {
-            let picture = report(&run).as_ref().map(picture).ok_or_else(|| {
-                Failure::run(format!("cannot draw run {}: nothing was diagnosed in it", run.id))
-            })?;
+            let picture = report(&run)
+                .as_ref()
+                .map(picture)
+                .ok_or_else(|| Failure::run(format!("cannot draw run {}: nothing was diagnosed in it", run.id)))?;
             stored::write(file, &picture).map_err(Failure::run)?;
         }
         let text = super::render_run(&run, self.format.format(), style)?;

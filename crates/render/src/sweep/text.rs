@@ -149,7 +149,7 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
     }
     if parts == 0 {
-        let text = format!("CPU of both ends needs {} columns; it is also in JSON and CSV", base + wide(3));
+        let text = format!("CPU of both ends needs {} columns; see JSON or CSV", base + wide(3));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
     }
 }

@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn small_writes_of_a_thread_that_sleeps_cost_nothing() {
         assert_contradicts(&of(&Scene { sender_thread: 0.3, ..truth() }, &[]), "30 % of a core");
-        assert_contradicts(&of(&full_path(truth()), &[]), "carries");
+        assert_contradicts(&of(&full_path(truth()), &[]), "capacity of the slower link");
         assert_asks(&of(&truth(), &[]), &LARGER_WRITES);
         assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Threads], ..truth() }, &[]), "could not be read");
     }

@@ -93,8 +93,8 @@ mod tests {
         let hashed = Scene { sender_facts: bond("IEEE 802.3ad Dynamic link aggregation"), ..truth() };
         assert_contradicts(&of(&hashed), "keeps a connection on one link");
         named(&Scene { sender_facts: ordinary_host(), ..truth() }, &[], "reordering", Place::Path);
-        assert_contradicts(&of(&Scene { profile: Some(ProfiledPath::default()), ..truth() }), "came out of order");
-        assert_contradicts(&of(&Scene { lost: 0, spurious: 0, ..truth() }), "sent only 0");
+        assert_contradicts(&of(&Scene { profile: Some(ProfiledPath::default()), ..truth() }), "arrived out of order");
+        assert_contradicts(&of(&Scene { lost: 0, spurious: 0, ..truth() }), "retransmitted only 0");
         assert_cannot_tell(&of(&Scene { sender_facts: without(bond("x"), "nic.bond.mode"), ..truth() }), "could not be read");
     }
 }

@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn a_limit_that_was_hardly_reached_and_other_shortages_are_not_it() {
         assert_contradicts(&of(&truth(2)), "2 times");
-        assert_contradicts(&of(&Scene { rcvbuf: 33_554_432, ..truth(900) }), "as large as it may be");
-        assert_contradicts(&of(&Scene { rcvbuf_filled: 0.9, ..truth(900) }), "waits unread");
+        assert_contradicts(&of(&Scene { rcvbuf: 33_554_432, ..truth(900) }), "is at its maximum");
+        assert_contradicts(&of(&Scene { rcvbuf_filled: 0.9, ..truth(900) }), "unread data");
         assert_eq!(verdict(&full_path(Scene { rwnd: 0.0, snd_wnd: 12_000_000, ..truth(900) }), &[]).status, Status::Healthy);
         let mut short = truth(900);
         short.receiver_counts.push(("netstat.TcpExt.TCPMemoryPressuresChrono", 3_000));

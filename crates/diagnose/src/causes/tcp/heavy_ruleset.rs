@@ -186,7 +186,7 @@ mod tests {
         let idle = Scene { receiver_core: core(0.3, 0.02), ..truth(3_000, 80_000) };
         let awake = Scene { receiver_core: core(0.4, 0.02), ..idle.clone() };
         assert_contradicts(&assessment(&CAUSE, Role::Receiver, &idle, &[("awake-cores", &awake)]), "no core of the receiver");
-        assert_contradicts(&of(&full_path(truth(3_000, 80_000))), "carries");
+        assert_contradicts(&of(&full_path(truth(3_000, 80_000))), "capacity of the slower link");
     }
 
     #[test]

@@ -128,7 +128,7 @@ mod tests {
         assert_contradicts(&of(&Scene { receiver_facts: card(0, true), ..truth(600_000) }), "by itself");
         assert_contradicts(&of(&Scene { receiver_facts: card(50, false), ..truth(600_000) }), "for 50 us");
         assert_contradicts(&of(&Scene { receiver_core: core(0.5, 0.02), ..truth(600_000) }), "50 %");
-        assert_contradicts(&of(&full_path(truth(600_000))), "carries");
+        assert_contradicts(&of(&full_path(truth(600_000))), "capacity of the slower link");
         assert_cannot_tell(&of(&Scene { receiver_counts: Vec::new(), ..truth(600_000) }), "could not be read");
         assert_cannot_tell(&of(&Scene { receiver_facts: ordinary_host(), ..truth(600_000) }), "coalescing");
         assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..truth(600_000) }), "times of the cores");

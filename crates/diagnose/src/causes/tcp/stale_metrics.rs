@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_window_or_an_application_that_limits_leaves_the_threshold_without_effect() {
-        assert_contradicts(&of(&Scene { rwnd: 0.8, snd_wnd: 162_000, ..truth() }), "held the sender back only");
+        assert_contradicts(&of(&Scene { rwnd: 0.8, snd_wnd: 162_000, ..truth() }), "limited the sender only");
         assert_contradicts(&of(&Scene { busy: 0.2, ..truth() }), "only 20 %");
     }
 

@@ -128,7 +128,7 @@ mod tests {
         assert_contradicts(&of(&Scene { receiver_facts: wireless(866, -78), ..truth() }), "866 Mbit/s");
         assert_contradicts(&of(&Scene { receiver_facts: ordinary_host(), ..truth() }), "no wireless link");
         assert_contradicts(&of(&Scene { profile: Some(ProfiledPath::default()), ..truth() }), "carries more");
-        assert_contradicts(&of(&Scene { rwnd: 0.9, rcvbuf_filled: 0.9, ..truth() }), "waits unread");
+        assert_contradicts(&of(&Scene { rwnd: 0.9, rcvbuf_filled: 0.9, ..truth() }), "unread data");
         assert_contradicts(&of(&Scene { rtt_us: 35_000, ..truth() }), "no queue");
         assert_cannot_tell(&of(&Scene { receiver_facts: without(wireless(26, -78), "nic.wifi.signal"), ..truth() }), "could not be read");
     }
