@@ -145,7 +145,7 @@ mod tests {
             (|path| path.duplicate = f64::NAN, "duplicate is NaN"),
             (|path| path.rate_bps = 10, "at least 1 kbit/s"),
             (|path| path.delay_us = 99_000_000, "at most 60 s"),
-            (|path| path.police_bps = 1_000_000, "set police_burst_bytes"),
+            (|path| path.police_bps = 1_000_000, "raise --police-burst"),
             (|path| path.mtu = 100, "below 576"),
         ];
         for (change, words) in cases {
@@ -158,9 +158,9 @@ mod tests {
         let dut = || LabSpec { topology: Topology::Dut, ..LabSpec::default() };
         assert!(LabSpec { mtu: 9000, snmpd: true, ..dut() }.check().is_ok());
         let slow = LabSpec { up: Impairment { delay_us: 1, ..Impairment::default() }, ..dut() };
-        assert!(slow.check().expect_err("no path").to_string().contains("plain cables"));
+        assert!(slow.check().expect_err("no path").to_string().contains("no emulated path"));
         let pair = LabSpec { snmpd: true, ..LabSpec::default() };
-        assert!(pair.check().expect_err("no router").to_string().contains("there is none"));
+        assert!(pair.check().expect_err("no router").to_string().contains("needs a router or switch"));
         for name in ["", "Lab", "1lab", "a/b", "../x", "a234567890123456789012345678901234"] {
             assert!(check_name(name).is_err(), "{name}");
         }

@@ -187,7 +187,7 @@ fn an_invalid_request_is_answered_with_an_error() {
         stream.write_all(words.as_bytes()).expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.contains("cannot understand the request"), "{answer}");
+        assert!(answer.contains("cannot parse the request"), "{answer}");
     }
     // A silent client blocks the others for 2 s at most.
     let _silent = UnixStream::connect(&socket).expect("it listens");

@@ -62,7 +62,7 @@ fn both_ends() {
 #[test]
 fn everything_that_can_go_wrong() {
     let report = troubled();
-    assert!(report.lost.is_some_and(|it| it.frames < 0), "more came than were sent");
+    assert!(report.lost.is_some_and(|it| it.frames < 0), "more received than sent");
     insta::assert_snapshot!(shown(&report, Style::default()));
 }
 

@@ -185,8 +185,8 @@ mod tests {
     fn a_token_of_another_key_and_a_broken_file_are_named() {
         let (one, other) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("other"));
         let foreign = Identity::load_or_make(other.path(), None).expect("made").token_file;
-        let error = Identity::load_or_make(one.path(), Some(&foreign)).expect_err("of another key").to_string();
-        assert!(error.contains("of another key") && error.contains("remove the token file"), "{error}");
+        let error = Identity::load_or_make(one.path(), Some(&foreign)).expect_err("does not match the key").to_string();
+        assert!(error.contains("does not match the key") && error.contains("remove the token file"), "{error}");
         // The key is no token: a mistake that is easily made.
         let error = read_token(&one.path().join("server.pem")).expect_err("a key").to_string();
         assert!(error.contains("server.pem: this is no token of narrows"), "{error}");

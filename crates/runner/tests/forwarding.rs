@@ -333,7 +333,7 @@ fn nothing_measured_is_told_and_drawn_as_nothing() {
     let report = report(&none);
     assert!(forwarding::svg::pictures(&report).is_empty());
     let text = forwarding::text::report(&report, Style::default());
-    assert!(text.contains("where frames were lost is not known"), "{text}");
+    assert!(text.contains("place of loss unknown: no accounting"), "{text}");
     assert!(text.contains("the benchmark ended first: interrupted"), "{text}");
     assert!(forwarding::html::report(&report).contains("Not measured"));
 }

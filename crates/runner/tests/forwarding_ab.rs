@@ -60,7 +60,7 @@ fn nothing_measured_is_no_picture() {
     let report = build_pair(&record, narrows_model::forwarding::ab_report::AbDerived::default());
     assert_eq!(ab::svg(&report, &mean_intervals(&report)), None);
     assert!(
-        ab::html(&report, &mean_intervals(&report)).contains("it ended early")
+        ab::html(&report, &mean_intervals(&report)).contains("ended early")
             && ab::text(&report, Style::default()).contains("0 runs")
     );
 }

@@ -235,6 +235,6 @@ mod tests {
         let hop = hop_count("switch", "sw1", &growth, &growth);
         assert_eq!((hop.input, hop.output), (None, Some(1)));
         assert!(hop.silent.expect("silent").contains("no counter of unicast frames that went in"));
-        assert!(hop.source.ends_with("frames to groups not counted"));
+        assert!(hop.source.ends_with("multicast not counted"));
     }
 }

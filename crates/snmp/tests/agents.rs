@@ -108,7 +108,7 @@ fn an_agent_without_64_bits_is_not_trusted() {
     assert_eq!((counters.width(), counters.discontinuity), (Some(Width::Bits32), None));
     let growth = Growth::between(&counters, &agent.counters(&interface).expect("again"));
     let hop = hop_count("switch", agent.address(), &growth, &growth);
-    let silent = hop.silent.expect("not trusted");
+    let silent = hop.silent.expect("not used for accounting");
     assert!(silent.contains("ifInOctets is a 32-bit counter that wraps at 4,294,967,296"), "{silent}");
 }
 

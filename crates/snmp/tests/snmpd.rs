@@ -186,9 +186,9 @@ fn versions_and_users() {
     let says = refused("3-sha256-aes128", "alice", "alice-erred alice-hides");
     assert!(says.contains("check the authentication password"), "{says}");
     let says = refused("3", "mallory", "");
-    assert!(says.contains("make the user on the device"), "{says}");
+    assert!(says.contains("create the user on the device"), "{says}");
     let says = refused("3-sha256", "alice", "alice-signs");
-    assert!(says.contains("let the community or user read IF-MIB"), "{says}");
+    assert!(says.contains("give the community or user read access to IF-MIB"), "{says}");
     let says = refused("3-sha512-aes128", "alice", "alice-signs alice-hides");
     assert!(says.contains("check the authentication password and hash"), "{says}");
 }

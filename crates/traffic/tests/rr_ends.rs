@@ -248,8 +248,8 @@ fn a_server_that_refuses_a_transaction_is_quoted() {
 #[test]
 fn another_server_on_the_port_is_recognised() {
     for (says, expected) in [
-        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no narrows server that knows transactions"),
-        (&[0xA5, 0xA5][..], "answered more than it was asked"),
+        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "the listener is not a narrows server with transactions"),
+        (&[0xA5, 0xA5][..], "the peer sent more responses than requests"),
         (&b""[..], "all further transactions failed; the last one: the peer closed after 0 of 1 bytes"),
     ] {
         let listener = net::listen(0).unwrap();

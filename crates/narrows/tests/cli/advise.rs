@@ -165,11 +165,11 @@ fn what_cannot_be_looked_at_is_told() {
     on_loopback(|world| {
         assert_eq!(
             world.sentence(2, &["rfc2544", "advise", "--apply"]),
-            "say what this host is in the benchmark: --role tester, --role router or --role switch"
+            "the role of this host is missing: give --role tester, --role router or --role switch"
         );
         assert_eq!(
             world.sentence(2, &["rfc2544", "advise", "--apply", "--role", "router"]),
-            "name what test frames pass on this host: --device DEVICE for each, or --bridge BRIDGE"
+            "the interfaces that carry test frames are missing: give --device DEVICE for each, or --bridge BRIDGE"
         );
         assert_eq!(
             world.sentence(2, &["rfc2544", "advise", "cisco", "--role", "switch", "--apply"]),

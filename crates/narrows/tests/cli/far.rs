@@ -228,7 +228,7 @@ fn a_receiver_that_dies_ends_the_benchmark_and_what_was_measured_is_kept() {
     let quick = std::fs::read_to_string(&plan).expect("the plan").replace("\"20s\"", "\"200ms\"");
     let quick = bench.desk.0.file("quick.toml", &quick);
     let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    made.await_error("  first look");
+    made.await_error("  calibration");
     bench.await_frames(1_000);
     receiver.signal(SIGKILL);
     let said = made.end();
@@ -249,7 +249,7 @@ fn a_receiver_that_is_started_anew_costs_one_trial_and_the_benchmark_goes_on() {
     let [_generator, _router, receiver] = bench.serve();
     let plan = bench.plan("[worst-case]\nduration = \"3s\"\nrepetitions = 2\n");
     let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    made.await_error("  first look");
+    made.await_error("  calibration");
     bench.await_frames(1_000);
     drop(receiver);
     let _receiver = bench.receiver.0.serve_on(&bench.receiver.1, &["--frames", "rcv0"]);
@@ -274,7 +274,7 @@ fn an_interrupt_at_the_desk_stops_the_frames_of_the_others() {
     let _servers = bench.serve();
     let plan = bench.plan("[worst-case]\nduration = \"20s\"\nrepetitions = 2\n");
     let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    made.await_error("  first look");
+    made.await_error("  calibration");
     bench.await_frames(1_000);
     made.signal(SIGINT);
     let said = made.end();
@@ -297,7 +297,7 @@ fn frames_end_with_the_client_that_was_killed() {
     let quick = std::fs::read_to_string(&plan).expect("the plan").replace("\"20s\"", "\"200ms\"");
     let quick = bench.desk.0.file("quick.toml", &quick);
     let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan]);
-    made.await_error("  first look");
+    made.await_error("  calibration");
     bench.await_frames(1_000);
     made.signal(SIGKILL);
     assert_eq!(made.end().code, None);
@@ -362,7 +362,7 @@ fn the_session_with_a_hop_is_renewed_when_its_server_was_started_anew() {
     let [_generator, router, _receiver] = bench.serve();
     let plan = bench.plan("[worst-case]\nduration = \"3s\"\nrepetitions = 1\n");
     let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    made.await_error("  first look");
+    made.await_error("  calibration");
     bench.await_frames(100);
     drop(router);
     let _router = bench.router.0.serve_on(&bench.router.1, &[]);

@@ -151,7 +151,7 @@ fn a_lab_without_tun_says_so() {
 fn a_bench_is_asked_told_and_taken_down() {
     let world = alone();
     let sentence = |words: &[&str]| world.sentence(2, &[&["lab", "up", "bench"], words].concat());
-    assert_eq!(sentence(&["--switch"]), "--switch is for --topology dut");
+    assert_eq!(sentence(&["--switch"]), "--switch needs --topology dut");
     assert_eq!(sentence(&["--topology", "dut", "--rtt", "10ms"]), "invalid path: this topology has no emulated path");
     assert_eq!(
         sentence(&["--snmpd"]),

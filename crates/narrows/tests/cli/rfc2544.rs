@@ -80,7 +80,7 @@ fn everything_that_is_wrong_with_a_plan_is_told_at_once() {
 fn what_is_no_toml_is_told_with_its_place() {
     let told = problems("name = \n[generator\n");
     assert!(!told.is_empty() && told.iter().all(|line| line.starts_with("line ")), "{told:?}");
-    assert!(told[0].contains("this is no TOML: "), "{told:?}");
+    assert!(told[0].contains("invalid TOML: "), "{told:?}");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_dry_run_of_two_configurations_tells_each_step() {
     assert_eq!(
         steps,
         [
-            "switch to B and to A once, to see that it can be",
+            "switch to B and to A once, as a check",
             "switch to A, rest",
             "run 1 of 6 with A",
             "switch to B, rest",

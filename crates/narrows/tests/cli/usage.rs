@@ -148,7 +148,7 @@ fn unknown_commands_tables_and_names_are_refused() {
     );
     assert_eq!(
         alone().sentence(2, &["lab", "scenarios", "no-such-scenario"]),
-        "no scenario has such a name; `narrows list scenarios` shows them"
+        "no scenario matches; see `narrows list scenarios`"
     );
     assert!(alone().run(&["lab", "scenarios", "-n", "5"]).err.contains("--draw <SEED>"));
 }

@@ -43,7 +43,7 @@ fn another_service_is_told_by_what_it_says() {
         });
         let error = connect_error(&target("127.0.0.1", port), &options());
         assert!(matches!(error, RemoteError::NotNarrows { .. }), "{error:?}");
-        assert!(error.to_string().contains("is no narrows server"), "{error}");
+        assert!(error.to_string().contains("is not a narrows server"), "{error}");
         service.join().expect("the service");
     });
 }

@@ -110,7 +110,7 @@ pub(crate) fn has_xdp() -> bool {
         Ok(()) => true,
         Err(error) => {
             let why = error.to_string();
-            assert!(why.contains("it needs root") || why.contains("without the feature xdp"), "{why}");
+            assert!(why.contains("it needs root") || why.contains("lacks the feature xdp"), "{why}");
             false
         }
     }

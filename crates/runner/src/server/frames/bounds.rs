@@ -189,7 +189,7 @@ mod tests {
         assert!(refused(&[outside]).starts_with("198.20.0.1 is outside"));
         assert!(refused(&[GeneratePlan { duration_ms: GeneratePlan::LONGEST_MS + 1, ..plan() }]).contains("duration"));
         assert!(refused(&[GeneratePlan { count: Some(MAX_COUNT + 1), ..plan() }]).contains("count"));
-        assert!(refused(&[plan(), plan()]).contains("same number"));
+        assert!(refused(&[plan(), plan()]).contains("same stream number"));
         let elsewhere = GeneratePlan { device: "eth2".to_owned(), first_stream: 1, ..plan() };
         assert!(refused(&[plan(), elsewhere]).contains("one device"));
         assert!(generate(&[plan(), GeneratePlan { first_stream: 32, ..plan() }]).is_ok());
