@@ -189,7 +189,7 @@ mod tests {
         assert!(error.contains("does not match the key") && error.contains("remove the token file"), "{error}");
         // The key is no token: a mistake that is easily made.
         let error = read_token(&one.path().join("server.pem")).expect_err("a key").to_string();
-        assert!(error.contains("server.pem: this is no token of narrows"), "{error}");
+        assert!(error.contains("server.pem: invalid token"), "{error}");
         let error = Identity::load_or_make(one.path(), Some(Path::new("/no/such/place/token"))).expect_err("nowhere");
         assert!(error.to_string().contains("/no/such/place/token"), "{error}");
     }

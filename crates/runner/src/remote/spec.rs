@@ -135,7 +135,7 @@ mod tests {
     fn a_bad_word_is_named() {
         for asked in ["", "db7:99999", "db7:0", "http://db7", "ssh://-oProxyCommand=x", "ssh://-o@db7", "a b", "[::1"] {
             let error = meaning(asked).expect_err(asked);
-            assert!(error.starts_with(&format!("`{asked}` is no target")), "{error}");
+            assert!(error.starts_with(&format!("invalid target `{asked}`")), "{error}");
         }
     }
 }
