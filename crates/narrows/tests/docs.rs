@@ -138,7 +138,10 @@ fn commands(page: &str) -> Vec<Vec<String>> {
         let words: Vec<String> = line[..end].split_whitespace().map(|word| word.replace('\'', "")).collect();
         // In a lab the command is one of a host of it.
         let at = words.windows(2).rposition(|two| two[0] != "lab" && two[1] == "narrows").map_or(0, |at| at + 1);
-        let words = &words[at..];
+        let mut words = &words[at..];
+        if let Some(exec) = words.windows(2).position(|two| two == ["lab", "exec"]) {
+            words = &words[..exec + 2];
+        }
         let is_one = words.first().is_some_and(|word| word == "narrows") && words.len() > 1;
         (is_one && !words.iter().any(|word| word.contains('…') || word.contains(':'))).then(|| words[1..].to_vec())
     };

@@ -68,7 +68,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let sock = evidence.number(role, keys::CGROUP_MEMORY_SOCK);
     let sock = sock.map_or_else(String::new, |bytes| format!("; its sockets hold {}", units::bytes(bytes as u64)));
     let witnesses = [
-        Some(counter(format!("the {what} held the sender back {} of the time, below its own maximum", units::percent(held)))),
+        Some(counter(format!("the {what} limited the sender {} of the time, below its own maximum", units::percent(held)))),
         Some(counter(format!(
             "the control group of {who} reached its memory limit of {} {events} times{sock}",
             units::bytes(limit as u64)

@@ -50,7 +50,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts(format!("the connection was idle {} of the time", units::percent(idle)));
     }
     if held < HELD {
-        return contradicts(format!("the congestion window held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("the congestion window limited the sender only {} of the time", units::percent(held)));
     }
     match evidence.flag(role, keys::TCP_SLOW_START_AFTER_IDLE) {
         None => return cannot_tell("net.ipv4.tcp_slow_start_after_idle of the sender could not be read"),

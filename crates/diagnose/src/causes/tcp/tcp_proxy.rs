@@ -56,7 +56,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
     if held < 0.2 {
-        return contradicts(format!("something acknowledges for the receiver, but its window held the sender back only {} of the time", units::percent(held)));
+        return contradicts(format!("something acknowledges for the receiver, but its window limited the sender only {} of the time", units::percent(held)));
     }
     if leaves_unread(evidence) {
         return contradicts("data waits unread at the receiver: its application is slow");

@@ -263,17 +263,14 @@ impl TcpEvidence {
         held(self.base.shares.map(|shares| shares.send_buffer), self.buffer_full())
     }
 
-    /// The samples that found the send buffer full, as a share. A buffer below the congestion window that is free to grow was never full:
-    /// the kernel gives a writer that finds no room twice that window (`net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`), so what it holds is
-    /// what the writer put there.
+    /// The samples that found the send buffer full, as a share. A buffer well below the congestion window, which is free to grow and in which
+    /// no writer ever waited, was never full: the kernel gives one that finds no room twice that window
+    /// (`net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`), so what it holds is what the writer put there.
     fn buffer_full(&self) -> Option<f64> {
         let base = &self.base;
         let free = base.send_locked == Some(false)
-            && base.sndbuf_bytes.zip(base.cwnd_bytes).is_some_and(|(buffer, window)| buffer < window)
-            && base
-                .sndbuf_bytes
-                .zip(self.number(Role::Sender, keys::TCP_WMEM_MAX))
-                .is_some_and(|(now, max)| now < 0.9 * max);
+            && base.shares.is_some_and(|shares| shares.send_buffer < 0.01)
+            && base.sndbuf_bytes.zip(base.cwnd_bytes).is_some_and(|(buffer, window)| buffer < 0.75 * window);
         base.buffer_full_share.map(|share| if free { 0.0 } else { share })
     }
 
