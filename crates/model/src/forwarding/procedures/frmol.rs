@@ -21,8 +21,8 @@ impl Procedure for FrmolTest {
     const ABOUT: About = About {
         key: "worst-case",
         what: "forwarding rate at maximum offered load (RFC 2285)",
-        title: "worst case",
-        word: "worst case",
+        title: "FRMOL",
+        word: "FRMOL",
         made: Made::OnRequest,
         at_throughput: false,
     };
