@@ -9,7 +9,7 @@ NARROWS := ./target/release/narrows
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo demo-forwarding bank verify bench docs clean
+.PHONY: help setup build test demo demo-forwarding bank verify howto bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -34,6 +34,9 @@ bank: .lab build ## every fault and every healthy scenario, with the confusion m
 
 verify: .lab build ## emulator, packet ledger and search against what the lab knows for certain (six minutes)
 	$(NARROWS) lab verify
+
+howto: .lab build ## every command of docs/howto.md, in emulated networks (about four minutes)
+	@.ci/howto $(NARROWS)
 
 bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their peers (as root; 35 minutes)
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-bench -- --narrows $(NARROWS)

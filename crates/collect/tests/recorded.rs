@@ -46,6 +46,7 @@ captures! {
     two_nodes_and_64_queues: "numa-multiqueue",
     dct00: "dct00",
     umfs05: "umfs05",
+    laptop_on_a_weak_wireless_link: "wireless",
 }
 
 #[test]

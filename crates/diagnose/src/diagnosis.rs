@@ -3,15 +3,17 @@
 use crate::Role;
 use crate::causes;
 use crate::evidence::profile::PathProfile;
-use crate::evidence::tcp::TcpEvidence;
 use crate::evidence::tcp::budget::time_budget;
 use crate::evidence::tcp::phases::{self, phases};
+use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
 use crate::evidence::udp::UdpEvidence;
 use crate::experiments::profile::PATH_PROFILE;
+use crate::interrupted::Interrupted;
 use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::ledger::tcp_ledger;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, RunPlan};
+use narrows_model::words::figures::float;
 use narrows_model::{Ending, FactKey, Flow, Run, TcpPlan, Verdict};
 use narrows_model::{Status, words::units};
 
@@ -29,7 +31,11 @@ pub struct Diagnosis {
 /// Diagnoses one round of a run by its baseline and its experiments; `None` where its baseline was not measured.
 #[must_use]
 pub fn diagnose(run: &Run, round: u32) -> Option<Diagnosis> {
-    of_tcp(run, round).or_else(|| of_udp(run, round))
+    let diagnosis = of_tcp(run, round).or_else(|| of_udp(run, round));
+    match Interrupted::of(run, round) {
+        Some(interrupted) => interrupted.amend(diagnosis),
+        None => diagnosis,
+    }
 }
 
 /// The profile of the path that a round's baseline asks for; `None` where its baseline was not measured.
@@ -80,7 +86,10 @@ pub fn weigh(run: &Run, round: u32, id: &str) -> Option<Vec<Weighed>> {
 
 fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let evidence = TcpEvidence::of(run, round)?;
-    let Judgement { mut verdict, ceilings, next } = judge(&evidence, causes::tcp::TABLE);
+    let Judgement { mut verdict, ceilings, mut next } = judge(&evidence, causes::tcp::TABLE);
+    if server_limited(&mut verdict, &evidence) {
+        next.clear();
+    }
     untried(&mut verdict, &next);
     without_profile(&mut verdict, run, evidence.profile.is_some());
     verdict.hazards.extend(bufferbloat(&evidence));
@@ -103,7 +112,7 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
 }
 
 /// What an open verdict would have tried with more time.
-fn untried(verdict: &mut Verdict, next: &[Planned]) {
+pub(crate) fn untried(verdict: &mut Verdict, next: &[Planned]) {
     if matches!(verdict.status, Status::Unknown | Status::Suspected) {
         let words = |planned: &Planned| {
             let time = planned
@@ -142,6 +151,35 @@ fn bufferbloat(evidence: &TcpEvidence) -> Option<String> {
             micros(idle_us)
         )
     })
+}
+
+/// A load at the limit that the server sets for clients without a token says nothing of what lies above it, and no more than the limit
+/// is foretold. Whether it is at the limit: then no trial can tell more.
+fn server_limited(verdict: &mut Verdict, evidence: &TcpEvidence) -> bool {
+    let Some(limit_bps) = evidence.server_limit_bps else { return false };
+    for prediction in verdict.causes.iter_mut().filter_map(|cause| cause.prediction.as_mut()).chain(&mut verdict.both) {
+        prediction.bps = prediction.bps.min(limit_bps);
+        prediction.interval_bps = prediction.interval_bps.map(|bps| bps.min(limit_bps));
+    }
+    // A full link is a full link, whatever the limit.
+    let full = verdict.status == Status::Healthy && evidence.fills_link();
+    let at_limit = evidence.base.goodput_bps >= AT_CAPACITY * limit_bps && !full;
+    if at_limit {
+        verdict.status = Status::Unknown;
+        verdict.headline = format!(
+            "{}, held by this server's limit of {} for clients without its token (`narrows serve --open-rate`); what the path carries \
+             beyond it is unknown",
+            units::bps(evidence.base.goodput_bps),
+            units::bps(limit_bps)
+        );
+        verdict.causes.clear();
+        verdict.both = None;
+        verdict.hazards.clear();
+        verdict.missing = vec![
+            "a load above the server's limit: give the server's token (--token-file), or ask for a higher --open-rate there".to_owned(),
+        ];
+    }
+    at_limit
 }
 
 /// The phases of the counted part of a load that ends by time.
@@ -226,6 +264,12 @@ fn worst_udp(run: &Run, round: u32) -> Option<(Vec<UdpEvidence>, UdpEvidence)> {
 fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
     let (flows, judged) = worst_udp(run, round)?;
     let Judgement { mut verdict, ceilings, next } = judge(&judged, causes::udp::TABLE);
+    if let Some(limit) = run.server_limit_bps(round) {
+        verdict.headline.push_str(&format!(
+            "; this server limits clients without its token to {} (`narrows serve --open-rate`)",
+            units::bps(float(limit))
+        ));
+    }
     untried(&mut verdict, &next);
     without_profile(&mut verdict, run, judged.profile.is_some());
     let ledger = flows.iter().map(|flow| flow.base.ledger.clone()).collect();

@@ -10,6 +10,7 @@ mod diagnosis;
 pub mod evidence;
 pub mod experiments;
 pub mod forwarding;
+mod interrupted;
 pub mod judge;
 pub mod latency;
 pub mod ledger;

@@ -29,6 +29,14 @@ pub enum Error {
         /// More detail, if known, with its own punctuation.
         hint: String,
     },
+    /// A lab of that name is running.
+    #[error("cannot bring lab `{name}` up: it is already up{}; replace it with --replace, or take it down with `narrows lab down {name}`", running(*.processes))]
+    AlreadyUp {
+        /// The lab.
+        name: String,
+        /// Processes that run on its hosts.
+        processes: usize,
+    },
     /// Root of a user namespace is not enough.
     #[error("{what} needs root on the host, outside of a user namespace; run the lab as root")]
     NeedsRoot {
@@ -125,6 +133,15 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+}
+
+/// What `--replace` would end, in words.
+fn running(processes: usize) -> String {
+    match processes {
+        0 => String::new(),
+        1 => ", and 1 process runs in it".to_owned(),
+        many => format!(", and {many} processes run in it"),
+    }
 }
 
 /// A result of the lab.

@@ -37,7 +37,7 @@ pub(crate) fn end_all(state_file: &Path) -> Result<()> {
 }
 
 /// The processes that carry the mark and run in a network namespace other than ours.
-fn of(state_file: &Path) -> Vec<u32> {
+pub(crate) fn of(state_file: &Path) -> Vec<u32> {
     let mark = format!("{MARK}={}", state_file.display());
     let own_network = network("self");
     let is_one = |pid: &u32| {

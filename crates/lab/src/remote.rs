@@ -68,12 +68,27 @@ impl Labs {
         self.registry.names()
     }
 
-    /// Builds a lab that outlives this process. One with the same name is taken down first, and the remains of a
-    /// killed one are removed.
+    /// Builds a lab that outlives this process. The remains of a killed one with the same name are removed.
+    ///
+    /// # Errors
+    /// A lab of that name is up: it and what runs in it are left alone. What the holder reported.
+    pub fn up(&self, spec: &LabSpec, launcher: &Launcher) -> Result<Status> {
+        spec.check()?;
+        // One that is just being killed does not answer, and is gone in a moment.
+        if let Ok(state) = self.registry.running(&spec.name)
+            && (self.status(&spec.name).is_ok() || !process::wait_gone(state.pid, PATIENCE)?)
+        {
+            let processes = processes::of(&self.registry.state_path(&spec.name)).len();
+            return Err(Error::AlreadyUp { name: spec.name.clone(), processes });
+        }
+        self.replace(spec, launcher)
+    }
+
+    /// As [`Labs::up`]; a running lab of that name is taken down first, with the processes on its hosts.
     ///
     /// # Errors
     /// What the holder reported.
-    pub fn up(&self, spec: &LabSpec, launcher: &Launcher) -> Result<Status> {
+    pub fn replace(&self, spec: &LabSpec, launcher: &Launcher) -> Result<Status> {
         spec.check()?;
         match self.down(&spec.name) {
             Ok(()) | Err(Error::NotUp { .. }) => {}

@@ -152,8 +152,10 @@ fn a_killed_lab_leaves_nothing_and_its_name_is_free() {
     assert!(killed.contains("was killed"), "{killed}");
 
     let second = labs.up(&spec("beta"), &holder()).expect("its name is free");
-    // A running one is taken down for its successor.
-    let third = labs.up(&spec("beta"), &holder()).expect("the name is taken over");
+    let refused = labs.up(&spec("beta"), &holder()).expect_err("a running one is left alone");
+    assert!(matches!(refused, Error::AlreadyUp { processes: 0, .. }), "{refused}");
+    assert_eq!(labs.status("beta").expect("it still answers").pid, second.pid);
+    let third = labs.replace(&spec("beta"), &holder()).expect("the name is taken over");
     assert_ne!(second.pid, third.pid);
     assert_eq!(process::start_time(second.pid), None);
     process::signal(third.pid, SIGKILL).expect("it is ours");

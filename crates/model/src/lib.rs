@@ -42,6 +42,7 @@ pub use load::udp::record::{Distribution, UdpEndRecord, UdpReceived, UdpSample, 
 pub use load::udp::report::MeasureUdpReport;
 pub use load::udp::{Batching, DatagramSizes, UdpPlan, UdpRate, UdpTrial};
 pub use load::{LoadPlan, LoadRecord, LoadSample, Progress, StreamProgress};
+pub use run::both_directions::BothDirections;
 pub use run::diff::DiffReport;
 pub use run::measure::MeasureReport;
 pub use run::report::Report;

@@ -1,8 +1,11 @@
 //! The commands, one line each.
 
 use crate::commands;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::flags::habits::{self, Meant};
+use crate::flags::old;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 
 /// Find out what limits a network path between two hosts, and prove the fix.
 #[derive(Debug, Parser)]
@@ -11,16 +14,30 @@ use clap::{Parser, Subcommand};
     version,
     propagate_version = true,
     disable_help_subcommand = true,
+    max_term_width = 80,
     after_help = "Rates: 100M, 9.4G (bit/s, powers of ten). Sizes: 64, 9k, 4M (bytes, powers of two). Durations: 10s, \
         250ms.\n\
                   Shares: 1% or 0.01; a flag with the value PERCENT takes 1 or 1%.\n\
                   Exit codes: 0 done or healthy, 1 the run failed, 2 usage error, 3 limiting cause found \
-                  (--exit-zero: 0).\n\
+                  (--exit-zero: 0), 130 interrupted.\n\
                   Results go to stdout, progress to stderr."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What the user means, in today's words, in those of before, or in those of iperf3.
+    pub(crate) fn from_user(arguments: impl Iterator<Item = OsString>) -> Result<Self, Failure> {
+        match habits::meant(old::respelled(arguments), habits::is_host::<Self>) {
+            Meant::Say(form) => Err(Failure::usage(format!("this is the form of iperf3; narrows does it by: {form}"))),
+            Meant::This(arguments) => Self::try_parse_from(arguments).or_else(|error| match habits::answer(&error) {
+                Some(answer) => Err(Failure::usage(answer)),
+                None => error.exit(),
+            }),
+        }
+    }
 }
 
 macro_rules! commands {
@@ -63,6 +80,8 @@ commands! {
     Watch(commands::watch::Args),
     /// Show a stored run, diagnosed with the rules of this version
     Report(commands::report::Args),
+    /// Store the token of a server, so that --token-file is not needed again
+    Trust(commands::trust::Args),
     /// Capture this host's settings and counters for offline analysis
     Snapshot(commands::snapshot::Args),
     /// List, apply and undo changes on this host

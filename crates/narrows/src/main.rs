@@ -13,11 +13,13 @@ mod output;
 mod progress;
 mod session;
 
-use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse_from(flags::old::respelled(std::env::args_os()));
+    let cli = match cli::Cli::from_user(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(failure) => return failure.report(),
+    };
     match cli.command.run() {
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.report(),

@@ -72,25 +72,38 @@ impl Progress {
 
 /// The file that a run is saved to while it is measured.
 pub(crate) struct SavedRun {
-    pub(crate) file: PathBuf,
+    /// `None` of a run that is not saved.
+    pub(crate) file: Option<PathBuf>,
     failed: Option<String>,
 }
 
 impl SavedRun {
     pub(crate) const fn new(file: PathBuf) -> Self {
-        Self { file, failed: None }
+        Self { file: Some(file), failed: None }
+    }
+
+    /// A run that is not saved: because the user does not want it, or why it cannot be.
+    pub(crate) const fn nowhere(why: Option<String>) -> Self {
+        Self { file: None, failed: why }
     }
 
     pub(crate) fn save(&mut self, run: &Run) {
-        self.failed = stored::save(run, &self.file).err().map(|error| error.to_string());
+        if let Some(file) = &self.file {
+            self.failed = stored::save(run, file).err().map(|error| error.to_string());
+        }
+    }
+
+    /// Why it is not saved although it should be.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failed.as_deref().filter(|_| self.file.is_some())
     }
 
     /// Says where the run is. `what`: `run`, `sweep`. `next`: what can be done with the file.
     pub(crate) fn report(&self, what: &str, quiet: bool, next: &str) {
-        match &self.failed {
-            Some(why) => anstream::eprintln!("cannot save the {what}: {why}"),
-            None if quiet => {}
-            None => anstream::eprintln!("saved to {}{next}", self.file.display()),
+        match (&self.failed, &self.file) {
+            (Some(why), _) => anstream::eprintln!("cannot save the {what}: {why}"),
+            (None, Some(file)) if !quiet => anstream::eprintln!("saved to {}{next}", file.display()),
+            _ => {}
         }
     }
 }

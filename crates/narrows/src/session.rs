@@ -11,6 +11,9 @@ use narrows_runner::tune::Tuner;
 use narrows_runner::{interrupt, state};
 use std::cell::RefCell;
 
+/// The exit code of a command that Ctrl-C ended, as a shell has it: 128 and the number of SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// The connection of a command that Ctrl-C ends.
 pub(crate) struct Connection {
     pub(crate) remote: Remote,
@@ -80,7 +83,8 @@ impl LiveLines {
         match (self.failure.into_inner(), ending) {
             (Some(failure), _) => Err(failure),
             (None, Ending::Failed(why)) => Err(Failure::run(why)),
-            (None, _) => Ok(0),
+            (None, Ending::Interrupted) => Ok(INTERRUPTED),
+            (None, Ending::Complete) => Ok(0),
         }
     }
 }

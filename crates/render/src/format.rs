@@ -1,13 +1,14 @@
 //! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
 
 use crate::style::Style;
-use crate::{audit, diff, forwarding, frames, json, line_rate, markdown, search, sweep, text, watch};
+use crate::{audit, both_directions, diff, forwarding, frames, json, line_rate, markdown, search, sweep, text, watch};
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::host::audit::Audit;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::run::both_directions::BothDirections;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
@@ -99,6 +100,15 @@ impl Document for Report {
     ];
 }
 
+impl Document for BothDirections {
+    const NAME: &'static str = "a diagnosis of both directions";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(both_directions::text(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(both_directions::markdown(it))),
+    ];
+}
+
 impl Document for DiffReport {
     const NAME: &'static str = "two diagnoses";
     const FORMATS: &'static [Writer<Self>] = &[
@@ -160,7 +170,7 @@ impl Document for WatchView {
         Writer::new(
             Format::Text,
             "A table that is painted anew in a terminal; elsewhere one after the other",
-            |it, style| Ok(watch::frame(it, style, usize::MAX) + "\n"),
+            |it, style| Ok(watch::frame(it, style, usize::MAX, watch::Help::None) + "\n"),
         ),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
     ];

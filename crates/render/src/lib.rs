@@ -4,6 +4,7 @@
 
 pub mod advice;
 pub mod audit;
+pub mod both_directions;
 pub mod diff;
 pub mod format;
 pub mod forwarding;
@@ -14,7 +15,7 @@ pub mod ledger;
 pub mod line_rate;
 pub mod markdown;
 pub mod measure;
-pub mod path_profile;
+pub mod picture;
 pub mod search;
 pub mod style;
 pub mod svg;

@@ -4,9 +4,9 @@
 use crate::figures::{grouped, pps_short};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, fit, left, right};
+use crate::words::{clean, fit, left, or_dash, right};
 use narrows_model::host::watch::{WatchEnd, WatchRow, WatchTraffic, WatchView};
-use narrows_model::words::units::{bps, bytes};
+use narrows_model::words::units::{amount, bps};
 
 const NAME: usize = 15;
 const WAY: usize = 4;
@@ -16,10 +16,41 @@ const TOTAL: usize = 10;
 const COUNT: usize = 14;
 const DROPS: usize = 9;
 
+/// What is said of the keys below a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Help {
+    /// There are none.
+    None,
+    /// Which there are.
+    Keys,
+    /// And what the columns are.
+    Legend,
+}
+
+/// What `?` shows.
+const LEGEND: [&str; 5] = [
+    "now: the last interval; peak: the highest interval so far",
+    "in, out: as the interface counts them, with Ethernet headers",
+    "pps: packets per second; total: bytes since the start",
+    "dropped: by the interface or its queue since the start",
+    "bar: now, relative to the highest peak of its end; │ peak",
+];
+const KEYS: &str = "q quits, ? explains the columns";
+
 /// The frame, at most `rows` lines; the last one says how many did not fit. Interfaces without traffic so far are left
 /// out unless `style.full`.
 #[must_use]
-pub fn frame(view: &WatchView, style: Style, rows: usize) -> String {
+pub fn frame(view: &WatchView, style: Style, rows: usize, help: Help) -> String {
+    let below: Vec<&str> = match help {
+        Help::None => Vec::new(),
+        Help::Keys => vec![KEYS],
+        Help::Legend => LEGEND.into_iter().chain([KEYS]).collect(),
+    };
+    let text = interfaces(view, style, rows.saturating_sub(below.len()));
+    below.into_iter().fold(text, |all, line| all + &style.paint(Tone::Faint, line) + "\n")
+}
+
+fn interfaces(view: &WatchView, style: Style, rows: usize) -> String {
     let mut page = Page::new(style);
     // A bar is relative to the highest peak of the same end.
     for end in &view.ends {
@@ -37,34 +68,44 @@ pub fn frame(view: &WatchView, style: Style, rows: usize) -> String {
     out
 }
 
-/// The optional columns: the totals in packets, then the bar.
+/// The optional columns: the totals in bytes and in packets, the peak's packets, then the bar.
 struct Room {
+    total: bool,
+    peak_packets: bool,
     count: bool,
     bar: usize,
 }
 
 impl Room {
     fn of(width: usize) -> Self {
-        let fixed = NAME + WAY + 2 * (RATE + PACKETS) + TOTAL + DROPS;
-        let count = width >= fixed + COUNT;
-        let used = fixed + if count { COUNT } else { 0 };
+        let mut used = NAME + WAY + 2 * RATE + PACKETS + DROPS;
+        let mut fits = |wide: usize| {
+            let fits = width >= used + wide;
+            used += if fits { wide } else { 0 };
+            fits
+        };
+        let (total, peak_packets) = (fits(TOTAL), fits(PACKETS));
+        let count = peak_packets && fits(COUNT);
         let bar = width.saturating_sub(used + 2);
-        Self { count, bar: if bar >= 8 { bar.min(30) } else { 0 } }
+        Self { total, peak_packets, count, bar: if bar >= 8 { bar.min(30) } else { 0 } }
     }
 }
 
 fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
     let room = Room::of(page.width());
     let name = if end.host.is_empty() { String::new() } else { format!(" ({})", clean(&end.host)) };
-    page.heading(&format!("{}{}", end.place, fit(&name, 50)), &format!("{elapsed_s:.0} s"));
+    page.heading(&format!("{}{}", end.place, fit(&name, 40)), &format!("{elapsed_s:.0} s"));
     if let Some(why) = &end.silent {
         page.labelled("  ", &format!("silent: {}", clean(why)), Some(Tone::Bad));
     }
     let mut head = left("", NAME + WAY);
-    for word in ["now", "peak"] {
-        head += &(right(word, RATE) + &right("pps", PACKETS));
+    head += &(right("now", RATE) + &right("pps", PACKETS) + &right("peak", RATE));
+    if room.peak_packets {
+        head += &right("pps", PACKETS);
     }
-    head += &right("total", TOTAL);
+    if room.total {
+        head += &right("total", TOTAL);
+    }
     if room.count {
         head += &right("packets", COUNT);
     }
@@ -89,13 +130,16 @@ fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
 }
 
 fn way(page: &mut Page, name: &str, word: &str, it: &WatchTraffic, room: &Room, highest: f64) {
-    let rate = |bits: Option<f64>, packets: Option<f64>| {
-        let dash = || "–".to_owned();
-        right(&bits.map_or_else(dash, bps), RATE) + &right(&packets.map_or_else(dash, pps_short), PACKETS)
-    };
+    let rate = |bits: Option<f64>| right(&or_dash(bits.map(bps)), RATE);
+    let packets = |packets: Option<f64>| right(&or_dash(packets.map(pps_short)), PACKETS);
     let mut line = left(name, NAME - 1) + " " + &left(word, WAY);
-    line += &(rate(it.now_bps, it.now_pps) + &rate(it.peak_bps, it.peak_pps));
-    line += &right(&bytes(it.total_bytes), TOTAL);
+    line += &(rate(it.now_bps) + &packets(it.now_pps) + &rate(it.peak_bps));
+    if room.peak_packets {
+        line += &packets(it.peak_pps);
+    }
+    if room.total {
+        line += &right(&amount(it.total_bytes), TOTAL);
+    }
     if room.count {
         line += &right(&grouped(it.total_packets), COUNT);
     }

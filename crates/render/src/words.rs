@@ -70,6 +70,19 @@ pub(crate) fn cells_in_columns(cells: &[String], wide: &[usize], [words, needed]
     line
 }
 
+/// The columns that fit into `room`, by position. Each has its width and its rank: those of the highest rank are left out first, and
+/// those of rank 0 never.
+pub(crate) fn fitting(columns: &[(usize, u8)], room: usize) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..columns.len()).collect();
+    while kept.iter().map(|at| columns[*at].0).sum::<usize>() > room {
+        let Some(least) = kept.iter().copied().max_by_key(|at| columns[*at].1).filter(|at| columns[*at].1 > 0) else {
+            break;
+        };
+        kept.retain(|at| *at != least);
+    }
+    kept
+}
+
 /// Both ends of a flow.
 pub(crate) const fn ends(flow: Flow) -> &'static str {
     match flow {
@@ -160,6 +173,15 @@ mod tests {
         assert_eq!(left("ab", 4), "ab  ");
         assert_eq!(right("ab", 4), "  ab");
         assert_eq!(columns(&left("äöüß–abcdef", 6)), 6);
+    }
+
+    #[test]
+    fn the_least_important_columns_are_left_out_first() {
+        let columns = [(5, 0), (10, 2), (10, 1), (5, 0)];
+        assert_eq!(fitting(&columns, 30), [0, 1, 2, 3]);
+        assert_eq!(fitting(&columns, 29), [0, 2, 3]);
+        assert_eq!(fitting(&columns, 19), [0, 3]);
+        assert_eq!(fitting(&columns, 1), [0, 3]);
     }
 
     #[test]

@@ -92,8 +92,27 @@ fn both_hosts_as_markdown() {
 }
 
 #[test]
+fn one_host_has_no_role_nothing_to_differ_from_and_no_dashes() {
+    let mut audit = one_host();
+    for row in &mut audit.rows {
+        if row.key.starts_with("nic.ring") {
+            let cell = row.client.as_mut().expect("the host's");
+            (cell.value, cell.text, cell.why_missing) = (None, "–".into(), Some("no such call".into()));
+        }
+    }
+    for text in [audit::text::audit(&audit, Style::default()), audit::markdown::audit(&audit)] {
+        for absent in ["client", "Client", "server", "≠", "–"] {
+            assert!(!text.contains(absent), "{absent}: {text}");
+        }
+        let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("no {word}: {text}"));
+        assert!(at("rx-ring-small") < at("tcp"), "the hazards come first: {text}");
+        assert!(text.contains("no such call"), "{text}");
+    }
+}
+
+#[test]
 fn lines_fit() {
-    for width in [80, 100, 160] {
+    for width in [60, 80, 100, 160] {
         let text = audit::text::audit(&sample(), Style { width, ..Style::default() });
         for line in text.lines().filter(|line| !line.contains("$ ")) {
             assert!(line.chars().count() <= width, "{width}: {line}");

@@ -136,8 +136,8 @@ fn a_receiver_alone_tells_losses_by_their_numbers_and_of_which_clock_its_stamps_
     let mut of = trial(1_000, 64, 1, 20);
     let told = |of: &FrameTrial| frames::text::summary(&views::frames::receive(&of.got, LINK), Style::default());
     let text = told(&of);
-    assert!(text.contains("lost         20 (2.0 %) by their numbers; what was sent after the highest"), "{text}");
-    assert!(text.contains("two CPUs differ by at most 84 ns"), "{text}");
+    assert!(text.contains("lost         20 (2.0 %) by sequence number; frames after the highest number"), "{text}");
+    assert!(text.contains("CPUs differ by at most 84 ns"), "{text}");
     of.got.latency_ns = None;
     of.got.stamp_clock = Some(StampClock { bound_ns: Some(84), of_others: 1 });
     let text = told(&of);

@@ -78,13 +78,24 @@ fn everything_when_asked() {
 }
 
 #[test]
+fn sources_are_whole_at_every_width() {
+    for full in [false, true] {
+        for width in [60, 80, 100] {
+            let text = ledger::text::ledgers(&[lossy(), unbalanced()], Style { full, width, ..Style::default() });
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+            assert!(!text.contains('…'), "{width}:\n{text}");
+        }
+    }
+}
+
+#[test]
 fn what_does_not_balance_is_said() {
     let text = ledger::text::ledgers(&[unbalanced()], Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
     let claims = Ledger { unexplained: -40, ..clean() };
     let text = ledger::text::ledgers(&[claims], Style::default());
-    assert!(text.contains("−40 ± 0") && text.contains("counters claim more"), "{text}");
+    assert!(text.contains("−40 ± 0") && text.contains("counters exceed the loss"), "{text}");
 }
 
 #[test]

@@ -54,6 +54,23 @@ fn intervals_sum_to_the_whole() {
 }
 
 #[test]
+fn the_servers_own_limit_is_named() {
+    let mut run = run(with_omit(), 4, 117_625_000);
+    let plan: &mut TcpPlan = run.trials[0].trial.plan.get_mut().expect("TCP");
+    plan.pacing_bps = Some(1_000_000_000);
+    let report = tcp::build(&run).expect("it holds a trial");
+    assert_eq!(report.run.server_limit_bps, Some(1_000_000_000));
+    let text = measure::text(&report, Style::default());
+    let line = "server  ! this server limits clients without its token to 1.00 Gbit/s (`narrows serve --open-rate`):\n";
+    assert!(text.contains(line), "{text}");
+    // A cap that was asked for is the user's own.
+    run.plan = run::RunPlan::Measure(run.trials[0].trial.plan.clone());
+    let report = tcp::build(&run).expect("it holds a trial");
+    assert_eq!(report.run.server_limit_bps, None);
+    assert!(!measure::text(&report, Style::default()).contains("this server limits"));
+}
+
+#[test]
 fn a_lost_receiver_leaves_what_the_sender_saw_acknowledged() {
     let mut run = run(with_omit(), 4, 117_625_000);
     end(&mut run.trials[0].trial.server).streams.clear();
@@ -84,9 +101,7 @@ fn one_stream() {
 
 #[test]
 fn a_narrow_terminal_loses_columns_and_not_its_shape() {
-    let text = measure::text(&built(with_omit(), 4), Style { width: 80, ..Style::default() });
-    assert!(text.lines().filter(|line| !line.contains("omitted")).all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("rtt 37.0 ms") && !text.contains("cwnd"), "{text}");
+    insta::assert_snapshot!(measure::text(&built(with_omit(), 4), Style { width: 60, ..Style::default() }));
 }
 
 #[test]
@@ -103,16 +118,79 @@ fn both_ways_with_two_streams() {
     end(&mut run.trials[0].trial.server).remarks = vec!["SO_SNDBUF: asked for 4 MiB, obtained 208 KiB".into()];
     let report = tcp::build(&run).expect("it holds a trial");
     insta::assert_snapshot!(measure::text(&report, Style { width: 120, ..Style::default() }));
+    assert_eq!(report.summary.flows[0].streams[0].sent.map(|sent| sent.bytes), Some(120_000_000));
 }
 
 #[test]
-fn many_streams_show_their_sum() {
-    let plan = TcpPlan { streams: 9, limit: Limit::BytesPerStream(1 << 30), ..TcpPlan::default() };
-    let report = built(plan, 3);
-    let text = measure::text(&report, Style::default());
-    assert_eq!(text.matches("[sum]").count(), 4, "{text}");
-    assert!(!text.contains("[  0]"));
-    assert!(measure::text(&report, Style { full: true, ..Style::default() }).contains("[  8]"));
+fn however_many_streams_each_has_its_lines_and_then_the_sum() {
+    for streams in [2, 9] {
+        let plan = TcpPlan { streams, limit: Limit::BytesPerStream(1 << 30), ..TcpPlan::default() };
+        let text = measure::text(&built(plan, 3), Style::default());
+        // Three intervals, then the sender and the receiver.
+        for name in (0..streams).map(|id| format!("[{id:>3}]")).chain(["[SUM]".to_owned()]) {
+            assert_eq!(text.matches(&name).count(), 3 + 2, "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_known_is_a_dash() {
+    let mut run = run(TcpPlan { limit: Limit::DurationMs(2_000), ..TcpPlan::default() }, 2, 117_625_000);
+    end(&mut run.trials[0].trial.client).streams.clear();
+    let text = measure::text(&tcp::build(&run).expect("it holds a trial"), Style::default());
+    let line = |begin: &str| text.lines().find(|line| line.contains(begin)).unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(line("0.00-1.00").split_whitespace().rev().take(3).collect::<Vec<_>>(), ["-", "-", "-"], "{text}");
+    assert!(line("sender").split_whitespace().filter(|cell| *cell == "-").count() >= 4, "{text}");
+    assert!(line("receiver").contains("0.00-2.00"), "{text}");
+}
+
+#[test]
+fn intervals_and_summary_count_the_same() {
+    for omit_ms in [0, 500, 1_000] {
+        let mut run = run(TcpPlan { omit_ms, ..with_omit() }, 4, 117_625_000);
+        // The two ends read their counters at slightly different instants.
+        for sample in &mut end(&mut run.trials[0].trial.client).streams[0].samples {
+            sample.at_us += 1_900;
+        }
+        let trial: TcpTrial<'_> = run.trials[0].trial.of().expect("TCP");
+        let mut live = Live::new(trial.plan);
+        let mut shown = Vec::new();
+        for at in 0..trial.client.streams[0].samples.len() {
+            for end in [trial.client, trial.server] {
+                let it = &end.streams[0];
+                let sample = it.samples[at].clone();
+                let told = Progress {
+                    at_us: sample.at_us,
+                    streams: vec![StreamProgress { id: it.id, flow: it.flow, sample: sample.into() }],
+                };
+                shown.extend(live.take(end.place, &told));
+            }
+        }
+        shown.extend(live.rest(trial));
+        let report = tcp::build(&run).expect("it holds a trial");
+        let total = &report.summary.flows[0].total;
+        for intervals in [&shown, &report.intervals] {
+            let counted: Vec<_> = intervals.iter().filter(|it| it.stream.is_none() && !it.omitted).collect();
+            assert_eq!(counted.iter().map(|it| it.bytes).sum::<u64>(), total.bytes, "{omit_ms}: {counted:?}");
+            assert_eq!(
+                counted.iter().map(|it| it.columns.retransmits).sum::<Option<u64>>(),
+                total.columns.retransmits,
+                "{omit_ms}: {counted:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_width_from_sixty_columns_on_is_kept() {
+    for (streams, direction) in [(1, Direction::Up), (2, Direction::Both)] {
+        let report = built(TcpPlan { streams, direction, ..with_omit() }, 4);
+        for width in [60, 66, 72, 80, 100] {
+            let text = measure::text(&report, Style { width, ..Style::default() });
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+            assert!(text.contains("Retr") && text.contains("sender") && text.contains("receiver"), "{width}:\n{text}");
+        }
+    }
 }
 
 #[test]
@@ -149,7 +227,10 @@ fn live_lines_are_those_of_the_record() {
             lines.extend(live.take(end.place, &Progress { at_us, streams: end.streams.iter().map(of).collect() }));
         }
     }
+    assert_eq!(lines.len(), 9, "the last one comes from the record");
+    lines.extend(live.rest(trial));
     let mut recorded = tcp::build(&run).expect("it holds a trial").intervals;
+    assert_eq!(lines.len(), recorded.len());
     for view in &mut recorded {
         (view.sender, view.receiver) = (None, None);
     }

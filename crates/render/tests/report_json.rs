@@ -7,6 +7,7 @@ use narrows_render::json;
 use serde_json::Value;
 
 const PUBLISHED: &[(&str, &str)] = &[
+    ("both-directions", include_str!("../../../docs/both-directions.schema.json")),
     ("diff", include_str!("../../../docs/diff.schema.json")),
     ("forwarding", include_str!("../../../docs/forwarding.schema.json")),
     ("forwarding-ab", include_str!("../../../docs/forwarding-ab.schema.json")),

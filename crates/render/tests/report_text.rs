@@ -2,7 +2,7 @@
 
 mod samples;
 
-use narrows_render::{Style, path_profile, text};
+use narrows_render::{Style, picture::picture, text};
 
 #[test]
 fn every_shape() {
@@ -22,9 +22,26 @@ fn everything() {
 }
 
 #[test]
+fn a_cause_that_tcp_does_not_see_is_explained_beside_the_time_budget() {
+    let explained = |congestion_window: f64| {
+        let mut report = samples::limited();
+        let budget = report.accounts.time_budget.as_mut().expect("it has one");
+        (budget.congestion_window, budget.receive_window) = (congestion_window, 0.99 - congestion_window);
+        let cause = &mut report.verdict.causes[0];
+        cause.id = "app-core-saturated".to_owned();
+        let text = text::report(&report, Style { width: 200, ..Style::default() });
+        text.lines().any(|line| {
+            line.trim_start().starts_with("TCP sees that it waits") && line.contains("app-core-saturated on the server")
+        })
+    };
+    assert!(explained(0.98));
+    assert!(!explained(0.02), "the bar says the same as the verdict");
+}
+
+#[test]
 fn fits_the_screen_and_never_acts_upon_the_terminal() {
     for (name, report) in samples::all() {
-        for width in [80, 100, 160] {
+        for width in [60, 70, 80, 100, 160] {
             let text = text::report(&report, Style { width, ..Style::default() });
             assert!(!text.contains('\x1b'), "{name}");
             for line in text.lines().filter(|line| !line.contains("sysctl -w")) {
@@ -55,15 +72,18 @@ fn colours_change_nothing_but_colour() {
 }
 
 #[test]
-fn the_path_profile_as_a_picture() {
+fn a_diagnosis_as_a_picture() {
+    insta::assert_snapshot!("picture-rounds.svg", picture(&samples::three_acts()));
+    assert!(picture(&samples::unknown()).contains(">UNKNOWN</text>"));
     let mut report = samples::healthy();
-    insta::assert_snapshot!("path-profile.svg", path_profile::picture(&report).expect("it has a profile"));
+    insta::assert_snapshot!("picture.svg", picture(&report));
     let profile = report.accounts.path_profile.as_mut().expect("it has a profile");
     profile.steps[0].offered_bps = 4e6;
     profile.steps[0].delivered_bps = 4e6;
     (profile.capacity_bps, profile.capacity_interval_bps) = (None, None);
-    insta::assert_snapshot!("path-profile-wide.svg", path_profile::picture(&report).expect("it has a profile"));
+    insta::assert_snapshot!("picture-wide.svg", picture(&report));
     report.accounts.path_profile.as_mut().expect("it has a profile").steps.clear();
-    assert!(path_profile::picture(&report).expect("it has a profile").contains("No step was made."));
-    assert_eq!(path_profile::picture(&samples::limited()), None);
+    assert!(picture(&report).contains("No step was made."));
+    report.accounts.roofline.iter_mut().for_each(|limit| limit.bps = f64::NAN);
+    assert!(!picture(&report).contains("NaN"));
 }

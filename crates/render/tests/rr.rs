@@ -77,6 +77,7 @@ fn view() -> RunView {
         target: run.target,
         ending: run.ending,
         idle_rtt_us: Some(34_851),
+        server_limit_bps: None,
     }
 }
 

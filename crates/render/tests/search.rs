@@ -186,8 +186,8 @@ fn a_loss_curve() {
 #[test]
 fn a_narrow_terminal() {
     for report in [built(&record(), vec![]), curve()] {
-        let text = search::text::report(&report, Style { width: 80, ..Style::default() });
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let text = search::text::report(&report, Style { width: 60, ..Style::default() });
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
     }
 }
 

@@ -59,6 +59,7 @@ fn point(cell: SweepCell) -> SweepPoint {
                 upper_pps: Some(lossless * 1.005 / bits),
                 remark: (cell.size_bytes == 8900).then(|| "at the calibrated maximum of the tester".to_owned()),
             }),
+            segmentation_offload: udp.then_some(cell.size_bytes < 1_000),
             sender: cpu(0.147 - 0.001 * at as f64, 0.379 + 0.01 * at as f64, 0.05),
             receiver: cpu(0.133, 0.535 - 0.008 * at as f64, 0.31),
         }
@@ -97,6 +98,18 @@ fn rows_are_medians_in_the_plans_order() {
 }
 
 #[test]
+fn datagrams_that_left_in_batches_are_no_packets_and_the_report_says_so() {
+    let report = up_and_down();
+    let of = |protocol| report.rows.iter().filter(move |row| row.protocol == protocol);
+    assert!(of(SweepProtocol::Udp).all(|row| row.segmentation_offload == Some(row.size_bytes < 1_000)));
+    assert!(of(SweepProtocol::Tcp).all(|row| row.segmentation_offload.is_none()));
+    let text = sweep::text::report(&report, Style::default());
+    let sizes: Vec<String> = SIZES.iter().filter(|size| **size < 1_000).map(ToString::to_string).collect();
+    let said = format!("UDP segmentation offload at {} B: ", sizes.join(", "));
+    assert_eq!(text.matches(&said).count(), 2, "once for each direction: {text}");
+}
+
+#[test]
 fn both_directions_are_compared() {
     let report = up_and_down();
     let of = |protocol, figure: &str| -> Vec<&Symmetry> {
@@ -128,6 +141,8 @@ fn table_at_eighty_columns_of_an_interrupted_sweep() {
     let text = sweep::text::report(&views::sweep::build(&record, run), Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
+    let text = sweep::text::report(&up_and_down(), Style { width: 60, ..Style::default() });
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
 }
 
 #[test]

@@ -165,12 +165,23 @@ fn a_narrow_terminal_loses_columns_and_not_its_shape() {
 }
 
 #[test]
-fn many_streams_show_their_sum() {
-    let report = built(UdpPlan { streams: 9, ..plan() }, LOSSY);
-    let text = shown_text(&report, Style::default());
-    assert_eq!(text.matches("[sum]").count(), 4, "{text}");
-    assert!(!text.contains("[  0]") && !text.contains("stream 0"));
-    assert!(shown_text(&report, Style { full: true, ..Style::default() }).contains("[  8]"));
+fn however_many_streams_each_has_its_lines_and_then_the_sum() {
+    let text = shown_text(&built(UdpPlan { streams: 9, ..plan() }, LOSSY), Style::default());
+    for name in ["[  0]", "[  8]", "[SUM]"] {
+        assert_eq!(text.matches(name).count(), 4, "{text}");
+    }
+    assert!(text.contains("stream 8"), "{text}");
+}
+
+#[test]
+fn every_width_from_sixty_columns_on_is_kept() {
+    for direction in [Direction::Up, Direction::Both] {
+        let report = built(UdpPlan { streams: 2, direction, omit_ms: 1_000, ..plan() }, LOSSY);
+        for width in [60, 72, 80, 100] {
+            let text = shown_text(&report, Style { width, ..Style::default() });
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+        }
+    }
 }
 
 #[test]
@@ -209,6 +220,8 @@ fn live_lines_are_those_of_the_record() {
         }
     }
     let recorded = of(&trial).intervals;
+    assert_eq!(lines.len(), recorded.len() - 3, "the last one comes from the record");
+    lines.extend(live.rest(record));
     assert_eq!(lines.len(), recorded.len());
     // A live stream begins at its zero, a recorded one at its first sample: the first rates differ by that.
     for (live, recorded) in lines.iter().zip(&recorded) {

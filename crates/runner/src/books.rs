@@ -1,8 +1,9 @@
 //! The table of loads in words: the plain measurement of a run, and its lines while it runs.
 
+use narrows_model::load::trial::Kind;
 use narrows_model::run::RunPlan;
-use narrows_model::{LoadPlan, Run};
-use narrows_render::measure::{Live, Measurement, Running, Shown, Silent, UdpMeasurement};
+use narrows_model::{LoadPlan, Place, Progress, Run, Trial};
+use narrows_render::measure::{Intervals, Live, Measurement, Running, Shown, Silent, UdpMeasurement};
 use narrows_views::measure::{self, Viewed};
 
 /// The plain measurement of a run, in the words of its load; `None` where the run holds none.
@@ -23,14 +24,26 @@ pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
 /// How the trial of a plan is shown while it runs.
 #[must_use]
 pub fn live(plan: &LoadPlan) -> Box<dyn Live> {
-    fn of<L: Viewed + Shown<Interval = <L as Viewed>::Interval>>(plan: &L) -> Box<dyn Live> {
-        let mut live = measure::live::Live::new(plan);
-        Box::new(Running { plan: plan.clone(), intervals: move |at, progress: &_| live.take(at, progress) })
+    fn of<L: Viewed + Kind + Shown<Interval = <L as Viewed>::Interval>>(plan: &L) -> Box<dyn Live> {
+        Box::new(Running { plan: plan.clone(), intervals: Cutter(measure::live::Live::new(plan)) })
     }
     match plan {
         LoadPlan::Tcp(plan) => of(plan),
         LoadPlan::Udp(plan) => of(plan),
         LoadPlan::Rr(plan) => of(plan),
         LoadPlan::Profile(_) => Box::new(Silent),
+    }
+}
+
+/// Cuts a trial for those who show it.
+struct Cutter<L: Viewed>(measure::live::Live<L>);
+
+impl<L: Viewed + Kind> Intervals<<L as Viewed>::Interval> for Cutter<L> {
+    fn take(&mut self, at: Place, progress: &Progress) -> Vec<<L as Viewed>::Interval> {
+        self.0.take(at, progress)
+    }
+
+    fn rest(&self, trial: &Trial) -> Vec<<L as Viewed>::Interval> {
+        trial.of().map(|trial| self.0.rest(trial)).unwrap_or_default()
     }
 }

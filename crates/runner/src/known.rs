@@ -38,6 +38,12 @@ pub fn scenarios() -> Vec<(String, String)> {
     crate::scenarios::TABLE.iter().map(about).collect()
 }
 
+/// The kernel parameters that `narrows tune apply` sets, and their values.
+#[must_use]
+pub fn parameters() -> Vec<(String, String)> {
+    crate::tune::parameters().collect()
+}
+
 fn rows<'a>(table: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {
     table.map(|(id, about)| (id.to_owned(), about.to_owned())).collect()
 }

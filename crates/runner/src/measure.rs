@@ -11,6 +11,8 @@ pub trait Watch {
     fn begins(&mut self, plan: &LoadPlan);
     /// The progress of one end.
     fn progress(&mut self, place: Place, progress: &Progress);
+    /// The trial is over, or as much of it as was measured.
+    fn ended(&mut self, trial: &Trial);
 }
 
 /// A run that holds no trial yet. `name` is its id and the program that makes it.
@@ -82,6 +84,7 @@ pub fn measure(
         let at_us = clock::micros_since(began);
         let outcome = ends.trial(phase, On::Path, &mut |place, progress| watch.progress(place, progress));
         let (trial, ending) = ended(ends, outcome);
+        trial.iter().for_each(|trial| watch.ended(trial));
         run.trials.extend(trial.map(|trial| TrialRecord { purpose: Purpose::Measure, at_us, trial }));
         run.ending = ending;
         if run.ending != Ending::Complete {

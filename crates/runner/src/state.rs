@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The state directory: `$XDG_STATE_HOME/narrows`, else `/var/lib/narrows` for root and `~/.local/state/narrows` for others.
-/// `None` where there is no home at all.
+/// Without `HOME` the home is that of the user database. `None` where there is no home at all.
 #[must_use]
 pub fn directory() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -13,5 +13,6 @@ pub fn directory() -> Option<PathBuf> {
     if narrows_sys::process::is_root() {
         return Some(PathBuf::from("/var/lib/narrows"));
     }
-    variable("HOME").map(|home| home.join(".local/state/narrows"))
+    let home = variable("HOME").or_else(std::env::home_dir).filter(|home| home.is_absolute());
+    home.map(|home| home.join(".local/state/narrows"))
 }

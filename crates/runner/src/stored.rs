@@ -3,6 +3,7 @@
 use crate::state;
 use narrows_model::Run;
 use narrows_store::Error;
+pub use narrows_store::Error as StoreError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -47,11 +48,19 @@ pub fn check(path: &Path) -> Result<(), narrows_sys::Error> {
     narrows_sys::files::check_writable(path)
 }
 
-/// The file of a new run: the one given, or its file in the state directory.
+/// The file of a new run: the one given, which must be writable, or its file in the state directory, which is made.
 pub fn place(output: Option<PathBuf>, id: &str) -> Result<PathBuf, Error> {
     match output {
-        Some(path) => Ok(path),
-        None => Ok(directory()?.join(narrows_store::file_name(id))),
+        Some(path) => {
+            check(&path)?;
+            Ok(path)
+        }
+        None => {
+            let directory = directory()?;
+            // A directory that cannot be made is told when the run is saved: what is measured until then is shown in any case.
+            let _ = narrows_sys::files::make_directory(&directory);
+            Ok(directory.join(narrows_store::file_name(id)))
+        }
     }
 }
 

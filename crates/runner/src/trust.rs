@@ -8,6 +8,7 @@ use narrows_wire::token::{Fingerprint, NoToken, Secret};
 use narrows_wire::{Key, Token};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
@@ -22,6 +23,9 @@ pub enum TrustError {
     #[error("cannot read token file {}: not found; copy it from the server (`narrows serve` prints its path at \
         start)", .0.display())]
     NoTokenFile(PathBuf),
+    /// A token file that this user may not read.
+    #[error("cannot open {}: permission denied; copy the token to a file that you may read, or run as its owner", .0.display())]
+    Forbidden(PathBuf),
     /// A token file without a token.
     #[error("{path}: {source}", path = path.display())]
     NotAToken {
@@ -112,10 +116,15 @@ pub fn read_token(path: &Path) -> Result<Token, TrustError> {
 /// The client's token: of the file that the user names, else of the environment variable `NARROWS_TOKEN`, else none.
 pub fn client_token(token_file: Option<&Path>) -> Result<Option<Token>, TrustError> {
     if let Some(path) = token_file {
-        if !files::exists(path) {
-            return Err(TrustError::NoTokenFile(path.to_owned()));
-        }
-        return read_token(path).map(Some);
+        return read_token(path).map(Some).map_err(|error| match error {
+            TrustError::File(error) => match error.source.kind() {
+                // A directory that may not be entered looks like a missing file to those who only ask whether it exists.
+                ErrorKind::NotFound => TrustError::NoTokenFile(path.to_owned()),
+                ErrorKind::PermissionDenied => TrustError::Forbidden(path.to_owned()),
+                _ => TrustError::File(error),
+            },
+            other => other,
+        });
     }
     match std::env::var("NARROWS_TOKEN") {
         Ok(text) if !text.trim().is_empty() => text.parse().map(Some).map_err(TrustError::NotATokenInEnvironment),
@@ -180,7 +189,7 @@ mod tests {
         assert!(error.contains("does not match the key") && error.contains("remove the token file"), "{error}");
         // The key is no token: a mistake that is easily made.
         let error = read_token(&one.path().join("server.pem")).expect_err("a key").to_string();
-        assert!(error.contains("server.pem: this is no token of narrows"), "{error}");
+        assert!(error.contains("server.pem: invalid token"), "{error}");
         let error = Identity::load_or_make(one.path(), Some(Path::new("/no/such/place/token"))).expect_err("nowhere");
         assert!(error.to_string().contains("/no/such/place/token"), "{error}");
     }

@@ -1,5 +1,7 @@
 //! When a running load has told its goodput: whether it may end before its time.
 
+use narrows_stats::Estimate;
+
 /// Batches that the counted time is looked at by: their means are nearly independent of each other, where single samples are not
 /// (batch means, Law: *Simulation Modeling and Analysis*, chapter 9).
 const BATCHES: u32 = 8;
@@ -42,12 +44,26 @@ impl Steady {
         if span_us < self.least_us || self.points.len() < 2 * BATCHES as usize {
             return false;
         }
-        let rates: Vec<f64> = (0..BATCHES).map(|n| self.rate(*from_us, span_us, n)).collect();
+        let rates = self.rates(*from_us, span_us);
         let Some(estimate) = narrows_stats::mean_interval(&rates, 0.95).filter(|estimate| estimate.value > 0.0) else {
             return false;
         };
         let off = |bps: f64| (bps / estimate.value - 1.0).abs();
         off(estimate.interval[0]) <= self.within && rates.iter().all(|rate| off(*rate) <= OUTLIER * self.within)
+    }
+
+    /// The goodput of what was observed, bits a second, with its 95 % interval; `None` of too few samples.
+    #[must_use]
+    pub fn goodput_bps(&self) -> Option<Estimate> {
+        let ((from_us, _), (to_us, _)) = (self.points.first()?, self.points.last()?);
+        let enough = self.points.len() >= 2 * BATCHES as usize;
+        let rates = enough.then(|| self.rates(*from_us, to_us - from_us))?;
+        let it = narrows_stats::mean_interval(&rates, 0.95)?;
+        Some(Estimate { value: it.value * 8e6, interval: it.interval.map(|rate| rate.max(0.0) * 8e6), ..it })
+    }
+
+    fn rates(&self, from_us: u64, span_us: u64) -> Vec<f64> {
+        (0..BATCHES).map(|n| self.rate(from_us, span_us, n)).collect()
     }
 
     /// Bytes a microsecond of one batch.
@@ -87,6 +103,18 @@ mod tests {
         assert_eq!(known_at(1_000, |_| 1_000_000), Some(5.0));
         assert_eq!(known_at(100_000, |_| 1_000_000), Some(6.0));
         assert_eq!(known_at(200_000, |_| 1_000_000), None);
+    }
+
+    #[test]
+    fn the_goodput_of_what_was_observed_has_an_interval() {
+        let mut steady = Steady::new(0.0, 1_000_000, 0, 0);
+        assert_eq!(steady.goodput_bps(), None);
+        for n in 0..=40_u64 {
+            steady.observe(n * 100_000, n * 1_000_000 + if n % 2 == 0 { 0 } else { 50_000 });
+        }
+        let it = steady.goodput_bps().expect("three seconds");
+        assert!((it.value - 80e6).abs() < 1e6 && it.interval[0] < 80e6 && it.interval[1] > 80e6, "{it:?}");
+        assert!(it.interval[1] - it.interval[0] < 8e6, "{it:?}");
     }
 
     #[test]

@@ -11,14 +11,11 @@ pub const LARGEST: u64 = 256 << 20;
 /// Writes a run: atomically, and readable only by the owner, since it contains an inventory.
 ///
 /// Call it after every step of a run: a later call replaces the file of an earlier one, and a crash in between leaves
-/// the earlier one. Creates the parent directory if it is missing.
+/// the earlier one. A directory that is missing is not made: it may be a typing error.
 pub fn save(run: &Run, path: &Path) -> Result<(), Error> {
     // Compact: a run is for programs, and half of an indented one would be blanks.
     let mut bytes = serde_json::to_vec(run).map_err(|error| Error::Encode(run.id.clone(), error.to_string()))?;
     bytes.push(b'\n');
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !files::exists(parent)) {
-        files::make_directory(parent)?;
-    }
     Ok(files::write_whole(path, &bytes, 0o600)?)
 }
 
@@ -60,7 +57,7 @@ pub(crate) mod tests {
     #[test]
     fn a_run_is_read_back_and_replaces_the_old_one() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("new/deep/a.run.json");
+        let path = directory.path().join("a.run.json");
         let mut a = run("a");
         save(&a, &path).unwrap();
         a.ending = Ending::Failed("the server was lost".into());
@@ -87,6 +84,11 @@ pub(crate) mod tests {
         assert!(error.contains("none.run.json") && error.contains("No such file"), "{error}");
         let blocked = directory.path().join("file");
         files::write_whole(&blocked, b"x", 0o600).unwrap();
+        let typo = directory.path().join("nonexist/a.run.json");
+        assert!(
+            save(&run("a"), &typo).is_err() && !typo.parent().unwrap().exists(),
+            "no directory is made of a typing error"
+        );
         let error = save(&run("a"), &blocked.join("a.run.json")).unwrap_err().to_string();
         assert!(error.contains("file/a.run.json") && error.contains("Not a directory"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The CPU quota of the control group that this process is in, and how often it was throttled.
+//! The CPU quota and the memory limit of the control group that this process is in, and how often they held it back.
 //! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`, `Documentation/scheduler/sched-bwc.rst`.
 
 use crate::collector::{Class, Collector, Context, Sink, always};
@@ -7,12 +7,15 @@ use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "cgroup",
-    about: "CPU quota of the control group and throttling by it",
+    about: "CPU quota and memory limit of the control group, and how often they were reached",
     provides: &[
         keys::CGROUP_CPU_QUOTA,
         keys::CGROUP_CPU_PERIODS,
         keys::CGROUP_CPU_THROTTLED,
         keys::CGROUP_CPU_THROTTLED_US,
+        keys::CGROUP_MEMORY_LIMIT,
+        keys::CGROUP_MEMORY_SOCK,
+        keys::CGROUP_MEMORY_EVENTS,
     ],
     class: Class::Both,
     can_run: always,
@@ -21,6 +24,11 @@ pub(super) const COLLECTOR: Collector = Collector {
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let groups = context.host.read("/proc/self/cgroup")?;
+    if let Err(why) = memory(context, sink, &groups) {
+        for key in [keys::CGROUP_MEMORY_LIMIT, keys::CGROUP_MEMORY_SOCK, keys::CGROUP_MEMORY_EVENTS] {
+            sink.absent(key, &why);
+        }
+    }
     let mut lowest: Option<(f64, Group)> = None;
     for group in candidates(&groups) {
         if let Some(cores) = quota(context, &group)
@@ -45,6 +53,37 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         }
     }
     Ok(())
+}
+
+/// The lowest memory limit of the group and its parents (version 2), the memory of its sockets, and how often it was reached.
+fn memory(context: &Context<'_>, sink: &mut Sink<'_>, groups: &str) -> Result<(), Missing> {
+    let limit = |group: &Group| {
+        let limit = |name| context.host.number::<u64>(&format!("{}/memory.{name}", group.directory)).ok();
+        [limit("high"), limit("max")].into_iter().flatten().min()
+    };
+    let found = candidates(groups).into_iter().filter(|group| !group.first);
+    let lowest = found.filter_map(|group| Some((limit(&group)?, group.directory))).min_by_key(|(bytes, _)| *bytes);
+    let (bytes, directory) =
+        lowest.ok_or_else(|| Missing::because("no control group of this process has a memory limit"))?;
+    sink.fact(keys::CGROUP_MEMORY_LIMIT, bytes, &directory);
+    for (key, name, sum) in [
+        (keys::CGROUP_MEMORY_SOCK, "stat", &["sock"] as &[&str]),
+        // What the kernel did about it: reclaimed (`high`, `max`), or throttled the sockets (Linux 6.19).
+        (keys::CGROUP_MEMORY_EVENTS, "events", &["high", "max", "sock_throttled"]),
+    ] {
+        let path = format!("{directory}/memory.{name}");
+        let total = context.host.read(&path).and_then(|text| total(&path, &text, sum));
+        sink.put(key, total, path);
+    }
+    Ok(())
+}
+
+/// The sum of some items of a file; those that the kernel does not have count as none, but one is needed.
+fn total(path: &str, text: &str, names: &[&str]) -> Result<i64, Missing> {
+    let items = parse::key_values(path, text).filter(|(name, _)| names.contains(name));
+    let numbers = items.map(|(_, value)| value).collect::<Result<Vec<i64>, Missing>>()?;
+    let missing = || Missing::because(format!("{path} has no {}", names.join(", ")));
+    numbers.into_iter().reduce(i64::saturating_add).ok_or_else(missing)
 }
 
 struct Group {
@@ -113,5 +152,13 @@ mod tests {
         assert_eq!(directories("0::/a/b\n"), ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
         assert_eq!(directories("4:memory:/x\n2:cpu,cpuacct:/\n"), ["/sys/fs/cgroup/cpu,cpuacct"]);
         assert_eq!(directories("0::/../../x\nnonsense\n"), [""; 0]);
+    }
+
+    #[test]
+    fn events_of_memory_are_summed_whichever_a_kernel_has() {
+        let text = "low 0\nhigh 12\nmax 3\noom 0\noom_kill 0\n";
+        assert_eq!(total("memory.events", text, &["high", "max", "sock_throttled"]), Ok(15));
+        assert!(total("memory.events", "low 0\n", &["high"]).expect_err("none").to_string().contains("has no high"));
+        assert!(total("memory.events", "high many\n", &["high"]).is_err());
     }
 }

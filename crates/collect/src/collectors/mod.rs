@@ -44,6 +44,7 @@ collectors! {
     fragments,
     filter_drops,
     vmstat,
+    wifi,
     cpu_time,
 }
 

@@ -1,7 +1,7 @@
 //! The network interface on the route to the peer.
 
-use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
+use crate::{Missing, parse};
 use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
@@ -10,6 +10,7 @@ pub(super) const COLLECTOR: Collector = Collector {
     provides: &[
         keys::NIC_NAME,
         keys::NIC_KIND,
+        keys::NIC_BOND_MODE,
         keys::NIC_HARDWARE,
         keys::NIC_MTU,
         keys::NIC_TXQUEUELEN,
@@ -30,6 +31,13 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let link = context.link()?;
     sink.fact(keys::NIC_NAME, link.name.as_str(), SOURCE);
     sink.fact(keys::NIC_KIND, kind(context), SOURCE);
+    let path = format!("/proc/net/bonding/{}", link.name);
+    let mode = if link.kind.as_deref() == Some("bond") {
+        context.host.read(&path).and_then(|text| bond_mode(&path, &text))
+    } else {
+        Err(Missing::because(format!("{} is no bond", link.name)))
+    };
+    sink.put(keys::NIC_BOND_MODE, mode, path);
     sink.put(keys::NIC_HARDWARE, context.hardware().map(|hardware| hardware.name.clone()), SOURCE);
     sink.fact(keys::NIC_MTU, link.mtu, SOURCE);
     let length = link.txqueuelen.ok_or_else(|| Missing::because("the kernel does not say how long the queue is"));
@@ -56,5 +64,27 @@ fn kind(context: &Context<'_>) -> String {
         Ok(driver) if driver.bus.is_empty() => "unknown".to_owned(),
         Ok(_) => "physical".to_owned(),
         Err(_) => "unknown".to_owned(),
+    }
+}
+
+/// The mode as the kernel words it: `load balancing (round-robin)`. Source: kernel `drivers/net/bonding/bond_procfs.c`,
+/// `bond_info_show_master`.
+fn bond_mode(path: &str, text: &str) -> Result<String, Missing> {
+    const LONGEST: usize = 64;
+    let mode = parse::lines(text).find_map(|(_, line)| line.strip_prefix("Bonding Mode:"));
+    let mode = mode.map(|mode| mode.trim().chars().take(LONGEST).collect::<String>()).filter(|mode| !mode.is_empty());
+    mode.ok_or_else(|| Missing::because(format!("{path} names no mode")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_of_a_bond_is_found() {
+        let text = "Ethernet Channel Bonding Driver: v6.1.0-18-amd64\n\nBonding Mode: load balancing (round-robin)\nMII Status: up\n";
+        assert_eq!(bond_mode("bond0", text), Ok("load balancing (round-robin)".to_owned()));
+        assert!(bond_mode("bond0", "MII Status: up\n").expect_err("none").to_string().contains("bond0 names no mode"));
+        assert!(bond_mode("bond0", "Bonding Mode:\n").is_err());
     }
 }

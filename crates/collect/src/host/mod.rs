@@ -10,7 +10,7 @@ pub use recorded::{CaptureError, Meta, Recorded};
 pub use recorder::{Keep, Recording, record};
 
 use crate::Missing;
-use crate::kernel::{Answer, Ethtool, FilterDrops, Link, Neighbour, Qdiscs, Question, Route, Statistics};
+use crate::kernel::{Answer, Ethtool, FilterDrops, Link, Neighbour, Qdiscs, Question, Route, Statistics, Wifi};
 use std::net::IpAddr;
 
 /// A host that can be read: its files below `/proc` and `/sys`, and the kernel's answers to queries.
@@ -92,7 +92,10 @@ impl dyn Host + '_ {
         /// The driver's own counters.
         statistics(device: &str) -> Statistics, Question::Statistics { device: device.to_owned() }
     );
-
+    typed!(
+        /// The station that a wireless interface talks to.
+        wifi(device: &str) -> Wifi, Question::Wifi { device: device.to_owned() }
+    );
     typed!(
         /// The counters of the `nf_tables` rules that drop packets in this network namespace.
         filter_drops() -> FilterDrops, Question::FilterDrops

@@ -11,6 +11,7 @@ pub(crate) mod qdiscs;
 mod routes;
 pub(crate) mod rules;
 mod sockets;
+mod wifi;
 
 pub use ethtool::{Ethtool, Reported, Statistics};
 pub use links::Link;
@@ -19,6 +20,7 @@ pub use qdiscs::{Class, Qdisc, Qdiscs};
 pub use routes::Route;
 pub use rules::FilterDrops;
 pub(crate) use sockets::Sockets;
+pub use wifi::Wifi;
 
 use crate::Missing;
 use serde::{Deserialize, Serialize};
@@ -59,6 +61,11 @@ pub enum Question {
         /// The interface's name.
         device: String,
     },
+    /// The station that a wireless interface talks to.
+    Wifi {
+        /// The interface's name.
+        device: String,
+    },
     /// The number of `nf_tables` rules.
     FilterRules,
     /// The counters of the `nf_tables` rules that drop.
@@ -81,6 +88,8 @@ pub enum Answer {
     Ethtool(Ethtool),
     /// To [`Question::Statistics`].
     Statistics(Statistics),
+    /// To [`Question::Wifi`].
+    Wifi(Wifi),
     /// To [`Question::FilterRules`].
     FilterRules(u64),
     /// To [`Question::FilterDrops`].
@@ -99,6 +108,7 @@ impl Question {
             Self::Qdiscs { device } => format!("qdiscs-{device}.json"),
             Self::Ethtool { device } => format!("ethtool-{device}.json"),
             Self::Statistics { device } => format!("statistics-{device}.json"),
+            Self::Wifi { device } => format!("wifi-{device}.json"),
             Self::FilterRules => "filter-rules.json".to_owned(),
             Self::FilterDrops => "filter-drops.json".to_owned(),
         }
@@ -114,6 +124,7 @@ pub(crate) fn ask(sockets: &Sockets, question: &Question) -> Result<Answer, Miss
         Question::Qdiscs { device } => Answer::Qdiscs(qdiscs::of(sockets, device)?),
         Question::Ethtool { device } => Answer::Ethtool(ethtool::ask(device)?),
         Question::Statistics { device } => Answer::Statistics(ethtool::statistics(device)?),
+        Question::Wifi { device } => Answer::Wifi(wifi::of(sockets, device)?),
         Question::FilterRules => Answer::FilterRules(rules::count(sockets)?),
         Question::FilterDrops => Answer::FilterDrops(rules::drops(sockets)?),
     })

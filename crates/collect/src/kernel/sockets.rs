@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Sockets {
     route: Mutex<Option<Socket>>,
     netfilter: Mutex<Option<Socket>>,
+    generic: Mutex<Option<Socket>>,
 }
 
 impl Sockets {
@@ -31,7 +32,11 @@ impl Sockets {
         flags: u16,
         payload: &[u8],
     ) -> netlink::Result<Vec<Message>> {
-        let slot = if family == Family::Netfilter { &self.netfilter } else { &self.route };
+        let slot = match family {
+            Family::Netfilter => &self.netfilter,
+            Family::Generic => &self.generic,
+            Family::Route | Family::SockDiag => &self.route,
+        };
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let socket = match slot.as_mut() {
             Some(socket) => socket,

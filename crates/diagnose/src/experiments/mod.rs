@@ -14,6 +14,8 @@ pub static TCP: &[&Experiment] = &[
     &tcp::MORE_STREAMS,
     &tcp::OTHER_DIRECTION,
     &tcp::LARGER_BUFFER,
+    &tcp::LARGER_WRITES,
+    &tcp::NO_DELAY,
     &tcp::OTHER_CONGESTION_CONTROL,
     &tcp::AGAIN,
     &tcp::PACED_HALF,

@@ -51,6 +51,27 @@ pub static LARGER_BUFFER: Experiment =
         }),
     };
 
+/// Whether the cost of a call is what a sender of small writes spends its time on.
+pub static LARGER_WRITES: Experiment = Experiment {
+    id: "larger-writes",
+    words: "the same load in writes of 128 KiB",
+    plan: Plan::Path(|baseline| {
+        let load = short(baseline)?;
+        let message_bytes = TcpPlan::default().message_bytes;
+        (load.message_bytes < message_bytes).then_some(LoadPlan::Tcp(TcpPlan { message_bytes, ..load }))
+    }),
+};
+
+/// Whether small writes wait for the acknowledgement of the one before.
+pub static NO_DELAY: Experiment = Experiment {
+    id: "no-delay",
+    words: "the same load with TCP_NODELAY",
+    plan: Plan::Path(|baseline| {
+        let load = short(baseline)?;
+        (!load.no_delay).then_some(LoadPlan::Tcp(TcpPlan { no_delay: true, ..load }))
+    }),
+};
+
 /// A congestion control that does not take loss for a sign of a full queue.
 pub static OTHER_CONGESTION_CONTROL: Experiment = Experiment {
     id: "other-congestion-control",

@@ -198,3 +198,24 @@ fn nonsense_from_outside_does_not_panic() {
     trial.plan = RrPlan { omit_ms: u64::MAX, interval_ms: u64::MAX, ..longest }.into();
     assert!(compared(&idle(1), &trial).is_ok());
 }
+
+#[test]
+fn requests_that_are_faster_under_load_are_explained() {
+    let plan = || RrPlan { load: Some(TcpPlan::default()), ..RrPlan::default() };
+    let loaded = |us| trial(&[us; 10], plan(), Some(load(Some(30), 20)));
+    let why = |us| compared(&idle(120), &loaded(us)).expect("both were measured").why_none;
+    assert!(
+        why(80).starts_with(
+            "the load adds 0 us to the 120 us of the idle path: less than 30.0 ms; the median is even lower under load"
+        ),
+        "{}",
+        why(80)
+    );
+    assert!(
+        why(80)
+            .ends_with("usually because CPUs sleep between the requests of an idle path and a load keeps them awake"),
+        "{}",
+        why(80)
+    );
+    assert!(!why(119).contains("sleep") && !why(150).contains("sleep"), "{} {}", why(119), why(150));
+}

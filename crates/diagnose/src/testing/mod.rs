@@ -72,16 +72,26 @@ pub(crate) struct Scene {
     pub(crate) starved: bool,
     /// Of what TCP sent again, what the receiver had had already.
     pub(crate) spurious: u64,
+    /// Segments in flight, where the windows do not say.
+    pub(crate) in_flight: Option<u64>,
+    /// Kernel memory that TCP has handed to the device.
+    pub(crate) below: u32,
+    /// The slow-start threshold of the first moment.
+    pub(crate) first_ssthresh: Option<u64>,
+    /// Bytes that the sending application writes in one call.
+    pub(crate) write_bytes: u64,
+    /// Whether each second sample finds the congestion window shrunk to ten segments.
+    pub(crate) restarts: bool,
 }
 
 /// What a kernel or a host does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hidden {
-    /// Time busy and limited (before 4.9).
+    /// Time busy and limited (before 4.10).
     LimitedTimes,
     /// `SO_MEMINFO`.
     SocketMemory,
-    /// `SO_BUF_LOCK` (before 5.11).
+    /// `SO_BUF_LOCK` (before 5.15).
     BufferLock,
     /// Unread bytes of the receiver.
     RecvQ,
@@ -196,6 +206,11 @@ impl Default for Scene {
             profile: None,
             starved: false,
             spurious: 0,
+            in_flight: None,
+            below: 0,
+            first_ssthresh: None,
+            write_bytes: 128 << 10,
+            restarts: false,
         }
     }
 }
@@ -238,9 +253,14 @@ impl Scene {
             options: self.tells(Hidden::Options, self.options),
             snd_mss_bytes: self.tells(Hidden::Mss, self.mss),
             // No more is in flight than either window allows.
-            unacked: Some(if self.starved { self.cwnd / 2 } else { self.cwnd.min(self.snd_wnd / self.mss.max(1)) }),
+            unacked: self.in_flight.or(Some(if self.starved {
+                self.cwnd / 2
+            } else {
+                self.cwnd.min(self.snd_wnd / self.mss.max(1))
+            })),
             flags: Some(u64::from(self.starved)),
-            snd_cwnd: Some(self.cwnd),
+            snd_cwnd: Some(if self.restarts && interval % 2 == 1 { 10 } else { self.cwnd }),
+            snd_ssthresh: self.first_ssthresh,
             rtt_us: self.tells(Hidden::Rtt, high),
             min_rtt_us: self.tells(Hidden::Rtt, self.min_rtt_us),
             max_pacing_rate_bytes_s: Some(self.max_pacing_bytes_s),
@@ -269,7 +289,7 @@ impl Scene {
         TcpSample {
             at_us,
             bytes: self.bytes(interval),
-            calls: at_us,
+            calls: self.bytes(interval) / self.write_bytes.max(1),
             thread_cpu_us: self.tells(Hidden::Threads, (thread * at_us as f64) as u64),
             thread_wait_us: self.receiver_waits.filter(|_| !sending).map(|part| (part * at_us as f64) as u64),
             tcp: self.tcp(interval, at_us),
@@ -280,6 +300,7 @@ impl Scene {
                     rmem_alloc_bytes: if sending { 0 } else { (f64::from(self.rcvbuf) * self.rcvbuf_filled) as u32 },
                     sndbuf_bytes: self.sndbuf_bytes,
                     wmem_queued_bytes: self.queued(),
+                    wmem_alloc_bytes: if sending { self.below } else { 0 },
                     ..SocketMemory::default()
                 },
             ),

@@ -9,6 +9,7 @@ use crate::testing::{
 use narrows_model::host::fact::Unit;
 use narrows_model::load::host::CpuTimes;
 use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::run::RunPlan;
 use narrows_model::{Fact, Family, Status, TcpInfo};
 
 #[track_caller]
@@ -369,4 +370,38 @@ fn old_kernels_and_silent_hosts_are_not_accused() {
     let known = bare(vec![kind(), fact("qdisc.root.kind", "pfifo_fast", Unit::Text)]);
     healthy(&known, &no_more(&known));
     healthy(&Scene { sender_facts: without(ordinary_host(), "tcp.wmem.max"), ..Scene::default() }, &[]);
+}
+
+#[test]
+fn a_load_at_the_servers_own_limit_says_nothing_of_the_path() {
+    let limited = |goodput_bps, asked| {
+        let load = TcpPlan { pacing_bps: Some(200_000_000), ..Scene::default().load };
+        let scene = Scene {
+            goodput_bps,
+            rtt_us: 35_100,
+            cwnd: 1_200,
+            max_pacing_bytes_s: 25_000_000,
+            load,
+            ..Scene::default()
+        };
+        let mut run = scene.run(&[]);
+        let RunPlan::Diagnose(plan) = &mut run.plan else { panic!("a diagnosis") };
+        plan.load = TcpPlan { pacing_bps: asked, ..scene.load }.into();
+        crate::report(&run).expect("a baseline")
+    };
+    let own = limited(198e6, Some(200_000_000)).verdict;
+    assert_eq!((own.status, own.causes[0].id.as_str()), (Status::Limited, "pacing-cap"), "the user's own cap");
+    for asked in [None, Some(500_000_000)] {
+        let report = limited(198e6, asked);
+        let verdict = &report.verdict;
+        assert_eq!((verdict.status, verdict.causes.len()), (Status::Unknown, 0), "{verdict:#?}");
+        assert!(verdict.headline.contains("this server's limit of 200 Mbit/s"), "{}", verdict.headline);
+        assert!(verdict.headline.contains("`narrows serve --open-rate`"), "{}", verdict.headline);
+        assert_eq!(report.run.server_limit_bps, Some(200_000_000));
+    }
+    // Well below its limit the server is not what limits, and nothing above it is foretold.
+    let below = limited(90e6, None).verdict;
+    assert!(!below.headline.contains("this server's limit"), "{}", below.headline);
+    assert!(below.causes.iter().all(|cause| cause.id != "pacing-cap"), "{below:#?}");
+    assert!(below.causes.iter().all(|cause| cause.predicted_bps.is_none_or(|bps| bps <= 200e6)), "{below:#?}");
 }

@@ -182,6 +182,11 @@ impl Anything {
             wobble: self.0.random_range(0.0..0.9),
             span_us: self.one_of(&[0, 1, 300_000, 8_000_000, u64::MAX]),
             hidden: self.hidden(),
+            in_flight: self.coin().then(|| self.number()),
+            below: self.number32(),
+            first_ssthresh: self.coin().then(|| self.number()),
+            write_bytes: self.number(),
+            restarts: self.coin(),
         }
     }
 

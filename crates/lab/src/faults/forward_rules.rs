@@ -9,7 +9,7 @@ use super::undo::with_table;
 use super::{takes, Fault, ROUTER, Undo, Unit, Value};
 use crate::Result;
 use crate::host::Host;
-use narrows_sys::nftables;
+use narrows_sys::nftables::{self, Hook};
 
 const TABLE: &str = "narrows-lab-forward-rules";
 
@@ -23,12 +23,12 @@ pub(super) const FAULT: Fault = Fault {
 };
 
 /// The kernel adds this many within seconds, and evaluates them within a millisecond per packet.
-const RULES_MAX: u32 = 100_000;
+pub(super) const RULES_MAX: u32 = 100_000;
 
 fn inject(host: &Host, value: &Value) -> Result<Undo> {
     let rules = value.number32();
     if rules > RULES_MAX {
         return Err(FAULT.refused(&rules.to_string(), &format!("more than {RULES_MAX} rules")));
     }
-    with_table(host, TABLE, || nftables::add_forward_misses(TABLE, rules))
+    with_table(host, TABLE, || nftables::add_misses(TABLE, Hook::Forward, rules))
 }

@@ -49,6 +49,9 @@ keys! {
     CGROUP_CPU_PERIODS = "cgroup.cpu.periods", Count;
     CGROUP_CPU_THROTTLED = "cgroup.cpu.throttled", Count;
     CGROUP_CPU_THROTTLED_US = "cgroup.cpu.throttled_us", Count;
+    CGROUP_MEMORY_LIMIT = "cgroup.memory.limit", Bytes;
+    CGROUP_MEMORY_SOCK = "cgroup.memory.sock", Bytes;
+    CGROUP_MEMORY_EVENTS = "cgroup.memory.events", Count;
     VMSTAT_PSWPIN = "vmstat.pswpin", Count;
     VMSTAT_PSWPOUT = "vmstat.pswpout", Count;
     VMSTAT_PGMAJFAULT = "vmstat.pgmajfault", Count;
@@ -57,6 +60,7 @@ keys! {
     // The network interface.
     NIC_NAME = "nic.name", Text, "interface";
     NIC_KIND = "nic.kind", Text;
+    NIC_BOND_MODE = "nic.bond.mode", Text;
     NIC_HARDWARE = "nic.hardware", Text;
     NIC_MTU = "nic.mtu", Bytes, "MTU";
     NIC_TXQUEUELEN = "nic.txqueuelen", Packets, "txqueuelen";
@@ -97,6 +101,12 @@ keys! {
     NIC_CHANNELS_TX_MAX = "nic.channels.tx.max", Number;
     NIC_CHANNELS_COMBINED = "nic.channels.combined", Number, "channels";
     NIC_CHANNELS_COMBINED_MAX = "nic.channels.combined.max", Number;
+    NIC_WIFI_TX_RATE = "nic.wifi.tx_rate", BitsPerSecond;
+    NIC_WIFI_RX_RATE = "nic.wifi.rx_rate", BitsPerSecond;
+    NIC_WIFI_SIGNAL = "nic.wifi.signal", Number;
+    NIC_WIFI_TX_PACKETS = "nic.wifi.tx_packets", Count;
+    NIC_WIFI_TX_RETRIES = "nic.wifi.tx_retries", Count;
+    NIC_WIFI_TX_FAILED = "nic.wifi.tx_failed", Count;
     NIC_COALESCE_RX_USECS = "nic.coalesce.rx_usecs", Microseconds, "rx coalescing";
     NIC_COALESCE_RX_FRAMES = "nic.coalesce.rx_frames", Packets;
     NIC_COALESCE_TX_USECS = "nic.coalesce.tx_usecs", Microseconds;
@@ -209,6 +219,9 @@ keys! {
     NEIGHBOUR_STATE = "neighbour.state", Text, "neighbour";
     CONNTRACK_COUNT = "conntrack.count", Number, "tracked connections";
     CONNTRACK_MAX = "conntrack.max", Number;
+    CONNTRACK_DROP = "conntrack.drop", Count;
+    CONNTRACK_EARLY_DROP = "conntrack.early_drop", Count;
+    CONNTRACK_INSERT_FAILED = "conntrack.insert_failed", Count;
     NETFILTER_RULES = "netfilter.rules", Number, "filter rules";
     TAPS_COUNT = "taps.count", Number, "packet taps";
     FILTER_DROP_RULES = "filter.drop.rules", Number;
@@ -232,6 +245,8 @@ keys! {
     NETSTAT_TCP_EXT = "netstat.TcpExt.*", Count;
     NETSTAT_IP_EXT = "netstat.IpExt.*", Count;
     NETSTAT_TCP_EXT_TCP_TO_ZERO_WINDOW_ADV = "netstat.TcpExt.TCPToZeroWindowAdv", Count;
+    NETSTAT_TCP_EXT_DELAYED_ACKS = "netstat.TcpExt.DelayedACKs", Count;
+    NETSTAT_TCP_EXT_TCP_SPURIOUS_RTX_HOST_QUEUES = "netstat.TcpExt.TCPSpuriousRtxHostQueues", Count;
     NETSTAT_TCP_EXT_TCP_RENO_RECOVERY = "netstat.TcpExt.TCPRenoRecovery", Count;
     NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO = "netstat.TcpExt.TCPMemoryPressuresChrono", Count;
     NETSTAT_IP_EXT_IN_NO_ECT_PKTS = "netstat.IpExt.InNoECTPkts", Count;
@@ -245,6 +260,8 @@ keys! {
     SNMP_UDP = "snmp.Udp.*", Count;
     SNMP_UDP_IN_CSUM_ERRORS = "snmp.Udp.InCsumErrors", Count;
     SNMP_UDP_IN_ERRORS = "snmp.Udp.InErrors", Count;
+    SNMP_IP_IN_RECEIVES = "snmp.Ip.InReceives", Count;
+    SNMP_IP_OUT_REQUESTS = "snmp.Ip.OutRequests", Count;
     SNMP_IP_OUT_DISCARDS = "snmp.Ip.OutDiscards", Count;
     SNMP_IP_FRAG_CREATES = "snmp.Ip.FragCreates", Count;
     SNMP_IP_FRAG_OKS = "snmp.Ip.FragOKs", Count;
@@ -263,6 +280,8 @@ keys! {
     SNMP6 = "snmp6.*", Count;
     SNMP6_UDP6_IN_CSUM_ERRORS = "snmp6.Udp6InCsumErrors", Count;
     SNMP6_UDP6_IN_ERRORS = "snmp6.Udp6InErrors", Count;
+    SNMP6_IP6_IN_RECEIVES = "snmp6.Ip6InReceives", Count;
+    SNMP6_IP6_OUT_REQUESTS = "snmp6.Ip6OutRequests", Count;
     SNMP6_IP6_REASM_FAILS = "snmp6.Ip6ReasmFails", Count;
     SNMP6_UDP6_SNDBUF_ERRORS = "snmp6.Udp6SndbufErrors", Count;
     SNMP6_UDP6_MEM_ERRORS = "snmp6.Udp6MemErrors", Count;

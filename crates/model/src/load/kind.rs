@@ -109,7 +109,7 @@ pub struct StreamsRecord<S> {
 }
 
 impl<S> StreamsRecord<S> {
-    /// The record of an end of which only the latest samples of its streams are known.
+    /// The record of an end of which only samples of its streams are known.
     pub(super) fn partial(place: Place, streams: Vec<S>, remark: String) -> Self {
         let (before, after) = (Snapshot::default(), Snapshot::default());
         Self { place, streams, host: Vec::new(), before, after, remarks: vec![remark] }
@@ -143,6 +143,16 @@ pub trait Plan {
         false
     }
 
+    /// The first part of it that no summary counts.
+    fn omitted_ms(&self) -> u64 {
+        0
+    }
+
+    /// The highest rate that each of its flows may have, bits a second; `None` where the plan bounds none.
+    fn rate_limit_bps(&self) -> Option<u64> {
+        None
+    }
+
     /// The load in a few words: `TCP up for 10.0 s`.
     fn describe(&self) -> String;
 }
@@ -171,8 +181,8 @@ pub trait Load: Plan + Clone + 'static {
     /// What the server does not admit, in a sentence.
     fn capped(self, cap: &Cap) -> Result<Self, String>;
 
-    /// The record of an end of which only the latest samples are known.
-    fn partial_record(place: Place, streams: Vec<(u32, Flow, Self::Sample)>, remark: String) -> Self::Record;
+    /// The record of an end of which only samples are known, those of each stream in the order of time.
+    fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<Self::Sample>)>, remark: String) -> Self::Record;
 }
 
 /// A [`Trial`](crate::load::trial::Trial) of one kind of load.

@@ -23,6 +23,7 @@ use profile::{ProfileEndRecord, ProfilePlan, ProfileSample};
 use rr::{RrEndRecord, RrPlan, RrSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use tcp::{TcpEndRecord, TcpPlan, TcpSample};
 use udp::UdpPlan;
 use udp::record::{UdpEndRecord, UdpSample};
@@ -125,15 +126,21 @@ macro_rules! loads {
                 match self { $(Self::$kind(plan) => plan.capped(cap).map(Into::into),)* }
             }
 
-            /// The record of an end of which only the latest samples are known; samples of another kind are left out.
+            /// The record of an end of which only its reports are known, in the order of time; samples of another kind are left
+            /// out, as are those of a stream that had ended.
             #[must_use]
-            pub fn partial_record(&self, place: Place, latest: Vec<StreamProgress>, remark: String) -> LoadRecord {
+            pub fn partial_record(&self, place: Place, reports: &[Progress], remark: String) -> LoadRecord {
                 match self {
                     $(Self::$kind(_) => {
-                        let of_kind = |stream: StreamProgress| {
-                            Some((stream.id, stream.flow, <$sample>::of(&stream.sample)?.clone()))
-                        };
-                        let streams = latest.into_iter().filter_map(of_kind).collect();
+                        let mut streams: BTreeMap<(u32, Flow), Vec<$sample>> = BTreeMap::new();
+                        for stream in reports.iter().flat_map(|report| &report.streams) {
+                            let Some(sample) = <$sample>::of(&stream.sample) else { continue };
+                            let samples = streams.entry((stream.id, stream.flow)).or_default();
+                            if samples.last().is_none_or(|last| last.at_us() < sample.at_us()) {
+                                samples.push(sample.clone());
+                            }
+                        }
+                        let streams = streams.into_iter().map(|((id, flow), samples)| (id, flow, samples)).collect();
                         <$plan as Load>::partial_record(place, streams, remark).into()
                     })*
                 }
@@ -258,13 +265,16 @@ mod tests {
     #[test]
     fn samples_of_another_kind_are_no_record() {
         let stream = |id, sample| StreamProgress { id, flow: Flow::Up, sample };
-        let latest = vec![
-            stream(0, TcpSample { bytes: 7, ..TcpSample::default() }.into()),
-            stream(1, UdpSample::default().into()),
-        ];
-        let record = LoadPlan::Tcp(TcpPlan::default()).partial_record(Place::Server, latest, "lost".to_owned());
+        let report = |at_us, bytes| {
+            let tcp = stream(0, TcpSample { at_us, bytes, ..TcpSample::default() }.into());
+            Progress { at_us, streams: vec![tcp, stream(1, UdpSample::default().into())] }
+        };
+        // The last report shows the stream that has ended once more.
+        let reports = [report(100, 7), report(200, 9), report(200, 9)];
+        let record = LoadPlan::Tcp(TcpPlan::default()).partial_record(Place::Server, &reports, "lost".to_owned());
         let end: &TcpEndRecord = record.get().expect("a record of TCP");
-        assert_eq!((end.streams.len(), end.streams[0].samples[0].bytes), (1, 7));
+        let bytes: Vec<u64> = end.streams[0].samples.iter().map(|sample| sample.bytes).collect();
+        assert_eq!((end.streams.len(), bytes), (1, vec![7, 9]));
         assert_eq!((record.end().remarks(), record.get::<UdpEndRecord>()), (&["lost".to_owned()][..], None));
     }
 }

@@ -83,7 +83,7 @@ impl Load for ProfilePlan {
         Ok(Self { max_bps, start_bps: self.start_bps.min(max_bps), ..self })
     }
 
-    fn partial_record(place: Place, _: Vec<(u32, Flow, ProfileSample)>, remark: String) -> ProfileEndRecord {
+    fn partial_record(place: Place, _: Vec<(u32, Flow, Vec<ProfileSample>)>, remark: String) -> ProfileEndRecord {
         ProfileEndRecord { remarks: vec![remark], ..ProfileEndRecord::empty(place) }
     }
 }

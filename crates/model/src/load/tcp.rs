@@ -180,6 +180,14 @@ impl Plan for TcpPlan {
         Some(self.clone())
     }
 
+    fn omitted_ms(&self) -> u64 {
+        self.omit_ms
+    }
+
+    fn rate_limit_bps(&self) -> Option<u64> {
+        Some(self.pacing_bps?.saturating_mul(self.streams.into()))
+    }
+
     fn describe(&self) -> String {
         let span = match self.limit {
             Limit::DurationMs(ms) => units::micros(ms * 1000),
@@ -211,12 +219,12 @@ impl Load for TcpPlan {
         Ok(Self { pacing_bps: Some(self.pacing_bps.map_or(max, |bps| bps.min(max))), ..self })
     }
 
-    fn partial_record(place: Place, streams: Vec<(u32, Flow, TcpSample)>, remark: String) -> TcpEndRecord {
-        let stream = |(id, flow, sample)| TcpStreamRecord {
+    fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<TcpSample>)>, remark: String) -> TcpEndRecord {
+        let stream = |(id, flow, samples)| TcpStreamRecord {
             id,
             flow,
             method: "unknown".to_owned(),
-            samples: vec![sample],
+            samples,
             ..TcpStreamRecord::default()
         };
         TcpEndRecord::partial(place, streams.into_iter().map(stream).collect(), remark)

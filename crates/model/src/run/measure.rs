@@ -89,12 +89,28 @@ pub struct IntervalView {
     /// What the sender's kernel says.
     #[serde(flatten)]
     pub columns: TcpColumns,
+    /// What the sending application handed over; of summaries only, and where the sender's record is there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sent: Option<SentView>,
     /// The sender's kernel's view at the end; of single streams only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sender: Option<TcpInfo>,
     /// The receiver's kernel's view at the end; of single streams only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receiver: Option<TcpInfo>,
+}
+
+/// What the sending application handed to its kernel over the counted part.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SentView {
+    /// Begin, seconds since the trial began on the sender.
+    pub from_s: f64,
+    /// End.
+    pub to_s: f64,
+    /// Application bytes; more than what arrived by what was still under way.
+    pub bytes: u64,
+    /// Application bits per second.
+    pub bps: f64,
 }
 
 /// The counted part of the measurement: after the omitted one.
@@ -117,7 +133,7 @@ pub struct FlowSummary {
     pub streams: Vec<IntervalView>,
     /// Bytes that the sending application handed over; more than what arrived by what is still under way.
     pub sent_bytes: Option<u64>,
-    /// Smallest RTT that the sender's kernel saw.
+    /// Smallest RTT that the sender's kernel saw; `None` below 10 µs, which its time stamps do not resolve.
     pub min_rtt_us: Option<u64>,
     /// Correlation of each interval's goodput with the one before: above 0.25 the seconds of this run are no independent
     /// measurements. `None` where there are fewer than 8 intervals.

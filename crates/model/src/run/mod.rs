@@ -1,5 +1,6 @@
 //! Runs: the plan, what both hosts were, and what was measured. Raw, and the only thing that is stored.
 
+pub mod both_directions;
 pub mod diff;
 pub mod measure;
 pub mod report;
@@ -181,9 +182,15 @@ impl Run {
     /// The stored form that this program writes.
     pub const FORMAT: u32 = 2;
 
-    /// The trials of one kind of load, in the order in which they were made.
+    /// The trials of one kind of load, in the order in which they were made. The experiment or proof in which a run was cut short is
+    /// left out: a part of it would be taken for the whole.
     pub fn trials_of<L: Kind>(&self) -> impl Iterator<Item = (&Purpose, TrialOf<'_, L>)> {
-        self.trials.iter().filter_map(|record| Some((&record.purpose, record.trial.of()?)))
+        let cut = match self.trials.last().map(|record| &record.purpose) {
+            Some(Purpose::Experiment { .. } | Purpose::Proof { .. }) if self.ending != Ending::Complete => 1,
+            _ => 0,
+        };
+        let whole = self.trials.len() - cut;
+        self.trials.iter().take(whole).filter_map(|record| Some((&record.purpose, record.trial.of()?)))
     }
 
     /// The baseline of a round, where its load is of this kind.
@@ -193,6 +200,30 @@ impl Run {
             Purpose::Baseline { round: of } if *of == round => Some(trial),
             _ => None,
         })
+    }
+
+    /// The rate that the server set for the load of a round, or of a plain measurement, below the one that was asked for: a server
+    /// that is open to clients without a token does (`narrows serve --open-rate`).
+    #[must_use]
+    pub fn server_limit_bps(&self, round: u32) -> Option<u64> {
+        let asked = match &self.plan {
+            RunPlan::Diagnose(plan) => {
+                let fixed = self.attempts.iter().filter(|attempt| attempt.round < round && attempt.kept_for_next_round);
+                fixed.rev().find_map(|attempt| attempt.load.as_ref()).unwrap_or(&plan.load)
+            }
+            RunPlan::Measure(load) => load,
+            RunPlan::Search(_) | RunPlan::Sweep(_) => return None,
+        };
+        let limits = |record: &TrialRecord| {
+            let is_of = match record.purpose {
+                Purpose::Baseline { round: of } => of == round,
+                Purpose::Measure => true,
+                _ => false,
+            };
+            let ran = record.trial.plan.rate_limit_bps().filter(|_| is_of)?;
+            asked.rate_limit_bps().is_none_or(|asked| ran < asked).then_some(ran)
+        };
+        self.trials.iter().find_map(limits)
     }
 
     /// The experiments of a round with this kind of load, with their ids.
@@ -216,6 +247,7 @@ impl From<&Run> for RunView {
             target: run.target.clone(),
             ending: run.ending.clone(),
             idle_rtt_us: run.idle_rtt_us.iter().min().copied(),
+            server_limit_bps: run.server_limit_bps(0),
         }
     }
 }

@@ -6,7 +6,9 @@ use crate::diagnosis::verdict::{Command, Rejected, Status, Witness};
 use crate::host::change::Change;
 use crate::host::fact::{Absent, Fact};
 use crate::run::target::{Ending, Target};
+use crate::words::figures::float;
 use crate::words::place::{Direction, Place};
+use crate::words::units;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +54,20 @@ pub struct RunView {
     pub ending: Ending,
     /// Smallest RTT of the idle path.
     pub idle_rtt_us: Option<u64>,
+    /// Rate that the server allows a client without a token (`narrows serve --open-rate`), where it lowered the load, bits a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_limit_bps: Option<u64>,
+}
+
+impl RunView {
+    /// The server's limit in a sentence, where it lowered the load.
+    #[must_use]
+    pub fn server_limit(&self) -> Option<String> {
+        let bps = units::bps(float(self.server_limit_bps?));
+        Some(format!(
+            "this server limits clients without its token to {bps} (`narrows serve --open-rate`): the path may carry more"
+        ))
+    }
 }
 
 /// What limits the path.

@@ -180,6 +180,10 @@ pub struct SweepFigures {
     pub loss: Option<f64>,
     /// The highest rate without loss, where it was searched for.
     pub lossless: Option<Lossless>,
+    /// Whether datagrams were handed to the kernel in batches as one (`UDP_SEGMENT`): then the rates in datagrams are none of packets
+    /// that a host handled one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segmentation_offload: Option<bool>,
     /// What it cost the end that sends.
     pub sender: Option<EndCpu>,
     /// What it cost the end that receives.
@@ -319,6 +323,9 @@ pub struct SweepRow {
     pub lost: Option<u64>,
     /// Lost of all that should have arrived, the median.
     pub loss: Option<f64>,
+    /// Whether datagrams were handed to the kernel in batches as one (`UDP_SEGMENT`), in any repetition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segmentation_offload: Option<bool>,
     /// CPU of the end that sends, in cores, the medians.
     pub sender: Option<HostCpu>,
     /// CPU of the end that receives.

@@ -29,7 +29,7 @@ pub enum ColumnUnit {
 /// One column.
 #[derive(Debug)]
 pub struct Column {
-    /// The word before the value.
+    /// Its heading.
     pub heading: &'static str,
     /// Its unit.
     pub unit: ColumnUnit,
@@ -68,12 +68,12 @@ macro_rules! columns {
     };
 }
 
-// One line a column: its key in JSON, the word before it, its unit, how it makes one value, and where it comes from.
+// One line a column: its key in JSON, its heading, its unit, how it makes one value, and where it comes from.
 columns! {
     /// Segments that the sender retransmitted; `None` where the sender's record is missing.
-    retransmits: "retrans", Count, Growth, |tcp| tcp.total_retrans;
+    retransmits: "Retr", Count, Growth, |tcp| tcp.total_retrans;
     /// The sender's smoothed RTT at the end; of several streams the median.
-    rtt_us: "rtt", Micros, Median, |tcp| tcp.rtt_us;
+    rtt_us: "RTT", Micros, Median, |tcp| tcp.rtt_us;
     /// The sender's congestion window at the end, in bytes; of several streams the sum.
-    cwnd_bytes: "cwnd", Bytes, Sum, |tcp| tcp.snd_cwnd.zip(tcp.snd_mss_bytes).map(|(n, mss)| n.saturating_mul(mss));
+    cwnd_bytes: "Cwnd", Bytes, Sum, |tcp| tcp.snd_cwnd.zip(tcp.snd_mss_bytes).map(|(n, mss)| n.saturating_mul(mss));
 }

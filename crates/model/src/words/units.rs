@@ -218,6 +218,21 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
+/// `4.00 GiB`, `337 MiB`, `9.77 KiB`: what was counted, with three digits always, so that a column of them lines up.
+#[must_use]
+pub fn amount(value: u64) -> String {
+    #[allow(clippy::cast_precision_loss)]
+    let float = value as f64;
+    let (factor, unit) = match value {
+        v if v >= 1 << 40 => (1_099_511_627_776.0, "TiB"),
+        v if v >= 1 << 30 => (f64::from(1 << 30), "GiB"),
+        v if v >= 1 << 20 => (f64::from(1 << 20), "MiB"),
+        v if v >= 1 << 10 => (1024.0, "KiB"),
+        _ => return format!("{value} B"),
+    };
+    format!("{} {unit}", three_digits(float / factor))
+}
+
 /// `35.0 ms`, `120 us`, `20.0 s`.
 #[must_use]
 pub fn micros(value: u64) -> String {
@@ -325,6 +340,11 @@ mod tests {
         assert_eq!(bytes(262_144), "256 KiB");
         assert_eq!(bytes(1500), "1500 B");
         assert_eq!(bytes(2_770_000), "2.64 MiB");
+        assert_eq!(
+            [0, 1023, 1024, 4 << 30, 3_790_000_000].map(amount),
+            ["0 B", "1023 B", "1.00 KiB", "4.00 GiB", "3.53 GiB"]
+        );
+        assert_eq!([1023 << 20, 353_000_000, 5 << 40].map(amount), ["1023 MiB", "337 MiB", "5.00 TiB"]);
         assert_eq!(micros(35_000), "35.0 ms");
         assert_eq!(percent(0.37), "37 %");
     }

@@ -14,11 +14,11 @@ use std::path::Path;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
-    narrows rfc2544 advise cisco --role switch                   print the commands\n  \
-    narrows rfc2544 advise router.toml                           show what narrows would set on this tester\n  \
-    narrows rfc2544 advise router.toml --apply                   apply all settings, or none\n  \
-    narrows rfc2544 advise --role router --device eth1 --device eth2 --apply   run on the DUT\n  \
-    narrows rfc2544 advise --undo                                undo, also after a crash")]
+    narrows rfc2544 advise cisco --role switch        print the commands\n  \
+    narrows rfc2544 advise router.toml                show the settings of this tester\n  \
+    narrows rfc2544 advise router.toml --apply        apply all settings, or none\n  \
+    narrows rfc2544 advise --role router --device eth1 --device eth2 --apply\n  \
+    narrows rfc2544 advise --undo                     undo, also after a crash")]
 pub(super) struct Args {
     /// System to print commands for (linux, freebsd, cisco, juniper), or plan file
     #[arg(value_name = "SYSTEM|PLAN", default_value = "linux", hide_default_value = true)]

@@ -2,13 +2,16 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
-use crate::output::print;
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
+use crate::output::{print, written};
 use crate::progress::{Progress, SavedRun};
-use crate::session::{Connection, tuner};
+use crate::session::{Connection, INTERRUPTED, tuner};
 use narrows_model::words::units;
-use narrows_model::{self as model, DiagnosePlan, Ending, Place, Report, Run};
-use narrows_runner::{diagnosis, stored};
+use narrows_model::{
+    self as model, DiagnosePlan, Direction, Ending, Family, LoadPlan, Place, Report, Run, TcpPlan, UdpPlan,
+};
+use narrows_runner::{both_directions, diagnosis, stored};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A part of the goodput, in percent.
@@ -28,37 +31,40 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("duration", |it| it.default_value("8s").default_value_if("udp", "true", "4s")),
-    mut_arg("bytes", |it| it.conflicts_with("udp")),
-    mut_arg("interval", |it| it.default_value("100ms")),
+    mut_arg("bytes", |it| it.conflicts_with("udp").hide_short_help(true)),
+    mut_arg("direction", |it| it.help("Direction; both: one after the other")),
+    mut_arg("interval", |it| it.default_value("100ms").hide_short_help(true)),
+    mut_arg("omit", |it| it.hide_short_help(true)),
+    mut_arg("congestion_control", |it| it.hide_short_help(true)),
     mut_arg("size", |it| {
         it.alias("datagram").default_value("128k").default_value_if("udp", "true", "largest").help(
-            "Read and write size, in bytes; with --udp the payload size (see measure udp)",
+            "Read and write size; UDP payload with --udp",
         )
     }),
     mut_arg("rate", |it| it.hide_default_value(true)),
     mut_args(with_udp),
-    mut_arg("output", |it| it.help("Save the run to this file (default: the state directory)")),
+    mut_arg("output", |it| it.help("Save the run to this file")),
     mut_arg("full", |it| it.help("Show all parameters, look-alikes and the arithmetic of each ceiling")),
     after_help = "Examples:\n  \
     narrows diagnose server --token-file token\n  \
-    narrows diagnose ssh://admin@server --direction down\n  \
-    narrows diagnose server --token-file token --try      (server: narrows serve --allow-tune)\n  \
-    narrows diagnose server --token-file token --expect 900M      report a path below this rate\n  \
-    narrows diagnose server --token-file token --udp --rate 500M      where are datagrams dropped?\n  \
-    narrows diagnose server --token-file token --format json | jq .verdict"
+    narrows diagnose ssh://admin@server --direction both\n  \
+    narrows diagnose server --try            (server: narrows serve --allow-tune)\n  \
+    narrows diagnose server --expect 900M    report a path below this rate\n  \
+    narrows diagnose server -u -b 500M       where are datagrams dropped?\n  \
+    narrows diagnose server --format json | jq .verdict"
 )]
 pub(crate) struct Args {
     /// Time limit of the diagnosis, experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
     /// End a TCP load early once goodput is known within this percentage; 0: never
-    #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT")]
+    #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT", hide_short_help = true)]
     within: f64,
     /// Skip the path profile (short UDP steps)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_profile: bool,
     /// Maximum rate of the path profile, in bit/s
-    #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile")]
+    #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "no_profile", hide_short_help = true)]
     max_rate: Option<u64>,
     /// Expected goodput, in bit/s; less than 90 % exits with 3
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "udp")]
@@ -67,13 +73,13 @@ pub(crate) struct Args {
     #[arg(long = "try")]
     try_fixes: bool,
     /// With --try: keep the fixes that helped
-    #[arg(long, requires = "try_fixes")]
+    #[arg(long, requires = "try_fixes", hide_short_help = true)]
     keep: bool,
     /// With --try: pairs of trials per fix
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N")]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=100), value_name = "N", hide_short_help = true)]
     pairs: u32,
     /// Exit with 0 if a limiting cause is found
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     exit_zero: bool,
     #[command(flatten)]
     remote: RemoteArgs,
@@ -82,28 +88,89 @@ pub(crate) struct Args {
     #[command(flatten)]
     tcp: TcpLoadArgs,
     /// Diagnose a UDP load; needs --rate
-    #[arg(long, requires = "rate", help_heading = UDP_HEADING)]
+    #[arg(long, short = 'u', requires = "rate", help_heading = UDP_HEADING)]
     udp: bool,
     #[command(flatten, next_help_heading = UDP_HEADING)]
     datagrams: UdpLoadArgs,
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     result: ResultArgs<Report>,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        self.load.direction.one("a diagnosis")?;
         // Invalid flags fail before the connection; a plan of UDP needs the address family.
-        let tcp = if self.udp { None } else { Some(self.tcp.plan(&self.load, slow_start_ms)?) };
+        if !self.udp {
+            self.load(Direction::Up, Family::Ipv4)?;
+        }
         let connection = Connection::open(&self.remote, self.try_fixes, true)?;
         let remote = &connection.remote;
-        let plan = DiagnosePlan {
-            load: match tcp {
-                Some(plan) => plan.into(),
-                None => self.datagrams.plan(&self.load, remote.target().family)?.into(),
-            },
+        if self.try_fixes && !remote.hello().permissions.tune {
+            return Err(Failure::run(format!(
+                "cannot tune {}: its server does not allow it; restart it with `narrows serve --allow-tune`, or drop --try",
+                remote.hello().host
+            )));
+        }
+        let ways: &[Direction] = match self.load.direction.direction() {
+            Direction::Both => &[Direction::Up, Direction::Down],
+            Direction::Up => &[Direction::Up],
+            Direction::Down => &[Direction::Down],
+        };
+        let mut planned = Vec::new();
+        for way in ways {
+            let name = stored::new_name().map_err(Failure::run)?;
+            let output =
+                self.result.output().map(|path| if ways.len() > 1 { of_direction(path, *way) } else { path.into() });
+            let file = self.save.run_file(output.as_deref(), &name.0)?;
+            planned.push((self.plan(self.load(*way, remote.target().family)?), name, file));
+        }
+        let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;
+        let mut ends = connection.ends(tuner, self.result.quiet)?;
+        let (mut runs, mut saved) = (Vec::new(), Vec::new());
+        for (plan, name, file) in planned {
+            let mut watch = Watch::new(self.result.quiet, file);
+            let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), name);
+            watch.progress.clear();
+            let complete = run.ending == Ending::Complete;
+            runs.push(run);
+            saved.push(watch.saved);
+            if !complete {
+                break;
+            }
+        }
+        drop(ends);
+        let rendered = self.render(&runs);
+        if let Ok(text) = &rendered {
+            print(text)?;
+        }
+        saved.iter().for_each(|saved| saved.report("run", self.result.quiet, ""));
+        for run in &runs {
+            match &run.ending {
+                Ending::Complete => {}
+                Ending::Failed(why) => return Err(Failure::run(why)),
+                Ending::Interrupted => return Ok(INTERRUPTED),
+            }
+        }
+        rendered?;
+        let code = |run: &Run| diagnosis::final_status(run).map_or(1, diagnosis::exit_code);
+        Ok(if self.exit_zero { 0 } else { runs.iter().map(code).max().unwrap_or(1) })
+    }
+
+    /// The load in one direction.
+    fn load(&self, way: Direction, family: Family) -> Result<LoadPlan, Failure> {
+        Ok(if self.udp {
+            UdpPlan { direction: way, ..self.datagrams.plan(&self.load, family)? }.into()
+        } else {
+            TcpPlan { direction: way, ..self.tcp.plan(&self.load, slow_start_ms)? }.into()
+        })
+    }
+
+    fn plan(&self, load: LoadPlan) -> DiagnosePlan {
+        DiagnosePlan {
+            load,
             budget_ms: millis(self.budget),
             profile: !self.no_profile,
             max_bps: self.max_rate,
@@ -112,35 +179,27 @@ impl Args {
             try_fixes: self.try_fixes,
             keep: self.keep,
             proof_pairs: self.pairs,
-        };
-        if self.try_fixes && !remote.hello().permissions.tune {
-            return Err(Failure::run(format!(
-                "cannot tune {}: its server does not allow it; restart it with `narrows serve --allow-tune`, or drop \
-                --try",
-                remote.hello().host
-            )));
         }
-        let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;
-        let name = stored::new_name().map_err(Failure::run)?;
-        let file = stored::place(self.result.output().map(Into::into), &name.0).map_err(Failure::run)?;
-        let mut watch = Watch::new(self.result.quiet, SavedRun::new(file));
-        let mut ends = connection.ends(tuner, self.result.quiet)?;
-        let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), name);
-        drop(ends);
-        watch.progress.clear();
-        let style = self.full.style();
-        let rendered = super::render_run(&run, self.result.format(), style);
-        if let Ok(text) = &rendered {
-            print(text)?;
-        }
-        watch.saved.report("run", self.result.quiet, "");
-        if let Ending::Failed(why) = &run.ending {
-            return Err(Failure::run(why));
-        }
-        rendered?;
-        let status = diagnosis::final_status(&run);
-        Ok(if self.exit_zero { 0 } else { status.map_or(1, diagnosis::exit_code) })
     }
+
+    /// The report of one direction, or of both.
+    fn render(&self, runs: &[Run]) -> Result<String, Failure> {
+        let (format, style) = (self.result.format(), self.full.style());
+        let both = self.load.direction.direction() == Direction::Both;
+        match (runs.last(), both.then(|| both_directions(runs)).flatten()) {
+            (_, Some(both)) => written(&both, format, style),
+            (Some(run), None) => super::render_run(run, format, style),
+            (None, None) => Err(Failure::run("nothing was measured")),
+        }
+    }
+}
+
+/// The file of one of two runs: `path-up.run.json` of `path.run.json`.
+fn of_direction(path: &Path, way: Direction) -> PathBuf {
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let at = name.char_indices().skip(1).find(|(_, letter)| *letter == '.').map_or(name.len(), |(at, _)| at);
+    let (stem, extension) = name.split_at(at);
+    path.with_file_name(format!("{stem}-{}{extension}", way.word()))
 }
 
 /// Shows the steps of a diagnosis, and saves it after each.
@@ -200,7 +259,7 @@ impl diagnosis::Watch for Watch {
 mod tests {
     use super::*;
     use clap::Parser;
-    use narrows_model::{DatagramSizes, Family, Limit, UdpRate};
+    use narrows_model::{DatagramSizes, Limit, UdpRate};
 
     #[derive(Debug, Parser)]
     struct Alone {
@@ -224,6 +283,23 @@ mod tests {
             let plan = args.tcp.plan(&args.load, slow_start_ms).expect("a plan");
             assert_eq!((plan.limit, plan.omit_ms, plan.interval_ms), (Limit::DurationMs(duration_ms), omit_ms, 100));
             assert_eq!(plan.message_bytes, 128 << 10);
+        }
+    }
+
+    #[test]
+    fn each_of_two_directions_has_its_file() {
+        let of = |path: &str| of_direction(Path::new(path), Direction::Down).display().to_string();
+        for (path, file) in [("a/x.run.json", "a/x-down.run.json"), ("x", "x-down"), (".x.json", ".x-down.json")] {
+            assert_eq!(of(path), file);
+        }
+    }
+
+    #[test]
+    fn both_directions_are_looked_at_one_after_the_other() {
+        let args = parsed(&["-d", "both"]).expect("flags");
+        for way in [Direction::Up, Direction::Down] {
+            let load = args.load(way, Family::Ipv4).expect("a load");
+            assert_eq!(load.get::<TcpPlan>().map(|plan| plan.direction), Some(way));
         }
     }
 

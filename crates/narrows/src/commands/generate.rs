@@ -22,12 +22,12 @@ use std::time::Duration;
 /// Send raw frames in many flows, up to line rate
 #[derive(Debug, ClapArgs)]
 #[command(
-    mut_arg("seed", |it| it.requires("random").help("Seed of --random")),
+    mut_arg("seed", |it| it.requires("random").help("Seed of --random").hide_short_help(true)),
+    mut_arg("interval", |it| it.hide_short_help(true)),
     after_help = "Examples:\n  \
-    narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999 -D 198.19.0.2   2,000 flows, as \
-    fast as possible\n  \
-    narrows generate eth1 --destination-mac 02:00:00:00:00:02 --rate 1Mpps --size 64,512,1518 --duration 30s\n  \
-    narrows generate eth1 --gateway 2001:2:0:100::1 -S 2001:2:0:100::2 -D 2001:2:0:200::2 --rate 50%\n\
+    narrows generate eth1 --gateway 198.18.0.1 -S 198.18.0.2:2000-198.18.0.2:3999\n  \
+    narrows generate eth1 --destination-mac 02:00:00:00:00:02 -b 1Mpps -l 64,1518\n  \
+    narrows generate eth1 -S 2001:2:0:100::2 -D 2001:2:0:200::2 --rate 50%\n\
     Sizes include the FCS. Rates: 1.2Mpps, 9.4G (bit/s on the wire), 50% (of line rate), max.\n\
     Benchmarking address ranges: 198.18.0.0/15 and 2001:2::/48. For isolated lab networks only (RFC 6815)."
 )]
@@ -48,13 +48,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MAC")]
     destination_mac: Option<Mac>,
     /// Source MAC address (default: of the interface)
-    #[arg(long, value_name = "MAC")]
+    #[arg(long, value_name = "MAC", hide_short_help = true)]
     source_mac: Option<Mac>,
     /// VLAN ID (802.1Q tag)
-    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(0..=4095))]
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(0..=4095), hide_short_help = true)]
     vlan: Option<u16>,
     /// Send TCP SYN segments instead of UDP
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     tcp_syn: bool,
     #[command(flatten)]
     size: FrameSizeArg,
@@ -68,10 +68,10 @@ pub(crate) struct Args {
     #[arg(long, short = 'n', value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Maximum burst of a worker, in frames (default: 100 us of load, at least 64)
-    #[arg(long, value_name = "FRAMES")]
+    #[arg(long, value_name = "FRAMES", hide_short_help = true)]
     burst: Option<u32>,
     /// Maximum stall that is caught up; frames further behind are unsent
-    #[arg(long = "max-catch-up", alias = "make-up", value_parser = duration, value_name = "TIME", default_value = "50ms")]
+    #[arg(long = "max-catch-up", alias = "make-up", value_parser = duration, value_name = "TIME", default_value = "50ms", hide_short_help = true)]
     catch_up: Duration,
     /// Pseudo-random order of flows (RFC 4814), not round-robin
     #[arg(long)]
@@ -82,19 +82,19 @@ pub(crate) struct Args {
     #[arg(long, short = 'P', value_name = "N")]
     workers: Option<u32>,
     /// Timestamp every Nth frame; 0: none (default: about 10,000 per second)
-    #[arg(long, value_name = "FRAMES")]
+    #[arg(long, value_name = "FRAMES", hide_short_help = true)]
     stamp_every: Option<u32>,
     /// Send mode (default: the first that works)
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     mode: Option<ModeWord>,
     /// How long to wait for link
-    #[arg(long, value_parser = duration, value_name = "TIME", num_args = 0..=1, default_value = "0s", default_missing_value = "30s")]
+    #[arg(long, value_parser = duration, value_name = "TIME", num_args = 0..=1, default_value = "0s", default_missing_value = "30s", hide_short_help = true)]
     wait: Duration,
     /// Allow addresses outside the benchmarking ranges
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     allow_any_address: bool,
     /// Allow the interface of the default route; must be given twice
-    #[arg(long, action = ArgAction::Count)]
+    #[arg(long, action = ArgAction::Count, hide_short_help = true)]
     use_default_route_device: u8,
     #[command(flatten)]
     interval: IntervalArg,

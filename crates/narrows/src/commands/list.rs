@@ -1,4 +1,4 @@
-//! `narrows list`: the tables of causes, experiments, collectors, faults and scenarios.
+//! `narrows list`: the tables of causes, experiments, collectors, faults, kernel parameters and scenarios.
 
 use crate::failure::Outcome;
 use crate::output::printed;
@@ -15,6 +15,8 @@ enum What {
     Collectors,
     /// Faults that the lab can inject
     Faults,
+    /// Kernel parameters that `narrows tune apply` sets
+    Parameters,
     /// Scenarios of `narrows lab scenarios`
     Scenarios,
 }
@@ -34,6 +36,7 @@ impl Args {
             What::Experiments => known::experiments(),
             What::Collectors => known::collectors(),
             What::Faults => known::faults(),
+            What::Parameters => known::parameters(),
             What::Scenarios => known::scenarios(),
         };
         let wide = rows.iter().map(|(id, _)| id.len()).max().unwrap_or(0);

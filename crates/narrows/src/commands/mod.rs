@@ -15,6 +15,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod snapshot;
 pub(crate) mod sweep;
+pub(crate) mod trust;
 pub(crate) mod tune;
 pub(crate) mod watch;
 

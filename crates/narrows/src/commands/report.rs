@@ -5,7 +5,7 @@ use crate::flags::{FormatArg, FullArg, SvgArg};
 use crate::output::{printed, written};
 use narrows_model::Report;
 use narrows_model::run::RunPlan;
-use narrows_render::path_profile;
+use narrows_render::picture::picture;
 use narrows_runner::{report, stored};
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("svg", |it| {
-        it.help("Write a plot of the path profile to this file (SVG)").conflicts_with_all(["why_not", "diff"])
+        it.help("Write a picture of the diagnosis to this file (SVG)").conflicts_with_all(["why_not", "diff"])
     }),
     mut_arg("full", |it| it.help("Show all parameters, look-alikes and the arithmetic of each ceiling")),
     after_help = "Examples:\n  \
@@ -58,19 +58,16 @@ impl Args {
                 };
                 Failure::usage(format!("cannot compare run {}: {why}", run.id))
             })?;
-            return printed(&written(&diff, self.format.format, style)?);
+            return printed(&written(&diff, self.format.format(), style)?);
         }
         if let Some(file) = &self.svg.svg {
-            let picture = report(&run).as_ref().and_then(path_profile::picture);
-            let picture = picture.ok_or_else(|| {
-                Failure::run(format!(
-                    "cannot draw run {}: it has no path profile; diagnose without --no-profile",
-                    run.id
-                ))
-            })?;
+            let picture = report(&run)
+                .as_ref()
+                .map(picture)
+                .ok_or_else(|| Failure::run(format!("cannot draw run {}: nothing was diagnosed in it", run.id)))?;
             stored::write(file, &picture).map_err(Failure::run)?;
         }
-        let text = super::render_run(&run, self.format.format, style)?;
+        let text = super::render_run(&run, self.format.format(), style)?;
         printed(&text)
     }
 }

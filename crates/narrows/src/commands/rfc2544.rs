@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
     args_conflicts_with_subcommands = true,
     mut_arg("output", |it| it.help("Save the record to this file while measuring")),
     after_help = "Examples:\n  \
-    narrows rfc2544 router.toml --dry-run            print trials and total time; send nothing\n  \
+    narrows rfc2544 router.toml --dry-run            list the trials, send nothing\n  \
     narrows rfc2544 router.toml --html report.html -o router.json\n  \
     narrows rfc2544 --again router.json --format markdown\n  \
     narrows rfc2544 advise linux --role router       settings before a benchmark\n  \
-    narrows rfc2544 advise router.toml --apply       apply them on this tester; undo with --undo\n  \
+    narrows rfc2544 advise router.toml --apply       apply them here; --undo rolls back\n  \
     narrows rfc2544 keys                             all keys of a plan\n\
     For isolated lab networks only (RFC 6815)."
 )]

@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis, percent, rate, ratio};
-use crate::flags::{DirectionArg, DurationArg, RemoteArgs, ResultArgs, SizeArg, SocketArgs, StreamsArg, SvgArg};
+use crate::flags::{
+    DirectionArg, DurationArg, RemoteArgs, ResultArgs, SaveArgs, SizeArg, SocketArgs, StreamsArg, SvgArg,
+};
 use crate::output::{print, style};
 use crate::session::{Connection, LiveLines};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -21,7 +23,7 @@ use std::time::Duration;
     mut_arg("duration", |it| it.alias("trial").default_value("1s").help("Duration of a trial")),
     mut_arg("svg", |it| it.help("Write a plot of the trials, or of the loss curve, to this file (SVG)")),
     after_help = "Examples:\n  \
-    narrows search server                                   NDR and PDR, largest unfragmented datagram\n  \
+    narrows search server       NDR and PDR of the largest unfragmented datagram\n  \
     narrows search server --size 64 --direction down --goal ndr --goal strict=0:0\n  \
     narrows search server --preset rfc2544 --size 1472\n  \
     narrows search server --method loss-curve --max 1G --svg loss.svg\n\
@@ -49,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, conflicts_with_all = ["goal", "method", "duration", "sum"])]
     preset: Option<Preset>,
     /// Minimum load (default: 0.1 % of the maximum)
-    #[arg(long, value_parser = rate, value_name = "RATE")]
+    #[arg(long, value_parser = rate, value_name = "RATE", hide_short_help = true)]
     min: Option<UdpRate>,
     /// Maximum load (default: the calibrated maximum of the tester)
     #[arg(long, value_parser = rate, value_name = "RATE")]
@@ -57,25 +59,27 @@ pub(crate) struct Args {
     #[command(flatten)]
     duration: DurationArg,
     /// Total trial time that decides one load (default: 11s, or up to 5s where the path profile agrees)
-    #[arg(long, value_parser = duration, value_name = "TIME")]
+    #[arg(long, value_parser = duration, value_name = "TIME", hide_short_help = true)]
     sum: Option<Duration>,
     /// Width of the result, in % of its upper bound
-    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "0.5")]
+    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "0.5", hide_short_help = true)]
     width: f64,
     /// Loss-curve step, in % of the maximum load
-    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "10")]
+    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "10", hide_short_help = true)]
     step: f64,
     /// Maximum duration of the search
-    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m")]
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m", hide_short_help = true)]
     limit: Duration,
     /// Skip tester calibration; needs --max
-    #[arg(long, alias = "unqualified")]
+    #[arg(long, alias = "unqualified", hide_short_help = true)]
     skip_calibration: bool,
     /// Skip the path profile and start at the maximum load
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_profile: bool,
     #[command(flatten)]
     svg: SvgArg,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     result: ResultArgs<SearchReport>,
 }
@@ -126,6 +130,7 @@ impl Args {
         let target = connection.remote.target();
         let spec = self.spec(direction, target.family)?;
         let name = stored::new_name().map_err(Failure::run)?;
+        let mut saved = self.save.run_file(self.result.output(), &name.0)?;
         let (style, quiet, text) = (style(), self.result.quiet, self.result.format() == Format::Text);
         let mut ends = connection.ends(None, quiet)?;
         let lines = LiveLines::default();
@@ -145,9 +150,7 @@ impl Args {
             SpecError::Ends(_) | SpecError::Search(_) => Failure::run(error),
         })?;
         drop(ends);
-        if let Some(file) = self.result.output() {
-            stored::save(&run, file).map_err(Failure::run)?;
-        }
+        saved.save(&run);
         let report = search_report(&run).ok_or_else(|| Failure::run("nothing was measured"))?;
         print(&match self.result.format() {
             Format::Text => text::summary(&report, style),
@@ -157,6 +160,7 @@ impl Args {
             let picture = if report.curve.is_empty() { svg::picture(&report) } else { curve::picture(&report) };
             stored::write(file, &picture).map_err(Failure::run)?;
         }
+        saved.report("run", quiet, "");
         lines.end(&run.ending)
     }
 

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 /// Be the other end of measurements
 #[derive(Debug, clap::Args)]
 #[command(after_help = "At the first start a key and a token are made; clients need the token:\n  \
-    narrows serve --token-file token          and on the other host: narrows diagnose HOST --token-file token\n\
+    narrows serve --token-file token\n  \
+    narrows diagnose HOST --token-file token     on the other host\n\
     Without --allow-tune nothing on this host is ever changed.")]
 pub(crate) struct Args {
     /// Port of control and data, TCP; 0 takes a free one

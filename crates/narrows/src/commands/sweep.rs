@@ -3,12 +3,12 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::plan_bytes;
 use crate::flags::{
-    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SizeListArg, StreamsArg,
-    SvgArg, words,
+    DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SaveArgs, SizeListArg,
+    StreamsArg, SvgArg, words,
 };
 use crate::output::{print, style};
 use crate::progress::{Progress, SavedRun};
-use crate::session::Connection;
+use crate::session::{Connection, INTERRUPTED};
 use narrows_model::SweepReport;
 use narrows_model::run::Ending;
 use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord};
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
     mut_arg("full", |it| it.help("Show all sizes in the comparison of directions")),
     after_help = "Examples:\n  \
     narrows sweep server --token-file token\n  \
-    narrows sweep server --size 64,512,1472 --protocol udp --duration 2s --svg sweep.svg\n  \
+    narrows sweep server --size 64,1472 --protocol udp -t 2s --svg sweep.svg\n  \
     narrows sweep server --direction up,down,both --repetitions 5 --no-search --csv sweep.csv\n  \
     narrows sweep server --resume sweep.run.json        continue after Ctrl-C; the plan is in the file\n\
     The lossless UDP rate of each size is the result of a short search: trials of 1 s, 25 s at most, width 2 %. No \
@@ -48,6 +48,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     result: ResultArgs<SweepReport>,
 }
 
@@ -55,7 +57,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(
     next_help_heading = "Points",
-    mut_arg("omit", |it| it.help("Exclude this time of each trial (slow start) [default: 0s]")),
+    mut_arg("omit", |it| it.help("Exclude this time of each trial [default: 0s]").hide_short_help(true)),
+    mut_arg("streams", |it| it.hide_short_help(true)),
     mut_arg("rate", |it| {
         it.default_value("max").help(
             "UDP rate per direction: 100M (payload), 50kpps (datagrams) or max",
@@ -77,14 +80,14 @@ struct PlanArgs {
     #[command(flatten)]
     omit: OmitArg,
     /// Repetitions of the whole table; results are medians
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     repetitions: u32,
     #[command(flatten)]
     streams: StreamsArg,
     #[command(flatten)]
     rate: RateArg,
     /// Do not search for the lossless UDP rate
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_search: bool,
 }
 
@@ -160,16 +163,19 @@ impl Args {
         }
         let name = stored::new_name().map_err(Failure::run)?;
         let mut ends = connection.ends(None, self.result.quiet)?;
-        let (mut run, file) = match (begun, plan) {
-            (Some(begun), _) => begun,
+        let (mut run, mut saved) = match (begun, plan) {
+            (Some((run, file)), _) => (run, SavedRun::new(file)),
             (None, plan) => {
-                let file = stored::place(self.result.output().map(Into::into), &name.0).map_err(Failure::run)?;
-                (sweep::begin(&mut ends, &plan.unwrap_or_default(), target, name), file)
+                let saved = self.save.run_file(self.result.output(), &name.0)?;
+                (sweep::begin(&mut ends, &plan.unwrap_or_default(), target, name), saved)
             }
         };
         // A file that cannot be written fails now, not after the first point.
-        stored::save(&run, &file).map_err(Failure::run)?;
-        let mut watch = Watch { progress: Progress::new(self.result.quiet, "{msg}"), saved: SavedRun::new(file) };
+        saved.save(&run);
+        if let Some(why) = saved.failure() {
+            return Err(Failure::run(why));
+        }
+        let mut watch = Watch { progress: Progress::new(self.result.quiet, "{msg}"), saved };
         if let Some(record) = &run.sweep {
             watch.progress.line(&progress::ahead(record, sweep::expected_ms(record)));
         }
@@ -223,11 +229,15 @@ impl Args {
             }
         }
         let left = run.sweep.as_ref().map_or(0, |record| record.remaining().len());
-        let next = if left > 0 { format!("; continue with --resume {}", saved.file.display()) } else { String::new() };
+        let next = match &saved.file {
+            Some(file) if left > 0 => format!("; continue with --resume {}", file.display()),
+            _ => String::new(),
+        };
         saved.report("sweep", self.result.quiet, &next);
         match (&run.ending, report) {
             (Ending::Failed(why), _) => Err(Failure::run(why)),
             (_, None) => Err(super::nothing_measured(run)),
+            (Ending::Interrupted, _) => Ok(INTERRUPTED),
             (_, Some(_)) => Ok(0),
         }
     }

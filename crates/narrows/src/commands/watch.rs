@@ -4,11 +4,13 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::{FormatArg, FullArg, IntervalArg, WayArgs};
 use crate::session::stop_on_interrupt;
 use narrows_model::WatchView;
-use narrows_render::watch::frame;
+use narrows_render::watch::{Help, frame};
 use narrows_render::{Document as _, Format};
+use narrows_runner::Keys;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::Remote;
 use narrows_runner::watch::{here, there, watch};
+use std::cell::Cell;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -17,9 +19,9 @@ use std::time::Duration;
 #[command(
     mut_arg("full", |it| it.help("Show interfaces without traffic, too")),
     after_help = "Examples:\n  \
-    narrows watch server --token-file token          while a test runs in another terminal\n  \
+    narrows watch server             while a test runs in another terminal\n  \
     narrows watch --local --interval 250ms\n  \
-    narrows watch server --count 10 --format ndjson | jq -c '.ends[].interfaces[]'"
+    narrows watch server --count 9 --format ndjson | jq -c '.ends[].interfaces[]'"
 )]
 pub(crate) struct Args {
     /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port]
@@ -59,27 +61,42 @@ impl Args {
             session.interfaces().map_err(Failure::run)?;
             ends.push(there(session, &remote.hello().host));
         }
-        let mut screen = Screen::new(self.format.format);
+        let mut screen = Screen::new(self.format.format());
         let mut failed = None;
-        watch(&mut ends, self.interval.interval, self.count, &stop, &mut |view| match self.show(&mut screen, view) {
-            Ok(()) => true,
-            // A closed pipe (`narrows … | head`) is not a failure.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
-            Err(error) => {
-                failed = Some(error);
-                false
-            }
-        });
+        let keys = if screen.moving { Keys::open() } else { None };
+        let help = Cell::new(if keys.is_some() { Help::Keys } else { Help::None });
+        let mut poll = || match keys.as_ref().and_then(Keys::next) {
+            Some(b'q') => stop.stop(),
+            Some(b'?') => help.set(if help.get() == Help::Legend { Help::Keys } else { Help::Legend }),
+            _ => {}
+        };
+        let (interval, count) = (self.interval.interval, self.count);
+        watch(
+            &mut ends,
+            interval,
+            count,
+            &stop,
+            &mut poll,
+            &mut |view| match self.show(&mut screen, view, help.get()) {
+                Ok(()) => true,
+                // A closed pipe (`narrows … | head`) is not a failure.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
+            },
+        );
         failed.map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
     }
 
-    fn show(&self, screen: &mut Screen, view: &WatchView) -> io::Result<()> {
+    fn show(&self, screen: &mut Screen, view: &WatchView, help: Help) -> io::Result<()> {
         let style = self.full.style();
         if screen.moving {
             let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
-            return screen.paint(&frame(view, style, rows.saturating_sub(1)), style.width);
+            return screen.paint(&frame(view, style, rows.saturating_sub(1), help), style.width);
         }
-        write(&view.write(self.format.format, style).map_err(io::Error::other)?.unwrap_or_default())
+        write(&view.write(self.format.format(), style).map_err(io::Error::other)?.unwrap_or_default())
     }
 }
 
@@ -89,7 +106,8 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Redraws a frame in place (ECMA-48: CPL, EL, ED). It changes no terminal mode, so nothing must be restored at the end.
+/// Redraws a frame in place (ECMA-48: CPL, EL, ED). Longer lines are cut by the terminal (DECAWM off and on again in one write): a line
+/// that wraps would make the frame higher than it is counted.
 struct Screen {
     /// Whether frames are redrawn in place.
     moving: bool,
@@ -112,11 +130,12 @@ impl Screen {
             _ if self.width != width => "\x1b[H\x1b[2J".to_owned(),
             lines => format!("\x1b[{lines}F"),
         };
+        out += "\x1b[?7l";
         for line in frame.lines() {
             out += line;
             out += "\x1b[K\n";
         }
-        out += "\x1b[J";
+        out += "\x1b[J\x1b[?7h";
         (self.lines, self.width) = (frame.lines().count(), width);
         out
     }
@@ -137,8 +156,8 @@ mod tests {
     #[test]
     fn a_frame_replaces_the_one_before() {
         let mut screen = Screen { moving: true, lines: 0, width: 0 };
-        assert_eq!(screen.redraw("a\nb\n", 80), "a\x1b[K\nb\x1b[K\n\x1b[J");
-        assert_eq!(screen.redraw("c\n", 80), "\x1b[2Fc\x1b[K\n\x1b[J", "what was below is wiped");
-        assert_eq!(screen.redraw("c\n", 60), "\x1b[H\x1b[2Jc\x1b[K\n\x1b[J", "a new width begins anew");
+        assert_eq!(screen.redraw("a\nb\n", 80), "\x1b[?7la\x1b[K\nb\x1b[K\n\x1b[J\x1b[?7h");
+        assert_eq!(screen.redraw("c\n", 80), "\x1b[2F\x1b[?7lc\x1b[K\n\x1b[J\x1b[?7h", "what was below is wiped");
+        assert_eq!(screen.redraw("c\n", 60), "\x1b[H\x1b[2J\x1b[?7lc\x1b[K\n\x1b[J\x1b[?7h", "a new width begins anew");
     }
 }

@@ -15,7 +15,7 @@ words! {
         Up,
         /// Server to client
         Down,
-        /// Both at once
+        /// Both ways
         Both,
     }
 }
@@ -26,6 +26,12 @@ pub(crate) struct DirectionArg {
     /// Direction of the data
     #[arg(long, short = 'd', value_enum, default_value = "up")]
     direction: DirectionWord,
+    /// Same as --direction down, as in iperf3
+    #[arg(long, short = 'R', conflicts_with = "direction", hide_short_help = true)]
+    reverse: bool,
+    /// Same as --direction both, as in iperf3
+    #[arg(long, conflicts_with_all = ["direction", "reverse"], hide_short_help = true)]
+    bidir: bool,
 }
 
 /// Directions that are measured one after the other.
@@ -48,13 +54,23 @@ pub(crate) struct StreamsArg {
 #[derive(Debug, Args)]
 pub(crate) struct SocketArgs {
     /// Send buffer of the sender, in bytes (SO_SNDBUF)
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = size, value_name = "SIZE", hide_short_help = true)]
     send_buffer: Option<u64>,
     /// Receive buffer of the receiver, in bytes (SO_RCVBUF)
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = size, value_name = "SIZE", hide_short_help = true)]
     receive_buffer: Option<u64>,
+    /// Same as --send-buffer and --receive-buffer, as in iperf3
+    #[arg(
+        long,
+        short = 'w',
+        value_parser = size,
+        value_name = "SIZE",
+        conflicts_with_all = ["send_buffer", "receive_buffer"],
+        hide_short_help = true
+    )]
+    window: Option<u64>,
     /// DSCP of the packets, 0 to 63
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", hide_short_help = true)]
     pub(crate) dscp: u8,
 }
 
@@ -62,7 +78,7 @@ pub(crate) struct SocketArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SeedArg {
     /// Random seed
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", hide_short_help = true)]
     pub(crate) seed: u64,
 }
 
@@ -88,7 +104,11 @@ pub(crate) struct LoadArgs {
 
 impl DirectionArg {
     pub(crate) fn direction(&self) -> Direction {
-        self.direction.into()
+        match (self.reverse, self.bidir) {
+            (true, _) => Direction::Down,
+            (_, true) => Direction::Both,
+            _ => self.direction.into(),
+        }
     }
 
     /// The one direction of a command that cannot have both. `what`: `a diagnosis`.
@@ -104,10 +124,10 @@ impl DirectionArg {
 
 impl SocketArgs {
     pub(crate) fn send_buffer_bytes(&self) -> Result<Option<u32>, Failure> {
-        self.send_buffer.map(|bytes| plan_bytes("send buffer", bytes)).transpose()
+        self.send_buffer.or(self.window).map(|bytes| plan_bytes("send buffer", bytes)).transpose()
     }
 
     pub(crate) fn receive_buffer_bytes(&self) -> Result<Option<u32>, Failure> {
-        self.receive_buffer.map(|bytes| plan_bytes("receive buffer", bytes)).transpose()
+        self.receive_buffer.or(self.window).map(|bytes| plan_bytes("receive buffer", bytes)).transpose()
     }
 }

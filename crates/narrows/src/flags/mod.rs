@@ -2,6 +2,7 @@
 //! help text with `mut_arg`.
 
 mod given;
+pub(crate) mod habits;
 mod load;
 pub(crate) mod old;
 mod output;
@@ -15,7 +16,7 @@ pub(crate) mod values;
 
 pub(crate) use given::Given;
 pub(crate) use load::{DirectionArg, DirectionListArg, DirectionWord, LoadArgs, SeedArg, SocketArgs, StreamsArg};
-pub(crate) use output::{FormatArg, FullArg, OutputArg, ResultArgs, SvgArg};
+pub(crate) use output::{FormatArg, FullArg, OutputArg, ResultArgs, SaveArgs, SvgArg};
 pub(crate) use rate::{FrameRateArg, LinkSpeedArg, PathRateArg, RateArg, TransactionRateArg};
 pub(crate) use remote::{RemoteArgs, WayArgs};
 pub(crate) use size::{FrameSizeArg, FrameSizeListArg, SizeArg, SizeListArg};

@@ -2,8 +2,10 @@
 
 use crate::failure::Failure;
 use crate::output::{formats, style, written};
+use crate::progress::SavedRun;
 use clap::Args;
 use narrows_render::{Document, Format, Style};
+use narrows_runner::stored::{self, StoreError};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +15,10 @@ use std::path::{Path, PathBuf};
 pub(crate) struct FormatArg<R: Document> {
     /// Output format
     #[arg(long, value_parser = formats::<R>(), default_value = "text")]
-    pub(crate) format: Format,
+    format: Format,
+    /// Same as --format json, as in iperf3
+    #[arg(long, short = 'J', conflicts_with = "format", hide_short_help = true)]
+    json: bool,
     #[arg(skip)]
     report: PhantomData<R>,
 }
@@ -25,6 +30,15 @@ pub(crate) struct OutputArg {
     /// Save the run to this file (JSON)
     #[arg(long, short = 'o', value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Where a run goes: into the state directory, unless the user names a file or wants none.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct SaveArgs {
+    /// Do not save the run
+    #[arg(long, conflicts_with = "output", hide_short_help = true)]
+    pub(crate) no_save: bool,
 }
 
 /// What a command that measures shows and saves; `R` is its report.
@@ -66,15 +80,34 @@ impl FullArg {
 }
 
 impl<R: Document> FormatArg<R> {
+    pub(crate) const fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
     /// The report in this format.
     pub(crate) fn write(&self, report: &R, style: Style) -> Result<String, Failure> {
-        written(report, self.format, style)
+        written(report, self.format(), style)
+    }
+}
+
+impl SaveArgs {
+    /// The file of a new run of this id, checked before anything is measured: the one that the user names, or one in the state directory.
+    /// A run for which there is no place is measured and not saved.
+    pub(crate) fn run_file(&self, output: Option<&Path>, id: &str) -> Result<SavedRun, Failure> {
+        if self.no_save {
+            return Ok(SavedRun::nowhere(None));
+        }
+        match stored::place(output.map(Into::into), id) {
+            Ok(file) => Ok(SavedRun::new(file)),
+            Err(StoreError::NoPlace) => Ok(SavedRun::nowhere(Some(StoreError::NoPlace.to_string()))),
+            Err(error) => Err(Failure::run(error)),
+        }
     }
 }
 
 impl<R: Document> ResultArgs<R> {
     pub(crate) const fn format(&self) -> Format {
-        self.format.format
+        self.format.format()
     }
 
     /// The file for the record.

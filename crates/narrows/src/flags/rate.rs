@@ -42,6 +42,6 @@ pub(crate) struct PathRateArg {
 #[derive(Debug, Args)]
 pub(crate) struct LinkSpeedArg {
     /// Link speed, if the interface does not report it
-    #[arg(long, alias = "link", value_parser = bps, value_name = "RATE")]
+    #[arg(long, alias = "link", value_parser = bps, value_name = "RATE", hide_short_help = true)]
     pub(crate) link_speed: Option<u64>,
 }

@@ -6,8 +6,8 @@ use narrows_model::Family;
 use narrows_runner::forwarding::HostAccess;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
-use narrows_runner::trust;
-use std::path::PathBuf;
+use narrows_runner::{trust, trusted};
+use std::path::{Path, PathBuf};
 
 /// The other end.
 #[derive(Debug, Args)]
@@ -25,14 +25,14 @@ pub(crate) struct WayArgs {
     /// Server port (TCP and UDP)
     #[arg(long, short = 'p', default_value_t = 5220, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// File with the server's token (or set NARROWS_TOKEN to the token)
+    /// File with the server's token (see `narrows trust`)
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
     /// Use IPv4 only
-    #[arg(long, short = '4', conflicts_with = "ipv6")]
+    #[arg(long, short = '4', conflicts_with = "ipv6", hide_short_help = true)]
     ipv4: bool,
     /// Use IPv6 only
-    #[arg(long, short = '6')]
+    #[arg(long, short = '6', hide_short_help = true)]
     ipv6: bool,
     /// With ssh://: the narrows command on the server
     #[arg(
@@ -40,7 +40,8 @@ pub(crate) struct WayArgs {
         env = "NARROWS_REMOTE_COMMAND",
         hide_env_values = true,
         value_name = "COMMAND",
-        default_value = "narrows"
+        default_value = "narrows",
+        hide_short_help = true
     )]
     remote_command: String,
 }
@@ -66,6 +67,19 @@ impl WayArgs {
         }
     }
 
+    /// The server as the user names it.
+    pub(crate) fn spec(&self, host: &str) -> TargetSpec {
+        TargetSpec { asked: host.to_owned(), family: self.family(), port: self.port, token: None }
+    }
+
+    pub(crate) fn token_file(&self) -> Option<&Path> {
+        self.token_file.as_deref()
+    }
+
+    pub(crate) fn remote_command(&self) -> &str {
+        &self.remote_command
+    }
+
     /// The way to hosts that a plan names.
     pub(crate) fn host_access(&self) -> Result<HostAccess, Failure> {
         let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
@@ -76,12 +90,23 @@ impl WayArgs {
 
     /// Connects to a host. `tune`: whether a server that ssh starts may change its host.
     pub(crate) fn connect(&self, host: &str, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
-        let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
-        let spec = TargetSpec { asked: host.to_owned(), family: self.family(), port: self.port, token };
+        let given = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
+        let mut spec = TargetSpec { token: given, ..self.spec(host) };
+        let is_given = spec.token.is_some();
+        if let (None, Ok((name, port, None)), Ok(file)) = (&spec.token, spec.server(), trusted::file()) {
+            spec.token = trusted::token_of(&file, &name, port);
+        }
+        let is_stored = !is_given && spec.token.is_some();
         let options =
             Options { allow_tune: tune, remote_command: self.remote_command.clone(), ..Options::new(instruments) };
         Remote::connect(&spec, &options).map_err(|error| match error {
             RemoteError::BadTarget { .. } => Failure::usage(error),
+            RemoteError::NoToken(_) => {
+                Failure::run(format!("{error}, or store it once with `narrows trust {host} --token-file FILE`"))
+            }
+            RemoteError::Fingerprint { .. } | RemoteError::WrongToken(_) if is_stored => {
+                Failure::run(format!("{error}; the token was stored by `narrows trust`, which also replaces it"))
+            }
             _ => Failure::run(error),
         })
     }

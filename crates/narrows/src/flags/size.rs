@@ -22,6 +22,7 @@ pub(crate) struct SizeListArg {
     /// Datagram payload or TCP message sizes, in bytes, comma-separated
     #[arg(
         long,
+        hide_default_value = true,
         short = SHORT,
         value_parser = size,
         value_delimiter = ',',

@@ -40,31 +40,34 @@ pub(crate) struct TcpLoadArgs {
     #[arg(long, short = 'C', value_name = "NAME")]
     congestion_control: Option<String>,
     /// Maximum segment size, in bytes (TCP_MAXSEG)
-    #[arg(long, short = 'M', value_name = "BYTES")]
+    #[arg(long, short = 'M', value_name = "BYTES", hide_short_help = true)]
     mss: Option<u16>,
     /// Disable Nagle's algorithm (TCP_NODELAY)
-    #[arg(long, short = 'N')]
+    #[arg(long, short = 'N', hide_short_help = true)]
     no_delay: bool,
     /// Pacing rate of each socket, in bit/s (SO_MAX_PACING_RATE)
-    #[arg(long, value_parser = bps, value_name = "RATE")]
+    #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     pacing_rate: Option<u64>,
     /// Zero-copy sending
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "auto", hide_short_help = true)]
     zero_copy: ZeroCopyWord,
+    /// Same as --zero-copy on, as in iperf3
+    #[arg(long = "zerocopy", short = 'Z', conflicts_with = "zero_copy", hide_short_help = true)]
+    z: bool,
     /// How the receiver consumes the data
-    #[arg(long, value_enum, default_value = "discard")]
+    #[arg(long, value_enum, default_value = "discard", hide_short_help = true)]
     receive: ReceiveWord,
     /// Emulate an application that writes at this rate, in bit/s
-    #[arg(long, value_parser = bps, value_name = "RATE")]
+    #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     app_write_rate: Option<u64>,
     /// Emulate an application that reads at this rate, in bit/s
-    #[arg(long, value_parser = bps, value_name = "RATE")]
+    #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     app_read_rate: Option<u64>,
     /// Emulate application CPU time before each MiB written, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 0)]
+    #[arg(long, value_name = "US", default_value_t = 0, hide_short_help = true)]
     app_write_cpu: u32,
     /// Emulate application CPU time after each MiB read, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 0)]
+    #[arg(long, value_name = "US", default_value_t = 0, hide_short_help = true)]
     app_read_cpu: u32,
 }
 
@@ -90,7 +93,7 @@ impl TcpLoadArgs {
             dscp: load.sockets.dscp,
             no_delay: self.no_delay,
             pacing_bps: self.pacing_rate,
-            zero_copy: self.zero_copy.into(),
+            zero_copy: if self.z { ZeroCopy::On } else { self.zero_copy.into() },
             receive: self.receive.into(),
             awake: false,
             application: Application {

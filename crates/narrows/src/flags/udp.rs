@@ -6,7 +6,9 @@ use super::values::rate;
 use super::words;
 use crate::failure::Failure;
 use clap::Args;
-use narrows_model::{Batching, Family, Plan, UdpPlan, UdpRate};
+use narrows_model::words::figures::{float, pps};
+use narrows_model::words::units::{self, micros};
+use narrows_model::{Batching, DatagramSizes, Family, Flow, Plan, UdpPlan, UdpRate};
 
 words! {
     /// Whether batches of datagrams pass the kernel as one (GSO, GRO).
@@ -26,19 +28,19 @@ pub(crate) struct UdpLoadArgs {
     #[command(flatten)]
     rate: RateArg,
     /// Rate in the down direction, if different
-    #[arg(long, value_parser = rate, value_name = "RATE")]
+    #[arg(long, value_parser = rate, value_name = "RATE", hide_short_help = true)]
     rate_down: Option<UdpRate>,
     /// Maximum burst, in datagrams
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     burst: Option<u32>,
     /// Use UDP GSO when sending (UDP_SEGMENT)
-    #[arg(long, alias = "segmentation", value_enum, default_value = "auto")]
+    #[arg(long, alias = "segmentation", value_enum, default_value = "auto", hide_short_help = true)]
     gso: BatchingWord,
     /// Use UDP GRO when receiving (UDP_GRO)
-    #[arg(long, alias = "coalescing", value_enum, default_value = "auto")]
+    #[arg(long, alias = "coalescing", value_enum, default_value = "auto", hide_short_help = true)]
     gro: BatchingWord,
     /// Allow IP fragmentation of datagrams above the path MTU
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     fragments: bool,
 }
 
@@ -63,6 +65,31 @@ impl UdpLoadArgs {
             allow_fragments: self.fragments,
         };
         plan.check().map_err(Failure::usage)?;
+        plan.direction.flows().iter().try_for_each(|flow| check_datagrams(&plan, *flow))?;
         Ok(plan)
     }
+}
+
+/// One datagram per stream has no rate and no order: at least two must be due. What the largest one is the path says, so that its size
+/// counts as the least that every path carries (RFC 8200).
+fn check_datagrams(plan: &UdpPlan, flow: Flow) -> Result<(), Failure> {
+    const DUE: f64 = 2.0;
+    let bytes = match &plan.sizes {
+        DatagramSizes::Largest => 1280,
+        DatagramSizes::Sequence(sizes) => sizes.iter().copied().min().unwrap_or(1280),
+    };
+    let (streams, seconds) = (float(plan.streams.into()), float(plan.duration_ms) / 1e3);
+    let least_pps = DUE * streams / seconds;
+    let least_bps = least_pps * float(u64::from(bytes) * 8);
+    let (asked, least) = match plan.rate(flow) {
+        #[allow(clippy::cast_precision_loss)] // a rate below a few kbit/s
+        UdpRate::Bps(bps) if (bps as f64) < least_bps => (units::bps(bps as f64), units::bps(least_bps.ceil())),
+        UdpRate::Pps(asked) if asked < least_pps => (pps(asked), pps(least_pps)),
+        _ => return Ok(()),
+    };
+    let time = micros(plan.duration_ms.saturating_mul(1000));
+    Err(Failure::usage(format!(
+        "cannot measure at {asked}: in {time} each stream would send less than two datagrams; use --rate {least} or more, a smaller \
+         --size or a longer --duration"
+    )))
 }

@@ -6,9 +6,9 @@ use narrows_model::words::units::{self, BareShare, Rate, UnitError};
 pub(crate) use narrows_model::words::units::{parse_bps as bps, parse_duration as duration, parse_size as size};
 use std::time::Duration;
 
-/// The rate of a UDP load: payload as `100M`, datagrams as `50kpps`, or `max`.
+/// The rate of a UDP load: payload as `100M`, datagrams as `50kpps`, or `max`, which is `0` in iperf3.
 pub(crate) fn rate(word: &str) -> Result<UdpRate, UnitError> {
-    if word == "max" {
+    if word == "max" || word == "0" {
         return Ok(UdpRate::Max);
     }
     #[allow(clippy::cast_precision_loss)] // up to 2^53, as it was read

@@ -1,6 +1,9 @@
 //! A measurement that ends before its time: by Ctrl-C, by the death of the server, by the death of the client.
 
 use crate::world::{Running, Said, World, on_loopback};
+use narrows_sys::clock;
+use narrows_sys::rtnl::Links;
+use std::time::Duration;
 
 const SIGINT: i32 = 2;
 const SIGKILL: i32 = 9;
@@ -18,8 +21,10 @@ fn measuring(world: &World, port: &str, direction: &str) -> Running {
 /// What was measured until then is there: the summary of the stream, with its bytes.
 fn check_summary(said: &Said) {
     let summary = said.out.split_once("- - -\n").unwrap_or_else(|| panic!("no summary: {said:?}")).1;
-    let stream = summary.lines().next().unwrap_or_default();
-    assert!(stream.starts_with("[  0]") && stream.contains("bit/s"), "{said:?}");
+    let stream = summary.lines().nth(1).unwrap_or_default();
+    assert!(stream.starts_with("[  0]") && stream.ends_with("sender"), "{said:?}");
+    let carried = summary.lines().nth(2).unwrap_or_default();
+    assert!(carried.starts_with("[  0]") && carried.contains("bit/s"), "{said:?}");
 }
 
 #[test]
@@ -30,10 +35,18 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
             let client = measuring(world, &port, direction);
             client.signal(SIGINT);
             let said = client.end();
-            assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+            assert_eq!(said.code, Some(130), "{said:?}");
             check_summary(&said);
-            let first = said.out.lines().nth(1).unwrap_or_default();
-            assert!(first.contains(" 0.0–0.1 s "), "the first interval is there: {said:?}");
+            let first = said.out.lines().nth(2).unwrap_or_default();
+            assert!(first.contains(" 0.00-0.10 sec "), "the first interval is there: {said:?}");
+            let file = said.err.strip_prefix("kept as ").expect("its file").trim_end().to_owned();
+            let again = world.run(&["report", &file]);
+            let summary = |text: &str| text.split_once("- - -\n").map(|(_, summary)| summary.to_owned());
+            assert_eq!(
+                (again.code, summary(&again.out)),
+                (Some(0), summary(&said.out)),
+                "it was saved as it was shown"
+            );
             assert!(said.out.ends_with("interrupted: this is what was measured until then\n"), "{said:?}");
             assert!(!said.out.contains("lost the peer"), "the end that stops second is no loss: {said:?}");
         }
@@ -65,13 +78,70 @@ fn a_server_that_dies_is_told_with_what_was_measured() {
             let said = client.end();
             assert_eq!(said.code, Some(1), "{said:?}");
             check_summary(&said);
-            let sentence = format!("the server at 127.0.0.1:{port} is lost: ");
-            let error = said.err.strip_prefix("narrows: ").unwrap_or_default();
+            let sentence = format!("lost the server at 127.0.0.1:{port}: ");
+            let error = said.err.split_once("narrows: ").map(|(_, error)| error).unwrap_or_default();
             assert!(error.starts_with(&sentence) && error.lines().count() == 1, "{said:?}");
             assert!(said.out.contains("failed: the server at 127.0.0.1:"), "{said:?}");
             if signal == SIGTERM {
                 assert_eq!(error, format!("{sentence}the server was stopped\n"));
             }
+        });
+    }
+}
+
+/// A diagnosis whose load is under way: a part of it has crossed the loopback device.
+fn diagnosing(world: &World, port: &str, words: &[&str], packets: u64) -> Running {
+    let carried = || Links::open().and_then(|mut links| links.get("lo")).expect("the loopback device").rx_packets;
+    let host = ["diagnose", "127.0.0.1", "--port", port, "-t", "10s", "--no-profile"];
+    let mut client = world.start(&[&host, words].concat());
+    client.await_error("* load: ");
+    let (since, before) = (clock::now(), carried());
+    // Long enough for the samples of a time budget.
+    while carried() < before + packets || since.elapsed() < Duration::from_secs(1) {
+        assert!(since.elapsed() < Duration::from_secs(30), "no load");
+        clock::sleep(Duration::from_millis(5));
+    }
+    client
+}
+
+#[test]
+fn a_diagnosis_that_is_cut_short_reports_what_was_measured_and_accuses_no_one() {
+    const UDP: &[&str] = &["--udp", "-b", "50M", "--size", "1200"];
+    const TCP: &[&str] = &["--pacing-rate", "50M"];
+    for (signal, load, direction) in
+        [(SIGKILL, TCP, "up"), (SIGKILL, TCP, "down"), (SIGINT, TCP, "up"), (SIGKILL, UDP, "up"), (SIGINT, UDP, "down")]
+    {
+        on_loopback(|world| {
+            let (server, port) = world.serve(&[]);
+            let token = world.token_file();
+            let words = ["--token-file", &token, "-d", direction, "-o", "cut.run.json"];
+            let client = diagnosing(world, &port, &[load, &words].concat(), if load == TCP { 100 } else { 2_500 });
+            if signal == SIGINT {
+                client.signal(signal);
+            } else {
+                server.signal(signal);
+            }
+            let said = client.end();
+            assert_eq!(said.code, Some(1), "{said:?}");
+            assert!(said.out.starts_with("UNKNOWN "), "{said:?}");
+            let headline = said.out.lines().nth(1).unwrap_or_default();
+            assert!(
+                headline.contains("Mbit/s") && headline.contains("; what limits it is unknown, since the run was"),
+                "{said:?}"
+            );
+            assert!(!said.out.contains("what to do") && !said.out.contains("you could get"), "{said:?}");
+            let why = if signal == SIGINT {
+                "interrupted; ".to_owned()
+            } else {
+                format!("lost the server at 127.0.0.1:{port}: ")
+            };
+            let last = said.err.lines().last().unwrap_or_default();
+            assert!(last.starts_with(&format!("narrows: {why}")), "{said:?}");
+            assert_eq!(load == TCP, said.out.contains("\nwhere the sender's time went"), "{said:?}");
+            // What the server counted is lost with it, and what was on its way is not called dropped.
+            assert!(signal == SIGINT || !said.out.contains("(% of offered"), "{said:?}");
+            let again = world.run(&["report", "cut.run.json"]);
+            assert_eq!((again.code, again.out), (Some(0), said.out));
         });
     }
 }

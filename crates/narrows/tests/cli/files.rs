@@ -1,6 +1,6 @@
 //! Runs, captures and changes that cannot be had or made.
 
-use crate::world::{alone, word};
+use crate::world::{alone, on_loopback, word};
 
 #[test]
 fn a_run_that_is_none_is_named() {
@@ -45,11 +45,11 @@ fn a_capture_goes_into_a_directory_of_its_own() {
 #[test]
 fn a_setting_that_narrows_does_not_make_is_refused() {
     let world = alone();
-    let sentence = world.sentence(1, &["tune", "apply", "kernel.panic=1"]);
-    assert!(
-        sentence.starts_with("narrows does not set the kernel parameter `kernel.panic`; it sets only net."),
-        "{sentence}"
+    assert_eq!(
+        world.sentence(1, &["tune", "apply", "kernel.panic=1"]),
+        "narrows does not set the kernel parameter `kernel.panic`; `narrows list parameters` shows all that it sets"
     );
+    assert!(world.run(&["list", "parameters"]).out.contains("net.ipv4.tcp_rmem "));
     assert_eq!(
         world.sentence(1, &["tune", "apply", "net.ipv4.tcp_sack=9"]),
         "`9` is no value for net.ipv4.tcp_sack: it must be a number from 0 to 1"
@@ -82,4 +82,47 @@ fn without_a_home_there_is_no_place_for_state() {
     let said = String::from_utf8(output.expect("the program").stderr).expect("text");
     // Root has a place in any case.
     assert!(said.contains("/var/lib/narrows/runs") || said.contains("neither XDG_STATE_HOME nor HOME"), "{said}");
+}
+
+/// What the program says to a user who is not root and has no entry in the user database. `None` where this user may not become another
+/// one.
+fn as_a_stranger(mut command: std::process::Command) -> Option<(Option<i32>, String)> {
+    use std::os::unix::process::CommandExt as _;
+    match command.uid(54_321).gid(54_321).env_remove("HOME").env_remove("XDG_STATE_HOME").current_dir("/").output() {
+        Ok(output) => Some((output.status.code(), String::from_utf8(output.stderr).expect("text"))),
+        Err(error) => {
+            println!("NOT CHECKED: what another user meets, since {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_token_file_behind_a_closed_directory_is_not_called_missing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = alone();
+    let closed = world.path("closed");
+    std::fs::create_dir(&closed).expect("a directory");
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).expect("closed");
+    let token = word(&closed.join("token"));
+    let command = world.command(&["measure", "tcp", "127.0.0.1", "--token-file", &token]);
+    let Some((code, said)) = as_a_stranger(command) else { return };
+    let sentence = format!(
+        "narrows: cannot open {token}: permission denied; copy the token to a file that you may read, or run as its owner\n"
+    );
+    assert_eq!((code, said), (Some(1), sentence));
+}
+
+#[test]
+fn without_a_home_a_diagnosis_is_made_and_not_saved() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = std::fs::read_to_string(world.token_file()).expect("a token");
+        let mut command =
+            world.command(&["diagnose", "127.0.0.1", "-p", &port, "-t", "1s", "--no-profile", "--budget", "2s"]);
+        command.args(["--exit-zero", "-q"]).env("NARROWS_TOKEN", token.trim());
+        let Some((code, said)) = as_a_stranger(command) else { return };
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.starts_with("the run could not be kept: no place for runs: "), "{said}");
+    });
 }

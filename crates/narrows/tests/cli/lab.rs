@@ -114,6 +114,25 @@ fn what_runs_on_a_host_ends_with_its_lab() {
 }
 
 #[test]
+fn a_lab_that_is_up_is_replaced_on_request_only() {
+    let world = alone();
+    let lab = Lab::up(&world, "twice");
+    let name = lab.name.clone();
+    let mut sleeper = world.start(&["lab", "exec", &name, "client", "sh", "-c", "echo there; exec sleep 60"]);
+    sleeper.await_line("there");
+    assert_eq!(
+        lab.sentence("up", &[]),
+        format!(
+            "cannot bring lab `{name}` up: it is already up, and 1 process runs in it; replace it with --replace, or take it \
+             down with `narrows lab down {name}`"
+        )
+    );
+    assert_eq!(lab.run("exec", &["client", "true"]).code, Some(0), "it was left alone");
+    assert_eq!(lab.run("up", &["--replace"]).code, Some(0));
+    assert_eq!(sleeper.end().code, None, "ended by a signal");
+}
+
+#[test]
 fn a_lab_without_tun_says_so() {
     on_loopback(|world| {
         narrows_sys::mount::cover(std::path::Path::new("/dev/net")).expect("a mount of our own");

@@ -11,6 +11,8 @@ mod ends;
 mod far;
 mod files;
 mod frames;
+mod habits;
+mod help;
 mod kept;
 mod lab;
 mod reach;

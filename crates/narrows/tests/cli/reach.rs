@@ -49,7 +49,7 @@ fn a_token_that_is_none_or_of_another_server() {
         assert_eq!(
             world.sentence(1, &measure(&["--port", &port])),
             "the server requires a token: copy the file whose path `narrows serve` printed at start, and pass it with \
-            --token-file"
+            --token-file, or store it once with `narrows trust 127.0.0.1 --token-file FILE`"
         );
         let what = "invalid token: a token is one line that starts with `narrows1.`, as `narrows serve` writes it";
         let garbage = world.file("garbage", "hello\n");
@@ -117,5 +117,63 @@ fn a_try_where_tuning_is_not_allowed() {
             sentence.contains("cannot set TCP_CONGESTION to none") && sentence.contains("this host has: "),
             "{sentence}"
         );
+    });
+}
+
+#[test]
+fn a_server_without_a_token_names_its_own_limit() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&["--open", "--open-rate", "20M"]);
+        let host = ["127.0.0.1", "--port", &port, "-t", "500ms"];
+        let limit = "this server limits clients without its token to 20.0 Mbit/s (`narrows serve --open-rate`)";
+        let unwrapped = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let json = |words: &[&str]| -> serde_json::Value {
+            serde_json::from_str(&world.run(&[words, &host, &["--format", "json"]].concat()).out).expect("JSON")
+        };
+        let said = world.run(&[&["measure", "tcp"][..], &host].concat());
+        assert!(unwrapped(&said.out).contains(limit), "{said:?}");
+        assert_eq!(json(&["measure", "tcp"])["run"]["server_limit_bps"], 20_000_000);
+        let said = world.run(&[&["measure", "tcp", "--pacing-rate", "10M"][..], &host].concat());
+        assert!(said.code == Some(0) && !unwrapped(&said.out).contains("this server limits"), "{said:?}");
+        let said = world.run(&[&["measure", "udp", "-b", "30M"][..], &host].concat());
+        assert!(unwrapped(&said.out).contains(limit), "{said:?}");
+        let report = json(&["diagnose", "--no-profile"]);
+        assert_eq!(report["run"]["server_limit_bps"], 20_000_000, "{report}");
+        assert!(
+            report["verdict"]["causes"].as_array().expect("causes").iter().all(|it| it["id"] != "pacing-cap"),
+            "{report}"
+        );
+    });
+}
+
+#[test]
+fn a_diagnosis_of_both_directions_has_both_reports_and_compares_them() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let words = ["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token, "-d", "both", "--no-profile"];
+        let load = ["-t", "2500ms", "-O", "0s", "--budget", "2s", "--pacing-rate", "50M", "-o", "kept.run.json"];
+        let said = world.run(&[&words[..], &load, &["--format", "json"]].concat());
+        let both: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|why| panic!("{why}: {said:?}"));
+        assert_eq!(both["schema"], "narrows.both-directions/1");
+        let mut worst = 0;
+        for way in ["up", "down"] {
+            let report = &both[way];
+            assert_eq!((&report["schema"], &report["verdict"]["direction"]), (&"narrows.report/1".into(), &way.into()));
+            worst = worst.max(if report["verdict"]["status"] == "limited" { 3 } else { 0 });
+            let kept = world.run(&["report", &format!("kept-{way}.run.json"), "--format", "json"]);
+            assert_eq!(&serde_json::from_str::<serde_json::Value>(&kept.out).expect("JSON"), report);
+        }
+        assert_eq!(said.code, Some(worst), "{said:?}");
+        let symmetry = &both["symmetry"];
+        let (up, down) = (&symmetry["up_bps"], &symmetry["down_bps"]);
+        assert!(up.as_f64().is_some_and(|bps| bps > 1e6) && down.as_f64().is_some_and(|bps| bps > 1e6), "{symmetry}");
+        let text = world.run(&[&words[..], &load].concat()).out;
+        let titles: Vec<&str> = text.lines().filter(|line| line.starts_with("==== ")).collect();
+        assert_eq!(
+            titles,
+            ["==== up: from the client to the server ====", "==== down: from the server to the client ===="]
+        );
+        assert!(text.starts_with("up   ") && text.contains("     The directions d"), "{text}");
     });
 }

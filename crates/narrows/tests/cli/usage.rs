@@ -1,6 +1,6 @@
 //! Words that make no sense: exit code 2, the word and what would be one. Nothing is reached for.
 
-use crate::world::alone;
+use crate::world::{alone, on_loopback, word};
 
 /// The first line that clap says, for words that it refuses.
 fn refusal(words: &[&str]) -> String {
@@ -51,10 +51,10 @@ fn a_plan_that_cannot_be_is_named_with_its_limits() {
 }
 
 #[test]
-fn a_diagnosis_wants_one_direction_and_sound_flags() {
+fn a_diagnosis_wants_sound_flags() {
     assert_eq!(
-        alone().sentence(2, &["diagnose", "127.0.0.1", "--direction", "both"]),
-        "a diagnosis looks at one direction at a time: choose --direction up or down"
+        alone().sentence(2, &["search", "127.0.0.1", "--direction", "both"]),
+        "a search looks at one direction at a time: choose --direction up or down"
     );
     assert!(refusal(&["diagnose", "127.0.0.1", "--keep"]).starts_with("the following required arguments"));
     assert_eq!(
@@ -62,6 +62,36 @@ fn a_diagnosis_wants_one_direction_and_sound_flags() {
         "invalid value '2' for '--pairs <N>': 2 is not in 3..=100"
     );
     assert!(refusal(&["diagnose", "127.0.0.1", "-4", "-6"]).contains("cannot be used with"));
+}
+
+#[test]
+fn a_rate_of_less_than_two_datagrams_is_refused() {
+    assert_eq!(
+        alone().sentence(2, &["measure", "udp", "127.0.0.1", "-b", "10"]),
+        "cannot measure at 10 bit/s: in 10.0 s each stream would send less than two datagrams; use --rate 2.05 kbit/s or more, a \
+         smaller --size or a longer --duration"
+    );
+    assert_eq!(
+        alone().sentence(2, &["measure", "udp", "127.0.0.1", "-b", "1pps", "-t", "2s", "-P", "2"]),
+        "cannot measure at 1 pps: in 2.00 s each stream would send less than two datagrams; use --rate 2 pps or more, a smaller \
+         --size or a longer --duration"
+    );
+}
+
+#[test]
+fn a_directory_that_is_missing_is_not_made() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let file = word(&world.path("nonexist/x"));
+        let why =
+            format!("cannot write {file}: there is no directory {}; make it first", word(&world.path("nonexist")));
+        for command in [&["measure", "tcp"][..], &["diagnose"]] {
+            let way = ["127.0.0.1", "-p", &port, "--token-file", &token, "-o", &file];
+            assert_eq!(world.sentence(1, &[command, &way].concat()), why);
+        }
+        assert!(!world.path("nonexist").exists());
+    });
 }
 
 #[test]
@@ -108,7 +138,7 @@ fn the_arithmetic_of_a_line_needs_nothing() {
 
 #[test]
 fn unknown_commands_tables_and_names_are_refused() {
-    assert_eq!(refusal(&["nonsense"]), "unrecognized subcommand 'nonsense'");
+    assert_eq!(refusal(&["diagnos"]), "unrecognized subcommand 'diagnos'");
     assert_eq!(refusal(&["measure", "smoke", "host"]), "unrecognized subcommand 'smoke'");
     assert_eq!(refusal(&["lab", "nonsense"]), "unrecognized subcommand 'nonsense'");
     assert_eq!(refusal(&["list", "nonsense"]), "invalid value 'nonsense' for '<WHAT>'");

@@ -1,6 +1,6 @@
 //! The audit for a ticket or a wiki.
 
-use super::reasons;
+use super::{is_alone, is_known, reasons};
 use crate::markdown::{code, table, text};
 use narrows_model::host::side_by_side::Cell;
 use narrows_model::{Audit, AuditRow};
@@ -21,10 +21,16 @@ pub fn audit(audit: &Audit) -> String {
                 hazard.command.as_ref().map(|command| format!("`{}`", code(command))).unwrap_or_default(),
             ]
         };
-        let rows: Vec<_> = audit.hazards.iter().map(row).collect();
-        out += &table(&["Severity", "At", "What", "Why it matters", "When it does not", "Command"], &rows);
+        let mut rows: Vec<_> = audit.hazards.iter().map(row).collect();
+        let mut head = vec!["Severity", "At", "What", "Why it matters", "When it does not", "Command"];
+        if is_alone(audit) {
+            head.remove(1);
+            rows.iter_mut().for_each(|row| drop(row.remove(1)));
+        }
+        out += &table(&head, &rows);
     }
-    for group in audit.rows.chunk_by(|a, b| a.group == b.group) {
+    let shown: Vec<&AuditRow> = audit.rows.iter().filter(|row| !is_alone(audit) || is_known(row)).collect();
+    for group in shown.chunk_by(|a, b| a.group == b.group) {
         let Some(first) = group.first() else { continue };
         out += &format!("\n## {}\n\n", first.group.title());
         out += &rows(audit, group);
@@ -33,21 +39,24 @@ pub fn audit(audit: &Audit) -> String {
     if !reasons.is_empty() {
         out.push_str("\n## Not known\n\n");
         for ((place, why), labels) in reasons {
-            out += &format!("- {place}: {}: {}\n", text(&labels.join(", ")), text(&why));
+            let whose = if is_alone(audit) { String::new() } else { format!("{place}: ") };
+            out += &format!("- {whose}{}: {}\n", text(&labels.join(", ")), text(&why));
         }
     }
     out
 }
 
-fn rows(audit: &Audit, group: &[AuditRow]) -> String {
-    let name = |side: &str, name: &Option<String>| name.as_ref().map(|name| format!("{side} ({})", text(name)));
+fn rows(audit: &Audit, group: &[&AuditRow]) -> String {
+    let name = |side: &str, name: &Option<String>| {
+        name.as_ref().map(|name| if is_alone(audit) { text(name) } else { format!("{side} ({})", text(name)) })
+    };
     let mut head = vec![String::new(), "Parameter".to_owned()];
     head.extend(name("Client", &audit.client));
     head.extend(name("Server", &audit.server));
     let cell = |name: &Option<String>, cell: &Option<Cell>| {
         name.as_ref().map(|_| cell.as_ref().map_or_else(|| "–".to_owned(), |cell| text(&cell.text)))
     };
-    let row = |row: &AuditRow| {
+    let row = |row: &&AuditRow| {
         let mark = [row.differs.then_some("≠"), (!row.hazards.is_empty()).then_some("!")];
         let mut cells = vec![mark.into_iter().flatten().collect(), text(&row.label)];
         cells.extend(cell(&audit.client, &row.client));

@@ -4,8 +4,19 @@
 pub mod markdown;
 pub mod text;
 
-use narrows_model::{Audit, Place};
+use narrows_model::host::side_by_side::Cell;
+use narrows_model::{Audit, AuditRow, Place};
 use std::collections::BTreeMap;
+
+/// Whether there is nothing to compare with.
+const fn is_alone(audit: &Audit) -> bool {
+    audit.client.is_none() || audit.server.is_none()
+}
+
+/// Whether a row has a value; of one host alone the rows without are only named with their reasons.
+fn is_known(row: &AuditRow) -> bool {
+    [&row.client, &row.server].into_iter().flatten().any(|cell: &Cell| cell.value.is_some())
+}
 
 /// What could not be read, and why: the labels of the rows for each end and reason.
 fn reasons(audit: &Audit) -> BTreeMap<(Place, String), Vec<String>> {

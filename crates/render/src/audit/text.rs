@@ -1,6 +1,6 @@
 //! The audit on a terminal.
 
-use super::reasons;
+use super::{is_alone, is_known, reasons};
 use crate::style::{Style, Tone};
 use crate::text::hosts::{titled, widths};
 use crate::text::page::Page;
@@ -8,13 +8,15 @@ use crate::words::{clean, fit, left, plural};
 use narrows_model::host::side_by_side::Cell;
 use narrows_model::{Audit, AuditRow, Hazard, Severity};
 
-/// The whole audit: the parameters in groups, then the hazards.
+/// The whole audit: the hazards, then the parameters in groups.
 #[must_use]
 pub fn audit(audit: &Audit, style: Style) -> String {
     let mut page = Page::new(style);
+    hazards(&mut page, audit);
+    page.blank();
     head(&mut page, audit);
     let mut group = None;
-    for row in &audit.rows {
+    for row in audit.rows.iter().filter(|row| !is_alone(audit) || is_known(row)) {
         if group != Some(row.group) {
             page.heading(row.group.title(), "");
             group = Some(row.group);
@@ -23,18 +25,23 @@ pub fn audit(audit: &Audit, style: Style) -> String {
     }
     for ((place, why), labels) in reasons(audit) {
         page.blank();
-        let text = format!("not known of the {place}: {}: {}", labels.join(", "), clean(&why));
-        page.labelled("– ", &text, Some(Tone::Faint));
+        let (lead, whose) = if is_alone(audit) { ("", String::new()) } else { ("– ", format!(" of the {place}")) };
+        let text = format!("not known{whose}: {}: {}", labels.join(", "), clean(&why));
+        page.labelled(lead, &text, Some(Tone::Faint));
     }
-    hazards(&mut page, audit);
     page.finish()
 }
 
 fn head(page: &mut Page, audit: &Audit) {
     let (label, cell) = room(page, audit);
-    let title = |side: &str, name: &Option<String>| name.as_ref().map(|name| left(&titled(side, name), cell));
-    let names = [title("client", &audit.client), title("server", &audit.server)];
-    let text = left("≠ differs, ! hazard", label + 3) + &names.into_iter().flatten().collect::<String>();
+    let text = match (&audit.client, &audit.server) {
+        (Some(client), Some(server)) => {
+            let names = [titled("client", client), titled("server", server)].map(|name| left(&name, cell));
+            left("≠ differs, ! hazard", label + 3) + &names.concat()
+        }
+        (Some(name), None) | (None, Some(name)) => left("! hazard", label + 2) + &clean(name),
+        (None, None) => String::new(),
+    };
     let text = page.style().paint(Tone::Strong, text.trim_end());
     page.line(&text);
 }
@@ -47,8 +54,9 @@ fn room(page: &Page, audit: &Audit) -> (usize, usize) {
 
 fn line(page: &mut Page, audit: &Audit, row: &AuditRow) {
     let (label, cell) = room(page, audit);
-    let mark = [if row.differs { '≠' } else { ' ' }, if row.hazards.is_empty() { ' ' } else { '!' }];
-    let mark: String = mark.into_iter().collect();
+    let differs = if row.differs { "≠" } else { " " };
+    let hazard = if row.hazards.is_empty() { " " } else { "!" };
+    let mark = if is_alone(audit) { hazard.to_owned() } else { format!("{differs}{hazard}") };
     let side = |name: &Option<String>, cell_of: &Option<Cell>| {
         let text = cell_of.as_ref().map_or("–", |cell| cell.text.as_str());
         name.as_ref().map(|_| left(&fit(&clean(text), cell - 1), cell))
@@ -61,7 +69,6 @@ fn line(page: &mut Page, audit: &Audit, row: &AuditRow) {
 }
 
 fn hazards(page: &mut Page, audit: &Audit) {
-    page.blank();
     if audit.hazards.is_empty() {
         page.line("No hazard found. Only a diagnosis under load says whether something limits the path.");
         return;
@@ -69,17 +76,18 @@ fn hazards(page: &mut Page, audit: &Audit) {
     let count = plural(audit.hazards.len() as u64, "hazard");
     page.heading(&count, "(none is a verdict: narrows diagnose says what limits the path)");
     for hazard in &audit.hazards {
-        one_hazard(page, hazard);
+        one_hazard(page, hazard, is_alone(audit));
     }
 }
 
-fn one_hazard(page: &mut Page, hazard: &Hazard) {
+fn one_hazard(page: &mut Page, hazard: &Hazard, alone: bool) {
     let tone = match hazard.severity {
         Severity::Warning => Tone::Bad,
         Severity::Notice => Tone::Mark,
         Severity::Info => Tone::Faint,
     };
-    let lead = format!("{} {} ", left(hazard.severity.word(), 8), left(hazard.at.word(), 7));
+    let at = if alone { String::new() } else { format!("{} ", left(hazard.at.word(), 7)) };
+    let lead = format!("{} {at}", left(hazard.severity.word(), 8));
     page.labelled(&lead, &format!("{}: {}", clean(&hazard.id), clean(&hazard.says)), Some(tone));
     let indent = " ".repeat(lead.len());
     if page.style().full || hazard.severity == Severity::Warning {

@@ -4,7 +4,7 @@ use super::rows::{Dropped, balances, count, dropped, missing, names, receiver, r
 use crate::figures::{float, grouped, grouped_signed, ratio, success};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, fit, left, right};
+use crate::words::{clean, columns, left, right};
 use narrows_model::{Ledger, Report, Stage};
 
 const NAME: usize = 15;
@@ -12,8 +12,8 @@ const PLACE: usize = 7;
 const COUNT: usize = 13;
 const SHARE: usize = 8;
 const BAR: usize = 24;
-/// Minimum width of a readable source.
-const SOURCE: usize = 12;
+/// Everything before the bar.
+const BEFORE_BAR: usize = 2 + NAME + 1 + PLACE + 1 + COUNT + 1 + SHARE + 1;
 
 /// The ledgers of a trial, one for each flow. Stages that dropped nothing are folded unless `style.full`.
 #[must_use]
@@ -38,8 +38,8 @@ fn one(page: &mut Page, ledger: &Ledger) {
     let missing = missing(ledger);
     let unit = clean(&ledger.unit);
     let remark = match missing {
-        0 => String::new(),
-        n => format!("(bars: the {} missing)", grouped(n)),
+        0 => "(% of offered)".to_owned(),
+        n => format!("(% of offered; bars: {} not delivered)", grouped(n)),
     };
     page.heading(&format!("packet ledger ({unit}), {way}"), &remark);
     let plain = |name: &str, at: &str, count: &str, share: &str| {
@@ -68,8 +68,14 @@ fn one(page: &mut Page, ledger: &Ledger) {
     }
     let count = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
     let tone = if balances(ledger) { Tone::Good } else { Tone::Bad };
-    let line = format!("{}   {}", plain("unexplained", "", &count, ""), remainder_words(ledger));
-    page.line(&page.style().paint(tone, &line));
+    let line = plain("unexplained", "", &count, "");
+    let words = remainder_words(ledger);
+    if columns(&line) + 3 + columns(words) <= page.width() {
+        page.line(&page.style().paint(tone, &format!("{line}   {words}")));
+    } else {
+        page.line(&page.style().paint(tone, line.trim_end()));
+        page.labelled("      ", words, Some(tone));
+    }
     if !page.style().full {
         let (silent, blind) = silent(ledger);
         if !silent.is_empty() {
@@ -94,7 +100,7 @@ fn drop_row(page: &mut Page, ledger: &Ledger, row: &Dropped<'_>, missing: u64) {
         left(stage.at.word(), PLACE),
         right(&count(stage), COUNT),
         right(&share, SHARE),
-        bar(row.before, stage.dropped, missing),
+        bar(row.before, stage.dropped, missing, bar_columns(page)),
     );
     let lead = format!("  {}", page.style().paint(Tone::Bad, &lead));
     source(page, &lead, stage);
@@ -108,34 +114,35 @@ fn quiet_row(page: &mut Page, stage: &Stage) {
         left(stage.at.word(), PLACE),
         right(&count, COUNT),
         " ".repeat(SHARE),
-        " ".repeat(BAR),
+        " ".repeat(bar_columns(page)),
     );
     source(page, &lead, stage);
 }
 
-/// The source of the count, cut to the room beside the bar; with `style.full` whole and below it.
+/// The source of the count: beside the bar where there is room, else whole and below it.
 fn source(page: &mut Page, lead: &str, stage: &Stage) {
-    let used = 2 + NAME + 1 + PLACE + 1 + COUNT + 1 + SHARE + 1 + BAR + 1;
     let text = clean(&stage.source);
-    let room = page.width().saturating_sub(used);
-    if room < SOURCE && !page.style().full {
-        page.line(lead);
-    } else if columns(&text) <= room || !page.style().full {
-        let text = page.style().paint(Tone::Faint, &fit(&text, room));
-        page.line(&format!("{lead} {text}"));
+    if columns(&text) <= page.width().saturating_sub(BEFORE_BAR + bar_columns(page) + 1) {
+        page.line(&format!("{lead} {}", page.style().paint(Tone::Faint, &text)));
     } else {
         page.line(lead);
         page.labelled("      ", &text, Some(Tone::Faint));
     }
 }
 
+/// A narrow page has a shorter bar.
+fn bar_columns(page: &Page) -> usize {
+    page.width().saturating_sub(BEFORE_BAR).min(BAR)
+}
+
 /// The bar of a stage: it begins where the one before ended, and is thick enough to be seen.
-fn bar(before: u64, dropped: u64, missing: u64) -> String {
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to BAR
-    let column = |packets: u64| (float(packets) / float(missing.max(1)) * BAR as f64).round().min(BAR as f64) as usize;
-    let from = column(before).min(BAR - 1);
-    let to = column(before.saturating_add(dropped)).max(from + 1);
-    format!("{}{}{}", " ".repeat(from), "█".repeat(to - from), " ".repeat(BAR - to))
+fn bar(before: u64, dropped: u64, missing: u64, wide: usize) -> String {
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to `wide`
+    let column =
+        |packets: u64| (float(packets) / float(missing.max(1)) * wide as f64).round().min(wide as f64) as usize;
+    let from = column(before).min(wide.saturating_sub(1));
+    let to = column(before.saturating_add(dropped)).max(from + 1).min(wide);
+    format!("{}{}{}", " ".repeat(from), "█".repeat(to - from), " ".repeat(wide - to))
 }
 
 #[cfg(test)]
@@ -144,9 +151,9 @@ mod tests {
 
     #[test]
     fn bars_follow_one_another_and_none_is_lost() {
-        assert_eq!(bar(0, 12, 24), format!("{}{}", "█".repeat(12), " ".repeat(12)));
-        assert_eq!(bar(12, 12, 24), format!("{}{}", " ".repeat(12), "█".repeat(12)));
-        assert_eq!(bar(1_000_000, 1, 1_000_001).trim_start(), "█");
-        assert_eq!(columns(&bar(u64::MAX, u64::MAX, 1)), BAR);
+        assert_eq!(bar(0, 12, 24, BAR), format!("{}{}", "█".repeat(12), " ".repeat(12)));
+        assert_eq!(bar(12, 12, 24, BAR), format!("{}{}", " ".repeat(12), "█".repeat(12)));
+        assert_eq!(bar(1_000_000, 1, 1_000_001, BAR).trim_start(), "█");
+        assert_eq!(columns(&bar(u64::MAX, u64::MAX, 1, BAR)), BAR);
     }
 }

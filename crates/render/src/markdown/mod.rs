@@ -1,8 +1,9 @@
 //! A diagnosis for a ticket or a wiki: GitHub-flavoured Markdown, tables where the terminal has columns.
 
 use crate::ledger;
-use crate::text::budget::{parts, phases};
+use crate::text::budget::{parts, phases, waits_behind};
 use crate::text::roofline::{binds, method};
+use crate::text::verdict::CONFIDENCE;
 use crate::text::{hosts, path_profile, rounds};
 use crate::words::{clean, range, share};
 use narrows_model::run::report::{CauseView, RoundView};
@@ -103,7 +104,7 @@ fn verdict(out: &mut String, report: &Report) {
         rows.push(vec!["RTT when idle".into(), micros(rtt)]);
     }
     if let Some(cause) = verdict.causes.first().filter(|_| verdict.status != Status::Healthy) {
-        rows.push(vec!["Confidence".into(), percent(cause.confidence)]);
+        rows.push(vec!["Confidence".into(), format!("{} ({CONFIDENCE})", percent(cause.confidence))]);
     }
     if let Some(proof) = &report.proof {
         rows.push(vec!["Tried".into(), text(&rounds::outcome(proof))]);
@@ -140,7 +141,7 @@ fn roofline(out: &mut String, report: &Report) {
     if report.accounts.roofline.is_empty() {
         return;
     }
-    out.push_str("\n## Where the bits went\n\n");
+    out.push_str("\n## Where the bits went\n\nGoodput under each limit alone.\n\n");
     let rows: Vec<_> = report
         .accounts
         .roofline
@@ -177,7 +178,9 @@ fn budget(out: &mut String, report: &Report) {
         phases(report).iter().for_each(|phase| out.push_str(&format!("- {phase}\n")));
     }
     let Some(budget) = &report.accounts.time_budget else { return };
-    out.push_str("\n## Where the sender's time went\n\n");
+    out.push_str("\n## Where the sender's time went\n\nWhat its TCP waited for, as shares of the time.");
+    out.push_str(&waits_behind(report).map_or_else(String::new, |words| format!(" {}", text(&words))));
+    out.push_str("\n\n");
     let rows: Vec<_> = parts(budget).iter().map(|(_, name, part)| vec![(*name).to_owned(), share(*part)]).collect();
     *out += &table(&["Part", "Share"], &rows);
 }

@@ -15,11 +15,8 @@ use crate::text::page::Page;
 use crate::words::{clean, millis, share};
 use narrows_model::run::measure::{EndCpu, Remark};
 use narrows_model::run::report::RunView;
-use narrows_model::{Direction, Ending, Flow, Place, Progress, Target};
+use narrows_model::{Direction, Ending, Flow, Place, Progress, Target, Trial};
 use serde::Serialize;
-
-/// Up to this many streams get a line each.
-const FEW_STREAMS: u32 = 4;
 
 /// The form of the lines of a measurement.
 #[derive(Debug, Clone, Copy)]
@@ -48,15 +45,13 @@ pub trait Shown: Serialize + Clone + 'static {
     fn title(&self, target: &Target) -> String;
 
     /// The heading of the interval lines.
-    fn heading(_: Style) -> Option<String> {
-        None
-    }
+    fn heading(&self, style: Style) -> String;
 
     /// The stream of an interval (`None`: all together), and whether it is omitted.
     fn about(view: &Self::Interval) -> (Option<u32>, bool);
 
     /// The figures of an interval.
-    fn line(view: &Self::Interval, style: Style) -> String;
+    fn line(&self, view: &Self::Interval, style: Style) -> String;
 
     /// The counted part, what it cost both ends, and what went otherwise than planned.
     fn summary(trial: &TrialView<'_, Self>, ending: &Ending, style: Style) -> String;
@@ -114,9 +109,9 @@ pub trait Measured: Serialize + Sized + 'static {
 impl<R: Measured> Document for R {
     const NAME: &'static str = "a measurement";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "A line an interval, then a summary", |it, style| Ok(text(it, style))),
+        Writer::new(Format::Text, "One line per interval, then a summary", |it, style| Ok(text(it, style))),
         Writer::json("One object at the end"),
-        Writer::new(Format::Ndjson, "A line of JSON an interval, then one for the summary", |it, _| events(it)),
+        Writer::new(Format::Ndjson, "One line of JSON per interval, then one for the summary", |it, _| events(it)),
     ];
 }
 
@@ -144,7 +139,7 @@ impl<R: Measured> Measurement for R {
         match form {
             Lines::Text(style) => {
                 let of = |trial| R::Load::summary(&trial, &self.run().ending, style);
-                Ok(trials.map(of).collect::<String>() + &self.rest(false, style))
+                Ok(trials.map(of).collect::<String>() + &server_limit(self.run(), style) + &self.rest(false, style))
             }
             Lines::Ndjson => {
                 let all: serde_json::Result<String> = trials.map(|trial| summary_event(self.run(), &trial)).collect();
@@ -170,11 +165,19 @@ pub fn text<R: Measured>(report: &R, style: Style) -> String {
         if !out.is_empty() {
             out.push('\n');
         }
-        out += &header(&report.run().target, trial.plan, style);
+        out += &header(&report.run().target, trial.plan, true, style);
         out.extend(trial.intervals.iter().filter_map(|view| interval(trial.plan, view, style)));
         out += &R::Load::summary(&trial, &report.run().ending, style);
     }
-    out + &report.rest(true, style)
+    out + &server_limit(report.run(), style) + &report.rest(true, style)
+}
+
+/// The line that names the server's own limit, where it lowered the load.
+fn server_limit(run: &RunView, style: Style) -> String {
+    let mut page = Page::new(style);
+    let Some(says) = run.server_limit() else { return String::new() };
+    page.labelled(&format!("{}  ! ", Place::Server), &says, Some(Tone::Mark));
+    page.finish()
 }
 
 /// All events of a measurement that is over.
@@ -195,17 +198,23 @@ pub fn events<R: Measured>(report: &R) -> serde_json::Result<String> {
 
 /// A trial that runs: what is shown before its first interval, and each interval when it has ended.
 pub trait Live {
-    /// What will be measured.
+    /// What will be measured, and the heading of the intervals where they are shown.
     ///
     /// # Errors
     /// As [`line`].
-    fn start(&self, target: &Target, form: Lines) -> serde_json::Result<String>;
+    fn start(&self, target: &Target, form: Lines, intervals: bool) -> serde_json::Result<String>;
 
     /// Takes the progress of one end; the lines of the intervals that it completes.
     ///
     /// # Errors
     /// As [`line`].
     fn push(&mut self, at: Place, progress: &Progress, form: Lines) -> serde_json::Result<String>;
+
+    /// The intervals of the finished trial that were not shown yet.
+    ///
+    /// # Errors
+    /// As [`line`].
+    fn rest(&self, trial: &Trial, form: Lines) -> serde_json::Result<String>;
 }
 
 /// A trial of which nothing is shown while it runs.
@@ -213,37 +222,60 @@ pub trait Live {
 pub struct Silent;
 
 impl Live for Silent {
-    fn start(&self, _: &Target, _: Lines) -> serde_json::Result<String> {
+    fn start(&self, _: &Target, _: Lines, _: bool) -> serde_json::Result<String> {
         Ok(String::new())
     }
 
     fn push(&mut self, _: Place, _: &Progress, _: Lines) -> serde_json::Result<String> {
         Ok(String::new())
     }
+
+    fn rest(&self, _: &Trial, _: Lines) -> serde_json::Result<String> {
+        Ok(String::new())
+    }
 }
 
-/// The running trial of a plan, and what cuts the progress of its ends into intervals.
-pub struct Running<L, F> {
+/// What cuts a trial into intervals.
+pub trait Intervals<I> {
+    /// Takes the progress of one end, and gives the intervals that it completes.
+    fn take(&mut self, at: Place, progress: &Progress) -> Vec<I>;
+
+    /// The intervals of the finished trial that were not given yet.
+    fn rest(&self, trial: &Trial) -> Vec<I>;
+}
+
+/// The running trial of a plan.
+pub struct Running<L, C> {
     /// The plan.
     pub plan: L,
-    /// Takes the progress of one end, and gives the intervals that it completes.
-    pub intervals: F,
+    /// Its intervals.
+    pub intervals: C,
 }
 
-impl<L: Shown, F: FnMut(Place, &Progress) -> Vec<L::Interval>> Live for Running<L, F> {
-    fn start(&self, target: &Target, form: Lines) -> serde_json::Result<String> {
+impl<L: Shown, C: Intervals<L::Interval>> Running<L, C> {
+    fn show(&self, views: &[L::Interval], form: Lines) -> serde_json::Result<String> {
         match form {
-            Lines::Text(style) => Ok(header(target, &self.plan, style)),
+            Lines::Text(style) => Ok(views.iter().filter_map(|view| interval(&self.plan, view, style)).collect()),
+            Lines::Ndjson => views.iter().map(|view| event("interval", view)).collect(),
+        }
+    }
+}
+
+impl<L: Shown, C: Intervals<L::Interval>> Live for Running<L, C> {
+    fn start(&self, target: &Target, form: Lines, intervals: bool) -> serde_json::Result<String> {
+        match form {
+            Lines::Text(style) => Ok(header(target, &self.plan, intervals, style)),
             Lines::Ndjson => start_event(&self.plan),
         }
     }
 
     fn push(&mut self, at: Place, progress: &Progress, form: Lines) -> serde_json::Result<String> {
-        let views = (self.intervals)(at, progress);
-        match form {
-            Lines::Text(style) => Ok(views.iter().filter_map(|view| interval(&self.plan, view, style)).collect()),
-            Lines::Ndjson => views.iter().map(|view| event("interval", view)).collect(),
-        }
+        let views = self.intervals.take(at, progress);
+        self.show(&views, form)
+    }
+
+    fn rest(&self, trial: &Trial, form: Lines) -> serde_json::Result<String> {
+        self.show(&self.intervals.rest(trial), form)
     }
 }
 
@@ -282,30 +314,41 @@ fn summary_event<L: Shown>(run: &RunView, trial: &TrialView<'_, L>) -> serde_jso
 }
 
 /// What will be measured; before the first interval.
-fn header<L: Shown>(target: &Target, plan: &L, style: Style) -> String {
+fn header<L: Shown>(target: &Target, plan: &L, intervals: bool, style: Style) -> String {
     let mut page = Page::new(style);
     page.labelled("", &plan.title(target), Some(Tone::Strong));
-    if let Some(heading) = L::heading(style) {
-        page.line(&style.paint(Tone::Faint, &heading));
+    if intervals {
+        page.line(&style.paint(Tone::Faint, plan.heading(style).trim_end()));
     }
     page.finish()
 }
 
-/// The line of an interval; `None` where it gets none: of many streams only all of them together are shown.
+/// The line of an interval; `None` where it gets none: one stream is its own sum.
 fn interval<L: Shown>(plan: &L, view: &L::Interval, style: Style) -> Option<String> {
     let (stream, is_omitted) = L::about(view);
-    let is_shown = if stream.is_some() { each_stream(plan, style) } else { plan.width() > 1 };
-    is_shown.then(|| {
-        let line = L::line(view, style);
-        let line = if is_omitted { style.paint(Tone::Faint, &format!("{line}  (omitted)")) } else { line };
-        line.trim_end().to_owned() + "\n"
+    (stream.is_some() || plan.width() > 1).then(|| {
+        let line = plan.line(view, style);
+        let line = line.trim_end();
+        let line = if is_omitted { style.paint(Tone::Faint, &format!("{line}{OMITTED}")) } else { line.to_owned() };
+        line + "\n"
     })
 }
 
-/// Whether each stream gets a line: where they are few.
-fn each_stream<L: Shown>(plan: &L, style: Style) -> bool {
-    plan.width() <= FEW_STREAMS || style.full
+/// Behind an interval that no summary counts.
+const OMITTED: &str = " (omitted)";
+
+/// `[  0]`, `[SUM]`: a stream, or all of a flow together.
+fn name(stream: Option<u32>) -> String {
+    stream.map_or_else(|| "[SUM]".to_owned(), |id| format!("[{id:>3}]"))
 }
+
+/// `0.00-1.00`: an interval in seconds.
+fn span(from_s: f64, to_s: f64) -> String {
+    format!("{from_s:.2}-{to_s:.2}")
+}
+
+/// Between the intervals and the summary.
+const RULE: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -";
 
 /// `to flits (192.0.2.2:5220)`: the way of the data and the other end.
 fn way_to(direction: Direction, target: &Target) -> String {

@@ -1,11 +1,13 @@
 //! A request/response measurement in words: a line an interval, then the summary with a table of latencies and both ends' CPU; of an
 //! idle and a loaded path the latencies beside each other.
 
-use super::{Measured, Shown, TrialView, costs, cpu, ending, event, lasting, remarks, trial_view, word};
+use super::{
+    Measured, RULE, Shown, TrialView, costs, cpu, ending, event, lasting, name, remarks, span, trial_view, word,
+};
 use crate::figures::{self, float};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, plural, right};
+use crate::words::{clean, fitting, left, plural, right};
 use narrows_model::load::rr::report::{
     LatencyUnderLoad, Responsiveness, RrIntervalView, RrReport, RrStreamView, RrSummary, SCHEMA,
 };
@@ -13,16 +15,16 @@ use narrows_model::run::report::RunView;
 use narrows_model::words::units::{bps, bytes, micros};
 use narrows_model::{Direction, Distribution, Ending, RrPlan, Target, Transaction};
 
-/// The table's columns, with the part of the values that lies beyond each.
-const COLUMNS: [(&str, f64); 8] = [
-    ("min", 1.0),
-    ("mean", 1.0),
-    ("p50", 0.5),
-    ("p90", 0.1),
-    ("p99", 0.01),
-    ("p99.9", 0.001),
-    ("p99.99", 0.0001),
-    ("max", 1.0),
+/// The table's columns, with the part of the values that lies beyond each, and the rank of [`fitting`].
+const COLUMNS: [(&str, f64, u8); 8] = [
+    ("min", 1.0, 0),
+    ("mean", 1.0, 2),
+    ("p50", 0.5, 0),
+    ("p90", 0.1, 3),
+    ("p99", 0.01, 0),
+    ("p99.9", 0.001, 1),
+    ("p99.99", 0.0001, 4),
+    ("max", 1.0, 0),
 ];
 /// Of the words before a row, and of a column.
 const ROW: usize = 8;
@@ -88,29 +90,27 @@ impl Shown for RrPlan {
         (view.stream, view.omitted)
     }
 
-    fn line(view: &RrIntervalView, _: Style) -> String {
-        let stream = view.stream.map_or_else(|| "sum".to_owned(), |id| id.to_string());
+    fn heading(&self, _: Style) -> String {
+        format!("[ ID]  {:<15}{:>13}{:>12}{:>10}", "Interval", "Transactions", "Rate", "Mean")
+    }
+
+    fn line(&self, view: &RrIntervalView, _: Style) -> String {
         let mean = view.mean_latency_ns.map_or_else(|| "-".to_owned(), nanos);
         let failures = if view.failures > 0 { format!("  failed {}", view.failures) } else { String::new() };
-        format!(
-            "[{}] {} {} done {}  mean {}{failures}",
-            right(&stream, 3),
-            right(&format!("{:.1}–{:.1} s", view.from_s, view.to_s), 15),
-            right(&view.transactions.to_string(), 11),
-            right(&per_s(view.per_s), 12),
-            left(&mean, 7),
-        )
+        let seconds = span(view.from_s, view.to_s);
+        let rate = per_s(view.per_s);
+        format!("{} {seconds:>12} sec{:>13}{rate:>12}{mean:>10}{failures}", name(view.stream), view.transactions)
     }
 
     fn summary(trial: &TrialView<'_, Self>, _: &Ending, style: Style) -> String {
         let mut page = Page::new(style);
-        page.line("- - -");
+        page.line(RULE);
         let summary = trial.summary;
         match &summary.total {
             Some(total) => {
                 let only = trial.streams.first().filter(|_| trial.streams.len() == 1);
                 let total = RrIntervalView { stream: only.map(|stream| stream.id), ..*total };
-                page.line(&style.paint(Tone::Strong, Self::line(&total, style).trim_end()));
+                page.line(&style.paint(Tone::Strong, trial.plan.line(&total, style).trim_end()));
             }
             None => page.line("nothing was measured"),
         }
@@ -124,7 +124,7 @@ impl Shown for RrPlan {
         for flow in &summary.load {
             let retransmits =
                 flow.total.columns.retransmits.map(|n| format!(", {}", plural(n, "retransmit"))).unwrap_or_default();
-            let rtt = flow.min_rtt_us.map(|rtt| format!(", least rtt {}", micros(rtt))).unwrap_or_default();
+            let rtt = flow.min_rtt_us.map(|rtt| format!(", min RTT {}", micros(rtt))).unwrap_or_default();
             page.line(&format!("load {}  {}{retransmits}{rtt}", word(flow.total.flow), bps(flow.total.goodput_bps)));
         }
         costs(&mut page, [&summary.client, &summary.server], |place| format!("{place}  "), cpu);
@@ -192,7 +192,7 @@ fn cells(all: &Distribution) -> Vec<Option<f64>> {
     COLUMNS
         .iter()
         .zip(values)
-        .map(|((name, beyond), value)| {
+        .map(|((name, beyond, _), value)| {
             let value = if *name == "mean" { all.mean } else { float(value) };
             (float(all.count) * beyond > 1.0 - 1e-9).then_some(value)
         })
@@ -200,8 +200,8 @@ fn cells(all: &Distribution) -> Vec<Option<f64>> {
 }
 
 fn head(page: &mut Page) {
-    let names: String = COLUMNS.iter().map(|(name, _)| right(name, COLUMN)).collect();
-    let line = page.style().paint(Tone::Faint, &(left("", ROW) + &names));
+    let names = COLUMNS.map(|(name, ..)| name.to_owned());
+    let line = page.style().paint(Tone::Faint, &table_row("", &names, page.width()));
     page.line(&line);
 }
 
@@ -210,10 +210,15 @@ fn row(page: &mut Page, word: &str, all: &Distribution) {
 }
 
 fn cells_line(page: &mut Page, word: &str, cells: &[Option<f64>]) {
-    let cell = |value: &Option<f64>| right(&value.map_or_else(|| "-".to_owned(), nanos), COLUMN);
-    let line = left(word, ROW) + &cells.iter().map(cell).collect::<String>();
-    debug_assert!(columns(&line) <= ROW + COLUMNS.len() * COLUMN);
-    page.line(&line);
+    let cells: Vec<String> = cells.iter().map(|value| value.map_or_else(|| "-".to_owned(), nanos)).collect();
+    page.line(&table_row(word, &cells, page.width()));
+}
+
+/// What does not fit is left out.
+fn table_row(word: &str, cells: &[String], room: usize) -> String {
+    let wide = COLUMNS.map(|(.., rank)| (COLUMN, rank));
+    let shown = fitting(&wide, room - ROW).into_iter();
+    left(word, ROW) + &shown.map(|at| right(&cells[at], COLUMN)).collect::<String>()
 }
 
 /// `820 ns`, `9.41 us`, `35.0 ms`, `-1.20 ms`.

@@ -1,15 +1,19 @@
-//! A measurement of TCP in words: a line an interval, as users of iperf know it, then the summary with both ends' CPU.
+//! A measurement of TCP as a table that users of iperf3 know: one line per interval, then what was sent and what was received, and
+//! both ends' CPU.
 
-use super::{Measured, Shown, TrialView, costs, cpu, each_stream, ending, lasting, remarks, trial_view, way_to, word};
+use super::{
+    Measured, OMITTED, RULE, Shown, TrialView, costs, cpu, ending, lasting, name, remarks, span, trial_view, way_to,
+    word,
+};
 use crate::figures::float;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, plural, right};
+use crate::words::{clean, fitting, plural};
 use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, SCHEMA, StreamView, SummaryView};
 use narrows_model::run::report::RunView;
-use narrows_model::run::tcp_columns::{ColumnUnit, Over, TcpColumns};
-use narrows_model::words::units::{bps, bytes, micros};
-use narrows_model::{Ending, Limit, Target, TcpPlan};
+use narrows_model::run::tcp_columns::{ColumnUnit, TcpColumns};
+use narrows_model::words::units::{amount, bps, bytes, micros};
+use narrows_model::{Direction, Ending, Limit, Target, TcpPlan};
 
 /// Above it, neighbouring intervals tell too much of each other.
 const CORRELATED: f64 = 0.25;
@@ -17,6 +21,9 @@ const CORRELATED: f64 = 0.25;
 /// How the receiver took the data, unless it copied it.
 const DISCARDED: &str =
     "received data was discarded in the kernel; --receive copy adds the cost of an application's copy";
+
+/// What stands in for the receiver's line.
+const ACKED: &str = "the receiver's record is missing: acked is what its kernel acknowledged";
 
 impl Measured for MeasureReport {
     type Load = TcpPlan;
@@ -63,13 +70,31 @@ impl Shown for TcpPlan {
         (view.stream, view.omitted)
     }
 
-    fn line(view: &IntervalView, style: Style) -> String {
-        line(view, style)
+    fn heading(&self, style: Style) -> String {
+        let own = TcpColumns::TABLE.iter().map(|column| column.heading.to_owned());
+        table_row(self, &[HEADING.map(str::to_owned).to_vec(), own.collect()].concat(), style, 0)
+    }
+
+    fn line(&self, view: &IntervalView, style: Style) -> String {
+        let own = TcpColumns::TABLE.iter().map(|column| match (column.value)(&view.columns) {
+            None => UNKNOWN.to_owned(),
+            Some(value) => match column.unit {
+                ColumnUnit::Count => value.to_string(),
+                ColumnUnit::Micros => micros(value),
+                ColumnUnit::Bytes => amount(value),
+            },
+        });
+        let cells = [carried(view, [view.from_s, view.to_s], view.bytes, view.goodput_bps), own.collect()].concat();
+        table_row(self, &cells, style, if view.omitted { OMITTED.len() } else { 0 })
     }
 
     fn summary(trial: &TrialView<'_, Self>, ended: &Ending, style: Style) -> String {
         let mut page = Page::new(style);
-        page.line("- - -");
+        page.line(RULE);
+        if !trial.summary.flows.is_empty() {
+            let heading = [HEADING.map(str::to_owned).to_vec(), vec!["Retr".to_owned(), "min RTT".to_owned()]].concat();
+            page.line(&style.paint(Tone::Faint, table_row(trial.plan, &heading, style, ROLE).trim_end()));
+        }
         for flow in &trial.summary.flows {
             flow_summary(&mut page, trial.plan, flow);
         }
@@ -83,57 +108,85 @@ impl Shown for TcpPlan {
     }
 }
 
+/// What is not known.
+const UNKNOWN: &str = "-";
+/// The first columns of each table.
+const HEADING: [&str; 5] = ["[ ID]", "Dir", "Interval", "Transfer", "Goodput"];
+/// Their widths and those of what a table adds to them, and the ranks of [`fitting`]; the direction stands there only where there are
+/// two.
+const COLUMNS: [(usize, u8); 8] = [(5, 0), (5, 0), (13, 0), (9, 0), (13, 0), (5, 1), (9, 2), (9, 3)];
+/// After the interval, where there is room.
+const SECONDS: &str = " sec";
+/// From here on there is.
+const WIDE: usize = 80;
+/// Of the word at the end of a line of the summary.
+const ROLE: usize = 2 + "receiver".len();
+
+/// The cells under [`HEADING`].
+fn carried(view: &IntervalView, [from_s, to_s]: [f64; 2], bytes: u64, goodput_bps: f64) -> Vec<String> {
+    vec![name(view.stream), word(view.flow).to_owned(), span(from_s, to_s), amount(bytes), bps(goodput_bps)]
+}
+
+/// Cells in their columns. Those that do not fit beside what is reserved are left out, the least important first.
+fn table_row(plan: &TcpPlan, cells: &[String], style: Style, reserved: usize) -> String {
+    let both = plan.direction == Direction::Both;
+    let seconds = if style.columns() >= WIDE { SECONDS } else { "" };
+    let columns: Vec<_> = (0..cells.len()).filter(|at| both || *at != 1).collect();
+    let wide: Vec<_> = columns.iter().map(|at| COLUMNS[*at]).collect();
+    let mut line = String::new();
+    for at in fitting(&wide, style.columns() - reserved - seconds.len()) {
+        let ((wide, _), cell) = (wide[at], &cells[columns[at]]);
+        line += &match columns[at] {
+            // Longer cells shift their line: a cut figure would be a wrong one.
+            0 => cell.clone(),
+            1 => format!(" {cell:<0$}", wide - 1),
+            2 if cell == HEADING[2] => format!("  {cell:<0$}{1:2$}", wide - 2, "", seconds.len()),
+            2 if cell == UNKNOWN => format!(" {cell:>0$}{1:2$}", wide - 1, "", seconds.len()),
+            2 => format!(" {cell:>0$}{seconds}", wide - 1),
+            _ => format!(" {cell:>0$}", wide - 1),
+        };
+    }
+    line
+}
+
+/// What each stream and all together sent and received.
 fn flow_summary(page: &mut Page, plan: &TcpPlan, flow: &FlowSummary) {
     let style = page.style();
-    if flow.streams.len() > 1 && each_stream(plan, style) {
-        flow.streams.iter().for_each(|view| page.line(&line(view, style)));
+    let total = IntervalView {
+        stream: flow.streams.first().filter(|_| plan.streams == 1).and_then(|only| only.stream),
+        ..flow.total.clone()
+    };
+    let each = flow.streams.iter().filter(|_| plan.streams > 1).map(|view| (view, None));
+    for (view, min_rtt_us) in each.chain([(&total, flow.min_rtt_us)]) {
+        let tone =
+            |text: String| if std::ptr::eq(view, &raw const total) { style.paint(Tone::Strong, &text) } else { text };
+        let mut line = |mut cells: Vec<String>, own: [String; 2], role: &str| {
+            cells.extend(own);
+            let line = table_row(plan, &cells, style, ROLE);
+            page.line(&tone(format!("{line}  {role}")));
+        };
+        let dash = || UNKNOWN.to_owned();
+        let retransmits = view.columns.retransmits.map_or_else(dash, |n| n.to_string());
+        let own = [retransmits, min_rtt_us.map_or_else(String::new, micros)];
+        match view.sent {
+            Some(sent) => line(carried(view, [sent.from_s, sent.to_s], sent.bytes, sent.bps), own, "sender"),
+            None => {
+                let cells = vec![name(view.stream), word(view.flow).to_owned(), dash(), dash(), dash()];
+                line(cells, own, "sender");
+            }
+        }
+        let role = if view.seen_by == view.flow.receiver() { "receiver" } else { "acked" };
+        let cells = carried(view, [view.from_s, view.to_s], view.bytes, view.goodput_bps);
+        line(cells, [String::new(), String::new()], role);
     }
-    let seen = if flow.total.seen_by == flow.total.flow.receiver() { "received" } else { "acknowledged" };
-    let mut total = flow.total.clone();
-    total.stream = total.stream.or_else(|| (plan.streams == 1).then(|| flow.streams.first()?.stream).flatten());
-    // The values of the last instant say nothing of the whole.
-    total.columns =
-        TcpColumns::from_each(|column| (column.value)(&total.columns).filter(|_| column.over == Over::Growth));
-    let min = flow.min_rtt_us.map(|rtt| format!("  least rtt {}", micros(rtt))).unwrap_or_default();
-    let (line, rest) = (line(&total, style), format!("{min}  {seen}"));
-    if columns(&line) + columns(&rest) <= style.columns() {
-        page.line(&style.paint(Tone::Strong, &(line + &rest)));
-    } else {
-        page.line(&style.paint(Tone::Strong, line.trim_end()));
-        page.line(&format!("     {rest}"));
+    if flow.total.seen_by != flow.total.flow.receiver() {
+        page.labelled("", ACKED, Some(Tone::Mark));
     }
     if let Some(lag) = flow.lag1.filter(|lag| *lag > CORRELATED) {
         let text = format!(
-            "neighbouring intervals are correlated ({lag:.2}): for an interval of confidence repeat the run, its \
-             seconds are no independent measurements"
+            "neighbouring intervals are correlated ({lag:.2}): for a confidence interval repeat the run, the seconds \
+             of one run are not independent measurements"
         );
         page.labelled("      ", &text, Some(Tone::Faint));
     }
-}
-
-/// What does not fit the terminal is left out, the least important last column first.
-fn line(view: &IntervalView, style: Style) -> String {
-    let stream = view.stream.map_or_else(|| "sum".to_owned(), |id| id.to_string());
-    let mut line = format!(
-        "[{}] {} {} s {} {}",
-        right(&stream, 3),
-        left(word(view.flow), 4),
-        right(&format!("{:.1}–{:.1}", view.from_s, view.to_s), 13),
-        right(&bytes(view.bytes), 10),
-        right(&bps(view.goodput_bps), 12),
-    );
-    for (nth, column) in TcpColumns::TABLE.iter().enumerate() {
-        let Some(value) = (column.value)(&view.columns) else { continue };
-        let (text, width) = match column.unit {
-            ColumnUnit::Count => (value.to_string(), 5),
-            ColumnUnit::Micros => (micros(value), 8),
-            ColumnUnit::Bytes => (bytes(value), 10),
-        };
-        let last = nth + 1 == TcpColumns::TABLE.len();
-        let text = format!("  {} {}", column.heading, if last { text } else { left(&text, width) });
-        if columns(&line) + columns(text.trim_end()) <= style.columns() {
-            line += &text;
-        }
-    }
-    line
 }

@@ -1,12 +1,14 @@
-//! A measurement of UDP in words: a line an interval under a heading, then a paragraph for each flow and both ends' CPU.
+//! A measurement of UDP in words: one line per interval under a heading, then a paragraph for each flow and both ends' CPU.
 
 use super::udp_words::{rate, sizes, unsent};
-use super::{Measured, Shown, TrialView, costs, cpu, each_stream, ending, lasting, remarks, trial_view, way_to, word};
+use super::{
+    Measured, OMITTED, Shown, TrialView, costs, cpu, ending, lasting, name, remarks, span, trial_view, way_to, word,
+};
 use crate::figures::{digits, float, grouped, nanos, pps, pps_short, ratio, success};
 use crate::ledger::text::ledgers;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{cells_in_columns, clean, ends, left, or_dash, plural, right, rounded, share};
+use crate::words::{clean, columns, ends, fitting, left, or_dash, plural, right, rounded, share};
 use narrows_model::load::udp::report::{
     MeasureUdpReport, ReceivedTotal, SCHEMA, SentTotal, ShortBuffer, UdpFlowSummary, UdpInterval, UdpStreamView,
     UdpSummary, UdpTotal,
@@ -73,21 +75,20 @@ impl Shown for UdpPlan {
         format!("UDP {}, {}", way_to(self.direction, target), words.join(", "))
     }
 
-    fn heading(style: Style) -> Option<String> {
-        Some(row(&HEADING.map(str::to_owned), style).trim_end().to_owned())
-    }
-
     fn about(view: &UdpInterval) -> (Option<u32>, bool) {
         (view.stream, view.omitted)
     }
 
-    fn line(view: &UdpInterval, style: Style) -> String {
-        let stream = view.stream.map_or_else(|| "sum".to_owned(), |id| id.to_string());
+    fn heading(&self, style: Style) -> String {
+        row(self, &HEADING.map(str::to_owned), style, 0)
+    }
+
+    fn line(&self, view: &UdpInterval, style: Style) -> String {
         let (sent, got) = (view.sent.as_ref(), view.received.as_ref());
         let cells = [
-            format!("[{}]", right(&stream, 3)),
+            name(view.stream),
             word(view.flow).to_owned(),
-            format!("{:.1}–{:.1} s", view.from_s, view.to_s),
+            span(view.from_s, view.to_s),
             or_dash(sent.map(|it| bps(it.bps))),
             or_dash(sent.map(|it| pps_short(it.pps))),
             or_dash(got.map(|it| bps(it.bps))),
@@ -98,7 +99,7 @@ impl Shown for UdpPlan {
             or_dash(got.map(|it| it.reordered.to_string())),
             or_dash(got.map(|it| it.duplicates.to_string())),
         ];
-        row(&cells, style).trim_end().to_owned()
+        row(self, &cells, style, if view.omitted { OMITTED.len() } else { 0 })
     }
 
     fn summary(trial: &TrialView<'_, Self>, ended: &Ending, style: Style) -> String {
@@ -116,13 +117,26 @@ impl Shown for UdpPlan {
 }
 
 const HEADING: [&str; 12] =
-    ["", "", "interval", "sent", "pps", "received", "lost", "loss", "jitter", "unsent", "reord", "dup"];
-/// Columns of each; from the ninth on they are left out where the terminal is too narrow.
-const WIDE: [usize; 12] = [5, 4, 13, 11, 6, 11, 7, 7, 7, 6, 5, 4];
-const NEEDED: usize = 8;
+    ["[ ID]", "Dir", "Interval", "Sent", "pps", "Received", "Lost", "Loss", "Jitter", "Unsent", "Reord", "Dup"];
+/// Their widths with the blank before each, and the ranks of [`fitting`].
+const COLUMNS: [(usize, u8); 12] =
+    [(5, 0), (5, 0), (13, 0), (12, 0), (7, 7), (12, 0), (8, 1), (8, 2), (8, 3), (7, 4), (6, 5), (5, 6)];
 
-fn row(cells: &[String; 12], style: Style) -> String {
-    cells_in_columns(cells, &WIDE, [2, NEEDED], style.columns())
+/// What does not fit beside what is reserved is left out. The direction stands there only where there are two.
+fn row(plan: &UdpPlan, cells: &[String; 12], style: Style, reserved: usize) -> String {
+    let both = plan.direction == Direction::Both;
+    let columns: Vec<usize> = (0..cells.len()).filter(|at| both || *at != 1).collect();
+    let wide: Vec<_> = columns.iter().map(|at| COLUMNS[*at]).collect();
+    let cell = |at: usize| {
+        let ((wide, _), cell) = (wide[at], &cells[columns[at]]);
+        match columns[at] {
+            0 => cell.clone(),
+            1 => format!(" {cell:<0$}", wide - 1),
+            2 if cell == HEADING[2] => format!("  {cell:<0$}", wide - 2),
+            _ => format!(" {cell:>0$}", wide - 1),
+        }
+    };
+    fitting(&wide, style.columns() - reserved).into_iter().map(cell).collect()
 }
 
 fn cost_words(cost: &EndCpu) -> String {
@@ -153,7 +167,7 @@ fn flow_summary(page: &mut Page, trial: &TrialView<'_, UdpPlan>, flow: &UdpFlowS
     about.extend(methods.and_then(|it| it.0).map(|by| format!("sent by {}", clean(by))));
     about.extend(methods.and_then(|it| it.1).map(|by| format!("received by {}", clean(by))));
     page.heading(&format!("{}, {}", word(flow.flow), ends(flow.flow)), "");
-    if flow.streams.len() > 1 && each_stream(trial.plan, page.style()) {
+    if flow.streams.len() > 1 {
         flow.streams.iter().for_each(|stream| one_stream(page, stream));
     }
     let mut line =
@@ -184,7 +198,12 @@ fn one_stream(page: &mut Page, stream: &UdpTotal) {
         right(&or_dash(stream.received.as_ref().map(|it| grouped(it.lost))), 8),
         or_dash(stream.received.as_ref().and_then(|it| it.loss).map(ratio)),
     );
-    page.line(&format!("  {}{text}", left(&format!("stream {id}"), LABEL)));
+    let lead = format!("  {}", left(&format!("stream {id}"), LABEL));
+    if columns(&lead) + columns(&text) <= page.width() {
+        page.line(&(lead + &text));
+    } else {
+        page.labelled(&lead, &text, None);
+    }
 }
 
 type Line<'a> = dyn FnMut(&str, &str, Option<Tone>) + 'a;

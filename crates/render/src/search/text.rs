@@ -3,7 +3,7 @@
 use crate::figures::{grouped, pps, precise, ratio};
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, millis, or_dash, plural, right};
+use crate::words::{clean, columns, fitting, left, millis, or_dash, plural, right};
 use narrows_model::run::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
 use narrows_model::run::search_report::{GoalView, LoadUnit, LoadView, SearchReport};
 use narrows_model::words::units::{bps, micros, percent};
@@ -155,7 +155,8 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
 fn goals(page: &mut Page, report: &SearchReport) {
     let name = report.goals.iter().map(|view| columns(&clean(&view.goal.name))).max().unwrap_or(0).clamp(4, 20);
     page.heading("highest load within each goal", "(payload and wire in bit/s; wire includes all Ethernet overhead)");
-    let rates: String = ["packets/s", "payload", "wire"].iter().map(|word| right(word, RATE)).collect();
+    let shown = shown_rates(page.width(), name).into_iter();
+    let rates: String = shown.map(|at| right(["packets/s", "payload", "wire"][at], RATE)).collect();
     page.line(&page.style().paint(Tone::Faint, &format!("  {} {} {rates}", left("goal", name), left("", 22))));
     for view in &report.goals {
         let found = matches!(view.result.outcome, Outcome::Found);
@@ -169,42 +170,42 @@ fn goals(page: &mut Page, report: &SearchReport) {
     }
 }
 
+/// The rates for which there is room: the payload follows from the others.
+fn shown_rates(width: usize, name: usize) -> Vec<usize> {
+    fitting(&[(RATE, 0), (RATE, 1), (RATE, 0)], width.saturating_sub(2 + name + 1 + 22 + 1))
+}
+
 fn reason(view: &GoalView) -> Option<String> {
     view.why.as_deref().map(clean).or_else(|| view.lower.is_none().then(|| "no load passed".to_owned()))
 }
 
 fn row(page: &mut Page, name: usize, goal: &str, what: &str, load: Option<LoadView>, strong: bool) {
-    let rates: String = match load {
-        Some(it) => {
-            let rates = [(it.pps, "pps"), (it.payload_bps, "bit/s"), (it.wire_bps, "bit/s")];
-            rates.iter().map(|(rate, unit)| right(&precise(*rate, unit, DIGITS), RATE)).collect()
-        }
-        None => right("–", RATE).repeat(3),
-    };
+    let rates = load.map(|it| [(it.pps, "pps"), (it.payload_bps, "bit/s"), (it.wire_bps, "bit/s")]);
+    let cell = |at: usize| or_dash(rates.map(|rates| precise(rates[at].0, rates[at].1, DIGITS)));
+    let rates: String = shown_rates(page.width(), name).into_iter().map(|at| right(&cell(at), RATE)).collect();
     let line = format!("  {} {} {rates}", left(goal, name), left(what, 22));
     page.line(&if strong { page.style().paint(Tone::Strong, &line) } else { line });
 }
 
 fn curve(page: &mut Page, report: &SearchReport) {
     page.heading("loss at decreasing loads", "(loss includes unsent, the tester's part)");
-    let head: String = ["load", "packets/s", "payload", "wire", "loss", "unsent"]
-        .iter()
-        .zip([9, RATE, RATE, RATE, 10, 10])
-        .map(|(word, wide)| right(word, wide))
-        .collect();
+    let wide = [(9, 0), (RATE, 0), (RATE, 1), (RATE, 0), (10, 0), (10, 0)];
+    let shown = fitting(&wide, page.width());
+    let words = ["load", "packets/s", "payload", "wire", "loss", "unsent"];
+    let head: String = shown.iter().map(|at| right(words[*at], wide[*at].0)).collect();
     page.line(&page.style().paint(Tone::Faint, &head));
     let highest = report.curve.iter().map(|point| point.loss_ratio).fold(0.0, f64::max);
     for point in &report.curve {
         let load = report.unit.load(point.load_pps);
         let cells = [
-            (format!("{:.1} %", point.load_percent), 9),
-            (pps(load.pps), RATE),
-            (bps(load.payload_bps), RATE),
-            (bps(load.wire_bps), RATE),
-            (ratio(point.loss_ratio), 10),
-            (ratio(point.unsent_ratio), 10),
+            format!("{:.1} %", point.load_percent),
+            pps(load.pps),
+            bps(load.payload_bps),
+            bps(load.wire_bps),
+            ratio(point.loss_ratio),
+            ratio(point.unsent_ratio),
         ];
-        let line: String = cells.iter().map(|(text, wide)| right(text, *wide)).collect();
+        let line: String = shown.iter().map(|at| right(&cells[*at], wide[*at].0)).collect();
         let room = page.width().saturating_sub(columns(&line) + 2).min(24);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `room`
         let long = if highest > 0.0 { (point.loss_ratio / highest * room as f64).ceil() as usize } else { 0 };

@@ -14,6 +14,8 @@ use narrows_model::{Ending, SweepProtocol, SweepReport};
 /// Widths of a rate in bit/s and in packets/s.
 const BITS: usize = 8;
 const PACKETS: usize = 7;
+/// From this width on there is room for packets per second beside the bits.
+const PACKETS_FROM: usize = 72;
 /// Widths of both ends' CPU: three parts each, four where there is room.
 const CPU: usize = 5;
 
@@ -63,7 +65,9 @@ fn head(page: &mut Page, report: &SweepReport) {
 }
 
 /// Columns under one heading: each with its own heading, its width and its cell.
-type Group<'a> = (&'a str, Vec<(&'a str, usize, Box<dyn Fn(&SweepRow) -> String + 'a>)>);
+type Group<'a> = (&'a str, Vec<Column<'a>>);
+/// Its heading, its width and its cell.
+type Column<'a> = (&'a str, usize, Box<dyn Fn(&SweepRow) -> String + 'a>);
 type Rate = fn(&SweepRow) -> Option<Spread>;
 /// A part of a host's CPU.
 type Part = (&'static str, fn(HostCpu) -> f64);
@@ -85,12 +89,17 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     let Some(first) = rows.first() else { return };
     let (unit, factor) = bit_unit(report);
     let udp = first.protocol == SweepProtocol::Udp;
+    let with_packets = page.width() >= PACKETS_FROM;
     let rates = |above, bits: Rate, packets: Rate| -> Group<'_> {
         let cell = |of: Rate, factor: f64| -> Box<dyn Fn(&SweepRow) -> String> {
             Box::new(move |row| or_dash(of(row).map(|it| digits(it.median / factor))))
         };
         let packet_unit = if udp { "kpps" } else { "k/s" };
-        (above, vec![(unit, BITS, cell(bits, factor)), (packet_unit, PACKETS, cell(packets, 1e3))])
+        // Without packets the heading of the group stands above one column.
+        let bits_columns = if with_packets { BITS } else { BITS.max(columns(above) + 1) };
+        let mut both: Vec<Column<'_>> = vec![(unit, bits_columns, cell(bits, factor))];
+        both.extend(with_packets.then(|| (packet_unit, PACKETS, cell(packets, 1e3))));
+        (above, both)
     };
     let mut groups: Vec<Group<'_>> = vec![
         ("", vec![("size", 7, Box::new(|row| row.size_bytes.to_string()))]),
@@ -128,13 +137,34 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
             page.labelled("        ! ", &clean(remark), Some(Tone::Mark));
         }
     }
+    if let Some(sizes) = segmented(rows) {
+        let text = format!(
+            "UDP segmentation offload at {sizes}: the sender hands datagrams to the kernel in batches, so kpps counts datagrams, not \
+             packets that the hosts handled one by one"
+        );
+        page.labelled("    ", &text, Some(Tone::Faint));
+    }
     if let Some((size, spread)) = widest(rows).filter(|(_, spread)| *spread > 0.01) {
         let text = format!("medians; largest spread of the received rate: {} at {size} B", ratio(spread));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
     }
     if parts == 0 {
-        let text = format!("CPU of both ends needs {} columns; it is also in JSON and CSV", base + wide(3));
+        let text = format!("CPU of both ends needs {} columns; see JSON or CSV", base + wide(3));
         page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
+    }
+}
+
+/// The sizes at which batches left as one, in words.
+fn segmented(rows: &[SweepRow]) -> Option<String> {
+    let of: Vec<String> = rows
+        .iter()
+        .filter(|row| row.segmentation_offload == Some(true))
+        .map(|row| row.size_bytes.to_string())
+        .collect();
+    match of.len() {
+        0 => None,
+        n if n == rows.len() && n > 1 => Some(all(n)),
+        _ => Some(format!("{} B", of.join(", "))),
     }
 }
 
@@ -178,14 +208,15 @@ fn symmetry(page: &mut Page, report: &SweepReport) {
         for it in group.iter().filter(|it| it.differs || full) {
             let mark = if it.differs { "≠" } else { " " };
             let interval = it.interval.map(|[low, high]| format!("  ({low:.2} to {high:.2} at 95 %)"));
-            page.line(&format!(
-                "  {mark} {} B   up {}   down {}   {}{}",
+            let line = format!(
+                "  {mark} {} B   up {}   down {}   {:.2}",
                 right(&it.size_bytes.to_string(), 6),
                 left(&bps(it.up_bps), 11),
                 left(&bps(it.down_bps), 11),
-                format_args!("{:.2}", it.ratio),
-                interval.unwrap_or_default()
-            ));
+                it.ratio,
+            );
+            let interval = interval.filter(|text| columns(&line) + columns(text) <= page.width());
+            page.line(&(line + &interval.unwrap_or_default()));
         }
     }
 }

@@ -1,17 +1,18 @@
 //! The time budget of the sender: one stacked bar and its legend.
 
-use super::page::Page;
-use crate::words::{rounded, share, wrap};
+use super::page::{Page, on};
+use crate::style::Tone;
+use crate::words::{clean, rounded, share, wrap};
 use narrows_model::run::report::PhaseView;
 use narrows_model::words::units::{bps, grouped, micros};
-use narrows_model::{Report, TimeBudget};
+use narrows_model::{Report, Status, TimeBudget};
 
 /// The parts in the order of the budget: their fill and their name.
 pub(crate) fn parts(budget: &TimeBudget) -> [(char, &'static str, f64); 6] {
     [
         ('█', "receiver's window full", budget.receive_window),
         ('▓', "send buffer full", budget.send_buffer),
-        ('▒', "congestion window or queue", budget.congestion_window),
+        ('▒', "congestion window, pacing or queue", budget.congestion_window),
         ('░', "recovering from loss", budget.recovery),
         ('·', "application idle", budget.app_idle),
         ('?', "unexplained", budget.unexplained),
@@ -40,7 +41,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
         phases(report).iter().for_each(|phase| page.labelled("  ", phase, None));
     }
     let Some(budget) = &report.accounts.time_budget else { return };
-    page.heading("where the sender's time went", "");
+    page.heading("where the sender's time went", "(what its TCP waited for, as shares of the time)");
     let parts = parts(budget);
     let wide = page.width() - 4;
     let shares = apportion(parts.map(|(_, _, part)| part), wide);
@@ -56,6 +57,24 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     for line in wrap(&legend.join("   ").replace("   ", " "), wide) {
         page.line(&format!("  {}", line.replace(' ', "   ").replace('\u{a0}', " ")));
     }
+    if let Some(words) = waits_behind(report) {
+        page.labelled("  ", &words, Some(Tone::Faint));
+    }
+}
+
+/// Why a cause that is not in the budget is none the less the cause: most of the time went on waiting for acknowledgements, and TCP does
+/// not see what delays them.
+pub(crate) fn waits_behind(report: &Report) -> Option<String> {
+    let budget = report.accounts.time_budget.as_ref()?;
+    let cause = report.verdict.causes.first()?;
+    let limited = matches!(report.verdict.status, Status::Limited | Status::Suspected);
+    (limited && budget.congestion_window > 0.5).then(|| {
+        format!(
+            "TCP sees that it waits for acknowledgements, pacing or a local queue, not why: {} {} shows as this part.",
+            clean(&cause.id),
+            on(cause.at, report)
+        )
+    })
 }
 
 /// Whole columns for fractions that sum to about 1, by the largest remainder method.

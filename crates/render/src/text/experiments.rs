@@ -9,7 +9,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     if report.experiments.is_empty() {
         return;
     }
-    page.heading("experiments", "");
+    page.heading("experiments", "(goodput under each)");
     let ids = report.experiments.iter().map(|experiment| clean(&experiment.id));
     let longest = ids.map(|id| columns(&id)).max().unwrap_or(0).min(28);
     for experiment in &report.experiments {

@@ -7,7 +7,7 @@ pub(crate) mod page;
 pub(crate) mod path_profile;
 pub(crate) mod roofline;
 pub(crate) mod rounds;
-mod verdict;
+pub(crate) mod verdict;
 mod weighed;
 
 use crate::style::Style;

@@ -35,13 +35,16 @@ impl Page {
         }
     }
 
-    /// A heading after an empty line, with a remark beside it.
+    /// A heading after an empty line, with a remark beside it, or below where it does not fit.
     pub(crate) fn heading(&mut self, title: &str, remark: &str) {
         self.blank();
-        let room = self.width().saturating_sub(columns(title) + 2);
-        let title = self.style.paint(Tone::Strong, title);
-        let remark = if remark.is_empty() { String::new() } else { format!("  {}", fit(remark, room)) };
-        self.line(&(title + &self.style.paint(Tone::Faint, &remark)));
+        let painted = self.style.paint(Tone::Strong, title);
+        if columns(title) + 2 + columns(remark) <= self.width() {
+            self.line(&format!("{painted}  {}", self.style.paint(Tone::Faint, remark)));
+        } else {
+            self.line(&painted);
+            self.labelled("  ", remark, Some(Tone::Faint));
+        }
     }
 
     /// A lead, and a text beside it that wraps with a hanging indent.
@@ -75,7 +78,7 @@ impl Page {
 }
 
 /// `on the server (flits)`, `on the path`.
-pub(super) fn on(place: Place, report: &Report) -> String {
+pub(crate) fn on(place: Place, report: &Report) -> String {
     let name = match place {
         Place::Client => &report.hosts.client.name,
         Place::Server => &report.hosts.server.name,

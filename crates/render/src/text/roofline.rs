@@ -3,7 +3,6 @@
 use super::page::Page;
 use crate::style::Tone;
 use crate::words::{clean, columns, left, right};
-use narrows_model::words::show::nominal;
 use narrows_model::words::units::bps;
 use narrows_model::{Ceiling, Method, Report};
 
@@ -50,10 +49,8 @@ impl Scale {
 
     pub(crate) fn words(self) -> String {
         match self {
-            Self::Linear(high) => format!("linear, 0 to {}", bps(high)),
-            Self::Logarithmic(low, high) => {
-                format!("logarithmic, {} to {}", nominal(&bps(10f64.powi(low))), bps(high))
-            }
+            Self::Linear(high) => format!("linear to {}", bps(high)),
+            Self::Logarithmic(_, high) => format!("log scale to {}", bps(high)),
         }
     }
 }
@@ -64,7 +61,11 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     let shown = if page.style().full { ceilings.len() } else { SHOWN.min(ceilings.len()) };
     let values = ceilings.iter().take(shown).flat_map(|ceiling| [ceiling.bps, ceiling.interval_bps[1]]).chain([got]);
     let Some(scale) = Scale::over(values).filter(|_| shown > 0) else { return };
-    page.heading("where the bits went", &format!("({}; │ you got, ░ uncertain)", scale.words()));
+    let title = "where the bits went";
+    let meaning = "goodput under each limit; │ you got, ░ uncertain";
+    let with_scale = format!("({meaning}; {})", scale.words());
+    let fits = columns(title) + 2 + columns(&with_scale) <= page.width();
+    page.heading(title, &if fits { with_scale } else { format!("({meaning})") });
     let longest = ceilings.iter().take(shown).map(|ceiling| columns(&clean(&ceiling.id))).max().unwrap_or(0).min(26);
     for ceiling in ceilings.iter().take(shown) {
         let binding = binds(ceiling, report);

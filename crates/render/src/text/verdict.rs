@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     }
     figures(page, report);
     for cause in verdict.causes.iter().take(1) {
-        why(page, cause);
+        why(page, cause, verdict.status);
         what_to_do(page, report, cause);
     }
     others(page, report);
@@ -50,7 +50,7 @@ fn first_line(page: &mut Page, report: &Report) {
         (_, Some(cause)) => {
             format!("{} {} · confidence {}", clean(&cause.id), on(cause.at, report), percent(cause.confidence))
         }
-        (_, None) => "no cause that narrows knows explains the goodput".to_owned(),
+        (_, None) => "the evidence does not name what limits the goodput".to_owned(),
     };
     page.painted_label(word, tone, &rest);
 }
@@ -90,8 +90,14 @@ fn figures(page: &mut Page, report: &Report) {
     }
 }
 
-fn why(page: &mut Page, cause: &CauseView) {
-    page.heading("why", "");
+/// What the confidence of a cause means.
+pub(crate) const CONFIDENCE: &str = "how often such evidence was right on test paths";
+/// What the confidences of several causes mean together.
+pub(crate) const OTHERS: &str = "(they do not exclude each other; confidences do not sum to 100 %)";
+
+fn why(page: &mut Page, cause: &CauseView, status: Status) {
+    let meaning = if status == Status::Healthy { String::new() } else { format!("(confidence: {CONFIDENCE})") };
+    page.heading("why", &meaning);
     page.labelled("  ", &clean(&cause.summary), None);
     for witness in &cause.witnesses {
         page.labelled(&format!("  {} ", left(&clean(&witness.kind), 10)), &clean(&witness.says), None);
@@ -132,7 +138,7 @@ fn others(page: &mut Page, report: &Report) {
     if causes.len() < 2 {
         return;
     }
-    page.heading("less likely", "");
+    page.heading("other causes", OTHERS);
     let shown = if page.style().full { causes.len() - 1 } else { FEW };
     for cause in causes.iter().skip(1).take(shown) {
         let text = format!(

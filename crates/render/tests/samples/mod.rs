@@ -128,6 +128,7 @@ pub(crate) fn limited() -> Report {
             target: Target { asked: "umfs05".into(), address: "192.41.230.25:5220".into(), family: Family::Ipv4 },
             ending: Ending::Complete,
             idle_rtt_us: Some(34_851),
+            server_limit_bps: None,
         },
         verdict: VerdictView {
             both_bps: None,

@@ -164,5 +164,6 @@ pub(crate) fn run_view() -> RunView {
         target: Target { asked: "umfs05".into(), address: "10.0.10.10:5220".into(), family: Family::Ipv4 },
         ending: Ending::Complete,
         idle_rtt_us: Some(180),
+        server_limit_bps: None,
     }
 }

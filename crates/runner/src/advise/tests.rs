@@ -90,21 +90,23 @@ fn what_narrows_sets_is_what_the_commands_say() {
 fn what_narrows_sets_is_in_the_tables_of_tune() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let allowed = |setting: Setting| match Tuner::new(folder.path(), "test").apply(&setting, Place::Client) {
-        Err(TuneError::NotInTable(_, allowed)) => allowed,
-        other => format!("{other:?}"),
+        Err(TuneError::NotInTable { allowed, .. }) => allowed,
+        other => vec![format!("{other:?}")],
     };
     // Nothing is set: all are refused, with the list of what would not be.
     let keys = allowed(Setting::Sysctl { key: "kernel.panic".into(), value: "1".into() });
     let features = allowed(Setting::Offload { device: "none".into(), feature: "none".into(), on: true });
     let options = allowed(Setting::Bridge { bridge: "none".into(), option: "none".into(), value: 1 });
-    let has = |list: &str, word: &str| list.split(", ").any(|one| one == word);
+    let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
     for preset in book(AdviceSystem::Linux).advice.into_iter().flat_map(|advice| advice.presets) {
         match preset {
             Preset::Sysctl { key, .. } | Preset::DeviceSysctl { key, .. } => {
-                assert!(has(&keys, &key), "{key} is not one of {keys}");
+                assert!(has(&keys, &key), "{key} is not one of {keys:?}");
             }
-            Preset::Offload { feature, .. } => assert!(has(&features, &feature), "{feature} is not one of {features}"),
-            Preset::Bridge { option, .. } => assert!(has(&options, &option), "{option} is not one of {options}"),
+            Preset::Offload { feature, .. } => {
+                assert!(has(&features, &feature), "{feature} is not one of {features:?}");
+            }
+            Preset::Bridge { option, .. } => assert!(has(&options, &option), "{option} is not one of {options:?}"),
             Preset::FlowControl { .. } | Preset::Rings | Preset::Neighbours => {}
         }
     }

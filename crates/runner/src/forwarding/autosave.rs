@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(keeper.part(&mut whole, 2, 4), None);
         let [part, last] = &kept[..] else { panic!("{kept:?}") };
         let says = part.ended.as_deref().expect("it says so");
-        assert!(says.starts_with("this is a part of it, kept 0:00:0") && says.contains("in row 2 of 4"), "{says}");
+        assert!(says.starts_with("partial record, saved 0:00:0") && says.contains("in row 2 of 4"), "{says}");
         assert_eq!(*last, whole);
     }
 
@@ -117,6 +117,6 @@ mod tests {
 
     #[test]
     fn hours_are_told() {
-        assert!(under_way(Duration::from_secs(3 * 3600 + 62), 1, 2).contains("kept 3:01:02 after"));
+        assert!(under_way(Duration::from_secs(3 * 3600 + 62), 1, 2).contains("saved 3:01:02 after"));
     }
 }

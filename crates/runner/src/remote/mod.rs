@@ -13,5 +13,5 @@ mod ssh;
 pub use connection::Remote;
 pub use error::{RemoteError, TrialError};
 pub use session::Session;
-pub use spec::TargetSpec;
+pub use spec::{SshServer, TargetSpec};
 pub use ssh::Options;

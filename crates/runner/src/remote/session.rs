@@ -165,9 +165,11 @@ impl Session {
         };
         match self.call::<serde_json::Value>(Method::POST, "trials/end", &(), REQUEST) {
             Ok(_) => self.await_word(&mut news, on_progress, ready.trial, RECORD, |heard| heard.record.is_some()),
-            // What the server said of itself before says more.
-            Err(why) if news.trouble.is_none() => news.trouble = Some(why),
-            Err(_) => {}
+            Err(why) => {
+                // What the server says of itself says more, and may still be on its way.
+                self.await_word(&mut news, on_progress, ready.trial, PARTING, |_| false);
+                news.trouble.get_or_insert(why);
+            }
         }
         let elapsed_us = client.flow_time_us();
         let plan = ready.plan;
@@ -191,7 +193,7 @@ impl Session {
             None => {
                 let why = news.why(self.channel.lost("it did not deliver its record"));
                 let remark = format!("the record of this end has only its progress reports: {why}");
-                let server = plan.partial_record(Place::Server, news.latest.streams, remark);
+                let server = plan.partial_record(Place::Server, &news.reports, remark);
                 Err(TrialError { partial: Some(Box::new(Trial { plan, client, server, elapsed_us })), why })
             }
         }
@@ -288,7 +290,8 @@ impl Drop for Session {
 /// What the server said of a trial.
 #[derive(Default)]
 struct Heard {
-    latest: Progress,
+    /// What it reported while the trial ran: its record, should it be lost.
+    reports: Vec<Progress>,
     record: Option<Box<LoadRecord>>,
     trouble: Option<RemoteError>,
 }
@@ -305,7 +308,8 @@ impl Heard {
         match event {
             Ok(Event::Progress { trial: of, progress }) if of == trial => {
                 on_progress(Place::Server, &progress);
-                self.latest = progress;
+                self.reports.push(progress);
+                thin(&mut self.reports);
             }
             Ok(Event::Finished { trial: of, record }) if of == trial => self.record = Some(record),
             Ok(Event::Failed { trial: of, why }) if of == trial => self.trouble = Some(RemoteError::Server(why)),
@@ -317,6 +321,19 @@ impl Heard {
     /// The server's trouble explains ours, where it had any.
     fn why(&mut self, otherwise: RemoteError) -> RemoteError {
         self.trouble.take().unwrap_or(otherwise)
+    }
+}
+
+/// Samples that are kept of a server's reports: a diagnosis of 128 streams has fewer.
+const MAX_SAMPLES: usize = 32 << 10;
+
+/// Leaves out every second report, but for the newest, once they hold too many samples.
+fn thin(reports: &mut Vec<Progress>) {
+    let streams = reports.last().map_or(0, |report| report.streams.len().max(1));
+    if reports.len() * streams > MAX_SAMPLES {
+        let newest = reports.len() - 1;
+        let mut nth = 0..;
+        reports.retain(|_| nth.next().is_some_and(|nth| nth % 2 == 0 || nth == newest));
     }
 }
 
@@ -334,4 +351,22 @@ async fn relay(callers: Stop, own: Stop, channel: Channel, path: String) {
     }
     own.stop();
     let _: Result<serde_json::Value, _> = channel.call(Method::POST, &path, &(), REQUEST).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_trial_keeps_reports_of_all_its_time_in_bounded_memory() {
+        let mut reports = Vec::new();
+        for at_us in 0..3 * MAX_SAMPLES as u64 {
+            reports.push(Progress { at_us, streams: Vec::new() });
+            thin(&mut reports);
+        }
+        assert!((MAX_SAMPLES / 2..=MAX_SAMPLES).contains(&reports.len()), "{}", reports.len());
+        let ends = (reports[0].at_us, reports[reports.len() - 1].at_us);
+        assert_eq!(ends, (0, 3 * MAX_SAMPLES as u64 - 1));
+        assert!(reports.windows(2).all(|two| two[0].at_us < two[1].at_us && two[1].at_us - two[0].at_us <= 64));
+    }
 }

@@ -18,6 +18,15 @@ pub struct TargetSpec {
     pub token: Option<Token>,
 }
 
+/// A host that ssh reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SshServer {
+    /// As ssh takes it: `user@host`.
+    pub destination: String,
+    /// The port of sshd, where the word names one.
+    pub port: Option<u16>,
+}
+
 /// What the word means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Meaning {
@@ -31,6 +40,14 @@ impl TargetSpec {
     /// That the word makes sense.
     pub fn check(&self) -> Result<(), RemoteError> {
         self.meaning().map(drop)
+    }
+
+    /// Host and port of the server that listens there; and the way by ssh, where the word names that.
+    pub fn server(&self) -> Result<(String, u16, Option<SshServer>), RemoteError> {
+        Ok(match self.meaning()? {
+            Meaning::Direct { host, port } => (host, port, None),
+            Meaning::Ssh { destination, host, port } => (host, self.port, Some(SshServer { destination, port })),
+        })
     }
 
     pub(super) fn meaning(&self) -> Result<Meaning, RemoteError> {
@@ -118,7 +135,7 @@ mod tests {
     fn a_bad_word_is_named() {
         for asked in ["", "db7:99999", "db7:0", "http://db7", "ssh://-oProxyCommand=x", "ssh://-o@db7", "a b", "[::1"] {
             let error = meaning(asked).expect_err(asked);
-            assert!(error.starts_with(&format!("`{asked}` is no target")), "{error}");
+            assert!(error.starts_with(&format!("invalid target `{asked}`")), "{error}");
         }
     }
 }

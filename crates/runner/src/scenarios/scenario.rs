@@ -80,6 +80,9 @@ struct Words {
     rtts: Vec<String>,
     #[serde(default)]
     rate: Option<PerRtt>,
+    /// The rate against the direction of the data, where it is another one.
+    #[serde(default)]
+    rate_back: Option<PerRtt>,
     #[serde(default)]
     queue_packets: Option<u64>,
     #[serde(default)]
@@ -174,10 +177,11 @@ pub fn cases(file: &str, text: &str) -> Result<Vec<Case>, ScenarioError> {
 
 fn case(file: &str, words: &Words, flow: Flow, rtt: &str) -> Result<Case, String> {
     let rtt_us = units::parse_duration(rtt).map_err(|error| error.to_string())?.as_micros();
-    let rate_bps = match words.rate.as_ref().and_then(|rate| rate.at(rtt)) {
-        Some(word) => units::parse_bps(word).map_err(|error| error.to_string())?,
-        None => 0,
+    let bps = |rate: &Option<PerRtt>| {
+        let word = rate.as_ref().and_then(|rate| rate.at(rtt));
+        word.map(units::parse_bps).transpose().map_err(|error| error.to_string())
     };
+    let rate_bps = bps(&words.rate)?.unwrap_or(0);
     let truth = match (words.truth.as_str(), words.at) {
         ("healthy", None) => None,
         ("healthy", Some(_)) => return Err("a healthy path has no `at`".into()),
@@ -201,13 +205,14 @@ fn case(file: &str, words: &Words, flow: Flow, rtt: &str) -> Result<Case, String
         queue_packets: words.queue_packets.unwrap_or(0),
         ..Impairment::default()
     };
+    let back = Impairment { rate_bps: bps(&words.rate_back)?.unwrap_or(rate_bps), ..way.clone() };
     Ok(Case {
         scenario: file.to_owned(),
         about: words.about.clone(),
         truth,
         also: words.also.clone(),
         flow,
-        ways: [way.clone(), way],
+        ways: if flow == Flow::Up { [way, back] } else { [back, way] },
         faults: words
             .fault
             .iter()
@@ -247,6 +252,13 @@ mod tests {
         assert_eq!(cases[1].truth, Some(("tcp-receive-window".into(), Place::Server)));
         assert_eq!(cases[1].faults[0].value.as_deref(), Some("256k"));
         assert_eq!(cases[2].truth, Some(("tcp-receive-window".into(), Place::Client)));
+    }
+
+    #[test]
+    fn the_way_back_has_its_own_rate_in_either_direction() {
+        let cases = cases("window", &format!("rate_back = \"1M\"\n{TEXT}")).expect("a good scenario");
+        let rates = |case: &Case| case.ways.each_ref().map(|way| way.rate_bps);
+        assert_eq!((rates(&cases[0]), rates(&cases[2])), ([1_000_000_000, 1_000_000], [1_000_000, 1_000_000_000]));
     }
 
     #[test]

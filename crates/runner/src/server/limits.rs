@@ -105,9 +105,9 @@ mod tests {
         let slow = UdpPlan { rate_up: UdpRate::Bps(MOST), ..UdpPlan::default() };
         assert_eq!(bounded(LoadPlan::Udp(udp), Standing::Open, MOST), Ok(LoadPlan::Udp(slow)));
         let long = LoadPlan::Tcp(TcpPlan { limit: Limit::DurationMs(61_000), ..TcpPlan::default() });
-        assert!(bounded(long, Standing::Open, MOST).expect_err("too long").contains("at most 60 s"));
+        assert!(bounded(long, Standing::Open, MOST).expect_err("too long").contains("maximum is 60 s"));
         let wide = LoadPlan::Tcp(TcpPlan { streams: 17, ..TcpPlan::default() });
-        assert!(bounded(wide, Standing::Open, MOST).expect_err("too many").contains("at most 16 streams"));
+        assert!(bounded(wide, Standing::Open, MOST).expect_err("too many").contains("16 streams"));
     }
 
     #[test]

@@ -125,7 +125,7 @@ mod tests {
         };
         let found = in_bits(of(Some(&result), 0.0), 800.0);
         assert_eq!((found.lower_bps, found.upper_bps), (Some(800_000.0), Some(816_000.0)));
-        assert!(found.remark.is_some_and(|remark| remark.contains("the sender's own")));
+        assert!(found.remark.is_some_and(|remark| remark.contains("limited by the sender")));
         let none = GoalResult { outcome: Outcome::MinLoadFails, lower_pps: None, ..result };
         assert_eq!(of(Some(&none), 2e6).remark.as_deref(), Some("datagrams are lost even at 2.00 Mbit/s"));
     }

@@ -6,9 +6,16 @@ use thiserror::Error;
 /// Why a setting was not made or not undone.
 #[derive(Debug, Error)]
 pub enum TuneError {
-    /// Not in the table of what narrows may set: the setting, and the table.
-    #[error("narrows does not set {0}; it sets only {1}")]
-    NotInTable(String, String),
+    /// Not in the table of what narrows may set.
+    #[error("narrows does not set {kind} `{word}`; {}", hint(word, allowed))]
+    NotInTable {
+        /// What it should be one of, such as `the kernel parameter`.
+        kind: String,
+        /// What was asked for.
+        word: String,
+        /// The table.
+        allowed: Vec<String>,
+    },
     /// A setting that clients over the network may not make.
     #[error("`{0}` is not set for a client; it is made on that host itself, by `narrows rfc2544 advise --apply`")]
     NotForClients(String),
@@ -60,4 +67,25 @@ pub enum TuneError {
         /// The kernel's error.
         source: narrows_sys::netlink::Error,
     },
+}
+
+/// A table of this many names is shown whole.
+const FEW: usize = 10;
+/// The nearest names of a longer table that are shown.
+const NEAREST: usize = 3;
+/// Names that are less alike are no slip of the keyboard.
+const ALIKE: f64 = 0.75;
+
+/// What may be set instead: a short table, or the nearest names of a long one.
+fn hint(word: &str, allowed: &[String]) -> String {
+    if allowed.len() <= FEW {
+        return format!("it sets only {}", allowed.join(", "));
+    }
+    let alike = |name: &String| strsim::normalized_damerau_levenshtein(word, name);
+    let mut near: Vec<(f64, &String)> = allowed.iter().map(|name| (alike(name), name)).collect();
+    near.retain(|(alike, _)| *alike >= ALIKE);
+    near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let near: Vec<&str> = near.iter().take(NEAREST).map(|(_, name)| name.as_str()).collect();
+    let list = "`narrows list parameters` shows all that it sets";
+    if near.is_empty() { list.to_owned() } else { format!("the nearest is {}; {list}", near.join(" or ")) }
 }

@@ -52,8 +52,8 @@ fn shown(word: &str) -> String {
 
 /// `word` is not one of those that may be set; `kind` says what it should be.
 pub(super) fn not_in_table<'a>(kind: &str, word: &str, allowed: impl IntoIterator<Item = &'a str>) -> TuneError {
-    let allowed = allowed.into_iter().collect::<Vec<_>>().join(", ");
-    TuneError::NotInTable(format!("{kind} `{}`", shown(word)), allowed)
+    let allowed = allowed.into_iter().map(str::to_owned).collect();
+    TuneError::NotInTable { kind: kind.to_owned(), word: shown(word), allowed }
 }
 
 pub(super) const fn on_off(on: bool) -> &'static str {

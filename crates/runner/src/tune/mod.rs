@@ -24,6 +24,8 @@ pub use journal::Entry;
 pub use together::NotTogether;
 pub use undo::{Undoing, Undone};
 
+pub(crate) use sysctl::parameters;
+
 use journal::{Journal, Maker};
 use knob::Knob;
 use narrows_model::{Change, Place, Setting};

@@ -14,6 +14,21 @@ enum Form {
     Name,
 }
 
+impl Form {
+    fn words(&self) -> String {
+        match self {
+            Self::Number(min, max) => format!("a number from {min} to {max}"),
+            Self::Triple => format!("three increasing numbers from 1024 to {MAX}, separated by spaces"),
+            Self::Name => "a name of 1 to 15 letters, digits, `_` or `-`".to_owned(),
+        }
+    }
+}
+
+/// Every parameter that may be set on this host, and its values.
+pub(crate) fn parameters() -> impl Iterator<Item = (String, String)> {
+    TABLE.iter().chain(BENCH).map(|(key, form)| ((*key).to_owned(), form.words()))
+}
+
 const MAX: i64 = i32::MAX as i64;
 
 /// All that may be set. One line a key; source: Documentation/networking/ip-sysctl.rst, Documentation/admin-guide/sysctl/net.rst.
@@ -93,24 +108,19 @@ impl Knob for Sysctl<'_> {
         let Some((_, form)) = all().find(|(pattern, _)| is_of(pattern, self.key)) else {
             return Err(not_in_table("the kernel parameter", self.key, all().map(|(key, _)| *key)));
         };
-        let (sound, wanted) = match *form {
-            Form::Number(min, max) => {
-                let value = self.value.parse::<i64>();
-                (value.is_ok_and(|value| (min..=max).contains(&value)), format!("a number from {min} to {max}"))
-            }
+        let sound = match *form {
+            Form::Number(min, max) => self.value.parse::<i64>().is_ok_and(|value| (min..=max).contains(&value)),
             Form::Triple => {
                 let numbers: Option<Vec<i64>> =
                     self.value.split(' ').map(|word| word.parse().ok().filter(|n| (1024..=MAX).contains(n))).collect();
-                let sound = numbers.is_some_and(|numbers| numbers.len() == 3 && numbers.is_sorted());
-                (sound, format!("three increasing numbers from 1024 to {MAX}, separated by spaces"))
+                numbers.is_some_and(|numbers| numbers.len() == 3 && numbers.is_sorted())
             }
             Form::Name => {
-                let sound = (1..=15).contains(&self.value.len())
-                    && self.value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-                (sound, "a name of 1 to 15 letters, digits, `_` or `-`".to_owned())
+                (1..=15).contains(&self.value.len())
+                    && self.value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
             }
         };
-        if sound { Ok(()) } else { Err(self.bad(self.value, wanted)) }
+        if sound { Ok(()) } else { Err(self.bad(self.value, form.words())) }
     }
 
     fn current(&self) -> Result<String, TuneError> {
@@ -150,6 +160,20 @@ mod tests {
             let error = check(key, "1").expect_err(key);
             assert!(error.starts_with("narrows does not set the kernel parameter"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_refusal_names_the_nearest_and_the_place_of_the_list() {
+        let refused = |key: &str| check(key, "1").expect_err(key);
+        assert_eq!(
+            refused("net.ipv4.tcp_rmen"),
+            "narrows does not set the kernel parameter `net.ipv4.tcp_rmen`; the nearest is net.ipv4.tcp_rmem or net.ipv4.tcp_wmem or \
+             net.ipv4.tcp_ecn; `narrows list parameters` shows all that it sets"
+        );
+        assert!(refused("net.ipv4.conf.eth0.rp_filtr").contains("the nearest is net.ipv4.conf."));
+        let far = refused("kernel.panic");
+        assert!(far.ends_with("`kernel.panic`; `narrows list parameters` shows all that it sets"), "{far}");
+        assert!(parameters().any(|(key, values)| key == "net.ipv4.tcp_sack" && values == "a number from 0 to 1"));
     }
 
     #[test]

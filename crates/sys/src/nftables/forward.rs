@@ -20,17 +20,17 @@ pub fn add_forward_drop(table: &str, one_of: u32) -> Result<()> {
     })
 }
 
-/// Adds that many rules, each of which every forwarded packet is compared with, and none of which matches: each drops
+/// Adds that many rules at a hook, each of which every packet there is compared with, and none of which matches: each drops
 /// packets from another address of 240.0.0.0/4, which is reserved. In an IPv6 header the same offset is the second half
 /// of the source network, so that both families cost the same.
 ///
 /// # Errors
 /// The table exists; the kernel has no `nf_tables`, or no memory for that many; no privilege. In that case nothing is
 /// left.
-pub fn add_forward_misses(table: &str, rules: u32) -> Result<()> {
+pub fn add_misses(table: &str, hook: Hook, rules: u32) -> Result<()> {
     const SOURCE_IN_IPV4: u32 = 12;
     const RESERVED: u32 = 0xf000_0000;
-    commit("make", table, table_with_chain(table, Hook::Forward))?;
+    commit("make", table, table_with_chain(table, hook))?;
     let numbers: Vec<u32> = (0..rules).collect();
     let fill = || -> Result<()> {
         for numbers in numbers.chunks(RULES_AT_ONCE) {
@@ -141,7 +141,7 @@ mod tests {
             let tables: [(Make, &str); 3] = [
                 (|| add_forward_drop("own", 1000), "a drop"),
                 (|| add_forward_police("own", "out0", 200_000, 64), "a limit"),
-                (|| add_forward_misses("own", 1), "one rule"),
+                (|| add_misses("own", Hook::Forward, 1), "one rule"),
             ];
             for (make, what) in tables {
                 make().expect(what);
@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn ten_thousand_rules_are_added_or_none() {
         in_a_namespace(|| {
-            add_forward_misses("own", 10_000).expect("memory");
+            add_misses("own", Hook::Forward, 10_000).expect("memory");
             let rules = rules_of("own");
             assert_eq!(rules, 10_000);
-            let twice = add_forward_misses("own", 1).expect_err("there is one");
+            let twice = add_misses("own", Hook::Forward, 1).expect_err("there is one");
             assert!(twice.to_string().contains("own"), "{twice}");
             assert_eq!(rules_of("own"), 10_000);
             delete_table("own").expect("it goes");

@@ -7,7 +7,7 @@
 mod expressions;
 mod forward;
 
-pub use forward::{add_flow_table, add_forward_drop, add_forward_misses, add_forward_police};
+pub use forward::{add_flow_table, add_forward_drop, add_forward_police, add_misses};
 
 use crate::netlink::{
     self, ACK, Attribute, Builder, CREATE, DUMP, EXCLUSIVE, Family, Outgoing, Socket, attributes, find,

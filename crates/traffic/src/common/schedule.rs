@@ -7,6 +7,7 @@ const EARLY_MS: [u64; 8] = [0, 2, 5, 10, 20, 40, 70, 100];
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     interval_us: u64,
+    omit_us: u64,
     extra_us: Vec<u64>,
     /// The planned end; `None` where bytes end the trial.
     pub(crate) end_us: Option<u64>,
@@ -17,19 +18,20 @@ impl Schedule {
     pub(crate) fn new(interval_ms: u64, omit_ms: u64, duration_ms: Option<u64>) -> Self {
         let mut extra_us: Vec<u64> = EARLY_MS.iter().map(|ms| ms * 1000).collect();
         // Where the counted part begins and ends there is a sample, whatever the interval.
-        extra_us.push(omit_ms.saturating_mul(1000));
+        let omit_us = omit_ms.saturating_mul(1000);
+        extra_us.push(omit_us);
         let end_us = duration_ms.map(|ms| ms.saturating_mul(1000));
         extra_us.extend(end_us);
         extra_us.sort_unstable();
         extra_us.dedup();
-        Self { interval_us: interval_ms.max(1) * 1000, extra_us, end_us }
+        Self { interval_us: interval_ms.max(1) * 1000, omit_us, extra_us, end_us }
     }
 
-    /// The first instant after `after_us`, and whether an interval ends there.
+    /// The first instant after `after_us`, and whether an interval ends there: the omitted part ends one as well.
     pub(crate) fn next(&self, after_us: u64) -> (u64, bool) {
         let interval = (after_us / self.interval_us + 1) * self.interval_us;
         match self.extra_us.iter().find(|&&at| at > after_us) {
-            Some(&extra) if extra < interval => (extra, false),
+            Some(&extra) if extra < interval => (extra, extra == self.omit_us),
             _ => (interval, true),
         }
     }
@@ -109,11 +111,11 @@ mod tests {
     }
 
     #[test]
-    fn only_intervals_end_in_progress_and_omit_has_its_sample() {
+    fn intervals_end_on_the_grid_and_where_the_omitted_part_ends() {
         let schedule = Schedule::new(1000, 1500, Some(10_000));
         assert_eq!(schedule.next(70_000), (100_000, false));
         assert_eq!(schedule.next(100_000), (1_000_000, true));
-        assert_eq!(schedule.next(1_000_000), (1_500_000, false));
+        assert_eq!(schedule.next(1_000_000), (1_500_000, true));
         assert_eq!(schedule.next(1_700_000), (2_000_000, true));
         // Late by more than an interval: missed intervals are skipped.
         assert_eq!(schedule.next(3_100_000), (4_000_000, true));

@@ -13,7 +13,7 @@ mod udp_total;
 use interval_ends::interval_ends;
 use narrows_model::load::Member;
 use narrows_model::run::measure::Remark;
-use narrows_model::{EndRecord as _, Flow, Load, LoadSample, Place, Progress, Sample as _, TrialOf};
+use narrows_model::{EndRecord as _, Flow, Load, LoadSample, Place, Sample as _, TrialOf};
 
 /// From one sample of an end to a later one of the same end.
 pub type Span<'a, S> = (&'a S, &'a S);
@@ -82,9 +82,14 @@ pub trait Viewed: Load<Sample: Clone + Default + Member<LoadSample>> {
     /// Adds to a recorded interval of one stream what live ones and sums do not have.
     fn add_details(_: &mut Self::Interval, _: &Part<Span<'_, Self::Sample>>) {}
 
-    /// Takes the progress of one end of a running trial, and gives the intervals that it completes: each stream, then their sum.
-    fn take(live: &mut live::Live<Self>, at: Place, progress: &Progress) -> Vec<Self::Interval> {
-        live.on_grid(at, progress)
+    /// The end whose samples make the intervals of a flow.
+    fn counted_at(flow: Flow) -> Place {
+        flow.receiver()
+    }
+
+    /// Whether an end has anything to add to a live interval.
+    fn tells(_: Place) -> bool {
+        true
     }
 }
 
@@ -108,6 +113,12 @@ impl<R: StreamRecord> Pair<'_, R> {
         [at(Place::Client), at(Place::Server)]
     }
 }
+
+/// The sample of a stream and an end with which its intervals begin; `None`: the first one of the record.
+type Began<'b, S> = dyn Fn(u32, Place) -> Option<&'b S> + 'b;
+
+/// The streams of one interval, by id.
+type StreamParts<'b, S> = Vec<(u32, Part<Span<'b, S>>)>;
 
 /// Both ends' records of one flow.
 struct FlowRecords<'a, L: Viewed> {
@@ -138,39 +149,85 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
         Self { flow, pairs: pairs.collect(), interval_us, omit_us }
     }
 
-    /// Each interval: its streams, then all of them together.
+    /// Each interval: its streams with their details, then all of them together.
     fn intervals(&self) -> Vec<Vec<L::Interval>> {
-        let pairs = L::counted(&self.pairs);
-        let all: Vec<_> = pairs.iter().map(|pair| self.parts(pair)).collect();
-        let most = all.iter().map(Vec::len).max().unwrap_or(0);
-        let one = |k: usize| {
-            let parts: Vec<_> =
-                pairs.iter().zip(&all).filter_map(|(pair, parts)| Some((pair.id, *parts.get(k)?))).collect();
-            let single = parts.iter().filter_map(|(id, part)| {
-                let mut view = L::interval(self.flow, Some(*id), self.omit_us, &[*part])?;
-                L::add_details(&mut view, part);
-                Some(view)
-            });
-            let together: Vec<_> = parts.iter().map(|(_, part)| *part).collect();
-            single.chain(L::interval(self.flow, None, self.omit_us, &together)).collect()
-        };
-        (0..most).map(one).collect()
+        self.views(&|_, _| None, L::add_details)
     }
 
-    /// One stream's intervals.
-    fn parts(&self, pair: &Pair<'a, L::Stream>) -> Vec<Part<Span<'a, L::Sample>>> {
-        let Some(counted) = pair.receiver.or(pair.sender) else { return Vec::new() };
-        let samples = counted.common().samples;
-        let times: Vec<u64> = samples.iter().map(narrows_model::Sample::at_us).collect();
+    /// The same without details of what follows the samples that `began` gives of a stream and an end.
+    fn intervals_since<'b>(&'b self, began: &Began<'b, L::Sample>) -> Vec<Vec<L::Interval>> {
+        self.views(began, |_, _| {})
+    }
+
+    fn views<'b>(
+        &'b self,
+        began: &Began<'b, L::Sample>,
+        add_details: fn(&mut L::Interval, &Part<Span<'_, L::Sample>>),
+    ) -> Vec<Vec<L::Interval>> {
+        let mut views = Vec::new();
+        for parts in self.parts(began) {
+            let (ids, parts): (Vec<u32>, Vec<_>) = parts.into_iter().unzip();
+            let mut all = Vec::new();
+            for (id, part) in ids.into_iter().zip(&parts) {
+                if let Some(mut view) = L::interval(self.flow, Some(id), self.omit_us, &[*part]) {
+                    add_details(&mut view, part);
+                    all.push(view);
+                }
+            }
+            all.extend(L::interval(self.flow, None, self.omit_us, &parts));
+            views.push(all);
+        }
+        views
+    }
+
+    /// The streams of each interval.
+    fn parts<'b>(&'b self, began: &Began<'b, L::Sample>) -> Vec<StreamParts<'b, L::Sample>> {
+        let all: Vec<(u32, Vec<_>)> =
+            L::counted(&self.pairs).iter().map(|pair| (pair.id, self.parts_of(pair, began))).collect();
+        let most = all.iter().map(|(_, parts)| parts.len()).max().unwrap_or(0);
+        (0..most).map(|k| all.iter().filter_map(|(id, parts)| Some((*id, *parts.get(k)?))).collect()).collect()
+    }
+
+    /// One stream's intervals. They share their ends on either host, so that what they count sums to what the whole counts.
+    fn parts_of<'b>(
+        &'b self,
+        pair: &Pair<'a, L::Stream>,
+        began: &Began<'b, L::Sample>,
+    ) -> Vec<Part<Span<'b, L::Sample>>> {
+        let from = |stream: Option<&'a L::Stream>, place: Place| -> Option<Vec<&'b L::Sample>> {
+            let (samples, began) = (stream?.common().samples, began(pair.id, place));
+            let later = samples.iter().filter(|it| began.is_none_or(|began| it.at_us() > began.at_us()));
+            Some(began.into_iter().chain(later).collect())
+        };
+        let (sent, received) = (from(pair.sender, self.flow.sender()), from(pair.receiver, self.flow.receiver()));
+        let (Some(counted), other) =
+            (if received.is_some() { (received.as_ref(), sent.as_ref()) } else { (sent.as_ref(), None) })
+        else {
+            return Vec::new();
+        };
+        let times: Vec<u64> = counted.iter().map(|it| it.at_us()).collect();
+        let near = |at: usize| {
+            let samples = other?;
+            match at {
+                0 => samples.first(),
+                at if at + 1 == times.len() => samples.last(),
+                at if times[at] >= self.omit_us && times[at - 1] < self.omit_us => {
+                    samples.iter().find(|it| it.at_us() >= self.omit_us)
+                }
+                at => samples.iter().min_by_key(|it| it.at_us().abs_diff(times[at])),
+            }
+            .copied()
+        };
         let part = |ends: &[usize]| {
-            let (first, last) = (samples.get(ends[0])?, samples.get(ends[1])?);
-            let near = |it: &'a L::Stream| Some((nearest(it, first.at_us())?, nearest(it, last.at_us())?));
-            Some(match pair.receiver {
-                Some(_) => Part { sent: pair.sender.and_then(near), received: Some((first, last)) },
-                None => Part { sent: Some((first, last)), received: None },
+            let span = (*counted.get(ends[0])?, *counted.get(ends[1])?);
+            let beside = near(ends[0]).zip(near(ends[1]));
+            Some(if received.is_some() {
+                Part { sent: beside, received: Some(span) }
+            } else {
+                Part { sent: Some(span), received: None }
             })
         };
-        interval_ends(&times, self.interval_us).windows(2).filter_map(part).collect()
+        interval_ends(&times, self.interval_us, self.omit_us).windows(2).filter_map(part).collect()
     }
 
     /// When the counted part begins. A trial that was cut before its counted part is summed up whole.
@@ -178,11 +235,6 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
         let ended = |it: &L::Stream| it.common().samples.last().is_none_or(|last| last.at_us() <= self.omit_us);
         if streams.into_iter().all(ended) { 0 } else { self.omit_us }
     }
-}
-
-/// The sample nearest to an instant.
-fn nearest<R: StreamRecord<Sample: narrows_model::Sample>>(stream: &R, at_us: u64) -> Option<&R::Sample> {
-    stream.common().samples.iter().min_by_key(|sample| sample.at_us().abs_diff(at_us))
 }
 
 /// In the order of time: one interval of each flow in turn.

@@ -1,6 +1,6 @@
 //! The view of request/response trials from what both ends recorded. The counts and latencies are the client's.
 
-use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks, tcp};
+use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks, tcp};
 use narrows_diagnose::latency::under_load;
 use narrows_model::load::rr::report::{
     LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
@@ -10,7 +10,7 @@ use narrows_model::run::measure::{EndCpu, FlowSummary};
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
 use narrows_model::{
-    Distribution, EndRecord, Flow, Place, Progress, RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, TcpTrial,
+    Distribution, EndRecord, Flow, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, TcpTrial,
 };
 use narrows_stats::Histogram;
 use std::iter;
@@ -72,20 +72,12 @@ impl Viewed for RrPlan {
         })
     }
 
-    /// Each progress of the client ends an interval. Streams that have not moved on are passed over.
-    fn take(live: &mut Live<Self>, at: Place, progress: &Progress) -> Vec<RrIntervalView> {
-        let mut views = Vec::new();
-        let mut spans = Vec::new();
-        for stream in progress.streams.iter().filter(|it| at == Place::Client && it.id < live.plan.streams) {
-            let Some(&sample) = stream.sample.get::<RrSample>() else { continue };
-            let began = live.began.insert((Flow::Up, stream.id, at), sample).unwrap_or_default();
-            if sample.at_us > began.at_us {
-                views.extend(total(Some(stream.id), live.omit_us, &[(began, sample)]));
-                spans.push((began, sample));
-            }
-        }
-        views.extend(total(None, live.omit_us, &spans));
-        views
+    fn counted_at(_: Flow) -> Place {
+        Place::Client
+    }
+
+    fn tells(place: Place) -> bool {
+        place == Place::Client
     }
 }
 
@@ -183,29 +175,38 @@ fn load(trial: RrTrial<'_>) -> Vec<FlowSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::StreamProgress;
+    use crate::measure::live::Live;
+    use narrows_model::{Progress, StreamProgress};
 
     fn sample(at_ms: u64, transactions: u64) -> RrSample {
         RrSample { at_us: at_ms * 1000, transactions, latency_sum_ns: transactions * 50_000, ..RrSample::default() }
     }
 
-    fn says<const N: usize>(streams: [(u32, RrSample); N]) -> Progress {
+    fn says<const N: usize>(at_ms: u64, streams: [(u32, RrSample); N]) -> Progress {
         let stream = |(id, sample): (u32, RrSample)| StreamProgress { id, flow: Flow::Up, sample: sample.into() };
-        Progress { at_us: 0, streams: streams.map(stream).into() }
+        Progress { at_us: at_ms * 1000, streams: streams.map(stream).into() }
     }
 
     #[test]
-    fn each_push_is_an_interval_and_a_stream_that_ended_has_none() {
+    fn intervals_end_on_the_grid_and_a_stream_that_ended_has_none() {
         let mut live = Live::new(&RrPlan { streams: 2, omit_ms: 500, ..RrPlan::default() });
-        let first =
-            live.take(Place::Client, &says([(0, sample(1000, 100)), (1, sample(1000, 300)), (7, sample(1000, 9))]));
-        assert_eq!(first.iter().map(|view| view.transactions).collect::<Vec<_>>(), [100, 300, 400]);
-        assert!(first.iter().all(|view| view.omitted && view.mean_latency_ns == Some(50_000.0)));
-        let second = live.take(Place::Client, &says([(0, sample(3000, 150)), (1, sample(1000, 300))]));
+        let views =
+            live.take(Place::Client, &says(500, [(0, sample(500, 50)), (1, sample(500, 150)), (7, sample(500, 9))]));
+        assert_eq!(views.iter().map(|view| view.transactions).collect::<Vec<_>>(), [50, 150, 200]);
+        assert!(views.iter().all(|view| view.omitted && view.mean_latency_ns == Some(50_000.0)));
+        assert!(
+            live.take(Place::Client, &says(501, [(0, sample(501, 50)), (1, sample(501, 151))])).is_empty(),
+            "a sliver"
+        );
+        let views = live.take(Place::Client, &says(1000, [(0, sample(1000, 100)), (1, sample(700, 300))]));
         assert_eq!(
-            second.iter().map(|view| (view.stream, view.per_s)).collect::<Vec<_>>(),
+            views.iter().map(|view| (view.stream, view.to_s)).collect::<Vec<_>>(),
+            [(Some(0), 1.0), (Some(1), 0.7), (None, 1.0)]
+        );
+        let views = live.take(Place::Client, &says(2000, [(0, sample(2000, 125)), (1, sample(700, 300))]));
+        assert_eq!(
+            views.iter().map(|view| (view.stream, view.per_s)).collect::<Vec<_>>(),
             [(Some(0), 25.0), (None, 25.0)]
         );
-        assert!(live.take(Place::Client, &says([(1, sample(1000, 300))])).is_empty());
     }
 }

@@ -1,12 +1,18 @@
 //! The view of a measurement of TCP.
 
-use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, live::Live, remarks};
-use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, SCHEMA, StreamView, SummaryView};
+use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
+use narrows_model::run::measure::{
+    FlowSummary, IntervalView, MeasureReport, SCHEMA, SentView, StreamView, SummaryView,
+};
 use narrows_model::run::report::RunView;
 use narrows_model::run::tcp_columns::{Column, Over, TcpColumns};
 use narrows_model::run::{Purpose, Run};
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, Place, Progress, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial};
+use narrows_model::{Flow, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial};
+
+/// RTTs that the time stamps of a kernel resolve: it takes one stamp for all that a softirq handles (`tcp_mstamp_refresh`,
+/// `net/ipv4/tcp_output.c`), so that smaller values are of its own work; the largest value stands for none.
+const RESOLVED_RTT_US: std::ops::Range<u64> = 10..u32::MAX as u64;
 
 /// Below this many intervals a correlation between neighbours says nothing.
 const MIN_FOR_LAG: usize = 8;
@@ -69,6 +75,7 @@ impl Viewed for TcpPlan {
             goodput_bps: float(bytes) * 8e6 / float(length),
             omitted: from_us < omit_us,
             columns: TcpColumns::from_each(|column| value(column, &senders)),
+            sent: None,
             sender: None,
             receiver: None,
         })
@@ -77,17 +84,6 @@ impl Viewed for TcpPlan {
     fn add_details(view: &mut IntervalView, part: &Part<Span<'_, TcpSample>>) {
         view.sender = part.sent.map(|(_, last)| last.tcp.clone());
         view.receiver = part.received.map(|(_, last)| last.tcp.clone());
-    }
-
-    /// A stream that has ended goes on with its last sample for as long as the others last.
-    fn take(live: &mut Live<Self>, at: Place, progress: &Progress) -> Vec<IntervalView> {
-        let mut progress = progress.clone();
-        for stream in &mut progress.streams {
-            if let Some(sample) = stream.sample.get_mut::<TcpSample>() {
-                sample.at_us = progress.at_us;
-            }
-        }
-        live.on_grid(at, &progress)
     }
 }
 
@@ -168,6 +164,17 @@ fn stream(flow: Flow, pair: &Pair<'_, TcpStreamRecord>) -> StreamView {
     }
 }
 
+/// What the senders handed over; `None` where the record of one is missing.
+fn sent(parts: &[Part<Span<'_, TcpSample>>]) -> Option<SentView> {
+    let spans: Vec<_> = parts.iter().map(|part| part.sent).collect::<Option<_>>()?;
+    let from_us = spans.iter().map(|(from, _)| from.at_us).min()?;
+    let to_us = spans.iter().map(|(_, to)| to.at_us).max()?;
+    let length = to_us.checked_sub(from_us).filter(|length| *length > 0)?;
+    let bytes = spans.iter().map(|(from, to)| to.bytes.saturating_sub(from.bytes)).fold(0, u64::saturating_add);
+    let [from_s, to_s] = [from_us, to_us].map(|us| float(us) / 1e6);
+    Some(SentView { from_s, to_s, bytes, bps: float(bytes) * 8e6 / float(length) })
+}
+
 /// The counted part of one flow: from the first sample after the omitted one to the last.
 fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
     let pairs = TcpPlan::counted(&flow.pairs);
@@ -177,7 +184,8 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
         .filter_map(|pair| {
             let counted = |stream: &'a TcpStreamRecord| {
                 let first = stream.samples.iter().find(|sample| sample.at_us >= omit_us)?;
-                Some((first, stream.samples.last()?))
+                // One sample alone, as of an end that was lost, has counted nothing.
+                Some((first, stream.samples.last()?)).filter(|(first, last)| last.at_us > first.at_us)
             };
             let part = Part { sent: pair.sender.and_then(counted), received: pair.receiver.and_then(counted) };
             (if pair.receiver.is_some() { part.received } else { part.sent })?;
@@ -185,15 +193,20 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
         })
         .collect();
     let whole: Vec<_> = parts.iter().map(|(_, part)| *part).collect();
-    let of = |stream, parts: &[_]| TcpPlan::interval(flow.flow, stream, omit_us, parts);
+    let of = |stream, parts: &[Part<Span<'_, TcpSample>>]| {
+        let view = TcpPlan::interval(flow.flow, stream, omit_us, parts)?;
+        Some(IntervalView { sent: sent(parts), ..view })
+    };
     let intervals = flow.intervals();
     let sums = intervals.iter().flatten().filter(|it| it.stream.is_none() && !it.omitted);
     let rates: Vec<f64> = sums.map(|it| it.goodput_bps).collect();
-    let min_rtt = |stream: &TcpStreamRecord| stream.samples.last()?.tcp.min_rtt_us;
+    let min_rtt =
+        |stream: &TcpStreamRecord| stream.samples.last()?.tcp.min_rtt_us.filter(|rtt| RESOLVED_RTT_US.contains(rtt));
+    let total = of(None, &whole)?;
     Some(FlowSummary {
-        total: of(None, &whole)?,
+        sent_bytes: total.sent.map(|sent| sent.bytes),
+        total,
         streams: parts.iter().filter_map(|(id, part)| of(Some(*id), &[*part])).collect(),
-        sent_bytes: whole.iter().map(|part| part.sent.map(|(from, to)| to.bytes.saturating_sub(from.bytes))).sum(),
         min_rtt_us: pairs.iter().filter_map(|pair| min_rtt(pair.sender?)).min(),
         lag1: (rates.len() >= MIN_FOR_LAG).then(|| narrows_stats::lag1(&rates)).flatten(),
     })
@@ -202,10 +215,11 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::{Direction, StreamProgress};
+    use crate::measure::live::Live;
+    use narrows_model::{Direction, Place, Progress, StreamProgress};
 
-    fn sample(mbytes: u64) -> TcpSample {
-        TcpSample { bytes: mbytes * 1_000_000, ..TcpSample::default() }
+    fn sample(at_ms: u64, mbytes: u64) -> TcpSample {
+        TcpSample { at_us: at_ms * 1000, bytes: mbytes * 1_000_000, ..TcpSample::default() }
     }
 
     /// What an end says at that time of these streams.
@@ -217,37 +231,70 @@ mod tests {
     #[test]
     fn streams_down_are_numbered_after_those_up() {
         let mut live = Live::new(&TcpPlan { streams: 2, direction: Direction::Both, ..TcpPlan::default() });
-        let mut views = live.take(Place::Server, &says(1000, Flow::Up, &[(0, sample(100)), (1, sample(100))]));
-        views.extend(live.take(Place::Client, &says(1000, Flow::Down, &[(2, sample(100)), (3, sample(100))])));
+        let both = |at_ms, mbytes| {
+            let mut said = says(at_ms, Flow::Up, &[(0, sample(at_ms, mbytes)), (1, sample(at_ms, mbytes))]);
+            said.streams
+                .extend(says(at_ms, Flow::Down, &[(2, sample(at_ms, mbytes)), (3, sample(at_ms, mbytes))]).streams);
+            said
+        };
+        assert!(live.take(Place::Server, &both(1000, 100)).is_empty(), "the senders down are not heard");
+        let views = live.take(Place::Client, &both(1000, 100));
         let seen: Vec<_> = views.iter().map(|view| (view.flow, view.stream)).collect();
         let (up, down) = (Flow::Up, Flow::Down);
         assert_eq!(seen, [(up, Some(0)), (up, Some(1)), (up, None), (down, Some(2)), (down, Some(3)), (down, None)]);
-        let other = says(2000, Flow::Down, &[(0, sample(200)), (9, sample(1))]);
+        let other = says(2000, Flow::Down, &[(0, sample(2000, 200)), (9, sample(2000, 1))]);
         assert!(live.take(Place::Client, &other).is_empty(), "the plan does not have them");
     }
 
     #[test]
-    fn an_interval_ends_when_every_stream_has_passed_it() {
+    fn an_interval_ends_when_both_ends_have_passed_it() {
         let mut live = Live::new(&TcpPlan { streams: 2, ..TcpPlan::default() });
-        let mut take = |at, at_ms, streams: &[(u32, TcpSample)]| live.take(at, &says(at_ms, Flow::Up, streams));
-        assert!(take(Place::Server, 0, &[(0, sample(0)), (1, sample(0))]).is_empty());
-        assert!(take(Place::Server, 1000, &[(0, sample(60))]).is_empty());
-        let tcp = TcpInfo { rtt_us: Some(35_000), total_retrans: Some(2), ..TcpInfo::default() };
-        assert!(take(Place::Client, 1000, &[(0, TcpSample { tcp, ..sample(70) })]).is_empty());
-        let views = take(Place::Server, 1000, &[(1, sample(65))]);
+        let mut take = |at, at_ms, mbytes: [u64; 2], retransmits| {
+            let tcp = TcpInfo { rtt_us: Some(35_000), total_retrans: Some(retransmits), ..TcpInfo::default() };
+            let one = |mbytes| TcpSample { tcp: tcp.clone(), ..sample(at_ms, mbytes) };
+            live.take(at, &says(at_ms, Flow::Up, &[(0, one(mbytes[0])), (1, one(mbytes[1]))]))
+        };
+        assert!(take(Place::Server, 0, [0, 0], 0).is_empty());
+        assert!(take(Place::Server, 1000, [60, 65], 0).is_empty(), "nothing is known of the sender");
+        let views = take(Place::Client, 1000, [70, 70], 2);
         assert_eq!(views.iter().map(|view| view.stream).collect::<Vec<_>>(), [Some(0), Some(1), None]);
         assert!((views[2].goodput_bps - 1e9).abs() < 1.0, "{:?}", views[2]);
         assert_eq!((views[0].columns.retransmits, views[0].columns.rtt_us), (Some(2), Some(35_000)));
-        assert_eq!(views[2].columns.retransmits, None, "one sender is not known");
+        assert_eq!(views[2].columns.retransmits, Some(4));
+        // A sender that says nothing is not waited for, and what it counted is not lost.
+        assert!(take(Place::Server, 2000, [120, 130], 0).is_empty());
+        let views = take(Place::Server, 3000, [180, 190], 0);
+        assert_eq!((views.len(), views[2].to_s, views[2].columns.retransmits), (3, 2.0, None));
+        let views = take(Place::Client, 3000, [190, 190], 7);
+        assert_eq!((views[2].to_s, views[2].columns.retransmits), (3.0, Some(10)));
     }
 
     #[test]
     fn a_pause_makes_one_longer_interval_and_the_grid_goes_on() {
         let mut live = Live::new(&TcpPlan::default());
-        let mut take = |at_ms, mbytes| live.take(Place::Server, &says(at_ms, Flow::Up, &[(0, sample(mbytes))]));
+        let mut take = |at_ms, mbytes| {
+            let said = says(at_ms, Flow::Up, &[(0, sample(at_ms, mbytes))]);
+            live.take(Place::Client, &said);
+            live.take(Place::Server, &said)
+        };
         let views = take(3400, 10);
         assert_eq!((views[0].from_s, views[0].to_s), (0.0, 3.4));
         assert!(take(3900, 20).is_empty());
         assert_eq!(take(4000, 30).len(), 2);
+        let views = take(10_000, 30);
+        assert_eq!(views.len(), 0, "the last one comes from the record");
+    }
+
+    #[test]
+    fn the_omitted_part_ends_an_interval() {
+        let mut live = Live::new(&TcpPlan { omit_ms: 500, ..TcpPlan::default() });
+        let mut spans = Vec::new();
+        for at_ms in [500, 1000, 2000] {
+            let said = says(at_ms, Flow::Up, &[(0, sample(at_ms, at_ms))]);
+            live.take(Place::Client, &said);
+            let views = live.take(Place::Server, &said);
+            spans.extend(views.iter().filter(|it| it.stream.is_some()).map(|it| (it.from_s, it.to_s, it.omitted)));
+        }
+        assert_eq!(spans, [(0.0, 0.5, true), (0.5, 1.0, false), (1.0, 2.0, false)]);
     }
 }

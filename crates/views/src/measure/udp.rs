@@ -250,21 +250,21 @@ mod tests {
             }
             .into(),
         };
-        Progress { at_us: 0, streams: streams.iter().map(stream).collect() }
+        Progress { at_us: streams[0].1 * 1000, streams: streams.iter().map(stream).collect() }
     }
 
     #[test]
-    fn an_interval_ends_when_every_stream_has_passed_it() {
+    fn the_sums_are_those_of_both_ends() {
         let mut live = Live::new(&UdpPlan { streams: 2, ..UdpPlan::default() });
-        assert!(live.take(Place::Client, &says(Flow::Up, &[(0, 990, 99), (1, 990, 99)])).is_empty());
-        assert!(live.take(Place::Server, &says(Flow::Up, &[(0, 1000, 90), (1, 900, 90)])).is_empty());
-        let views = live.take(Place::Server, &says(Flow::Up, &[(1, 1000, 100)]));
+        assert!(live.take(Place::Client, &says(Flow::Up, &[(0, 1000, 100), (1, 1000, 100)])).is_empty());
+        let views = live.take(Place::Server, &says(Flow::Up, &[(0, 1000, 90), (1, 1000, 100)]));
         assert_eq!(views.iter().map(|view| view.stream).collect::<Vec<_>>(), [Some(0), Some(1), None]);
         let all = &views[2];
         assert_eq!(all.received.expect("both receivers").datagrams, 190);
         assert!((all.sent.expect("both senders").pps - 200.0).abs() < 1e-6, "by the sender's own time");
         // The next interval begins where this one ended.
-        let views = live.take(Place::Server, &says(Flow::Up, &[(0, 2000, 190), (1, 2000, 200)]));
+        assert!(live.take(Place::Server, &says(Flow::Up, &[(0, 2000, 190), (1, 2000, 200)])).is_empty());
+        let views = live.take(Place::Server, &says(Flow::Up, &[(0, 3000, 290), (1, 3000, 300)]));
         assert_eq!(views[2].received.expect("both receivers").datagrams, 200);
         assert_eq!(views[2].sent, None, "the sender said nothing new");
     }
@@ -272,7 +272,8 @@ mod tests {
     #[test]
     fn what_the_plan_does_not_have_is_passed_over() {
         let mut live = Live::new(&UdpPlan::default());
-        assert!(live.take(Place::Server, &says(Flow::Down, &[(0, 5000, 1)])).is_empty());
+        live.take(Place::Client, &says(Flow::Up, &[(0, 5000, 1)]));
         assert_eq!(live.take(Place::Server, &says(Flow::Up, &[(0, 5000, 1), (9, 5000, 1)])).len(), 2);
+        assert!(live.take(Place::Server, &says(Flow::Down, &[(0, 9000, 1)])).is_empty());
     }
 }

@@ -20,11 +20,19 @@ pub fn of_udp(trial: UdpTrial<'_>) -> Vec<SweepFigures> {
             lost: received.map(|part| part.lost),
             loss: received.and_then(|part| part.loss),
             lossless: None,
+            segmentation_offload: segmented(trial, it.flow),
             sender,
             receiver,
         }
     });
     figures.collect()
+}
+
+/// Whether the sender of a flow handed batches to the kernel as one; `None` where it recorded nothing.
+fn segmented(trial: UdpTrial<'_>, flow: Flow) -> Option<bool> {
+    let sender = trial.end(flow.sender())?;
+    let methods = sender.streams.iter().filter(|stream| stream.flow == flow).map(|stream| stream.method.as_str());
+    methods.map(|method| method.contains("segment")).reduce(|one, other| one || other)
 }
 
 /// One for each flow of a TCP trial. What TCP put on the wire as packets is not seen, so only messages are counted.
@@ -47,6 +55,7 @@ pub fn of_tcp(trial: TcpTrial<'_>) -> Vec<SweepFigures> {
             lost: None,
             loss: None,
             lossless: None,
+            segmentation_offload: None,
             sender,
             receiver,
         }

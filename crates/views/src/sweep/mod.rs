@@ -4,6 +4,8 @@ pub mod figures;
 mod points;
 mod symmetry;
 
+pub(crate) use symmetry::BETWEEN_RUNS;
+
 use narrows_model::run::measure::{EndCpu, HostCpu};
 use narrows_model::run::report::RunView;
 use narrows_model::run::sweep::{SCHEMA, Spread, SweepRow};
@@ -79,6 +81,7 @@ fn row(
         unsent: sum(|it| it.unsent),
         lost: sum(|it| it.lost),
         loss: spread(&|it| it.loss).map(|it| it.median),
+        segmentation_offload: all.iter().filter_map(|it| it.segmentation_offload).reduce(|one, other| one || other),
         sender: host(all.iter().filter_map(|it| it.sender.as_ref())),
         receiver: host(all.iter().filter_map(|it| it.receiver.as_ref())),
         remarks,

@@ -9,7 +9,7 @@ use narrows_model::run::sweep::Symmetry;
 use narrows_model::{Direction, Flow, SweepFigures, SweepProtocol, SweepRecord};
 
 /// Usual variation between runs of one configuration (630 runs of router benchmarks).
-const BETWEEN_RUNS: f64 = 0.0085;
+pub(crate) const BETWEEN_RUNS: f64 = 0.0085;
 /// Variation that only a tenth of those configurations exceeded.
 const SINGLE_RUN: f64 = 0.056;
 

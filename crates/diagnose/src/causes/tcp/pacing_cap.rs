@@ -38,7 +38,8 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     #[allow(clippy::cast_precision_loss)]
     let streams = evidence.base.streams as f64;
     let cap = evidence.base.max_pacing_bps?;
-    let how = format!("cap of {} on each of {streams:.0} sockets", units::bps(cap));
+    let whose = if evidence.server_limit_bps.is_some() { "this server's --open-rate: " } else { "" };
+    let how = format!("{whose}cap of {} on each of {streams:.0} sockets", units::bps(cap));
     // Pacing counts headers too where a qdisc does it, and payload alone where TCP does.
     let low = evidence.wire_efficiency(evidence.base.mss_bytes.unwrap_or(1448.0));
     ceiling_at(CAUSE.id, evidence, role, cap * streams, [low * 0.98, 1.01], Method::Computed, how)
@@ -47,6 +48,10 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let base = &evidence.base;
     let Some(cap) = base.max_pacing_bps else { return contradicts("the sending sockets have no cap on their rate") };
+    if let Some(limit) = evidence.server_limit_bps {
+        let limit = units::bps(limit);
+        return contradicts(format!("the cap is this server's limit for clients without its token, {limit} (--open-rate)"));
+    }
     let Some(shares) = base.shares else { return cannot_tell("the sender's kernel does not report what limited it") };
     let windows = shares.receive_window + shares.send_buffer;
     if shares.receive_window > 0.5 {

@@ -43,24 +43,37 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// Pressure that lasts for less of the time is over before a window suffers.
 const LASTED: f64 = 0.1;
 
-#[allow(clippy::cast_precision_loss)] // milliseconds of one trial
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let (base, who) = (&evidence.base, who(evidence, role));
+/// How much of the time an end's window or buffer held the sender back, and which, where it stands below its own maximum.
+///
+/// # Errors
+/// The assessment where that is not so.
+pub(super) fn held_below_maximum(evidence: &TcpEvidence, role: Role) -> Result<(f64, &'static str), Assessment> {
+    let base = &evidence.base;
     let (held, what, locked, buffer, max) = if role == Role::Sender {
         (evidence.held_by_buffer(), "send buffer", base.send_locked, base.sndbuf_bytes, keys::TCP_WMEM_MAX)
     } else {
         (evidence.held_by_window(), "receive window", base.receive_locked, base.rcvbuf_bytes, keys::TCP_RMEM_MAX)
     };
-    let Some(held) = held else { return cannot_tell("the sender's kernel does not report what limited it") };
+    let Some(held) = held else { return Err(cannot_tell("the sender's kernel does not report what limited it")) };
     if held < 0.2 {
-        return contradicts(format!("the {what} limited the sender only {} of the time", units::percent(held)));
+        return Err(contradicts(format!("the {what} limited the sender only {} of the time", units::percent(held))));
     }
     if role == Role::Receiver && leaves_unread(evidence) {
-        return contradicts("unread data in the receiver's socket: its application is slow");
+        return Err(contradicts("unread data in the receiver's socket: its application is slow"));
     }
     if locked == Some(true) || buffer.zip(evidence.number(role, max)).is_some_and(|(buffer, max)| buffer >= 0.9 * max) {
-        return contradicts(format!("the buffer of the {what} is at its maximum"));
+        return Err(contradicts(format!("the buffer of the {what} is at its maximum")));
     }
+    Ok((held, what))
+}
+
+#[allow(clippy::cast_precision_loss)] // milliseconds of one trial
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let (base, who) = (&evidence.base, who(evidence, role));
+    let (held, what) = match held_below_maximum(evidence, role) {
+        Ok(held) => held,
+        Err(assessment) => return assessment,
+    };
     let lasted = evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO);
     let lasted = lasted.map(|ms| ms as f64 / 1e3 / base.whole_s.max(1e-3));
     let pages = evidence.number(role, keys::TCP_MEM_USED).zip(evidence.number(role, keys::TCP_MEM_PRESSURE));

@@ -44,7 +44,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// Buffers that the kernel tunes must carry this much more before the fixed one is blamed.
 const GAIN: f64 = 1.3;
 
-/// Whether a buffer is fixed, with the witness of the trial where that had to tell: a kernel before 5.11 does not say
+/// Whether a buffer is fixed, with the witness of the trial where that had to tell: a kernel before 5.15 does not say
 /// (`SO_BUF_LOCK`), and where the load asks for a size it may have got enough.
 pub(super) fn fixed(
     evidence: &TcpEvidence,
@@ -56,7 +56,7 @@ pub(super) fn fixed(
         (Some(false), _) => return Err(contradicts("the application did not fix the buffer")),
         (None, None) => {
             return Err(cannot_tell(
-                "the kernel does not report whether the application fixed the buffer (SO_BUF_LOCK, 5.11)",
+                "the kernel does not report whether the application fixed the buffer (SO_BUF_LOCK, 5.15)",
             ));
         }
         (None, Some(_)) => {}

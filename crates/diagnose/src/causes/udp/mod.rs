@@ -15,6 +15,7 @@ macro_rules! causes {
 
 causes! {
     checksum_errors,
+    conntrack_full,
     filter_drop,
     ip_fragmentation,
     nic_ring_overrun,

@@ -3,7 +3,7 @@
 use super::TcpEvidence;
 use narrows_model::TimeBudget;
 
-/// The budget of the baseline; `None` where the kernel keeps no limited-time counters (before 4.9).
+/// The budget of the baseline; `None` where the kernel keeps no limited-time counters (before 4.10).
 #[must_use]
 pub fn time_budget(evidence: &TcpEvidence) -> Option<TimeBudget> {
     let shares = evidence.base.shares?;

@@ -104,6 +104,18 @@ pub struct FlowView {
     pub buffer_room_share: Option<f64>,
     /// Share of samples in which the kernel waited for the application: nothing unsent, and room in the congestion window.
     pub starved_share: Option<f64>,
+    /// Share of samples in which full segments waited unsent though both windows had room: the host itself held them back.
+    pub held_below_share: Option<f64>,
+    /// Median of the kernel memory that TCP had handed to the device in those samples, per stream, bytes.
+    pub below_bytes: Option<f64>,
+    /// Share of samples in which a part of a segment waited for the acknowledgement of what was in flight (Nagle's algorithm).
+    pub nagle_share: Option<f64>,
+    /// Bytes that the sending application wrote in one call, on average.
+    pub write_bytes: Option<f64>,
+    /// The slow-start threshold that a connection began with, where it did not begin without one: segments, the lowest.
+    pub first_ssthresh: Option<f64>,
+    /// How often the congestion window was found shrunk though nothing had been sent again; `None` where the samples do not say.
+    pub restarts: Option<u64>,
     /// Of the segments that were delivered, those with a congestion mark; `None` where that is not counted.
     pub marked_share: Option<f64>,
     /// What was lost.
@@ -234,6 +246,14 @@ impl FlowView {
             buffer_full_share: share_of(&sent, buffer_full),
             buffer_room_share: share_of(&sent, buffer_room),
             starved_share: share_of(&sent, starved),
+            held_below_share: share_of(&sent, held_below),
+            below_bytes: median(each(&sent, |sample| {
+                held_below(sample)?.then_some(sample.memory?.wmem_alloc_bytes.into())
+            })),
+            nagle_share: share_of(&sent, waits_for_ack),
+            write_bytes: write_bytes(&sent),
+            first_ssthresh: smallest(&first_ssthresh(&whole)),
+            restarts: restarts(&sent),
             marked_share: marked(&sent),
             loss: Loss::of(sent.iter().map(|(_, samples)| *samples)),
             loss_whole: Loss::of(whole.iter().map(|(_, samples)| *samples)),
@@ -328,6 +348,52 @@ fn starved(sample: &TcpSample) -> Option<bool> {
             && !unsent
             && tcp.unacked?.saturating_mul(10) < tcp.snd_cwnd?.saturating_mul(9),
     )
+}
+
+/// See [`FlowView::held_below_share`]. A tenth of a window is what rounding to super-packets leaves.
+fn held_below(sample: &TcpSample) -> Option<bool> {
+    let tcp = &sample.tcp;
+    let (mss, in_flight) = (tcp.snd_mss_bytes?, tcp.unacked?);
+    let window = (tcp.snd_cwnd?.saturating_mul(mss)).min(tcp.snd_wnd_bytes?);
+    let room = in_flight.saturating_mul(mss).saturating_mul(10) < window.saturating_mul(9);
+    Some(room && tcp.notsent_bytes? >= mss.saturating_mul(2) && tcp.ca_state? == 0)
+}
+
+/// See [`FlowView::nagle_share`]; `net/ipv4/tcp_output.c`, `tcp_nagle_test`.
+fn waits_for_ack(sample: &TcpSample) -> Option<bool> {
+    let tcp = &sample.tcp;
+    let part = (1..tcp.snd_mss_bytes?).contains(&tcp.notsent_bytes?);
+    Some(part && tcp.unacked? > 0 && tcp.unacked?.saturating_mul(2) <= tcp.snd_cwnd?)
+}
+
+/// See [`FlowView::write_bytes`].
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+fn write_bytes(sent: &Counted<'_>) -> Option<f64> {
+    let (mut bytes, mut calls) = (0.0, 0.0);
+    for (_, samples) in sent {
+        let (first, last) = (samples.first()?, samples.last()?);
+        bytes += last.bytes.saturating_sub(first.bytes) as f64;
+        calls += last.calls.saturating_sub(first.calls) as f64;
+    }
+    (calls > 0.0).then_some(bytes / calls)
+}
+
+/// The threshold of each connection's first sample; the kernel's infinity (`TCP_INFINITE_SSTHRESH`) is none.
+#[allow(clippy::cast_precision_loss)] // segments
+fn first_ssthresh(whole: &Counted<'_>) -> Vec<f64> {
+    let first = whole.iter().filter_map(|(_, samples)| samples.first());
+    first.filter_map(|sample| sample.tcp.snd_ssthresh).filter(|n| *n < 0x7fff_ffff).map(|n| n as f64).collect()
+}
+
+/// See [`FlowView::restarts`]; `net/ipv4/tcp_output.c`, `tcp_cwnd_restart`.
+fn restarts(sent: &Counted<'_>) -> Option<u64> {
+    let shrunk = |pair: &[TcpSample]| {
+        let [a, b] = pair else { return Some(false) };
+        let clean = a.tcp.total_retrans? == b.tcp.total_retrans? && a.tcp.ca_state? == 0 && b.tcp.ca_state? == 0;
+        Some(clean && b.tcp.snd_cwnd?.saturating_mul(4) <= a.tcp.snd_cwnd?.saturating_mul(3))
+    };
+    let pairs: Option<Vec<bool>> = sent.iter().flat_map(|(_, samples)| samples.windows(2)).map(shrunk).collect();
+    pairs.map(|pairs| pairs.into_iter().map(u64::from).sum())
 }
 
 /// See [`FlowView::marked_share`].

@@ -22,6 +22,7 @@ use crate::judge::{Evidence as _, Experiment};
 use crate::ledger::tcp_ledger;
 use crate::role::Role;
 use narrows_model::load::tcp::TcpPlan;
+use narrows_model::words::figures::float;
 use narrows_model::{Direction, FactKey, Flow, Ledger, Place, Run, Snapshot, keys};
 use std::collections::BTreeMap;
 
@@ -32,6 +33,8 @@ pub struct TcpEvidence {
     pub flow: Flow,
     /// The load as it was planned.
     pub load: TcpPlan,
+    /// What the server allowed the load at most, where it is open to clients without a token and lowered it, bits a second.
+    pub server_limit_bps: Option<f64>,
     /// The baseline trial.
     pub base: FlowView,
     /// The experiments of this round, by id.
@@ -90,6 +93,7 @@ impl TcpEvidence {
         let mut evidence = Self {
             flow,
             load: trial.plan.clone(),
+            server_limit_bps: run.server_limit_bps(round).map(float),
             paced_udp: PacedUdp::of(run.experiments(round), flow, base.goodput_bps),
             profile: PathProfile::of(run, round, flow),
             probes: Probes::of(run, round, flow),

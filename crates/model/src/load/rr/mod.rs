@@ -135,6 +135,10 @@ impl Plan for RrPlan {
         self.transaction == Transaction::TcpConnect
     }
 
+    fn rate_limit_bps(&self) -> Option<u64> {
+        self.load.as_ref()?.rate_limit_bps()
+    }
+
     fn describe(&self) -> String {
         format!("requests up for {}", units::micros(self.duration_ms * 1000))
     }
@@ -155,11 +159,11 @@ impl Load for RrPlan {
         Ok(Self { load: self.load.clone().map(|load| load.capped(cap)).transpose()?, ..self })
     }
 
-    fn partial_record(place: Place, streams: Vec<(u32, Flow, RrSample)>, remark: String) -> RrEndRecord {
-        let stream = |(id, _, sample): (u32, Flow, RrSample)| RrStreamRecord {
+    fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<RrSample>)>, remark: String) -> RrEndRecord {
+        let stream = |(id, _, samples): (u32, Flow, Vec<RrSample>)| RrStreamRecord {
             id,
-            transactions: sample.transactions,
-            samples: vec![sample],
+            transactions: samples.last().map_or(0, |sample| sample.transactions),
+            samples,
             ..RrStreamRecord::default()
         };
         RrEndRecord {

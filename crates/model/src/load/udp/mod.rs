@@ -199,6 +199,15 @@ impl Plan for UdpPlan {
         true
     }
 
+    fn omitted_ms(&self) -> u64 {
+        self.omit_ms
+    }
+
+    fn rate_limit_bps(&self) -> Option<u64> {
+        let of = |flow: &Flow| if let UdpRate::Bps(bps) = self.rate(*flow) { Some(bps) } else { None };
+        self.flows().iter().map(of).collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
     fn describe(&self) -> String {
         #[allow(clippy::cast_precision_loss)] // for a sentence
         let rate = match self.rate(self.flows().first().copied().unwrap_or(Flow::Up)) {
@@ -240,12 +249,12 @@ impl Load for UdpPlan {
         Ok(self)
     }
 
-    fn partial_record(place: Place, streams: Vec<(u32, Flow, UdpSample)>, remark: String) -> UdpEndRecord {
-        let stream = |(id, flow, sample)| UdpStreamRecord {
+    fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<UdpSample>)>, remark: String) -> UdpEndRecord {
+        let stream = |(id, flow, samples)| UdpStreamRecord {
             id,
             flow,
             method: "unknown".to_owned(),
-            samples: vec![sample],
+            samples,
             ..UdpStreamRecord::default()
         };
         UdpEndRecord::partial(place, streams.into_iter().map(stream).collect(), remark)

@@ -44,6 +44,9 @@ enum What {
         /// Name of the lab
         #[arg(default_value = "lab")]
         name: String,
+        /// Take down a running lab of this name first, and end the processes in it
+        #[arg(long)]
+        replace: bool,
         #[command(flatten)]
         path: Box<PathArgs>,
     },
@@ -157,10 +160,10 @@ impl Args {
     pub(crate) fn run(self) -> Outcome {
         let labs = Labs::of_user();
         match self.what {
-            What::Up { name, path } => {
-                let status =
-                    labs.up(&path.spec(&name)?, &Launcher::own().map_err(Failure::run)?).map_err(Failure::run)?;
-                printed(&status::text(&status))
+            What::Up { name, replace, path } => {
+                let (spec, launcher) = (path.spec(&name)?, Launcher::own().map_err(Failure::run)?);
+                let up = if replace { labs.replace(&spec, &launcher) } else { labs.up(&spec, &launcher) };
+                printed(&status::text(&up.map_err(Failure::run)?))
             }
             What::Exec { name, host, command } => {
                 let (program, words) = command.split_first().ok_or_else(|| Failure::usage("the command is missing"))?;

@@ -40,7 +40,7 @@ pub(super) struct PathArgs {
     #[command(flatten)]
     rate: PathRateArg,
     /// Overhead added to the IP length of each packet, in bytes
-    #[arg(long, default_value_t = 38, value_name = "BYTES")]
+    #[arg(long, default_value_t = 38, value_name = "BYTES", hide_short_help = true)]
     overhead: u32,
     /// Round-trip time, half of it in each direction
     #[arg(long, value_parser = duration, value_name = "TIME", conflicts_with = "delay")]
@@ -49,40 +49,40 @@ pub(super) struct PathArgs {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     delay: Option<Duration>,
     /// Maximum random addition to the delay
-    #[arg(long, value_parser = duration, value_name = "TIME")]
+    #[arg(long, value_parser = duration, value_name = "TIME", hide_short_help = true)]
     jitter: Option<Duration>,
     /// Random loss, as a share of packets
     #[arg(long, value_parser = ratio, value_name = "SHARE")]
     loss: Option<f64>,
     /// Burst loss (Gilbert-Elliott): probabilities of entering and leaving the bad state, and loss in it
-    #[arg(long, value_parser = ratio, num_args = 3, value_names = ["ENTER", "LEAVE", "LOSS"])]
+    #[arg(long, value_parser = ratio, num_args = 3, value_names = ["ENTER", "LEAVE", "LOSS"], hide_short_help = true)]
     burst_loss: Option<Vec<f64>>,
     /// Reordering, as a share of packets
-    #[arg(long, value_parser = ratio, value_name = "SHARE")]
+    #[arg(long, value_parser = ratio, value_name = "SHARE", hide_short_help = true)]
     reorder: Option<f64>,
     /// Duplication, as a share of packets
-    #[arg(long, value_parser = ratio, value_name = "SHARE")]
+    #[arg(long, value_parser = ratio, value_name = "SHARE", hide_short_help = true)]
     duplicate: Option<f64>,
     /// Queue limit, in packets (default with --rate: 1000)
     #[arg(long, value_name = "PACKETS")]
     queue: Option<u64>,
     /// Queue limit, in bytes
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = size, value_name = "SIZE", hide_short_help = true)]
     queue_bytes: Option<u64>,
     /// Token bucket depth of a shaper, in bytes
     #[arg(long, value_parser = size, value_name = "SIZE", requires = "rate")]
     burst: Option<u64>,
     /// Policer rate, in bit/s
-    #[arg(long, value_parser = bps, value_name = "RATE")]
+    #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     police: Option<u64>,
     /// Token bucket depth of the policer, in bytes
-    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "128k")]
+    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "128k", hide_short_help = true)]
     police_burst: u64,
     /// MTU of the path, in bytes; larger packets get an ICMP error
     #[arg(long, value_name = "BYTES")]
     path_mtu: Option<u32>,
     /// With --path-mtu: send no ICMP error (black hole)
-    #[arg(long, requires = "path_mtu")]
+    #[arg(long, requires = "path_mtu", hide_short_help = true)]
     no_icmp: bool,
     /// MTU of the hosts, in bytes
     #[arg(long, default_value_t = 1500, value_name = "BYTES")]

@@ -4,8 +4,8 @@ use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{plan_bytes, size};
 use crate::flags::{
-    DirectionWord, DurationArg, FullArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, StreamsArg, TransactionRateArg,
-    slow_start_ms,
+    DirectionWord, DurationArg, FullArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg,
+    TransactionRateArg, slow_start_ms,
 };
 use clap::Args;
 use narrows_model::{Limit, Plan, RrPlan, RrReport, TcpPlan, Transaction};
@@ -14,14 +14,14 @@ use narrows_model::{Limit, Plan, RrPlan, RrReport, TcpPlan, Transaction};
 #[command(after_help = "Examples:\n  \
     narrows measure rr server\n  \
     narrows measure rr server --udp --request 64 --response 64 --outstanding 16\n  \
-    narrows measure rr server --rate 1000 --loaded          latency of the idle and of the loaded path, side by side")]
+    narrows measure rr server --rate 1000 --loaded   idle and loaded latency compared")]
 pub(super) struct RrArgs {
     #[command(flatten)]
     remote: RemoteArgs,
     /// Over UDP instead of TCP
-    #[arg(long)]
+    #[arg(long, short = 'u')]
     udp: bool,
-    /// Requests that each stream has on their way
+    /// Outstanding requests per stream
     #[arg(long, default_value_t = 1, value_name = "N")]
     outstanding: u32,
     #[command(flatten)]
@@ -62,13 +62,15 @@ struct Common {
     #[arg(long)]
     loaded: bool,
     /// Which way the load goes
-    #[arg(long, value_enum, default_value = "both", requires = "loaded")]
+    #[arg(long, value_enum, default_value = "both", requires = "loaded", hide_short_help = true)]
     load_direction: DirectionWord,
     /// Streams of the load in each direction
-    #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded")]
+    #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded", hide_short_help = true)]
     load_streams: u32,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     result: ResultArgs<RrReport>,
 }
@@ -119,6 +121,6 @@ impl Common {
     }
 
     fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
-        run(remote, &self.result, &self.full, true, |_| Ok(plan.clone().into()), |_| Ok(()))
+        run(remote, &self.result, &self.save, &self.full, true, |_| Ok(plan.clone().into()), |_| Ok(()))
     }
 }

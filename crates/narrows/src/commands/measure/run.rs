@@ -1,10 +1,10 @@
 //! One plain measurement of any load, from the connection to the result.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FullArg, RemoteArgs, ResultArgs};
+use crate::flags::{FullArg, RemoteArgs, ResultArgs, SaveArgs};
 use crate::output::{print, written_measurement};
-use crate::session::{Connection, LiveLines};
-use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target};
+use crate::session::{Connection, INTERRUPTED, LiveLines};
+use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target, Trial};
 use narrows_render::measure::{Lines, Live};
 use narrows_render::{Document, Format};
 use narrows_runner::measure::{self, Watch};
@@ -32,7 +32,7 @@ impl Watch for Printer<'_> {
     fn begins(&mut self, plan: &LoadPlan) {
         let live = narrows_runner::live(plan);
         if let Some(form) = self.form {
-            self.print(live.start(self.target, form));
+            self.print(live.start(self.target, form, self.intervals));
         }
         self.live = Some(live);
     }
@@ -43,6 +43,12 @@ impl Watch for Printer<'_> {
             self.print(text);
         }
     }
+
+    fn ended(&mut self, trial: &Trial) {
+        if let (Some(form), Some(live), true) = (self.form, &self.live, self.intervals) {
+            self.print(live.rest(trial, form));
+        }
+    }
 }
 
 /// Connects, measures the load and prints the result. `plan` makes the plan for an address family; invalid flags fail before the
@@ -50,6 +56,7 @@ impl Watch for Printer<'_> {
 pub(super) fn run<R: Document>(
     remote: &RemoteArgs,
     result: &ResultArgs<R>,
+    save: &SaveArgs,
     full: &FullArg,
     collect: bool,
     plan: impl Fn(Family) -> Result<LoadPlan, Failure>,
@@ -60,6 +67,7 @@ pub(super) fn run<R: Document>(
     let target = connection.remote.target();
     let plan = plan(target.family)?;
     let name = stored::new_name().map_err(Failure::run)?;
+    let mut saved = save.run_file(result.output(), &name.0)?;
     let style = full.style();
     let mut ends = connection.ends(None, result.quiet)?;
     let (form, intervals) = match result.format() {
@@ -70,19 +78,19 @@ pub(super) fn run<R: Document>(
     let mut printer = Printer { target: &target, form, intervals, live: None, lines: LiveLines::default() };
     let run = measure::measure(&mut ends, &plan, target.clone(), name, &mut printer);
     drop(ends);
-    if let Some(file) = result.output() {
-        stored::save(&run, file).map_err(Failure::run)?;
-    }
     let Some(report) = narrows_runner::measurement(&run) else {
-        return Err(match run.ending {
-            Ending::Failed(why) => Failure::run(why),
-            _ => Failure::run("nothing was measured"),
-        });
+        return match run.ending {
+            Ending::Failed(why) => Err(Failure::run(why)),
+            Ending::Interrupted => Ok(INTERRUPTED),
+            Ending::Complete => Err(Failure::run("nothing was measured")),
+        };
     };
+    saved.save(&run);
     print(&match form {
         Some(form) => report.summary(form).map_err(Failure::run)?,
         None => written_measurement(&*report, result.format(), style)?,
     })?;
     finish(&run)?;
+    saved.report("run", result.quiet, "");
     printer.lines.end(&run.ending)
 }

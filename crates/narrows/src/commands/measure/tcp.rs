@@ -2,16 +2,17 @@
 
 use super::run::run;
 use crate::failure::Outcome;
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, TcpLoadArgs};
+use crate::flags::values::bps;
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs};
 use narrows_model::MeasureReport;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("size", |it| it.default_value("128k").value_name("SIZE").help("Bytes handed to the kernel in one call")),
+    mut_arg("size", |it| it.default_value("128k").value_name("SIZE").help("Read and write size")),
     after_help = "Examples:\n  \
     narrows measure tcp server --token-file token\n  \
-    narrows measure tcp server --streams 4 --direction both --duration 30s --omit 2s\n  \
-    narrows measure tcp server --format ndjson | jq -c 'select(.event==\"interval\")'"
+    narrows measure tcp server -P 4 --direction both -t 30s --omit 2s\n  \
+    narrows measure tcp server --format ndjson | jq -c .goodput_bps"
 )]
 pub(super) struct TcpArgs {
     #[command(flatten)]
@@ -20,18 +21,36 @@ pub(super) struct TcpArgs {
     load: LoadArgs,
     #[command(flatten)]
     tcp: TcpLoadArgs,
+    /// Rate per stream that the application writes, as in iperf3; 0 is unlimited
+    #[arg(
+        long = "bitrate",
+        short = 'b',
+        value_parser = bps,
+        value_name = "RATE",
+        conflicts_with = "app_write_rate",
+        hide_short_help = true
+    )]
+    bitrate: Option<u64>,
     /// Read no counters and no CPU times around and during the load
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     result: ResultArgs<MeasureReport>,
 }
 
 impl TcpArgs {
     pub(super) fn run(self) -> Outcome {
-        let plan = |_| Ok(self.tcp.plan(&self.load, |_| 0)?.into());
-        run(&self.remote, &self.result, &self.full, !self.no_collect, plan, |_| Ok(()))
+        let plan = |_| {
+            let mut plan = self.tcp.plan(&self.load, |_| 0)?;
+            if let Some(bps) = self.bitrate {
+                plan.application.write_bps = bps.saturating_mul(plan.streams.into());
+            }
+            Ok(plan.into())
+        };
+        run(&self.remote, &self.result, &self.save, &self.full, !self.no_collect, plan, |_| Ok(()))
     }
 }

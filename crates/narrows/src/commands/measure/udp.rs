@@ -2,7 +2,7 @@
 
 use super::run::run;
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, UdpLoadArgs};
+use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, UdpLoadArgs};
 use narrows_render::measure::UdpMeasurement;
 use narrows_runner::{ledgers, stored};
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use std::path::PathBuf;
     mut_arg("full", |it| it.help("Show each stream, and the stages that dropped nothing")),
     after_help = "Examples:\n  \
     narrows measure udp server --rate 100M\n  \
-    narrows measure udp server --rate 50kpps --size 64,512,1400 --direction both --rate-down 10M\n  \
-    narrows measure udp server --rate max --size 1448 --duration 5s --ledger loss.svg"
+    narrows measure udp server --rate 50kpps --size 64,512,1400 -d both\n  \
+    narrows measure udp server --rate max --size 1448 --ledger loss.svg"
 )]
 pub(super) struct UdpArgs {
     #[command(flatten)]
@@ -26,10 +26,12 @@ pub(super) struct UdpArgs {
     #[arg(long, value_name = "PATH")]
     ledger: Option<PathBuf>,
     /// Read no counters and no CPU times around and during the load
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     result: ResultArgs<UdpMeasurement>,
 }
@@ -37,7 +39,7 @@ pub(super) struct UdpArgs {
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
         let plan = |family| Ok(self.udp.plan(&self.load, family)?.into());
-        run(&self.remote, &self.result, &self.full, !self.no_collect, plan, |run| {
+        run(&self.remote, &self.result, &self.save, &self.full, !self.no_collect, plan, |run| {
             let Some(file) = &self.ledger else { return Ok(()) };
             let ledgers = ledgers(run);
             for ledger in &ledgers {

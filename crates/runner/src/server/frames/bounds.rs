@@ -174,7 +174,7 @@ mod tests {
         let none = said(Standing::Trusted, &[], "eth1").expect_err("no flag");
         assert!(none.contains("start it with `narrows serve --frames eth1`"), "{none}");
         let other = said(Standing::Trusted, &["eth1", "eth2"], "eth9").expect_err("not named");
-        assert!(other.contains("eth1, eth2 alone") && other.contains("--frames eth1,eth2,eth9`"), "{other}");
+        assert!(other.contains("eth1, eth2 only") && other.contains("--frames eth1,eth2,eth9`"), "{other}");
         let open = said(Standing::Open, &["eth1"], "eth1").expect_err("no token");
         assert!(open.contains("token"), "{open}");
     }
@@ -191,7 +191,7 @@ mod tests {
         assert!(refused(&[GeneratePlan { count: Some(MAX_COUNT + 1), ..plan() }]).contains("count"));
         assert!(refused(&[plan(), plan()]).contains("same stream number"));
         let elsewhere = GeneratePlan { device: "eth2".to_owned(), first_stream: 1, ..plan() };
-        assert!(refused(&[plan(), elsewhere]).contains("one device"));
+        assert!(refused(&[plan(), elsewhere]).contains("one interface"));
         assert!(generate(&[plan(), GeneratePlan { first_stream: 32, ..plan() }]).is_ok());
     }
 }

@@ -1,0 +1,72 @@
+//! # conntrack-full
+//!
+//! The connection tracking of a host has no room for another entry, and drops the segments of connections that have none.
+//!
+//! **Shows**: `drop` of connection tracking grows about as much as TCP retransmits, while its entries stand at `nf_conntrack_max`.
+//!
+//! **Mistaken for**: a rule that drops, loss on the path. Connections that have an entry go on as before: mostly those that begin fail.
+//!
+//! **Fix**: `net.netfilter.nf_conntrack_max`; shorter timeouts; no tracking of what needs none (`notrack`).
+//!
+//! Source: kernel `Documentation/networking/nf_conntrack-sysctl.rst`; `net/netfilter/nf_conntrack_core.c`, `__nf_conntrack_alloc`.
+
+use crate::causes::shared::tcp_stage::counted;
+use crate::causes::udp::conntrack_full::{full, room};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "conntrack-full",
+    about: "the connection tracking of a host is full, and drops what belongs to no entry",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[keys::CONNTRACK_DROP],
+    assess,
+    look_alikes: &["filter-drop", "random-loss", "path-policer"],
+    fix,
+    rank: 9,
+    ..Cause::COMMON
+};
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let dropped = evidence.grew(role, keys::CONNTRACK_DROP);
+    counted(evidence, dropped, "drop of connection tracking", full(evidence, role))
+}
+
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    room(evidence, role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, lossy, named, ordinary_host, with};
+    use narrows_model::Place;
+    use narrows_model::host::fact::Unit;
+
+    fn truth(drops: i64) -> Scene {
+        let facts = with(ordinary_host(), fact("conntrack.count", 262_144_i64, Unit::Number));
+        let receiver_facts = with(facts, fact("conntrack.max", 262_144_i64, Unit::Number));
+        Scene { receiver_facts, ..lossy(25_500, &[("conntrack.drop", drops)]) }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn segments_that_a_full_table_dropped_are_named() {
+        named(&truth(171), &[], "conntrack-full", Place::Server);
+    }
+
+    #[test]
+    fn a_full_table_that_drops_nothing_of_this_connection_is_not_why() {
+        assert_contradicts(&of(&truth(0)), "did not grow");
+        assert_contradicts(&of(&truth(30)), "170 segments were lost");
+        assert_contradicts(&of(&Scene { lost: 0, ..truth(171) }), "only 0 segments");
+        assert_contradicts(&of(&full_path(Scene { lost: 3_000, ..truth(3_000) })), "a queue on the path");
+        assert_cannot_tell(&of(&lossy(25_500, &[])), "could not be read");
+    }
+}

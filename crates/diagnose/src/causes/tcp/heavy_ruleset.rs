@@ -1,0 +1,198 @@
+//! # heavy-ruleset
+//!
+//! Each packet is compared with so many rules of a packet filter, one after another, that a core is full of it.
+//!
+//! **Shows**: a core full of soft interrupts, a large ruleset; each packet that passes IP costs many times what it costs elsewhere, and the
+//! rules account for that at some nanoseconds each.
+//!
+//! **Mistaken for**: a core that has too many packets (each costs what it does elsewhere), packet taps, a large ruleset of which a packet
+//! sees a few rules only: then each rule would have to take less than a comparison can.
+//!
+//! **Fix**: sets and verdict maps in place of lists of rules; accept established connections first; a flow table.
+//!
+//! Source: nft(8), *sets* and *flowtables*; in the lab (Linux 6.18, TUN) an ordinary packet took 3.5 to 7 µs where there were many, and with
+//! 5,000 rules that compare an address 42 µs: 7 ns for each rule. Not seen on a real host.
+
+use super::softirq_core_saturated::{CAUSE as SOFTIRQ, unseen};
+use crate::causes::shared::bound::cpu_innocent;
+use crate::causes::shared::tcp::{path_has_room, who};
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
+use crate::evidence::tcp::{EndView, TcpEvidence};
+use crate::experiments::tcp::AWAKE_CORES;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{FactKey, keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "heavy-ruleset",
+    about: "each packet is compared with so many filter rules that a core is full of it",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[
+        keys::NETFILTER_RULES,
+        keys::SNMP_IP_IN_RECEIVES,
+        keys::SNMP_IP_OUT_REQUESTS,
+        keys::SNMP6_IP6_IN_RECEIVES,
+        keys::SNMP6_IP6_OUT_REQUESTS,
+        keys::NIC_COUNTER_RX_PACKETS,
+        keys::NIC_COUNTER_TX_PACKETS,
+    ],
+    ceiling: |evidence, role| if rules(evidence, role).is_some() { (SOFTIRQ.ceiling)(evidence, role) } else { None },
+    assess,
+    look_alikes: &["softirq-core-saturated", "app-core-saturated", "single-queue", "filter-drop", "path-capacity"],
+    fix: |_, _| {
+        advice(
+            "shorten what each packet sees (nft list ruleset): accept established connections in the first rule, replace lists of rules by \
+             sets or verdict maps, or let forwarded flows bypass them (flowtable)",
+        )
+    },
+    rank: 9,
+    predicts: false,
+    ..Cause::COMMON
+};
+
+/// Fewer rules cost a packet less than the rest of its way.
+const MANY: f64 = 100.0;
+
+/// What a packet of the wire costs without rules at most, microseconds, and what a pass through IP adds (it may be one of many
+/// packets that were merged).
+const PACKET_US: f64 = 1.5;
+const PASS_US: f64 = 8.0;
+
+/// What one rule may cost, microseconds: a comparison takes some nanoseconds, and the longest matches less than half a microsecond.
+const RULE_US: [f64; 2] = [0.003, 0.4];
+
+fn rules(evidence: &TcpEvidence, role: Role) -> Option<f64> {
+    evidence.number(role, keys::NETFILTER_RULES).filter(|rules| *rules >= MANY)
+}
+
+/// The end in the trial that saw most of its soft interrupts, and the length of that trial in seconds.
+fn seen(evidence: &TcpEvidence, role: Role) -> Option<(&EndView, f64)> {
+    let views = [Some(&evidence.base), evidence.made(&AWAKE_CORES)].into_iter().flatten();
+    let ends = views.map(|view| (if role == Role::Sender { &view.sender } else { &view.receiver }, view.whole_s));
+    let softirq = |end: &EndView| end.softirq_core().map(|core| core.softirq);
+    ends.filter(|(end, _)| softirq(end).is_some())
+        .max_by(|(a, _), (b, _)| softirq(a).unwrap_or(0.0).total_cmp(&softirq(b).unwrap_or(0.0)))
+}
+
+/// Microseconds that the rules took of each pass through IP, and what a pass cost altogether; `None` where it is not counted.
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+fn cost_us(end: &EndView, whole_s: f64) -> Option<[f64; 2]> {
+    let grew = |key: FactKey| end.counts.get(key.name).copied();
+    let both = |v4, v6| Some(grew(v4)?.saturating_add(grew(v6).unwrap_or(0)));
+    let received = both(keys::SNMP_IP_IN_RECEIVES, keys::SNMP6_IP6_IN_RECEIVES)?;
+    let sent = both(keys::SNMP_IP_OUT_REQUESTS, keys::SNMP6_IP6_OUT_REQUESTS)?;
+    let passes = received as f64 + sent as f64;
+    let frames = grew(keys::NIC_COUNTER_RX_PACKETS)? as f64 + grew(keys::NIC_COUNTER_TX_PACKETS)? as f64;
+    let softirq_us = end.cores.iter().map(|core| core.softirq).sum::<f64>() * whole_s * 1e6;
+    let ordinary_us = PACKET_US * frames + PASS_US * passes;
+    (passes >= 1_000.0).then(|| [(softirq_us - ordinary_us).max(0.0) / passes, softirq_us / passes])
+}
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let who = who(evidence, role);
+    let Some((end, whole_s)) = seen(evidence, role) else { return cannot_tell("the times of the cores could not be read") };
+    let many = rules(evidence, role);
+    let Some(core) = end.softirq_core().filter(|core| core.softirq >= FULL) else {
+        let open = many.and_then(|_| unseen(evidence));
+        return open.unwrap_or_else(|| contradicts(format!("no core of {who} is full of soft interrupts")));
+    };
+    let Some(rules) = many else {
+        return match evidence.number(role, keys::NETFILTER_RULES) {
+            Some(few) => contradicts(format!("the packet filter of {who} has {few:.0} rules")),
+            None => cannot_tell(format!("the packet filter of {who} could not be read")),
+        };
+    };
+    if let Some(why) = cpu_innocent(evidence) {
+        return contradicts(why);
+    }
+    let Some([excess_us, each_us]) = cost_us(end, whole_s) else {
+        return cannot_tell(format!("how many packets passed IP of {who} could not be read"));
+    };
+    if excess_us < 0.5 * each_us {
+        return contradicts(format!("a packet takes {each_us:.1} us of {who}: hardly more than without rules"));
+    }
+    let rule_us = excess_us / rules;
+    if rule_us < RULE_US[0] {
+        return contradicts(format!(
+            "{rules:.0} rules at {:.1} ns each: less than a comparison takes, so a packet sees a few of them only",
+            rule_us * 1e3
+        ));
+    }
+    if rule_us > RULE_US[1] {
+        return contradicts(format!("{rules:.0} rules do not account for {excess_us:.0} us of each packet"));
+    }
+    let witnesses = [
+        Some(counter(format!("core {} of {who} spent {} of the time in softirq", core.cpu, units::percent(core.softirq)))),
+        Some(parameter(format!(
+            "each packet took {each_us:.0} us, and {rules:.0} rules are loaded: {:.0} ns for each accounts for it",
+            rule_us * 1e3
+        ))),
+        path_has_room(evidence),
+    ];
+    Assessment::Supports { share: core.softirq, witnesses: witnesses.into_iter().flatten().collect() }
+}
+
+/// A core is full from here on, as that of softirq-core-saturated.
+const FULL: f64 = 0.85;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, core, fact, full_path, named,
+        ordinary_host, slow, with,
+    };
+    use narrows_model::host::fact::Unit;
+    use narrows_model::Place;
+
+    /// 3,000 rules: each of 80,000 packets of a trial takes 94 us.
+    fn truth(rules: i64, passes: i64) -> Scene {
+        Scene {
+            receiver_core: core(0.94, 0.02),
+            receiver_facts: with(ordinary_host(), fact("netfilter.rules", rules, Unit::Number)),
+            receiver_counts: vec![
+                ("snmp.Ip.InReceives", passes / 2),
+                ("snmp.Ip.OutRequests", passes / 2),
+                ("nic.counter.rx_packets", passes / 2),
+                ("nic.counter.tx_packets", passes / 2),
+            ],
+            ..slow()
+        }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn rules_that_account_for_a_full_core_are_named() {
+        let finding = named(&truth(3_000, 80_000), &[], "heavy-ruleset", Place::Server);
+        assert_rejects(&finding, "app-core-saturated", "of a core");
+        assert!(finding.witnesses.iter().any(|it| it.says.contains("94 us, and 3000 rules are loaded: 28 ns")), "{finding:#?}");
+    }
+
+    #[test]
+    fn a_large_ruleset_that_a_packet_hardly_sees_is_not_why() {
+        // A cluster's host: 40,000 rules, which the first packet of a connection sees.
+        assert_contradicts(&of(&truth(40_000, 80_000)), "2.1 ns each");
+        assert_contradicts(&of(&truth(400, 1_000_000)), "hardly more than without rules");
+        assert_contradicts(&of(&truth(150, 80_000)), "do not account for");
+        assert_contradicts(&of(&truth(60, 80_000)), "60 rules");
+    }
+
+    #[test]
+    fn without_a_full_core_rules_cost_nothing() {
+        let idle = Scene { receiver_core: core(0.3, 0.02), ..truth(3_000, 80_000) };
+        let awake = Scene { receiver_core: core(0.4, 0.02), ..idle.clone() };
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &idle, &[("awake-cores", &awake)]), "no core of the receiver");
+        assert_contradicts(&of(&full_path(truth(3_000, 80_000))), "capacity of the slower link");
+    }
+
+    #[test]
+    fn what_cannot_be_read_leaves_it_open() {
+        assert_cannot_tell(&of(&Scene { receiver_facts: ordinary_host(), ..truth(3_000, 80_000) }), "could not be read");
+        assert_cannot_tell(&of(&Scene { receiver_counts: Vec::new(), ..truth(3_000, 80_000) }), "passed IP");
+        assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..truth(3_000, 80_000) }), "cores could not be read");
+    }
+}

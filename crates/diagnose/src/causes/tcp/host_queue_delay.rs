@@ -1,0 +1,105 @@
+//! # host-queue-delay
+//!
+//! Segments stay in the sender's own queues for so long that TCP wants to send them again before they have left the host.
+//!
+//! **Shows**: `TCPSpuriousRtxHostQueues` grows all through the load, the RTT rises under load, and the path itself has room.
+//!
+//! **Mistaken for**: a queue on the path, a shaper of the sender (then its rate is known), pause frames, random loss.
+//!
+//! **Fix**: the driver or the queueing discipline that holds packets: `fq_codel` or `fq`, byte queue limits, a smaller transmit ring.
+//!
+//! Source: `net/ipv4/tcp_output.c`, `skb_still_in_host_queue`; kernel `Documentation/networking/snmp_counter.rst`. Not seen on a real host.
+
+use crate::causes::shared::bound::end_bound;
+use crate::causes::shared::tcp::path_has_room;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "host-queue-delay",
+    about: "segments wait in the sender's own queues until TCP takes them for lost",
+    roles: &[Role::Sender],
+    needs: &[keys::NETSTAT_TCP_EXT_TCP_SPURIOUS_RTX_HOST_QUEUES, keys::QDISC_RATE],
+    assess,
+    look_alikes: &["local-shaper", "pause-frames", "random-loss", "path-capacity", "reverse-path-congested"],
+    fix: |_, _| {
+        advice(
+            "look at what holds packets in the sender: its queueing discipline (tc -s qdisc; fq_codel keeps queues short), the driver's byte \
+             queue limits, the length of its transmit ring",
+        )
+    },
+    rank: 6,
+    ..Cause::COMMON
+};
+
+/// A few happen whenever a device is reset or a queue stalls once.
+const EACH_S: f64 = 5.0;
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let Some(times) = evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_SPURIOUS_RTX_HOST_QUEUES) else {
+        return cannot_tell("TCPSpuriousRtxHostQueues of the sender could not be read");
+    };
+    #[allow(clippy::cast_precision_loss)] // events of one trial
+    if (times as f64) < EACH_S * evidence.base.whole_s {
+        return contradicts(format!("segments were still in the sender's queues {times} times when TCP wanted to send them again"));
+    }
+    if let Some(rate) = evidence.number(role, keys::QDISC_RATE) {
+        return contradicts(format!("the queueing discipline of the sender has a rate: {}", units::bps(rate)));
+    }
+    if let Some(why) = end_bound(evidence) {
+        return contradicts(why);
+    }
+    match evidence.queue_stood() {
+        None => return cannot_tell("the RTT could not be read"),
+        Some(false) => return contradicts("the RTT did not rise under load: nothing waits"),
+        Some(true) => {}
+    }
+    let Some(room) = path_has_room(evidence) else {
+        return if evidence.profile.is_some() {
+            contradicts("the goodput is what the path carries")
+        } else {
+            cannot_tell("what the path carries was not measured")
+        };
+    };
+    let waits = counter(format!(
+        "TCP wanted to send segments again {times} times while they were still in the sender's queues (TCPSpuriousRtxHostQueues)"
+    ));
+    Assessment::Supports { share: 0.8, witnesses: vec![waits, room] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, named, slow, with};
+    use narrows_model::Place;
+    use narrows_model::host::fact::Unit;
+
+    fn truth(times: i64) -> Scene {
+        Scene { rtt_us: 90_000, sender_counts: vec![("netstat.TcpExt.TCPSpuriousRtxHostQueues", times)], ..slow() }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Sender, scene, &[])
+    }
+
+    #[test]
+    fn segments_that_never_left_the_host_are_named() {
+        named(&truth(300), &[], "host-queue-delay", Place::Client);
+    }
+
+    #[test]
+    fn a_few_a_shaper_and_a_full_path_are_not_it() {
+        assert_contradicts(&of(&truth(12)), "12 times");
+        let shaped = with(truth(300).sender_facts, fact("qdisc.rate", 40_000_000_i64, Unit::BitsPerSecond));
+        assert_contradicts(&of(&Scene { sender_facts: shaped, ..truth(300) }), "40.0 Mbit/s");
+        assert_contradicts(&of(&full_path(truth(300))), "what the path carries");
+        assert_contradicts(&of(&Scene { rtt_us: 35_100, ..truth(300) }), "nothing waits");
+        assert_contradicts(&of(&Scene { sender_thread: 0.97, ..truth(300) }), "of a core");
+        assert_cannot_tell(&of(&slow()), "could not be read");
+        assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Rtt], ..truth(300) }), "RTT could not be read");
+    }
+}

@@ -1,0 +1,124 @@
+//! # idle-restart
+//!
+//! The sending application pauses, and after each pause the kernel begins anew with a small congestion window.
+//!
+//! **Shows**: the connection is idle for a part of the time, the congestion window is found shrunk again and again though nothing was lost,
+//! and while there is data it is the congestion window that holds the sender back.
+//!
+//! **Mistaken for**: a slow application alone (then the window stays), loss (then segments are sent again).
+//!
+//! **Fix**: `net.ipv4.tcp_slow_start_after_idle=0`.
+//!
+//! Source: RFC 5681 section 4.1; `net/ipv4/tcp_output.c`, `tcp_cwnd_restart`; kernel `Documentation/networking/ip-sysctl.rst`. Not seen on a
+//! real host: the loads of narrows do not pause.
+
+use super::congestion_control::window_share;
+use crate::causes::shared::tcp::path_has_room;
+use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Fix, keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "idle-restart",
+    about: "after each pause of the application the kernel begins anew with a small window",
+    roles: &[Role::Sender],
+    needs: &[keys::TCP_SLOW_START_AFTER_IDLE],
+    assess,
+    look_alikes: &["sender-app-slow", "random-loss", "congestion-control", "nagle-delayed-ack", "path-capacity"],
+    fix,
+    rank: 9,
+    ..Cause::COMMON
+};
+
+/// So much of the time there is nothing to send …
+const IDLE: f64 = 0.1;
+/// … and of the rest the congestion window holds so much back.
+const HELD: f64 = 0.3;
+/// One restart costs a few round trips.
+const FEW: u64 = 5;
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let base = &evidence.base;
+    let (Some(shares), Some(held)) = (base.shares, window_share(evidence)) else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    let idle = 1.0 - shares.busy;
+    if idle < IDLE {
+        return contradicts(format!("the connection was idle {} of the time", units::percent(idle)));
+    }
+    if held < HELD {
+        return contradicts(format!("the congestion window held the sender back only {} of the time", units::percent(held)));
+    }
+    match evidence.flag(role, keys::TCP_SLOW_START_AFTER_IDLE) {
+        None => return cannot_tell("net.ipv4.tcp_slow_start_after_idle of the sender could not be read"),
+        Some(false) => return contradicts("the sender's kernel keeps the window over pauses"),
+        Some(true) => {}
+    }
+    if base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr")) {
+        return contradicts("BBR keeps its model over pauses");
+    }
+    let Some(restarts) = base.restarts else { return cannot_tell("the congestion window could not be read") };
+    #[allow(clippy::cast_precision_loss)] // a few connections
+    if restarts < FEW * base.streams.max(1) as u64 {
+        return contradicts(format!("the congestion window was found shrunk without a loss {restarts} times"));
+    }
+    let Some(room) = path_has_room(evidence) else {
+        return if evidence.profile.is_some() {
+            contradicts("the goodput is what the path carries")
+        } else {
+            cannot_tell("what the path carries was not measured")
+        };
+    };
+    let shrunk = counter(format!(
+        "after pauses ({} of the time) the congestion window was found shrunk {restarts} times though nothing was lost, and it held the \
+         sender back {} of the time",
+        units::percent(idle),
+        units::percent(held)
+    ));
+    Assessment::Supports { share: held, witnesses: vec![shrunk, room] }
+}
+
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    sysctl_fix(evidence, role, "keep the congestion window over pauses", "net.ipv4.tcp_slow_start_after_idle", "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, named, ordinary_host, slow, with};
+    use narrows_model::Place;
+    use narrows_model::host::fact::Unit;
+
+    /// Bursts with pauses between them.
+    fn truth() -> Scene {
+        let facts = with(ordinary_host(), fact("tcp.slow_start_after_idle", true, Unit::Flag));
+        Scene { busy: 0.82, restarts: true, sender_facts: facts, ..slow() }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Sender, scene, &[])
+    }
+
+    #[test]
+    fn a_window_that_begins_anew_after_each_pause_is_named() {
+        let finding = named(&truth(), &[], "idle-restart", Place::Client);
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_slow_start_after_idle=0");
+    }
+
+    #[test]
+    fn pauses_alone_and_windows_that_loss_shrinks_are_not_it() {
+        assert_contradicts(&of(&Scene { restarts: false, ..truth() }), "0 times");
+        assert_contradicts(&of(&Scene { busy: 1.0, ..truth() }), "idle 0 %");
+        assert_contradicts(&of(&Scene { busy: 0.2, ..truth() }), "only 20 %");
+        assert_contradicts(&of(&Scene { lost: 8_000, ..truth() }), "0 times");
+        assert_contradicts(&of(&Scene { congestion_control: "bbr", ..truth() }), "BBR");
+        assert_contradicts(&of(&full_path(truth())), "what the path carries");
+        let off = with(ordinary_host(), fact("tcp.slow_start_after_idle", false, Unit::Flag));
+        assert_contradicts(&of(&Scene { sender_facts: off, ..truth() }), "keeps the window");
+        assert_cannot_tell(&of(&Scene { sender_facts: ordinary_host(), ..truth() }), "could not be read");
+        assert_cannot_tell(&of(&Scene { profile: None, ..truth() }), "was not measured");
+    }
+}

@@ -1,0 +1,117 @@
+//! # tcp-proxy
+//!
+//! Something on the path ends the sender's TCP connection and makes another one to the receiver: the sender sees a near end that
+//! acknowledges at once, and its window is the proxy's.
+//!
+//! **Shows**: TCP's smallest RTT is far below that of UDP over the same path; the sender waits for a receive window while the receiver's
+//! buffer is neither full nor at its maximum.
+//!
+//! **Mistaken for**: a small receive window or a slow reader of the receiver.
+//!
+//! **Fix**: none on the hosts: look at the accelerator, firewall or load balancer that proxies the connection.
+//!
+//! Source: RFC 3135 section 2 (performance enhancing proxies that split connections). Not seen on a real path.
+
+use super::receiver_app_slow::leaves_unread;
+use crate::causes::shared::tcp::path_has_room;
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "tcp-proxy",
+    about: "a proxy on the path ends the connection, and its window holds the sender back",
+    roles: &[Role::Path],
+    needs: &[keys::TCP_RMEM_MAX],
+    assess,
+    look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow", "path-capacity"],
+    fix: |_, _| {
+        advice("look for what proxies TCP between the two hosts (an accelerator, a firewall, a load balancer): its buffers and its far side limit")
+    },
+    rank: 8,
+    ..Cause::COMMON
+};
+
+/// The RTT of UDP is of programs that answer, which may take so much longer than a kernel's acknowledgement.
+const LONGER: f64 = 2.0;
+const PROGRAMS_US: f64 = 2_000.0;
+
+fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+    let base = &evidence.base;
+    let idle = evidence.profile.as_ref().and_then(|profile| profile.shape.idle_rtt_us);
+    let (Some(udp), Some(tcp_us)) = (idle, base.min_rtt_us) else {
+        return cannot_tell("the RTTs of UDP and TCP could not be compared");
+    };
+    if udp.min < LONGER * tcp_us + PROGRAMS_US {
+        return contradicts(format!(
+            "the smallest RTT of TCP is {}, and that of UDP {}",
+            units::micros(tcp_us as u64),
+            units::micros(udp.min as u64)
+        ));
+    }
+    let Some(held) = evidence.held_by_window() else {
+        return cannot_tell("the sender's kernel does not say what held it back");
+    };
+    if held < 0.2 {
+        return contradicts(format!("something acknowledges for the receiver, but its window held the sender back only {} of the time", units::percent(held)));
+    }
+    if leaves_unread(evidence) {
+        return contradicts("data waits unread at the receiver: its application is slow");
+    }
+    let max = evidence.number(Role::Receiver, keys::TCP_RMEM_MAX);
+    let (Some(buffer), Some(max)) = (base.rcvbuf_bytes, max) else {
+        return cannot_tell("the receiver's buffer or its tcp_rmem could not be read");
+    };
+    if base.receive_locked == Some(true) || buffer >= 0.9 * max {
+        return contradicts("the receiver's own buffer is as large as it may be");
+    }
+    let rtts = experiment(format!(
+        "the smallest RTT of TCP is {}, and that of UDP over the same path {}: something on the way acknowledges for the receiver",
+        units::micros(tcp_us as u64),
+        units::micros(udp.min as u64)
+    ));
+    let waits = counter(format!(
+        "the sender waited for a receive window {} of the time, while the receiver's buffer had room to grow",
+        units::percent(held)
+    ));
+    let witnesses = [Some(rtts), Some(waits), path_has_room(evidence)];
+    Assessment::Supports { share: held, witnesses: witnesses.into_iter().flatten().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::profile::ProfiledPath;
+    use crate::testing::{Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, named, slow};
+    use narrows_model::Place;
+
+    /// A proxy 4 ms away on a path of 35 ms.
+    fn truth() -> Scene {
+        Scene { min_rtt_us: 4_000, rtt_us: 4_300, rwnd: 0.8, snd_wnd: 65_536, rcvbuf: 500_000, ..slow() }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Path, scene, &[])
+    }
+
+    #[test]
+    fn a_near_end_that_acknowledges_for_the_receiver_is_named() {
+        named(&truth(), &[], "tcp-proxy", Place::Path);
+    }
+
+    #[test]
+    fn one_that_does_not_hold_the_sender_back_and_a_receiver_that_does_are_not_it() {
+        assert_contradicts(&of(&Scene { rwnd: 0.0, snd_wnd: 12_000_000, ..truth() }), "only 0 %");
+        assert_contradicts(&of(&Scene { min_rtt_us: 35_000, rtt_us: 35_200, ..truth() }), "that of UDP 35.0 ms");
+        assert_contradicts(&of(&Scene { rcvbuf: 33_554_432, ..truth() }), "as large as it may be");
+        assert_contradicts(&of(&Scene { rcvbuf_filled: 0.9, ..truth() }), "waits unread");
+        // Programs that answer take a millisecond longer than a kernel.
+        let near = Some(ProfiledPath { idle_rtt_us: 1_500, ..ProfiledPath::default() });
+        assert_contradicts(&of(&Scene { min_rtt_us: 60, rtt_us: 200, profile: near, ..truth() }), "smallest RTT of TCP is 60 us");
+        assert_cannot_tell(&of(&Scene { profile: None, ..truth() }), "could not be compared");
+        assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Rtt], ..truth() }), "could not be compared");
+    }
+}

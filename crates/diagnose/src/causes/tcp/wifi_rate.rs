@@ -1,0 +1,135 @@
+//! # wifi-rate
+//!
+//! The wireless link of an end runs at a low bit rate, since its signal is weak.
+//!
+//! **Shows**: the goodput is the part of the bit rate that TCP gets of a wireless link, data waits in front of it, and the signal is weak.
+//!
+//! **Mistaken for**: the capacity of the path (so it is, but a nearer access point gives more), a shaper, random loss. A link with a good
+//! signal that is full is no fault.
+//!
+//! **Fix**: nearer to the access point, another channel or band, a cable.
+//!
+//! Source: IEEE 802.11, *rate adaptation* is the driver's: NL80211_STA_INFO_TX_BITRATE; the part that TCP gets: two thirds at best, with
+//! frame aggregation, less without. Calibrated on no host.
+
+use crate::causes::shared::bound::end_bound;
+use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
+use crate::evidence::tcp::TcpEvidence;
+use crate::judge::ceilings::sits_at;
+use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Ceiling, Method, keys, words::units};
+
+/// See the file's head.
+pub const CAUSE: Cause<TcpEvidence> = Cause {
+    id: "wifi-rate",
+    about: "the wireless link of an end runs at a low bit rate",
+    roles: &[Role::Sender, Role::Receiver],
+    needs: &[keys::NIC_WIFI_TX_RATE, keys::NIC_WIFI_RX_RATE, keys::NIC_WIFI_SIGNAL],
+    ceiling,
+    assess,
+    look_alikes: &["wifi-retries", "path-capacity", "path-shaper", "random-loss", "tcp-receive-window"],
+    fix: |_, _| advice("bring the host nearer to its access point or to another one, use another channel or band, or a cable"),
+    rank: 6,
+    explains_link: true,
+    ..Cause::COMMON
+};
+
+/// What TCP gets of a wireless link's bit rate.
+pub(super) const PART: [f64; 2] = [0.3, 0.85];
+
+/// A signal that is weaker makes drivers lower their rate.
+const WEAK_DBM: f64 = -70.0;
+
+/// The bit rate of an end's wireless link in the direction of the data; `None` where it has none.
+pub(super) fn bit_rate(evidence: &TcpEvidence, role: Role) -> Option<f64> {
+    let key = if role == Role::Sender { keys::NIC_WIFI_TX_RATE } else { keys::NIC_WIFI_RX_RATE };
+    evidence.number(role, key).filter(|bps| *bps > 0.0)
+}
+
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
+    let rate = bit_rate(evidence, role)?;
+    let how = format!("what TCP gets of a wireless link of {}", units::bps(rate));
+    let likely = 0.6 * rate;
+    ceiling_at(CAUSE.id, evidence, role, likely, PART.map(|part| part / 0.6), Method::Computed, how)
+}
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    let who = who(evidence, role);
+    let Some(rate) = bit_rate(evidence, role) else {
+        return contradicts(format!("no wireless link of {who} is known"));
+    };
+    if ceiling(evidence, role).is_none_or(|ceiling| !sits_at(&ceiling, evidence.goodput_bps())) {
+        return contradicts(format!("the goodput is not what TCP gets of a wireless link of {}", units::bps(rate)));
+    }
+    let Some(signal) = evidence.number(role, keys::NIC_WIFI_SIGNAL) else {
+        return cannot_tell(format!("the signal of the wireless link of {who} could not be read"));
+    };
+    if signal > WEAK_DBM {
+        return contradicts(format!("the signal of the wireless link of {who} is good: {signal:.0} dBm"));
+    }
+    if let Some(why) = waits_not(evidence) {
+        return why;
+    }
+    let waits = counter("data waits on the way, and neither host nor its application holds it back".to_owned());
+    let weak = parameter(format!("the wireless link of {who} runs at {} with a signal of {signal:.0} dBm", units::bps(rate)));
+    Assessment::Supports { share: 0.9, witnesses: vec![weak, waits] }
+}
+
+/// Why a wireless link cannot be what limits: nothing waits in front of it.
+pub(super) fn waits_not(evidence: &TcpEvidence) -> Option<Assessment> {
+    if let Some(why) = end_bound(evidence) {
+        return Some(contradicts(why));
+    }
+    if evidence.path_has_room() {
+        return Some(contradicts("the path carries more than the goodput"));
+    }
+    match evidence.queue_seen() {
+        None => Some(cannot_tell("the RTT could not be read")),
+        Some(false) => Some(contradicts("no queue was seen: nothing waits for the link")),
+        Some(true) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::profile::ProfiledPath;
+    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, named, ordinary_host, virtual_hosts, with, without};
+    use narrows_model::host::fact::Unit;
+    use narrows_model::{Fact, Place};
+
+    fn wireless(mbps: i64, dbm: i64) -> Vec<Fact> {
+        let facts = with(ordinary_host(), fact("nic.kind", "physical", Unit::Text));
+        let facts = with(without(facts, "nic.speed"), fact("nic.wifi.rx_rate", mbps * 1_000_000, Unit::BitsPerSecond));
+        with(facts, fact("nic.wifi.signal", dbm, Unit::Number))
+    }
+
+    /// 26 Mbit/s of air, of which 14 are TCP's.
+    fn truth() -> Scene {
+        let path = ProfiledPath { rate_bps: 15.5e6, burst_bps: 15.5e6, ..ProfiledPath::default() };
+        let scene = Scene { goodput_bps: 14e6, rtt_us: 60_000, cwnd: 70, early_peak_bps: 15e6, profile: Some(path), ..Scene::default() };
+        Scene { receiver_facts: wireless(26, -78), ..virtual_hosts(scene) }
+    }
+
+    fn of(scene: &Scene) -> Assessment {
+        assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn a_weak_signal_whose_rate_is_the_limit_is_named() {
+        named(&truth(), &[], "wifi-rate", Place::Server);
+    }
+
+    #[test]
+    fn a_good_signal_a_faster_rate_and_a_cable_are_not_it() {
+        assert_contradicts(&of(&Scene { receiver_facts: wireless(26, -52), ..truth() }), "is good: -52 dBm");
+        assert_contradicts(&of(&Scene { receiver_facts: wireless(866, -78), ..truth() }), "866 Mbit/s");
+        assert_contradicts(&of(&Scene { receiver_facts: ordinary_host(), ..truth() }), "no wireless link");
+        assert_contradicts(&of(&Scene { profile: Some(ProfiledPath::default()), ..truth() }), "carries more");
+        assert_contradicts(&of(&Scene { rwnd: 0.9, rcvbuf_filled: 0.9, ..truth() }), "unread data");
+        assert_contradicts(&of(&Scene { rtt_us: 35_000, ..truth() }), "no queue");
+        assert_cannot_tell(&of(&Scene { receiver_facts: without(wireless(26, -78), "nic.wifi.signal"), ..truth() }), "could not be read");
+    }
+}

@@ -1,0 +1,175 @@
+//! Habits from iperf3 and its kind. Where a flag means the same it is a flag here as well; here are the words that mean something else,
+//! and the narrows form that answers them.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Error};
+use std::ffi::OsString;
+
+/// A flag of iperf3 that narrows does not have, and what to use instead.
+const ANSWERS: &[(&[&str], &str)] = &[
+    (&["-s", "--server"], "the server is `narrows serve`"),
+    (&["-c", "--client"], "the server is named without a flag: `narrows measure tcp HOST`"),
+    (&["-u", "--udp"], "UDP is a command of its own: `narrows measure udp HOST`"),
+    (&["-D", "--daemon"], "`narrows serve` runs in the foreground; let systemd start it"),
+    (&["-1", "--one-off"], "`narrows serve` runs until Ctrl-C; `ssh://HOST` starts one for a single run"),
+    (&["-Z", "--zerocopy"], "only a load of TCP sends without a copy"),
+    (&["-A", "--affinity"], "use taskset(1)"),
+    (&["-B", "--bind"], "the route decides the source address; see ip-route(8)"),
+    (&["-S", "--tos"], "use --dscp N; N is a quarter of the TOS byte"),
+    (&["-k", "--blockcount"], "use --bytes SIZE"),
+    (&["-f"], "units are chosen by size; --format json has plain numbers"),
+    (&["-V", "--verbose"], "use --full"),
+    (&["--json-stream"], "use --format ndjson"),
+    (&["--logfile"], "redirect standard output, or use --output FILE"),
+    (&["--fq-rate"], "use --pacing-rate RATE"),
+    (&["--connect-timeout"], "a connection is given up after 5 s"),
+    (&["--get-server-output"], "both ends are always reported"),
+    (&["-R", "--reverse", "--bidir"], "use --direction"),
+    (&["-w", "--window"], "this command sets no socket buffers"),
+    (&["-P", "--parallel"], "this command has no streams"),
+    (&["-J", "--json"], "this command has no JSON form"),
+];
+
+/// What a command line in the form of iperf3 (`-c HOST`, `-s`, `HOST` alone) is in the form of narrows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// These arguments.
+    This(Vec<OsString>),
+    /// It is understood, but says the same in other words: the form to use.
+    Say(String),
+}
+
+/// Reads the arguments; the first one is the program.
+pub(crate) fn meant(arguments: Vec<OsString>, is_host: impl Fn(&str) -> bool) -> Meant {
+    let words: Vec<&str> = arguments.iter().skip(1).map(|word| word.to_str().unwrap_or_default()).collect();
+    let Some(first) = words.first() else { return Meant::This(arguments) };
+    let is = |word: &str, names: [&str; 2]| names.contains(&word);
+    let client = words.iter().position(|word| is(word, ["-c", "--client"]));
+    if first.starts_with('-') && words.iter().any(|word| is(word, ["-s", "--server"])) {
+        let rest = words.iter().filter(|word| !is(word, ["-s", "--server"]) && !is(word, ["-D", "--daemon"]));
+        return Meant::Say(joined("narrows serve", rest));
+    }
+    if let (true, Some(at)) = (first.starts_with('-'), client) {
+        let host = words.get(at + 1).copied().unwrap_or("HOST");
+        let kind = if words.iter().any(|word| is(word, ["-u", "--udp"])) { "udp" } else { "tcp" };
+        let rest =
+            words.iter().enumerate().filter(|(nth, word)| *nth != at && *nth != at + 1 && !is(word, ["-u", "--udp"]));
+        return Meant::Say(joined(&format!("narrows measure {kind} {host}"), rest.map(|(_, word)| word)));
+    }
+    match client {
+        // `measure tcp -c HOST`: the host is named, with a word too many.
+        Some(at) if *first == "measure" && words.get(at + 1).is_some_and(|host| !host.starts_with('-')) => Meant::This(
+            arguments.iter().enumerate().filter(|(nth, _)| *nth != at + 1).map(|(_, it)| it.clone()).collect(),
+        ),
+        _ if *first == "help" => {
+            let shown = arguments[..1].iter().chain(&arguments[2..]).cloned().chain([OsString::from("--help")]);
+            Meant::This(shown.collect())
+        }
+        _ if !first.starts_with('-') && is_host(first) => {
+            let mut all = arguments;
+            all.insert(1, "diagnose".into());
+            Meant::This(all)
+        }
+        _ => Meant::This(arguments),
+    }
+}
+
+fn joined<'a>(begin: &str, rest: impl Iterator<Item = &'a &'a str>) -> String {
+    rest.fold(begin.to_owned(), |all, word| all + " " + word)
+}
+
+/// Whether the first word is the name of a host: it is no command, and not nearly one.
+pub(crate) fn is_host<C: CommandFactory>(word: &str) -> bool {
+    let command = C::command();
+    if command.find_subcommand(word).is_some() {
+        return false;
+    }
+    let refused = command.try_get_matches_from(["narrows", word]).err();
+    refused.is_some_and(|error| error.get(ContextKind::SuggestedSubcommand).is_none())
+}
+
+/// What to use instead of the flag that was refused.
+pub(crate) fn answer(error: &Error) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    let flag = flag.split(['=', ' ']).next()?;
+    let (_, answer) = ANSWERS.iter().find(|(flags, _)| flags.contains(&flag))?;
+    Some(format!("cannot use {flag} here: {answer}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::Parser as _;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    fn of(line: &str) -> Meant {
+        meant(words(line), is_host::<Cli>)
+    }
+
+    /// What a command line is parsed to.
+    fn parsed(line: &str) -> String {
+        let Meant::This(words) = of(line) else { panic!("{line}") };
+        Cli::try_parse_from(words).map(|cli| format!("{cli:?}")).unwrap_or_else(|error| panic!("{line}: {error}"))
+    }
+
+    #[test]
+    fn what_means_the_same_is_understood() {
+        for (habit, ours) in [
+            ("narrows server", "narrows diagnose server"),
+            ("narrows server --try", "narrows diagnose server --try"),
+            ("narrows ssh://ops@db7 -R", "narrows diagnose ssh://ops@db7 -R"),
+            ("narrows 192.0.2.1:6000", "narrows diagnose 192.0.2.1:6000"),
+            ("narrows measure tcp -c server -P 4 -t 5 -i 1", "narrows measure tcp server --streams 4 -t 5s -i 1s"),
+            ("narrows measure udp server -b 10M -l 1200", "narrows measure udp server --rate 10M --size 1200"),
+        ] {
+            assert_eq!(parsed(habit), parsed(ours), "{habit}");
+        }
+    }
+
+    #[test]
+    fn the_form_of_iperf3_is_answered_with_ours() {
+        for (habit, ours) in [
+            ("narrows -s", "narrows serve"),
+            ("narrows -s -D -p 6000", "narrows serve -p 6000"),
+            ("narrows -c server", "narrows measure tcp server"),
+            ("narrows -c server -u -b 10M -R", "narrows measure udp server -b 10M -R"),
+            ("narrows -R -c server -J", "narrows measure tcp server -R -J"),
+            ("narrows -u -c", "narrows measure udp HOST"),
+        ] {
+            assert_eq!(of(habit), Meant::Say(ours.to_owned()));
+        }
+    }
+
+    #[test]
+    fn commands_and_what_is_nearly_one_are_no_hosts() {
+        for line in
+            ["narrows", "narrows list causes", "narrows --version", "narrows diagnos server", "narrows mesure tcp h"]
+        {
+            assert_eq!(of(line), Meant::This(words(line)));
+        }
+        assert_eq!(of("narrows help measure tcp"), Meant::This(words("narrows measure tcp --help")));
+    }
+
+    #[test]
+    fn every_answer_is_reached_by_a_flag_that_some_command_does_not_have() {
+        let refused = |line: &str| answer(&Cli::try_parse_from(words(line)).expect_err(line));
+        for (line, begin) in [
+            ("narrows measure tcp h -u", "cannot use -u here: UDP is a command of its own"),
+            ("narrows measure udp h -Z", "cannot use -Z here: only a load of TCP"),
+            ("narrows measure tcp h -B 10.0.0.1", "cannot use -B here: the route"),
+            ("narrows measure tcp h --fq-rate 1G", "cannot use --fq-rate here: use --pacing-rate RATE"),
+            ("narrows measure tcp h -s", "cannot use -s here: the server is `narrows serve`"),
+        ] {
+            let answer = refused(line).unwrap_or_default();
+            assert!(answer.starts_with(begin), "{line}: {answer}");
+        }
+        assert_eq!(refused("narrows measure tcp h --nonsense"), None);
+    }
+}
