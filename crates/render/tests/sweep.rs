@@ -57,7 +57,7 @@ fn point(cell: SweepCell) -> SweepPoint {
                 lower_pps: Some(lossless / bits),
                 upper_bps: Some(lossless * 1.005),
                 upper_pps: Some(lossless * 1.005 / bits),
-                remark: (cell.size_bytes == 8900).then(|| "at what the tester carries by itself".to_owned()),
+                remark: (cell.size_bytes == 8900).then(|| "at the calibrated maximum of the tester".to_owned()),
             }),
             segmentation_offload: udp.then_some(cell.size_bytes < 1_000),
             sender: cpu(0.147 - 0.001 * at as f64, 0.379 + 0.01 * at as f64, 0.05),

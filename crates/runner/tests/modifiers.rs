@@ -152,7 +152,7 @@ fn routing_updates_leave_by_the_port_and_what_the_router_learns_is_read() {
             break;
         }
     }
-    // The first look that nobody counts had one, too.
+    // The calibration that nobody counts had one, too.
     let turns: Vec<u8> = (0..=seen.announced + seen.withdrawn).map(|nth| if nth % 2 == 0 { 1 } else { 16 }).collect();
     assert_eq!(metrics, turns, "one hop and infinity by turns");
     let routes: Vec<Route> = (0..3)

@@ -78,7 +78,7 @@ fn a_server_that_dies_is_told_with_what_was_measured() {
             let said = client.end();
             assert_eq!(said.code, Some(1), "{said:?}");
             check_summary(&said);
-            let sentence = format!("the server at 127.0.0.1:{port} is lost: ");
+            let sentence = format!("lost the server at 127.0.0.1:{port}: ");
             let error = said.err.split_once("narrows: ").map(|(_, error)| error).unwrap_or_default();
             assert!(error.starts_with(&sentence) && error.lines().count() == 1, "{said:?}");
             assert!(said.out.contains("failed: the server at 127.0.0.1:"), "{said:?}");
@@ -133,7 +133,7 @@ fn a_diagnosis_that_is_cut_short_reports_what_was_measured_and_accuses_no_one() 
             let why = if signal == SIGINT {
                 "interrupted; ".to_owned()
             } else {
-                format!("the server at 127.0.0.1:{port} is lost: ")
+                format!("lost the server at 127.0.0.1:{port}: ")
             };
             let last = said.err.lines().last().unwrap_or_default();
             assert!(last.starts_with(&format!("narrows: {why}")), "{said:?}");

@@ -235,7 +235,7 @@ fn a_receiver_that_dies_ends_the_benchmark_and_what_was_measured_is_kept() {
     assert_eq!(said.code, Some(1), "{said:?}");
     let record = bench.record("kept.json");
     let ended = record["ended"].as_str().expect("a reason");
-    assert!(ended.starts_with("the tester's host 10.9.3.2: the server at 10.9.3.2:5220 is lost: "), "{ended}");
+    assert!(ended.starts_with("the tester's host 10.9.3.2: lost the server at 10.9.3.2:5220: "), "{ended}");
     assert_eq!(record["tester"].as_array().map(Vec::len), Some(1), "what was measured before is there");
     // Nothing of it is left at the generator: another benchmark has its device at once.
     let _receiver = bench.receiver.0.serve_on(&bench.receiver.1, &["--frames", "rcv0"]);
@@ -260,7 +260,7 @@ fn a_receiver_that_is_started_anew_costs_one_trial_and_the_benchmark_goes_on() {
     let trials = record["trials"].as_array().expect("trials");
     assert_eq!(trials.len(), 2, "{said:?}");
     let lost = trials[0]["incomplete"].as_str().expect("a reason");
-    assert!(lost.starts_with("the tester's host 10.9.3.2: the server at 10.9.3.2:5220 is lost: "), "{lost}");
+    assert!(lost.starts_with("the tester's host 10.9.3.2: lost the server at 10.9.3.2:5220: "), "{lost}");
     assert!(trials[1]["incomplete"].is_null() && sum(&trials[1]["directions"][0]["got"]["streams"], "received") > 0);
     let report = bench.desk.0.run(&["rfc2544", "--again", "kept.json", "--format", "json"]);
     let report: Value = serde_json::from_str(&report.out).expect("JSON");

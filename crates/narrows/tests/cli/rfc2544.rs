@@ -91,7 +91,7 @@ fn a_dry_run_sends_nothing_and_tells_every_trial() {
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
     assert_eq!(
         said.out,
-        "test             size           trials     expected      at most\nfirst look       64 B                1        2.0 s        2.0 s\nworst case       64 B                3        9.0 s        9.0 s\nfirst look     1518 B                1        2.0 s        2.0 s\nworst case     1518 B                3        9.0 s        9.0 s\n\nTotal: about 22.0 s, at most 22.0 s. Nothing was sent.\n"
+        "test             size           trials     expected      at most\ncalibration      64 B                1        2.0 s        2.0 s\nFRMOL            64 B                3        9.0 s        9.0 s\ncalibration    1518 B                1        2.0 s        2.0 s\nFRMOL          1518 B                3        9.0 s        9.0 s\n\nTotal: about 22.0 s, at most 22.0 s. Nothing was sent.\n"
     );
 }
 
@@ -104,7 +104,7 @@ fn a_dry_run_tells_each_modifier_by_its_name() {
     assert_eq!(
         said.out,
         "frames              test             size           trials     expected      at most\nIPv4                \
-        first look       64 B                1        2.0 s        2.0 s\nIPv4                worst case       64 B                3        9.0 s        9.0 s\nIPv4, 1 % broadcast first look       64 B                1        2.0 s        2.0 s\nIPv4, 1 % broadcast worst case       64 B                3        9.0 s        9.0 s\nIPv4, RIP updates   first look       64 B                1        2.0 s        2.0 s\nIPv4, RIP updates   worst case       64 B                3        9.0 s        9.0 s\n\nTotal: about 33.0 s, at most 33.0 s. Nothing was sent.\n"
+        calibration      64 B                1        2.0 s        2.0 s\nIPv4                FRMOL            64 B                3        9.0 s        9.0 s\nIPv4, 1 % broadcast calibration      64 B                1        2.0 s        2.0 s\nIPv4, 1 % broadcast FRMOL            64 B                3        9.0 s        9.0 s\nIPv4, RIP updates   calibration      64 B                1        2.0 s        2.0 s\nIPv4, RIP updates   FRMOL            64 B                3        9.0 s        9.0 s\n\nTotal: about 33.0 s, at most 33.0 s. Nothing was sent.\n"
     );
     assert_eq!(
         problems(&PLAN.replace("sizes = [64, 1518]", "modifiers = [\"management\", \"noise\"]")),

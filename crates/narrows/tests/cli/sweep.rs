@@ -101,7 +101,7 @@ fn a_server_that_dies_leaves_the_points() {
         let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.out.contains("\nfailed: ") && words.contains(" of 5 points were measured"), "{said:?}");
         let last = said.err.lines().last().unwrap_or_default();
-        assert!(last.starts_with(&format!("narrows: the server at 127.0.0.1:{port} is lost: ")), "{said:?}");
+        assert!(last.starts_with(&format!("narrows: lost the server at 127.0.0.1:{port}: ")), "{said:?}");
         assert!(said.err.contains(&format!("go on with --resume {file}\n")), "{said:?}");
     });
 }

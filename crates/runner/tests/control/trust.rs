@@ -78,7 +78,7 @@ fn an_open_server_lets_measure_within_limits_and_no_more() {
         let long = TcpPlan { limit: Limit::DurationMs(61_000), ..TcpPlan::default() };
         let error =
             session.trial(&long.clone().into(), &Stop::new(), &mut |_, _| {}).expect_err("too long").to_string();
-        assert!(error.contains("without a token this server runs at most 60 s"), "{error}");
+        assert!(error.contains("without a token the maximum is 60 s"), "{error}");
         let setting = Setting::Sysctl { key: "net.ipv4.tcp_sack".into(), value: "0".into() };
         let error = session.apply(&setting).expect_err("not allowed").to_string();
         assert!(error.contains("narrows serve --allow-tune"), "{error}");
