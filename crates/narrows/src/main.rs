@@ -17,6 +17,7 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    commands::completion::complete_and_exit();
     let cli = cli::Cli::parse_from(flags::old::respelled(std::env::args_os()));
     match cli.command.run() {
         Ok(code) => ExitCode::from(code),

@@ -2,6 +2,7 @@
 //! help text with `mut_arg`.
 
 mod given;
+pub(crate) mod known;
 mod load;
 pub(crate) mod old;
 mod output;

@@ -15,6 +15,7 @@ mod kept;
 mod lab;
 mod reach;
 mod rfc2544;
+mod shell;
 mod sweep;
 mod usage;
 mod watch;
