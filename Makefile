@@ -4,12 +4,14 @@ SHELL := /bin/sh
 CARGO ?= cargo
 CARGO_FLAGS ?=
 NARROWS := ./target/release/narrows
+STATIC = ./target/static/$(shell uname -m)-unknown-linux-musl/narrows
+PREFIX ?= /usr/local
 
 # A fresh Rust installation is not always on the PATH of the shell that runs make.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo demo-forwarding bank verify howto bench docs clean
+.PHONY: help setup build static package package-test install test demo demo-forwarding bank verify howto bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -19,6 +21,18 @@ setup: ## check for git, a C linker, clang and Rust 1.95; on Debian install what
 
 build: setup ## the program: target/release/narrows
 	$(CARGO) build --release --locked $(CARGO_FLAGS) -p narrows
+
+static: ## the static program, stripped: target/static (TARGETS=aarch64-unknown-linux-musl: for another CPU)
+	@packaging/static $(TARGETS)
+
+package: ## .deb, .rpm, .tar.gz and their checksums: target/package (TARGETS as for static)
+	@packaging/package $(TARGETS)
+
+package-test: ## packages installed, run, upgraded, removed and purged in a clean Debian (as root; minutes)
+	@packaging/test
+
+install: static ## the static program, manual, completions and unit below DESTDIR and PREFIX (/usr/local)
+	@packaging/stage $(STATIC) "$(DESTDIR)" "$(PREFIX)"
 
 test: setup ## format, lints, licences, all tests, fresh docs, house rules
 	@.ci/gate

@@ -41,10 +41,10 @@ impl Cli {
 }
 
 macro_rules! commands {
-    ($($(#[$doc:meta])* $name:ident($args:ty)),* $(,)?) => {
+    ($($(#[$meta:meta])* $name:ident($args:ty)),* $(,)?) => {
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($(#[$doc])* $name(Box<$args>),)*
+            $($(#[$meta])* $name(Box<$args>),)*
         }
 
         impl Command {
@@ -92,6 +92,12 @@ commands! {
     LineRate(commands::line_rate::Args),
     /// List causes, experiments, collectors, faults or scenarios
     List(commands::list::Args),
+    /// Print the completion script of a shell
+    #[command(hide = true)]
+    Completion(commands::completion::Args),
+    /// Write the manual pages into a directory
+    #[command(hide = true)]
+    Man(commands::man::Args),
 }
 
 #[cfg(test)]

@@ -38,6 +38,28 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
     Ok(narrows_store::load(&file(word)?)?)
 }
 
+/// A kept run: what its id and the first fields of its file say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its id.
+    pub id: String,
+    /// The host that it measured, in the user's words.
+    pub host: String,
+}
+
+/// The newest runs of the state directory, newest first; those that cannot be read are left out.
+#[must_use]
+pub fn newest(limit: usize) -> Vec<Kept> {
+    let Ok(directory) = directory() else { return Vec::new() };
+    let names = narrows_sys::files::list(&directory).unwrap_or_default();
+    let kept = |name: &String| {
+        let id = name.strip_suffix(narrows_store::id::ENDING)?.to_owned();
+        Some(Kept { id, host: narrows_store::host(&directory.join(name)).ok()? })
+    };
+    // The names are sorted, and an id begins with its date.
+    names.iter().rev().filter_map(kept).take(limit).collect()
+}
+
 /// Writes text to a file.
 pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
     narrows_sys::files::write_whole(path, text.as_bytes(), 0o644)

@@ -70,7 +70,8 @@ pub struct Identity {
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
 impl Identity {
-    /// Reads the key `server.pem` and the token of a state directory, and makes what is missing, readable by the owner alone.
+    /// Reads the key `server.pem` and the token of a state directory, and makes what is missing, readable by the owner alone; the
+    /// token also by the group that the owner shares the directory with, as the packages do.
     pub fn load_or_make(state: &Path, token_file: Option<&Path>) -> Result<Self, TrustError> {
         files::make_directory(state)?;
         let key_file = state.join("server.pem");
@@ -82,7 +83,8 @@ impl Identity {
         let token_file = token_file.map_or_else(|| state.join("token"), Path::to_path_buf);
         if !files::exists(&token_file) {
             let token = Token { fingerprint, secret: Secret::new(random::bytes()?) };
-            files::write_if_absent(&token_file, format!("{}\n", token.reveal()).as_bytes(), 0o600)?;
+            let mode = if files::is_shared_with_group(state) { 0o640 } else { 0o600 };
+            files::write_if_absent(&token_file, format!("{}\n", token.reveal()).as_bytes(), mode)?;
         }
         let token = read_token(&token_file)?;
         if token.fingerprint != fingerprint {
@@ -165,8 +167,21 @@ mod tests {
         assert_eq!(first.token.reveal(), again.token.reveal());
         assert_eq!(first.token.fingerprint, fingerprint(&again.certificate));
         for file in ["server.pem", "token"] {
-            let mode = state.path().join(file).metadata().expect("there").permissions().mode();
-            assert_eq!(mode & 0o777, 0o600, "{file}");
+            assert_eq!(mode(&state, file), 0o600, "{file}");
+        }
+    }
+
+    fn mode(state: &tempfile::TempDir, file: &str) -> u32 {
+        state.path().join(file).metadata().expect("there").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_directory_shared_with_a_group_shares_the_token_but_never_the_key() {
+        for (directory, token) in [(0o2750, 0o640), (0o755, 0o600), (0o2700, 0o600)] {
+            let state = tempfile::tempdir().expect("a directory");
+            std::fs::set_permissions(state.path(), std::fs::Permissions::from_mode(directory)).expect("owned");
+            Identity::load_or_make(state.path(), None).expect("made");
+            assert_eq!((mode(&state, "token"), mode(&state, "server.pem")), (token, 0o600), "{directory:o}");
         }
     }
 

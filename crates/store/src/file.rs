@@ -27,6 +27,21 @@ pub fn load(path: &Path) -> Result<Run, Error> {
     compat::read(&files::read(path, LARGEST)?, path)
 }
 
+/// The host of a run, in the user's words, without the rest of the run: for a list of runs. Runs above 8 MiB are not read.
+///
+/// # Errors
+/// The file cannot be read, is larger, or is not a run.
+pub fn host(path: &Path) -> Result<String, Error> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        target: narrows_model::Target,
+    }
+    let bytes = files::read(path, 8 << 20)?;
+    let head: Head =
+        serde_json::from_slice(&bytes).map_err(|error| Error::NoRun(path.to_owned(), error.to_string()))?;
+    Ok(head.target.asked)
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -10,5 +10,5 @@ mod form_1;
 pub mod id;
 
 pub use error::Error;
-pub use file::{LARGEST, load, save};
+pub use file::{LARGEST, host, load, save};
 pub use id::{file_name, new_id};

@@ -190,6 +190,13 @@ pub fn list(path: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Whether new files in a directory take its group, and the group may list it: its owner shares it on purpose.
+#[must_use]
+pub fn is_shared_with_group(directory: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(directory).is_ok_and(|found| found.permissions().mode() & 0o2040 == 0o2040)
+}
+
 /// The target of a symbolic link.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub fn real() -> u64 {
 /// slack ([`crate::thread::exact_timers`]) and on the host.
 pub fn sleep_until(instant: u64) {
     let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(instant / 1_000_000_000).unwrap_or(libc::time_t::MAX),
+        tv_sec: i64::try_from(instant / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: (instant % 1_000_000_000) as libc::c_long,
     };
     // SAFETY: the timespec lives through the call; with an absolute time nothing is written back.

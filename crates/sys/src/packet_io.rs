@@ -2,9 +2,12 @@
 //!
 //! Source: packet(7), sendmmsg(2), recvmmsg(2), kernel `net/packet/af_packet.c`.
 
-use crate::raw::{bind_packet_socket, packet_drops, poll, set_buffer, set_option, socket};
+use crate::raw::{
+    bind_packet_socket, packet_drops, poll, receive_messages, send_messages, set_buffer, set_control, set_option,
+    socket,
+};
 use crate::{Error, Result};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
 /// Maximum number of frames per call.
@@ -75,19 +78,15 @@ impl PacketSender {
             message.msg_hdr.msg_iovlen = 1;
         }
         // SAFETY: the messages point to parts and frames that outlive the call; the kernel only reads the frames.
-        let taken = unsafe { libc::sendmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
-        match usize::try_from(taken) {
+        match unsafe { send_messages(&self.fd, &mut messages[..count], libc::MSG_DONTWAIT) } {
             // The error of a frame in the middle is not reported; the buffer has room for all that a
             // device's queue holds.
-            Ok(taken) => Ok(Sent { taken, refused: u64::from((taken as u64) < u64::from(count)) }),
-            Err(_) => {
-                let error = Error::last("send frames by", "a packet socket");
-                match error.errno() {
-                    Some(libc::ENOBUFS) => Ok(Sent { taken: 0, refused: 1 }),
-                    Some(libc::EAGAIN | libc::EINTR) => Ok(Sent::default()),
-                    _ => Err(error),
-                }
-            }
+            Ok(taken) => Ok(Sent { taken, refused: u64::from(taken < count) }),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENOBUFS) => Ok(Sent { taken: 0, refused: 1 }),
+                Some(libc::EAGAIN | libc::EINTR) => Ok(Sent::default()),
+                _ => Err(Error::new("send frames by", "a packet socket", error)),
+            },
         }
     }
 }
@@ -152,26 +151,20 @@ impl PacketReader {
         for ((message, part), control) in messages.iter_mut().zip(&mut parts).zip(&mut controls) {
             message.msg_hdr.msg_iov = part;
             message.msg_hdr.msg_iovlen = 1;
-            message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_hdr.msg_controllen = size_of::<Control>() as _;
+            set_control(&mut message.msg_hdr, control.0.as_mut_ptr().cast(), size_of::<Control>());
         }
-        let count = libc::c_uint::try_from(BATCH).unwrap_or(1);
         let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
         // SAFETY: the messages point to parts, buffers and controls that outlive the call, each as long as told.
-        let mut receive = || unsafe {
-            libc::recvmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, flags, std::ptr::null_mut())
-        };
+        let mut receive = || unsafe { receive_messages(&self.fd, &mut messages, flags) };
         let mut got = receive();
-        if got < 0 && Error::last("", "").errno() == Some(libc::EAGAIN) {
+        if got.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EAGAIN)) {
             let _ = poll([(self.fd.as_fd(), libc::POLLIN)], Some(limit));
             got = receive();
         }
-        let Ok(got) = usize::try_from(got) else {
-            let error = Error::last("receive frames from", "a packet socket");
-            return match error.errno() {
-                Some(libc::EAGAIN | libc::EINTR) => Ok(0),
-                _ => Err(error),
-            };
+        let got = match got {
+            Ok(got) => got,
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => return Ok(0),
+            Err(error) => return Err(Error::new("receive frames from", "a packet socket", error)),
         };
         for (message, bytes) in messages.iter().zip(&self.buffer).take(got) {
             let length = message.msg_len as usize;

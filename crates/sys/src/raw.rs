@@ -136,6 +136,51 @@ pub(crate) fn device_request(device: &str) -> libc::ifreq {
     request
 }
 
+/// Gives a message `bytes` of control buffer. The length is a `size_t` in glibc, a `socklen_t` and padding in musl.
+pub(crate) fn set_control(message: &mut libc::msghdr, control: *mut u8, bytes: usize) {
+    message.msg_control = control.cast();
+    message.msg_controllen = bytes as _;
+}
+
+/// How much of its control buffer a message uses.
+#[allow(clippy::unnecessary_cast)] // of 32 bits in musl
+pub(crate) fn control_bytes(message: &libc::msghdr) -> usize {
+    message.msg_controllen as usize
+}
+
+/// Sends messages in one call; returns how many the kernel accepted. By number: musl's `sendmmsg` makes one call per message.
+///
+/// # Safety
+/// Everything that the messages point to lives through the call. They began as zeroes: the kernel reads musl's padding.
+pub(crate) unsafe fn send_messages(
+    socket: impl AsFd,
+    messages: &mut [libc::mmsghdr],
+    flags: libc::c_int,
+) -> io::Result<usize> {
+    let fd = socket.as_fd().as_raw_fd();
+    let count = libc::c_uint::try_from(messages.len()).unwrap_or(libc::c_uint::MAX);
+    // SAFETY: the slice and its length; the rest is up to the caller.
+    let sent = unsafe { libc::syscall(libc::SYS_sendmmsg, fd, messages.as_mut_ptr(), count, flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives messages in one call; returns how many there were. By number: the type of the flags depends on the C library.
+///
+/// # Safety
+/// As for [`send_messages`], and nothing that the messages point to is borrowed elsewhere.
+pub(crate) unsafe fn receive_messages(
+    socket: impl AsFd,
+    messages: &mut [libc::mmsghdr],
+    flags: libc::c_int,
+) -> io::Result<usize> {
+    let fd = socket.as_fd().as_raw_fd();
+    let count = libc::c_uint::try_from(messages.len()).unwrap_or(libc::c_uint::MAX);
+    let no_limit: *mut libc::timespec = std::ptr::null_mut();
+    // SAFETY: the slice and its length; the rest is up to the caller.
+    let got = unsafe { libc::syscall(libc::SYS_recvmmsg, fd, messages.as_mut_ptr(), count, flags, no_limit) };
+    usize::try_from(got).map_err(|_| io::Error::last_os_error())
+}
+
 /// Waits for events on descriptors until the time is over (`None`: no limit); returns those of each. A wait that was
 /// interrupted or took too long is without any.
 pub(crate) fn poll<const N: usize>(
@@ -144,7 +189,7 @@ pub(crate) fn poll<const N: usize>(
 ) -> io::Result<[libc::c_short; N]> {
     let mut polls = descriptors.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
     let limit = time.map(|time| libc::timespec {
-        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: libc::c_long::from(time.subsec_nanos()),
     });
     let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -177,8 +177,8 @@ pub fn abort_on_close(socket: impl AsFd) -> Result<()> {
 pub fn set_call_limit(socket: impl AsFd, limit: Duration) -> Result<()> {
     let micros = limit.as_micros().max(1);
     let time = libc::timeval {
-        tv_sec: libc::time_t::try_from(micros / 1_000_000).unwrap_or(libc::time_t::MAX),
-        tv_usec: (micros % 1_000_000) as libc::suseconds_t,
+        tv_sec: i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX),
+        tv_usec: (micros % 1_000_000) as i64,
     };
     let object = || format!("{micros} us");
     let socket = socket.as_fd();

@@ -21,10 +21,11 @@ pub fn set_nice_of(thread: crate::cpu::ThreadId, nice: i32) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, id, nice) == 0 }
 }
 
-fn schedule(policy: libc::c_int, sched_priority: libc::c_int) -> bool {
-    let parameter = libc::sched_param { sched_priority };
+fn schedule(policy: libc::c_int, priority: libc::c_int) -> bool {
+    // By number: musl's `sched_setscheduler` only returns ENOSYS, since POSIX means processes and Linux threads by it. The
+    // kernel's `struct sched_param` is one int.
     // SAFETY: 0 is the calling thread; the parameter lives through the call.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) == 0 }
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) == 0 }
 }
 
 /// Lets the calling thread run only on an otherwise idle CPU (`SCHED_IDLE`); needs no privilege. Returns whether it

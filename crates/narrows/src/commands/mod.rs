@@ -2,11 +2,13 @@
 
 mod advise;
 pub(crate) mod audit;
+pub(crate) mod completion;
 pub(crate) mod diagnose;
 pub(crate) mod generate;
 pub(crate) mod lab;
 pub(crate) mod line_rate;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod measure;
 pub(crate) mod receive;
 pub(crate) mod report;

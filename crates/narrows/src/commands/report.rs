@@ -1,7 +1,7 @@
 //! `narrows report`: a stored run, rendered and diagnosed again.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FormatArg, FullArg, SvgArg};
+use crate::flags::{FormatArg, FullArg, SvgArg, known};
 use crate::output::{printed, written};
 use narrows_model::Report;
 use narrows_model::run::RunPlan;
@@ -23,6 +23,7 @@ use std::path::PathBuf;
 )]
 pub(crate) struct Args {
     /// Run file or run id
+    #[arg(add = known::runs())]
     run: PathBuf,
     #[command(flatten)]
     format: FormatArg<Report>,
@@ -31,10 +32,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     svg: SvgArg,
     /// Show the evidence for and against this cause
-    #[arg(long, value_name = "CAUSE")]
+    #[arg(long, value_name = "CAUSE", add = known::causes())]
     why_not: Option<String>,
     /// Compare with this run (file or id)
-    #[arg(long, value_name = "RUN2", conflicts_with = "why_not")]
+    #[arg(long, value_name = "RUN2", conflicts_with = "why_not", add = known::runs())]
     diff: Option<PathBuf>,
 }
 

@@ -3,6 +3,7 @@
 
 mod given;
 pub(crate) mod habits;
+pub(crate) mod known;
 mod load;
 pub(crate) mod old;
 mod output;

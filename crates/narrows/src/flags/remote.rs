@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
     /// Host that runs `narrows serve`, or ssh://[user@]host[:port]
+    #[arg(add = super::known::hosts())]
     host: String,
     #[command(flatten)]
     way: WayArgs,

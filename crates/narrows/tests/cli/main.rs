@@ -17,6 +17,7 @@ mod kept;
 mod lab;
 mod reach;
 mod rfc2544;
+mod shell;
 mod sweep;
 mod usage;
 mod watch;

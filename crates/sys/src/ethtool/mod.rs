@@ -100,7 +100,7 @@ pub struct Pause {
     pub tx: bool,
 }
 
-const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
 const GDRVINFO: u32 = 0x03;
 const GCOALESCE: u32 = 0x0e;
 const GRINGPARAM: u32 = 0x10;
@@ -241,7 +241,7 @@ impl Device {
         let mut request = raw::device_request(&self.name);
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
         // SAFETY: the request holds a name ended by zero and a pointer to `words`, which the caller made long enough.
-        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
+        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
         check(result, operation, &self.name)
     }
 }

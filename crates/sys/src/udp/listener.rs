@@ -2,6 +2,7 @@
 //! the same one: on a host with several addresses the kernel would choose another.
 
 use super::socket;
+use crate::raw::set_control;
 use crate::{Error, Result, net};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -95,8 +96,7 @@ impl UdpListener {
         message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = CONTROL;
+        set_control(&mut message, control.0.as_mut_ptr(), CONTROL);
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: the message points to a name, a buffer and a control buffer that live through the call, with their lengths.
         let taken = crate::tcp::moved(unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) });

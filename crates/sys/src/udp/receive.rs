@@ -2,9 +2,9 @@
 //! delivers as one (`UDP_GRO`). If the buffer is too small for a datagram, only its beginning is copied, but its full length
 //! is reported (`MSG_TRUNC`).
 
+use crate::raw::{control_bytes, receive_messages, set_control};
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd as _;
 
 /// `SCM_TIMESTAMPNS` as a control message has 32 bytes, `UDP_GRO` 24.
 const CONTROL: usize = 64;
@@ -63,8 +63,7 @@ impl ReceiveBatch {
         for ((header, part), control) in headers.iter_mut().zip(&mut parts).zip(&mut controls) {
             header.msg_hdr.msg_iov = part;
             header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = CONTROL;
+            set_control(&mut header.msg_hdr, control.0.as_mut_ptr(), CONTROL);
         }
         Self { headers, _parts: parts, controls, buffer, room, filled: 0 }
     }
@@ -82,23 +81,14 @@ impl ReceiveBatch {
     /// `WouldBlock`: nothing is available; otherwise the kernel's error.
     pub fn receive(&mut self, socket: &UdpSocket, wait: bool) -> io::Result<usize> {
         // The kernel replaced the available lengths by the used ones.
-        for header in &mut self.headers[..self.filled] {
-            header.msg_hdr.msg_controllen = CONTROL;
+        for (header, control) in self.headers.iter_mut().zip(&mut self.controls).take(self.filled) {
+            set_control(&mut header.msg_hdr, control.0.as_mut_ptr(), CONTROL);
         }
         self.filled = 0;
         let flags = libc::MSG_TRUNC | if wait { libc::MSG_WAITFORONE } else { libc::MSG_DONTWAIT };
         // SAFETY: every header points to one part of the buffer and to one control buffer, which live as long as `self` and are
         // not otherwise borrowed now; their number is given.
-        let taken = unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                self.headers.len() as libc::c_uint,
-                flags as _,
-                std::ptr::null_mut(),
-            )
-        };
-        let taken = usize::try_from(taken).map_err(|_| io::Error::last_os_error())?;
+        let taken = unsafe { receive_messages(socket, &mut self.headers, flags) }?;
         self.filled = taken.min(self.headers.len());
         Ok(taken)
     }
@@ -111,7 +101,7 @@ impl ReceiveBatch {
         let length = header.msg_len as usize;
         let start = index * self.room;
         let bytes = self.buffer.get(start..start + length.min(self.room))?;
-        let used = header.msg_hdr.msg_controllen;
+        let used = control_bytes(&header.msg_hdr);
         let (stamp_ns, segment_bytes) = read_control(self.controls[index].0.get(..used)?);
         let segment_bytes = segment_bytes.filter(|&bytes| bytes > 0 && bytes < length);
         Some(Incoming { bytes, length, stamp_ns, segment_bytes })

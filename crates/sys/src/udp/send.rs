@@ -1,9 +1,9 @@
 //! Many datagrams per call: `sendmmsg`, each message optionally a batch of datagrams of one size that the kernel or the NIC
 //! splits (`UDP_SEGMENT`, net/ipv4/udp.c).
 
+use crate::raw::{send_messages, set_control};
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd as _;
 
 /// The maximum number of datagrams per message that every kernel with GSO supports (`UDP_MAX_SEGMENTS`; 128 since Linux
 /// 6.10).
@@ -62,7 +62,7 @@ impl SendBatch {
     /// Never: a message outside the buffer is `InvalidInput`.
     pub fn send(&mut self, socket: &UdpSocket, buffer: &[u8], messages: &[Outgoing]) -> io::Result<usize> {
         let slots = self.headers.iter_mut().zip(&mut self.parts).zip(&mut self.controls);
-        let mut count: libc::c_uint = 0;
+        let mut count = 0;
         for (message, ((header, part), control)) in messages.iter().zip(slots) {
             let bytes = buffer.get(message.from..).and_then(|rest| rest.get(..message.bytes));
             let bytes = bytes.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
@@ -71,20 +71,16 @@ impl SendBatch {
             header.msg_hdr.msg_iov = part;
             header.msg_hdr.msg_iovlen = 1;
             if message.segment_bytes > 0 {
-                header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
-                header.msg_hdr.msg_controllen = CONTROL;
+                set_control(&mut header.msg_hdr, control.0.as_mut_ptr(), CONTROL);
                 write_segment(&header.msg_hdr, message.segment_bytes);
             } else {
-                header.msg_hdr.msg_control = std::ptr::null_mut();
-                header.msg_hdr.msg_controllen = 0;
+                set_control(&mut header.msg_hdr, std::ptr::null_mut(), 0);
             }
             count += 1;
         }
         // SAFETY: the first `count` headers point to parts of `buffer` and to own control buffers, all alive; the kernel only
         // reads the former.
-        let sent =
-            unsafe { libc::sendmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_NOSIGNAL as _) };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        unsafe { send_messages(socket, &mut self.headers[..count], libc::MSG_NOSIGNAL) }
     }
 }
 
