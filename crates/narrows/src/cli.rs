@@ -80,7 +80,7 @@ commands! {
     Watch(commands::watch::Args),
     /// Show a stored run, diagnosed with the rules of this version
     Report(commands::report::Args),
-    /// Store the token of a server, so that --token-file is not needed again
+    /// Store the token of a server once
     Trust(commands::trust::Args),
     /// Capture this host's settings and counters for offline analysis
     Snapshot(commands::snapshot::Args),

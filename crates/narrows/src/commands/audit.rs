@@ -15,6 +15,7 @@ use narrows_runner::live::LiveInstruments;
 )]
 pub(crate) struct Args {
     /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port] (default: this host alone)
+    #[arg(add = crate::flags::known::hosts())]
     host: Option<String>,
     #[command(flatten)]
     way: WayArgs,

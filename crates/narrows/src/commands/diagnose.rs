@@ -44,7 +44,7 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     mut_arg("rate", |it| it.hide_default_value(true)),
     mut_args(with_udp),
     mut_arg("output", |it| it.help("Save the run to this file")),
-    mut_arg("full", |it| it.help("Show all parameters, look-alikes and the arithmetic of each ceiling")),
+    mut_arg("full", |it| it.help("Show all parameters and calculations")),
     after_help = "Examples:\n  \
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction both\n  \
@@ -54,7 +54,7 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     narrows diagnose server --format json | jq .verdict"
 )]
 pub(crate) struct Args {
-    /// Time limit of the diagnosis, experiments included
+    /// Time limit, experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
     /// End a TCP load early once goodput is known within this percentage; 0: never
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// Expected goodput, in bit/s; less than 90 % exits with 3
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "udp")]
     expect: Option<u64>,
-    /// Apply each fix, measure with and without it, fix the next bottleneck, roll back
+    /// Apply and prove each fix in turn, then roll back
     #[arg(long = "try")]
     try_fixes: bool,
     /// With --try: keep the fixes that helped

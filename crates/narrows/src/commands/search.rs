@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     sockets: SocketArgs,
     /// Search method
-    #[arg(long, value_enum, default_value = "mlr")]
+    #[arg(long, value_enum, default_value = "mlr", hide_short_help = true)]
     method: Method,
     /// Search goal: ndr, pdr or NAME=LOSS[:EXCEED]; repeatable (default: ndr and pdr)
     #[arg(long, value_parser = goal, value_name = "GOAL")]

@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn what_means_the_same_is_understood() {
         for (habit, ours) in [
-            ("narrows server", "narrows diagnose server"),
-            ("narrows server --try", "narrows diagnose server --try"),
+            ("narrows db7", "narrows diagnose db7"),
+            ("narrows db7 --try", "narrows diagnose db7 --try"),
             ("narrows ssh://ops@db7 -R", "narrows diagnose ssh://ops@db7 -R"),
             ("narrows 192.0.2.1:6000", "narrows diagnose 192.0.2.1:6000"),
             ("narrows measure tcp -c server -P 4 -t 5 -i 1", "narrows measure tcp server --streams 4 -t 5s -i 1s"),

@@ -68,9 +68,9 @@ fn a_tester_is_looked_at_set_and_set_back() {
         assert_eq!(list.lines().count(), journal(world), "{list}");
 
         let undone = told(world, &["--undo"]);
-        assert!(undone.contains("dev gen0 nud permanent: set back\n"), "{undone}");
+        assert!(undone.contains("dev gen0 nud permanent: rolled back\n"), "{undone}");
         assert_eq!((state(), journal(world)), (before.clone(), 0));
-        assert_eq!(told(world, &["--undo"]), "nothing of the advice is in force on this host\n");
+        assert_eq!(told(world, &["--undo"]), "no setting of `rfc2544 advise` is in force on this host\n");
 
         told(world, &["plan.toml", "--apply"]);
         let said = world.run(&["tune", "undo", "all"]);

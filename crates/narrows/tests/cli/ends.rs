@@ -39,7 +39,7 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
             check_summary(&said);
             let first = said.out.lines().nth(2).unwrap_or_default();
             assert!(first.contains(" 0.00-0.10 sec "), "the first interval is there: {said:?}");
-            let file = said.err.strip_prefix("kept as ").expect("its file").trim_end().to_owned();
+            let file = said.err.strip_prefix("saved to ").expect("its file").trim_end().to_owned();
             let again = world.run(&["report", &file]);
             let summary = |text: &str| text.split_once("- - -\n").map(|(_, summary)| summary.to_owned());
             assert_eq!(
@@ -81,7 +81,7 @@ fn a_server_that_dies_is_told_with_what_was_measured() {
             let sentence = format!("lost the server at 127.0.0.1:{port}: ");
             let error = said.err.split_once("narrows: ").map(|(_, error)| error).unwrap_or_default();
             assert!(error.starts_with(&sentence) && error.lines().count() == 1, "{said:?}");
-            assert!(said.out.contains("failed: the server at 127.0.0.1:"), "{said:?}");
+            assert!(said.out.contains("failed: lost the server at 127.0.0.1:"), "{said:?}");
             if signal == SIGTERM {
                 assert_eq!(error, format!("{sentence}the server was stopped\n"));
             }
@@ -122,7 +122,7 @@ fn a_diagnosis_that_is_cut_short_reports_what_was_measured_and_accuses_no_one() 
                 server.signal(signal);
             }
             let said = client.end();
-            assert_eq!(said.code, Some(1), "{said:?}");
+            assert_eq!(said.code, Some(if signal == SIGINT { 130 } else { 1 }), "{said:?}");
             assert!(said.out.starts_with("UNKNOWN "), "{said:?}");
             let headline = said.out.lines().nth(1).unwrap_or_default();
             assert!(
@@ -130,13 +130,10 @@ fn a_diagnosis_that_is_cut_short_reports_what_was_measured_and_accuses_no_one() 
                 "{said:?}"
             );
             assert!(!said.out.contains("what to do") && !said.out.contains("you could get"), "{said:?}");
-            let why = if signal == SIGINT {
-                "interrupted; ".to_owned()
-            } else {
-                format!("lost the server at 127.0.0.1:{port}: ")
-            };
+            let why = format!("lost the server at 127.0.0.1:{port}: ");
             let last = said.err.lines().last().unwrap_or_default();
-            assert!(last.starts_with(&format!("narrows: {why}")), "{said:?}");
+            // Who interrupts needs no sentence.
+            assert!(signal == SIGINT || last.starts_with(&format!("narrows: {why}")), "{said:?}");
             assert_eq!(load == TCP, said.out.contains("\nwhere the sender's time went"), "{said:?}");
             // What the server counted is lost with it, and what was on its way is not called dropped.
             assert!(signal == SIGINT || !said.out.contains("(% of offered"), "{said:?}");

@@ -56,7 +56,7 @@ fn a_setting_that_narrows_does_not_make_is_refused() {
     );
     assert_eq!(
         world.sentence(2, &["tune", "apply", "nonsense"]),
-        "invalid setting `nonsense`; write it like net.ipv4.tcp_sack=1"
+        "`nonsense` is no setting; write it like net.ipv4.tcp_sack=1"
     );
     assert_eq!(world.run(&["tune", "list"]).out, "nothing is changed on this host\n", "none of them left a trace");
 }
@@ -123,6 +123,6 @@ fn without_a_home_a_diagnosis_is_made_and_not_saved() {
         command.args(["--exit-zero", "-q"]).env("NARROWS_TOKEN", token.trim());
         let Some((code, said)) = as_a_stranger(command) else { return };
         assert_eq!(code, Some(0), "{said}");
-        assert!(said.starts_with("the run could not be kept: no place for runs: "), "{said}");
+        assert!(said.starts_with("cannot save the run: cannot place the run: "), "{said}");
     });
 }

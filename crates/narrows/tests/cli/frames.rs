@@ -266,7 +266,7 @@ fn without_privilege_every_mode_says_why_not() {
             let output = output.expect("the program");
             let said = String::from_utf8(output.stderr).expect("text");
             assert_eq!(output.status.code(), Some(1), "{said}");
-            assert!(said.starts_with("narrows: no mode works on device ") && said.lines().count() == 1, "{said}");
+            assert!(said.starts_with("narrows: cannot use interface ") && said.lines().count() == 1, "{said}");
             if cfg!(feature = "xdp") && words[0] == "receive" {
                 assert!(said.contains("xdp-native: it needs root (CAP_BPF and CAP_NET_ADMIN); "), "{said}");
             }

@@ -58,7 +58,7 @@ fn a_token_is_stored_once_and_then_found() {
         let sentence = world.sentence(2, &["trust", "server"]);
         assert!(sentence.starts_with("cannot store the token of server: there is none; name its file"), "{sentence}");
         let sentence = world.sentence(1, &["trust", "server", "--token-file", &world.file("garbage", "hello\n")]);
-        assert!(sentence.contains("garbage: this is no token"), "{sentence}");
+        assert!(sentence.contains("garbage: invalid token"), "{sentence}");
     });
 }
 
@@ -67,7 +67,7 @@ fn a_host_alone_is_diagnosed() {
     on_loopback(|world| {
         assert_eq!(
             world.sentence(1, &["127.0.0.1:1"]),
-            "nothing listens at 127.0.0.1:1: start `narrows serve` there, or name its port"
+            "cannot connect to 127.0.0.1:1: connection refused; start `narrows serve` there, or give its port with --port"
         );
     });
 }

@@ -36,7 +36,7 @@ impl Drop for Lab<'_> {
 /// The sentence for a lab that is not up; between its parts it may name others that are.
 fn check_not_up(sentence: &str, name: &str) {
     let begins = sentence.starts_with(&format!("no lab `{name}` is up"));
-    assert!(begins && sentence.ends_with(&format!("; `narrows lab up {name}` begins one")), "{sentence}");
+    assert!(begins && sentence.ends_with(&format!("; start it with `narrows lab up {name}`")), "{sentence}");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_a_lab_does_not_have_is_named() {
     let fault = |value| ["tcp-receive-window", "--at", "server", "--value", value];
     let sentence = lab.sentence("fault", &fault("big"));
     assert!(
-        sentence.contains("`big` is no value for `tcp-receive-window`, which takes a size such as 256k"),
+        sentence.contains("invalid value `big` for `tcp-receive-window`, which takes a size such as 256k"),
         "{sentence}"
     );
     assert_eq!(
@@ -83,7 +83,7 @@ fn what_a_lab_does_not_have_is_named() {
         format!("lab `{}`: `tcp-receive-window` is already in force at server; remove it first", lab.name)
     );
     assert_eq!(lab.run("unfault", &["tcp-receive-window"]).out, "removed: tcp-receive-window at server (256 KiB)\n");
-    assert_eq!(lab.run("unfault", &["all"]).out, "no fault was in force\n");
+    assert_eq!(lab.run("unfault", &["all"]).out, "no fault is in force\n");
     let name = &lab.name;
     assert_eq!(lab.run("down", &[]).out, format!("lab {name} is down\n"));
     check_not_up(&lab.sentence("status", &[]), name);

@@ -10,7 +10,7 @@ fn measure<'a>(words: &[&'a str]) -> Vec<&'a str> {
 fn a_host_that_is_not_there() {
     on_loopback(|world| {
         let sentence = world.sentence(1, &["measure", "tcp", "no-such-host.invalid"]);
-        assert!(sentence.starts_with("the host `no-such-host.invalid` is unknown: "), "{sentence}");
+        assert!(sentence.starts_with("cannot resolve `no-such-host.invalid`: "), "{sentence}");
         assert_eq!(
             world.sentence(1, &measure(&["--port", "1"])),
             "cannot connect to 127.0.0.1:1: connection refused; start `narrows serve` there, or give its port with \
@@ -80,7 +80,7 @@ fn a_token_that_is_none_or_of_another_server() {
         let elsewhere = of_another_server(world);
         let sentence = world.sentence(1, &measure(&["--port", &port, "--token-file", &elsewhere]));
         assert!(
-            sentence.starts_with(&format!("the server at 127.0.0.1:{port} is not the one of the token: its key is ")),
+            sentence.starts_with(&format!("the token does not match the server at 127.0.0.1:{port}: its key is ")),
             "{sentence}"
         );
         // Nothing of all that cost the server its life.

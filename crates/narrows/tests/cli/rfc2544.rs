@@ -42,7 +42,10 @@ fn a_plan_that_cannot_be_read_is_named() {
         "cannot open nothere.toml: No such file or directory (os error 2)"
     );
     std::fs::write(world.path("binary"), [0xff, 0xfe, 0]).expect("a file");
-    assert_eq!(world.sentence(1, &["rfc2544", "binary"]), "binary is not a forwarding benchmark record: it is no text");
+    assert_eq!(
+        world.sentence(1, &["rfc2544", "binary"]),
+        "binary is not a forwarding benchmark record: it is not UTF-8 text"
+    );
     let long = world.file("long", &"# a comment\n".repeat(40_000));
     assert_eq!(world.sentence(1, &["rfc2544", &long]), format!("cannot read {long}: it is larger than 262145 bytes"));
     let said = world.run(&["rfc2544"]);
@@ -63,7 +66,7 @@ fn everything_that_is_wrong_with_a_plan_is_told_at_once() {
         problems(&plan),
         [
             "line 2, column 8: link: it is `fast`, but must be a rate in bit/s like \"10G\", from 1M to 1T",
-            "line 5, column 1: generator.device: it is missing: the tester's device",
+            "line 5, column 1: generator.device: it is missing: interface of the tester",
             "line 6, column 1: generator.devise: unknown key; did you mean `device`?",
             "line 7, column 11: generator.address: it is `192.0.2.1`, but must be of the benchmarking ranges 198.18.0.0/15 and \
              2001:2::/48, or allow-any-address = true at the top of the file",
@@ -160,7 +163,7 @@ fn two_configurations_with_faults_need_a_lab() {
     world.file("ab.toml", &format!("{PLAN}{ab}"));
     let said = world.run(&["rfc2544", "ab.toml", "-o", "kept.json"]);
     assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-    assert!(said.err.contains("ab.toml:\nits configurations have faults of a lab, but no lab is named"), "{said:?}");
+    assert!(said.err.contains("ab.toml:\na configuration has lab faults, but no lab is named"), "{said:?}");
     assert!(!world.path("kept.json").exists());
 }
 
@@ -215,7 +218,7 @@ fn a_dry_run_of_two_configurations_tells_each_step() {
             "run 6 of 6 with B",
             "roll back the device",
             "",
-            "All together: about 6.3 min, at most 6.5 min, and the time of the commands. Nothing was sent or changed.",
+            "Total: about 6.3 min, at most 6.5 min, plus the time of the commands. Nothing was sent or changed.",
         ]
     );
 }
@@ -247,8 +250,7 @@ fn faults_that_cannot_be_are_told_with_the_plan() {
     let file = world.file("ab.toml", &with_commands("", "faults = [\"gremlins\", \"forward-rules=many\"]"));
     let said = world.run(&["rfc2544", &file, "--dry-run"]);
     assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-    for words in
-        ["B, `rules`: there is no fault `gremlins`", "`many` is no value for `forward-rules`", "no lab is named"]
+    for words in ["B, `rules`: unknown fault `gremlins`", "invalid value `many` for `forward-rules`", "no lab is named"]
     {
         assert!(said.err.contains(words), "{words}: {}", said.err);
     }

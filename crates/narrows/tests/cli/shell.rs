@@ -14,7 +14,10 @@ fn offered(world: &World, words: &[&str]) -> Vec<String> {
 #[test]
 fn causes_kept_runs_and_their_hosts_are_completed() {
     let world = alone();
-    assert_eq!(offered(&world, &["report", "x", "--why-not", "tcp-rec"]), ["tcp-receive-window"]);
+    assert_eq!(
+        offered(&world, &["report", "x", "--why-not", "tcp-rec"]),
+        ["tcp-receive-buffer-fixed", "tcp-receive-window"]
+    );
     assert_eq!(offered(&world, &["audit", "198"]), [""; 0], "no run is kept yet");
     let runs = world.state().join("runs");
     std::fs::create_dir_all(&runs).expect("a directory");

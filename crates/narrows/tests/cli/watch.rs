@@ -49,7 +49,7 @@ fn ctrl_c_ends_it_and_a_lost_server_is_silent() {
             world.start(&["watch", "127.0.0.1", "--port", &port, "--token-file", &token, "--interval", "50ms"]);
         client.await_line("server (here)");
         drop(server);
-        client.await_line("  silent: the server at 127.0.0.1:");
+        client.await_line("  silent: lost the server at 127.0.0.1:");
         client.await_line("client (here)");
         client.signal(SIGINT);
         let said = client.end();

@@ -91,7 +91,10 @@ fn a_silent_server_is_a_clear_error_with_what_was_measured() {
     for direction in [Direction::Up, Direction::Down] {
         let error = trial_interrupted_by(direction, |server| server.signal(SIGSTOP));
         check(&error, direction);
-        assert!(error.to_string().starts_with("lost the server at") && error.to_string().ends_with(": no event for 9 s"), "{error}");
+        assert!(
+            error.to_string().starts_with("lost the server at") && error.to_string().ends_with(": no event for 9 s"),
+            "{error}"
+        );
     }
 }
 
