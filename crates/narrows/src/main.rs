@@ -16,6 +16,7 @@ mod session;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let _ = commands::GRAMMAR.set(<cli::Cli as clap::CommandFactory>::command);
     commands::completion::complete_and_exit();
     let cli = match cli::Cli::from_user(std::env::args_os()) {
         Ok(cli) => cli,

@@ -1,10 +1,10 @@
 //! `narrows completion`: what a shell reads to complete the words of narrows. It asks the program itself at each Tab
 //! ([`complete_and_exit`]), so it also knows causes, kept runs and hosts.
 
-use crate::cli::Cli;
+use super::GRAMMAR;
 use crate::failure::{Failure, Outcome};
 use crate::output::printed;
-use clap::{CommandFactory as _, ValueEnum};
+use clap::ValueEnum;
 use clap_complete::CompleteEnv;
 use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 
@@ -44,5 +44,5 @@ impl Args {
 
 /// Answers a shell that asks for completions, and ends the program; otherwise does nothing.
 pub(crate) fn complete_and_exit() {
-    CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
+    CompleteEnv::with_factory(|| GRAMMAR.get().map_or_else(clap::Command::default, |of| of())).var(VARIABLE).complete();
 }

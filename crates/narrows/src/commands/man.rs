@@ -1,8 +1,8 @@
 //! `narrows man`: the manual pages, made from the flags and their help.
 
-use crate::cli::Cli;
+use super::GRAMMAR;
 use crate::failure::{Failure, Outcome};
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_mangen::Man;
 use narrows_runner::stored;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        let mut all = Cli::command();
+        let mut all = GRAMMAR.get().map_or_else(clap::Command::default, |of| of());
         all.build();
         write(&all, &self.directory)?;
         Ok(0)

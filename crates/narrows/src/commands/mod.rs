@@ -27,6 +27,9 @@ use narrows_model::Run;
 use narrows_model::run::{Ending, RunPlan};
 use narrows_render::{Document, Format, Style};
 
+/// The grammar of the command line, for the commands that describe it: it is set first of all.
+pub(crate) static GRAMMAR: std::sync::OnceLock<fn() -> clap::Command> = std::sync::OnceLock::new();
+
 /// The report of a run in a format, diagnosed by today's rules.
 pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<String, Failure> {
     fn of<R: Document>(report: Option<R>, run: &Run, format: Format, style: Style) -> Result<String, Failure> {

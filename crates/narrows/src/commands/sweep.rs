@@ -22,13 +22,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("svg", |it| it.help("Write a plot of rate over size to this file (SVG)")),
-    mut_arg("output", |it| it.help("Save the sweep to this file after each point (default: the state directory)")),
+    mut_arg("output", |it| it.help("Save the sweep to this file after each point")),
     mut_arg("full", |it| it.help("Show all sizes in the comparison of directions")),
     after_help = "Examples:\n  \
     narrows sweep server --token-file token\n  \
     narrows sweep server --size 64,1472 --protocol udp -t 2s --svg sweep.svg\n  \
-    narrows sweep server --direction up,down,both --repetitions 5 --no-search --csv sweep.csv\n  \
-    narrows sweep server --resume sweep.run.json        continue after Ctrl-C; the plan is in the file\n\
+    narrows sweep server -d up,down --repetitions 5 --csv sweep.csv\n  \
+    narrows sweep server --resume sweep.run.json     continue after Ctrl-C\n\
     The lossless UDP rate of each size is the result of a short search: trials of 1 s, 25 s at most, width 2 %. No \
     search is needed if a trial of 2 s or more loses nothing. `narrows search` measures the NDR."
 )]

@@ -50,14 +50,13 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
 
         // Another plan, another host and another run are refused.
         let resume = [&way[..], &["--resume", &file]].concat();
-        let of = format!("the sweep in {file} ");
         let other = format!(
             "cannot resume {file} with another --size and --rate: drop that flag, or drop --resume to start a new sweep"
         );
         assert_eq!(world.sentence(2, &[&resume[..], &["--size", "64", "--rate", "2M"]].concat()), other);
         assert_eq!(
             world.sentence(2, &["sweep", "192.0.2.1", "--resume", &file]),
-            format!("{of}is one of 127.0.0.1, not of 192.0.2.1")
+            format!("cannot resume {file}: it is a sweep of 127.0.0.1, not of 192.0.2.1")
         );
 
         let (csv, svg) = (word(&world.path("a.csv")), word(&world.path("a.svg")));

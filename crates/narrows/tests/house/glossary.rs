@@ -145,8 +145,9 @@ fn occurs(text: &str, phrase: &str) -> bool {
     let inside = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
     let whole = |(at, found): (usize, &str)| {
         let (before, after) = (text[..at].chars().next_back(), text[at + found.len()..].chars().next());
-        !(inside(before) && phrase.starts_with(char::is_alphanumeric))
-            && !(inside(after) && phrase.ends_with(char::is_alphanumeric))
+        let joined = inside(before) && phrase.starts_with(char::is_alphanumeric)
+            || inside(after) && phrase.ends_with(char::is_alphanumeric);
+        !joined
     };
     text.match_indices(phrase).any(whole)
 }

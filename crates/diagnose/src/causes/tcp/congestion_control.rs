@@ -51,7 +51,7 @@ fn too_short(evidence: &TcpEvidence) -> bool {
     evidence.min_rtt_us.is_some_and(|rtt| evidence.base.counted_s < ROUND_TRIPS * rtt / 1e6)
 }
 
-/// The part of the time in which nothing but the congestion window (or recovery) held the sender back.
+/// The part of the time in which nothing but the congestion window (or recovery) limited the sender.
 pub(super) fn window_share(evidence: &TcpEvidence) -> Option<f64> {
     let busy = evidence.base.shares?.busy.min(1.0 - evidence.starved().unwrap_or(0.0));
     Some((busy - evidence.held_by_window()? - evidence.held_by_buffer()?).max(0.0))

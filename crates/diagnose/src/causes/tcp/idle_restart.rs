@@ -73,8 +73,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         };
     };
     let shrunk = counter(format!(
-        "after pauses ({} of the time) the congestion window was found shrunk {restarts} times though nothing was lost, and it held the \
-         sender back {} of the time",
+        "after pauses ({} of the time) the congestion window was found shrunk {restarts} times though nothing was lost, and it limited \
+         the sender {} of the time",
         units::percent(idle),
         units::percent(held)
     ));

@@ -203,7 +203,7 @@ fn more_streams(evidence: &TcpEvidence) -> Option<f64> {
 /// streams tell, since a limit of each connection multiplies with them and a limit of the path does not.
 fn without_queue(evidence: &TcpEvidence) -> Assessment {
     let idle = || contradicts("no queue on the path, and goodput below the link speeds");
-    // Where something other than the congestion window held the sender back, the path had room.
+    // Where something other than the congestion window limited the sender, the path had room.
     let Some(share) = window_share(evidence).filter(|share| *share >= 0.5) else { return idle() };
     let Some(more) = more_streams(evidence) else {
         // Losses that no queue explains are first looked at for themselves.

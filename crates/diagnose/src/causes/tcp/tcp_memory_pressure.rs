@@ -43,7 +43,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// Pressure that lasts for less of the time is over before a window suffers.
 const LASTED: f64 = 0.1;
 
-/// How much of the time an end's window or buffer held the sender back, and which, where it stands below its own maximum.
+/// How much of the time an end's window or buffer limited the sender, and which, where it stands below its own maximum.
 ///
 /// # Errors
 /// The assessment where that is not so.
