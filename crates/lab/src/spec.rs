@@ -146,7 +146,7 @@ mod tests {
             (|path| path.rate_bps = 10, "at least 1 kbit/s"),
             (|path| path.delay_us = 99_000_000, "at most 60 s"),
             (|path| path.police_bps = 1_000_000, "raise --police-burst"),
-            (|path| path.mtu = 100, "below 576"),
+            (|path| path.mtu = 100, "at least 576"),
         ];
         for (change, words) in cases {
             let mut path = Impairment::default();
