@@ -42,7 +42,9 @@ fn lab() -> Lab {
 fn portrait(host: &Host) -> Vec<String> {
     host.run(|| {
         let mut lines = Vec::new();
-        for key in ["tcp_rmem", "tcp_wmem", "tcp_window_scaling", "tcp_sack", "tcp_congestion_control"] {
+        for key in
+            ["tcp_rmem", "tcp_wmem", "tcp_window_scaling", "tcp_sack", "tcp_moderate_rcvbuf", "tcp_congestion_control"]
+        {
             lines.push(sysctl::read(&format!("net.ipv4.{key}")).expect("a parameter"));
         }
         for key in

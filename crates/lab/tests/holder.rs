@@ -118,7 +118,7 @@ fn a_lab_is_started_queried_entered_and_ended() {
     assert_eq!((&down.impairment, up.impairment.delay_us), (&path, 1000));
     assert_eq!(status.faults, brought);
     let refused = labs.fault("alpha", "random-loss", Place::Server, None, Direction::Both).expect_err("of the path");
-    assert!(refused.to_string().contains("it can be at path"), "{refused}");
+    assert!(refused.to_string().contains("allowed: path"), "{refused}");
     assert_eq!(labs.unfault("alpha", "all", None).expect("undone"), brought);
     assert_eq!(labs.status("alpha").expect("it answers").faults, []);
 

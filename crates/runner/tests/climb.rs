@@ -206,7 +206,7 @@ fn a_fix_that_does_not_help_is_set_back_and_lowers_the_diagnosis() {
 #[test]
 fn a_server_lost_in_the_proof_leaves_what_was_measured_and_a_sentence() {
     let (run, ends, _) = climb(Trouble::LostInTrial(2), false);
-    assert!(matches!(&run.ending, Ending::Failed(why) if why.contains("is lost")), "{:?}", run.ending);
+    assert!(matches!(&run.ending, Ending::Failed(why) if why.contains("lost the server")), "{:?}", run.ending);
     let proofs = run.trials.iter().filter(|record| matches!(record.purpose, Purpose::Proof { .. })).count();
     assert_eq!((run.trials.len(), proofs), (3, 2), "the partial trial is kept too");
     assert!(ends.in_force.is_empty());

@@ -59,7 +59,9 @@ fn every_capture_is_shown() {
     insta::assert_snapshot!("numa-multiqueue", text(&alone("numa-multiqueue")));
     insta::assert_snapshot!("10g-slots", text(&slots()));
     insta::assert_snapshot!("long-path", text(&long_path()));
-    let shown = ["10g-x4-slot", "10g-x8-slot", "README.md", "dct00", "low-end", "numa-multiqueue", "umfs05", "vm"];
+    insta::assert_snapshot!("wireless", text(&alone("wireless")));
+    let shown =
+        ["10g-x4-slot", "10g-x8-slot", "README.md", "dct00", "low-end", "numa-multiqueue", "umfs05", "vm", "wireless"];
     let mut there = narrows_sys::files::list(&captures()).expect("the captures");
     there.sort();
     assert_eq!(there, shown);

@@ -74,6 +74,6 @@ mod tests {
         assert!(says(10_000, 10_000 * 64 * 1024).ends_with("divides the frames by 1024"));
         assert!(says(1_000_000, 0).ends_with("the octets did not change: the agent answers from its cache"));
         // The motivating case's output column: 564,842 frames with 23,064,732 bytes.
-        assert!(says(564_842, 23_064_732).contains("40.8 a frame"));
+        assert!(says(564_842, 23_064_732).contains("40.8 per frame"));
     }
 }

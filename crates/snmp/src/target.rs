@@ -154,7 +154,7 @@ mod tests {
             (user("", None), "1 to 32 bytes"),
         ] {
             let error = target(access).expect_err(says);
-            assert!(error.starts_with("cannot ask the SNMP agent 192.0.2.1: ") && error.contains(says), "{error}");
+            assert!(error.starts_with("cannot query SNMP agent 192.0.2.1: ") && error.contains(says), "{error}");
         }
         let at = |agent: &str| SnmpTarget::of(&SnmpAgent { agent: agent.to_owned(), access: community("public") });
         assert!(at("a b").is_err() && at("").is_err());

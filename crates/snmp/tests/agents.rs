@@ -55,7 +55,7 @@ fn a_correct_agent_is_read() {
     assert_eq!((counters.speed_mbps, counters.discontinuity), (Some(10_000), Some(0)));
     assert_eq!(counters.input.discards.width(), Some(Width::Bits32));
     let error = agent.interface("Gi0/9").expect_err("none").to_string();
-    assert!(error.ends_with("has no interface `Gi0/9`: it has Gi0/5, Gi0/6"), "{error}");
+    assert!(error.ends_with("has no interface `Gi0/9`; it has Gi0/5, Gi0/6"), "{error}");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_renumbered_interface_is_detected() {
     let agent = open(&agent);
     let interface = agent.interface("#5").expect("an interface");
     let error = agent.counters(&interface).expect_err("another one").to_string();
-    assert!(error.contains("was `Gi0/5` and is `Gi0/24` now"), "{error}");
+    assert!(error.contains("was `Gi0/5` and is now `Gi0/24`"), "{error}");
 }
 
 #[test]

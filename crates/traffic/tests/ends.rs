@@ -186,7 +186,7 @@ fn what_cannot_start_says_why() {
     let (socket, _peer) = pair();
     let one = |socket| vec![stream(0, Flow::Up, socket)];
     let error = nothing(&TcpPlan { streams: 0, ..timed(100) }, Place::Client, one(socket));
-    assert_eq!(error.to_string(), "the plan cannot be started: streams is 0, but must be from 1 to 128");
+    assert_eq!(error.to_string(), "the plan cannot be run: streams is 0, but must be from 1 to 128");
     assert!(matches!(nothing(&timed(100), Place::Client, Vec::new()), TrafficError::NoStreams));
     let (socket, _peer) = pair();
     assert!(matches!(nothing(&timed(100), Place::Path, one(socket)), TrafficError::NotAnEnd));

@@ -346,7 +346,7 @@ fn what_cannot_start_says_why() {
         |place, plan: &RrPlan, connections| run(place, plan, connections, &Stop::new(), &mut Vec::new()).unwrap_err();
     let (socket, _peer) = tcp_pair();
     let error = nothing(Place::Client, &RrPlan { streams: 0, ..tcp(100) }, one(socket));
-    assert_eq!(error.to_string(), "the plan cannot be started: streams is 0, but must be from 1 to 128");
+    assert_eq!(error.to_string(), "the plan cannot be run: streams is 0, but must be from 1 to 128");
     let (socket, _peer) = tcp_pair();
     let error = nothing(Place::Client, &udp(100), one(socket));
     assert!(error.to_string().ends_with("the plan and the sockets have different protocols"), "{error}");

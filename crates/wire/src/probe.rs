@@ -11,15 +11,16 @@
 //! | --- | --- | --- | --- |
 //! | data | sender | from 0 | filling |
 //! | hello | client | of the attempt | protocol (2), flow (1), 0 (1), key of the trial (32), filling |
-//! | ok | server | of the hello | bytes of the hello (4), largest datagram the server may send back (4), filling |
+//! | ok | server | of the hello | bytes of the hello (4), largest datagram the server may send back (4), cookie (8), filling |
 //! | no | server | of the hello | a sentence |
-//! | go | client | 0 | datagram size to use (4) |
+//! | go | client | 0 | datagram size to use (4); repeated while data arrives, as feedback |
 //! | fin | sender | how many were sent | – |
 //! | fin-ack | receiver | of the fin | – |
 //! | note | both | 0 | see [`crate::profile`] |
 //!
 //! A hello is padded to the size that is probed, and its ok to the same size. A refusal is never longer than the hello, so
-//! the port amplifies nothing.
+//! the port amplifies nothing. The client returns the cookie on the control connection when it starts the trial: that proves that it
+//! receives at the address of the stream (RFC 9000, section 8.1). Before that the server sends nothing but answers to hellos.
 
 use crate::hello::Key;
 use crate::version::PROTOCOL;
@@ -35,7 +36,7 @@ pub const HELLO_BYTES: usize = HEADER_BYTES + 36;
 /// The minimum size of a client's hello, so that a refusal has room for its sentence.
 pub const HELLO_FILLED_BYTES: usize = 256;
 /// Bytes of an ok without filling.
-pub const OK_BYTES: usize = HEADER_BYTES + 8;
+pub const OK_BYTES: usize = HEADER_BYTES + 16;
 /// Characters of a refusal's sentence that a client reads.
 const MAX_SENTENCE: usize = 512;
 /// Bytes of a go.
@@ -196,13 +197,14 @@ impl Hello {
     }
 
     /// The answer that opens the stream, as long as the hello. `largest`: the maximum size of a packet that the
-    /// server may send back, 0 if unknown.
+    /// server may send back, 0 if unknown. `cookie`: what the client returns to prove that it receives.
     #[must_use]
-    pub fn ok(&self, hello_bytes: usize, largest: u32) -> Vec<u8> {
+    pub fn ok(&self, hello_bytes: usize, largest: u32, cookie: u64) -> Vec<u8> {
         let Self { stream, attempt: sequence, time_ns, .. } = *self;
         let mut out = Header { kind: Kind::Ok, stream, sequence, time_ns }.alone();
         out.extend_from_slice(&u32::try_from(hello_bytes).unwrap_or(u32::MAX).to_be_bytes());
         out.extend_from_slice(&largest.to_be_bytes());
+        out.extend_from_slice(&cookie.to_be_bytes());
         out.resize(hello_bytes.max(OK_BYTES), 0);
         out
     }
@@ -242,6 +244,8 @@ pub enum Reply {
         hello_bytes: u32,
         /// The maximum size of a packet that the server may send back, by its own route; `None` if unknown.
         largest: Option<u32>,
+        /// The proof of receipt, for the control connection.
+        cookie: u64,
     },
     /// The stream is refused; the reason.
     No(String),
@@ -257,12 +261,15 @@ impl Reply {
         let body = &bytes[HEADER_BYTES..];
         match header.kind {
             Kind::Ok if header.stream == stream => {
-                let (Some(hello), Some(largest)) = (body.first_chunk(), body.get(4..).and_then(<[u8]>::first_chunk))
-                else {
+                let Some([h0, h1, h2, h3, l0, l1, l2, l3, cookie @ ..]) = body.first_chunk::<16>() else {
                     return Err(ProbeError::Short(bytes.len(), OK_BYTES));
                 };
-                let largest = Some(u32::from_be_bytes(*largest)).filter(|bytes| *bytes > 0);
-                Ok(Self::Ok { attempt: header.sequence, hello_bytes: u32::from_be_bytes(*hello), largest })
+                Ok(Self::Ok {
+                    attempt: header.sequence,
+                    hello_bytes: u32::from_be_bytes([*h0, *h1, *h2, *h3]),
+                    largest: Some(u32::from_be_bytes([*l0, *l1, *l2, *l3])).filter(|bytes| *bytes > 0),
+                    cookie: u64::from_be_bytes(*cookie),
+                })
             }
             Kind::No if header.stream == stream => {
                 let text = String::from_utf8_lossy(body);
@@ -322,14 +329,14 @@ mod tests {
         }
 
         #[test]
-        fn an_ok_is_as_long_as_the_hello_and_round_trips(hello in hellos(), bytes in HELLO_BYTES..9000, largest: u32) {
-            let ok = hello.ok(bytes, largest);
+        fn an_ok_is_as_long_as_the_hello_and_round_trips(hello in hellos(), bytes in HELLO_BYTES..9000, largest: u32, cookie: u64) {
+            let ok = hello.ok(bytes, largest, cookie);
             prop_assert_eq!(ok.len(), bytes);
-            let Ok(Reply::Ok { attempt, hello_bytes, largest: back }) = Reply::decode(&ok, hello.stream) else {
+            let Ok(Reply::Ok { attempt, hello_bytes, largest: back, cookie: proof }) = Reply::decode(&ok, hello.stream) else {
                 panic!("no ok");
             };
             prop_assert_eq!((attempt, hello_bytes as usize), (hello.attempt, bytes));
-            prop_assert_eq!(back.unwrap_or(0), largest);
+            prop_assert_eq!((back.unwrap_or(0), proof), (largest, cookie));
             prop_assert_eq!(Reply::decode(&ok, hello.stream.wrapping_add(1)), Err(ProbeError::Unknown));
         }
 

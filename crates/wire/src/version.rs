@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// The protocol of this program. It is raised when an older end would misunderstand a newer one; fields that an older
 /// end may ignore do not raise it.
-pub const PROTOCOL: u16 = 3;
+pub const PROTOCOL: u16 = 4;
 
 /// The header that carries the protocol and the program's version in every request of a client: `1 0.1.0`.
 pub const PROTOCOL_HEADER: &str = "narrows-protocol";
@@ -80,7 +80,7 @@ mod tests {
         let error = check_header(Some("7 3.1.0"), "0.1.0").expect_err("a newer one");
         assert_eq!(
             error.to_string(),
-            "incompatible versions: client narrows 3.1.0 (protocol 7), server narrows 0.1.0 (protocol 3); upgrade the \
+            "incompatible versions: client narrows 3.1.0 (protocol 7), server narrows 0.1.0 (protocol 4); upgrade the \
             server"
         );
     }

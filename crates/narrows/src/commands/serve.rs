@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// With --open: the most that a client without a token may send or be sent
     #[arg(long, value_parser = bps, default_value = "1G", value_name = "RATE")]
     open_rate: u64,
-    /// Let clients with the token change network settings of this host; all are set back when the client is gone
+    /// Let clients with the token change network settings of this host; all are rolled back when the client is gone
     #[arg(long)]
     allow_tune: bool,
     /// Let clients with the token send and count raw frames by these devices, at line rate; for devices of a lab alone

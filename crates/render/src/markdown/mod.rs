@@ -141,7 +141,7 @@ fn roofline(out: &mut String, report: &Report) {
     if report.accounts.roofline.is_empty() {
         return;
     }
-    out.push_str("\n## Where the bits went\n\nGoodput under each limit alone.\n\n");
+    out.push_str("\n## Roofline\n\nGoodput under each limit alone.\n\n");
     let rows: Vec<_> = report
         .accounts
         .roofline

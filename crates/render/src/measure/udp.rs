@@ -221,7 +221,7 @@ fn sent(line: &mut Line<'_>, it: &SentTotal) {
             by.map_or_else(String::new, |by| format!(": {by}"))
         ));
     }
-    not.extend(it.skipped.filter(|n| *n > 0).map(|n| format!("{} given up after a stall", grouped(n))));
+    not.extend(it.skipped.filter(|n| *n > 0).map(|n| format!("{} skipped after a stall", grouped(n))));
     if !not.is_empty() {
         line("unsent", &format!("{} (not counted as lost)", not.join("; ")), Some(Tone::Mark));
     }

@@ -61,7 +61,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     let shown = if page.style().full { ceilings.len() } else { SHOWN.min(ceilings.len()) };
     let values = ceilings.iter().take(shown).flat_map(|ceiling| [ceiling.bps, ceiling.interval_bps[1]]).chain([got]);
     let Some(scale) = Scale::over(values).filter(|_| shown > 0) else { return };
-    let title = "where the bits went";
+    let title = "roofline";
     let meaning = "goodput under each limit; │ you got, ░ uncertain";
     let with_scale = format!("({meaning}; {})", scale.words());
     let fits = columns(title) + 2 + columns(&with_scale) <= page.width();

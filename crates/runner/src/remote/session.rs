@@ -9,9 +9,11 @@ use crate::ends::Watch;
 use hyper::Method;
 use narrows_model::{Change, InterfaceSample, LoadPlan, LoadRecord, Place, Progress, Setting, Snapshot, Trial};
 use narrows_sys::clock;
-use narrows_traffic::{Connections, PerTransaction, Stop};
+use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
 use narrows_wire::api::frames::{LinksAnswer, LinksRequest};
-use narrows_wire::api::{ChangeRequest, Event, InventoryRequest, SessionUse, TrialReady, TrialRequest, key_from_hex};
+use narrows_wire::api::{
+    BeginRequest, ChangeRequest, Event, InventoryRequest, SessionUse, TrialReady, TrialRequest, key_from_hex,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -213,6 +215,11 @@ impl Session {
         let mut address = self.remote.data_address();
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan)?;
+        let cookie = |stream: &DataStream| match &stream.socket {
+            Socket::Udp(udp) => Some((stream.id, udp.cookie)),
+            Socket::Tcp(_) => None,
+        };
+        let cookies = streams.iter().filter_map(cookie).collect();
         self.watch.liveness.watch(&streams);
         let per_transaction = if ready.plan.connects_per_transaction() {
             PerTransaction::Connect { address, key }
@@ -223,7 +230,7 @@ impl Session {
         let peer = Some(self.remote.data_address().ip().to_canonical());
         let mut before = instruments.counters(peer);
         let drops = instruments.watch_drops();
-        let _: serde_json::Value = self.call(Method::POST, "trials/begin", &(), BEGIN)?;
+        let _: serde_json::Value = self.call(Method::POST, "trials/begin", &BeginRequest { cookies }, BEGIN)?;
         let relay = self.remote.runtime().spawn(relay(
             callers_stop.clone(),
             own_stop.clone(),

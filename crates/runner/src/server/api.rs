@@ -25,7 +25,8 @@ use narrows_collect::Live;
 use narrows_model::Change;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
-    ChangeRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, Reason, SessionUse, TrialReady, TrialRequest, key_to_hex,
+    BeginRequest, ChangeRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, Reason, SessionUse, TrialReady,
+    TrialRequest, key_to_hex,
 };
 use narrows_wire::pack::{ENCODING, Packer, is_taken};
 use std::net::IpAddr;
@@ -160,10 +161,11 @@ async fn open_trial(asked: Asked, body: Body) -> Answer {
     Ok(json(&TrialReady { trial, key: key_to_hex(&key), data_port: shared.port, plan }))
 }
 
-async fn begin_trial(asked: Asked) -> Answer {
+async fn begin_trial(asked: Asked, body: Body) -> Answer {
+    let BeginRequest { cookies } = read(body).await?;
     let running = lock(&asked.session.trial).0.clone();
     if let Some(running) = running {
-        running.begin().await;
+        running.begin(cookies).await;
     }
     done()
 }

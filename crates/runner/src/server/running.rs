@@ -1,9 +1,12 @@
 //! The state of a trial: how far it is, and the data connections that it waits for.
 
+use crate::lock;
 use narrows_model::{Carrier, Flow, LoadPlan, StreamSpec};
 use narrows_traffic::rr::Answers;
 use narrows_traffic::{DataStream, Stop};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, watch};
 
 /// How far a trial is. The ends wait for each other twice, so that between the readings of their counters lies the load and
@@ -27,11 +30,14 @@ pub(super) enum Phase {
 pub(super) struct Running {
     pub(super) stop: Stop,
     pub(super) phase: watch::Sender<Phase>,
+    /// The cookies that the client returned.
+    pub(super) cookies: Arc<Mutex<BTreeMap<u32, u64>>>,
 }
 
 impl Running {
     /// The client is ready; returns when this end is, or the trial is over.
-    pub(super) async fn begin(&self) {
+    pub(super) async fn begin(&self, cookies: BTreeMap<u32, u64>) {
+        *lock(&self.cookies) = cookies;
         self.raise(Phase::Called);
         self.reach(Phase::Begun).await;
     }
@@ -64,6 +70,8 @@ impl Drop for Over {
 pub(super) struct Expected {
     pub(super) missing: BTreeSet<StreamSpec>,
     pub(super) plan: LoadPlan,
+    /// The client, where the server sees it (not over SSH): UDP streams come from nowhere else.
+    pub(super) client: Option<IpAddr>,
     pub(super) arrived: mpsc::UnboundedSender<DataStream>,
     pub(super) answers: Option<Answers>,
 }

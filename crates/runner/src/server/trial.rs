@@ -13,7 +13,7 @@ use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
 use narrows_wire::api::Event;
 use narrows_wire::hello::Answer;
 use narrows_wire::{DataHello, Key, Wanted, probe};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(super) fn open(
     plan: LoadPlan,
     key: Key,
 ) -> Result<u32, &'static str> {
-    let running = Running { stop: Stop::new(), phase: watch::Sender::new(Phase::Gathers) };
+    let running = Running { stop: Stop::new(), phase: watch::Sender::new(Phase::Gathers), cookies: Arc::default() };
     let number = {
         let mut slot = lock(&session.trial);
         if session.end.is_raised() {
@@ -50,7 +50,10 @@ pub(super) fn open(
     let missing: BTreeSet<_> = plan.streams().into_iter().collect();
     let count = missing.len();
     let answers = narrows_traffic::answers(&plan);
-    shared.expect(key, Expected { missing, plan: plan.clone(), arrived, answers: answers.clone() });
+    shared.expect(
+        key,
+        Expected { missing, plan: plan.clone(), client: session.address, arrived, answers: answers.clone() },
+    );
     let (shared, session) = (shared.clone(), session.clone());
     tokio::spawn(async move {
         let over = Over(running.clone());
@@ -105,6 +108,7 @@ async fn conduct(
             format!("the client did not start it within {} s", CONNECT_ALL.as_secs())
         })?,
     }
+    receives(&streams, &lock(&running.cookies))?;
     let engine = {
         let (shared, session, plan, running) = (shared.clone(), session.clone(), plan.clone(), running.clone());
         let per_transaction = answers.map_or(PerTransaction::Nothing, PerTransaction::Answer);
@@ -124,6 +128,15 @@ async fn conduct(
             }
         }
     }
+}
+
+/// Checks that the client receives at the address of each UDP stream, so that nobody has a load sent to a third host.
+fn receives(streams: &[DataStream], cookies: &BTreeMap<u32, u64>) -> Result<(), String> {
+    let unproved = streams.iter().find_map(|stream| match &stream.socket {
+        Socket::Udp(udp) if cookies.get(&stream.id) != Some(&udp.cookie) => Some(udp.peer),
+        _ => None,
+    });
+    unproved.map_or(Ok(()), |peer| Err(format!("the client did not prove that it receives UDP at {peer}")))
 }
 
 async fn gather(mut arrivals: mpsc::UnboundedReceiver<DataStream>, count: usize) -> Vec<DataStream> {
@@ -238,8 +251,15 @@ async fn exchange(mut answering: Answering, stream: &mut TcpStream) -> std::io::
 /// Why there is none, for the client. A hello that came twice is none: the stream's own socket answers.
 pub(super) fn attend_datagram(shared: &Shared, hello: &probe::Hello, arrival: &Arrival) -> Result<(), String> {
     let (id, flow) = (u32::from(hello.stream), hello.flow);
-    let claimed = shared.with_expected(&hello.key, |expected| expected.claim(id, flow, Carrier::Udp));
-    let Some(claimed) = claimed else { return Err("no trial with this key expects this stream".to_owned()) };
+    let source = arrival.source.ip().to_canonical();
+    let claimed =
+        shared.with_expected(&hello.key, |expected| match expected.client.map(|client| client.to_canonical()) {
+            Some(client) if client != source => {
+                Err(format!("this hello came from {source}, but the session is of {client}"))
+            }
+            _ => Ok(expected.claim(id, flow, Carrier::Udp)),
+        });
+    let claimed = claimed.ok_or("no trial with this key expects this stream")??;
     let Some((plan, arrived)) = claimed else { return Ok(()) };
     let stream = narrows_traffic::accept_udp(hello, arrival, &plan).map_err(|error| error.to_string())?;
     // Where the trial is gone again, nobody misses it.

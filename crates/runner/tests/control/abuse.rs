@@ -1,13 +1,16 @@
 //! What else may come in through the port.
 
 use crate::world::{connect, short_plan, world};
-use narrows_model::Flow;
+use narrows_model::{Direction, Flow, UdpPlan};
 use narrows_runner::Stop;
 use narrows_runner::server::ServerHandle;
+use narrows_sys::udp::socket::connect_from;
 use narrows_sys::{clock, net};
+use narrows_wire::api::{TrialReady, TrialRequest, key_from_hex};
+use narrows_wire::probe::{Hello, Reply, go};
 use narrows_wire::{DataHello, Key, Wanted};
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 fn raw(server: &ServerHandle) -> TcpStream {
@@ -92,14 +95,13 @@ fn a_newer_client_is_told_which_end_to_upgrade() {
         let mut stream = raw(&server);
         stream.write_all(&hello).expect("sent");
         let words = last_words(stream);
-        assert!(words.starts_with("no: the versions do not meet:"), "{words}");
-        assert!(words.trim_end().ends_with("upgrade narrows on the server"), "{words}");
+        assert!(words.starts_with("no: incompatible versions:"), "{words}");
+        assert!(words.trim_end().ends_with("upgrade the server"), "{words}");
 
         let answer = https::get(&server, "narrows-protocol: 9 7.0.0\r\n");
         assert!(answer.starts_with("HTTP/1.1 426 Upgrade Required"), "{answer}");
         assert!(
-            answer.contains("the client is narrows 7.0.0 (protocol 9)")
-                && answer.contains("upgrade narrows on the server"),
+            answer.contains("client narrows 7.0.0 (protocol 9)") && answer.contains("upgrade the server"),
             "{answer}"
         );
         check_alive(world, &server);
@@ -180,6 +182,63 @@ fn a_tls_client_that_asks_for_nothing_is_cut() {
     });
 }
 
+#[test]
+fn no_load_goes_to_an_address_that_did_not_ask_for_it() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let token = format!("authorization: Bearer {}\r\n", server.token().expect("one").secret.reveal());
+        let mut events = https::stream(&server);
+        let open =
+            format!("POST /v1/sessions HTTP/1.1\r\nhost: x\r\n{token}transfer-encoding: chunked\r\n\r\n1\r\n\n\r\n");
+        events.write_all(open.as_bytes()).expect("sent");
+        let session = https::until(&mut events, "\"session\":\"", "\"");
+        let ask =
+            |what: &str, body: &str| https::ask(&server, &format!("POST /v1/sessions/{session}/{what}"), &token, body);
+        let plan = UdpPlan { direction: Direction::Down, duration_ms: 2_000, ..UdpPlan::default() };
+        let plan = serde_json::to_string(&TrialRequest { plan: plan.into() }).expect("JSON");
+        // A socket of this address says hello for a new trial; what the server answers.
+        let hello = |from: [u8; 4]| {
+            let ready = ask("trials", &plan);
+            let ready: TrialReady = serde_json::from_str(&ready[ready.find('{').expect("JSON")..]).expect("a trial");
+            let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+            let own = connect_from(SocketAddr::from((from, 0)), peer).expect("an address of this host");
+            own.set_read_timeout(Some(Duration::from_secs(5))).expect("a limit");
+            let key = key_from_hex(&ready.key).expect("a key");
+            let hello = Hello { key, stream: 0, flow: Flow::Down, attempt: 1, time_ns: 0 };
+            own.send(&hello.encode(256)).expect("sent");
+            let mut buffer = [0; 2048];
+            let length = own.recv(&mut buffer).expect("an answer");
+            assert!(length <= 256);
+            (own, Reply::decode(&buffer[..length], 0).expect("a reply"))
+        };
+        let load = |own: &UdpSocket, patience| {
+            own.set_read_timeout(Some(patience)).expect("a limit");
+            own.send(&go(0, 200)).expect("sent");
+            own.recv(&mut [0; 2048]).is_ok()
+        };
+        let (third, reply) = hello([127, 0, 0, 2]);
+        assert!(
+            matches!(&reply, Reply::No(why) if why.contains("from 127.0.0.2, but the session is of 127.0.0.1")),
+            "{reply:?}"
+        );
+        assert!(!load(&third, Duration::from_millis(300)));
+        ask("trials/stop", "{}");
+        https::until(&mut events, "\"event\":\"failed\"", "}");
+        let (own, reply) = hello([127, 0, 0, 1]);
+        let Reply::Ok { cookie, .. } = reply else { panic!("{reply:?}") };
+        // Who did not see the answer cannot know it.
+        ask("trials/begin", &format!("{{\"cookies\": {{\"0\": {}}}}}", cookie ^ 1));
+        assert!(!load(&own, Duration::from_millis(300)));
+        let why = https::until(&mut events, "\"event\":\"failed\"", "}");
+        assert!(why.contains("did not prove that it receives UDP at 127.0.0.1"), "{why}");
+        let (own, reply) = hello([127, 0, 0, 1]);
+        let Reply::Ok { cookie, .. } = reply else { panic!("{reply:?}") };
+        ask("trials/begin", &format!("{{\"cookies\": {{\"0\": {cookie}}}}}"));
+        assert!(load(&own, Duration::from_secs(5)), "the load of a client that has proved its address");
+        ask("trials/stop", "{}");
+    });
+}
+
 /// A plain client of HTTP/1.1 over TLS that takes every key, as `curl -k` does.
 mod https {
     use super::raw;
@@ -238,6 +297,36 @@ mod https {
         let mut connection = ClientConnection::new(Arc::new(config), name).expect("a client");
         connection.complete_io(&mut tcp).expect("a handshake");
         StreamOwned::new(connection, tcp)
+    }
+
+    /// Reads until `begin` and then `end` came; what is between them.
+    pub(super) fn until(stream: &mut impl std::io::Read, begin: &str, end: &str) -> String {
+        let mut text = String::new();
+        let mut buffer = [0; 4096];
+        loop {
+            if let Some((_, rest)) = text.split_once(begin)
+                && let Some((found, _)) = rest.split_once(end)
+            {
+                return found.to_owned();
+            }
+            let length = stream.read(&mut buffer).expect("more events");
+            assert!(length > 0, "{begin} did not come: {text}");
+            text.push_str(&String::from_utf8_lossy(&buffer[..length]));
+        }
+    }
+
+    /// One request with a body; the answer with its head.
+    pub(super) fn ask(server: &ServerHandle, request: &str, headers: &str, body: &str) -> String {
+        let mut stream = stream(server);
+        let length = body.len();
+        let head =
+            format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
+        stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("an answer");
+        let answer = String::from_utf8(bytes).expect("text");
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{request}: {answer}");
+        answer
     }
 
     pub(super) fn get(server: &ServerHandle, headers: &str) -> String {

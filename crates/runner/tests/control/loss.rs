@@ -67,7 +67,7 @@ fn trial_interrupted_by(direction: Direction, round: impl Fn(&Process) + Sync) -
 
 fn check(error: &TrialError, direction: Direction) {
     assert!(matches!(error.why, RemoteError::Lost { .. }), "{error:?}");
-    assert!(error.to_string().starts_with("the server at 127.0.0.1:"), "{error}");
+    assert!(error.to_string().starts_with("lost the server at 127.0.0.1:"), "{error}");
     let partial = error.partial.as_ref().expect("what was measured so far");
     let partial: TcpTrial<'_> = partial.of().expect("a trial of TCP");
     let own = partial.client.streams.first().and_then(|stream| stream.samples.last()).expect("a sample");

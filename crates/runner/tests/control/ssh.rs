@@ -48,7 +48,7 @@ fn what_ssh_says_is_passed_on() {
         assert!(matches!(error, RemoteError::Ssh { .. }), "{error:?}");
         assert!(error.to_string().ends_with("failed: ops@db7: Permission denied (publickey)."), "{error}");
         let error = connect_error(&target("ssh://db7"), &instead(&["/bin/sh", "-c", "exit 3"]));
-        assert!(error.to_string().contains("without a word"), "{error}");
+        assert!(error.to_string().contains("without output"), "{error}");
         let error = connect_error(&target("ssh://db7"), &instead(&["no-such-ssh"]));
         assert!(error.to_string().contains("`no-such-ssh` is not installed on this host"), "{error}");
         // A login that greets on standard output is no server.

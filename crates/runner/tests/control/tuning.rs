@@ -60,7 +60,9 @@ fn what_may_not_be_set_is_refused_with_a_reason() {
         let panic = Setting::Sysctl { key: "kernel.panic".into(), value: "1".into() };
         let error = session.apply(&panic).expect_err("not in the table").to_string();
         assert!(error.starts_with("the server says: narrows does not set the kernel parameter"), "{error}");
-        assert!(session.undo("someone-elses").expect_err("none").to_string().contains("no such change"));
+        assert!(
+            session.undo("someone-elses").expect_err("none").to_string().contains("unknown change of this session")
+        );
     });
 }
 
@@ -134,6 +136,6 @@ fn a_stopped_server_undoes_what_its_clients_changed() {
         server.stop();
         assert_eq!(read_sysctl(KEY), before);
         let error = session.changes().expect_err("gone").to_string();
-        assert!(error.starts_with("the server at 127.0.0.1"), "{error}");
+        assert!(error.starts_with("lost the server at 127.0.0.1"), "{error}");
     });
 }

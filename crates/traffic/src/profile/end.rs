@@ -5,13 +5,14 @@ use crate::common::engine;
 use crate::common::error::TrafficError;
 use crate::udp::{UdpError, UdpStream};
 use narrows_model::{
-    HostSample, ProfileEndRecord, ProfilePlan, ProfileSample, ProfileStep, ProfileStream, Progress, StepReceived,
-    StepSent, StreamProgress,
+    HostSample, Place, ProfileEndRecord, ProfilePlan, ProfileSample, ProfileStep, ProfileStream, Progress,
+    StepReceived, StepSent, StreamProgress,
 };
 use narrows_sys::udp::{Outgoing, ReceiveBatch, SendBatch, socket};
 use narrows_sys::{nanos, tcp};
 use narrows_wire::probe::{HEADER_BYTES, Header};
 use narrows_wire::profile::{self, Note};
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -199,6 +200,10 @@ impl<'a, 'o> End<'a, 'o> {
                     sent += u32::try_from(taken).unwrap_or(0);
                     last_ns = now_ns;
                     self.sample.bytes += (taken * bytes) as u64;
+                }
+                // Nobody receives any more.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused && self.observer.place == Place::Server => {
+                    break;
                 }
                 // No room in the device's queue; or an ICMP error of an earlier datagram.
                 Err(_) => nanos::sleep_until(nanos::monotonic() + 200_000),

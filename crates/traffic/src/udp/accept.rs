@@ -35,14 +35,16 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
     let limited = own.set_read_timeout(Some(READ_LIMIT));
     limited.map_err(|error| failed(Error::new("set SO_RCVTIMEO of", "a UDP socket", error)))?;
     let buffers = buffers::set(&own, Place::Server, hello.flow, id, plan, &sizes)?;
-    answerer::answer(&own, &hello.key, &hello.encode(0), arrival.bytes);
+    let cookie = u64::from_ne_bytes(narrows_sys::random::bytes().map_err(failed)?);
+    answerer::answer(&own, &hello.key, cookie, &hello.encode(0), arrival.bytes);
     Ok(UdpStream {
         id,
         flow: hello.flow,
-        answerer: Some(Answerer::start(&own, hello.key, id)?),
+        answerer: Some(Answerer::start(&own, hello.key, cookie, id)?),
         path_mtu_bytes: socket::path_mtu(&own, peer.is_ipv4()).ok(),
         socket: own,
         peer,
+        cookie,
         number: hello.stream,
         key: hello.key,
         datagram_bytes: largest(&sizes),

@@ -19,16 +19,16 @@ const LONGEST: Duration = Duration::from_secs(120);
 const STACK_BYTES: usize = 256 << 10;
 
 /// Answers a hello on a stream's own socket, if it knows the key. `length`: of the whole datagram.
-pub(crate) fn answer(socket: &UdpSocket, key: &Key, bytes: &[u8], length: usize) -> bool {
+pub(crate) fn answer(socket: &UdpSocket, key: &Key, cookie: u64, bytes: &[u8], length: usize) -> bool {
     let Ok(hello) = Hello::decode(bytes) else { return false };
     if hello.key != *key {
         return false;
     }
     let (largest, overhead) = largest(socket);
-    let sent = socket.send(&hello.ok(length, largest));
+    let sent = socket.send(&hello.ok(length, largest, cookie));
     // Too large for the way back: a short answer reports what fits.
     if sent.is_err() && length as u64 + u64::from(overhead) > u64::from(largest) {
-        let _ = socket.send(&hello.ok(0, self::largest(socket).0));
+        let _ = socket.send(&hello.ok(0, self::largest(socket).0, cookie));
     }
     true
 }
@@ -49,7 +49,7 @@ pub(crate) struct Answerer {
 }
 
 impl Answerer {
-    pub(crate) fn start(socket: &UdpSocket, key: Key, stream: u32) -> Result<Self, UdpError> {
+    pub(crate) fn start(socket: &UdpSocket, key: Key, cookie: u64, stream: u32) -> Result<Self, UdpError> {
         let failed = |operation: &'static str| {
             move |error| UdpError::Socket {
                 stream,
@@ -60,7 +60,8 @@ impl Answerer {
         let end = Arc::new(Event::new().map_err(|source| UdpError::Socket { stream, source })?);
         let ended = Arc::clone(&end);
         let builder = std::thread::Builder::new().name(format!("hello {stream}")).stack_size(STACK_BYTES);
-        let thread = builder.spawn(move || serve(&socket, &key, &ended)).map_err(failed("start the thread for"))?;
+        let thread =
+            builder.spawn(move || serve(&socket, &key, cookie, &ended)).map_err(failed("start the thread for"))?;
         Ok(Self { end, thread: Some(thread) })
     }
 }
@@ -75,7 +76,7 @@ impl Drop for Answerer {
     }
 }
 
-fn serve(socket: &UdpSocket, key: &Key, end: &Event) {
+fn serve(socket: &UdpSocket, key: &Key, cookie: u64, end: &Event) {
     let began = narrows_sys::clock::now();
     let mut buffer = vec![0; 65_536];
     while began.elapsed() < LONGEST {
@@ -93,7 +94,7 @@ fn serve(socket: &UdpSocket, key: &Key, end: &Event) {
             Ok(Err(_) | Ok(Header { kind: Kind::Data | Kind::Go | Kind::Fin | Kind::Note, .. })) => return,
             Ok(Ok(_)) => {
                 if let Ok(length) = socket.recv(&mut buffer) {
-                    answer(socket, key, &buffer[..length], length);
+                    answer(socket, key, cookie, &buffer[..length], length);
                 }
             }
         }

@@ -59,7 +59,7 @@ pub enum UdpError {
     /// Nothing came back.
     #[error(
         "no UDP answer from {peer} within {} s{}; check that `narrows serve` runs there and that firewalls allow UDP \
-        port {}", waited_ms.div_ceil(1000), if *unreachable { "(ICMP port unreachable)" } else { "" }, peer.port()
+        port {}", waited_ms.div_ceil(1000), if *unreachable { " (ICMP port unreachable)" } else { "" }, peer.port()
     )]
     Silent {
         /// The other end.

@@ -13,6 +13,7 @@ mod buffers;
 mod departures;
 mod engine;
 pub(crate) mod error;
+mod feedback;
 mod load;
 mod nap;
 mod open;

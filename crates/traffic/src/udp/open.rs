@@ -40,6 +40,7 @@ pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan)
     let mut handshake =
         Handshake::new(&own, address, Hello { key: *key, stream: number, flow, attempt: 0, time_ns: 0 });
     let datagram_bytes = handshake.negotiate(plan)?;
+    let cookie = handshake.cookie;
     let path_mtu_bytes = match &plan.sizes {
         DatagramSizes::Largest => Some(datagram_bytes + handshake.overhead),
         DatagramSizes::Sequence(_) => socket::path_mtu(&own, address.is_ipv4()).ok(),
@@ -51,6 +52,7 @@ pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan)
         flow,
         socket: own,
         peer: address,
+        cookie,
         number,
         key: *key,
         datagram_bytes,
@@ -84,6 +86,8 @@ struct Handshake<'a> {
     /// The longest that an answer took.
     round_trip: Duration,
     buffer: Vec<u8>,
+    /// Of the last ok.
+    cookie: u64,
 }
 
 impl<'a> Handshake<'a> {
@@ -98,6 +102,7 @@ impl<'a> Handshake<'a> {
             forbidden: None,
             round_trip: Duration::ZERO,
             buffer: vec![0; 65_536],
+            cookie: 0,
         }
     }
 
@@ -246,7 +251,8 @@ impl<'a> Handshake<'a> {
         };
         let bytes = &self.buffer[..length];
         match Reply::decode(bytes, self.hello.stream) {
-            Ok(Reply::Ok { hello_bytes, largest, .. }) => {
+            Ok(Reply::Ok { hello_bytes, largest, cookie, .. }) => {
+                self.cookie = cookie;
                 if let Ok(header) = Header::decode(bytes) {
                     let took = Duration::from_nanos(nanos::real().saturating_sub(header.time_ns));
                     self.round_trip = self.round_trip.max(took).min(PATIENCE);

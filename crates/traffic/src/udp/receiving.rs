@@ -31,8 +31,10 @@ const WAIT: Duration = Duration::from_millis(20);
 const STRAGGLERS_NS: u64 = 200_000_000;
 /// After the planned end a receiver without the sender's end message waits this time for data.
 const IDLE_NS: u64 = 300_000_000;
-/// How often the client repeats that it is ready, until data comes.
+/// How often the client repeats that it is ready, until data comes …
 const GO_EVERY_NS: u64 = 100_000_000;
+/// … and from then on, as feedback for [`super::feedback`].
+const FEEDBACK_EVERY_NS: u64 = 50_000_000;
 
 /// How messages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,11 +145,12 @@ impl<'a> Receiving<'a> {
                 let stopped = self.worker.control.stop.is_set();
                 return if stopped { Outcome::Stopped } else { self.ended() };
             }
-            if self.first_ns.is_none() && self.worker.place == Place::Client {
+            if self.worker.place == Place::Client {
                 let now = nanos::monotonic();
-                if now.saturating_sub(go_ns) >= GO_EVERY_NS {
+                let every_ns = if self.first_ns.is_none() { GO_EVERY_NS } else { FEEDBACK_EVERY_NS };
+                if now.saturating_sub(go_ns) >= every_ns {
                     go_ns = now;
-                    // Repeated until data comes, whatever happens to this one.
+                    // Repeated, whatever happens to this one.
                     let _ = own.send(&go(self.worker.stream.number, self.worker.stream.datagram_bytes));
                 }
             }
@@ -282,7 +285,8 @@ impl<'a> Receiving<'a> {
                 }
                 Kind::Fin => self.confirm(header),
                 Kind::Hello => {
-                    answerer::answer(&self.worker.stream.socket, &self.worker.stream.key, bytes, length);
+                    let stream = self.worker.stream;
+                    answerer::answer(&stream.socket, &stream.key, stream.cookie, bytes, length);
                 }
                 Kind::Ok => {}
                 _ => self.foreign += length as u64,

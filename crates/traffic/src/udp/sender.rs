@@ -1,5 +1,6 @@
 //! A sending stream: its loop, and the messages before and after.
 
+use super::feedback::Feedback;
 use super::load::Load;
 use super::sending::Sending;
 use super::size::sizes;
@@ -46,7 +47,11 @@ pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
             Some(costs) => sending.paced(costs, &load),
             None => sending.unpaced(load.mean_bytes),
         };
-        finish(worker, sending.next);
+        match sending.feedback.as_mut().and_then(Feedback::lost) {
+            // Nobody is there to confirm the end.
+            Some(why) => outcome = Outcome::Incomplete(why.to_owned()),
+            None => finish(worker, sending.next),
+        }
         if worker.control.stop.is_set() {
             outcome = Outcome::Stopped;
         }
@@ -79,7 +84,7 @@ fn await_go(worker: &Worker<'_>) -> Result<u32, Outcome> {
                 return go_bytes(bytes).map_err(|_| no_go());
             }
             _ => {
-                answerer::answer(own, &worker.stream.key, bytes, length);
+                answerer::answer(own, &worker.stream.key, worker.stream.cookie, bytes, length);
             }
         }
     }

@@ -1,13 +1,14 @@
 //! The loop of a sender: bursts when the pacer says so, in as few calls as the kernel allows.
 
 use super::departures::Departures;
+use super::feedback::Feedback;
 use super::load::Load;
 use super::pacer::{Due, Pacer};
 use super::priority::Priority;
 use super::size;
 use super::worker::{ERRORS, Worker};
 use crate::common::fill::fill;
-use narrows_model::{Batching, Unsent};
+use narrows_model::{Batching, Place, Unsent};
 use narrows_sys::nanos;
 use narrows_sys::udp::send::{MESSAGE_BYTES, SEGMENTS};
 use narrows_sys::udp::{Outgoing, SendBatch, TOO_BIG, socket};
@@ -43,6 +44,8 @@ pub(crate) struct Sending<'a> {
     /// The largest datagram that may be part of a run; 0: none may.
     segment_max: u32,
     pub(super) departures: Departures,
+    /// Of a server: what it hears of the receiver.
+    pub(super) feedback: Option<Feedback<'a>>,
     pub(super) segmented: bool,
     pub(super) remark: Option<String>,
 }
@@ -71,6 +74,7 @@ impl<'a> Sending<'a> {
             batch: SendBatch::new(MESSAGES),
             segment_max,
             departures: Departures::default(),
+            feedback: (worker.place == Place::Server).then(|| Feedback::new(worker.stream)),
             segmented: false,
             remark: None,
         }
@@ -87,7 +91,7 @@ impl<'a> Sending<'a> {
         let mut priority = Priority::request(0);
         let start = nanos::monotonic();
         let mut now = 0;
-        while !self.worker.control.is_over() {
+        while !self.is_over() {
             let mut slept = 0;
             match pacer.poll(now) {
                 Due::Now(count) => {
@@ -103,6 +107,11 @@ impl<'a> Sending<'a> {
         (pacer.intended(now), pacer.skipped())
     }
 
+    /// Whether the trial is over, or the receiver of a server's load is gone.
+    fn is_over(&mut self) -> bool {
+        self.worker.control.is_over() || self.feedback.as_mut().is_some_and(|feedback| feedback.lost().is_some())
+    }
+
     /// As many as leave in a tenth of a millisecond, but no more than one message takes.
     fn default_burst(mean_ns: f64, mean_bytes: f64) -> u32 {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 1 to SEGMENTS
@@ -115,7 +124,7 @@ impl<'a> Sending<'a> {
         let end = nanos::monotonic() + self.worker.plan.duration_ms * 1_000_000;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 1 to SEGMENTS
         let most = self.worker.plan.burst_datagrams.unwrap_or(at_once(mean_bytes) as u32);
-        while !self.worker.control.is_over() && nanos::monotonic() < end {
+        while !self.is_over() && nanos::monotonic() < end {
             let errors = self.departures.errors;
             self.burst(u64::from(most));
             if self.departures.errors > errors {
@@ -164,6 +173,9 @@ impl<'a> Sending<'a> {
             self.departures.retried();
             self.remark = Some(format!("UDP_SEGMENT is not possible: {error}; datagrams were sent one by one"));
             return 0;
+        }
+        if let (io::ErrorKind::ConnectionRefused, Some(feedback)) = (error.kind(), &mut self.feedback) {
+            feedback.refused();
         }
         type Reason = fn(&mut Unsent) -> &mut u64;
         let (unsent, reason): (u64, Reason) = match error.kind() {

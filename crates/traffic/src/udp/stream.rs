@@ -19,6 +19,8 @@ pub struct UdpStream {
     pub socket: UdpSocket,
     /// The other end.
     pub peer: SocketAddr,
+    /// Known to who received the server's answer: the client returns it before the trial.
+    pub cookie: u64,
     pub(crate) number: u16,
     pub(crate) key: Key,
     /// The largest datagram that it may send, by handshake or plan, bytes of payload.

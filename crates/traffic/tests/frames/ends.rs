@@ -19,9 +19,9 @@ fn what_cannot_be_sent_is_said() {
         };
         assert!(refused(|plan| plan.device = "none0".to_owned()).contains("cannot use device none0"));
         assert!(
-            refused(|plan| plan.format.sizes = vec![1519]).contains("MTU of 1500 carries frames of at most 1518 bytes")
+            refused(|plan| plan.format.sizes = vec![1519]).contains("MTU 1500 allows frames of at most 1518 bytes")
         );
-        assert!(refused(|plan| plan.format.sizes = vec![60]).contains("takes 64 bytes"));
+        assert!(refused(|plan| plan.format.sizes = vec![60]).contains("needs 64 bytes"));
         if has_xdp() {
             // No program and no GRO at the other end: a virtual pair takes no live frames.
             let why = refused(|plan| plan.mode = Some(SendMode::LiveFrames));

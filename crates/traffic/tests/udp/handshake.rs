@@ -43,14 +43,14 @@ fn a_lost_hello_is_said_again() {
                     let answers = socket::connect_from(arrival.local, arrival.source).unwrap();
                     // Garbage, and an answer to another stream, before the right one.
                     answers.send(b"what?").unwrap();
-                    answers.send(&Hello { stream: 6, ..hello }.ok(arrival.bytes, 0)).unwrap();
-                    answers.send(&hello.ok(arrival.bytes, 0)).unwrap();
+                    answers.send(&Hello { stream: 6, ..hello }.ok(arrival.bytes, 0, 1)).unwrap();
+                    answers.send(&hello.ok(arrival.bytes, 0, 2)).unwrap();
                 }
             }
         });
         open(address, &KEY, 5, Flow::Down, &small()).unwrap()
     });
-    assert_eq!((stream.id, stream.flow, stream.datagram_bytes), (5, Flow::Down, 64));
+    assert_eq!((stream.id, stream.flow, stream.datagram_bytes, stream.cookie), (5, Flow::Down, 64, 2));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_closed_port_is_told_from_a_silent_one() {
     let (listener, address) = listen();
     drop(listener);
     let error = open(address, &KEY, 0, Flow::Up, &small()).unwrap_err().to_string();
-    assert!(error.starts_with(&format!("no answer from {address} by UDP within ")), "{error}");
+    assert!(error.starts_with(&format!("no UDP answer from {address} within ")), "{error}");
     assert!(error.contains("ICMP port unreachable"), "{error}");
-    assert!(error.ends_with(&format!("pass UDP to port {}?", address.port())), "{error}");
+    assert!(error.ends_with(&format!("firewalls allow UDP port {}", address.port())), "{error}");
 }

@@ -1,19 +1,19 @@
 //! What a receiver counts, against a sender that sends a known pattern.
 
 use crate::common::{KEY, LOOPBACK, plan, remarks, run_end, serve};
-use narrows_model::{Flow, Place, UdpEndRecord, UdpPlan, UdpReceived};
+use narrows_model::{Direction, Flow, Place, UdpEndRecord, UdpPlan, UdpRate, UdpReceived};
 use narrows_sys::nanos;
 use narrows_sys::udp::{UdpListener, socket};
-use narrows_wire::probe::{Header, Hello, Kind, Reply};
+use narrows_wire::probe::{Header, Hello, Kind, Reply, go};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
 /// Opens stream 0 of a server as a client would, by hand.
-pub(crate) fn shake_hands(address: SocketAddr) -> UdpSocket {
+pub(crate) fn shake_hands(address: SocketAddr, flow: Flow) -> UdpSocket {
     let own = socket::connect(address).unwrap();
     own.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let hello = Hello { key: KEY, stream: 0, flow: Flow::Up, attempt: 1, time_ns: 5 };
+    let hello = Hello { key: KEY, stream: 0, flow, attempt: 1, time_ns: 5 };
     own.send(&hello.encode(300)).unwrap();
     let mut buffer = [0; 1000];
     let length = own.recv(&mut buffer).unwrap();
@@ -30,12 +30,13 @@ fn datagram(kind: Kind, sequence: u64) -> Vec<u8> {
 }
 
 /// What a server records of what `send` sends to it.
-fn record_of(plan: &UdpPlan, send: impl FnOnce(&UdpSocket) + Send) -> UdpEndRecord {
+fn record_of(plan: &UdpPlan, send: impl FnOnce(UdpSocket) + Send) -> UdpEndRecord {
     let listener = UdpListener::bind(0).unwrap();
     let address = SocketAddr::new(LOOPBACK, listener.port());
     thread::scope(|scope| {
         let server = scope.spawn(|| run_end(Place::Server, plan, serve(&listener, plan, 1)));
-        send(&shake_hands(address));
+        let flow = if plan.direction == Direction::Down { Flow::Down } else { Flow::Up };
+        send(shake_hands(address, flow));
         server.join().unwrap()
     })
 }
@@ -71,7 +72,7 @@ fn loss_copies_order_and_strangers_are_told_apart() {
         own.send(b"garbage").unwrap();
         own.send(&Header { kind: Kind::Data, stream: 9, sequence: 3, time_ns: 0 }.alone()).unwrap();
         own.send(&datagram(Kind::Data, u64::MAX)).unwrap();
-        finish(own, 13);
+        finish(&own, 13);
     });
     let got = received(&record);
     assert_eq!((got.datagrams, got.distinct, got.duplicates, got.lost), (9, 8, 1, 5));
@@ -89,7 +90,7 @@ fn who_is_overtaken_by_the_last_word_still_counts() {
         own.send(&datagram(Kind::Data, 0)).unwrap();
         own.send(&datagram(Kind::Fin, 2)).unwrap();
         own.send(&datagram(Kind::Data, 1)).unwrap();
-        finish(own, 2);
+        finish(&own, 2);
     });
     assert_eq!((received(&record).distinct, received(&record).lost), (2, 0));
 }
@@ -124,7 +125,32 @@ fn a_repeated_hello_is_answered_before_and_after_the_trial_begins() {
             let length = own.recv(&mut buffer).unwrap();
             assert!(matches!(Reply::decode(&buffer[..length], 0), Ok(Reply::Ok { attempt: 7, .. })));
         }
-        finish(own, 1);
+        finish(&own, 1);
     });
     assert_eq!((received(&record).distinct, received(&record).lost), (1, 0));
+}
+
+/// A server's load for a client that is ready once, and does `then`.
+fn unheard(then: impl FnOnce(UdpSocket) + Send) -> UdpEndRecord {
+    let plan = UdpPlan { direction: Direction::Down, duration_ms: 20_000, rate_down: UdpRate::Pps(1_000.0), ..plan() };
+    record_of(&plan, |own| {
+        own.send(&go(0, 100)).unwrap();
+        assert!(own.recv(&mut [0; 2048]).unwrap() > 0);
+        then(own);
+    })
+}
+
+#[test]
+fn a_load_ends_when_its_receiver_is_silent_or_gone() {
+    let silent = unheard(|own| {
+        // It takes what comes and says nothing, until nothing comes any more.
+        own.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        while own.recv(&mut [0; 2048]).is_ok() {}
+    });
+    let closed = unheard(drop);
+    for (record, why) in [(silent, "nothing heard of the receiver"), (closed, "the receiver's port is closed")] {
+        assert!(remarks(&record).iter().any(|remark| remark.contains(why)), "{:?}", record.remarks);
+        let sent = record.streams[0].sent.as_ref().unwrap();
+        assert!(sent.datagrams > 0 && sent.datagrams < 10_000, "{} of 20,000 were sent", sent.datagrams);
+    }
 }

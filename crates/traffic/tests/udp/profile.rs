@@ -2,7 +2,7 @@
 
 use crate::common::{KEY, LOOPBACK, cpus, serve};
 use crate::order::shake_hands;
-use narrows_model::{Direction, Place, ProfileEndRecord, ProfilePlan, ProfileStep, Progress, UdpPlan, UdpRate};
+use narrows_model::{Direction, Flow, Place, ProfileEndRecord, ProfilePlan, ProfileStep, Progress, UdpPlan, UdpRate};
 use narrows_sys::udp::UdpListener;
 use narrows_traffic::udp::{UdpStream, open};
 use narrows_traffic::{Connections, DataStream, Socket, Stop};
@@ -93,7 +93,7 @@ fn a_server_sends_no_step_beyond_its_plan() {
     let streams = handshake(&plan);
     thread::scope(|scope| {
         let server = scope.spawn(|| run(Place::Server, &plan, one(serve(&listener, &streams, 1)), &Stop::new()));
-        let socket = shake_hands(address);
+        let socket = shake_hands(address, Flow::Up);
         let mut buffer = [0; 4096];
         let fast = ProfileStep { id: 1, datagrams: 1_000, datagram_bytes: 1472, gap_ns: 1_000, stop_above_us: 0 };
         socket.send(&encode(&Note::Send { step: fast }, &KEY, 1)).unwrap();

@@ -7,7 +7,7 @@
 //! | `POST /v1/sessions/{id}/inventory` [`InventoryRequest`] | a [`narrows_model::Snapshot`] |
 //! | `GET /v1/sessions/{id}/interfaces` | a list of [`narrows_model::InterfaceSample`]s |
 //! | `POST /v1/sessions/{id}/trials` [`TrialRequest`] | [`TrialReady`] |
-//! | `POST /v1/sessions/{id}/trials/begin` | nothing, when the server is ready: all streams are there, its counters are read |
+//! | `POST /v1/sessions/{id}/trials/begin` [`BeginRequest`] | nothing, when the server is ready: all streams are there, its counters are read |
 //! | `POST /v1/sessions/{id}/trials/end` | nothing; the client has read its counters, the record comes as an event |
 //! | `POST /v1/sessions/{id}/trials/stop` | nothing; the load ends early |
 //! | `GET /v1/sessions/{id}/changes` | the session's [`narrows_model::Change`]s |
@@ -21,6 +21,7 @@ pub mod frames;
 
 use narrows_model::{LoadPlan, LoadRecord, Progress, Setting};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The largest body of a request.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
@@ -106,6 +107,14 @@ pub struct TrialReady {
     pub data_port: u16,
     /// The plan as it will be run: the one asked for, within what this client may do.
     pub plan: LoadPlan,
+}
+
+/// Starts a trial whose streams are open.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BeginRequest {
+    /// The cookie of each UDP stream, by its id: proves that this client receives where the server will send.
+    pub cookies: BTreeMap<u32, u64>,
 }
 
 /// Asks for a change.

@@ -38,7 +38,7 @@ pub struct SentSoFar {
     /// Frames due by load and time. Those neither handed over nor skipped are behind: they leave within the burst, or are
     /// skipped.
     pub due: u64,
-    /// Frames that were due and given up after a stall.
+    /// Frames that were due and skipped after a stall.
     pub skipped: u64,
     /// Frames handed over that the device dropped by its own counter; `None`: it has none.
     pub refused: Option<u64>,
