@@ -76,7 +76,9 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
             return fs::OpenOptions::new().write(true).open(&path_to)?.write_all(bytes);
         }
         write_synced(&beside, bytes, mode)?;
-        fs::rename(&beside, &path_to)
+        fs::rename(&beside, &path_to)?;
+        // The name is durable with its directory only.
+        sync_directory(&path_to)
     };
     write().map_err(|error| {
         let _ = fs::remove_file(&beside);
@@ -107,9 +109,38 @@ pub fn write_if_absent(path: &Path, bytes: &[u8], mode: u32) -> Result<bool> {
 }
 
 fn write_synced(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+    // What a killed process left; a link that another user put there is not followed.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+fn sync_directory(of: &Path) -> std::io::Result<()> {
+    match of.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => fs::File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// A lock on a file, released on drop and by the end of the process, however it ends.
+#[derive(Debug)]
+pub struct Locked(#[allow(dead_code)] fs::File);
+
+/// Locks a file against other processes and waits for it (`flock(2)`); creates it if it is absent.
+///
+/// # Errors
+/// The path and the kernel's error.
+pub fn lock(path: &Path) -> Result<Locked> {
+    let locked = || {
+        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        file.lock()?;
+        Ok(Locked(file))
+    };
+    locked().map_err(|error| Error::new("lock", path.display().to_string(), error))
 }
 
 /// Checks whether [`write_whole`] could write there, without changing anything.

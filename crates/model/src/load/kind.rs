@@ -41,12 +41,14 @@ impl StreamSpec {
 }
 
 /// The load that a server admits from a client without a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
     /// Streams per flow.
     pub max_streams: u32,
     /// Rate of each flow, in bits per second.
     pub max_bps: u64,
+    /// Congestion controls that an unprivileged user of the host may choose (`net.ipv4.tcp_allowed_congestion_control`).
+    pub congestion_controls: Vec<String>,
 }
 
 impl Cap {
@@ -62,6 +64,14 @@ impl Cap {
             ));
         }
         Ok(())
+    }
+
+    /// Refuses an option that costs the server more than its share. `what`: `a DSCP`.
+    ///
+    /// # Errors
+    /// The option, in a sentence.
+    pub fn refuse(&self, given: bool, what: &str) -> Result<(), String> {
+        if given { Err(format!("{what} is not allowed: this server requires its token for it")) } else { Ok(()) }
     }
 }
 

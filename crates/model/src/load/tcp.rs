@@ -215,6 +215,14 @@ impl Load for TcpPlan {
 
     fn capped(self, cap: &Cap) -> Result<Self, String> {
         cap.check_streams(self.streams)?;
+        cap.refuse(self.dscp > 0, "a DSCP")?;
+        cap.refuse(self.awake, "keeping CPUs awake")?;
+        let burns = self.application.write_cpu_us_per_mib + self.application.read_cpu_us_per_mib > 0;
+        cap.refuse(burns, "an application that uses CPU time")?;
+        let known = |name: &String| cap.congestion_controls.contains(name);
+        if let Some(name) = self.congestion_control.as_ref().filter(|name| !known(name)) {
+            cap.refuse(true, &format!("congestion control {name}"))?;
+        }
         let max = (cap.max_bps / u64::from(self.streams)).max(8_000);
         Ok(Self { pacing_bps: Some(self.pacing_bps.map_or(max, |bps| bps.min(max))), ..self })
     }

@@ -42,7 +42,12 @@ impl Args {
             What::List => list(&tuner),
             What::Apply { settings } => apply(&tuner, &settings),
             What::Undo { which } if which == "all" => {
-                print_undone(tuner.undo_all().map_err(Failure::run)?, "nothing is changed on this host")
+                let unreadable = tuner.unreadable().map_err(Failure::run)?;
+                let code = print_undone(tuner.undo_all().map_err(Failure::run)?, "nothing is changed on this host")?;
+                for error in &unreadable {
+                    print(&error.to_string())?;
+                }
+                Ok(if unreadable.is_empty() { code } else { 1 })
             }
             What::Undo { which } => {
                 let undone = tuner.undo(&which).map_err(Failure::run)?;
@@ -58,8 +63,12 @@ fn print_change(change: &Change) -> Result<(), Failure> {
 
 fn list(tuner: &Tuner) -> Outcome {
     let entries = tuner.list().map_err(Failure::run)?;
-    if entries.is_empty() {
+    let unreadable = tuner.unreadable().map_err(Failure::run)?;
+    if entries.is_empty() && unreadable.is_empty() {
         print("nothing is changed on this host")?;
+    }
+    for error in unreadable {
+        print(&error.to_string())?;
     }
     for entry in entries {
         print_change(&entry.change)?;

@@ -150,7 +150,7 @@ impl Channel {
         let bytes = self.collect(response, 64 << 10, limit).await?;
         Err(serde_json::from_slice::<Refusal>(&bytes).map_or_else(
             |_| RemoteError::NotNarrows(self.address.clone(), format!("it answers with {status}")),
-            RemoteError::from_refusal,
+            |refusal| RemoteError::from_refusal(&refusal),
         ))
     }
 

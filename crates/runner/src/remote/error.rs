@@ -77,8 +77,8 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    pub(super) fn from_refusal(refusal: Refusal) -> Self {
-        let message = refusal.message;
+    pub(super) fn from_refusal(refusal: &Refusal) -> Self {
+        let message = plain(&refusal.message);
         match refusal.reason {
             Reason::NoToken => Self::NoToken(message),
             Reason::WrongToken => Self::WrongToken(message),
@@ -99,6 +99,11 @@ impl RemoteError {
             _ => Self::Connect(error.to_string()),
         }
     }
+}
+
+/// Words of the other end, for a terminal: without what would control it, and not without end.
+pub(super) fn plain(words: &str) -> String {
+    words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(1_000).collect()
 }
 
 /// A trial that did not end as planned.

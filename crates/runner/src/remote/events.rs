@@ -1,7 +1,7 @@
 //! The events of a session as they come in, and the beats that go out. Both are kept by tasks, whatever the caller does.
 
 use super::channel::{Body, Channel, is_packed, words};
-use super::error::RemoteError;
+use super::error::{RemoteError, plain};
 use crate::liveness::{AGAIN, Liveness};
 use crate::lock;
 use bytes::Bytes;
@@ -136,7 +136,7 @@ async fn pump(
         for line in pending[..end].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             match Event::from_line(line) {
                 Ok(None | Some(Event::Beat)) => {}
-                Ok(Some(Event::Ended { why })) => return channel.lost(why),
+                Ok(Some(Event::Ended { why })) => return channel.lost(plain(&why)),
                 Ok(Some(event)) => {
                     let failed = matches!(event, Event::Failed { .. });
                     let _ = sender.send(Ok(event));

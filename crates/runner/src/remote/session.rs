@@ -3,7 +3,7 @@
 use super::channel::{Channel, REQUEST};
 use super::connection::Remote;
 use super::data;
-use super::error::{RemoteError, TrialError};
+use super::error::{RemoteError, TrialError, plain};
 use super::events::{self, BeatHolder, Incomings};
 use crate::ends::Watch;
 use hyper::Method;
@@ -70,7 +70,7 @@ impl Session {
                     session.id = id;
                     return Ok(session);
                 }
-                Ok(Some(Ok(Event::Queued { position, why }))) => queued = Some((position, why)),
+                Ok(Some(Ok(Event::Queued { position, why }))) => queued = Some((position, plain(&why))),
                 Ok(Some(Ok(_))) | Err(_) => {}
                 Ok(Some(Err(error))) => return Err(error),
                 Ok(None) => return Err(session.channel.lost("no more events")),
@@ -319,7 +319,9 @@ impl Heard {
                 thin(&mut self.reports);
             }
             Ok(Event::Finished { trial: of, record }) if of == trial => self.record = Some(record),
-            Ok(Event::Failed { trial: of, why }) if of == trial => self.trouble = Some(RemoteError::Server(why)),
+            Ok(Event::Failed { trial: of, why }) if of == trial => {
+                self.trouble = Some(RemoteError::Server(plain(&why)));
+            }
             Ok(_) => {}
             Err(error) => self.trouble = Some(error),
         }

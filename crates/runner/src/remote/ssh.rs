@@ -1,6 +1,6 @@
 //! The other end through ssh: `ssh HOST narrows serve --stdio`, with its standard input and output as the control connection.
 
-use super::error::RemoteError;
+use super::error::{RemoteError, plain};
 use crate::instruments::LiveInstruments;
 use crate::lock;
 use narrows_model::Family;
@@ -136,7 +136,7 @@ impl Ssh {
                 .join("; ")
         };
         let said = match (heard.is_empty(), status) {
-            (false, _) => heard,
+            (false, _) => plain(&heard),
             (true, Ok(Ok(status))) => format!("it ended with {status}, without output"),
             (true, _) => otherwise.to_owned(),
         };

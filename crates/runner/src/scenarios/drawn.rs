@@ -18,7 +18,13 @@ pub struct Interventions {
     pub without: Vec<(String, Place, f64)>,
     /// Without all of them.
     pub clean: f64,
+    /// The part of this machine's CPU time that the hypervisor gave to others meanwhile: the emulated path stands still then.
+    #[serde(default)]
+    pub stolen: f64,
 }
+
+/// From here on neither the truth nor the verdict of a case says much.
+const DISTURBED: f64 = 0.03;
 
 /// A fault whose removal gives less than this is no cause.
 const GAIN: f64 = 1.15;
@@ -124,7 +130,11 @@ impl DrawnResult {
             self.truth.causes().iter().map(|(id, at, gain)| format!("{id} at {at} ({gain:.1} times)")).collect();
         let truth = if causes.is_empty() { "nothing binds".to_owned() } else { causes.join(", ") };
         let said = self.said.as_ref().map_or_else(Clone::clone, Diagnosed::words);
-        format!("{:?}: {truth}; said: {said}", self.outcome())
+        let stolen = match self.truth.stolen {
+            part if part > DISTURBED => format!(" ({:.0} % of the CPU time stolen)", 100.0 * part),
+            _ => String::new(),
+        };
+        format!("{:?}: {truth}; said: {said}{stolen}", self.outcome())
     }
 
     /// Predicted against measured goodput without the cause that was named first, and whether it lies in the interval.
@@ -136,9 +146,24 @@ impl DrawnResult {
     }
 }
 
-/// The table of all results.
+/// The table of all results, and of those that were not disturbed.
 #[must_use]
 pub fn table(results: &[DrawnResult]) -> String {
+    let calm: Vec<DrawnResult> = results.iter().filter(|result| result.truth.stolen <= DISTURBED).cloned().collect();
+    let mut text = part_of_table(results);
+    if calm.len() < results.len() {
+        let _ = writeln!(
+            text,
+            "\nwithout the {} cases in which more than {:.0} % of the CPU time was stolen from this machine:\n\n{}",
+            results.len() - calm.len(),
+            100.0 * DISTURBED,
+            part_of_table(&calm)
+        );
+    }
+    text
+}
+
+fn part_of_table(results: &[DrawnResult]) -> String {
     let mut text = String::from("truth -> verdicts (? = suspected)\n");
     let mut matrix: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
     for result in results {
@@ -237,7 +262,7 @@ mod tests {
 
     fn truth(without: &[(&str, f64)], clean: f64) -> Interventions {
         let without = without.iter().map(|(id, bps)| ((*id).to_owned(), Place::Path, *bps)).collect();
-        Interventions { udp: false, with: 10e6, without, clean }
+        Interventions { udp: false, with: 10e6, without, clean, stolen: 0.0 }
     }
 
     fn said(status: Status, causes: &[&str]) -> Diagnosed {
@@ -278,9 +303,9 @@ mod tests {
     #[test]
     fn of_udp_what_was_lost_counts() {
         let without = vec![("random-loss".to_owned(), Place::Path, 0.0)];
-        let lossy = Interventions { udp: true, with: 0.02, without: without.clone(), clean: 0.0 };
+        let lossy = Interventions { udp: true, with: 0.02, without: without.clone(), clean: 0.0, stolen: 0.0 };
         assert_eq!(lossy.causes().len(), 1);
-        assert!(Interventions { udp: true, with: 0.001, without, clean: 0.0 }.causes().is_empty());
+        assert!(Interventions { udp: true, with: 0.001, without, clean: 0.0, stolen: 0.0 }.causes().is_empty());
     }
 
     #[test]
@@ -295,5 +320,12 @@ mod tests {
         assert!(text.contains("nothing binds: accused            1 of 1"), "{text}");
         assert!(text.contains("median error 2.5 %") && text.contains("1 of 1 inside"), "{text}");
         assert!(text.contains("expected calibration error 0.400"), "{text}");
+        assert!(!text.contains("stolen"), "{text}");
+        let disturbed = Interventions { stolen: 0.2, ..truth(&[], 10e6) };
+        let [first, _] = results;
+        let text = table(&[first, result(disturbed, said(Status::Limited, &["random-loss"]))]);
+        assert!(text.contains("nothing binds: accused            1 of 1"), "{text}");
+        let (_, calm) = text.split_once("without the 1 cases in which more than 3 %").expect("both tables");
+        assert!(calm.contains("nothing binds: accused            0 of 0"), "{text}");
     }
 }

@@ -9,7 +9,7 @@ mod scenario;
 pub use draw::{Drawn, DrawnPart, draw};
 pub use drawn::{DrawnResult, Interventions, Outcome, outcome, table};
 pub use judge::{Diagnosed, Grade, Tally, grade};
-pub use run::{again, drawn_again, run, run_drawn};
+pub use run::{again, drawn_again, make_directory, run, run_drawn};
 pub use scenario::{Case, CaseFault, ScenarioError, SeatWord, cases};
 
 /// The table: one file, one line.

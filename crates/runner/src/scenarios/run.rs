@@ -3,7 +3,7 @@
 use super::{Case, Diagnosed, Drawn, DrawnPart, DrawnResult, Interventions};
 use crate::demo::{Stage, StageError};
 use narrows_lab::LabSpec;
-use narrows_model::{Direction, MeasureReport, MeasureUdpReport, Report};
+use narrows_model::{CpuTimes, Direction, MeasureReport, MeasureUdpReport, Report};
 use narrows_sys::{clock, files, process, sysctl};
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -72,6 +72,7 @@ fn diagnose(stage: &Stage, case: &Case, load: &[&str], keep: Option<&Path>) -> R
 /// Runs a drawn case as users would, then finds out what is true of it: plain loads with everything, without each part, and without all.
 pub fn run_drawn(drawn: &Drawn, keep: Option<&Path>) -> Result<DrawnResult, StageError> {
     let case = &drawn.case;
+    let before = narrows_collect::cpu_times();
     let stage = stage(case, &ROOM)?;
     let said = diagnose(&stage, case, &[], keep);
     let udp = case.args.iter().any(|word| word == "--udp");
@@ -111,7 +112,7 @@ pub fn run_drawn(drawn: &Drawn, keep: Option<&Path>) -> Result<DrawnResult, Stag
     };
     let result = DrawnResult {
         drawn: drawn.clone(),
-        truth: Interventions { udp, with, without, clean },
+        truth: Interventions { udp, with, without, clean, stolen: stolen_since(&before) },
         said: said.map_err(|why| why.to_string()),
     };
     if let Some(file) = keep {
@@ -119,6 +120,21 @@ pub fn run_drawn(drawn: &Drawn, keep: Option<&Path>) -> Result<DrawnResult, Stag
         files::write_whole(&truth_file(file), &text, 0o644)?;
     }
     Ok(result)
+}
+
+/// The part of the time of all CPUs that was stolen since then.
+fn stolen_since(before: &[CpuTimes]) -> f64 {
+    let now = narrows_collect::cpu_times();
+    let grown = now.iter().zip(before).map(|(now, before)| now.since(before));
+    let [stolen, all] = grown.fold([0, 0], |[stolen, all], time| [stolen + time.steal_us, all + time.total_us()]);
+    #[allow(clippy::cast_precision_loss)] // microseconds of a minute
+    let part = stolen as f64 / all.max(1) as f64;
+    part
+}
+
+/// Makes the directory for runs that are kept.
+pub fn make_directory(path: &Path) -> Result<(), StageError> {
+    Ok(files::make_public_directory(path)?)
 }
 
 /// Two loads of one path agree within this part.

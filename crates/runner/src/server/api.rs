@@ -141,12 +141,14 @@ async fn inventory(asked: Asked, body: Body) -> Answer {
     let peer = request.peer.as_deref().map(str::parse::<IpAddr>).transpose();
     let peer = peer.map_err(|_| Refused::bad("`peer` must be an IP address"))?;
     let peer = asked.session.address.or(peer).map(|address| address.to_canonical());
+    let _turn = asked.shared.inventories.acquire().await;
     let snapshot = blocking(move || narrows_collect::inventory(&Live::new(), peer)).await?;
     Ok(json(&asked.rights.standing.visible(snapshot)))
 }
 
 async fn interfaces(asked: Asked) -> Answer {
     asked.may_see("its interfaces")?;
+    let _turn = asked.shared.inventories.acquire().await;
     let interfaces = blocking(narrows_collect::interfaces).await?.map_err(Refused::failed)?;
     Ok(json(&interfaces))
 }

@@ -3,11 +3,13 @@
 
 use super::shared::Shared;
 use super::trial;
+use narrows_sys::clock;
 use narrows_sys::udp::UdpListener;
 use narrows_traffic::udp::refuse;
 use narrows_wire::probe::Hello;
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
@@ -15,11 +17,14 @@ use tokio::net::UdpSocket;
 const MAX_BYTES: usize = 65_536;
 /// So many datagrams are looked at before other tasks have their turn.
 const AT_ONCE: usize = 64;
+/// Refusals cost a socket each.
+const REFUSALS_A_SECOND: u32 = 50;
 
 /// Listens for ever.
 pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
     let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
     let mut buffer = vec![0; MAX_BYTES];
+    let (mut since, mut refused) = (clock::now(), 0);
     while ready.readable().await.is_ok() {
         for _ in 0..AT_ONCE {
             let received = ready.try_io(Interest::READABLE, || match listener.receive(&mut buffer) {
@@ -30,9 +35,14 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
             });
             let Ok(arrival) = received else { break };
             let Some(arrival) = arrival else { continue };
+            if since.elapsed() >= Duration::from_secs(1) {
+                (since, refused) = (clock::now(), 0);
+            }
             if let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(MAX_BYTES)])
                 && let Err(why) = trial::attend_datagram(&shared, &hello, &arrival)
+                && refused < REFUSALS_A_SECOND
             {
+                refused += 1;
                 refuse(&listener, &hello, &arrival, &why);
             }
         }

@@ -65,10 +65,9 @@ fn line(event: &Event) -> Option<Bytes> {
 
 impl Events {
     /// Sends what is soon sent again: a heartbeat, progress. Lost where the reader is slow.
-    pub(super) fn mention(&self, event: &Event) {
-        if let Some(line) = line(event) {
-            let _ = self.0.try_send(Some(line));
-        }
+    /// Whether there was room for it.
+    pub(super) fn mention(&self, event: &Event) -> bool {
+        line(event).is_some_and(|line| self.0.try_send(Some(line)).is_ok())
     }
 
     /// Ends the stream. The session itself holds an end of the channel, so it would not close otherwise.

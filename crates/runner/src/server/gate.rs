@@ -1,5 +1,6 @@
 //! Who may put load on the path now, who waits, and who is turned away. No IO and no clock: sessions are numbers here.
 
+use super::limits::Standing;
 use std::collections::VecDeque;
 
 /// Where a session stands.
@@ -11,13 +12,14 @@ pub(super) enum Turn {
     Queued(u32),
 }
 
-/// So many sessions run, so many wait, the others are turned away.
+/// So many sessions run, so many wait, the others are turned away. Those with the token come before those without, and end one of them
+/// that runs.
 #[derive(Debug)]
 pub(super) struct Gate {
     parallel: usize,
     most_waiting: usize,
-    running: Vec<u64>,
-    waiting: VecDeque<u64>,
+    running: Vec<(u64, Standing)>,
+    waiting: VecDeque<(u64, Standing)>,
 }
 
 impl Gate {
@@ -26,22 +28,33 @@ impl Gate {
     }
 
     /// A session comes; `None`: the queue is full.
-    pub(super) fn enter(&mut self, session: u64) -> Option<Turn> {
+    pub(super) fn enter(&mut self, session: u64, standing: Standing) -> Option<Turn> {
         if self.running.len() < self.parallel {
-            self.running.push(session);
+            self.running.push((session, standing));
             return Some(Turn::Admitted);
         }
-        if self.waiting.len() >= self.most_waiting {
+        // Each kind has the queue for itself, so that guests cannot fill it.
+        if self.waiting.iter().filter(|(_, other)| *other == standing).count() >= self.most_waiting {
             return None;
         }
-        self.waiting.push_back(session);
+        let first_guest = self.waiting.iter().position(|(_, other)| *other == Standing::Open);
+        match first_guest.filter(|_| standing == Standing::Trusted) {
+            Some(place) => self.waiting.insert(place, (session, standing)),
+            None => self.waiting.push_back((session, standing)),
+        }
         self.turn(session)
+    }
+
+    /// The guest that must end for the first one who waits with the token: the latest.
+    pub(super) fn in_the_way(&self) -> Option<u64> {
+        self.waiting.front().filter(|(_, standing)| *standing == Standing::Trusted)?;
+        self.running.iter().rev().find(|(_, standing)| *standing == Standing::Open).map(|(session, _)| *session)
     }
 
     /// A session goes, whether it ran or waited; others may move up.
     pub(super) fn leave(&mut self, session: u64) {
-        self.running.retain(|other| *other != session);
-        self.waiting.retain(|other| *other != session);
+        self.running.retain(|(other, _)| *other != session);
+        self.waiting.retain(|(other, _)| *other != session);
         while self.running.len() < self.parallel
             && let Some(next) = self.waiting.pop_front()
         {
@@ -51,15 +64,15 @@ impl Gate {
 
     /// Where a session stands; `None` for one that is not here.
     pub(super) fn turn(&self, session: u64) -> Option<Turn> {
-        if self.running.contains(&session) {
+        if self.runs(session) {
             return Some(Turn::Admitted);
         }
-        let place = self.waiting.iter().position(|other| *other == session)?;
+        let place = self.waiting.iter().position(|(other, _)| *other == session)?;
         Some(Turn::Queued(u32::try_from(place + 1).unwrap_or(u32::MAX)))
     }
 
-    pub(super) fn running(&self) -> &[u64] {
-        &self.running
+    pub(super) fn runs(&self, session: u64) -> bool {
+        self.running.iter().any(|(other, _)| *other == session)
     }
 
     pub(super) fn parallel(&self) -> usize {
@@ -74,10 +87,10 @@ mod tests {
     #[test]
     fn one_runs_the_others_wait_in_order() {
         let mut gate = Gate::new(1, 2);
-        assert_eq!(gate.enter(1), Some(Turn::Admitted));
-        assert_eq!(gate.enter(2), Some(Turn::Queued(1)));
-        assert_eq!(gate.enter(3), Some(Turn::Queued(2)));
-        assert_eq!(gate.enter(4), None);
+        assert_eq!(gate.enter(1, Standing::Open), Some(Turn::Admitted));
+        assert_eq!(gate.enter(2, Standing::Open), Some(Turn::Queued(1)));
+        assert_eq!(gate.enter(3, Standing::Open), Some(Turn::Queued(2)));
+        assert_eq!(gate.enter(4, Standing::Open), None);
         gate.leave(1);
         assert_eq!((gate.turn(2), gate.turn(3)), (Some(Turn::Admitted), Some(Turn::Queued(1))));
     }
@@ -86,19 +99,37 @@ mod tests {
     fn who_waits_may_leave() {
         let mut gate = Gate::new(1, 5);
         for session in 1..=3 {
-            gate.enter(session);
+            gate.enter(session, Standing::Trusted);
         }
         gate.leave(2);
         assert_eq!(gate.turn(3), Some(Turn::Queued(1)));
         assert_eq!(gate.turn(2), None);
         gate.leave(2);
-        assert_eq!(gate.running(), [1]);
+        assert!(gate.runs(1) && gate.in_the_way().is_none());
+    }
+
+    #[test]
+    fn a_full_queue_of_guests_keeps_nobody_out_who_has_the_token() {
+        let mut gate = Gate::new(1, 2);
+        for guest in 1..=4 {
+            gate.enter(guest, Standing::Open);
+        }
+        assert_eq!(gate.turn(4), None);
+        assert_eq!(gate.enter(5, Standing::Trusted), Some(Turn::Queued(1)));
+        assert_eq!(gate.enter(6, Standing::Trusted), Some(Turn::Queued(2)));
+        assert_eq!(gate.enter(7, Standing::Trusted), None);
+        assert_eq!((gate.in_the_way(), gate.turn(2)), (Some(1), Some(Turn::Queued(3))));
+        gate.leave(1);
+        assert_eq!((gate.turn(5), gate.in_the_way()), (Some(Turn::Admitted), None));
     }
 
     #[test]
     fn several_run_where_asked_for() {
         let mut gate = Gate::new(2, 0);
-        assert_eq!((gate.enter(1), gate.enter(2)), (Some(Turn::Admitted), Some(Turn::Admitted)));
-        assert_eq!(gate.enter(3), None);
+        assert_eq!(
+            (gate.enter(1, Standing::Open), gate.enter(2, Standing::Trusted)),
+            (Some(Turn::Admitted), Some(Turn::Admitted))
+        );
+        assert_eq!(gate.enter(3, Standing::Trusted), None);
     }
 }

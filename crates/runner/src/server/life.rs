@@ -16,6 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
+/// A client whose events find no room for this long reads none; an overloaded path delivers some.
+const UNREAD_MS: u64 = 4 * CLIENT_SILENCE_MS;
+
 /// The life of a session. `beats` is the body of the client's request.
 pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body) {
     let mut turn = session.turn.subscribe();
@@ -32,29 +35,39 @@ pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body
         }
     };
     tokio::pin!(ending, listening, expiry);
-    let mut listens = true;
+    let (mut listens, mut unread) = (true, 0);
     let why = loop {
         let now = *turn.borrow_and_update();
         if sent.replace(now) != Some(now) {
-            session.events.tell(&introduction(&shared, &session, now)).await;
+            let introduction = introduction(&shared, &session, now);
+            tokio::select! {
+                why = &mut ending => break why,
+                () = session.events.tell(&introduction) => {}
+            }
         }
         tokio::select! {
             why = &mut ending => break why,
             () = &mut listening, if listens => listens = false,
             () = &mut expiry => session.end.raise("its time limit without a token is reached"),
             _ = turn.changed() => {}
-            _ = beat.tick() => session.events.mention(&Event::Beat),
+            _ = beat.tick() => {
+                // Who sends beats but reads none holds its place for nothing.
+                unread = if session.events.mention(&Event::Beat) { 0 } else { unread + 1 };
+                if unread * HEARTBEAT_MS >= UNREAD_MS {
+                    session.end.raise("the client does not read its events");
+                }
+            }
         }
     };
     close(&shared, &session).await;
     session.events.mention(&Event::Ended { why: why.to_owned() });
-    session.events.finish().await;
+    let _ = timeout(ENGINE_END, session.events.finish()).await;
 }
 
 fn introduction(shared: &Shared, session: &Session, turn: Turn) -> Event {
     match turn {
         Turn::Admitted => Event::Admitted { session: session.id.clone() },
-        Turn::Queued(position) => Event::Queued { position, why: shared.why_queued() },
+        Turn::Queued(position) => Event::Queued { position, why: shared.why_queued(session.standing) },
     }
 }
 

@@ -65,6 +65,13 @@ impl Standing {
 /// The plan as this client may run it: checked, and for a client without a token bounded in time, streams and rate.
 pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) -> Result<LoadPlan, String> {
     plan.check()?;
+    // Another name would have the kernel load a module.
+    for name in plan.streams().iter().filter_map(|stream| plan.tcp_options(stream.id)?.congestion_control) {
+        let available = words_of("net.ipv4.tcp_available_congestion_control");
+        if !available.contains(&name) {
+            return Err(format!("congestion control {name} is not available; this host has: {}", available.join(", ")));
+        }
+    }
     if standing == Standing::Trusted {
         return Ok(plan);
     }
@@ -75,7 +82,12 @@ pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) ->
             MAX_OPEN_TRIAL_MS / 1000
         ));
     }
-    plan.capped(&Cap { max_streams: MAX_OPEN_STREAMS, max_bps: open_most_bps })
+    let congestion_controls = words_of("net.ipv4.tcp_allowed_congestion_control");
+    plan.capped(&Cap { max_streams: MAX_OPEN_STREAMS, max_bps: open_most_bps, congestion_controls })
+}
+
+fn words_of(parameter: &str) -> Vec<String> {
+    narrows_sys::sysctl::read(parameter).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
 /// The longest that a trial of this client may take, as a backstop behind the engine's own end.
@@ -90,7 +102,7 @@ pub(super) fn longest(plan: &LoadPlan, standing: Standing) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::{Fact, Limit, UdpPlan, UdpRate, Unit, Value};
+    use narrows_model::{Application, Fact, Limit, UdpPlan, UdpRate, Unit, Value};
 
     const MOST: u64 = 1_000_000_000;
 
@@ -106,6 +118,27 @@ mod tests {
         assert_eq!(bounded(LoadPlan::Udp(udp), Standing::Open, MOST), Ok(LoadPlan::Udp(slow)));
         let long = LoadPlan::Tcp(TcpPlan { limit: Limit::DurationMs(61_000), ..TcpPlan::default() });
         assert!(bounded(long, Standing::Open, MOST).expect_err("too long").contains("maximum is 60 s"));
+        let exotic = |name: &str| TcpPlan { congestion_control: Some(name.to_owned()), ..TcpPlan::default() };
+        for standing in [Standing::Trusted, Standing::Open] {
+            let refused = bounded(LoadPlan::Tcp(exotic("nosuch")), standing, MOST).expect_err("unknown");
+            assert!(refused.starts_with("congestion control nosuch is not available; this host has: "), "{refused}");
+        }
+        let costly = [
+            (TcpPlan { dscp: 46, ..TcpPlan::default() }, "a DSCP"),
+            (TcpPlan { awake: true, ..TcpPlan::default() }, "keeping CPUs awake"),
+            (
+                TcpPlan {
+                    application: Application { read_cpu_us_per_mib: 1, ..Application::default() },
+                    ..TcpPlan::default()
+                },
+                "an application that uses CPU time",
+            ),
+        ];
+        for (plan, what) in costly {
+            assert_eq!(bounded(LoadPlan::Tcp(plan.clone()), Standing::Trusted, MOST), Ok(LoadPlan::Tcp(plan.clone())));
+            let refused = bounded(LoadPlan::Tcp(plan), Standing::Open, MOST).expect_err(what);
+            assert!(refused.starts_with(what) && refused.contains("token"), "{refused}");
+        }
         let wide = LoadPlan::Tcp(TcpPlan { streams: 17, ..TcpPlan::default() });
         assert!(bounded(wide, Standing::Open, MOST).expect_err("too many").contains("at most 16"));
     }

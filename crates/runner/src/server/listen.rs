@@ -3,7 +3,7 @@
 use super::api;
 use super::limits::{GREETING, SHOW_RIGHT};
 use super::rights::Caller;
-use super::shared::Shared;
+use super::shared::{Shared, source_of};
 use super::trial::{self, part};
 use super::unauthenticated::Pending;
 use crate::VERSION;
@@ -44,7 +44,7 @@ pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener, acceptor:
             sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let pending = shared.unauthenticated.enter();
+        let pending = shared.unauthenticated.enter(source_of(address.ip()));
         let task = tokio::spawn(greet(shared.clone(), stream, address, acceptor.clone(), pending.clone()));
         pending.is_served_by(task.abort_handle());
     }

@@ -70,7 +70,7 @@ impl Drop for Over {
 pub(super) struct Expected {
     pub(super) missing: BTreeSet<StreamSpec>,
     pub(super) plan: LoadPlan,
-    /// The client, where the server sees it (not over SSH): UDP streams come from nowhere else.
+    /// The client, where the server sees it (over SSH it may be behind a jump host): UDP streams come from nowhere else.
     pub(super) client: Option<IpAddr>,
     pub(super) arrived: mpsc::UnboundedSender<DataStream>,
     pub(super) answers: Option<Answers>,

@@ -18,9 +18,17 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
-/// Sessions that only look are not queued, but not without number either.
+/// The source of an address, for limits: of IPv6 a network of 64 bits is one host's.
+pub(super) fn source_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        address => address,
+    }
+}
+
+/// Sessions that only look, with the token and without it, are not queued, but not without number either.
 const MAX_LOOKING: usize = 32;
 
 /// The server as each of its connections sees it.
@@ -32,6 +40,8 @@ pub(super) struct Shared {
     pub(super) tuner: Tuner,
     /// Devices that send or count frames, over all sessions.
     pub(super) uses: Uses,
+    /// Inventories that are read at one time: each takes a thread, and the roll-back must have one.
+    pub(super) inventories: Semaphore,
     stop: watch::Sender<bool>,
     table: Mutex<Table>,
     /// Told when a session is gone for good.
@@ -60,6 +70,7 @@ impl Shared {
             unauthenticated: Unauthenticated::default(),
             tuner,
             uses: Uses::default(),
+            inventories: Semaphore::new(2),
             stop,
             table: Mutex::new(table),
             left: watch::Sender::new(0),
@@ -77,6 +88,7 @@ impl Shared {
 
     /// Sets back what a killed server left, and tells it in sentences.
     pub(super) fn recover(&self) -> Vec<String> {
+        let unreadable = self.tuner.unreadable().unwrap_or_default();
         match self.tuner.recover() {
             Ok(undone) => undone
                 .into_iter()
@@ -88,6 +100,7 @@ impl Shared {
                         Err(error) => format!("cannot undo change `{set}` of a killed server: {error}"),
                     }
                 })
+                .chain(unreadable.iter().map(ToString::to_string))
                 .collect(),
             Err(error) => vec![format!("cannot read the journal of changes: {error}")],
         }
@@ -104,9 +117,9 @@ impl Shared {
         let id: [u8; 16] = narrows_sys::random::bytes().map_err(Refused::failed)?;
         let id = id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let mut table = lock(&self.table);
-        if standing == Standing::Open
-            && table.sessions.values().any(|other| other.standing == Standing::Open && other.address == address)
-        {
+        let source = address.map(source_of);
+        let same = |other: &&Arc<Session>| other.standing == Standing::Open && other.address.map(source_of) == source;
+        if standing == Standing::Open && table.sessions.values().any(|other| same(&other)) {
             return Err(Refused::new(
                 Reason::Busy,
                 "without a token this server runs one session for each client address",
@@ -115,9 +128,10 @@ impl Shared {
         let number = table.next;
         table.next += 1;
         let turn = match wanted {
-            SessionUse::Load => table.gate.enter(number),
+            SessionUse::Load => table.gate.enter(number, standing),
             SessionUse::Look => {
-                let looking = table.sessions.values().filter(|other| other.wanted == SessionUse::Look).count();
+                let same = |other: &&Arc<Session>| other.wanted == SessionUse::Look && other.standing == standing;
+                let looking = table.sessions.values().filter(same).count();
                 (looking < MAX_LOOKING).then_some(Turn::Admitted)
             }
         };
@@ -126,6 +140,10 @@ impl Shared {
         let session = Arc::new(Session::new(number, id.clone(), address, standing, wanted, turn, events));
         table.sessions.insert(id, session.clone());
         table.alive += 1;
+        let in_the_way = table.gate.in_the_way();
+        if let Some(guest) = table.sessions.values().find(|other| Some(other.number) == in_the_way) {
+            guest.end.raise("a client with the token needs the server");
+        }
         Ok(session)
     }
 
@@ -134,10 +152,12 @@ impl Shared {
     }
 
     /// Why a session waits, in a sentence.
-    pub(super) fn why_queued(&self) -> String {
+    pub(super) fn why_queued(&self, standing: Standing) -> String {
         let table = lock(&self.table);
-        let running = table.gate.running();
-        let who = table.sessions.values().filter(|session| running.contains(&session.number)).find_map(|s| s.address);
+        let running = |session: &&Arc<Session>| table.gate.runs(session.number);
+        let who = table.sessions.values().filter(running).find_map(|session| session.address);
+        // Who else uses the server is no guest's business.
+        let who = who.filter(|_| standing == Standing::Trusted);
         let who =
             who.map_or_else(|| "another client".to_owned(), |address| format!("the client {}", address.to_canonical()));
         match table.gate.parallel() {

@@ -52,7 +52,13 @@ pub(super) fn open(
     let answers = narrows_traffic::answers(&plan);
     shared.expect(
         key,
-        Expected { missing, plan: plan.clone(), client: session.address, arrived, answers: answers.clone() },
+        Expected {
+            missing,
+            plan: plan.clone(),
+            client: session.address.filter(|_| !shared.config.stdio),
+            arrived,
+            answers: answers.clone(),
+        },
     );
     let (shared, session) = (shared.clone(), session.clone());
     tokio::spawn(async move {

@@ -1,14 +1,17 @@
-//! Connections that have not authenticated yet. Their number and time are bounded, so that silent connections cannot keep others
-//! out: at the limit the oldest is closed.
+//! Connections that have not authenticated yet. Their number and time are bounded, in all and for each source, so that silent connections
+//! cannot keep others out: at a limit the oldest of the source that has most of them is closed.
 
 use crate::lock;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::task::AbortHandle;
 
 /// Maximum number of unauthenticated connections.
 pub(super) const MAX_PENDING: usize = 512;
+/// Of one source.
+const MAX_OF_SOURCE: usize = 256;
 
 /// All unauthenticated connections.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +20,7 @@ pub(super) struct Unauthenticated(Arc<Mutex<Table>>);
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    waiting: BTreeMap<u64, Option<AbortHandle>>,
+    waiting: BTreeMap<u64, (IpAddr, Option<AbortHandle>)>,
 }
 
 /// The entry of one connection, removed on drop.
@@ -32,17 +35,21 @@ struct Place {
 }
 
 impl Unauthenticated {
-    /// Registers a connection. At the limit the oldest one is closed.
-    pub(super) fn enter(&self) -> Pending {
+    /// Registers a connection. At a limit another one is closed.
+    pub(super) fn enter(&self, source: IpAddr) -> Pending {
         let mut table = lock(&self.0);
-        if table.waiting.len() >= MAX_PENDING
-            && let Some((_, Some(oldest))) = table.waiting.pop_first()
-        {
+        let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        table.waiting.values().for_each(|(of, _)| *counts.entry(*of).or_default() += 1);
+        let crowded = counts.get(&source).is_some_and(|count| *count >= MAX_OF_SOURCE).then_some(source);
+        let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(source, _)| *source);
+        let from = crowded.or_else(|| most().filter(|_| table.waiting.len() >= MAX_PENDING));
+        let oldest = from.and_then(|from| table.waiting.iter().find(|(_, (of, _))| *of == from).map(|(id, _)| *id));
+        if let Some((_, Some(oldest))) = oldest.and_then(|id| table.waiting.remove(&id)) {
             oldest.abort();
         }
         let id = table.next;
         table.next += 1;
-        table.waiting.insert(id, None);
+        table.waiting.insert(id, (source, None));
         Pending(Arc::new(Place { id, unauthenticated: self.clone(), asked: AtomicBool::new(false) }))
     }
 
@@ -56,7 +63,7 @@ impl Pending {
     /// Sets the task that is aborted to close the connection.
     pub(super) fn is_served_by(&self, task: AbortHandle) {
         if let Some(entry) = lock(&self.0.unauthenticated.0).waiting.get_mut(&self.0.id) {
-            *entry = Some(task);
+            entry.1 = Some(task);
         }
     }
 
@@ -87,22 +94,25 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_oldest_is_closed_and_the_admitted_stay() {
+    async fn the_oldest_of_the_largest_source_is_closed_and_the_admitted_stay() {
         let unauthenticated = Unauthenticated::default();
-        let come = || {
-            let pending = unauthenticated.enter();
+        let come = |host: u8| {
+            let pending = unauthenticated.enter([192, 0, 2, host].into());
             let task = tokio::spawn(std::future::pending::<()>());
             pending.is_served_by(task.abort_handle());
             (pending, task)
         };
-        let (admitted, admitted_task) = come();
+        let (admitted, admitted_task) = come(1);
         admitted.admit();
-        let (oldest, oldest_task) = come();
-        let others: Vec<_> = (0..MAX_PENDING).map(|_| come()).collect();
-        assert_eq!(unauthenticated.count(), MAX_PENDING);
+        let (quiet, quiet_task) = come(2);
+        let (oldest, oldest_task) = come(3);
+        let others: Vec<_> = (0..MAX_OF_SOURCE).map(|_| come(3)).collect();
         assert!(oldest_task.await.expect_err("aborted").is_cancelled());
+        let more: Vec<_> = (0..MAX_OF_SOURCE).map(|_| come(4)).collect();
+        assert_eq!(unauthenticated.count(), MAX_PENDING);
+        assert!(!quiet_task.is_finished(), "one connection of a source is never the first to go");
         assert!(!admitted_task.is_finished() && admitted.may_stay());
-        drop((others, oldest));
+        drop((others, more, oldest, quiet));
         assert_eq!(unauthenticated.count(), 0);
     }
 }

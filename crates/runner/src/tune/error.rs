@@ -42,9 +42,6 @@ pub enum TuneError {
         /// What was read back.
         got: String,
     },
-    /// A later change of the same setting, by its id.
-    #[error("the later change {0} is of the same thing; undo it first")]
-    LaterChange(String),
     /// The change of this id was made in another network namespace, which still exists: its inode.
     #[error("the change {0} was made in another network namespace (net:[{1}]); undo it from there")]
     OtherNamespace(String, u64),
@@ -52,7 +49,7 @@ pub enum TuneError {
     #[error("there is no change {0} in the journal {journal}; see `narrows tune list`", journal = .1.display())]
     NoSuchChange(String, PathBuf),
     /// An entry of the journal cannot be read: the file, and why.
-    #[error("the journal entry {path} cannot be read: {1}", path = .0.display())]
+    #[error("cannot read the journal entry {path}: {1}; its change stays", path = .0.display())]
     BadEntry(PathBuf, String),
     /// A system call failed.
     #[error(transparent)]

@@ -71,6 +71,9 @@ pub struct Entry {
     /// Whether it outlives the process that made it.
     #[serde(default)]
     pub kept: bool,
+    /// Whether its roll-back was begun: what is there now may be half of it.
+    #[serde(default)]
+    pub restoring: bool,
 }
 
 impl Entry {
@@ -83,6 +86,7 @@ impl Entry {
             boot: boot_id(),
             by,
             kept: false,
+            restoring: false,
         }
     }
 
@@ -107,7 +111,7 @@ impl Entry {
 }
 
 /// The order in which changes were made; the serial number in the id separates those of one microsecond.
-fn order(entry: &Entry) -> (u64, u32) {
+pub(super) fn order(entry: &Entry) -> (u64, u32) {
     let serial = entry.change.id.rsplit('-').next().and_then(|word| u32::from_str_radix(word, 16).ok());
     (entry.change.made_unix_us, serial.unwrap_or(0))
 }
@@ -123,6 +127,10 @@ const MAX_ENTRY_BYTES: u64 = 1 << 20;
 impl Journal {
     pub(super) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned() }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub(super) fn no_such_change(&self, id: &str) -> TuneError {
@@ -160,23 +168,24 @@ impl Journal {
         serde_json::from_slice(&bytes).map_err(|error| TuneError::BadEntry(path, error.to_string()))
     }
 
-    /// All entries, oldest first. A file that another process removed meanwhile is no error.
-    pub(super) fn entries(&self) -> Result<Vec<Entry>, TuneError> {
+    /// All entries that can be read, oldest first, and why the others cannot: one damaged file must not stop the undo of the rest. A
+    /// file that another process removed meanwhile is no error.
+    pub(super) fn entries(&self) -> Result<(Vec<Entry>, Vec<TuneError>), TuneError> {
+        let (mut entries, mut unreadable) = (Vec::new(), Vec::new());
         if !files::exists(&self.directory) {
-            return Ok(Vec::new());
+            return Ok((entries, unreadable));
         }
-        let mut entries = Vec::new();
         for name in files::list(&self.directory)? {
             let Some(id) = name.strip_suffix(".json") else { continue };
             match self.read(id) {
                 Ok(entry) => entries.push(entry),
                 Err(TuneError::NoSuchChange { .. }) => {}
                 Err(TuneError::System(error)) if error.errno() == Some(2) => {}
-                Err(error) => return Err(error),
+                Err(error) => unreadable.push(error),
             }
         }
         entries.sort_by_key(order);
-        Ok(entries)
+        Ok((entries, unreadable))
     }
 }
 

@@ -8,6 +8,7 @@
 mod bridge;
 mod error;
 mod flow_control;
+mod host;
 mod journal;
 mod knob;
 mod mtu;
@@ -26,11 +27,12 @@ pub use undo::{Undoing, Undone};
 
 pub(crate) use sysctl::parameters;
 
-use journal::{Journal, Maker};
+use host::{Host, ThisHost};
+use journal::Journal;
 use knob::Knob;
 use narrows_model::{Change, Place, Setting};
 use narrows_sys::clock;
-use narrows_sys::network_id::NetworkId;
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -68,10 +70,15 @@ pub fn look(setting: &Setting) -> Result<(String, bool), TuneError> {
 }
 
 /// Makes changes and undoes them. All that it does acts in the network namespace of the calling thread.
-#[derive(Debug)]
 pub struct Tuner {
-    journal: Journal,
+    host: Box<dyn Host>,
     role: &'static str,
+}
+
+impl fmt::Debug for Tuner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tuner({} in {})", self.role, self.host.directory().display())
+    }
 }
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
@@ -80,15 +87,16 @@ impl Tuner {
     /// With the journal in `changes/` of a state directory. `role` is the command that makes the changes: `serve`, `diagnose`.
     #[must_use]
     pub fn new(state: &Path, role: &'static str) -> Self {
-        Self { journal: Journal::new(&state.join("changes")), role }
+        Self { host: Box::new(ThisHost(Journal::new(&state.join("changes")))), role }
     }
 
     /// Makes a setting after it has noted the old value. A value that is already set is noted as well, so that every change can be
     /// undone. A change that fails leaves nothing behind, neither on the host nor in the journal.
     pub fn apply(&self, setting: &Setting, at: Place) -> Result<Change, TuneError> {
-        let knob = knob(setting);
+        let knob = self.host.knob(setting);
         knob.check()?;
-        let maker = Maker::this_process(self.role);
+        let _lock = self.host.lock()?;
+        let maker = self.host.maker(self.role);
         let made_unix_us = clock::unix_us();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let change = Change {
@@ -99,38 +107,49 @@ impl Tuner {
             made_unix_us,
             in_force: true,
         };
-        let mut entry = Entry::new(change, NetworkId::current()?, maker);
-        self.journal.write(&entry)?;
-        if let Err(error) = knob.set() {
+        let mut entry = Entry::new(change, self.host.network()?, maker);
+        self.host.write(&entry)?;
+        let mut set = || {
+            knob.set()?;
+            // Compared before it is undone: somebody else may have changed it since.
+            entry.obtained = Some(knob.current()?);
+            self.host.write(&entry)
+        };
+        if let Err(error) = set() {
             // It may have worked in part: the entry goes only after the old value is back.
             if knob.write(&entry.change.before).is_ok() {
-                self.journal.remove(&entry.change.id)?;
+                self.host.remove(&entry.change.id)?;
             }
             return Err(error);
         }
-        // Compared before it is undone: somebody else may have changed it since.
-        entry.obtained = Some(knob.current()?);
-        self.journal.write(&entry)?;
         Ok(entry.change)
     }
 
     pub(crate) fn no_such_change(&self, id: &str) -> TuneError {
-        self.journal.no_such_change(id)
+        TuneError::NoSuchChange(id.to_owned(), self.host.directory())
     }
 
     /// All changes of the journal, oldest first; also those of other namespaces, which can be undone there only.
     pub fn list(&self) -> Result<Vec<Entry>, TuneError> {
-        self.journal.entries()
+        Ok(self.host.entries()?.0)
+    }
+
+    /// Why entries of the journal cannot be read: they are skipped, and their changes stay.
+    pub fn unreadable(&self) -> Result<Vec<TuneError>, TuneError> {
+        Ok(self.host.entries()?.1)
     }
 
     /// Lets a change outlive the process that made it; it can still be undone by its id.
     pub fn keep(&self, id: &str) -> Result<Change, TuneError> {
-        let mut entry = self.journal.read(id)?;
+        let _lock = self.host.lock()?;
+        let mut entry = self.host.read(id)?;
         entry.kept = true;
-        self.journal.write(&entry)?;
+        self.host.write(&entry)?;
         Ok(entry.change)
     }
 }
 
+#[cfg(test)]
+mod schedules;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,10 @@
 //! Changes on the loopback device and the parameters of a fresh network namespace.
 
+use super::journal::Maker;
 use super::*;
 use narrows_model::load::frames::Mac;
 use narrows_sys::netns::{self, Namespaces};
+use narrows_sys::network_id::NetworkId;
 use narrows_sys::rtnl::{Links, Qdisc};
 use std::os::fd::AsFd as _;
 
@@ -85,7 +87,7 @@ fn the_journal_alone_undoes_after_a_crash() {
         }
         // A crash between writing the journal and reading back leaves `obtained` open.
         let journal = Journal::new(&state.join("changes"));
-        for mut entry in journal.entries().expect("entries") {
+        for mut entry in journal.entries().expect("entries").0 {
             entry.obtained = None;
             journal.write(&entry).expect("written");
         }
@@ -224,16 +226,17 @@ fn what_others_set_meanwhile_stays() {
 }
 
 #[test]
-fn changes_of_one_thing_are_undone_from_the_latest() {
+fn changes_of_one_thing_are_undone_in_any_order() {
     isolated(|state| {
         let tuner = Tuner::new(state, "test");
         let first = tuner.apply(&sysctl("net.ipv4.tcp_rmem", "4096 131072 262144"), Place::Server).expect("set");
         let second = tuner.apply(&sysctl("net.ipv4.tcp_rmem", "4096 131072 524288"), Place::Server).expect("set");
-        let error = tuner.undo(&first.id).expect_err("covered");
-        assert!(matches!(error, TuneError::LaterChange(ref later) if *later == second.id), "{error}");
-        let undone = tuner.undo_all().expect("list");
-        assert_eq!(undone.iter().map(|u| u.entry.change.id.as_str()).collect::<Vec<_>>(), [&second.id, &first.id]);
-        assert!(undone.iter().all(|u| matches!(u.outcome, Ok(Undone::SetBack))));
+        let third = tuner.apply(&sysctl("net.ipv4.tcp_rmem", "4096 131072 786432"), Place::Server).expect("set");
+        assert_eq!(tuner.undo(&first.id).expect("known"), Undone::HandedOver { to: second.id.clone() });
+        assert_eq!(read(&first.set), "4096 131072 786432");
+        assert_eq!(tuner.undo(&third.id).expect("known"), Undone::SetBack);
+        assert_eq!(read(&first.set), "4096 131072 524288");
+        assert_eq!(tuner.undo(&second.id).expect("known"), Undone::SetBack);
         assert_eq!(read(&first.set), first.before);
     });
 }
@@ -271,7 +274,7 @@ fn what_is_gone_is_dropped_with_a_word() {
 
     let mut entry = Entry::new(change, NetworkId::current().expect("proc"), Maker::this_process("test"));
     entry.boot = Some("an earlier one".into());
-    tuner.journal.write(&entry).expect("written");
+    tuner.host.write(&entry).expect("written");
     let undone = tuner.undo(&entry.change.id).expect("dropped");
     assert!(matches!(&undone, Undone::Dropped(why) if why.contains("booted")), "{undone}");
     assert!(tuner.list().expect("list").is_empty());
@@ -285,9 +288,9 @@ fn only_what_dead_processes_left_is_recovered() {
         let left = tuner.apply(&sysctl("net.ipv4.tcp_timestamps", "0"), Place::Server).expect("set");
         let kept = tuner.apply(&sysctl("net.ipv4.tcp_no_metrics_save", "1"), Place::Server).expect("set");
         for id in [&left.id, &kept.id] {
-            let mut entry = tuner.journal.read(id).expect("entry");
+            let mut entry = tuner.host.read(id).expect("entry");
             entry.by.started_ticks = Some(1);
-            tuner.journal.write(&entry).expect("written");
+            tuner.host.write(&entry).expect("written");
         }
         tuner.keep(&kept.id).expect("kept");
         let undone = tuner.recover().expect("list");
@@ -316,6 +319,22 @@ fn what_cannot_be_set_leaves_nothing_behind() {
             let error = tuner.apply(&setting, Place::Server).expect_err("refused").to_string();
             assert!(!error.is_empty() && tuner.list().expect("list").is_empty(), "{setting}: {error}");
         }
+    });
+}
+
+#[test]
+fn a_damaged_entry_is_named_and_stops_no_other() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "test");
+        let change = tuner.apply(&sysctl("net.ipv4.tcp_sack", "0"), Place::Server).expect("set");
+        let damaged = state.join("changes/1-1-0.json");
+        narrows_sys::files::write_whole(&damaged, b"{\"change\": ", 0o600).expect("written");
+        assert!(
+            matches!(tuner.undo_all().expect("list").as_slice(), [one] if matches!(one.outcome, Ok(Undone::SetBack)))
+        );
+        assert_eq!(read(&change.set), change.before);
+        let named: Vec<_> = tuner.unreadable().expect("list").iter().map(ToString::to_string).collect();
+        assert!(matches!(named.as_slice(), [why] if why.contains("1-1-0.json")), "{named:?}");
     });
 }
 

@@ -1,7 +1,7 @@
 //! Rolls changes back: one, all, or those that a dead process left.
 
 use super::journal::Entry;
-use super::{TuneError, Tuner, knob};
+use super::{TuneError, Tuner};
 use narrows_sys::network_id::NetworkId;
 use std::fmt;
 
@@ -17,6 +17,11 @@ pub enum Undone {
         /// What is there now.
         now: String,
     },
+    /// A later change of the same thing is in force; its roll-back restores what was there before both.
+    HandedOver {
+        /// The later change.
+        to: String,
+    },
     /// What was changed is gone and the change with it; why.
     Dropped(String),
 }
@@ -28,6 +33,9 @@ impl fmt::Display for Undone {
             Self::AlreadyBack => f.write_str("was already rolled back"),
             Self::ChangedByOthers { now } => {
                 write!(f, "not rolled back, since another program changed it; it is now `{now}`")
+            }
+            Self::HandedOver { to } => {
+                write!(f, "the later change {to} is in force; its roll-back restores the old value")
             }
             Self::Dropped(why) => write!(f, "dropped from the journal: {why}"),
         }
@@ -44,10 +52,13 @@ pub struct Undoing {
 }
 
 impl Tuner {
-    /// Undoes one change. It stays in the journal where it is of another namespace, a later change covers it or the kernel refuses.
+    /// Undoes one change. It stays in the journal where it is of another namespace or the kernel refuses.
     pub fn undo(&self, id: &str) -> Result<Undone, TuneError> {
-        let entry = self.journal.read(id)?;
-        self.undo_entry(&entry)
+        let _lock = self.host.lock()?;
+        let mut entry = self.host.read(id)?;
+        let undone = self.roll_back(&mut entry)?;
+        self.host.remove(id)?;
+        Ok(undone)
     }
 
     /// Undoes all changes of this namespace, the latest first, and drops those that nothing can undo any more.
@@ -63,46 +74,57 @@ impl Tuner {
 
     /// Undoes what dead processes of this role left in this namespace, unless it was to be kept.
     pub fn recover(&self) -> Result<Vec<Undoing>, TuneError> {
-        let here = NetworkId::current()?;
+        let here = self.host.network()?;
         self.undo_those(|entry| {
-            entry.by.role == self.role && !entry.kept && entry.namespace().is(&here) && !entry.by.lives()
+            entry.by.role == self.role && !entry.kept && entry.namespace().is(&here) && !self.host.lives(&entry.by)
         })
     }
 
     fn undo_those(&self, wanted: impl Fn(&Entry) -> bool) -> Result<Vec<Undoing>, TuneError> {
-        let entries = self.journal.entries()?;
+        let (entries, _) = self.host.entries()?;
         Ok(entries
             .into_iter()
             .rev()
             .filter(wanted)
             .map(|entry| {
-                let outcome = self.undo_entry(&entry);
+                let outcome = self.undo(&entry.change.id);
                 Undoing { entry, outcome }
             })
             .collect())
     }
 
-    fn undo_entry(&self, entry: &Entry) -> Result<Undone, TuneError> {
-        let undone = self.roll_back(entry)?;
-        self.journal.remove(&entry.change.id)?;
-        Ok(undone)
+    /// Gives the old value of a change to the next later one of the same thing.
+    fn hand_over(&self, entry: &Entry, mut later: Entry) -> Result<Undone, TuneError> {
+        let before = &entry.change.before;
+        let to = later.change.id.clone();
+        if later.change.before == *before {
+            return Ok(Undone::HandedOver { to });
+        }
+        // Somebody else set another value between the two, which is what the later one restores.
+        if !entry.restoring && entry.obtained.as_ref().is_some_and(|obtained| *obtained != later.change.before) {
+            return Ok(Undone::ChangedByOthers { now: later.change.before });
+        }
+        later.change.before.clone_from(before);
+        self.host.write(&later)?;
+        Ok(Undone::HandedOver { to })
     }
 
-    fn roll_back(&self, entry: &Entry) -> Result<Undone, TuneError> {
+    fn roll_back(&self, entry: &mut Entry) -> Result<Undone, TuneError> {
         if entry.is_of_earlier_boot() {
             return Ok(Undone::Dropped("the host has rebooted since".to_owned()));
         }
         let namespace = entry.namespace();
-        if !namespace.is(&NetworkId::current()?) {
+        if !namespace.is(&self.host.network()?) {
             if NetworkId::lives(namespace.inode) {
                 return Err(TuneError::OtherNamespace(entry.change.id.clone(), namespace.inode));
             }
             return Ok(Undone::Dropped(format!("its network namespace net:[{}] is gone", namespace.inode)));
         }
-        if let Some(later) = self.journal.entries()?.iter().rev().find(|other| entry.is_covered_by(other)) {
-            return Err(TuneError::LaterChange(later.change.id.clone()));
+        if let Some(later) = self.host.entries()?.0.into_iter().find(|other| entry.is_covered_by(other)) {
+            return self.hand_over(entry, later);
         }
-        let knob = knob(&entry.change.set);
+        let set = entry.change.set.clone();
+        let knob = self.host.knob(&set);
         let now = match knob.current() {
             Ok(now) => now,
             // ENODEV, ENXIO
@@ -114,8 +136,13 @@ impl Tuner {
         if now == entry.change.before {
             return Ok(Undone::AlreadyBack);
         }
-        if entry.obtained.as_ref().is_some_and(|obtained| *obtained != now) {
-            return Ok(Undone::ChangedByOthers { now });
+        if !entry.restoring {
+            if entry.obtained.as_ref().is_some_and(|obtained| *obtained != now) {
+                return Ok(Undone::ChangedByOthers { now });
+            }
+            // A roll-back that fails half-way leaves a value that nobody set.
+            entry.restoring = true;
+            self.host.write(entry)?;
         }
         knob.write(&entry.change.before)?;
         let now = knob.current()?;

@@ -234,6 +234,7 @@ impl Load for UdpPlan {
 
     fn capped(mut self, cap: &Cap) -> Result<Self, String> {
         cap.check_streams(self.streams)?;
+        cap.refuse(self.dscp > 0, "a DSCP")?;
         for rate in [&mut self.rate_up, &mut self.rate_down] {
             *rate = match *rate {
                 UdpRate::Bps(bps) => UdpRate::Bps(bps.min(cap.max_bps)),

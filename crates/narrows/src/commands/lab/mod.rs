@@ -195,6 +195,7 @@ impl Args {
                 Ok(u8::try_from(code).unwrap_or(1))
             }
             What::Scenarios { draw: Some(seed), number, udp, keep, again, .. } => {
+                make_kept(keep.as_deref())?;
                 let drawn = (0..number).map(|number| scenarios::draw(seed, number, udp)).collect();
                 match again {
                     Some(kept) => run_drawn(drawn, |case, file| scenarios::drawn_again(case, &kept.join(file))),
@@ -208,14 +209,21 @@ impl Args {
             What::Scenarios { only, repetitions, again: Some(kept), .. } => {
                 run_scenarios(&only, repetitions, |_, file| scenarios::again(&kept.join(file)))
             }
-            What::Scenarios { only, repetitions, keep, .. } => prepare_privileges().and_then(|()| {
+            What::Scenarios { only, repetitions, keep, .. } => {
+                make_kept(keep.as_deref())?;
+                prepare_privileges()?;
                 run_scenarios(&only, repetitions, |case, file| {
                     scenarios::run(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
                 })
-            }),
+            }
             What::Verify { only } => prepare_privileges().and_then(|()| verify_parts(&only)),
         }
     }
+}
+
+/// The directory of the kept runs, before the first of them is made.
+fn make_kept(directory: Option<&Path>) -> Result<(), Failure> {
+    directory.map_or(Ok(()), |directory| scenarios::make_directory(directory).map_err(Failure::run))
 }
 
 /// Without root a lab lives in a user namespace, which only a process with one thread can enter.
