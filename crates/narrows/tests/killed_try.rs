@@ -45,12 +45,12 @@ fn comes_back(stage: &Stage, host: &str, key: &str) -> bool {
 }
 
 /// A client that has applied its fix. Where the machine is disturbed, its verdict is *unknown*: then it tries again.
-fn applied(stage: &Stage, host: &str, key: &str) -> Child {
+fn applied(stage: &Stage, host: &str, key: &str) -> Option<Child> {
     for _ in 0..4 {
         let mut client = climb(stage);
         loop {
             if max_of(stage, host, key) != BUFFER {
-                return client;
+                return Some(client);
             }
             if client.try_wait().expect("a child").is_some() {
                 break;
@@ -58,7 +58,7 @@ fn applied(stage: &Stage, host: &str, key: &str) -> Child {
             clock::sleep(Duration::from_millis(20));
         }
     }
-    panic!("the fix was never applied");
+    None
 }
 
 fn journal(stage: &Stage, host: &str) -> usize {
@@ -69,7 +69,7 @@ fn journal(stage: &Stage, host: &str) -> usize {
 #[test]
 fn the_server_sets_its_changes_back_when_the_client_is_killed() {
     let stage = stage("tcp-receive-window", Place::Server);
-    let mut client = applied(&stage, "server", "net.ipv4.tcp_rmem");
+    let mut client = applied(&stage, "server", "net.ipv4.tcp_rmem").expect("the fix is applied");
     client.kill().expect("to end it");
     client.wait().expect("its end");
     assert!(comes_back(&stage, "server", "net.ipv4.tcp_rmem"), "the server kept a change of a dead client");
@@ -79,7 +79,7 @@ fn the_server_sets_its_changes_back_when_the_client_is_killed() {
 #[test]
 fn a_killed_client_leaves_its_own_way_back() {
     let stage = stage("tcp-send-buffer", Place::Client);
-    let mut client = applied(&stage, "client", "net.ipv4.tcp_wmem");
+    let mut client = applied(&stage, "client", "net.ipv4.tcp_wmem").expect("the fix is applied");
     client.kill().expect("to end it");
     client.wait().expect("its end");
     assert_ne!(max_of(&stage, "client", "net.ipv4.tcp_wmem"), BUFFER);

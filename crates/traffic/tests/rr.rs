@@ -53,7 +53,7 @@ fn both_ends_count_the_same_over_tcp() {
     for (streams, outstanding, request_bytes, response_bytes) in
         [(1, 1, 1, 1), (3, 16, 100, 1000), (2, 64, 1, 200_000), (2, 8, 300_000, 300_000)]
     {
-        let plan = RrPlan { streams, outstanding, request_bytes, response_bytes, ..plan(Transaction::Tcp, 200) };
+        let plan = RrPlan { streams, outstanding, request_bytes, response_bytes, ..plan(Transaction::Tcp, 800) };
         let (client, server, progress) = run_both(&plan);
         assert_agreed(&client, &server);
         assert!(client.streams.iter().zip(&server.streams).all(|(a, b)| a.id == b.id && a.local == b.remote));
@@ -69,7 +69,7 @@ fn both_ends_count_the_same_over_udp() {
     for (streams, outstanding, request_bytes, response_bytes) in
         [(1, 1, 20, 20), (3, 16, 20, 1400), (1, 1024, 1400, 20), (1, 4, 65_507, 65_507)]
     {
-        let plan = RrPlan { streams, outstanding, request_bytes, response_bytes, ..plan(Transaction::Udp, 200) };
+        let plan = RrPlan { streams, outstanding, request_bytes, response_bytes, ..plan(Transaction::Udp, 800) };
         let (client, server, _) = run_both(&plan);
         assert_agreed(&client, &server);
         assert!(client.streams.iter().all(|stream| stream.latency_ns.count == stream.transactions));
@@ -79,7 +79,7 @@ fn both_ends_count_the_same_over_udp() {
 #[test]
 fn each_transaction_may_have_a_connection_of_its_own() {
     for (streams, request_bytes, response_bytes) in [(1, 1, 1), (2, 300, 300_000), (2, 100_000, 1)] {
-        let plan = RrPlan { streams, request_bytes, response_bytes, ..plan(Transaction::TcpConnect, 200) };
+        let plan = RrPlan { streams, request_bytes, response_bytes, ..plan(Transaction::TcpConnect, 800) };
         let (mut client, server) = run_transactions(&plan, &plan, &Stop::new());
         if request_bytes < 44 {
             let remark = client.remarks.pop();
@@ -100,12 +100,12 @@ fn each_transaction_may_have_a_connection_of_its_own() {
 #[test]
 fn the_omitted_part_is_counted_and_not_in_the_distribution() {
     for transaction in [Transaction::Tcp, Transaction::Udp] {
-        let plan = RrPlan { omit_ms: 150, ..plan(transaction, 300) };
+        let plan = RrPlan { omit_ms: 300, ..plan(transaction, 1_000) };
         let (client, server, _) = run_both(&plan);
         assert_agreed(&client, &server);
         let stream = &client.streams[0];
         assert!(stream.latency_ns.count > 0 && stream.latency_ns.count < stream.transactions);
-        assert!(stream.samples.iter().any(|sample| sample.at_us >= 150_000 && sample.at_us < 300_000));
+        assert!(stream.samples.iter().any(|sample| sample.at_us >= 300_000 && sample.at_us < 1_000_000));
     }
 }
 
@@ -144,4 +144,14 @@ fn a_load_runs_beside_it_and_is_recorded() {
     assert_eq!((sent.streams.len(), got.streams.len()), (2, 2));
     assert!(got.streams.iter().all(|stream| stream.flow == Flow::Up && stream.samples.last().unwrap().bytes > 0));
     assert_eq!(sent.remarks, Vec::<String>::new());
+}
+
+#[test]
+fn a_server_answers_no_faster_than_its_plan_allows() {
+    for transaction in [Transaction::Tcp, Transaction::Udp] {
+        let (free, ..) = run_both(&plan(transaction, 300));
+        let (client, ..) = run_both(&RrPlan { max_answers_per_s: Some(100.0), ..plan(transaction, 300) });
+        let [free, bound] = [free, client].map(|end| transactions(&end).iter().sum::<u64>());
+        assert!(bound > 0 && bound <= 100 && free > 10 * bound, "{bound} of {free}");
+    }
 }

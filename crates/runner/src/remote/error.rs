@@ -122,3 +122,17 @@ impl From<RemoteError> for TrialError {
         Self { partial: None, why }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_other_end_do_not_reach_the_terminal_as_they_are() {
+        let message = format!("\u{1b}]0;title\u{7}busy\n{}", "x".repeat(5_000));
+        let refusal = Refusal { reason: Reason::Busy, message, version: String::new(), protocol: 0 };
+        let words = RemoteError::from_refusal(&refusal).to_string();
+        assert!(words.contains(" ]0;title busy x") && !words.chars().any(char::is_control), "{words}");
+        assert!(words.len() < 1_200);
+    }
+}

@@ -134,14 +134,18 @@ pub fn search(
             break;
         }
         let start = clock::now();
-        let plan = at_load(load, flow, load_pps, duration).into();
-        let outcome = ends.trial(&plan, On::Path, &mut |_, _| {});
+        let asked = at_load(load, flow, load_pps, duration);
+        let outcome = ends.trial(&asked.clone().into(), On::Path, &mut |_, _| {});
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a rate times a time, far below 2^53
         let intended = (load_pps * duration.as_secs_f64()).round() as u64;
         let seen = match outcome {
             Ok(trial) if !ends.stopped() => {
                 renewals = 0;
                 match of_udp(&trial) {
+                    Ok(trial) if held_back(&asked, trial.plan, flow).is_some() => {
+                        ending = Ending::Failed(held_back(&asked, trial.plan, flow).unwrap_or_default());
+                        break;
+                    }
                     Ok(trial) => observation(trial, flow, intended, start.elapsed()),
                     Err(why) => {
                         ending = Ending::Failed(why.to_string());
@@ -173,6 +177,18 @@ pub fn search(
     }
     search.stop();
     Ok(Searched { record: search.record(), history, ending })
+}
+
+/// Why nothing more can be learned from a server that ran a trial at a lower rate than it was asked for.
+fn held_back(asked: &UdpPlan, made: &UdpPlan, flow: Flow) -> Option<String> {
+    match (asked.rate(flow), made.rate(flow)) {
+        (UdpRate::Bps(asked), UdpRate::Bps(made)) if made < asked => Some(format!(
+            "this server limits clients without its token to {} (`narrows serve --open-rate`), and the path carries it; give the \
+             token (--token-file), or search below that rate (--max)",
+            narrows_model::words::units::bps(made as f64)
+        )),
+        _ => None,
+    }
 }
 
 /// What a datagram of a load takes on the wire; of a list the average.

@@ -47,6 +47,11 @@ const REFILL_NS: u64 = 400_000_000;
 /// More pauses than this for one queue to drain are no use.
 const LONGEST_PAUSE_NS: u64 = 2_000_000_000;
 
+/// A queue of so many pauses of the sender is not emptied by one …
+const OUTLASTS: f64 = 3.0;
+/// … but others on the path wait no longer than this for it.
+const LONGEST_QUEUE_US: f64 = 100_000.0;
+
 /// Steps of a profile that are made again because the sender was late.
 const MAX_REPEATED: u32 = 6;
 
@@ -174,10 +179,13 @@ impl Staircase {
         }
     }
 
-    /// A queue that ends a step: well above what the idle path varies by, so that others on the path are not held up for long.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one delay
+    /// A queue that ends a step: well above what the idle path varies by, so that others on the path are not held up for long; after steps
+    /// of a late sender one that outlasts its pauses.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // microseconds of one delay
     fn stop_above_us(&self) -> u32 {
-        (3.0 * jitter_us(&self.probes, self.plan.direction)).clamp(8_000.0, 500_000.0) as u32
+        let late_ns = self.records.iter().rev().take(3).map(|record| record.sent.late_ns).max().unwrap_or(0);
+        let outlasts_us = (OUTLASTS * late_ns as f64 / 1e3).min(LONGEST_QUEUE_US);
+        (3.0 * jitter_us(&self.probes, self.plan.direction)).max(outlasts_us).clamp(8_000.0, 500_000.0) as u32
     }
 
     /// The rate of the slowest link by the trains, where they agree with each other.

@@ -31,7 +31,8 @@ pub struct StepView {
     pub asked_bps: f64,
     /// Whether the sender fell far behind its plan.
     pub sender_behind: bool,
-    /// Whether it was late, so that the step is of another rate than was asked for, or has bursts of what was late.
+    /// Whether it was late, so that the step is of another rate than was asked for, or has bursts of what was late; not where a queue
+    /// outlasted each pause of the sender, since the link behind it sends at its own rate then.
     pub disturbed: bool,
     /// Gaps in what arrived: losses in a row count once.
     pub loss_events: u32,
@@ -63,6 +64,9 @@ impl StepView {
             .map(|part| (part.delay_ns - base_delay_ns) as f64 / 1e3)
             .collect();
         let queue_us = narrows_stats::quantile(&last_quarter, 0.5).unwrap_or(0.0).max(0.0);
+        let late_ns = record.sent.late_ns as f64;
+        let busy = least_later_delay(&received.parts)
+            .is_some_and(|delay| (delay - base_delay_ns) as f64 > BUSY_LATE * late_ns + BUSY_NS);
         Some(Self {
             offered_bps,
             sustained_bps,
@@ -78,9 +82,10 @@ impl StepView {
             asked_bps,
             sender_behind: asked_bps > 0.0 && offered_bps < 0.85 * asked_bps,
             disturbed: asked_bps > 0.0
-                && (offered_bps < 0.95 * asked_bps || record.sent.late_ns as f64 / 1e9 > LATE_S + LATE_PART * span_s),
+                && !busy
+                && (offered_bps < 0.95 * asked_bps || late_ns / 1e9 > LATE_S + LATE_PART * span_s),
             loss_events: received.gaps,
-            late_us: record.sent.late_ns as f64 / 1e3,
+            late_us: late_ns / 1e3,
             packet_bits,
         })
     }
@@ -146,6 +151,16 @@ const FAR_LESS: f64 = 0.7;
 /// A sender that was late by this and this part of its step was late for a moment, or for long.
 const LATE_S: f64 = 0.002;
 const LATE_PART: f64 = 0.05;
+
+/// A queue that is longer than the sender's longest pause by this factor and this time is never empty.
+const BUSY_LATE: f64 = 1.5;
+const BUSY_NS: f64 = 1e6;
+
+/// The least delay of the later half of a step.
+fn least_later_delay(parts: &[StepPart]) -> Option<i64> {
+    let arrived: Vec<i64> = parts.iter().filter(|part| part.received > 0).map(|part| part.delay_ns).collect();
+    arrived[arrived.len().checked_sub(1)? / 2..].iter().min().copied()
+}
 
 /// The rate of arrival over the later half, and the datagrams that it was read off, by the median slope, since a host that stalls for a moment moves single parts, and the difference of the ends with them.
 #[allow(clippy::cast_precision_loss)] // counts and times of one step

@@ -23,6 +23,8 @@ struct Path {
     stalls: Option<(f64, f64)>,
     /// How far the sender falls behind in each step.
     late_ns: u64,
+    /// The sender stops once in so many ns, for so many ns, and goes on from there.
+    stops: Option<(f64, f64)>,
     seed: u64,
     tokens: f64,
     tokens_at: f64,
@@ -40,6 +42,7 @@ impl Path {
             delay_ns: 10_000_000,
             stalls: None,
             late_ns: 0,
+            stops: None,
             seed: 88_172_645_463_325_252,
             tokens: f64::MAX,
             tokens_at: 0.0,
@@ -84,8 +87,14 @@ impl Path {
         let mut arrivals = Vec::new();
         let mut sent = 0;
         let mut since_queue = 0;
+        let (mut stopped, mut last) = (0.0, begin);
         for n in 0..step.datagrams {
-            let at = begin + f64::from(n) * gap;
+            let mut at = begin + f64::from(n) * gap + stopped;
+            if let Some((period, length)) = self.stops.filter(|(period, length)| at % period < *length) {
+                stopped += length - at % period;
+                at += length - at % period;
+            }
+            last = at;
             sent = n + 1;
             if let Some(out) = self.pass(at, bytes) {
                 arrivals.push((n, out, out - at));
@@ -100,11 +109,12 @@ impl Path {
                 break;
             }
         }
-        let end = begin + f64::from(sent) * gap;
+        let end = last + gap;
+        let late_ns = if stopped > 0.0 { self.stops.map_or(0, |(_, length)| length as u64) } else { self.late_ns };
         let record = StepRecord {
             at_us: 0,
             step: *step,
-            sent: StepSent { datagrams: sent, span_ns: (f64::from(sent - 1) * gap) as u64, late_ns: self.late_ns },
+            sent: StepSent { datagrams: sent, span_ns: (last - begin) as u64, late_ns },
             received: Some(received(&arrivals, sent)),
         };
         (record, end.max(self.busy_until))
@@ -203,6 +213,18 @@ fn a_sender_that_is_late_in_every_step_still_shows_where_far_less_arrives() {
     let (shape, _) = profile(&mut path, 28_000_000);
     assert!(near(shape.capacity.expect("a plateau").bps, 25e6, 0.05), "{:?}", shape.capacity);
     assert!(!matches!(shape.plateau, Some(Plateau::Queue | Plateau::Shaper { .. })), "{:?}", shape.plateau);
+}
+
+#[test]
+fn a_queue_that_outlasts_the_stops_of_the_sender_shows_the_capacity() {
+    for (rate_bps, period_ms, length_ms) in [(6e6, 90, 8), (40e6, 60, 6), (200e6, 45, 4)] {
+        let stops = Some((f64::from(period_ms) * 1e6, f64::from(length_ms) * 1e6));
+        let queue_bytes = rate_bps / 8.0 * 0.035;
+        let (shape, _) = profile(&mut Path { stops, ..Path::new(rate_bps, queue_bytes) }, (0.8 * rate_bps) as u64);
+        assert!(shape.capacity.is_some(), "{rate_bps}: {shape:#?}");
+        assert!(near(shape.capacity.expect("saturated").bps, rate_bps, 0.03), "{rate_bps}: {:?}", shape.capacity);
+        assert_eq!(shape.plateau, Some(Plateau::Queue), "{rate_bps}: {shape:#?}");
+    }
 }
 
 #[test]

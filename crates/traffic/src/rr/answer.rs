@@ -4,6 +4,7 @@
 //! [`Answers`] is what the trial and the accept path share; [`Answering`] is one connection's transaction as a state
 //! machine without IO, which an asynchronous accept path drives; [`answer`] drives it on a blocking socket.
 
+use super::pace::answerable;
 use super::requester::FILL;
 use super::tally::Tally;
 use crate::common::limits::CALL_LIMIT;
@@ -14,7 +15,7 @@ use narrows_wire::hello;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,8 @@ struct Shared {
     streams: Vec<Stream>,
     request_bytes: u64,
     response_bytes: u64,
+    plan: RrPlan,
+    begun: AtomicU64,
     first: OnceLock<Instant>,
     over: AtomicBool,
 }
@@ -50,6 +53,8 @@ impl Answers {
             streams: (0..plan.streams.min(RrPlan::MAX_STREAMS)).map(|_| stream()).collect(),
             request_bytes: plan.request_bytes.into(),
             response_bytes: plan.response_bytes.into(),
+            plan: plan.clone(),
+            begun: AtomicU64::new(0),
             first: OnceLock::new(),
             over: AtomicBool::new(false),
         }))
@@ -65,10 +70,13 @@ impl Answers {
             return Err("the trial is over");
         }
         let stream = self.0.streams.get(id as usize).ok_or("the trial has no such stream")?;
-        stream.ends.get_or_init(|| (local, peer));
-        if self.0.first.get().is_none() {
-            self.0.first.get_or_init(clock::now);
+        let first = *self.0.first.get_or_init(clock::now);
+        if self.0.begun.fetch_add(1, Ordering::Relaxed)
+            >= answerable(&self.0.plan, first.elapsed(), self.0.plan.streams)
+        {
+            return Err("requests come faster than the plan says");
         }
+        stream.ends.get_or_init(|| (local, peer));
         Ok(Answering {
             unread: self.0.request_bytes.saturating_sub(hello::LENGTH as u64),
             unwritten: self.0.response_bytes,

@@ -1,12 +1,16 @@
 //! The server's end of a `TCP_RR` stream: a response for each request, in their order.
 
+use super::pace::answerable;
 use super::requester::{FILL, Left, Worker};
 use crate::common::outcome::Outcome;
 use crate::common::sockets::waits;
 use narrows_sys::{clock, tcp};
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Requests that came too fast wait this long before the next look at the clock.
+const AGAIN: Duration = Duration::from_millis(1);
 
 /// Answers until the client closes or the trial is over; calls `moving` once, with the time of the first byte.
 ///
@@ -20,7 +24,7 @@ fn respond_to_all(socket: &TcpStream, worker: Worker<'_>, moving: impl FnOnce(In
     let socket = socket.as_fd();
     let mut buffer = vec![0; 64 << 10];
     let mut moving = Some(moving);
-    let mut got = 0_u64;
+    let (mut got, mut answered, mut first) = (0_u64, 0_u64, None);
     loop {
         if let Some(ended) = worker.control.ended() {
             return ended;
@@ -36,6 +40,14 @@ fn respond_to_all(socket: &TcpStream, worker: Worker<'_>, moving: impl FnOnce(In
         }
         let requests = got / request_bytes;
         got %= request_bytes;
+        answered += requests;
+        let first = *first.get_or_insert_with(clock::now);
+        while answered > answerable(worker.plan, first.elapsed(), 1) {
+            if let Some(ended) = worker.control.ended() {
+                return ended;
+            }
+            clock::sleep(AGAIN);
+        }
         let mut owed = requests * response_bytes;
         while owed > 0 {
             let most = usize::try_from(owed).unwrap_or(usize::MAX).min(FILL.len());

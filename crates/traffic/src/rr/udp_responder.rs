@@ -1,5 +1,6 @@
 //! The server's end of a `UDP_RR` stream: each request's header comes back, padded to the size of a response.
 
+use super::pace::answerable;
 use super::requester::{Left, Worker, notes};
 use super::udp_requester::MAX_BYTES;
 use crate::common::limits::CALL_LIMIT;
@@ -20,7 +21,8 @@ pub(super) fn respond(socket: &UdpSocket, worker: Worker<'_>, moving: impl FnOnc
     let mut buffer = vec![0; MAX_BYTES];
     let mut response = vec![0; (plan.response_bytes as usize).max(rr::LENGTH)];
     let mut moving = Some(moving);
-    let (mut foreign, mut unsent) = (0_u64, 0_u64);
+    let (mut foreign, mut unsent, mut excess) = (0_u64, 0_u64, 0_u64);
+    let (mut requests, mut first) = (0_u64, None);
     let outcome = loop {
         if let Some(ended) = control.ended() {
             break ended;
@@ -41,6 +43,11 @@ pub(super) fn respond(socket: &UdpSocket, worker: Worker<'_>, moving: impl FnOnc
         if let Some(moving) = moving.take() {
             moving(clock::now());
         }
+        if requests >= answerable(plan, first.get_or_insert_with(clock::now).elapsed(), 1) {
+            excess += 1;
+            continue;
+        }
+        requests += 1;
         let header = Header { role: Role::Response, ..request };
         response[..rr::LENGTH].copy_from_slice(&header.encode());
         match send(socket, &response) {
@@ -51,6 +58,7 @@ pub(super) fn respond(socket: &UdpSocket, worker: Worker<'_>, moving: impl FnOnc
     let counts = [
         (foreign, "datagrams were not requests of this stream and were not answered"),
         (unsent, "responses could not be sent"),
+        (excess, "requests came faster than the plan says and were not answered"),
     ];
     Left::of(outcome, notes(counts).collect())
 }

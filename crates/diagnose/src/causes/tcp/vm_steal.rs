@@ -127,6 +127,14 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_limit_of_a_disturbed_host_says_so() {
+        let disturbed = verdict(&stolen(0.1, 0.3), &[]);
+        assert_eq!(disturbed.status, Status::Unknown, "{disturbed:#?}");
+        assert!(disturbed.headline.contains("took 5.0 % of the CPU time of the server"), "{}", disturbed.headline);
+        assert!(!verdict(&stolen(0.01, 0.3), &[]).headline.contains("hypervisor"));
+    }
+
+    #[test]
     fn without_a_second_witness_it_is_a_suspicion() {
         let alone = Scene { profile: None, ..stolen(0.45, 0.02) };
         none_proven(&alone, &[]);

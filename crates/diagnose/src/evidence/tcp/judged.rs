@@ -18,6 +18,22 @@ use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, k
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
 
+/// With this much stolen of all cores, pauses of many milliseconds disturb what was measured.
+const DISTURBS: f64 = 0.05;
+
+impl TcpEvidence {
+    /// The host that lost most CPU time to other guests, where that disturbs a measurement, and the part of it.
+    #[allow(clippy::cast_precision_loss)] // a number of cores
+    fn stolen(&self) -> Option<(f64, Place)> {
+        let part = |role: Role| {
+            let cores = &self.end(role)?.cores;
+            let all = cores.iter().map(|core| core.steal).sum::<f64>() / cores.len().max(1) as f64;
+            Some((all, self.place(role)))
+        };
+        ENDS.into_iter().filter_map(part).max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(part, _)| *part >= DISTURBS)
+    }
+}
+
 impl Evidence for TcpEvidence {
     const EXPERIMENTS: &'static [&'static Experiment] = experiments::TCP;
     const TELLS_HARMLESS: bool = true;
@@ -89,7 +105,14 @@ impl Evidence for TcpEvidence {
             (_, Some(Finding { id, at, summary, .. })) => {
                 format!("{goodput}; {id} at {at} is suspected ({summary}), with one witness only")
             }
-            (_, None) => format!("{goodput}; what limits it is unknown"),
+            (_, None) => match self.stolen() {
+                Some((part, at)) => format!(
+                    "{goodput}; what limits it is unknown, and the hypervisor took {} of the CPU time of the {at}: repeat it when that \
+                     machine is calm",
+                    units::percent(part)
+                ),
+                None => format!("{goodput}; what limits it is unknown"),
+            },
         }
     }
 

@@ -47,6 +47,9 @@ pub struct RrPlan {
     pub interval_ms: u64,
     /// Transactions a second over all streams; `None`: the next as soon as one is done.
     pub rate_per_s: Option<f64>,
+    /// The most requests that the server answers in a second over all streams, however many come; for clients without a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_answers_per_s: Option<f64>,
     /// A TCP load on the same path during the trial, so that the latency of the loaded path is seen.
     pub load: Option<TcpPlan>,
 }
@@ -79,6 +82,7 @@ impl Default for RrPlan {
             omit_ms: 0,
             interval_ms: 1_000,
             rate_per_s: None,
+            max_answers_per_s: None,
             load: None,
         }
     }
@@ -154,9 +158,14 @@ impl Load for RrPlan {
         idle.into_iter().chain([self.clone()]).collect()
     }
 
+    #[allow(clippy::cast_precision_loss)] // a rate
     fn capped(self, cap: &Cap) -> Result<Self, String> {
         cap.check_streams(self.streams)?;
-        Ok(Self { load: self.load.clone().map(|load| load.capped(cap)).transpose()?, ..self })
+        // The larger message of each transaction, and its headers, within the rate.
+        let bits = 8.0 * (f64::from(self.request_bytes.max(self.response_bytes)) + 64.0);
+        let most = cap.max_bps as f64 / bits;
+        let max_answers_per_s = Some(self.max_answers_per_s.map_or(most, |rate| rate.min(most)));
+        Ok(Self { load: self.load.clone().map(|load| load.capped(cap)).transpose()?, max_answers_per_s, ..self })
     }
 
     fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<RrSample>)>, remark: String) -> RrEndRecord {

@@ -114,6 +114,7 @@ impl Common {
             omit_ms,
             interval_ms: self.interval.ms(),
             rate_per_s: self.rate.rate,
+            max_answers_per_s: None,
             load,
         };
         plan.check().map_err(Failure::usage)?;
