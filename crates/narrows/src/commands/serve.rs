@@ -6,9 +6,10 @@ use narrows_runner::DEFAULT_PORT;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::server::{self, ServeConfig};
 use narrows_runner::state;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Be the other end of measurements
+/// Run the measurement server
 #[derive(Debug, clap::Args)]
 #[command(after_help = "At the first start a key and a token are made; clients need the token:\n  \
     narrows serve --token-file token\n  \
@@ -18,6 +19,9 @@ pub(crate) struct Args {
     /// Port of control and data, TCP; 0 takes a free one
     #[arg(long, short = 'p', default_value_t = DEFAULT_PORT, value_name = "PORT")]
     port: u16,
+    /// Listen at this address only (default: all addresses of this host)
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Option<IpAddr>,
     /// File with the token; made if it is missing
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
@@ -47,6 +51,7 @@ impl Args {
             .ok_or_else(|| Failure::run("there is no place for the server's key: set HOME or XDG_STATE_HOME"))?;
         let config = ServeConfig {
             port: if self.stdio && self.port == DEFAULT_PORT { 0 } else { self.port },
+            bind: self.bind,
             token_file: self.token_file,
             open: self.open,
             open_most_bps: self.open_rate,

@@ -156,7 +156,8 @@ fn generator_router_and_receiver_are_three_hosts_and_the_books_balance() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let record = bench.record("kept.json");
     let trials = record["trials"].as_array().expect("trials");
-    assert_eq!(trials.len(), 3, "{said:?}");
+    // A trial that a pause of the machine disturbed is made again.
+    assert!((3..=9).contains(&trials.len()), "{said:?}");
     for trial in trials {
         let (sent, got) = (&trial["directions"][0]["sent"], &trial["directions"][0]["got"]);
         let left = sum(&sent["streams"], "handed") - sent["refused"].as_u64().unwrap_or(0);

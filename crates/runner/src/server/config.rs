@@ -2,6 +2,7 @@
 
 use crate::DEFAULT_PORT;
 use crate::instruments::LiveInstruments;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// How to serve.
@@ -9,6 +10,8 @@ use std::path::PathBuf;
 pub struct ServeConfig {
     /// The port of control and data; 0 takes a free one.
     pub port: u16,
+    /// The one address to listen at; `None`: all of this host.
+    pub bind: Option<IpAddr>,
     /// Where key, token and journal are.
     pub state: PathBuf,
     /// Where the token is, if not in the state directory.
@@ -37,6 +40,7 @@ impl ServeConfig {
     pub fn new(state: PathBuf, instruments: LiveInstruments) -> Self {
         Self {
             port: DEFAULT_PORT,
+            bind: None,
             state,
             token_file: None,
             open: false,

@@ -32,6 +32,7 @@ use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
 use narrows_wire::token::Token;
 use shared::Shared;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,9 +77,11 @@ impl Server {
                 _ => ServeError::Listen(error),
             }
         };
-        let listener = net::listen(config.port).map_err(taken(config.port))?;
+        let at = config.bind.map(|address| SocketAddr::new(address, config.port));
+        let listener = at.map_or_else(|| net::listen(config.port), net::listen_at).map_err(taken(config.port))?;
         let port = listener.local_addr().map_err(ServeError::Start)?.port();
-        let datagrams = UdpListener::bind(port).map_err(taken(port))?;
+        let at = config.bind.map(|address| SocketAddr::new(address, port));
+        let datagrams = at.map_or_else(|| UdpListener::bind(port), UdpListener::bind_at).map_err(taken(port))?;
         listener.set_nonblocking(true).map_err(ServeError::Start)?;
         let identity = if config.stdio {
             None

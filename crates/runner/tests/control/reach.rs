@@ -49,6 +49,24 @@ fn another_service_is_told_by_what_it_says() {
 }
 
 #[test]
+fn a_bound_server_is_reached_at_its_address_alone() {
+    world(|world| {
+        let server = world.serve(|config| config.bind = Some([127, 0, 0, 7].into()));
+        let at = |asked: &str| {
+            let mut spec = spec(world, server.port());
+            spec.asked = asked.to_owned();
+            spec
+        };
+        let remote = narrows_runner::remote::Remote::connect(&at("127.0.0.7"), &options()).expect("its address");
+        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        let plan = narrows_model::UdpPlan { duration_ms: 200, ..narrows_model::UdpPlan::default() };
+        session.trial(&plan.into(), &narrows_runner::Stop::new(), &mut |_, _| {}).expect("UDP at that address, too");
+        let error = connect_error(&at("127.0.0.1"), &options());
+        assert!(matches!(error, RemoteError::Refused(_)), "{error:?}");
+    });
+}
+
+#[test]
 fn both_families_reach_the_one_port() {
     world(|world| {
         let server = world.serve(|_| {});
