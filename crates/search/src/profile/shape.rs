@@ -94,7 +94,8 @@ impl Shape {
         if !steps.iter().any(|view| view.saturated(0.0)) {
             steps.extend(agreeing(&all, &steps));
         }
-        let usual_loss = steps.iter().map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
+        // A sender that was late adds losses and hides none, so its steps bound the loss at any rate, too.
+        let usual_loss = all.iter().filter(|view| view.sent >= FEW).map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
         let capacity = capacity(&steps, usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss));
         let carried_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
@@ -238,6 +239,9 @@ fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
     // Where the path loses some at any rate, that may be before its slowest link or behind it.
     Some(Capacity { bps, interval_bps: [bps * (1.0 - part), bps * (1.0 + part) / (1.0 - usual_loss)] })
 }
+
+/// Fewer datagrams do not show the loss at any rate.
+const FEW: u32 = 50;
 
 /// Bursts that pass at this many times the sustained rate pass by credit: trains of one link agree within a few percent …
 const CREDIT: f64 = 1.15;

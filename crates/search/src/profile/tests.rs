@@ -263,6 +263,25 @@ fn hosts_that_stall_make_no_shaper_and_no_policer() {
 }
 
 #[test]
+fn a_full_queue_is_no_loss_at_any_rate_where_only_late_steps_left_it_empty() {
+    let mut path = Path { delay_ns: 1_000_000, ..Path::new(24.2e6, 26_000.0) };
+    let mut record =
+        ProfileEndRecord { header_bytes: HEADER, datagram_bytes: BYTES, ..ProfileEndRecord::empty(Place::Client) };
+    let mut at = 0.0;
+    for (mbps, late_ms) in [(28.7, 0), (27.5, 0), (26.8, 0), (20.6, 22), (20.6, 25)] {
+        let gap_ns = (f64::from(BYTES + HEADER) * 8e3 / mbps) as u64;
+        let step = ProfileStep { id: 0, gap_ns, datagrams: 600, datagram_bytes: BYTES, stop_above_us: 0 };
+        path.late_ns = late_ms * 1_000_000;
+        let (seen, end) = path.run(&step, at);
+        record.steps.push(seen);
+        at = end + 100e6;
+    }
+    let shape = Shape::of(&ProfilePlan::default(), &record).expect("steps");
+    assert_eq!(shape.plateau, Some(Plateau::Queue), "{shape:#?}");
+    assert!(near(shape.capacity.expect("saturated").bps, 24.2e6, 0.02), "{:?}", shape.capacity);
+}
+
+#[test]
 fn loss_at_any_rate_is_no_limit_of_the_rate() {
     for loss in [0.004, 0.03, 0.12] {
         let (shape, _) = profile(&mut Path { loss, ..Path::new(100e6, 300_000.0) }, 20_000_000);

@@ -56,13 +56,15 @@ pub(super) enum Paced {
 
 /// Judges the paced trial by counts: with `n` losses expected, `n` ± 2√n is noise, so eight expected ones and no more
 /// than a fifth of them seen is a change that chance makes in less than 1 of 100 trials.
-pub(super) fn paced(before: Loss, paced: &FlowView) -> Option<Paced> {
-    let after = paced.loss?;
+pub(super) fn paced(before: Loss, after: Option<Loss>) -> Option<Paced> {
+    let after = after?;
     #[allow(clippy::cast_precision_loss)]
     let (expected, seen) = (before.rate() * after.sent as f64, after.lost() as f64);
+    // What a burst of a stalled host lost says nothing of the rate.
+    let at_once = after.lost() >= 8 && after.bunched > after.lost() / 2;
     Some(if seen <= expected / 5.0 && expected >= 8.0 {
         Paced::Vanished
-    } else if expected >= 4.0 && seen >= expected / 2.5 {
+    } else if expected >= 4.0 && seen >= expected / 2.5 && !at_once {
         Paced::Stayed
     } else {
         Paced::TooFew
@@ -193,7 +195,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         .early_peak_bps
         .map(|peak| peak / evidence.goodput_bps())
         .filter(|burst| *burst >= BURST && burst.is_finite());
-    match paced(loss, trial) {
+    match paced(loss, trial.loss) {
         // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and
         // then, and it lets no burst pass above the rate of the path.
         Some(Paced::Vanished) if burst.is_none() && !queueless(evidence) => {
@@ -258,6 +260,15 @@ mod tests {
     /// Paced at half the rate, with so many lost.
     fn half(lost: u64) -> Scene {
         Scene { goodput_bps: 40e6, segments: 8_600, lost, ..truth() }
+    }
+
+    #[test]
+    fn what_is_lost_at_one_moment_of_the_paced_trial_tells_nothing_of_the_rate() {
+        let before = Loss { sent: 56_676, retransmitted: 60, moments: 14, bunched: 16, ..Loss::default() };
+        let after = |bunched| Some(Loss { sent: 12_268, retransmitted: 116, bunched, ..Loss::default() });
+        assert_eq!(paced(before, after(116)), Some(Paced::TooFew));
+        assert_eq!(paced(before, after(20)), Some(Paced::Stayed));
+        assert_eq!(paced(before, None), None);
     }
 
     fn with(scene: &Scene, paced: &Scene) -> Assessment {

@@ -53,7 +53,7 @@ const BBR_MINDS: f64 = 0.02;
 fn at_a_higher_rate(evidence: &TcpEvidence) -> Option<&FlowView> {
     let fast = evidence.made(&OTHER_CONGESTION_CONTROL)?;
     let same =
-        fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence.base.loss?, fast)? == Paced::Stayed;
+        fast.loss?.rate() <= 2.5 * evidence.base.loss?.rate() && paced(evidence.base.loss?, fast.loss)? == Paced::Stayed;
     (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
 }
 
@@ -191,7 +191,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(trial) = evidence.made(&PACED_HALF) else {
         return ask(&PACED_HALF, "loss without a queue; half the rate was not measured");
     };
-    let (at, other) = match paced(loss, trial) {
+    let (at, other) = match paced(loss, trial.loss) {
         Some(Paced::Stayed) => ("paced at half of the goodput".to_owned(), trial.loss.unwrap_or_default()),
         Some(Paced::Vanished) => return contradicts("no loss when paced at half the goodput"),
         // A slow load loses too few to count; one that BBR drives many times as fast loses enough.

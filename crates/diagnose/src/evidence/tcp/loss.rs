@@ -13,6 +13,8 @@ pub struct Loss {
     pub spurious: u64,
     /// Moments at which segments were sent again, a few round trips apart: one overflow of a queue is one.
     pub moments: u64,
+    /// The most of them that were sent again within one such moment: a host that is stopped sends a burst, which overflows any queue.
+    pub bunched: u64,
     /// Median of the smoothed RTT in the samples before them: behind a queue that overflowed it had risen by the queue. Microseconds.
     pub rtt_before_us: Option<u64>,
 }
@@ -21,6 +23,16 @@ pub struct Loss {
 const REPAIR: u64 = 4;
 /// … and the least that moments are apart: a few samples.
 const LEAST_APART_US: u64 = 300_000;
+
+/// The largest sum of counts within [`LEAST_APART_US`]; counts are in order of time.
+fn most_within(counts: &[(u64, u64)]) -> u64 {
+    let within = |index: usize| {
+        let (start_us, _) = counts[index];
+        let moment = counts[index..].iter().take_while(|(at_us, _)| at_us - start_us < LEAST_APART_US);
+        moment.fold(0_u64, |sum, (_, count)| sum.saturating_add(*count))
+    };
+    (0..counts.len()).map(within).max().unwrap_or(0)
+}
 
 impl Loss {
     pub(super) fn of<'a>(streams: impl Iterator<Item = &'a [TcpSample]>) -> Option<Self> {
@@ -31,18 +43,18 @@ impl Loss {
             sum.sent = sum.sent.saturating_add(grew(|sample| sample.tcp.data_segs_out)?);
             sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
             sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));
-            let repaired = samples.windows(2).filter(|pair| pair[1].tcp.total_retrans > pair[0].tcp.total_retrans);
-            repairs.extend(
-                repaired
-                    .map(|pair| (pair[1].at_us, pair[1].tcp.rtt_us.unwrap_or(0).min(1_000_000), pair[0].tcp.rtt_us)),
-            );
+            repairs.extend(samples.windows(2).filter_map(|pair| {
+                let again = pair[1].tcp.total_retrans?.checked_sub(pair[0].tcp.total_retrans?).filter(|again| *again > 0)?;
+                Some((pair[1].at_us, pair[1].tcp.rtt_us.unwrap_or(0).min(1_000_000), pair[0].tcp.rtt_us, again))
+            }));
         }
         repairs.sort_unstable();
-        let mut before: Vec<u64> = repairs.iter().filter_map(|(.., rtt_us)| *rtt_us).collect();
+        let mut before: Vec<u64> = repairs.iter().filter_map(|(_, _, rtt_us, _)| *rtt_us).collect();
         before.sort_unstable();
         sum.rtt_before_us = before.get(before.len() / 2).copied();
+        sum.bunched = most_within(&repairs.iter().map(|(at_us, .., again)| (*at_us, *again)).collect::<Vec<_>>());
         let mut quiet_until_us = 0;
-        for (at_us, rtt_us, _) in repairs {
+        for (at_us, rtt_us, ..) in repairs {
             sum.moments += u64::from(at_us >= quiet_until_us);
             quiet_until_us = quiet_until_us.max(at_us.saturating_add((REPAIR * rtt_us).max(LEAST_APART_US)));
         }
