@@ -19,7 +19,7 @@ use super::congestion_control::window_share;
 use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
-use crate::evidence::tcp::{BEYOND, FlowView, Loss, TcpEvidence};
+use crate::evidence::tcp::{BEYOND, Loss, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
