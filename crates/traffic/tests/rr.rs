@@ -136,8 +136,8 @@ fn a_rate_is_not_exceeded_and_each_request_is_made() {
 
 #[test]
 fn a_load_runs_beside_it_and_is_recorded() {
-    let load = TcpPlan { limit: Limit::DurationMs(300), interval_ms: 50, streams: 2, ..TcpPlan::default() };
-    let plan = RrPlan { load: Some(load), omit_ms: 100, ..plan(Transaction::Tcp, 300) };
+    let load = TcpPlan { limit: Limit::DurationMs(1_000), interval_ms: 50, streams: 2, ..TcpPlan::default() };
+    let plan = RrPlan { load: Some(load), omit_ms: 100, ..plan(Transaction::Tcp, 1_000) };
     let (client, server, _) = run_both(&plan);
     assert_agreed(&client, &server);
     let (sent, got) = (client.load.unwrap(), server.load.unwrap());
