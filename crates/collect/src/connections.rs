@@ -37,7 +37,9 @@ pub fn owners(inodes: &HashSet<u64>) -> HashMap<u64, Owner> {
         let mut name = None;
         for descriptor in files::list(Path::new(&directory)).unwrap_or_default() {
             let target = files::read_link(Path::new(&format!("{directory}/{descriptor}"))).unwrap_or_default();
-            let Some(inode) = target.to_str().and_then(socket_inode).filter(|inode| inodes.contains(inode)) else { continue };
+            let Some(inode) = target.to_str().and_then(socket_inode).filter(|inode| inodes.contains(inode)) else {
+                continue;
+            };
             let name = name.get_or_insert_with(|| {
                 files::read_text(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default().trim_end().to_owned()
             });
@@ -86,7 +88,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let all = connections().unwrap();
-        let own = all.iter().find(|it| it.local == stream.local_addr().unwrap() && it.remote == stream.peer_addr().unwrap());
+        let own =
+            all.iter().find(|it| it.local == stream.local_addr().unwrap() && it.remote == stream.peer_addr().unwrap());
         let inode = own.expect("listed").inode;
         let owners = owners(&HashSet::from([inode, u64::MAX]));
         assert_eq!(owners.keys().collect::<Vec<_>>(), [&inode]);

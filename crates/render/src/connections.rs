@@ -57,12 +57,12 @@ pub fn frame(view: &ConnectionsView, style: Style, look: &Look) -> String {
         Column::words(""),
         Column::words("remote"),
         Column::words("local").spare(4),
-        Column::words("process").spare(2),
+        Column::words("process").spare(3),
         Column::words("limit"),
         Column::figures("send"),
         Column::figures("receive"),
-        Column::figures("RTT ms"),
-        Column::figures("retrans").spare(1),
+        Column::figures("RTT ms").spare(1),
+        Column::figures("retrans").spare(2),
         Column::words("why").spare(5),
     ];
     let mut all = Table::new("", "", &names);
@@ -76,7 +76,12 @@ pub fn frame(view: &ConnectionsView, style: Style, look: &Look) -> String {
     }
     let idle = view.connections.len() - shown.len();
     if idle > 0 {
-        page.line(&style.paint(Tone::Faint, &format!("  {} without data (--full shows them)", plural(idle as u64, "connection"))));
+        page.line(
+            &style.paint(
+                Tone::Faint,
+                &format!("  {} without data (--full shows them)", plural(idle as u64, "connection")),
+            ),
+        );
     }
     for remark in &view.remarks {
         page.labelled("  ! ", &clean(remark), Some(Tone::Mark));
@@ -121,13 +126,20 @@ pub fn opened(one: &ConnectionView, history_bps: &[f64], style: Style) -> String
         page.line(&format!("  process  {} ({})", clean(&owner.name), owner.pid));
     }
     let rtt = |ms: Option<f64>| or_dash(ms.map(|ms| format!("{} ms", tick(ms))));
-    page.line(&format!("  rate     {} sent, {} received", or_dash(one.send_bps.map(bps)), or_dash(one.receive_bps.map(bps))));
+    page.line(&format!(
+        "  rate     {} sent, {} received",
+        or_dash(one.send_bps.map(bps)),
+        or_dash(one.receive_bps.map(bps))
+    ));
     page.line(&format!("  RTT      {}, least {}", rtt(one.rtt_ms), rtt(one.min_rtt_ms)));
     let again = or_dash(one.retransmitted.map(percent));
     let total = or_dash(one.retransmitted_total.map(|total| grouped(i128::from(total))));
     page.line(&format!("  retrans  {again} in the last interval, {total} segments in all"));
     let unsent = or_dash(one.unsent_bytes.map(bytes));
-    page.line(&format!("  queues   {} received and unread, {unsent} written and unsent", bytes(one.unread_bytes.into())));
+    page.line(&format!(
+        "  queues   {} received and unread, {unsent} written and unsent",
+        bytes(one.unread_bytes.into())
+    ));
     if let Some(name) = &one.congestion_control {
         page.line(&format!("  control  {}", clean(name)));
     }

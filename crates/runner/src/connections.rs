@@ -1,8 +1,8 @@
 //! Watches the TCP connections of this host: reads their counters at an interval and passes on what limits each. No load is made.
 
 use crate::watch::repeat;
-pub use narrows_collect::control_groups;
 use narrows_collect::Missing;
+pub use narrows_collect::control_groups;
 use narrows_model::{ConnectionSample, ConnectionsView, Owner};
 use narrows_sys::{clock, process};
 use narrows_traffic::Stop;
@@ -197,7 +197,12 @@ mod tests {
             assert!(clock::now() < deadline, "{view:#?}");
             clock::sleep(Duration::from_millis(100));
         }
-        let packets = |stream: &TcpStream| narrows_sys::sock_diag::tcp_info(stream.local_addr().unwrap(), stream.peer_addr().unwrap()).unwrap().unwrap().segs_out;
+        let packets = |stream: &TcpStream| {
+            narrows_sys::sock_diag::tcp_info(stream.local_addr().unwrap(), stream.peer_addr().unwrap())
+                .unwrap()
+                .unwrap()
+                .segs_out
+        };
         let before = packets(&idle);
         for _ in 0..20 {
             watched.read().unwrap();

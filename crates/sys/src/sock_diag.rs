@@ -160,7 +160,10 @@ mod tests {
             let [one] = found[..] else { panic!("{ip}: {found:?}") };
             assert_eq!((one.at_us, one.state, one.unread_bytes, one.tcp.bytes_received), (7, 1, 0, Some(12)));
             assert!(one.inode > 0 && one.id > 0 && one.uid == crate::process::user_id(), "{one:?}");
-            assert!(one.memory.is_some_and(|memory| memory.rcvbuf_bytes > 1_000 && memory.sndbuf_bytes > 1_000), "{one:?}");
+            assert!(
+                one.memory.is_some_and(|memory| memory.rcvbuf_bytes > 1_000 && memory.sndbuf_bytes > 1_000),
+                "{one:?}"
+            );
             assert!(one.congestion_control.as_ref().is_some_and(|name| name.len() > 2), "{one:?}");
         }
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));

@@ -7,8 +7,8 @@
 use narrows_model::words::figures::float;
 use narrows_model::words::units;
 use narrows_model::{
-    ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView, ConnectionsView, Owner,
-    TcpInfo,
+    ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView, ConnectionsView,
+    Owner, TcpInfo,
 };
 use std::collections::HashMap;
 
@@ -147,11 +147,20 @@ impl<'a> Interval<'a> {
         let part = |share: f64| units::percent(share);
         if shares.receive_window >= HALF * (1.0 - shares.application) && shares.receive_window > shares.application {
             let window = tcp.snd_wnd_bytes.map_or_else(String::new, |window| format!(" of {}", units::bytes(window)));
-            return (Limit::ReceiveWindow, format!("the peer's window{window} was full {} of the time", part(shares.receive_window)));
+            return (
+                Limit::ReceiveWindow,
+                format!("the peer's window{window} was full {} of the time", part(shares.receive_window)),
+            );
         }
         if shares.send_buffer >= HALF * (1.0 - shares.application) && shares.send_buffer > shares.application {
-            let size = self.sample.memory.map_or_else(String::new, |memory| format!(" of {}", units::bytes(memory.sndbuf_bytes.into())));
-            return (Limit::SendBuffer, format!("the send buffer{size} was full {} of the time", part(shares.send_buffer)));
+            let size = self
+                .sample
+                .memory
+                .map_or_else(String::new, |memory| format!(" of {}", units::bytes(memory.sndbuf_bytes.into())));
+            return (
+                Limit::SendBuffer,
+                format!("the send buffer{size} was full {} of the time", part(shares.send_buffer)),
+            );
         }
         if shares.application >= HALF {
             return (Limit::Application, format!("nothing to send {} of the time", part(shares.application)));
@@ -164,7 +173,10 @@ impl<'a> Interval<'a> {
         let tcp = self.now;
         let bps = self.bps(|tcp| tcp.bytes_acked).unwrap_or(0.0);
         if let Some(cap) = tcp.max_pacing_bps().map(float).filter(|cap| bps >= AT_CAP * cap) {
-            return (Limit::PacingCap, format!("{} of the cap of {} (SO_MAX_PACING_RATE)", units::percent(bps / cap), units::bps(cap)));
+            return (
+                Limit::PacingCap,
+                format!("{} of the cap of {} (SO_MAX_PACING_RATE)", units::percent(bps / cap), units::bps(cap)),
+            );
         }
         let bbr = self.sample.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
         let lost = self.retransmitted().unwrap_or(0.0);
@@ -176,7 +188,10 @@ impl<'a> Interval<'a> {
         if let Some((queue, _)) = queued {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive microseconds
             let queue = units::micros(queue as u64);
-            return (Limit::Path, format!("the RTT is {queue} above its least: a queue on the path or of this host is full"));
+            return (
+                Limit::Path,
+                format!("the RTT is {queue} above its least: a queue on the path or of this host is full"),
+            );
         }
         let (unacked, window) = (tcp.unacked.unwrap_or(0), tcp.snd_cwnd.unwrap_or(0));
         if tcp.delivery_rate_app_limited() == Some(true) && tcp.notsent_bytes == Some(0) && 4 * unacked < 3 * window {
@@ -187,7 +202,10 @@ impl<'a> Interval<'a> {
         }
         if window > 0 && 10 * unacked >= 7 * window {
             let window = units::grouped(i128::from(window));
-            return (Limit::CongestionWindow, format!("the congestion window of {window} segments was full, without a queue and without loss"));
+            return (
+                Limit::CongestionWindow,
+                format!("the congestion window of {window} segments was full, without a queue and without loss"),
+            );
         }
         (Limit::Unknown, "the sender waited for the network; its counters do not show for what".to_owned())
     }
@@ -208,7 +226,13 @@ impl<'a> Interval<'a> {
         {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a window
             let bytes = units::bytes(window as u64);
-            return (Limit::ReceiveWindow, format!("{} of this host's window of {bytes} arrive in each RTT", units::percent((per_rtt(rtt) / window).min(1.0))));
+            return (
+                Limit::ReceiveWindow,
+                format!(
+                    "{} of this host's window of {bytes} arrive in each RTT",
+                    units::percent((per_rtt(rtt) / window).min(1.0))
+                ),
+            );
         }
         (Limit::Unknown, "only the sending end sees what limits it".to_owned())
     }
@@ -250,10 +274,9 @@ fn ceilings(sample: &ConnectionSample) -> Vec<ConnectionCeiling> {
 fn view(sample: &ConnectionSample, before: Option<&ConnectionSample>, process: Option<Owner>) -> ConnectionView {
     let tcp = &sample.tcp;
     let interval = before.and_then(|before| Interval::of(before, sample));
-    let (limit, why) = interval.as_ref().map_or_else(
-        || (Limit::Unknown, "seen once so far: a rate needs two readings".to_owned()),
-        Interval::limit,
-    );
+    let (limit, why) = interval
+        .as_ref()
+        .map_or_else(|| (Limit::Unknown, "seen once so far: a rate needs two readings".to_owned()), Interval::limit);
     let sends = |shares: &ConnectionShares| shares.application < 1.0;
     let ms = |us: Option<u64>| Some(float(us?) / 1e3);
     ConnectionView {
@@ -296,7 +319,11 @@ mod tests {
             cgroup: None,
             unread_bytes: 0,
             congestion_control: Some("cubic".to_owned()),
-            memory: Some(narrows_model::SocketMemory { sndbuf_bytes: 200_000, rcvbuf_bytes: 131_072, ..Default::default() }),
+            memory: Some(narrows_model::SocketMemory {
+                sndbuf_bytes: 200_000,
+                rcvbuf_bytes: 131_072,
+                ..Default::default()
+            }),
             tcp: TcpInfo {
                 bytes_acked: Some(0),
                 bytes_sent: Some(0),
@@ -385,7 +412,10 @@ mod tests {
             receives(now);
             now.tcp.bytes_received = Some(3_000_000);
         });
-        assert_eq!((limit, why.as_str()), (Limit::ReceiveWindow, "92 % of this host's window of 64 KiB arrive in each RTT"));
+        assert_eq!(
+            (limit, why.as_str()),
+            (Limit::ReceiveWindow, "92 % of this host's window of 64 KiB arrive in each RTT")
+        );
     }
 
     #[test]

@@ -102,7 +102,8 @@ impl Order {
 
 fn network(word: &str) -> Result<(IpAddr, u8), String> {
     let (address, prefix) = word.split_once('/').map_or((word, None), |(address, prefix)| (address, Some(prefix)));
-    let address: IpAddr = address.parse().map_err(|_| "must be an IP address, as 192.0.2.7 or 2001:db8::/32".to_owned())?;
+    let address: IpAddr =
+        address.parse().map_err(|_| "must be an IP address, as 192.0.2.7 or 2001:db8::/32".to_owned())?;
     let longest = if address.is_ipv4() { 32 } else { 128 };
     let prefix = prefix.map_or(Ok(longest), str::parse).ok().filter(|prefix| *prefix <= longest);
     Ok((address, prefix.ok_or_else(|| format!("the length of the prefix must be from 0 to {longest}"))?))
@@ -182,7 +183,8 @@ impl Args {
             process: self.process.clone(),
             port: self.port,
             peer: self.peer,
-            control_groups: groups.map_err(|missing| Failure::usage(format!("cannot find the control group: {missing}")))?,
+            control_groups: groups
+                .map_err(|missing| Failure::usage(format!("cannot find the control group: {missing}")))?,
         };
         let stop = stop_on_interrupt()?;
         let screen = Screen::new(self.format.format());

@@ -11,7 +11,10 @@ fn bad_filters_are_explained() {
         "interval in ms is 1, but must be from 50 to 3600000"
     );
     let said = alone().run(&["connections", "--peer", "nobody"]);
-    assert!(said.code == Some(2) && said.err.contains("must be an IP address, as 192.0.2.7 or 2001:db8::/32"), "{said:?}");
+    assert!(
+        said.code == Some(2) && said.err.contains("must be an IP address, as 192.0.2.7 or 2001:db8::/32"),
+        "{said:?}"
+    );
     let said = alone().sentence(2, &["connections", "--cgroup", "no/such/group", "--once"]);
     assert!(said.starts_with("cannot find the control group: /sys/fs/cgroup/no/such/group: "), "{said}");
 }
