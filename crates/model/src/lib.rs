@@ -22,6 +22,9 @@ pub use diagnosis::ledger::{Ledger, Stage};
 pub use diagnosis::verdict::{Command, Finding, Fix, Prediction, Rejected, Status, Verdict, Witness};
 pub use host::audit::{Audit, AuditRow, Hazard, Severity};
 pub use host::change::{Change, Setting};
+pub use host::connection::{
+    ConnectionCeiling, ConnectionLimit, ConnectionSample, ConnectionShares, ConnectionView, ConnectionsView, Owner,
+};
 pub use host::fact::{Absent, CollectorRun, Fact, FactKey, Snapshot, Unit, Value};
 pub use host::keys;
 pub use host::watch::{InterfaceSample, WatchView};

@@ -78,6 +78,8 @@ commands! {
     Sweep(commands::sweep::Args),
     /// Show live interface traffic of both ends
     Watch(commands::watch::Args),
+    /// Show what limits each TCP connection of this host now; no load
+    Connections(commands::connections::Args),
     /// Show a stored run, diagnosed with the rules of this version
     Report(commands::report::Args),
     /// Store the token of a server once

@@ -11,6 +11,7 @@ mod failure;
 mod flags;
 mod output;
 mod progress;
+mod screen;
 mod session;
 
 use std::process::ExitCode;

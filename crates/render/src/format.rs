@@ -1,10 +1,14 @@
 //! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
 
 use crate::style::Style;
-use crate::{audit, both_directions, diff, forwarding, frames, json, line_rate, markdown, search, sweep, text, watch};
+use crate::{
+    audit, both_directions, connections, diff, forwarding, frames, json, line_rate, markdown, search, sweep, text,
+    watch,
+};
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::host::audit::Audit;
+use narrows_model::host::connection::ConnectionsView;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
@@ -161,6 +165,19 @@ impl Document for LineRateReport {
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(line_rate::report(it, style))),
         Writer::json("One object; the schema is in docs/"),
+    ];
+}
+
+impl Document for ConnectionsView {
+    const NAME: &'static str = "a view of connections";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(
+            Format::Text,
+            "A table that is painted anew in a terminal; elsewhere one after the other",
+            |it, style| Ok(connections::text(it, style) + "\n"),
+        ),
+        Writer::json("For programs, of one reading (--once); the schema is in docs/"),
+        Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
     ];
 }
 

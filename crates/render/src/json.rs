@@ -5,7 +5,7 @@ use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::{BothDirections, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport};
+use narrows_model::{BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport};
 use schemars::{Schema, schema_for};
 use serde::Serialize;
 
@@ -31,6 +31,7 @@ type Published = (&'static str, fn() -> Schema);
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
     ("both-directions", || schema_for!(BothDirections)),
+    ("connections", || schema_for!(ConnectionsView)),
     ("diff", || schema_for!(DiffReport)),
     ("forwarding", || schema_for!(ForwardingReport)),
     ("forwarding-ab", || schema_for!(AbReport)),

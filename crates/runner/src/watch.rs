@@ -59,24 +59,34 @@ pub fn watch(
     show: &mut dyn FnMut(&WatchView) -> bool,
 ) {
     let mut seen = Accumulator::new();
-    let mut due = clock::now();
-    let mut shown = 0;
     read_all(ends, &mut seen);
-    while count.is_none_or(|count| shown < count) {
-        // A reading that took longer than the interval delays the following ones.
+    repeat(interval, count, stop, poll, &mut || {
+        read_all(ends, &mut seen);
+        show(&seen.view())
+    });
+}
+
+/// Calls `step` after each interval until `stop` is set, `count` steps were made, or `step` returns false; `poll` meanwhile.
+pub(crate) fn repeat(
+    interval: Duration,
+    count: Option<u64>,
+    stop: &Stop,
+    poll: &mut dyn FnMut(),
+    step: &mut dyn FnMut() -> bool,
+) {
+    let mut due = clock::now();
+    let mut made = 0;
+    while count.is_none_or(|count| made < count) {
+        // A step that took longer than the interval delays the following ones.
         due = (due + interval).max(clock::now());
         while !stop.is_set() && clock::now() < due {
             clock::sleep(due.saturating_duration_since(clock::now()).min(POLL));
             poll();
         }
-        if stop.is_set() {
+        if stop.is_set() || !step() {
             return;
         }
-        read_all(ends, &mut seen);
-        shown += 1;
-        if !show(&seen.view()) {
-            return;
-        }
+        made += 1;
     }
 }
 

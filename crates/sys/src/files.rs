@@ -236,6 +236,16 @@ pub fn read_link(path: &Path) -> Result<std::path::PathBuf> {
     fs::read_link(path).map_err(|error| Error::new("read link", path.display().to_string(), error))
 }
 
+/// The inode of a file or directory.
+///
+/// # Errors
+/// The path and the kernel's error.
+pub fn inode(path: &Path) -> Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = fs::metadata(path).map_err(|error| Error::new("stat", path.display().to_string(), error))?;
+    Ok(found.ino())
+}
+
 /// Removes a file; a missing one is not an error.
 ///
 /// # Errors

@@ -1,21 +1,27 @@
-//! The state of one TCP connection, queried by its addresses: no descriptor is needed (include/uapi/linux/inet_diag.h,
+//! The state of TCP connections, of one by its addresses or of all: no descriptor is needed (include/uapi/linux/inet_diag.h,
 //! net/ipv4/inet_diag.c).
 
-use crate::netlink::{self, Family, Socket, find};
-use narrows_model::TcpInfo;
-use std::net::{IpAddr, SocketAddr};
+use crate::netlink::{self, DUMP, Family, Socket, attributes, find};
+use narrows_model::{ConnectionSample, SocketMemory, TcpInfo};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_CONG: u16 = 4;
+const INET_DIAG_SKMEMINFO: u16 = 7;
+const INET_DIAG_CGROUP_ID: u16 = 21;
 /// `struct inet_diag_msg`
 const MESSAGE: usize = 72;
+/// `TCP_LISTEN` and states without data: `TCP_TIME_WAIT`, `TCP_CLOSE`, `TCP_NEW_SYN_RECV` (include/net/tcp_states.h).
+const WITHOUT_DATA: u32 = 1 << 10 | 1 << 6 | 1 << 7 | 1 << 12;
 
 /// `TCP_INFO` of the connection with these ends, in the calling thread's network namespace. `None`: there is none.
 ///
 /// # Errors
 /// The kernel lacks `CONFIG_INET_DIAG`, or refuses.
 pub fn tcp_info(local: SocketAddr, remote: SocketAddr) -> netlink::Result<Option<TcpInfo>> {
-    let request = request(crate::net::canonical(local), crate::net::canonical(remote));
+    let (local, remote) = (crate::net::canonical(local), crate::net::canonical(remote));
+    let request = request(local, remote, u32::MAX, &[INET_DIAG_INFO]);
     match Socket::open(Family::SockDiag)?.request(SOCK_DIAG_BY_FAMILY, 0, &request) {
         Ok(replies) => Ok(replies
             .first()
@@ -26,12 +32,83 @@ pub fn tcp_info(local: SocketAddr, remote: SocketAddr) -> netlink::Result<Option
     }
 }
 
-/// `struct inet_diag_req_v2`
-fn request(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
+/// All TCP connections of the calling thread's network namespace that may carry data, at `at_us`.
+///
+/// # Errors
+/// The kernel lacks `CONFIG_INET_DIAG`, or refuses; more sockets than an answer may hold.
+pub fn connections(at_us: u64) -> netlink::Result<Vec<ConnectionSample>> {
+    let mut socket = Socket::open(Family::SockDiag)?;
+    let mut all = Vec::new();
+    for any in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
+        let any = SocketAddr::from((any, 0));
+        let wanted = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
+        let replies = socket.request(SOCK_DIAG_BY_FAMILY, DUMP, &request(any, any, !WITHOUT_DATA, &wanted))?;
+        all.extend(replies.iter().filter_map(|reply| connection(&reply.payload, at_us)));
+    }
+    Ok(all)
+}
+
+/// A socket from `struct inet_diag_msg` and its attributes; `None` of another family or a message that is cut.
+fn connection(message: &[u8], at_us: u64) -> Option<ConnectionSample> {
+    let u32_at = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
+    let address = |port: usize, ip: usize| {
+        let port = u16::from_be_bytes(message.get(port..port + 2)?.try_into().ok()?);
+        let ip = match i32::from(*message.first()?) {
+            libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(message.get(ip..ip + 4)?).ok()?),
+            libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(message.get(ip..ip + 16)?).ok()?),
+            _ => return None,
+        };
+        Some(SocketAddr::new(ip.to_canonical(), port))
+    };
+    let mut sample = ConnectionSample {
+        id: u64::from(u32_at(44)?) | u64::from(u32_at(48)?) << 32,
+        at_us,
+        local: address(4, 8)?,
+        remote: address(6, 24)?,
+        state: *message.get(1)?,
+        unread_bytes: u32_at(56)?,
+        uid: u32_at(64)?,
+        inode: u64::from(u32_at(68)?),
+        cgroup: None,
+        congestion_control: None,
+        memory: None,
+        tcp: TcpInfo::default(),
+    };
+    for attribute in attributes(message.get(MESSAGE..)?) {
+        match attribute.kind {
+            INET_DIAG_INFO => sample.tcp = TcpInfo::from_bytes(attribute.payload),
+            INET_DIAG_CONG => {
+                let name = attribute.payload.split(|byte| *byte == 0).next().unwrap_or_default();
+                sample.congestion_control = Some(String::from_utf8_lossy(name).into_owned());
+            }
+            INET_DIAG_SKMEMINFO => sample.memory = memory(attribute.payload),
+            INET_DIAG_CGROUP_ID => sample.cgroup = attribute.u64(),
+            _ => {}
+        }
+    }
+    Some(sample)
+}
+
+/// `SK_MEMINFO_*` (include/uapi/linux/sock_diag.h).
+fn memory(bytes: &[u8]) -> Option<SocketMemory> {
+    let at = |index: usize| Some(u32::from_ne_bytes(bytes.get(4 * index..4 * index + 4)?.try_into().ok()?));
+    Some(SocketMemory {
+        rmem_alloc_bytes: at(0)?,
+        rcvbuf_bytes: at(1)?,
+        wmem_alloc_bytes: at(2)?,
+        sndbuf_bytes: at(3)?,
+        wmem_queued_bytes: at(5)?,
+        backlog_bytes: at(7)?,
+        drops: at(8)?,
+    })
+}
+
+/// `struct inet_diag_req_v2` for sockets in these states, with these attributes.
+fn request(local: SocketAddr, remote: SocketAddr, states: u32, wanted: &[u16]) -> Vec<u8> {
     let family = if local.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
-    let wanted = 1_u8 << (INET_DIAG_INFO - 1);
+    let wanted = wanted.iter().fold(0_u8, |bits, attribute| bits | 1 << (attribute - 1));
     let mut bytes = vec![family as u8, libc::IPPROTO_TCP as u8, wanted, 0];
-    bytes.extend_from_slice(&u32::MAX.to_ne_bytes()); // any state
+    bytes.extend_from_slice(&states.to_ne_bytes());
     bytes.extend_from_slice(&local.port().to_be_bytes());
     bytes.extend_from_slice(&remote.port().to_be_bytes());
     for address in [local.ip(), remote.ip()] {
@@ -77,6 +154,17 @@ mod tests {
             }
             let received = tcp_info(accepted.local_addr().unwrap(), accepted.peer_addr().unwrap()).unwrap().unwrap();
             assert_eq!(received.bytes_received, Some(12));
+            let all = connections(7).unwrap();
+            let ends = [stream.local_addr().unwrap(), stream.peer_addr().unwrap()].map(crate::net::canonical);
+            let found: Vec<_> = all.iter().filter(|it| it.local == ends[1] && it.remote == ends[0]).collect();
+            let [one] = found[..] else { panic!("{ip}: {found:?}") };
+            assert_eq!((one.at_us, one.state, one.unread_bytes, one.tcp.bytes_received), (7, 1, 0, Some(12)));
+            assert!(one.inode > 0 && one.id > 0 && one.uid == crate::process::user_id(), "{one:?}");
+            assert!(
+                one.memory.is_some_and(|memory| memory.rcvbuf_bytes > 1_000 && memory.sndbuf_bytes > 1_000),
+                "{one:?}"
+            );
+            assert!(one.congestion_control.as_ref().is_some_and(|name| name.len() > 2), "{one:?}");
         }
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         assert!(tcp_info(nowhere, nowhere).unwrap().is_none());

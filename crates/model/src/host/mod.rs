@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod change;
+pub mod connection;
 pub mod device_state;
 pub mod fact;
 pub mod keys;

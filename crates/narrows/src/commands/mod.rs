@@ -3,6 +3,7 @@
 mod advise;
 pub(crate) mod audit;
 pub(crate) mod completion;
+pub(crate) mod connections;
 pub(crate) mod diagnose;
 pub(crate) mod generate;
 pub(crate) mod lab;

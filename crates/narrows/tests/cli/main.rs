@@ -7,6 +7,7 @@
 
 mod advise;
 mod bench;
+mod connections;
 mod ends;
 mod far;
 mod files;

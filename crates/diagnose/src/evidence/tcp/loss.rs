@@ -44,7 +44,8 @@ impl Loss {
             sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
             sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));
             repairs.extend(samples.windows(2).filter_map(|pair| {
-                let again = pair[1].tcp.total_retrans?.checked_sub(pair[0].tcp.total_retrans?).filter(|again| *again > 0)?;
+                let again =
+                    pair[1].tcp.total_retrans?.checked_sub(pair[0].tcp.total_retrans?).filter(|again| *again > 0)?;
                 Some((pair[1].at_us, pair[1].tcp.rtt_us.unwrap_or(0).min(1_000_000), pair[0].tcp.rtt_us, again))
             }));
         }

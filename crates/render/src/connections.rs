@@ -1,0 +1,188 @@
+//! The TCP connections of a host and what limits each: a table, and one connection opened.
+
+use crate::figures::tick;
+use crate::style::{Style, Tone};
+use crate::table::{self, Cell, Column, Row, Table};
+use crate::text::page::Page;
+use crate::words::{clean, columns, left, or_dash, plural, right};
+use narrows_model::words::units::{bps, bytes, grouped, percent};
+use narrows_model::{ConnectionLimit, ConnectionShares, ConnectionView, ConnectionsView};
+
+/// How a live view is shown.
+#[derive(Debug, Clone, Default)]
+pub struct Look {
+    /// Lines of the terminal.
+    pub rows: usize,
+    /// The marked connection, by its place in the table.
+    pub marked: Option<usize>,
+    /// What the keys are, or what the columns are.
+    pub legend: Option<bool>,
+    /// The word for the order.
+    pub order: &'static str,
+}
+
+const KEYS: &str = "q quits, s changes the order, j and k move, Enter opens a connection, ? explains the columns";
+const LEGEND: [&str; 6] = [
+    "limit: what the connection waited for most in the last interval",
+    "send, receive: payload that was acknowledged, payload that arrived in order",
+    "RTT: smoothed; retrans: segments sent again, of those sent in the interval",
+    "application: nothing to send; path: a queue, or BBR at the rate that it measured",
+    "congestion window: full without a queue and without loss",
+    "unknown: this end does not show it (for what is received, the sender knows)",
+];
+
+/// All connections; those without data are only counted, unless `style.full`.
+#[must_use]
+pub fn text(view: &ConnectionsView, style: Style) -> String {
+    frame(view, style, &Look { rows: usize::MAX, ..Look::default() })
+}
+
+/// One frame of a live view.
+#[must_use]
+pub fn frame(view: &ConnectionsView, style: Style, look: &Look) -> String {
+    let shown: Vec<&ConnectionView> = shown(view, style.full).collect();
+    let below: Vec<&str> = match look.legend {
+        None => Vec::new(),
+        Some(false) => vec![KEYS],
+        Some(true) => LEGEND.into_iter().chain([KEYS]).collect(),
+    };
+    // The heading, the head of the table and two lines of remarks.
+    let room = look.rows.saturating_sub(below.len() + view.remarks.len() + 5).max(3);
+    let first = look.marked.map_or(0, |marked| (marked + 1).saturating_sub(room));
+    let mut page = Page::new(style);
+    let count = plural(view.matching as u64, "connection");
+    let order = if look.order.is_empty() { String::new() } else { format!(", by {}", look.order) };
+    page.heading(&clean(&view.host), &format!("{count}, {} with data{order}, {:.0} s", view.active, view.elapsed_s));
+    let names = [
+        Column::words(""),
+        Column::words("remote"),
+        Column::words("local").spare(4),
+        Column::words("process").spare(3),
+        Column::words("limit"),
+        Column::figures("send"),
+        Column::figures("receive"),
+        Column::figures("RTT ms").spare(1),
+        Column::figures("retrans").spare(2),
+        Column::words("why").spare(5),
+    ];
+    let mut all = Table::new("", "", &names);
+    for (at, one) in shown.iter().enumerate().skip(first).take(room) {
+        all.rows.push(row(one, look.marked == Some(at)));
+    }
+    table::text(&mut page, &all);
+    let left_out = shown.len().saturating_sub(first + room);
+    if left_out > 0 {
+        page.line(&style.paint(Tone::Faint, &format!("  … {left_out} more")));
+    }
+    let idle = view.connections.len() - shown.len();
+    if idle > 0 {
+        page.line(
+            &style.paint(
+                Tone::Faint,
+                &format!("  {} without data (--full shows them)", plural(idle as u64, "connection")),
+            ),
+        );
+    }
+    for remark in &view.remarks {
+        page.labelled("  ! ", &clean(remark), Some(Tone::Mark));
+    }
+    for line in below {
+        page.labelled("", line, Some(Tone::Faint));
+    }
+    page.finish()
+}
+
+/// The connections that a table shows.
+pub fn shown(view: &ConnectionsView, full: bool) -> impl Iterator<Item = &ConnectionView> {
+    view.connections.iter().filter(move |it| full || it.limit != ConnectionLimit::Idle)
+}
+
+fn row(one: &ConnectionView, marked: bool) -> Row {
+    let process = one.process.as_ref().map(|owner| format!("{} ({})", owner.name, owner.pid));
+    let rate = |bits: Option<f64>| Cell::maybe(bits.map(|bits| if bits > 0.0 { bps(bits) } else { "–".to_owned() }));
+    let lost = one.retransmitted.filter(|part| *part > 0.0);
+    let mark = |cell: Cell| cell.tone_if(marked, Tone::Strong);
+    Row::new(vec![
+        Cell::new(if marked { ">" } else { "" }),
+        mark(Cell::new(&one.remote)),
+        Cell::new(&one.local),
+        Cell::maybe(process),
+        mark(Cell::new(one.limit.word())),
+        rate(one.send_bps),
+        rate(one.receive_bps),
+        Cell::maybe(one.rtt_ms.map(tick)),
+        Cell::maybe(lost.map(percent)).tone_if(lost.is_some(), Tone::Mark),
+        Cell::new(&one.why),
+    ])
+}
+
+/// One connection with its shares of time, its ceilings, and its rates so far, oldest first.
+#[must_use]
+pub fn opened(one: &ConnectionView, history_bps: &[f64], style: Style) -> String {
+    let mut page = Page::new(style);
+    page.heading(&format!("{} → {}", clean(&one.local), clean(&one.remote)), &format!("connection {}", one.id));
+    page.labelled("  limit    ", &format!("{}: {}", one.limit.word(), clean(&one.why)), Some(Tone::Strong));
+    if let Some(owner) = &one.process {
+        page.line(&format!("  process  {} ({})", clean(&owner.name), owner.pid));
+    }
+    let rtt = |ms: Option<f64>| or_dash(ms.map(|ms| format!("{} ms", tick(ms))));
+    page.line(&format!(
+        "  rate     {} sent, {} received",
+        or_dash(one.send_bps.map(bps)),
+        or_dash(one.receive_bps.map(bps))
+    ));
+    page.line(&format!("  RTT      {}, least {}", rtt(one.rtt_ms), rtt(one.min_rtt_ms)));
+    let again = or_dash(one.retransmitted.map(percent));
+    let total = or_dash(one.retransmitted_total.map(|total| grouped(i128::from(total))));
+    page.line(&format!("  retrans  {again} in the last interval, {total} segments in all"));
+    let unsent = or_dash(one.unsent_bytes.map(bytes));
+    page.line(&format!(
+        "  queues   {} received and unread, {unsent} written and unsent",
+        bytes(one.unread_bytes.into())
+    ));
+    if let Some(name) = &one.congestion_control {
+        page.line(&format!("  control  {}", clean(name)));
+    }
+    if let Some(shares) = &one.shares {
+        page.heading("time of the sender", "in the last interval");
+        let named = named(shares);
+        let wide = named.iter().map(|(name, _)| columns(name)).max().unwrap_or(0);
+        for (name, share) in named {
+            page.line(&format!("  {} {} {}", left(name, wide), right(&percent(share), 6), bar(share, 40)));
+        }
+    }
+    if !one.ceilings.is_empty() {
+        page.heading("ceilings", "what each limit allows at this RTT");
+        for ceiling in &one.ceilings {
+            page.line(&format!("  {} {}", left(ceiling.limit.word(), 18), right(&bps(ceiling.bps), 12)));
+        }
+    }
+    if history_bps.len() > 1 {
+        page.heading("rate so far", &format!("highest {}", bps(history_bps.iter().copied().fold(0.0, f64::max))));
+        page.line(&format!("  {}", sparkline(history_bps, style.columns() - 4)));
+    }
+    page.finish()
+}
+
+const fn named(shares: &ConnectionShares) -> [(&'static str, f64); 4] {
+    [
+        ("application had no data", shares.application),
+        ("receiver's window full", shares.receive_window),
+        ("send buffer full", shares.send_buffer),
+        ("network", shares.network),
+    ]
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `wide`
+fn bar(share: f64, wide: usize) -> String {
+    "█".repeat((share.clamp(0.0, 1.0) * wide as f64).round() as usize)
+}
+
+/// The newest values in eight heights.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 7
+fn sparkline(values: &[f64], wide: usize) -> String {
+    let values = &values[values.len().saturating_sub(wide)..];
+    let highest = values.iter().copied().fold(0.0, f64::max);
+    let height = |value: &f64| if highest > 0.0 { (value / highest * 7.0).round() as u32 } else { 0 };
+    values.iter().filter_map(|value| char::from_u32(0x2581 + height(value).min(7))).collect()
+}

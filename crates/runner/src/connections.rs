@@ -1,0 +1,214 @@
+//! Watches the TCP connections of this host: reads their counters at an interval and passes on what limits each. No load is made.
+
+use crate::watch::repeat;
+use narrows_collect::Missing;
+pub use narrows_collect::control_groups;
+use narrows_model::{ConnectionSample, ConnectionsView, Owner};
+use narrows_sys::{clock, process};
+use narrows_traffic::Stop;
+use narrows_views::connections::Accumulator;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// Which connections are watched; a filter that is not set lets all pass.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Those of a process with this id or command name.
+    pub process: Option<String>,
+    /// Those with this port at either end.
+    pub port: Option<u16>,
+    /// Those with a peer in this network: an address and the length of its prefix.
+    pub peer: Option<(IpAddr, u8)>,
+    /// Those of the control groups with these inodes.
+    pub control_groups: Option<HashSet<u64>>,
+}
+
+impl Filter {
+    /// Whether all filters but that of the process let it pass.
+    fn passes(&self, sample: &ConnectionSample) -> bool {
+        self.port.is_none_or(|port| sample.local.port() == port || sample.remote.port() == port)
+            && self.peer.is_none_or(|(network, prefix)| within(sample.remote.ip(), network, prefix))
+            && self.control_groups.as_ref().is_none_or(|groups| sample.cgroup.is_some_and(|id| groups.contains(&id)))
+    }
+
+    fn passes_process(&self, owner: Option<&Owner>) -> bool {
+        let Some(wanted) = &self.process else { return true };
+        owner.is_some_and(|owner| owner.name == *wanted || owner.pid.to_string() == *wanted)
+    }
+}
+
+fn within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
+    let bits = |ip: IpAddr| match ip {
+        IpAddr::V4(ip) => (u128::from(u32::from(ip)) << 96, 32),
+        IpAddr::V6(ip) => (u128::from(ip), 128),
+    };
+    let ((a, family), (b, of)) = (bits(address), bits(network));
+    let mask = u128::MAX.checked_shl(128 - u32::from(prefix).min(128)).unwrap_or(0);
+    family == of && a & mask == b & mask
+}
+
+/// Looking for the processes of new sockets reads a link for each descriptor of the host, so not more often than this.
+const OWNERS_EVERY: Duration = Duration::from_secs(5);
+/// Rates of one connection that are kept.
+const HISTORY: usize = 160;
+
+/// The connections of this host.
+#[derive(Debug)]
+pub struct Watched {
+    filter: Filter,
+    seen: Accumulator,
+    owners: HashMap<u64, Owner>,
+    looked: Option<Instant>,
+    history: HashMap<String, VecDeque<f64>>,
+}
+
+impl Watched {
+    /// Nothing read yet.
+    #[must_use]
+    pub fn new(filter: Filter) -> Self {
+        Self {
+            filter,
+            seen: Accumulator::new(&process::host_name()),
+            owners: HashMap::new(),
+            looked: None,
+            history: HashMap::new(),
+        }
+    }
+
+    /// Reads all connections once.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub fn read(&mut self) -> Result<(), Missing> {
+        let mut samples = narrows_collect::connections()?;
+        samples.retain(|sample| self.filter.passes(sample));
+        let inodes: HashSet<u64> = samples.iter().map(|sample| sample.inode).filter(|inode| *inode > 0).collect();
+        self.owners.retain(|inode, _| inodes.contains(inode));
+        let due = self.looked.is_none_or(|looked| looked.elapsed() >= OWNERS_EVERY);
+        if due && inodes.iter().any(|inode| !self.owners.contains_key(inode)) {
+            self.owners = narrows_collect::owners(&inodes);
+            self.looked = Some(clock::now());
+        }
+        samples.retain(|sample| self.filter.passes_process(self.owners.get(&sample.inode)));
+        self.seen.push(samples);
+        Ok(())
+    }
+
+    /// What limits each connection; rates are since the reading before.
+    pub fn view(&mut self) -> ConnectionsView {
+        let mut view = self.seen.view(&self.owners);
+        let rates: HashMap<String, f64> =
+            view.connections.iter().map(|it| (it.id.clone(), narrows_views::connections::rate(it))).collect();
+        self.history.retain(|id, _| rates.contains_key(id));
+        for (id, rate) in rates {
+            if rate > 0.0 || self.history.contains_key(&id) {
+                let all = self.history.entry(id).or_default();
+                all.push_back(rate);
+                if all.len() > HISTORY {
+                    all.pop_front();
+                }
+            }
+        }
+        let unseen = view.connections.iter().filter(|it| it.process.is_none()).count();
+        if unseen > 0 && !process::is_root() {
+            view.remarks.push(format!("the process of {unseen} of them is not visible to this user; root sees it"));
+        }
+        view
+    }
+
+    /// The rates of a connection so far, oldest first, bits per second.
+    #[must_use]
+    pub fn history(&self, id: &str) -> Vec<f64> {
+        self.history.get(id).into_iter().flatten().copied().collect()
+    }
+}
+
+/// Reads and shows until `stop` is set, `count` views were shown, or `show` returns false. `poll` is called between readings.
+///
+/// # Errors
+/// The kernel does not answer.
+pub fn watch(
+    filter: Filter,
+    interval: Duration,
+    count: Option<u64>,
+    stop: &Stop,
+    poll: &mut dyn FnMut(),
+    show: &mut dyn FnMut(&mut ConnectionsView, &Watched) -> bool,
+) -> Result<(), Missing> {
+    let mut watched = Watched::new(filter);
+    watched.read()?;
+    let mut failed = None;
+    repeat(interval, count, stop, poll, &mut || match watched.read() {
+        Ok(()) => {
+            let mut view = watched.view();
+            show(&mut view, &watched)
+        }
+        Err(missing) => {
+            failed = Some(missing);
+            false
+        }
+    });
+    failed.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::ConnectionLimit;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_network_holds_its_addresses_alone() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(within(ip("10.1.2.3"), ip("10.1.0.0"), 16) && !within(ip("10.2.2.3"), ip("10.1.0.0"), 16));
+        assert!(within(ip("10.2.2.3"), ip("0.0.0.0"), 0) && !within(ip("::1"), ip("0.0.0.0"), 0));
+        assert!(within(ip("2001:db8::1"), ip("2001:db8::"), 32) && within(ip("::1"), ip("::1"), 128));
+    }
+
+    #[test]
+    fn a_receiver_that_does_not_read_is_seen_from_both_ends_and_no_packet_is_added() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut sender = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (mut receiver, _) = listener.accept().unwrap();
+        let mut idle = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut watched = Watched::new(Filter { port: Some(port), ..Filter::default() });
+        watched.read().unwrap();
+        // More than both buffers hold.
+        sender.set_nonblocking(true).unwrap();
+        let data = vec![0_u8; 1 << 20];
+        let deadline = clock::now() + Duration::from_secs(20);
+        loop {
+            while sender.write(&data).is_ok() {}
+            watched.read().unwrap();
+            let view = watched.view();
+            let of = |local: &TcpStream| {
+                let name = local.local_addr().unwrap().to_string();
+                view.connections.iter().find(|it| it.local == name).map(|it| it.limit)
+            };
+            if of(&sender) == Some(ConnectionLimit::ReceiveWindow) {
+                assert_eq!(of(&idle), Some(ConnectionLimit::Idle));
+                let own = std::process::id();
+                assert!(view.connections.iter().filter_map(|it| it.process.as_ref()).all(|owner| owner.pid == own));
+                break;
+            }
+            assert!(clock::now() < deadline, "{view:#?}");
+            clock::sleep(Duration::from_millis(100));
+        }
+        let packets = |stream: &TcpStream| {
+            narrows_sys::sock_diag::tcp_info(stream.local_addr().unwrap(), stream.peer_addr().unwrap())
+                .unwrap()
+                .unwrap()
+                .segs_out
+        };
+        let before = packets(&idle);
+        for _ in 0..20 {
+            watched.read().unwrap();
+        }
+        assert_eq!(packets(&idle), before);
+        idle.write_all(b"x").unwrap();
+        receiver.read_exact(&mut [0; 100]).unwrap();
+    }
+}

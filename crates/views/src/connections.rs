@@ -1,0 +1,437 @@
+//! What limits each TCP connection of a host, from two readings of its counters and without any load.
+//!
+//! The sender's kernel keeps the time that it waited for the application, the receiver's window and the send buffer (`tcp_chrono`,
+//! net/ipv4/tcp_output.c); what it waited for otherwise is told apart by loss, by the pacing rate and by the RTT above its least. A
+//! receiver knows of its own application and window only.
+
+use narrows_model::words::figures::float;
+use narrows_model::words::units;
+use narrows_model::{
+    ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView, ConnectionsView,
+    Owner, TcpInfo,
+};
+use std::collections::HashMap;
+
+/// Half of the time names what limits: nothing else can have more.
+const HALF: f64 = 0.5;
+/// A receiver uses its window where what arrives in one RTT is this part of it.
+const WINDOW_FULL: f64 = 0.75;
+/// Unread data of this part of the receive buffer stays because the application does not read.
+const UNREAD: f64 = 0.25;
+/// A rate this close to the cap of the socket is that of the cap.
+const AT_CAP: f64 = 0.85;
+/// Loss that a loss-based congestion control notices (see the cause `random-loss`), and one that BBR does.
+const LOSSY: f64 = 1e-3;
+const LOSSY_BBR: f64 = 0.02;
+/// An RTT above its least by this part and this time is a queue.
+const QUEUE: f64 = 0.25;
+const QUEUE_US: f64 = 500.0;
+
+/// The connections so far.
+#[derive(Debug, Default)]
+pub struct Accumulator {
+    host: String,
+    first_us: Option<u64>,
+    newest_us: u64,
+    newest: Vec<(ConnectionSample, Option<ConnectionSample>)>,
+}
+
+impl Accumulator {
+    /// Nothing watched yet.
+    #[must_use]
+    pub fn new(host: &str) -> Self {
+        Self { host: host.to_owned(), ..Self::default() }
+    }
+
+    /// Takes all connections at one instant. One that is gone is forgotten.
+    pub fn push(&mut self, samples: Vec<ConnectionSample>) {
+        let at_us = samples.iter().map(|sample| sample.at_us).max().unwrap_or(self.newest_us);
+        self.first_us.get_or_insert(at_us);
+        self.newest_us = self.newest_us.max(at_us);
+        let mut before: HashMap<u64, ConnectionSample> =
+            self.newest.drain(..).map(|(sample, _)| (sample.id, sample)).collect();
+        let with_earlier = |sample: ConnectionSample| {
+            let earlier = before.remove(&sample.id);
+            (sample, earlier)
+        };
+        self.newest = samples.into_iter().map(with_earlier).collect();
+    }
+
+    /// The inodes of the sockets.
+    pub fn inodes(&self) -> impl Iterator<Item = u64> {
+        self.newest.iter().map(|(sample, _)| sample.inode).filter(|inode| *inode > 0)
+    }
+
+    /// The view of all of them, in order of their rate.
+    #[must_use]
+    pub fn view(&self, owners: &HashMap<u64, Owner>) -> ConnectionsView {
+        let one = |(sample, before): &(ConnectionSample, Option<ConnectionSample>)| {
+            view(sample, before.as_ref(), owners.get(&sample.inode).cloned())
+        };
+        let mut connections: Vec<ConnectionView> = self.newest.iter().map(one).collect();
+        connections.sort_by(|a, b| rate(b).total_cmp(&rate(a)).then_with(|| a.id.cmp(&b.id)));
+        ConnectionsView {
+            host: self.host.clone(),
+            elapsed_s: float(self.newest_us.saturating_sub(self.first_us.unwrap_or(self.newest_us))) / 1e6,
+            matching: connections.len(),
+            active: connections.iter().filter(|it| rate(it) > 0.0).count(),
+            connections,
+            remarks: Vec::new(),
+        }
+    }
+}
+
+/// Payload both ways, bits per second.
+#[must_use]
+pub fn rate(view: &ConnectionView) -> f64 {
+    view.send_bps.unwrap_or(0.0) + view.receive_bps.unwrap_or(0.0)
+}
+
+/// One connection between two readings.
+struct Interval<'a> {
+    seconds: f64,
+    before: &'a TcpInfo,
+    now: &'a TcpInfo,
+    sample: &'a ConnectionSample,
+}
+
+impl<'a> Interval<'a> {
+    fn of(before: &'a ConnectionSample, sample: &'a ConnectionSample) -> Option<Self> {
+        let us = sample.at_us.checked_sub(before.at_us).filter(|us| *us > 0)?;
+        Some(Self { seconds: float(us) / 1e6, before: &before.tcp, now: &sample.tcp, sample })
+    }
+
+    fn grew(&self, of: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
+        Some(float(of(self.now)?.saturating_sub(of(self.before)?)))
+    }
+
+    fn bps(&self, of: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
+        Some(self.grew(of)? * 8.0 / self.seconds)
+    }
+
+    /// Part of the interval that a limited-time counter grew by.
+    fn share(&self, of: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
+        Some((self.grew(of)? / 1e6 / self.seconds).clamp(0.0, 1.0))
+    }
+
+    fn shares(&self) -> Option<ConnectionShares> {
+        let busy = self.share(|tcp| tcp.busy_time_us)?;
+        let receive_window = self.share(|tcp| tcp.rwnd_limited_us)?.min(busy);
+        let send_buffer = self.share(|tcp| tcp.sndbuf_limited_us)?.min(busy - receive_window);
+        Some(ConnectionShares {
+            application: 1.0 - busy,
+            receive_window,
+            send_buffer,
+            network: busy - receive_window - send_buffer,
+        })
+    }
+
+    fn retransmitted(&self) -> Option<f64> {
+        let sent = self.grew(|tcp| tcp.data_segs_out)?;
+        Some(if sent > 0.0 { (self.grew(|tcp| tcp.total_retrans)? / sent).min(1.0) } else { 0.0 })
+    }
+
+    /// What limits the sender; the sentence is the evidence.
+    fn sending(&self) -> (Limit, String) {
+        let tcp = self.now;
+        if let Some(timeouts) = tcp.retransmits.filter(|timeouts| *timeouts > 0) {
+            let times = units::grouped(i128::from(timeouts));
+            return (Limit::Loss, format!("nothing was acknowledged after {times} retransmission timeouts"));
+        }
+        if tcp.snd_wnd_bytes == Some(0) || tcp.probes.is_some_and(|probes| probes > 0) {
+            return (Limit::ReceiveWindow, "the peer's window is zero: its application does not read".to_owned());
+        }
+        let Some(shares) = self.shares() else {
+            return (Limit::Unknown, "the kernel does not report what the sender waited for".to_owned());
+        };
+        let part = |share: f64| units::percent(share);
+        if shares.receive_window >= HALF * (1.0 - shares.application) && shares.receive_window > shares.application {
+            let window = tcp.snd_wnd_bytes.map_or_else(String::new, |window| format!(" of {}", units::bytes(window)));
+            return (
+                Limit::ReceiveWindow,
+                format!("the peer's window{window} was full {} of the time", part(shares.receive_window)),
+            );
+        }
+        if shares.send_buffer >= HALF * (1.0 - shares.application) && shares.send_buffer > shares.application {
+            let size = self
+                .sample
+                .memory
+                .map_or_else(String::new, |memory| format!(" of {}", units::bytes(memory.sndbuf_bytes.into())));
+            return (
+                Limit::SendBuffer,
+                format!("the send buffer{size} was full {} of the time", part(shares.send_buffer)),
+            );
+        }
+        if shares.application >= HALF {
+            return (Limit::Application, format!("nothing to send {} of the time", part(shares.application)));
+        }
+        self.by_network()
+    }
+
+    /// What of the network limits a sender that has data, a window and a buffer.
+    fn by_network(&self) -> (Limit, String) {
+        let tcp = self.now;
+        let bps = self.bps(|tcp| tcp.bytes_acked).unwrap_or(0.0);
+        if let Some(cap) = tcp.max_pacing_bps().map(float).filter(|cap| bps >= AT_CAP * cap) {
+            return (
+                Limit::PacingCap,
+                format!("{} of the cap of {} (SO_MAX_PACING_RATE)", units::percent(bps / cap), units::bps(cap)),
+            );
+        }
+        let bbr = self.sample.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
+        let lost = self.retransmitted().unwrap_or(0.0);
+        let queue = tcp.rtt_us.zip(tcp.min_rtt_us).map(|(rtt, least)| (float(rtt) - float(least), float(least)));
+        let queued = queue.filter(|(queue, least)| *queue > QUEUE * least && *queue > QUEUE_US);
+        if lost >= if bbr { LOSSY_BBR } else { LOSSY } && queued.is_none() {
+            return (Limit::Loss, format!("{} of the segments were sent again, without a queue", units::percent(lost)));
+        }
+        if let Some((queue, _)) = queued {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive microseconds
+            let queue = units::micros(queue as u64);
+            return (
+                Limit::Path,
+                format!("the RTT is {queue} above its least: a queue on the path or of this host is full"),
+            );
+        }
+        let (unacked, window) = (tcp.unacked.unwrap_or(0), tcp.snd_cwnd.unwrap_or(0));
+        if tcp.delivery_rate_app_limited() == Some(true) && tcp.notsent_bytes == Some(0) && 4 * unacked < 3 * window {
+            return (Limit::Application, "the application writes less than the congestion window carries".to_owned());
+        }
+        if bbr {
+            return (Limit::Path, "BBR sends at the rate that it measured on the path".to_owned());
+        }
+        if window > 0 && 10 * unacked >= 7 * window {
+            let window = units::grouped(i128::from(window));
+            return (
+                Limit::CongestionWindow,
+                format!("the congestion window of {window} segments was full, without a queue and without loss"),
+            );
+        }
+        (Limit::Unknown, "the sender waited for the network; its counters do not show for what".to_owned())
+    }
+
+    /// What limits the receiver, as far as this end knows it.
+    fn receiving(&self) -> (Limit, String) {
+        let buffer = self.sample.memory.map(|memory| float(memory.rcvbuf_bytes.into()));
+        let unread = float(self.sample.unread_bytes.into());
+        if buffer.is_some_and(|buffer| unread >= UNREAD * buffer) {
+            let unread = units::bytes(self.sample.unread_bytes.into());
+            return (Limit::ReceivingApplication, format!("{unread} are received and not read by the application"));
+        }
+        let per_rtt = |rtt: f64| self.grew(|tcp| tcp.bytes_received).unwrap_or(0.0) / self.seconds * rtt / 1e6;
+        // The RTT of a connection that only receives is that of its handshake, mostly: without the queue that it makes.
+        let rtt = self.now.min_rtt_us.or(self.now.rtt_us).map(float).filter(|rtt| *rtt > 0.0);
+        if let Some((rtt, window)) = rtt.zip(self.now.rcv_wnd_bytes.map(float).filter(|window| *window > 0.0))
+            && per_rtt(rtt) >= WINDOW_FULL * window
+        {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a window
+            let bytes = units::bytes(window as u64);
+            return (
+                Limit::ReceiveWindow,
+                format!(
+                    "{} of this host's window of {bytes} arrive in each RTT",
+                    units::percent((per_rtt(rtt) / window).min(1.0))
+                ),
+            );
+        }
+        (Limit::Unknown, "only the sending end sees what limits it".to_owned())
+    }
+
+    fn limit(&self) -> (Limit, String) {
+        let sent = self.grew(|tcp| tcp.bytes_sent).or_else(|| self.grew(|tcp| tcp.bytes_acked)).unwrap_or(0.0);
+        let received = self.grew(|tcp| tcp.bytes_received).unwrap_or(0.0);
+        let waits = self.now.unacked.unwrap_or(0) > 0 || self.now.notsent_bytes.unwrap_or(0) > 0;
+        if received > sent && received > 0.0 {
+            return self.receiving();
+        }
+        if sent == 0.0 && !waits {
+            return (Limit::Idle, "no data".to_owned());
+        }
+        self.sending()
+    }
+}
+
+/// What each limit allows at the present RTT.
+fn ceilings(sample: &ConnectionSample) -> Vec<ConnectionCeiling> {
+    let tcp = &sample.tcp;
+    let Some(rtt_s) = tcp.rtt_us.filter(|rtt| *rtt > 0).map(|rtt| float(rtt) / 1e6) else { return Vec::new() };
+    let window = |bytes: Option<f64>| Some(bytes? * 8.0 / rtt_s);
+    let cwnd = tcp.snd_cwnd.zip(tcp.snd_mss_bytes).map(|(segments, mss)| float(segments) * float(mss));
+    // Of the send buffer about half is overhead of the kernel (net/ipv4/tcp_input.c, tcp_sndbuf_expand).
+    let buffer = sample.memory.map(|memory| float(memory.sndbuf_bytes.into()) / 2.0);
+    let found = [
+        (Limit::ReceiveWindow, window(tcp.snd_wnd_bytes.map(float))),
+        (Limit::SendBuffer, window(buffer)),
+        (Limit::CongestionWindow, window(cwnd)),
+        (Limit::PacingCap, tcp.max_pacing_bps().map(float)),
+    ];
+    let mut ceilings: Vec<_> =
+        found.into_iter().filter_map(|(limit, bps)| Some(ConnectionCeiling { limit, bps: bps? })).collect();
+    ceilings.sort_by(|a, b| a.bps.total_cmp(&b.bps));
+    ceilings
+}
+
+fn view(sample: &ConnectionSample, before: Option<&ConnectionSample>, process: Option<Owner>) -> ConnectionView {
+    let tcp = &sample.tcp;
+    let interval = before.and_then(|before| Interval::of(before, sample));
+    let (limit, why) = interval
+        .as_ref()
+        .map_or_else(|| (Limit::Unknown, "seen once so far: a rate needs two readings".to_owned()), Interval::limit);
+    let sends = |shares: &ConnectionShares| shares.application < 1.0;
+    let ms = |us: Option<u64>| Some(float(us?) / 1e3);
+    ConnectionView {
+        id: format!("{:x}", sample.id),
+        local: sample.local.to_string(),
+        remote: sample.remote.to_string(),
+        process,
+        uid: sample.uid,
+        limit,
+        why,
+        shares: interval.as_ref().and_then(Interval::shares).filter(sends),
+        send_bps: interval.as_ref().and_then(|it| it.bps(|tcp| tcp.bytes_acked)),
+        receive_bps: interval.as_ref().and_then(|it| it.bps(|tcp| tcp.bytes_received)),
+        rtt_ms: ms(tcp.rtt_us),
+        min_rtt_ms: ms(tcp.min_rtt_us.filter(|us| *us < u64::from(u32::MAX))),
+        retransmitted: interval.as_ref().and_then(Interval::retransmitted),
+        retransmitted_total: tcp.total_retrans,
+        ceilings: ceilings(sample),
+        congestion_control: sample.congestion_control.clone(),
+        unread_bytes: sample.unread_bytes,
+        unsent_bytes: tcp.notsent_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn at_start() -> ConnectionSample {
+        ConnectionSample {
+            id: 7,
+            at_us: 0,
+            local: "192.0.2.1:443".parse().unwrap(),
+            remote: "192.0.2.2:50000".parse().unwrap(),
+            state: 1,
+            uid: 0,
+            inode: 11,
+            cgroup: None,
+            unread_bytes: 0,
+            congestion_control: Some("cubic".to_owned()),
+            memory: Some(narrows_model::SocketMemory {
+                sndbuf_bytes: 200_000,
+                rcvbuf_bytes: 131_072,
+                ..Default::default()
+            }),
+            tcp: TcpInfo {
+                bytes_acked: Some(0),
+                bytes_sent: Some(0),
+                bytes_received: Some(0),
+                busy_time_us: Some(0),
+                rwnd_limited_us: Some(0),
+                sndbuf_limited_us: Some(0),
+                data_segs_out: Some(0),
+                total_retrans: Some(0),
+                retransmits: Some(0),
+                probes: Some(0),
+                rtt_us: Some(20_000),
+                min_rtt_us: Some(20_000),
+                snd_wnd_bytes: Some(500_000),
+                rcv_wnd_bytes: Some(65_536),
+                snd_cwnd: Some(100),
+                snd_mss_bytes: Some(1_448),
+                unacked: Some(0),
+                notsent_bytes: Some(0),
+                flags: Some(0),
+                ..TcpInfo::default()
+            },
+        }
+    }
+
+    /// A second later: 10 Mbit sent, all the time with data, with changes.
+    fn limit_of(change: impl FnOnce(&mut ConnectionSample)) -> (Limit, String) {
+        let mut now = at_start();
+        now.at_us = SECOND;
+        now.tcp.bytes_acked = Some(1_250_000);
+        now.tcp.bytes_sent = Some(1_250_000);
+        now.tcp.data_segs_out = Some(864);
+        now.tcp.busy_time_us = Some(SECOND);
+        now.tcp.unacked = Some(100);
+        now.tcp.notsent_bytes = Some(30_000);
+        change(&mut now);
+        let mut seen = Accumulator::new("a");
+        seen.push(vec![at_start()]);
+        assert_eq!(seen.view(&HashMap::new()).connections[0].limit, Limit::Unknown, "seen once");
+        seen.push(vec![now]);
+        let view = seen.view(&HashMap::new());
+        (view.connections[0].limit, view.connections[0].why.clone())
+    }
+
+    #[test]
+    fn what_the_sender_waits_for_is_named() {
+        let named = |change: fn(&mut ConnectionSample)| limit_of(change).0;
+        assert_eq!(named(|_| {}), Limit::CongestionWindow);
+        assert_eq!(named(|now| now.tcp.busy_time_us = Some(SECOND / 3)), Limit::Application);
+        assert_eq!(named(|now| now.tcp.rwnd_limited_us = Some(SECOND * 6 / 10)), Limit::ReceiveWindow);
+        assert_eq!(named(|now| now.tcp.sndbuf_limited_us = Some(SECOND * 6 / 10)), Limit::SendBuffer);
+        assert_eq!(named(|now| now.tcp.max_pacing_rate_bytes_s = Some(1_300_000)), Limit::PacingCap);
+        assert_eq!(named(|now| now.tcp.total_retrans = Some(5)), Limit::Loss);
+        assert_eq!(named(|now| now.tcp.rtt_us = Some(60_000)), Limit::Path);
+        assert_eq!(named(|now| now.tcp.snd_wnd_bytes = Some(0)), Limit::ReceiveWindow);
+        assert_eq!(named(|now| now.tcp.retransmits = Some(3)), Limit::Loss);
+        assert_eq!(named(|now| now.tcp.unacked = Some(20)), Limit::Unknown);
+        // Few bytes that leave at once: the application, although the kernel was never without data.
+        let small = |now: &mut ConnectionSample| {
+            (now.tcp.unacked, now.tcp.notsent_bytes, now.tcp.flags) = (Some(20), Some(0), Some(1));
+        };
+        assert_eq!(named(small), Limit::Application);
+        // Loss behind a full queue is that of the path; BBR bears some.
+        assert_eq!(named(|now| (now.tcp.rtt_us, now.tcp.total_retrans) = (Some(60_000), Some(5))), Limit::Path);
+        let bbr = |now: &mut ConnectionSample| {
+            (now.congestion_control, now.tcp.total_retrans) = (Some("bbr".to_owned()), Some(5));
+        };
+        assert_eq!(named(bbr), Limit::Path);
+        assert_eq!(limit_of(|now| now.tcp.busy_time_us = None).0, Limit::Unknown, "an old kernel");
+    }
+
+    #[test]
+    fn a_receiver_knows_its_application_and_its_window() {
+        let receives = |now: &mut ConnectionSample| {
+            (now.tcp.bytes_acked, now.tcp.bytes_sent) = (Some(0), Some(0));
+            now.tcp.bytes_received = Some(1_250_000);
+        };
+        assert_eq!(limit_of(receives).0, Limit::Unknown);
+        let (limit, why) = limit_of(|now| {
+            receives(now);
+            now.unread_bytes = 64_000;
+        });
+        assert_eq!(limit, Limit::ReceivingApplication, "{why}");
+        // 65,536 bytes in 20 ms are 26 Mbit/s.
+        let (limit, why) = limit_of(|now| {
+            receives(now);
+            now.tcp.bytes_received = Some(3_000_000);
+        });
+        assert_eq!(
+            (limit, why.as_str()),
+            (Limit::ReceiveWindow, "92 % of this host's window of 64 KiB arrive in each RTT")
+        );
+    }
+
+    #[test]
+    fn an_idle_connection_and_one_that_is_gone() {
+        let mut seen = Accumulator::new("a");
+        seen.push(vec![at_start(), ConnectionSample { id: 8, ..at_start() }]);
+        seen.push(vec![ConnectionSample { at_us: 2 * SECOND, ..at_start() }]);
+        let owner = Owner { pid: 1, name: "init".to_owned() };
+        let view = seen.view(&HashMap::from([(11, owner.clone())]));
+        assert_eq!((view.matching, view.active, view.elapsed_s), (1, 0, 2.0));
+        let one = &view.connections[0];
+        assert_eq!((one.limit, one.process.as_ref(), one.id.as_str()), (Limit::Idle, Some(&owner), "7"));
+        assert_eq!((one.send_bps, one.shares), (Some(0.0), None));
+        // 100 segments of 1,448 bytes in 20 ms; half of 200,000 bytes; 500,000 bytes.
+        let ceilings: Vec<_> = one.ceilings.iter().map(|it| (it.limit, it.bps)).collect();
+        let expected = [(Limit::SendBuffer, 40e6), (Limit::CongestionWindow, 57.92e6), (Limit::ReceiveWindow, 200e6)];
+        assert_eq!(ceilings, expected);
+    }
+}
