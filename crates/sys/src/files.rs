@@ -262,6 +262,69 @@ pub fn remove_tree(path: &Path) -> Result<()> {
     }
 }
 
+/// What distinguishes two states of a file: a new file, or another content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    inode: (u64, u64),
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+/// The state of a file; `None` where there is none.
+#[must_use]
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = fs::metadata(path).ok()?;
+    Some(Stamp { inode: (found.dev(), found.ino()), bytes: found.len(), changed: (found.ctime(), found.ctime_nsec()) })
+}
+
+/// Appends to a regular file in one call; creates it with this mode. A symbolic link is not followed.
+///
+/// # Errors
+/// The path and the kernel's error.
+pub fn append(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let write = || {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let mut file = fs::OpenOptions::new().append(true).create(true).mode(mode).custom_flags(flags).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
+        file.write_all(bytes)
+    };
+    write().map_err(|error| Error::new("append to", path.display().to_string(), error))
+}
+
+/// Which other users may read or write a file or directory: `its group`, `everybody`; `None`: nobody but its owner and root.
+#[must_use]
+pub fn shared_with(path: &Path) -> Option<&'static str> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    if mode & 0o007 != 0 {
+        return Some("everybody");
+    }
+    (mode & 0o070 != 0).then_some("its group")
+}
+
+/// Checks that a directory is one, not a link, of this user or root, and that nobody else may write to it.
+///
+/// # Errors
+/// The path, and what is wrong with it.
+pub fn check_own_directory(path: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let check = || {
+        let found = fs::symlink_metadata(path)?;
+        let own = [0, crate::process::user_id()];
+        let why = match found.mode() {
+            _ if !found.is_dir() => "it is not a directory",
+            _ if !own.contains(&found.uid()) => "it belongs to another user",
+            mode if mode & 0o022 != 0 => "other users may write to it",
+            _ => return Ok(()),
+        };
+        Err(std::io::Error::other(format!("{why}; remove it")))
+    };
+    check().map_err(|error| Error::new("use", path.display().to_string(), error))
+}
+
 /// Whether the path exists.
 #[must_use]
 pub fn exists(path: &Path) -> bool {
@@ -331,6 +394,42 @@ mod tests {
         make_directory(&folder.join("private")).expect("made");
         assert_eq!(mode(&folder.join("public")), mode(&usual) & 0o755, "as the umask says");
         assert_eq!(mode(&folder.join("private")) & 0o077, 0);
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn lines_are_appended_to_a_regular_file_alone() {
+        let folder = folder();
+        let (file, link) = (folder.join("log"), folder.join("link"));
+        assert_eq!(stamp(&file), None);
+        append(&file, b"one\n", 0o600).expect("appended");
+        let before = stamp(&file).expect("there");
+        append(&file, b"two\n", 0o600).expect("appended");
+        assert_eq!(fs::read(&file).expect("it is there"), b"one\ntwo\n");
+        assert_ne!(stamp(&file), Some(before));
+        assert_eq!(shared_with(&file), None);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("owned");
+        assert_eq!(shared_with(&file), Some("its group"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).expect("owned");
+        assert_eq!(shared_with(&file), Some("everybody"));
+        symlink("log", &link).expect("a link");
+        assert_eq!(append(&link, b"x", 0o600).expect_err("a link").errno(), Some(libc::ELOOP));
+        let device = append(Path::new("/dev/null"), b"x", 0o600).expect_err("a device").to_string();
+        assert_eq!(device, "cannot append to /dev/null: it is not a regular file");
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_directory_that_others_may_change_is_not_used() {
+        let folder = folder();
+        let (own, link) = (folder.join("own"), folder.join("link"));
+        make_directory(&own).expect("made");
+        check_own_directory(&own).expect("own");
+        symlink("own", &link).expect("a link");
+        let why = |path: &Path| check_own_directory(path).expect_err("refused").source.to_string();
+        assert_eq!(why(&link), "it is not a directory; remove it");
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).expect("owned");
+        assert_eq!(why(&own), "other users may write to it; remove it");
         fs::remove_dir_all(&folder).expect("removed");
     }
 
