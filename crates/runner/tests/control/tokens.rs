@@ -131,7 +131,7 @@ fn the_audit_log_says_who_did_what_and_holds_no_secret() {
         assert_eq!((lines[4]["key"].as_str(), lines[4]["new"].as_str()), (Some(KEY), Some("4096 131072 262144")));
         assert_eq!(lines[5]["request"], "POST /v1/sessions/{id}/changes");
         assert!(
-            lines[5]["message"].as_str().is_some_and(|message| message.contains("kernel.panic?[2J")),
+            lines[5]["message"].as_str().is_some_and(|message| message.contains("kernel.panic\\u{1b}[2J")),
             "{}",
             lines[5]
         );
