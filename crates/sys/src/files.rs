@@ -166,7 +166,9 @@ pub fn check_writable(path: &Path) -> Result<()> {
         }
     }
     let beside = beside(&path);
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside).map_err(failed)?;
+    // A file or link that another user put there is neither opened nor emptied.
+    remove(&beside)?;
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).map_err(failed)?;
     fs::remove_file(&beside).map_err(failed)
 }
 
@@ -317,12 +319,22 @@ pub fn check_own_directory(path: &Path) -> Result<()> {
         let why = match found.mode() {
             _ if !found.is_dir() => "it is not a directory",
             _ if !own.contains(&found.uid()) => "it belongs to another user",
-            mode if mode & 0o022 != 0 => "other users may write to it",
+            // In a sticky directory nobody can replace what another user made.
+            mode if mode & 0o022 != 0 && mode & 0o1000 == 0 => "other users may write to it",
             _ => return Ok(()),
         };
         Err(std::io::Error::other(format!("{why}; remove it")))
     };
     check().map_err(|error| Error::new("use", path.display().to_string(), error))
+}
+
+/// As [`check_own_directory`], for a directory that may not exist yet: of the nearest one above it that does.
+///
+/// # Errors
+/// The path, and what is wrong with it.
+pub fn check_own_place(path: &Path) -> Result<()> {
+    let nearest = path.ancestors().find(|place| fs::symlink_metadata(place).is_ok());
+    nearest.map_or(Ok(()), check_own_directory)
 }
 
 /// Whether the path exists.
@@ -363,6 +375,11 @@ mod tests {
             format!("directory {} does not exist; create it first", folder.join("none").display())
         );
         assert_eq!(why(&file.join("b")), format!("{} is not a directory", file.display()));
+        let (victim, link) = (folder.join("victim"), beside(&folder.join("b")));
+        fs::write(&victim, b"kept").expect("written");
+        symlink(&victim, &link).expect("a link");
+        check_writable(&folder.join("b")).expect("writable");
+        assert_eq!(fs::read(&victim).expect("there"), b"kept", "a link at the temporary name is not followed");
         check_writable(Path::new("/dev/null")).expect("a device is written into");
         assert_eq!(why(Path::new("/proc/a")), "No such file or directory (os error 2)");
         assert_eq!(why(Path::new("")), "it is not a file name");
@@ -430,6 +447,9 @@ mod tests {
         assert_eq!(why(&link), "it is not a directory; remove it");
         fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).expect("owned");
         assert_eq!(why(&own), "other users may write to it; remove it");
+        assert!(check_own_place(&own.join("a/b")).is_err());
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o1777)).expect("owned");
+        check_own_place(&own.join("a/b")).expect("sticky");
         fs::remove_dir_all(&folder).expect("removed");
     }
 

@@ -130,7 +130,7 @@ async fn hello(rights: Rights, State(shared): Server) -> Answer {
     Ok(json(&Hello {
         version: VERSION.to_owned(),
         protocol: PROTOCOL,
-        host: narrows_sys::process::host_name(),
+        host: if rights.permissions.inventory { narrows_sys::process::host_name() } else { "server".to_owned() },
         data_port: shared.port,
         data_address: data_address.map(|address| address.to_string()),
         permissions: rights.permissions,

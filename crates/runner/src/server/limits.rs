@@ -8,6 +8,8 @@ use std::time::Duration;
 pub(super) const GREETING: Duration = Duration::from_secs(5);
 /// From there to the first request that shows a right to be here.
 pub(super) const SHOW_RIGHT: Duration = Duration::from_secs(10);
+/// For a client's kernel to acknowledge what was sent to it: the events of a session have a heartbeat, which an overloaded path delays.
+pub(super) const UNACKNOWLEDGED: Duration = Duration::from_millis(4 * narrows_wire::api::CLIENT_SILENCE_MS);
 /// For the whole body of a request.
 pub(super) const BODY: Duration = Duration::from_secs(10);
 /// From a trial's announcement to the last of its data connections.

@@ -1,7 +1,7 @@
 //! One trial of a session: it waits for its data connections, runs the engine on them, and tells what this end saw.
 
 use super::audit;
-use super::limits::{CONNECT_ALL, longest};
+use super::limits::{CONNECT_ALL, Standing, longest};
 use super::running::{Expected, Over, Phase, Running};
 use super::session::Session;
 use super::shared::Shared;
@@ -134,6 +134,7 @@ async fn conduct(
         })?,
     }
     receives(&streams, &lock(&running.cookies))?;
+    let streams = ranked(streams, session.standing);
     let engine = {
         let (shared, session, plan, running) = (shared.clone(), session.clone(), plan.clone(), running.clone());
         let per_transaction = answers.map_or(PerTransaction::Nothing, PerTransaction::Answer);
@@ -162,6 +163,16 @@ fn receives(streams: &[DataStream], cookies: &BTreeMap<u32, u64>) -> Result<(), 
         _ => None,
     });
     unproved.map_or(Ok(()), |peer| Err(format!("the client did not prove that it receives UDP at {peer}")))
+}
+
+/// A client without a token gets no thread that runs before the ordinary ones of this host.
+fn ranked(mut streams: Vec<DataStream>, standing: Standing) -> Vec<DataStream> {
+    for stream in &mut streams {
+        if let Socket::Udp(udp) = &mut stream.socket {
+            udp.real_time = standing == Standing::Trusted;
+        }
+    }
+    streams
 }
 
 async fn gather(mut arrivals: mpsc::UnboundedReceiver<DataStream>, count: usize) -> Vec<DataStream> {
