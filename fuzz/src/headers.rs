@@ -1,6 +1,5 @@
-//! The headers of a request, and the words by which a user names a server.
+//! The headers of a request.
 
-use narrows_runner::remote::TargetSpec;
 use narrows_wire::token::Secret;
 use narrows_wire::{pack, version};
 
@@ -14,9 +13,4 @@ pub(crate) fn run(bytes: &[u8]) {
         assert_eq!(again.bytes(), secret.bytes());
     }
     let _ = pack::is_taken(text);
-    let target = TargetSpec { asked: text.to_owned(), family: None, port: 5220, token: None };
-    if let Ok((host, port, ssh)) = target.server() {
-        assert!(port > 0 && !host.is_empty() && !host.starts_with('-') && !host.contains(char::is_whitespace));
-        assert!(ssh.is_none_or(|ssh| !ssh.destination.starts_with('-')));
-    }
 }

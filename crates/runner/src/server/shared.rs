@@ -1,6 +1,6 @@
 //! What all connections of a server share: its sessions, who may load the path, and the trials that wait for connections.
 
-use super::audit::Audit;
+use super::audit::{Action, Audit, By, Event};
 use super::config::ServeConfig;
 use super::events::Events;
 use super::frames::Uses;
@@ -107,7 +107,10 @@ impl Shared {
             Ok(undone) => undone
                 .into_iter()
                 .map(|undoing| {
-                    let set = &undoing.entry.change.set;
+                    let change = &undoing.entry.change;
+                    let set = &change.set;
+                    let failure = undoing.outcome.as_ref().err().map(ToString::to_string);
+                    self.audit.note(&By::default(), &Event::changed(Action::Undo, change, failure));
                     match undoing.outcome {
                         Ok(Undone::SetBack) => format!("rolled back a change of a killed server: {set}"),
                         Ok(otherwise) => format!("change `{set}` of a killed server: {otherwise}"),
