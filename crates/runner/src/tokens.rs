@@ -132,6 +132,12 @@ pub enum TokensError {
     File(#[from] narrows_sys::Error),
 }
 
+/// The time by this host's clock, in seconds since the Unix epoch.
+#[must_use]
+pub fn now_unix_s() -> u64 {
+    clock::unix_us() / 1_000_000
+}
+
 /// The end that a user means: an RFC 3339 date, or a duration from now, in seconds since the Unix epoch.
 pub fn parse_until(word: &str, now_unix_s: u64) -> Result<u64, TokensError> {
     let end = date::parse(word).or_else(|| {
@@ -294,7 +300,7 @@ impl Tokens {
         if !self.with(|tokens| tokens.iter().any(|other| **other == *token)) {
             return Some("its token was revoked");
         }
-        token.has_expired(clock::unix_us() / 1_000_000).then_some("its token has expired")
+        token.has_expired(now_unix_s()).then_some("its token has expired")
     }
 }
 

@@ -8,7 +8,6 @@ use narrows_runner::live::LiveInstruments;
 use narrows_runner::server::{self, AuditTo, ServeConfig};
 use narrows_runner::state;
 use narrows_runner::tokens::{self, Allowed};
-use narrows_sys::clock;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -95,7 +94,7 @@ fn allowed(word: &str) -> Result<Allowed, String> {
 
 impl Token {
     fn run(self, state: &Path) -> Outcome {
-        let now_unix_s = clock::unix_us() / 1_000_000;
+        let now_unix_s = tokens::now_unix_s();
         match self {
             Self::Add { name, allow, rate, until } => {
                 let until =
