@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test demo demo-forwarding bank verify howto bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -36,6 +36,12 @@ install: static ## the static program, manual, completions and unit below DESTDI
 
 test: setup ## format, lints, licences, all tests, fresh docs, house rules
 	@.ci/gate
+
+fuzz: setup ## every parser with random input, FUZZ_SECONDS=10 for each; guided by coverage where cargo-fuzz is installed
+	@.ci/fuzz
+
+audit: ## known vulnerabilities of the dependencies (cargo-deny and its database)
+	@.ci/audit
 
 demo: .lab build ## the main job, in an emulated network on this machine (under two minutes after the build)
 	$(NARROWS) lab demo

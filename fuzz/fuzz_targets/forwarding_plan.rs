@@ -1,17 +1,3 @@
-//! The plan file of a forwarding benchmark: any text is a plan, or has problems that say where they are.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use narrows_wire::forwarding_plan::{Problems, parse};
-
-fuzz_target!(|text: &str| match parse(text) {
-    Ok(file) => {
-        assert!(!file.plan.rows().is_empty());
-        assert!(file.plan.rows().into_iter().all(|row| file.plan.most_pps(row).is_some_and(|pps| pps > 0.0)));
-    }
-    Err(problems) => {
-        assert!((1..=Problems::MOST).contains(&problems.problems.len()));
-        assert!(problems.problems.iter().all(|problem| problem.line >= 1 && problem.column >= 1));
-        assert!(!problems.to_string().is_empty());
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| narrows_fuzz::run("forwarding_plan", bytes));

@@ -1,10 +1,3 @@
-//! TCP_INFO of any length and content: what the kernel's answer becomes.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use narrows_model::TcpInfo;
-
-fuzz_target!(|bytes: &[u8]| {
-    let info = TcpInfo::from_bytes(bytes);
-    let _ = (info.max_pacing_bps(), info.negotiated(TcpInfo::OPT_SACK), info.delivery_rate_app_limited());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| narrows_fuzz::run("tcp_info", bytes));

@@ -55,8 +55,15 @@ impl Registry {
         names.filter(|name| check_name(name).is_ok()).map(str::to_owned).collect()
     }
 
+    /// Refuses a directory below `/tmp` that another user made first.
+    fn check(&self) -> Result<()> {
+        let own = self.directory.ancestors().take(2).filter(|place| files::exists(place));
+        Ok(own.map(files::check_own_directory).collect::<narrows_sys::Result<()>>()?)
+    }
+
     pub(crate) fn write(&self, state: &State) -> Result<()> {
         files::make_directory(&self.directory)?;
+        self.check()?;
         let format =
             |error: serde_json::Error| Error::Format { what: "the state".to_owned(), cause: error.to_string() };
         let text = serde_json::to_vec_pretty(state).map_err(format)?;
@@ -69,6 +76,7 @@ impl Registry {
     /// No such lab, one that was killed, an invalid file.
     pub fn running(&self, name: &str) -> Result<State> {
         check_name(name)?;
+        self.check()?;
         let path = self.state_path(name);
         if !files::exists(&path) {
             let known = self.names().join(", ");
@@ -90,5 +98,23 @@ impl Registry {
     pub(crate) fn forget(&self, name: &str) -> Result<()> {
         files::remove(&self.socket_path(name))?;
         Ok(files::remove(&self.state_path(name))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_directory_that_another_user_can_change_is_not_used() {
+        let above = std::env::temp_dir().join(format!("narrows-registry-{}", std::process::id()));
+        let registry = Registry::at(above.join("lab"));
+        files::make_directory(registry.directory()).expect("made");
+        assert!(registry.running("a").expect_err("none").to_string().contains("a"));
+        std::fs::set_permissions(&above, std::fs::Permissions::from_mode(0o777)).expect("owned");
+        let error = registry.running("a").expect_err("not safe").to_string();
+        assert!(error.contains("other users may write to it; remove it"), "{error}");
+        files::remove_tree(&above).expect("removed");
     }
 }

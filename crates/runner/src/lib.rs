@@ -23,6 +23,7 @@ pub mod server;
 pub mod state;
 pub mod stored;
 pub mod sweep;
+pub mod tokens;
 pub mod trust;
 pub mod trusted;
 pub mod tune;

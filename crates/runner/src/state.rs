@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 /// The state directory: `$XDG_STATE_HOME/narrows`, else `/var/lib/narrows` for root and `~/.local/state/narrows` for others.
-/// Without `HOME` the home is that of the user database. `None` where there is no home at all.
+/// Without `HOME` the home is that of the user database. `None` where there is no home at all. Root follows no variable to a place that
+/// another user can change: key, tokens and the journal of changes would be that user's.
 #[must_use]
 pub fn directory() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(state) = variable("XDG_STATE_HOME").filter(|path| path.is_absolute()) {
+    let root = narrows_sys::process::is_root();
+    let safe = |path: &PathBuf| !root || narrows_sys::files::check_own_place(path).is_ok();
+    if let Some(state) = variable("XDG_STATE_HOME").filter(|path| path.is_absolute() && safe(path)) {
         return Some(state.join("narrows"));
     }
-    if narrows_sys::process::is_root() {
+    if root {
         return Some(PathBuf::from("/var/lib/narrows"));
     }
     let home = variable("HOME").or_else(std::env::home_dir).filter(|home| home.is_absolute());

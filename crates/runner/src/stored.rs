@@ -62,7 +62,7 @@ pub fn newest(limit: usize) -> Vec<Kept> {
 
 /// Writes text to a file.
 pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
-    narrows_sys::files::write_whole(path, text.as_bytes(), 0o644)
+    narrows_sys::files::write_whole(path, text.as_bytes(), 0o600)
 }
 
 /// Checks that [`write()`] can write the file, before anything is measured.

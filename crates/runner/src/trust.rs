@@ -3,7 +3,8 @@
 //! The server makes a self-signed key and a token at its first start. The token carries the key's fingerprint and a secret:
 //! the client pins the first, the server checks the second. No authority, no clock and no host name take part in it.
 
-use narrows_sys::{files, random};
+use narrows_sys::files::{self, is_shared_with_group};
+use narrows_sys::random;
 use narrows_wire::token::{Fingerprint, NoToken, Secret};
 use narrows_wire::{Key, Token};
 use rustls::pki_types::pem::PemObject as _;
@@ -64,6 +65,8 @@ pub struct Identity {
     pub token: Token,
     /// Where the token is.
     pub token_file: PathBuf,
+    /// Key or token that other users may read, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// A key or a token is small.
@@ -73,25 +76,46 @@ impl Identity {
     /// Reads the key `server.pem` and the token of a state directory, and makes what is missing, readable by the owner alone; the
     /// token also by the group that the owner shares the directory with, as the packages do.
     pub fn load_or_make(state: &Path, token_file: Option<&Path>) -> Result<Self, TrustError> {
-        files::make_directory(state)?;
-        let key_file = state.join("server.pem");
-        if !files::exists(&key_file) {
-            files::write_if_absent(&key_file, make_key()?.as_bytes(), 0o600)?;
-        }
-        let (certificate, key) = read_key(&key_file)?;
+        let (key_file, certificate, key) = load_or_make_key(state)?;
         let fingerprint = fingerprint(&certificate);
         let token_file = token_file.map_or_else(|| state.join("token"), Path::to_path_buf);
         if !files::exists(&token_file) {
             let token = Token { fingerprint, secret: Secret::new(random::bytes()?) };
-            let mode = if files::is_shared_with_group(state) { 0o640 } else { 0o600 };
+            let mode = if is_shared_with_group(state) { 0o640 } else { 0o600 };
             files::write_if_absent(&token_file, format!("{}\n", token.reveal()).as_bytes(), mode)?;
         }
         let token = read_token(&token_file)?;
         if token.fingerprint != fingerprint {
             return Err(TrustError::OtherKey(token_file, key_file));
         }
-        Ok(Self { certificate, key, token, token_file })
+        let shared = is_shared_with_group(state);
+        let warnings = [(&key_file, false), (&token_file, shared)]
+            .into_iter()
+            .filter_map(|(file, group_may)| {
+                let whom = files::shared_with(file).filter(|whom| !(group_may && *whom == "its group"))?;
+                let file = file.display();
+                Some(format!(
+                    "{whom} may read {file}: restrict it with `chmod 600 {file}`, and replace it if it was read"
+                ))
+            })
+            .collect();
+        Ok(Self { certificate, key, token, token_file, warnings })
     }
+}
+
+fn load_or_make_key(state: &Path) -> Result<(PathBuf, CertificateDer<'static>, PrivateKeyDer<'static>), TrustError> {
+    files::make_directory(state)?;
+    let file = state.join("server.pem");
+    if !files::exists(&file) {
+        files::write_if_absent(&file, make_key()?.as_bytes(), 0o600)?;
+    }
+    let (certificate, key) = read_key(&file)?;
+    Ok((file, certificate, key))
+}
+
+/// The fingerprint of the server's key of a state directory; the key is made if it is missing.
+pub fn server_fingerprint(state: &Path) -> Result<Fingerprint, TrustError> {
+    load_or_make_key(state).map(|(_, certificate, _)| fingerprint(&certificate))
 }
 
 fn make_key() -> Result<String, TrustError> {
@@ -183,6 +207,26 @@ mod tests {
             Identity::load_or_make(state.path(), None).expect("made");
             assert_eq!((mode(&state, "token"), mode(&state, "server.pem")), (token, 0o600), "{directory:o}");
         }
+    }
+
+    #[test]
+    fn a_key_or_token_that_others_may_read_is_named() {
+        let state = tempfile::tempdir().expect("a directory");
+        let warnings = || Identity::load_or_make(state.path(), None).expect("read").warnings;
+        assert!(warnings().is_empty());
+        let set = |file: &str, mode| {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(state.path().join(file), permissions).expect("owned");
+        };
+        set("token", 0o644);
+        set("server.pem", 0o640);
+        let said = warnings();
+        assert!(said[0].starts_with("its group may read ") && said[0].contains("server.pem"), "{said:?}");
+        assert!(said[1].starts_with("everybody may read ") && said[1].contains("chmod 600"), "{said:?}");
+        // A directory that its owner shares with a group shares the token, not the key.
+        set("", 0o2750);
+        set("token", 0o640);
+        assert!(matches!(&warnings()[..], [one] if one.contains("server.pem")));
     }
 
     #[test]

@@ -199,6 +199,31 @@ impl Agent {
     }
 }
 
+/// Reads any bytes as what an agent may answer, for `fuzz/`: values as counters, and names of interfaces.
+#[doc(hidden)]
+#[must_use]
+pub fn read_any(bytes: &[u8]) -> Vec<Counter> {
+    let name = interface::text(bytes);
+    let known = InterfaceName { index: 1, name: name.clone(), description: name.clone() };
+    let found = interface::find("agent", &[known], &name);
+    debug_assert!(found.is_ok() && !name.chars().any(char::is_control));
+    let value = |(bytes, pair): (&[u8; 9], &Pair)| {
+        let [kind, number @ ..] = *bytes;
+        let number = u64::from_le_bytes(number);
+        let short = u32::try_from(number & u64::from(u32::MAX)).unwrap_or(0);
+        let value = match kind % 6 {
+            0 => Value::Counter64(number),
+            1 => Value::Counter32(short),
+            2 => Value::TimeTicks(short),
+            3 => Value::NoSuchObject,
+            4 => Value::EndOfMibView,
+            _ => Value::Integer(short.cast_signed()),
+        };
+        counter(pair, &value)
+    };
+    bytes.as_chunks().0.iter().zip(mib::INPUT.iter().chain(&mib::OUTPUT)).map(value).collect()
+}
+
 fn counter(pair: &Pair, value: &Value) -> Counter {
     match pair.wide {
         Some(object) => reading(object, Width::Bits64, value),

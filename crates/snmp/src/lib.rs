@@ -22,7 +22,7 @@ mod state;
 mod target;
 pub mod testing;
 
-pub use agent::Agent;
+pub use agent::{Agent, read_any};
 pub use counters::{Counter, PortCounters, SideCounters, Width};
 pub use error::SnmpError;
 pub use growth::{Growth, SideGrowth, hop_count};

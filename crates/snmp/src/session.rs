@@ -46,8 +46,10 @@ impl Session {
             .max_oids_per_request(OBJECTS_A_QUESTION)
             .response_shape_policy(ResponseShapePolicy::Strict)
             // An agent answers a wrong password or user without authentication. That must not look like
-            // silence, but values are accepted only with authentication.
-            .allow_unauthenticated_v3_time_correction(true);
+            // silence, but values are accepted only with authentication, and the time of such an answer is used for one
+            // request and not kept. It must come from the agent's own address.
+            .allow_unauthenticated_v3_time_correction(true)
+            .strict_source(matches!(target.access, Access::User { .. }));
         let opened = blocking(&runtime, builder.connect()).and_then(|done| done.map_err(|error| error.to_string()));
         let client = match opened {
             Ok(client) => client,

@@ -166,7 +166,9 @@ pub fn check_writable(path: &Path) -> Result<()> {
         }
     }
     let beside = beside(&path);
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside).map_err(failed)?;
+    // A file or link that another user put there is neither opened nor emptied.
+    remove(&beside)?;
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).map_err(failed)?;
     fs::remove_file(&beside).map_err(failed)
 }
 
@@ -272,6 +274,79 @@ pub fn remove_tree(path: &Path) -> Result<()> {
     }
 }
 
+/// What distinguishes two states of a file: a new file, or another content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    inode: (u64, u64),
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+/// The state of a file; `None` where there is none.
+#[must_use]
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = fs::metadata(path).ok()?;
+    Some(Stamp { inode: (found.dev(), found.ino()), bytes: found.len(), changed: (found.ctime(), found.ctime_nsec()) })
+}
+
+/// Appends to a regular file in one call; creates it with this mode. A symbolic link is not followed.
+///
+/// # Errors
+/// The path and the kernel's error.
+pub fn append(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let write = || {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let mut file = fs::OpenOptions::new().append(true).create(true).mode(mode).custom_flags(flags).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
+        file.write_all(bytes)
+    };
+    write().map_err(|error| Error::new("append to", path.display().to_string(), error))
+}
+
+/// Which other users may read or write a file or directory: `its group`, `everybody`; `None`: nobody but its owner and root.
+#[must_use]
+pub fn shared_with(path: &Path) -> Option<&'static str> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    if mode & 0o007 != 0 {
+        return Some("everybody");
+    }
+    (mode & 0o070 != 0).then_some("its group")
+}
+
+/// Checks that a directory is one, not a link, of this user or root, and that nobody else may write to it.
+///
+/// # Errors
+/// The path, and what is wrong with it.
+pub fn check_own_directory(path: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let check = || {
+        let found = fs::symlink_metadata(path)?;
+        let own = [0, crate::process::user_id()];
+        let why = match found.mode() {
+            _ if !found.is_dir() => "it is not a directory",
+            _ if !own.contains(&found.uid()) => "it belongs to another user",
+            // In a sticky directory nobody can replace what another user made.
+            mode if mode & 0o022 != 0 && mode & 0o1000 == 0 => "other users may write to it",
+            _ => return Ok(()),
+        };
+        Err(std::io::Error::other(format!("{why}; remove it")))
+    };
+    check().map_err(|error| Error::new("use", path.display().to_string(), error))
+}
+
+/// As [`check_own_directory`], for a directory that may not exist yet: of the nearest one above it that does.
+///
+/// # Errors
+/// The path, and what is wrong with it.
+pub fn check_own_place(path: &Path) -> Result<()> {
+    let nearest = path.ancestors().find(|place| fs::symlink_metadata(place).is_ok());
+    nearest.map_or(Ok(()), check_own_directory)
+}
+
 /// Whether the path exists.
 #[must_use]
 pub fn exists(path: &Path) -> bool {
@@ -310,6 +385,11 @@ mod tests {
             format!("directory {} does not exist; create it first", folder.join("none").display())
         );
         assert_eq!(why(&file.join("b")), format!("{} is not a directory", file.display()));
+        let (victim, link) = (folder.join("victim"), beside(&folder.join("b")));
+        fs::write(&victim, b"kept").expect("written");
+        symlink(&victim, &link).expect("a link");
+        check_writable(&folder.join("b")).expect("writable");
+        assert_eq!(fs::read(&victim).expect("there"), b"kept", "a link at the temporary name is not followed");
         check_writable(Path::new("/dev/null")).expect("a device is written into");
         assert_eq!(why(Path::new("/proc/a")), "No such file or directory (os error 2)");
         assert_eq!(why(Path::new("")), "it is not a file name");
@@ -341,6 +421,45 @@ mod tests {
         make_directory(&folder.join("private")).expect("made");
         assert_eq!(mode(&folder.join("public")), mode(&usual) & 0o755, "as the umask says");
         assert_eq!(mode(&folder.join("private")) & 0o077, 0);
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn lines_are_appended_to_a_regular_file_alone() {
+        let folder = folder();
+        let (file, link) = (folder.join("log"), folder.join("link"));
+        assert_eq!(stamp(&file), None);
+        append(&file, b"one\n", 0o600).expect("appended");
+        let before = stamp(&file).expect("there");
+        append(&file, b"two\n", 0o600).expect("appended");
+        assert_eq!(fs::read(&file).expect("it is there"), b"one\ntwo\n");
+        assert_ne!(stamp(&file), Some(before));
+        assert_eq!(shared_with(&file), None);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("owned");
+        assert_eq!(shared_with(&file), Some("its group"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).expect("owned");
+        assert_eq!(shared_with(&file), Some("everybody"));
+        symlink("log", &link).expect("a link");
+        assert_eq!(append(&link, b"x", 0o600).expect_err("a link").errno(), Some(libc::ELOOP));
+        let device = append(Path::new("/dev/null"), b"x", 0o600).expect_err("a device").to_string();
+        assert_eq!(device, "cannot append to /dev/null: it is not a regular file");
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_directory_that_others_may_change_is_not_used() {
+        let folder = folder();
+        let (own, link) = (folder.join("own"), folder.join("link"));
+        make_directory(&own).expect("made");
+        check_own_directory(&own).expect("own");
+        symlink("own", &link).expect("a link");
+        let why = |path: &Path| check_own_directory(path).expect_err("refused").source.to_string();
+        assert_eq!(why(&link), "it is not a directory; remove it");
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).expect("owned");
+        assert_eq!(why(&own), "other users may write to it; remove it");
+        assert!(check_own_place(&own.join("a/b")).is_err());
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o1777)).expect("owned");
+        check_own_place(&own.join("a/b")).expect("sticky");
         fs::remove_dir_all(&folder).expect("removed");
     }
 

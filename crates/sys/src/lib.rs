@@ -16,6 +16,7 @@ pub mod event;
 pub mod exchange;
 pub mod files;
 pub mod interrupt;
+pub mod journald;
 pub mod kernel_file;
 pub mod mount;
 pub mod nanos;

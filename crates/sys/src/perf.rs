@@ -210,8 +210,10 @@ impl TracepointRing {
     }
 }
 
-/// The raw data of a sample: its length, then as many bytes.
-fn raw(record: &[u8]) -> Option<&[u8]> {
+/// The raw data of a sample: its length, then as many bytes. Public for `fuzz/`.
+#[doc(hidden)]
+#[must_use]
+pub fn raw(record: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(crate::netlink::u32_at(record, 0)?).ok()?;
     record.get(4..)?.get(..length)
 }

@@ -67,6 +67,16 @@ pub fn set_thin(socket: impl AsFd) -> Result<()> {
     set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1, "set TCP_THIN_LINEAR_TIMEOUTS to")
 }
 
+/// Ends a connection whose peer acknowledges nothing for this long, though there is something to acknowledge
+/// (`TCP_USER_TIMEOUT`, tcp(7)); without it the kernel tries for about a quarter of an hour.
+///
+/// # Errors
+/// The kernel's error.
+pub fn set_user_timeout(socket: impl AsFd, time: std::time::Duration) -> Result<()> {
+    let ms = u32::try_from(time.as_millis()).unwrap_or(i32::MAX as u32);
+    set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, ms, "set TCP_USER_TIMEOUT to")
+}
+
 /// Which buffers are fixed (`SO_BUF_LOCK`, Linux 5.15).
 ///
 /// # Errors

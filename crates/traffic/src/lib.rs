@@ -16,6 +16,8 @@ pub mod udp;
 pub use common::connections::{Connections, DataStream, PerTransaction, Socket};
 pub use common::error::TrafficError;
 pub use common::limits::{CALL_LIMIT, GRACE};
+#[doc(hidden)]
+pub use common::sequence_window::count_any;
 pub use common::stop::Stop;
 pub use engines::{accept_udp, answers, open_udp, run};
 

@@ -28,6 +28,15 @@ pub const ID: &str = "drop-reasons";
 /// Every fact that a watch provides.
 pub const PROVIDES: &[FactKey] = &[keys::DROP_REASON, keys::DROP_LOCATION, keys::DROP_WATCHED, keys::DROP_LOST_RECORDS];
 
+/// Parses any text as the format of the tracepoint, and reads the data of a sample by it, for `fuzz/`.
+#[doc(hidden)]
+#[must_use]
+pub fn read_any(format: &str, sample: &[u8]) -> Option<String> {
+    let format = Format::parse(format).ok()?;
+    let _ = format.layout.location.and_then(|location| location.of(sample));
+    Some(format.name(u32::try_from(format.layout.reason.of(sample)?).ok()?))
+}
+
 const SOURCE: &str = "tracepoint skb:kfree_skb";
 const FORMAT: &str = "events/skb/kfree_skb/format";
 /// `ETH_P_IP`, `ETH_P_IPV6`

@@ -170,7 +170,7 @@ impl Writer<'_> {
         let mut value =
             serde_json::to_value(answer).map_err(|source| CaptureError::Json { path: shown.clone(), source })?;
         self.scrub.json(&mut value);
-        write(&self.directory.join("kernel"), name, &json(&shown, &value)?)
+        write(&self.directory.join("kernel"), &self.scrub.text(name), &json(&shown, &value)?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Removes from a capture what identifies a person's machines: hardware addresses, IP addresses, long identifiers.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,12 +9,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) struct Scrub {
     keep_addresses: bool,
     addresses: BTreeMap<IpAddr, IpAddr>,
+    /// Hardware addresses in the names of interfaces, in the order of their stand-ins.
+    named: RefCell<Vec<String>>,
 }
 
 impl Scrub {
     /// With or without IP addresses.
     pub(super) fn new(keep_addresses: bool) -> Self {
-        Self { keep_addresses, addresses: BTreeMap::new() }
+        Self { keep_addresses, addresses: BTreeMap::new(), named: RefCell::default() }
     }
 
     /// The documentation address that replaces `address` (RFC 5737, RFC 3849). Loopback and the unspecified address
@@ -54,12 +57,31 @@ impl Scrub {
                 let end = from.find(|c| !is_part(c)).unwrap_or(from.len());
                 let (word, after) = from.split_at(end);
                 out.push_str(before);
-                out.push_str(&replaced(word));
+                match self.in_name(&out, word) {
+                    Some(stand_in) => out.push_str(&stand_in),
+                    None => out.push_str(&replaced(word)),
+                }
                 rest = after;
             }
             out.push_str(rest);
         }
         out
+    }
+
+    /// The hardware address in the name of an interface, `enx0060dd477d71` (systemd.net-naming-scheme(7)): the vendor's part stays, the
+    /// rest becomes a number, so that names of one vendor stay distinct.
+    fn in_name(&self, before: &str, word: &str) -> Option<String> {
+        let end = word.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(word.len());
+        if end != 12 || !["enx", "wlx", "wwx"].iter().any(|prefix| before.ends_with(prefix)) {
+            return None;
+        }
+        let (digits, rest) = word.split_at(end);
+        let mut named = self.named.borrow_mut();
+        let at = named.iter().position(|known| known == digits).unwrap_or_else(|| {
+            named.push(digits.to_owned());
+            named.len() - 1
+        });
+        Some(format!("{}{:06x}{rest}", digits.get(..6)?, at + 1))
     }
 
     /// All strings inside JSON; IP addresses are replaced.
@@ -125,6 +147,14 @@ mod tests {
         let scrub = Scrub::default();
         assert_eq!(scrub.text("ether 00:60:dd:47:7d:71 up\n"), "ether 00:60:dd:00:00:00 up\n");
         assert_eq!(scrub.text("0000:03:00.0 is a bus address"), "0000:03:00.0 is a bus address");
+    }
+
+    #[test]
+    fn names_of_interfaces_lose_their_hardware_address_and_stay_distinct() {
+        let scrub = Scrub::default();
+        let names = "enx0060dd477d71: wlx0060dd477d72 /sys/class/net/enx0060dd477d71/mtu eth0 enp3s0";
+        let want = "enx0060dd000001: wlx0060dd000002 /sys/class/net/enx0060dd000001/mtu eth0 enp3s0";
+        assert_eq!(scrub.text(names), want);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub fn networks_known(networks: &[Ipv4Addr], prefix_bits: u8) -> Result<u64, Mis
 }
 
 /// Whether the entry is of exactly that network.
-fn is_entry(message: &Message, network: Ipv4Addr, prefix_bits: u8) -> bool {
+pub(super) fn is_entry(message: &Message, network: Ipv4Addr, prefix_bits: u8) -> bool {
     let payload = message.payload.as_slice();
     let destination = |all| attributes(all).find(|it| it.kind == RTA_DST).map(|it| it.payload.to_vec());
     payload.get(1) == Some(&prefix_bits)

@@ -142,7 +142,7 @@ fn request_one(sockets: &Sockets, request: Builder, what: &str) -> Result<Link, 
 
 /// The indices of the interfaces next to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stacking {
+pub(super) struct Stacking {
     /// The one below.
     lower: Option<u32>,
     /// The bond or bridge whose port it is.
@@ -150,7 +150,7 @@ struct Stacking {
 }
 
 /// An interface, and what it is stacked on.
-fn decode(message: &Message) -> Option<(Link, Stacking)> {
+pub(super) fn decode(message: &Message) -> Option<(Link, Stacking)> {
     let payload = message.payload.as_slice();
     let flags = u32_at(payload, 8)?;
     let mut link = Link {

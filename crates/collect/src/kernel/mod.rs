@@ -129,3 +129,12 @@ pub(crate) fn ask(sockets: &Sockets, question: &Question) -> Result<Answer, Miss
         Question::FilterDrops => Answer::FilterDrops(rules::drops(sockets)?),
     })
 }
+
+/// Decodes any bytes as each kind of the kernel's answers, for `fuzz/`.
+#[doc(hidden)]
+pub fn decode_any(bytes: &[u8]) {
+    let message = narrows_sys::netlink::Message { kind: 0, payload: bytes.to_vec() };
+    let _ = (links::decode(&message), neighbours::decode(&message), routes::decode(&message), wifi::decode(&message));
+    let _ = (qdiscs::decode_qdisc(&message), qdiscs::decode_class(&message), rules::dropped(&message));
+    let _ = fib::is_entry(&message, std::net::Ipv4Addr::UNSPECIFIED, 0);
+}

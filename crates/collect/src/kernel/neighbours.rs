@@ -40,7 +40,7 @@ pub(super) fn find(sockets: &Sockets, address: IpAddr, device: &str) -> Result<N
     }
 }
 
-fn decode(message: &Message) -> Option<Neighbour> {
+pub(super) fn decode(message: &Message) -> Option<Neighbour> {
     let bits = u16_at(&message.payload, 8)?;
     let state = STATES.iter().enumerate().find(|(bit, _)| bits >> bit & 1 == 1).map_or("none", |(_, state)| state);
     Some(Neighbour { state: state.to_owned() })

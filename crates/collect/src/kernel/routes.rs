@@ -91,14 +91,14 @@ fn default(sockets: &Sockets) -> Result<(Route, u32), Missing> {
     Err(Missing::because("cannot select an interface: no peer and no default route"))
 }
 
-struct Found {
+pub(super) struct Found {
     route: Route,
     index: u32,
     priority: u32,
     is_default: bool,
 }
 
-fn decode(message: &Message) -> Option<Found> {
+pub(super) fn decode(message: &Message) -> Option<Found> {
     let payload = message.payload.as_slice();
     let [family, prefix, _, _, table, ..] = *payload.first_chunk::<HEADER>()?;
     let (mut route, mut index, mut priority) = (Route::default(), None, 0);

@@ -60,13 +60,13 @@ pub(crate) fn drops(sockets: &Sockets) -> Result<FilterDrops, Missing> {
     }))
 }
 
-struct Counter {
+pub(super) struct Counter {
     packets: u64,
     bytes: u64,
 }
 
 /// The counter of a rule that drops, if it counts exactly the drops: no match may follow the counter.
-fn dropped(rule: &Message) -> Option<Option<Counter>> {
+pub(super) fn dropped(rule: &Message) -> Option<Option<Counter>> {
     let expressions = find(rule.payload.get(EVERY_FAMILY.len()..)?, NFTA_RULE_EXPRESSIONS)?;
     let mut counter = None;
     for expression in expressions.nested() {

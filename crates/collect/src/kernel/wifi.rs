@@ -58,7 +58,7 @@ pub(super) fn of(sockets: &Sockets, device: &str) -> Result<Wifi, Missing> {
     busiest.ok_or_else(|| Missing::Kernel { what, why: "it is connected to no station".to_owned() })
 }
 
-fn decode(message: &Message) -> Option<Wifi> {
+pub(super) fn decode(message: &Message) -> Option<Wifi> {
     let station = find(message.payload.get(HEADER..)?, STATION)?;
     let mut wifi = Wifi::default();
     for attribute in station.nested() {

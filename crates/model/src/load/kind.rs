@@ -40,9 +40,11 @@ impl StreamSpec {
     }
 }
 
-/// The load that a server admits from a client without a token.
+/// The load that a server admits from a client without a token, or with a token that has a rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
+    /// Whether the client has no token: then options that cost the server more are refused, too.
+    pub guest: bool,
     /// Streams per flow.
     pub max_streams: u32,
     /// Rate of each flow, in bits per second.
@@ -71,7 +73,11 @@ impl Cap {
     /// # Errors
     /// The option, in a sentence.
     pub fn refuse(&self, given: bool, what: &str) -> Result<(), String> {
-        if given { Err(format!("{what} is not allowed: this server requires its token for it")) } else { Ok(()) }
+        if given && self.guest {
+            Err(format!("{what} is not allowed: this server requires its token for it"))
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -150,7 +150,7 @@ pub fn parse_size(word: &str) -> Result<u64, UnitError> {
     })
 }
 
-/// Reads `10s`, `250ms`, `1.5m`, `2h`, `90us`; a bare number is seconds.
+/// Reads `10s`, `250ms`, `1.5m`, `2h`, `30d`, `90us`; a bare number is seconds.
 ///
 /// # Errors
 /// The word, where it is none of these or longer than a year.
@@ -162,6 +162,7 @@ pub fn parse_duration(word: &str) -> Result<Duration, UnitError> {
             "" | "s" => 1e6,
             "m" | "min" => 60e6,
             "h" => 3600e6,
+            "d" => 86_400e6,
             _ => return None,
         })
     })?;

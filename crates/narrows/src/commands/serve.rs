@@ -2,12 +2,14 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::bps;
+use crate::output::printed;
 use narrows_runner::DEFAULT_PORT;
 use narrows_runner::live::LiveInstruments;
-use narrows_runner::server::{self, ServeConfig};
+use narrows_runner::server::{self, AuditTo, ServeConfig};
 use narrows_runner::state;
+use narrows_runner::tokens::{self, Allowed};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Run the measurement server
 #[derive(Debug, clap::Args)]
@@ -15,7 +17,10 @@ use std::path::PathBuf;
     narrows serve --token-file token\n  \
     narrows diagnose HOST --token-file token     on the other host\n\
     Without --allow-tune nothing on this host is ever changed.")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Port of control and data, TCP; 0 takes a free one
     #[arg(long, short = 'p', default_value_t = DEFAULT_PORT, value_name = "PORT")]
     port: u16,
@@ -43,12 +48,87 @@ pub(crate) struct Args {
     /// Speak on standard input and output, as ssh:// clients want it
     #[arg(long)]
     stdio: bool,
+    /// Append who measured and changed what to this file as JSON lines; `journald`: to systemd's journal
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Tokens with a name, rights and an end
+    #[command(subcommand)]
+    Token(Token),
+}
+
+/// Named tokens
+#[derive(Debug, clap::Subcommand)]
+enum Token {
+    /// Add a token and print it; it is not stored
+    #[command(after_help = "Example:\n  narrows serve token add ci --rate 1G --until 30d > token")]
+    Add {
+        /// Name: letters, digits, `.`, `_` and `-`
+        name: String,
+        /// Rights of its holder
+        #[arg(long, value_parser = allowed, value_delimiter = ',', default_value = "measure", value_name = "measure,tune,frames")]
+        allow: Vec<Allowed>,
+        /// Most that a load of its holder may send or be sent
+        #[arg(long, value_parser = bps, value_name = "RATE")]
+        rate: Option<u64>,
+        /// End: RFC 3339 date, or duration from now (30d)
+        #[arg(long, value_name = "DATE")]
+        until: Option<String>,
+    },
+    /// List the named tokens and their rights
+    List,
+    /// Revoke a token: a running server ends the sessions of its holder
+    Revoke {
+        /// Name of the token
+        name: String,
+    },
+}
+
+fn allowed(word: &str) -> Result<Allowed, String> {
+    let found = Allowed::ALL.into_iter().find(|it| it.word() == word.trim());
+    found.ok_or_else(|| "the rights are measure, tune and frames".to_owned())
+}
+
+impl Token {
+    fn run(self, state: &Path) -> Outcome {
+        let now_unix_s = tokens::now_unix_s();
+        match self {
+            Self::Add { name, allow, rate, until } => {
+                let until =
+                    until.map(|word| tokens::parse_until(&word, now_unix_s)).transpose().map_err(Failure::usage)?;
+                let token =
+                    tokens::add(state, &name, allow.into_iter().collect(), rate, until).map_err(Failure::run)?;
+                printed(&token.reveal())
+            }
+            Self::List => {
+                let tokens = tokens::list(state).map_err(Failure::run)?;
+                let line = |token: &tokens::Named| {
+                    let expired = if token.has_expired(now_unix_s) { " (expired)" } else { "" };
+                    format!("{}  {}{expired}", token.name, token.rights())
+                };
+                match tokens.is_empty() {
+                    true => printed("there are no named tokens"),
+                    false => printed(&tokens.iter().map(line).collect::<Vec<_>>().join("\n")),
+                }
+            }
+            Self::Revoke { name } => {
+                tokens::revoke(state, &name).map_err(Failure::run)?;
+                printed(&format!("revoked token {name}"))
+            }
+        }
+    }
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let state = state::directory()
             .ok_or_else(|| Failure::run("there is no place for the server's key: set HOME or XDG_STATE_HOME"))?;
+        if let Some(Command::Token(token)) = self.command {
+            return token.run(&state);
+        }
         let config = ServeConfig {
             port: if self.stdio && self.port == DEFAULT_PORT { 0 } else { self.port },
             bind: self.bind,
@@ -59,6 +139,7 @@ impl Args {
             frames: self.frames,
             parallel: self.parallel.max(1),
             stdio: self.stdio,
+            audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })
         };
         server::serve(config, &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;

@@ -86,7 +86,7 @@ fn is_pair(bytes: &[u8]) -> bool {
 pub fn write_record(path: &Path, record: &impl Serialize) -> Result<(), FileError> {
     let text = serde_json::to_string(record)
         .map_err(|error| FileError::Content(path.display().to_string(), error.to_string()))?;
-    Ok(files::write_whole(path, text.as_bytes(), 0o644)?)
+    Ok(files::write_whole(path, text.as_bytes(), 0o600)?)
 }
 
 /// Writes pictures, each into a file of its name.

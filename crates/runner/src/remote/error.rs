@@ -1,6 +1,7 @@
 //! Errors of the connection to a server.
 
 use narrows_model::Trial;
+use narrows_model::words::show;
 use narrows_wire::api::{Reason, Refusal};
 use thiserror::Error;
 
@@ -103,7 +104,7 @@ impl RemoteError {
 
 /// Words of the other end, for a terminal: without what would control it, and not without end.
 pub(super) fn plain(words: &str) -> String {
-    words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(1_000).collect()
+    show::clean(&words.chars().take(1_000).collect::<String>())
 }
 
 /// A trial that did not end as planned.

@@ -80,16 +80,20 @@ impl Watch {
 }
 
 /// What comes in: events, and last of all the reason why no more will.
-pub(super) type Incomings = mpsc::UnboundedReceiver<Result<Event, RemoteError>>;
+pub(super) type Incomings = mpsc::Receiver<Result<Event, RemoteError>>;
+
+/// Events that wait for the session to read them: minutes of progress reports.
+const MAX_WAITING: usize = 4_096;
 
 /// Reads events until the stream ends or falls silent.
 pub(super) fn read(channel: Channel, events: Response<Incoming>, watch: Arc<Watch>) -> Incomings {
-    let (sender, receiver) = mpsc::unbounded_channel();
+    let (sender, receiver) = mpsc::channel(MAX_WAITING);
     tokio::spawn(async move {
         let error = pump(&channel, events, &watch, &sender).await;
         // First the word, then the flag: who sees the flag finds the word.
         let _ = watch.lost.set(error.clone());
-        let _ = sender.send(Err(error));
+        // The flag must not wait for room; who finds no word in a full channel finds it in the watch.
+        let _ = sender.try_send(Err(error));
         watch.raise();
     });
     receiver
@@ -99,7 +103,7 @@ async fn pump(
     channel: &Channel,
     events: Response<Incoming>,
     watch: &Watch,
-    sender: &mpsc::UnboundedSender<Result<Event, RemoteError>>,
+    sender: &mpsc::Sender<Result<Event, RemoteError>>,
 ) -> RemoteError {
     let silence = Duration::from_millis(SERVER_SILENCE_MS);
     let mut wait = silence;
@@ -139,7 +143,11 @@ async fn pump(
                 Ok(Some(Event::Ended { why })) => return channel.lost(plain(&why)),
                 Ok(Some(event)) => {
                     let failed = matches!(event, Event::Failed { .. });
-                    let _ = sender.send(Ok(event));
+                    let is_progress = matches!(event, Event::Progress { .. });
+                    let full = matches!(sender.try_send(Ok(event)), Err(mpsc::error::TrySendError::Full(_)));
+                    if full && !is_progress {
+                        return channel.lost("it sends more events than can be read");
+                    }
                     if failed {
                         watch.raise();
                     }

@@ -1,23 +1,25 @@
 //! The requests of the control API, one function each. `docs/api.md` describes them; `narrows_wire::api` has their types.
 
+use super::audit::{self, Action, By};
 use super::events::{self, EventBody};
 use super::frames;
 use super::life;
 use super::limits::bounded;
 use super::refusal::{Refused, json};
 use super::request::{Answer, Asked, blocking, done, read};
-use super::rights::{Rights, own_address_of_ssh};
+use super::rights::{Caller, Rights, holder, own_address_of_ssh};
 use super::running::Phase;
 use super::session::Session;
 use super::shared::Shared;
 use super::trial;
+use crate::tokens::Allowed;
 use crate::tune::{TuneError, Tuner};
 use crate::{VERSION, lock, trust};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{delete, get, post};
 use hyper::body::Body as HttpBody;
@@ -58,12 +60,35 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .fallback(nothing_here)
         .method_not_allowed_fallback(nothing_here)
         .layer(from_fn(packed))
+        .layer(from_fn_with_state(shared.clone(), refusals))
         .with_state(shared)
 }
 
 /// Whether a client takes packed answers.
 fn takes_packed(headers: &HeaderMap) -> bool {
     headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).is_some_and(is_taken)
+}
+
+/// Writes each refusal to the audit log: the route, never the path, which names a session.
+async fn refusals(State(shared): Server, request: Request, next: Next) -> Response<Body> {
+    let caller = request.extensions().get::<Caller>().cloned();
+    let authorization = request.headers().get(header::AUTHORIZATION).cloned().filter(|_| shared.audit.is_open());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let answer = next.run(request).await;
+    if let (Some(refused), Some(caller)) = (answer.extensions().get::<Refused>(), caller) {
+        let authorization = authorization.as_ref().and_then(|value| value.to_str().ok());
+        let who = holder(&shared, &caller, authorization);
+        let who = who.as_ref().map_or(audit::STRANGER, |holder| holder.name());
+        let route = route.as_ref().map_or("an unknown path", MatchedPath::as_str);
+        let event = audit::Event::Refused {
+            request: audit::text(&format!("{method} {route}")),
+            reason: refused.reason,
+            message: audit::text(&refused.message),
+        };
+        shared.audit.note(&By { who: Some(who), from: caller.address, session: None }, &event);
+    }
+    answer
 }
 
 /// Packs an answer that is long enough for it to matter.
@@ -98,14 +123,14 @@ async fn hello(rights: Rights, State(shared): Server) -> Answer {
     if rights.permissions.tune {
         capabilities.push("tune".to_owned());
     }
-    if !shared.config.frames.is_empty() {
+    if !shared.config.frames.is_empty() && rights.holder.check(Allowed::Frames).is_ok() {
         capabilities.push("frames".to_owned());
     }
     let data_address = if shared.config.stdio { own_address_of_ssh() } else { None };
     Ok(json(&Hello {
         version: VERSION.to_owned(),
         protocol: PROTOCOL,
-        host: narrows_sys::process::host_name(),
+        host: if rights.permissions.inventory { narrows_sys::process::host_name() } else { "server".to_owned() },
         data_port: shared.port,
         data_address: data_address.map(|address| address.to_string()),
         permissions: rights.permissions,
@@ -121,11 +146,12 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, headers: 
         Some(_) => return Err(Refused::bad("the query must be use=load or use=look")),
     };
     let (sender, lines) = events::channel();
-    let session = shared.open(rights.address, rights.standing, wanted, sender)?;
+    let session = shared.open(rights.address, rights.holder, wanted, sender)?;
     if let Some(pending) = &rights.pending {
         pending.admit();
     }
     let packed = takes_packed(&headers);
+    shared.audit.note(&session.by(), &audit::Event::Session { r#use: wanted });
     let body = EventBody::new(lines, session.end.clone(), packed);
     tokio::spawn(life::live(shared, session, beats));
     let mut response = Response::new(Body::new(body));
@@ -155,9 +181,11 @@ async fn interfaces(asked: Asked) -> Answer {
 
 async fn open_trial(asked: Asked, body: Body) -> Answer {
     asked.may_load()?;
+    asked.rights.holder.check(Allowed::Measure)?;
     let Asked { rights, shared, session, .. } = asked;
     let request: TrialRequest = read(body).await?;
-    let plan = bounded(request.plan, rights.standing, shared.config.open_most_bps).map_err(Refused::bad)?;
+    let max_bps = rights.holder.max_bps(shared.config.open_most_bps);
+    let plan = bounded(request.plan, rights.standing, max_bps).map_err(Refused::bad)?;
     let key = trust::trial_key().map_err(Refused::failed)?;
     let trial = trial::open(&shared, &session, plan.clone(), key).map_err(Refused::bad)?;
     Ok(json(&TrialReady { trial, key: key_to_hex(&key), data_port: shared.port, plan }))
@@ -194,15 +222,27 @@ async fn apply_change(asked: Asked, body: Body) -> Answer {
     asked.may_load()?;
     asked.may_tune()?;
     let request: ChangeRequest = read(body).await?;
-    let change = blocking(move || asked.session.apply(&asked.shared.tuner, &request.setting)).await?;
-    Ok(json(&change.map_err(not_set)?))
+    // Noted by the thread that made it: the request may be given up.
+    let change = blocking(move || {
+        let change = asked.session.apply(&asked.shared.tuner, &request.setting)?;
+        asked.shared.audit.note(&asked.session.by(), &audit::Event::changed(Action::Set, &change, None));
+        Ok(change)
+    });
+    Ok(json(&change.await?.map_err(not_set)?))
 }
 
 /// Undoes or keeps a change.
 async fn with_change(asked: Asked, act: fn(&Session, &Tuner, &str) -> Option<Result<Change, TuneError>>) -> Answer {
     asked.may_tune()?;
-    let done = blocking(move || act(&asked.session, &asked.shared.tuner, &asked.item)).await?;
-    let change = done.ok_or_else(|| Refused::not_found("change of this session"))?.map_err(Refused::failed)?;
+    let done = blocking(move || {
+        let done = act(&asked.session, &asked.shared.tuner, &asked.item);
+        if let Some(Ok(change)) = &done {
+            let action = if change.in_force { Action::Keep } else { Action::Undo };
+            asked.shared.audit.note(&asked.session.by(), &audit::Event::changed(action, change, None));
+        }
+        done
+    });
+    let change = done.await?.ok_or_else(|| Refused::not_found("change of this session"))?.map_err(Refused::failed)?;
     Ok(json(&change))
 }
 

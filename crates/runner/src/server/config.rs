@@ -1,5 +1,6 @@
 //! How a server is started.
 
+use super::audit::AuditTo;
 use crate::DEFAULT_PORT;
 use crate::instruments::LiveInstruments;
 use std::net::IpAddr;
@@ -30,6 +31,8 @@ pub struct ServeConfig {
     pub queue: usize,
     /// Whether the control connection is standard input and output; the port then takes data connections alone.
     pub stdio: bool,
+    /// Where the audit log goes, if anywhere.
+    pub audit: Option<AuditTo>,
     /// What this end measures with.
     pub instruments: LiveInstruments,
 }
@@ -50,6 +53,7 @@ impl ServeConfig {
             parallel: 1,
             queue: 16,
             stdio: false,
+            audit: None,
             instruments,
         }
     }

@@ -1,5 +1,6 @@
 //! The life of a session: from its admission to the moment when all that it started has stopped and all that it changed is undone.
 
+use super::audit::{self, Action};
 use super::frames::Jobs;
 use super::gate::Turn;
 use super::limits::{ENGINE_END, OPEN_SESSION, Standing};
@@ -51,6 +52,9 @@ pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body
             () = &mut expiry => session.end.raise("its time limit without a token is reached"),
             _ = turn.changed() => {}
             _ = beat.tick() => {
+                if let Some(why) = shared.ended(&session.holder) {
+                    session.end.raise(why);
+                }
                 // Who sends beats but reads none holds its place for nothing.
                 unread = if session.events.mention(&Event::Beat) { 0 } else { unread + 1 };
                 if unread * HEARTBEAT_MS >= UNREAD_MS {
@@ -60,6 +64,7 @@ pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body
         }
     };
     close(&shared, &session).await;
+    shared.audit.note(&session.by(), &audit::Event::SessionEnd { why: why.to_owned() });
     session.events.mention(&Event::Ended { why: why.to_owned() });
     let _ = timeout(ENGINE_END, session.events.finish()).await;
 }
@@ -105,6 +110,9 @@ async fn close(shared: &Arc<Shared>, session: &Arc<Session>) {
     }
     let (undoing, theirs) = (shared.clone(), session.clone());
     let undone = tokio::task::spawn_blocking(move || theirs.undo_all(&undoing.tuner)).await;
-    undone.unwrap_or_default().iter().for_each(|sentence| shared.say(sentence));
+    for (change, failure) in undone.unwrap_or_default() {
+        shared.audit.note(&session.by(), &audit::Event::changed(Action::Undo, &change, failure.clone()));
+        failure.iter().for_each(|sentence| shared.say(sentence));
+    }
     shared.leave(session);
 }

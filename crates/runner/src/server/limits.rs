@@ -8,6 +8,8 @@ use std::time::Duration;
 pub(super) const GREETING: Duration = Duration::from_secs(5);
 /// From there to the first request that shows a right to be here.
 pub(super) const SHOW_RIGHT: Duration = Duration::from_secs(10);
+/// For a client's kernel to acknowledge what was sent to it: the events of a session have a heartbeat, which an overloaded path delays.
+pub(super) const UNACKNOWLEDGED: Duration = Duration::from_millis(4 * narrows_wire::api::CLIENT_SILENCE_MS);
 /// For the whole body of a request.
 pub(super) const BODY: Duration = Duration::from_secs(10);
 /// From a trial's announcement to the last of its data connections.
@@ -62,8 +64,9 @@ impl Standing {
     }
 }
 
-/// The plan as this client may run it: checked, and for a client without a token bounded in time, streams and rate.
-pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) -> Result<LoadPlan, String> {
+/// The plan as this client may run it: checked, bounded in rate if there is a maximum, and for a client without a token also in time and
+/// streams.
+pub(super) fn bounded(plan: LoadPlan, standing: Standing, max_bps: Option<u64>) -> Result<LoadPlan, String> {
     plan.check()?;
     // Another name would have the kernel load a module.
     for name in plan.streams().iter().filter_map(|stream| plan.tcp_options(stream.id)?.congestion_control) {
@@ -72,8 +75,10 @@ pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) ->
             return Err(format!("congestion control {name} is not available; this host has: {}", available.join(", ")));
         }
     }
+    let Some(max_bps) = max_bps else { return Ok(plan) };
     if standing == Standing::Trusted {
-        return Ok(plan);
+        let (max_streams, congestion_controls) = (u32::MAX, Vec::new());
+        return plan.capped(&Cap { guest: false, max_streams, max_bps, congestion_controls });
     }
     if let Some(ms) = plan.duration_ms().filter(|ms| *ms > MAX_OPEN_TRIAL_MS) {
         return Err(format!(
@@ -83,7 +88,7 @@ pub(super) fn bounded(plan: LoadPlan, standing: Standing, open_most_bps: u64) ->
         ));
     }
     let congestion_controls = words_of("net.ipv4.tcp_allowed_congestion_control");
-    plan.capped(&Cap { max_streams: MAX_OPEN_STREAMS, max_bps: open_most_bps, congestion_controls })
+    plan.capped(&Cap { guest: true, max_streams: MAX_OPEN_STREAMS, max_bps, congestion_controls })
 }
 
 fn words_of(parameter: &str) -> Vec<String> {
@@ -110,17 +115,19 @@ mod tests {
     fn without_a_token_time_streams_and_rate_are_bounded() {
         let tcp = TcpPlan { streams: 4, ..TcpPlan::default() };
         let plan = LoadPlan::Tcp(tcp.clone());
-        assert_eq!(bounded(plan.clone(), Standing::Trusted, MOST), Ok(plan.clone()));
+        assert_eq!(bounded(plan.clone(), Standing::Trusted, None), Ok(plan.clone()));
         let paced = LoadPlan::Tcp(TcpPlan { pacing_bps: Some(MOST / 4), ..tcp });
-        assert_eq!(bounded(plan, Standing::Open, MOST), Ok(paced));
+        assert_eq!(bounded(plan, Standing::Open, Some(MOST)), Ok(paced));
         let udp = UdpPlan { rate_up: UdpRate::Max, ..UdpPlan::default() };
         let slow = UdpPlan { rate_up: UdpRate::Bps(MOST), ..UdpPlan::default() };
-        assert_eq!(bounded(LoadPlan::Udp(udp), Standing::Open, MOST), Ok(LoadPlan::Udp(slow)));
+        assert_eq!(bounded(LoadPlan::Udp(udp), Standing::Open, Some(MOST)), Ok(LoadPlan::Udp(slow)));
         let long = LoadPlan::Tcp(TcpPlan { limit: Limit::DurationMs(61_000), ..TcpPlan::default() });
-        assert!(bounded(long, Standing::Open, MOST).expect_err("too long").contains("maximum is 60 s"));
+        assert!(bounded(long, Standing::Open, Some(MOST)).expect_err("too long").contains("maximum is 60 s"));
         let exotic = |name: &str| TcpPlan { congestion_control: Some(name.to_owned()), ..TcpPlan::default() };
         for standing in [Standing::Trusted, Standing::Open] {
-            let refused = bounded(LoadPlan::Tcp(exotic("nosuch")), standing, MOST).expect_err("unknown");
+            let refused =
+                bounded(LoadPlan::Tcp(exotic("nosuch")), standing, (standing == Standing::Open).then_some(MOST))
+                    .expect_err("unknown");
             assert!(refused.starts_with("congestion control nosuch is not available; this host has: "), "{refused}");
         }
         let costly = [
@@ -135,12 +142,25 @@ mod tests {
             ),
         ];
         for (plan, what) in costly {
-            assert_eq!(bounded(LoadPlan::Tcp(plan.clone()), Standing::Trusted, MOST), Ok(LoadPlan::Tcp(plan.clone())));
-            let refused = bounded(LoadPlan::Tcp(plan), Standing::Open, MOST).expect_err(what);
+            assert_eq!(bounded(LoadPlan::Tcp(plan.clone()), Standing::Trusted, None), Ok(LoadPlan::Tcp(plan.clone())));
+            let refused = bounded(LoadPlan::Tcp(plan), Standing::Open, Some(MOST)).expect_err(what);
             assert!(refused.starts_with(what) && refused.contains("token"), "{refused}");
         }
         let wide = LoadPlan::Tcp(TcpPlan { streams: 17, ..TcpPlan::default() });
-        assert!(bounded(wide, Standing::Open, MOST).expect_err("too many").contains("at most 16"));
+        assert!(bounded(wide, Standing::Open, Some(MOST)).expect_err("too many").contains("at most 16"));
+    }
+
+    #[test]
+    fn a_token_with_a_rate_is_bounded_in_nothing_else() {
+        let bounded = |plan: LoadPlan| bounded(plan, Standing::Trusted, Some(MOST));
+        let tcp =
+            TcpPlan { streams: 40, dscp: 46, awake: true, limit: Limit::DurationMs(90_000), ..TcpPlan::default() };
+        let paced = TcpPlan { pacing_bps: Some(MOST / 40), ..tcp.clone() };
+        assert_eq!(bounded(LoadPlan::Tcp(tcp)), Ok(LoadPlan::Tcp(paced)));
+        let udp = |rate| LoadPlan::Udp(UdpPlan { rate_up: rate, rate_down: rate, ..UdpPlan::default() });
+        assert_eq!(bounded(udp(UdpRate::Max)), Ok(udp(UdpRate::Bps(MOST))));
+        let refused = bounded(udp(UdpRate::Pps(1000.0))).expect_err("packets");
+        assert!(refused.contains("for a token with a rate this server accepts bit/s only"), "{refused}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The one port: accepts connections, finds out by their first bytes what they are, and hands them on.
 
 use super::api;
-use super::limits::{GREETING, SHOW_RIGHT};
+use super::limits::{GREETING, SHOW_RIGHT, UNACKNOWLEDGED};
 use super::rights::Caller;
 use super::shared::{Shared, source_of};
 use super::trial::{self, part};
@@ -64,6 +64,8 @@ async fn greet(
             (Kind::Tls, Some(acceptor)) => {
                 // Beats must come through while the path is overloaded.
                 let _ = tcp::set_thin(&stream);
+                // A client without heartbeats, as curl over HTTP/1.1, is watched through its connection alone.
+                let _ = tcp::set_user_timeout(&stream, UNACKNOWLEDGED);
                 acceptor.accept(stream).await.ok()
             }
             (Kind::Data, _) => {

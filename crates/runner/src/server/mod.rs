@@ -8,6 +8,7 @@
 //! the thread that called [`Server::start`], and so are in its network namespace.
 
 mod api;
+mod audit;
 mod config;
 mod datagrams;
 mod events;
@@ -25,9 +26,12 @@ mod shared;
 mod trial;
 mod unauthenticated;
 
+pub use audit::AuditTo;
 pub use config::ServeConfig;
 
+use crate::VERSION;
 use crate::trust::{Identity, TrustError};
+use audit::{Audit, By};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
 use narrows_wire::token::Token;
@@ -88,12 +92,16 @@ impl Server {
         } else {
             Some(Identity::load_or_make(&config.state, config.token_file.as_deref())?)
         };
+        let audit = Audit::open(config.audit.as_ref())?;
         let acceptor = identity.as_ref().map(listen::acceptor).transpose()?;
-        let token = identity.map(|identity| (identity.token, identity.token_file));
+        let (token, warnings) =
+            identity.map(|identity| ((identity.token, identity.token_file), identity.warnings)).unzip();
         let (stop, stopped) = watch::channel(false);
-        let shared =
-            Arc::new(Shared::new(config, port, token.as_ref().map(|(token, _)| token.secret.clone()), stop.clone()));
-        let recovered = shared.recover();
+        let secret = token.as_ref().map(|(token, _): &(Token, _)| token.secret.clone());
+        let shared = Arc::new(Shared::new(config, port, secret, audit, stop.clone()));
+        shared.audit.note(&By::default(), &audit::Event::Start { version: VERSION, port });
+        let mut recovered = shared.recover();
+        recovered.extend(warnings.into_iter().flatten());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
         let serving = shared.clone();
         let thread = std::thread::Builder::new()
@@ -126,6 +134,7 @@ async fn run(
     accepting.abort();
     listening.abort();
     shared.end_all("the server was stopped").await;
+    shared.audit.note(&By::default(), &audit::Event::Stop);
 }
 
 /// A running server. Dropping it stops it.

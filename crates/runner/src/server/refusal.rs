@@ -7,11 +7,11 @@ use axum::response::IntoResponse;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{Reason, Refusal};
 
-/// A request that is not done.
-#[derive(Debug)]
+/// A request that is not done. Its answer carries it as an extension, for the audit log.
+#[derive(Debug, Clone)]
 pub(super) struct Refused {
-    reason: Reason,
-    message: String,
+    pub(super) reason: Reason,
+    pub(super) message: String,
 }
 
 impl Refused {
@@ -65,10 +65,12 @@ impl Refused {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response<Body> {
         let status = self.status();
+        let noted = self.clone();
         let refusal =
             Refusal { reason: self.reason, message: self.message, version: VERSION.to_owned(), protocol: PROTOCOL };
         let mut response = json(&refusal);
         *response.status_mut() = status;
+        response.extensions_mut().insert(noted);
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

@@ -5,6 +5,7 @@ use super::refusal::{Refused, json};
 use super::rights::Rights;
 use super::session::Session;
 use super::shared::Shared;
+use crate::tokens::Allowed;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::{Response, request::Parts};
@@ -34,6 +35,7 @@ impl FromRequestParts<Arc<Shared>> for Asked {
         let Path(mut words) =
             Path::<HashMap<String, String>>::from_request_parts(parts, shared).await.map_err(Refused::bad)?;
         let session = words.remove("id").and_then(|id| shared.session(&id));
+        let session = session.filter(|session| session.holder == rights.holder);
         let session = session.ok_or_else(|| Refused::not_found("session"))?;
         Ok(Self { rights, shared: shared.clone(), session, item: words.into_values().next().unwrap_or_default() })
     }
@@ -55,6 +57,12 @@ impl Asked {
         Err(Refused::new(Reason::Busy, "the session is still queued; wait for the event `admitted`"))
     }
 
+    /// As [`Asked::may_load`], for raw frames.
+    pub(super) fn may_send_frames(&self) -> Result<(), Refused> {
+        self.may_load()?;
+        self.rights.holder.check(Allowed::Frames)
+    }
+
     /// Refuses what shows the host to clients without the token. `what`: `its interfaces`.
     pub(super) fn may_see(&self, what: &str) -> Result<(), Refused> {
         if self.rights.permissions.inventory {
@@ -65,6 +73,7 @@ impl Asked {
     }
 
     pub(super) fn may_tune(&self) -> Result<(), Refused> {
+        self.rights.holder.check(Allowed::Tune)?;
         if self.rights.permissions.tune {
             return Ok(());
         }

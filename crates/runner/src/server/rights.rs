@@ -5,6 +5,7 @@ use super::refusal::Refused;
 use super::shared::Shared;
 use super::unauthenticated::Pending;
 use crate::VERSION;
+use crate::tokens::{Allowed, Named};
 use crate::trust::same_secret;
 use axum::extract::FromRequestParts;
 use axum::http::{header, request::Parts};
@@ -42,10 +43,74 @@ impl Caller {
     }
 }
 
+/// Who a client has shown to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// It started this server by ssh.
+    Stdio,
+    /// It has the server's own token.
+    Server,
+    /// It has a named token.
+    Named(Arc<Named>),
+    /// It has none, and the server is open.
+    Guest,
+}
+
+impl Holder {
+    /// Its name in the audit log.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Server => "default",
+            Self::Named(token) => &token.name,
+            Self::Guest => "guest",
+        }
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        if *self == Self::Guest { Standing::Open } else { Standing::Trusted }
+    }
+
+    /// Refuses what a named token does not allow. What the server allows others is another question.
+    pub(super) fn check(&self, what: Allowed) -> Result<(), Refused> {
+        match self {
+            Self::Named(token) if !token.allow.contains(&what) => Err(Refused::new(
+                Reason::NotAllowed,
+                format!(
+                    "token {} does not allow this; it needs one of `narrows serve token add NAME --allow {}`",
+                    token.name,
+                    what.word()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The most that its loads may carry, in bits per second, if there is a maximum.
+    pub(super) fn max_bps(&self, open_most_bps: u64) -> Option<u64> {
+        match self {
+            Self::Guest => Some(open_most_bps),
+            Self::Named(token) => token.rate_bps,
+            Self::Stdio | Self::Server => None,
+        }
+    }
+
+    fn permissions(&self, allow_tune: bool) -> Permissions {
+        let permissions = self.standing().permissions(allow_tune);
+        let may = |what| self.check(what).is_ok();
+        Permissions {
+            measure: permissions.measure && may(Allowed::Measure),
+            tune: permissions.tune && may(Allowed::Tune),
+            ..permissions
+        }
+    }
+}
+
 /// A request that may go on.
 #[derive(Debug)]
 pub(super) struct Rights {
     pub(super) address: Option<IpAddr>,
+    pub(super) holder: Holder,
     pub(super) standing: Standing,
     pub(super) permissions: Permissions,
     /// The connection's place among the unproven.
@@ -60,27 +125,38 @@ impl FromRequestParts<Arc<Shared>> for Rights {
         check_header(text(PROTOCOL_HEADER), VERSION)
             .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
         let caller = parts.extensions.get::<Caller>().ok_or_else(Refused::no_token)?;
-        let standing = standing(shared, caller, text(header::AUTHORIZATION.as_str()))?;
+        let holder = holder(shared, caller, text(header::AUTHORIZATION.as_str()))?;
+        let standing = holder.standing();
         match (&caller.pending, standing) {
             (Some(pending), Standing::Trusted) => pending.admit(),
             (Some(pending), Standing::Open) => pending.has_asked(),
             (None, _) => {}
         }
-        let permissions = standing.permissions(shared.config.allow_tune);
-        Ok(Self { address: caller.address, standing, permissions, pending: caller.pending.clone() })
+        let permissions = holder.permissions(shared.config.allow_tune);
+        Ok(Self { address: caller.address, holder, standing, permissions, pending: caller.pending.clone() })
     }
 }
 
-fn standing(shared: &Shared, caller: &Caller, authorization: Option<&str>) -> Result<Standing, Refused> {
+/// Who the client of a request is.
+pub(super) fn holder(shared: &Shared, caller: &Caller, authorization: Option<&str>) -> Result<Holder, Refused> {
     if caller.pending.is_none() {
-        return Ok(Standing::Trusted);
+        return Ok(Holder::Stdio);
     }
     match (authorization, &shared.secret) {
-        (Some(header), Some(secret)) => match Secret::from_bearer(header) {
-            Some(shown) if same_secret(&shown, secret) => Ok(Standing::Trusted),
-            _ => Err(Refused::wrong_token()),
-        },
-        _ if shared.config.open => Ok(Standing::Open),
+        (Some(header), Some(secret)) => {
+            let shown = Secret::from_bearer(header).ok_or_else(Refused::wrong_token)?;
+            // Both are compared always, so that the time does not tell which it is.
+            let named = shared.tokens.find(&shown);
+            if same_secret(&shown, secret) {
+                return Ok(Holder::Server);
+            }
+            let token = named.ok_or_else(Refused::wrong_token)?;
+            match shared.tokens.ended(&token) {
+                None => Ok(Holder::Named(token)),
+                Some(why) => Err(Refused::new(Reason::WrongToken, format!("token {}: {why}", token.name))),
+            }
+        }
+        _ if shared.config.open => Ok(Holder::Guest),
         _ => Err(Refused::no_token()),
     }
 }

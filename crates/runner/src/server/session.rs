@@ -1,9 +1,11 @@
 //! One session: what it may do, what it runs, and what it changed.
 
+use super::audit::By;
 use super::events::{End, Events};
 use super::frames::Jobs;
 use super::gate::Turn;
 use super::limits::Standing;
+use super::rights::Holder;
 use super::running::Running;
 use crate::liveness::Liveness;
 use crate::lock;
@@ -22,6 +24,8 @@ pub(super) struct Session {
     /// Who knows it may use the session.
     pub(super) id: String,
     pub(super) address: Option<IpAddr>,
+    /// Who opened it; nobody else may use it.
+    pub(super) holder: Holder,
     pub(super) standing: Standing,
     pub(super) wanted: SessionUse,
     pub(super) events: Events,
@@ -48,7 +52,7 @@ impl Session {
         number: u64,
         id: String,
         address: Option<IpAddr>,
-        standing: Standing,
+        holder: Holder,
         wanted: SessionUse,
         turn: Turn,
         events: Events,
@@ -57,7 +61,8 @@ impl Session {
             number,
             id,
             address,
-            standing,
+            standing: holder.standing(),
+            holder,
             wanted,
             events,
             end: End::default(),
@@ -67,6 +72,11 @@ impl Session {
             liveness: Liveness::default(),
             changes: Mutex::default(),
         }
+    }
+
+    /// Its client, for the audit log.
+    pub(super) fn by(&self) -> By<'_> {
+        By { who: Some(self.holder.name()), from: self.address, session: Some(self.number) }
     }
 
     pub(super) fn is_admitted(&self) -> bool {
@@ -109,17 +119,18 @@ impl Session {
         Some(act().map(|()| changes.made.remove(index)))
     }
 
-    /// Undoes all, the latest first, and takes no more. Blocks. Returns what went otherwise, in sentences.
-    pub(super) fn undo_all(&self, tuner: &Tuner) -> Vec<String> {
+    /// Undoes all, the latest first, and takes no more. Blocks. Returns each, with a sentence where it went otherwise.
+    pub(super) fn undo_all(&self, tuner: &Tuner) -> Vec<(Change, Option<String>)> {
         let mut changes = lock(&self.changes);
         changes.closed = true;
-        let undo = |change: Change| match tuner.undo(&change.id) {
+        let undo = |change: &Change| match tuner.undo(&change.id) {
             Ok(Undone::SetBack | Undone::AlreadyBack) | Err(TuneError::NoSuchChange { .. }) => None,
             Ok(otherwise) => Some(format!("change {} ({}): {otherwise}", change.id, change.set)),
             Err(error) => {
                 Some(format!("cannot undo change {} ({}): {error}; see `narrows tune list`", change.id, change.set))
             }
         };
-        changes.made.drain(..).rev().filter_map(undo).collect()
+        let made = std::mem::take(&mut changes.made);
+        made.into_iter().rev().map(|change| (change.clone(), undo(&change))).collect()
     }
 }

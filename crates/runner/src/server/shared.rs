@@ -1,15 +1,18 @@
 //! What all connections of a server share: its sessions, who may load the path, and the trials that wait for connections.
 
+use super::audit::{Action, Audit, By, Event};
 use super::config::ServeConfig;
 use super::events::Events;
 use super::frames::Uses;
 use super::gate::{Gate, Turn};
 use super::limits::Standing;
 use super::refusal::Refused;
+use super::rights::Holder;
 use super::running::Expected;
 use super::session::Session;
 use super::unauthenticated::Unauthenticated;
 use crate::lock;
+use crate::tokens::Tokens;
 use crate::tune::{Tuner, Undone};
 use narrows_wire::Key;
 use narrows_wire::api::{Reason, SessionUse};
@@ -36,6 +39,8 @@ pub(super) struct Shared {
     pub(super) config: ServeConfig,
     pub(super) port: u16,
     pub(super) secret: Option<Secret>,
+    pub(super) tokens: Tokens,
+    pub(super) audit: Audit,
     pub(super) unauthenticated: Unauthenticated,
     pub(super) tuner: Tuner,
     /// Devices that send or count frames, over all sessions.
@@ -59,14 +64,23 @@ struct Table {
 }
 
 impl Shared {
-    pub(super) fn new(config: ServeConfig, port: u16, secret: Option<Secret>, stop: watch::Sender<bool>) -> Self {
+    pub(super) fn new(
+        config: ServeConfig,
+        port: u16,
+        secret: Option<Secret>,
+        audit: Audit,
+        stop: watch::Sender<bool>,
+    ) -> Self {
         let gate = Gate::new(config.parallel, config.queue);
         let table = Table { gate, next: 0, sessions: HashMap::new(), alive: 0, expected: HashMap::new() };
         let tuner = Tuner::new(&config.state, "serve");
+        let tokens = Tokens::new(&config.state);
         Self {
             config,
             port,
             secret,
+            tokens,
+            audit,
             unauthenticated: Unauthenticated::default(),
             tuner,
             uses: Uses::default(),
@@ -93,7 +107,10 @@ impl Shared {
             Ok(undone) => undone
                 .into_iter()
                 .map(|undoing| {
-                    let set = &undoing.entry.change.set;
+                    let change = &undoing.entry.change;
+                    let set = &change.set;
+                    let failure = undoing.outcome.as_ref().err().map(ToString::to_string);
+                    self.audit.note(&By::default(), &Event::changed(Action::Undo, change, failure));
                     match undoing.outcome {
                         Ok(Undone::SetBack) => format!("rolled back a change of a killed server: {set}"),
                         Ok(otherwise) => format!("change `{set}` of a killed server: {otherwise}"),
@@ -110,10 +127,11 @@ impl Shared {
     pub(super) fn open(
         &self,
         address: Option<IpAddr>,
-        standing: Standing,
+        holder: Holder,
         wanted: SessionUse,
         events: Events,
     ) -> Result<Arc<Session>, Refused> {
+        let standing = holder.standing();
         let id: [u8; 16] = narrows_sys::random::bytes().map_err(Refused::failed)?;
         let id = id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let mut table = lock(&self.table);
@@ -137,7 +155,7 @@ impl Shared {
         };
         let turn = turn
             .ok_or_else(|| Refused::new(Reason::Busy, "the server is busy and its queue is full; try again later"))?;
-        let session = Arc::new(Session::new(number, id.clone(), address, standing, wanted, turn, events));
+        let session = Arc::new(Session::new(number, id.clone(), address, holder, wanted, turn, events));
         table.sessions.insert(id, session.clone());
         table.alive += 1;
         let in_the_way = table.gate.in_the_way();
@@ -149,6 +167,14 @@ impl Shared {
 
     pub(super) fn session(&self, id: &str) -> Option<Arc<Session>> {
         lock(&self.table).sessions.get(id).filter(|session| !session.end.is_raised()).cloned()
+    }
+
+    /// Why the holder of a session is let in no more; `None`: it still is.
+    pub(super) fn ended(&self, holder: &Holder) -> Option<&'static str> {
+        match holder {
+            Holder::Named(token) => self.tokens.ended(token),
+            Holder::Stdio | Holder::Server | Holder::Guest => None,
+        }
     }
 
     /// Why a session waits, in a sentence.

@@ -1,11 +1,13 @@
 //! One trial of a session: it waits for its data connections, runs the engine on them, and tells what this end saw.
 
-use super::limits::{CONNECT_ALL, longest};
+use super::audit;
+use super::limits::{CONNECT_ALL, Standing, longest};
 use super::running::{Expected, Over, Phase, Running};
 use super::session::Session;
 use super::shared::Shared;
 use crate::lock;
-use narrows_model::{Carrier, LoadPlan, LoadRecord, Place};
+use narrows_model::{Carrier, LoadPlan, LoadRecord, Place, Sample};
+use narrows_sys::clock::{self, micros_since};
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
 use narrows_traffic::tcp::prepare;
@@ -63,6 +65,7 @@ pub(super) fn open(
     let (shared, session) = (shared.clone(), session.clone());
     tokio::spawn(async move {
         let over = Over(running.clone());
+        let since = clock::now();
         let outcome = conduct(&shared, &session, &plan, number, count, arrivals, answers, &running).await;
         shared.expect_no_more(&key);
         if outcome.is_ok() {
@@ -71,6 +74,7 @@ pub(super) fn open(
                 _ = timeout(HOLD, running.reach(Phase::Released)) => {}
             }
         }
+        shared.audit.note(&session.by(), &measured(&plan, &outcome, micros_since(since) / 1_000));
         let event = match outcome {
             Ok(record) => Event::Finished { trial: number, record },
             Err(why) => Event::Failed { trial: number, why },
@@ -81,6 +85,21 @@ pub(super) fn open(
         session.events.tell(&event).await;
     });
     Ok(number)
+}
+
+/// What a trial was, for the audit log. A load of requests and responses does not count bytes.
+fn measured(plan: &LoadPlan, outcome: &Result<Box<LoadRecord>, String>, duration_ms: u64) -> audit::Event {
+    let bytes = match outcome {
+        Ok(record) if !matches!(plan, LoadPlan::Rr(_) | LoadPlan::Profile(_)) => {
+            let last = |samples: Vec<&dyn Sample>| samples.last().map_or(0, |sample| sample.bytes());
+            Some(record.end().samples().into_iter().map(last).sum::<u64>())
+        }
+        _ => None,
+    };
+    let rate_bps =
+        bytes.and_then(|bytes| u64::try_from(u128::from(bytes) * 8_000 / u128::from(duration_ms.max(1))).ok());
+    let failure = outcome.as_ref().err().map(|why| audit::text(why));
+    audit::Event::Measured { kind: plan.kind(), duration_ms, bytes, rate_bps, failure }
 }
 
 #[allow(clippy::too_many_arguments)] // one call, and each is a thing of its own
@@ -115,6 +134,7 @@ async fn conduct(
         })?,
     }
     receives(&streams, &lock(&running.cookies))?;
+    let streams = ranked(streams, session.standing);
     let engine = {
         let (shared, session, plan, running) = (shared.clone(), session.clone(), plan.clone(), running.clone());
         let per_transaction = answers.map_or(PerTransaction::Nothing, PerTransaction::Answer);
@@ -143,6 +163,16 @@ fn receives(streams: &[DataStream], cookies: &BTreeMap<u32, u64>) -> Result<(), 
         _ => None,
     });
     unproved.map_or(Ok(()), |peer| Err(format!("the client did not prove that it receives UDP at {peer}")))
+}
+
+/// A client without a token gets no thread that runs before the ordinary ones of this host.
+fn ranked(mut streams: Vec<DataStream>, standing: Standing) -> Vec<DataStream> {
+    for stream in &mut streams {
+        if let Socket::Udp(udp) = &mut stream.socket {
+            udp.real_time = standing == Standing::Trusted;
+        }
+    }
+    streams
 }
 
 async fn gather(mut arrivals: mpsc::UnboundedReceiver<DataStream>, count: usize) -> Vec<DataStream> {

@@ -45,6 +45,19 @@ pub(super) trait Knob {
     }
 }
 
+/// Refuses an old value that no kernel gave: of the journal, before it is written.
+pub(super) fn check_note(note: &str) -> Result<(), TuneError> {
+    const MAX_NOTE: usize = 64 << 10;
+    if note.len() <= MAX_NOTE && !note.chars().any(|c| c.is_control() && c != '\t') {
+        return Ok(());
+    }
+    Err(TuneError::BadValue {
+        what: "the old value in the journal".to_owned(),
+        value: shown(note),
+        wanted: "one line of text".to_owned(),
+    })
+}
+
 /// A word from outside, for an error.
 fn shown(word: &str) -> String {
     word.chars().take(64).collect::<String>().escape_default().to_string()

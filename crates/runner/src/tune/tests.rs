@@ -345,3 +345,26 @@ fn an_id_from_outside_stays_in_the_journal() {
         assert!(matches!(Tuner::new(state.path(), "test").undo(id), Err(TuneError::NoSuchChange { .. })));
     }
 }
+
+#[test]
+fn an_entry_that_was_tampered_with_is_not_undone() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "test");
+        let setting = sysctl("net.ipv4.tcp_sack", "0");
+        let change = tuner.apply(&setting, Place::Client).expect("set");
+        let file = state.join("changes").join(format!("{}.json", change.id));
+        let entry = std::fs::read_to_string(&file).expect("an entry");
+        let undo_of = |from: &str, to: &str| {
+            assert!(entry.contains(from), "{entry}");
+            std::fs::write(&file, entry.replace(from, to)).expect("written");
+            tuner.undo(&change.id).expect_err("refused")
+        };
+        let other = undo_of("net.ipv4.tcp_sack", "net.ipv4.ip_forward");
+        assert!(matches!(other, TuneError::NotInTable { .. }), "{other}");
+        let lines = undo_of(r#""before": "1""#, r#""before": "1\n0""#);
+        assert!(lines.to_string().contains("the old value in the journal"), "{lines}");
+        assert_eq!(read(&setting), "0", "nothing was written");
+        std::fs::write(&file, &entry).expect("written");
+        assert_eq!(tuner.undo(&change.id).expect("undone"), Undone::SetBack);
+    });
+}

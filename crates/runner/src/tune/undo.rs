@@ -1,6 +1,7 @@
 //! Rolls changes back: one, all, or those that a dead process left.
 
 use super::journal::Entry;
+use super::knob::check_note;
 use super::{TuneError, Tuner};
 use narrows_sys::network_id::NetworkId;
 use std::fmt;
@@ -125,7 +126,9 @@ impl Tuner {
         }
         let set = entry.change.set.clone();
         let knob = self.host.knob(&set);
-        let now = match knob.current() {
+        // The journal is a file: what it names must be in the tables, as what is set.
+        check_note(&entry.change.before)?;
+        let now = match knob.check().and_then(|()| knob.current()) {
             Ok(now) => now,
             // ENODEV, ENXIO
             Err(TuneError::System(error)) if matches!(error.errno(), Some(19 | 6)) => {

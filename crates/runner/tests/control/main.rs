@@ -7,6 +7,7 @@ mod loss;
 mod queue;
 mod reach;
 mod ssh;
+mod tokens;
 mod trials;
 mod trust;
 mod tuning;

@@ -337,6 +337,18 @@ struct Header {
     sequence: u32,
 }
 
+/// Reads any bytes as a datagram of the kernel, for `fuzz/`.
+#[doc(hidden)]
+pub fn read_any(bytes: &[u8]) -> usize {
+    let mut replies = Vec::new();
+    for (header, body) in Messages(bytes) {
+        let taken = take(Family::Route, header.kind, header, body, &mut replies);
+        debug_assert!(taken.is_ok() || bytes.len() >= HEADER + 4);
+        let _ = attributes(body).map(|it| (it.u8(), it.u64(), it.be32(), it.text(), it.nested().count())).count();
+    }
+    replies.iter().map(|reply| reply.payload.len()).sum()
+}
+
 /// The messages of a datagram; stops where one does not fit.
 struct Messages<'a>(&'a [u8]);
 

@@ -188,6 +188,31 @@ mod tests {
     use std::time::Duration;
 
     #[test]
+    fn another_user_cannot_take_the_port() {
+        let listener = UdpListener::bind(0).expect("a free port");
+        let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, listener.port()));
+        UdpListener::bind_at(address).expect("the same user shares it");
+        let of_another = std::thread::spawn(move || {
+            // The call of libc would change the whole process.
+            // SAFETY: plain numbers; the thread ends with this closure.
+            if unsafe { libc::syscall(libc::SYS_setresuid, 65_534, 65_534, 65_534) } != 0 {
+                return None;
+            }
+            let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+            let fd = crate::raw::socket(libc::AF_INET, libc::SOCK_DGRAM, libc::IPPROTO_UDP, "open", "a socket")
+                .expect("a socket");
+            for option in [libc::SO_REUSEADDR, libc::SO_REUSEPORT] {
+                net::set_flag(&fd, libc::SOL_SOCKET, option, 1, "set an option of", &any).expect("set");
+            }
+            Some(net::bind(&fd, &address).expect_err("taken").errno())
+        });
+        match of_another.join().expect("no panic") {
+            Some(errno) => assert_eq!(errno, Some(libc::EADDRINUSE)),
+            None => println!("NOT CHECKED: the port against another user, since this user cannot become one"),
+        }
+    }
+
+    #[test]
     fn the_local_address_is_known_and_a_connected_socket_takes_over() {
         let listener = UdpListener::bind(0).expect("a free port");
         let never = Event::new().expect("an event");

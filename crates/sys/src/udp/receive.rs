@@ -109,9 +109,11 @@ impl ReceiveBatch {
 }
 
 /// Parses time stamp and segment size from the control messages by hand: the macros of libc are too slow here. `struct
-/// cmsghdr`: length (8 bytes, itself included), level (4), type (4), then the data, padded to 8.
+/// cmsghdr`: length (8 bytes, itself included), level (4), type (4), then the data, padded to 8. Public for `fuzz/`.
+#[doc(hidden)]
 #[inline]
-fn read_control(mut bytes: &[u8]) -> (Option<u64>, Option<usize>) {
+#[must_use]
+pub fn read_control(mut bytes: &[u8]) -> (Option<u64>, Option<usize>) {
     let (mut stamp, mut segment) = (None, None);
     while let Some((head, data)) = bytes.split_first_chunk::<16>() {
         let [l0, l1, l2, l3, l4, l5, l6, l7, v0, v1, v2, v3, t0, t1, t2, t3] = *head;

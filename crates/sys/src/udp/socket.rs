@@ -26,7 +26,7 @@ pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
 }
 
 /// A socket at an address that a [`super::UdpListener`] uses too, connected to `peer`: from now on the kernel delivers
-/// that peer's datagrams to this socket, and everything else to the listener (`SO_REUSEADDR` on both; the better match
+/// that peer's datagrams to this socket, and everything else to the listener (`SO_REUSEPORT` on both; the better match
 /// wins).
 ///
 /// # Errors
@@ -39,12 +39,13 @@ pub fn connect_from(local: SocketAddr, peer: SocketAddr) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// A datagram socket of the address's family with `SO_REUSEADDR`.
+/// A datagram socket of the address's family with `SO_REUSEPORT`: sockets of the same user share the port. With `SO_REUSEADDR` any user
+/// could bind it, too, and receive what is for the listener (socket(7)).
 pub(super) fn open(address: &SocketAddr) -> Result<OwnedFd> {
     let family = if address.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
     let object = address.to_string();
     let socket = raw::socket(family, libc::SOCK_DGRAM, libc::IPPROTO_UDP, "open a UDP socket for", object)?;
-    net::set_flag(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR of a socket for", address)?;
+    net::set_flag(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1, "set SO_REUSEPORT of a socket for", address)?;
     Ok(socket)
 }
 

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 const WORDS: u64 = 1024;
 /// A number this far ahead is not of this stream.
 const FARTHEST: u64 = 1 << 40;
+/// No stream reaches this number: larger ones would overflow what is counted.
+const LARGEST: u64 = 1 << 62;
 /// Stretches of arrivals in order that are remembered for the extent.
 const RUNS: usize = 1024;
 
@@ -50,7 +52,7 @@ impl Window {
     #[inline]
     pub(crate) fn arrive(&mut self, number: u64) -> bool {
         if number >= self.next {
-            if number - self.next > FARTHEST {
+            if number - self.next > FARTHEST || number > LARGEST {
                 return false;
             }
             let word = number / 64;
@@ -207,6 +209,16 @@ pub(crate) struct Counted {
     pub(crate) burst_max: u64,
     /// The highest number that arrived, plus one.
     pub(crate) next: u64,
+}
+
+/// Numbers of any order, for `fuzz/`: what is counted must add up.
+#[doc(hidden)]
+pub fn count_any(numbers: impl Iterator<Item = u64>) {
+    let mut window = Window::new();
+    let taken = numbers.filter(|number| window.arrive(*number)).count() as u64;
+    assert_eq!(window.distinct() + window.duplicates(), taken);
+    let counted = window.finish(None);
+    assert!(counted.lost <= counted.next && counted.reordered + counted.late <= 2 * taken);
 }
 
 #[cfg(test)]

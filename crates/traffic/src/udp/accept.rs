@@ -50,6 +50,7 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
         datagram_bytes: largest(&sizes),
         buffers,
         heard: Arc::default(),
+        real_time: true,
     })
 }
 

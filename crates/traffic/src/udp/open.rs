@@ -59,6 +59,7 @@ pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan)
         path_mtu_bytes,
         buffers,
         heard: Arc::default(),
+        real_time: true,
         answerer: None,
     })
 }

@@ -16,9 +16,9 @@ pub(crate) struct Priority {
 }
 
 impl Priority {
-    /// Requests it; where it is not allowed, nothing changes.
-    pub(crate) fn request(now_ns: u64) -> Self {
-        Self { granted: thread::set_real_time(), checked_ns: now_ns, slept_ns: 0 }
+    /// Requests it, if the client may have it; where it is not allowed, nothing changes.
+    pub(crate) fn request(now_ns: u64, may: bool) -> Self {
+        Self { granted: may && thread::set_real_time(), checked_ns: now_ns, slept_ns: 0 }
     }
 
     /// After each wait: the time, and for how long it slept.
@@ -55,9 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_client_that_may_not_have_it_gets_none() {
+        assert!(!Priority::request(0, false).granted);
+    }
+
+    #[test]
     fn a_thread_that_rarely_sleeps_gives_it_back() {
         // The rule is the same whether the kernel grants it or not.
-        let mut priority = Priority { granted: true, ..Priority::request(0) };
+        let mut priority = Priority { granted: true, ..Priority::request(0, true) };
         priority.waited(10_000_000, 9_000_000);
         priority.waited(20_000_000, 1_000_000);
         assert!(priority.granted);

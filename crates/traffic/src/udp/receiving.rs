@@ -135,7 +135,7 @@ impl<'a> Receiving<'a> {
         let mut batch = self.mode.batch();
         let buffer = self.worker.stream.buffers.receive.unwrap_or(0);
         let mut nap = Nap::new(HEADS, buffer, nanos::monotonic());
-        let mut priority = Priority::request(nanos::monotonic());
+        let mut priority = Priority::request(nanos::monotonic(), self.worker.stream.real_time);
         let mut go_ns = 0;
         let mut wait = true;
         // Since when it waits.

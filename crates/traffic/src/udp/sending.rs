@@ -88,7 +88,7 @@ impl<'a> Sending<'a> {
         let offset_ns = f64::from(self.worker.turn) * mean_ns * f64::from(burst) / streams;
         let length_ns = self.worker.plan.duration_ms * 1_000_000;
         let mut pacer = Pacer::new(costs_ns, burst, offset_ns, length_ns);
-        let mut priority = Priority::request(0);
+        let mut priority = Priority::request(0, self.worker.stream.real_time);
         let start = nanos::monotonic();
         let mut now = 0;
         while !self.is_over() {

@@ -33,6 +33,8 @@ pub struct UdpStream {
     pub(crate) answerer: Option<Answerer>,
     /// The number of calls that received data from the other end while the stream runs: it shows that the peer is alive.
     pub heard: Arc<AtomicU64>,
+    /// Whether its thread may ask for real-time priority: a server grants that to no client without a token.
+    pub real_time: bool,
 }
 
 impl UdpStream {

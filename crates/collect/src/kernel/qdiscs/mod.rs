@@ -114,7 +114,7 @@ fn handle(number: u32) -> String {
     }
 }
 
-fn decode_qdisc(message: &Message) -> Option<Qdisc> {
+pub(super) fn decode_qdisc(message: &Message) -> Option<Qdisc> {
     let payload = message.payload.as_slice();
     let number = u32_at(payload, 8)?;
     let body = payload.get(HEADER..)?;
@@ -156,7 +156,7 @@ fn statistics(qdisc: &mut Qdisc, attribute: &Attribute<'_>) {
     }
 }
 
-fn decode_class(message: &Message) -> Option<Class> {
+pub(super) fn decode_class(message: &Message) -> Option<Class> {
     let payload = message.payload.as_slice();
     let body = payload.get(HEADER..)?;
     let kind = find(body, TCA_KIND)?.text()?;

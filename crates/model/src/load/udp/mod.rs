@@ -240,9 +240,8 @@ impl Load for UdpPlan {
                 UdpRate::Bps(bps) => UdpRate::Bps(bps.min(cap.max_bps)),
                 // What a number of packets is in bits depends on sizes that may not be known yet.
                 UdpRate::Pps(_) => {
-                    return Err("a rate in packets/s is not allowed: without a token this server \
-                    accepts bit/s only"
-                        .to_owned());
+                    let whom = if cap.guest { "without a token" } else { "for a token with a rate" };
+                    return Err(format!("a rate in packets/s is not allowed: {whom} this server accepts bit/s only"));
                 }
                 UdpRate::Max => UdpRate::Bps(cap.max_bps),
             };

@@ -1,5 +1,6 @@
 //! The requests of a forwarding benchmark, one function each.
 
+use super::super::audit;
 use super::super::refusal::{Refused, json};
 use super::super::request::{Answer, Asked, blocking, done, read};
 use super::bounds;
@@ -26,7 +27,7 @@ pub(in super::super) async fn links(asked: Asked, body: Body) -> Answer {
 
 /// A device that frames shall leave or enter by.
 pub(in super::super) async fn look(asked: Asked, body: Body) -> Answer {
-    asked.may_load()?;
+    asked.may_send_frames()?;
     let request: PortRequest = read(body).await?;
     bounds::device(asked.rights.standing, &asked.shared.config.frames, &request.device)?;
     let look = blocking(move || {
@@ -38,7 +39,7 @@ pub(in super::super) async fn look(asked: Asked, body: Body) -> Answer {
 
 /// What this host alone can send and count.
 pub(in super::super) async fn qualify(asked: Asked, body: Body) -> Answer {
-    asked.may_load()?;
+    asked.may_send_frames()?;
     let request: QualifyRequest = read(body).await?;
     bounds::any(asked.rights.standing, &asked.shared.config.frames, "DEV")?;
     bounds::qualify(&request).map_err(Refused::bad)?;
@@ -52,7 +53,7 @@ pub(in super::super) async fn qualify(asked: Asked, body: Body) -> Answer {
 
 /// Begins to send or to count.
 pub(in super::super) async fn begin(asked: Asked, body: Body) -> Answer {
-    asked.may_load()?;
+    asked.may_send_frames()?;
     let Asked { rights, shared, session, .. } = asked;
     let order: FramesOrder = read(body).await?;
     let (device, what) = match &order {
@@ -68,7 +69,14 @@ pub(in super::super) async fn begin(asked: Asked, body: Body) -> Answer {
     bounds::device(rights.standing, &shared.config.frames, &device)?;
     let claim = shared.uses.claim(what)?;
     let peer = session.address;
+    let named = device.clone();
     blocking(move || bounds::nothing_else(&device, peer)).await??;
+    let duration_ms = match &order {
+        FramesOrder::Generate { plans } => plans.iter().map(|plan| plan.duration_ms).max().unwrap_or(0),
+        FramesOrder::Receive { plan, .. } => plan.duration_ms,
+    };
+    let action = if matches!(order, FramesOrder::Generate { .. }) { "send" } else { "count" };
+    let noted = audit::Event::Frames { action, device: audit::text(&named), duration_ms };
     let job = match order {
         FramesOrder::Generate { plans } => Arc::new(Job::send(plans, claim)),
         FramesOrder::Receive { plan, watched } => {
@@ -81,7 +89,10 @@ pub(in super::super) async fn begin(asked: Asked, body: Body) -> Answer {
     };
     let added = lock(&session.frames).add(job.clone());
     match added {
-        Ok(number) => Ok(json(&FramesStarted { job: number })),
+        Ok(number) => {
+            shared.audit.note(&session.by(), &noted);
+            Ok(json(&FramesStarted { job: number }))
+        }
         Err(refused) => {
             job.gone().await;
             Err(refused)
