@@ -1,6 +1,7 @@
 //! A run's id: its start time and a random part. It sorts by time and is a valid file name.
 
 use crate::Error;
+use narrows_model::words::date;
 
 /// The file name extension of a run.
 pub const ENDING: &str = ".run.json";
@@ -19,19 +20,10 @@ pub fn file_name(id: &str) -> String {
     format!("{name}{ENDING}")
 }
 
-/// `YYYYMMDD-hhmmss` of seconds since the Unix epoch, by the proleptic Gregorian calendar.
+/// `YYYYMMDD-hhmmss` of seconds since the Unix epoch.
 fn utc(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day comes last.
-    let day = days + 719_468;
-    let (era, of_era) = (day / 146_097, day % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
+    let [year, month, day, hour, minute, second] = date::utc(seconds);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod both_directions;
 pub mod diff;
 pub mod forwarding;
 pub mod frames;
+pub mod history;
 pub mod measure;
 pub mod search;
 pub mod sweep;

@@ -31,6 +31,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+pub mod date;
 pub mod figures;
 pub mod mac;
 pub mod place;
