@@ -1,6 +1,6 @@
 //! Records into the store, each with what it is listed with.
 
-use super::{Error, MADE_BY, Store, store};
+use super::{Begun, Error, MADE_BY, Store, store};
 use narrows_model::Run;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
@@ -22,26 +22,26 @@ pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
     put(store, &entry, Kind::Run, run)
 }
 
-/// Puts a forwarding benchmark that began at this time into the store.
-pub fn keep_forwarding(record: &ForwardingRecord, id: &str, started_unix_us: u64) -> Result<(), Error> {
-    let entry = made(history::of_forwarding(record), id, started_unix_us, hash(&record.plan));
+/// Puts a forwarding benchmark into the store.
+pub fn keep_forwarding(record: &ForwardingRecord, begun: &Begun) -> Result<(), Error> {
+    let entry = made(history::of_forwarding(record), begun, hash(&record.plan));
     put(&mut store()?, &entry, Kind::Forwarding, record)
 }
 
 /// As [`keep_forwarding`], of two configurations.
-pub fn keep_pair(record: &AbRecord, id: &str, started_unix_us: u64) -> Result<(), Error> {
-    let entry = made(history::of_pair(record), id, started_unix_us, hash(&record.ab));
+pub fn keep_pair(record: &AbRecord, begun: &Begun) -> Result<(), Error> {
+    let entry = made(history::of_pair(record), begun, hash(&record.ab));
     put(&mut store()?, &entry, Kind::ForwardingPair, record)
 }
 
 /// Puts a report of raw frames into the store. Runs with the same device, frames and load have the same plan.
-pub fn keep_frames(report: &FramesReport, id: &str, started_unix_us: u64) -> Result<(), Error> {
+pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
     let plan = hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
-    put(&mut store()?, &made(history::of_frames(report), id, started_unix_us, plan), Kind::Frames, report)
+    put(&mut store()?, &made(history::of_frames(report), begun, plan), Kind::Frames, report)
 }
 
-fn made(entry: StoredRun, id: &str, started_unix_us: u64, plan: String) -> StoredRun {
-    StoredRun { id: id.to_owned(), started_unix_us, who: who(), plan, made_by: MADE_BY.to_owned(), ..entry }
+fn made(entry: StoredRun, begun: &Begun, plan: String) -> StoredRun {
+    StoredRun { id: begun.id.clone(), started_unix_us: begun.unix_us, who: who(), plan, made_by: MADE_BY.to_owned(), ..entry }
 }
 
 fn put(store: &mut Store, entry: &StoredRun, kind: Kind, record: &impl Serialize) -> Result<(), Error> {

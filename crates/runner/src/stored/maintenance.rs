@@ -12,6 +12,7 @@ use narrows_sys::files;
 use narrows_views::history;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What an import did.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -148,6 +149,13 @@ pub fn prunable(store: &Store, keep: Option<u64>, before_unix_us: Option<u64>) -
     ids.sort();
     ids.dedup();
     Ok(ids)
+}
+
+/// The time so long ago, microseconds since the Unix epoch.
+#[must_use]
+pub fn ago(time: Duration) -> u64 {
+    let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    narrows_sys::clock::unix_us().saturating_sub(us)
 }
 
 /// Checks the store and each run in it; what is wrong, by run.

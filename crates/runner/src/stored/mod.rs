@@ -141,8 +141,24 @@ pub fn save(run: &Run, file: &Path) -> Result<(), Error> {
 
 /// The id of a new run, and the name and version of this program.
 pub fn new_name() -> Result<(String, String), Error> {
-    let id = narrows_store::new_id(narrows_sys::clock::unix_us())?;
-    Ok((id, MADE_BY.to_owned()))
+    Ok((Begun::now()?.id, MADE_BY.to_owned()))
+}
+
+/// A run that begins now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// Its id.
+    pub id: String,
+    /// Microseconds since the Unix epoch.
+    pub unix_us: u64,
+}
+
+impl Begun {
+    /// With a new id.
+    pub fn now() -> Result<Self, Error> {
+        let unix_us = narrows_sys::clock::unix_us();
+        Ok(Self { id: narrows_store::new_id(unix_us)?, unix_us })
+    }
 }
 
 /// The name and version of this program.

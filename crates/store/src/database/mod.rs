@@ -6,7 +6,7 @@ use crate::{Error, body, migrations};
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_sys::{clock, files};
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -108,54 +108,26 @@ impl Store {
     pub fn put(&mut self, run: &StoredRun, kind: Kind, json: &[u8]) -> Result<()> {
         let failed = self.failed("write to");
         let body = body::encode(json).map_err(|why| Error::Encode(run.id.clone(), why))?;
-        let size = |bytes: &[u8]| i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-        let put = || -> rusqlite::Result<()> {
+        let mut put = || {
             let write = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let number: i64 = write
-                .prepare_cached(
-                    "INSERT INTO runs (id, started_unix_us, who, client, server, server_name, family, command, plan, verdict,
-                        made_by, kind, raw_bytes, stored_bytes)
-                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
-                    ON CONFLICT (id) DO UPDATE SET started_unix_us = ?2, who = ?3, client = ?4, server = ?5, server_name = ?6,
-                        family = ?7, command = ?8, plan = ?9, verdict = ?10, made_by = ?11, kind = ?12, raw_bytes = ?13,
-                        stored_bytes = ?14
-                    RETURNING number",
-                )?
-                .query_row(
-                    params![
-                        run.id,
-                        i64::try_from(run.started_unix_us).unwrap_or(i64::MAX),
-                        run.who,
-                        run.client,
-                        run.server,
-                        run.server_name,
-                        run.family,
-                        run.command,
-                        run.plan,
-                        run.verdict,
-                        run.made_by,
-                        kind.word(),
-                        size(json),
-                        size(&body.bytes),
-                    ],
-                    |row| row.get(0),
-                )?;
-            write
-                .prepare_cached("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?, ?)")?
-                .execute(params![number, body.codec, body.sha256, body.bytes])?;
-            write.prepare_cached("DELETE FROM figures WHERE run = ?")?.execute([number])?;
-            for (place, figure) in (0i64..).zip(run.figures.iter().filter(|it| it.value.is_finite())) {
-                write
-                    .prepare_cached("INSERT INTO figures VALUES (?, ?, ?, ?, ?)")?
-                    .execute(params![number, place, figure.name, filter::unit_word(figure.unit), figure.value])?;
-            }
-            for tag in &run.tags {
-                write.prepare_cached("INSERT OR IGNORE INTO tags VALUES (?, ?)")?.execute(params![tag, number])?;
-            }
+            put_in(&write, run, (kind, json.len()), &body)?;
             write.commit()
         };
-        let mut put = put;
         put().map_err(failed)
+    }
+
+    /// Puts runs, all or none.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn put_all(&mut self, runs: impl Iterator<Item = (StoredRun, Kind, Vec<u8>)>) -> Result<()> {
+        let failed = self.failed("write to");
+        let write = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        for (run, kind, json) in runs {
+            let body = body::encode(&json).map_err(|why| Error::Encode(run.id.clone(), why))?;
+            put_in(&write, &run, (kind, json.len()), &body).map_err(&failed)?;
+        }
+        write.commit().map_err(failed)
     }
 
     /// The JSON of a run and what it is; `None` where there is no run of this id.
@@ -333,6 +305,52 @@ impl Store {
         }
         Ok(wrong)
     }
+}
+
+fn put_in(write: &Transaction<'_>, run: &StoredRun, (kind, raw): (Kind, usize), body: &body::Body) -> rusqlite::Result<()> {
+    let size = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+    let number: i64 = write
+        .prepare_cached(
+            "INSERT INTO runs (id, started_unix_us, who, client, server, server_name, family, command, plan, verdict, made_by,
+                kind, raw_bytes, stored_bytes)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+            ON CONFLICT (id) DO UPDATE SET started_unix_us = ?2, who = ?3, client = ?4, server = ?5, server_name = ?6,
+                family = ?7, command = ?8, plan = ?9, verdict = ?10, made_by = ?11, kind = ?12, raw_bytes = ?13,
+                stored_bytes = ?14
+            RETURNING number",
+        )?
+        .query_row(
+            params![
+                run.id,
+                i64::try_from(run.started_unix_us).unwrap_or(i64::MAX),
+                run.who,
+                run.client,
+                run.server,
+                run.server_name,
+                run.family,
+                run.command,
+                run.plan,
+                run.verdict,
+                run.made_by,
+                kind.word(),
+                size(raw),
+                size(body.bytes.len()),
+            ],
+            |row| row.get(0),
+        )?;
+    write
+        .prepare_cached("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?, ?)")?
+        .execute(params![number, body.codec, body.sha256, body.bytes])?;
+    write.prepare_cached("DELETE FROM figures WHERE run = ?")?.execute([number])?;
+    for (place, figure) in (0i64..).zip(run.figures.iter().filter(|it| it.value.is_finite())) {
+        write
+            .prepare_cached("INSERT INTO figures VALUES (?, ?, ?, ?, ?)")?
+            .execute(params![number, place, figure.name, filter::unit_word(figure.unit), figure.value])?;
+    }
+    for tag in &run.tags {
+        write.prepare_cached("INSERT OR IGNORE INTO tags VALUES (?, ?)")?.execute(params![tag, number])?;
+    }
+    Ok(())
 }
 
 /// The columns of [`run_of`], and how many.
