@@ -1,7 +1,9 @@
 //! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
 
 use crate::style::Style;
-use crate::{audit, both_directions, diff, forwarding, frames, history, json, line_rate, markdown, search, sweep, text, watch};
+use crate::{
+    audit, both_directions, diff, forwarding, frames, history, json, line_rate, markdown, search, sweep, text, watch,
+};
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::host::audit::Audit;

@@ -26,7 +26,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let size = std::fs::metadata(store.path())?.len();
     println!("{} MB, {} bytes a run", size / 1_000_000, size / runs.max(1));
     drop(store);
-    for (what, host, offset) in [("history, first page", None, 0), ("history, page at 50,000", None, 50_000), ("history --host s0", Some("s0"), 0), ("history --host s7", Some("s7"), 0), ("history --host c", Some("c"), 0), ("history --host nosuch", Some("nosuch"), 0)] {
+    for (what, host, offset) in [
+        ("history, first page", None, 0),
+        ("history, page at 50,000", None, 50_000),
+        ("history --host s0", Some("s0"), 0),
+        ("history --host s7", Some("s7"), 0),
+        ("history --host c", Some("c"), 0),
+        ("history --host nosuch", Some("nosuch"), 0),
+    ] {
         let begun = clock::now();
         let store = stored::store()?;
         let filter = Filter { host: host.map(str::to_owned), ..Filter::default() };
@@ -65,7 +72,11 @@ fn entry(k: u64) -> StoredRun {
         plan: "0123456789ab".into(),
         tags: if k % 100 == 0 { vec!["weekly".into()] } else { vec![] },
         figures: vec![
-            Headline { name: "goodput up".into(), value: 1e9 * level * (1.0 + 0.02 * noise), unit: Unit::BitsPerSecond },
+            Headline {
+                name: "goodput up".into(),
+                value: 1e9 * level * (1.0 + 0.02 * noise),
+                unit: Unit::BitsPerSecond,
+            },
             Headline { name: "idle RTT".into(), value: 35_000.0, unit: Unit::Microseconds },
         ],
         verdict: "healthy".into(),

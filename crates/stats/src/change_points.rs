@@ -125,7 +125,8 @@ fn remove_weekly(values: &mut [f64], unix_us: &[u64]) {
     for (effect, of) in effects.iter_mut().zip(&off) {
         *effect = median(of).unwrap_or(0.0);
     }
-    let rest: Vec<f64> = off.iter().zip(effects).flat_map(|(of, effect)| of.iter().map(move |it| (it - effect).abs())).collect();
+    let rest: Vec<f64> =
+        off.iter().zip(effects).flat_map(|(of, effect)| of.iter().map(move |it| (it - effect).abs())).collect();
     let scale = median(&rest).unwrap_or(0.0) * 1.4826;
     // The variance of a median is about π/2 that of a mean.
     let weight = |of: &Vec<f64>| count(of.len()) / (std::f64::consts::FRAC_PI_2 * scale * scale);
@@ -191,7 +192,8 @@ fn best_split(values: &[f64]) -> Option<usize> {
         }
     }
     let sum = |from: (usize, usize), to: (usize, usize)| {
-        sums[from.1 * wide + to.1] - sums[from.0 * wide + to.1] - sums[from.1 * wide + to.0] + sums[from.0 * wide + to.0]
+        sums[from.1 * wide + to.1] - sums[from.0 * wide + to.1] - sums[from.1 * wide + to.0]
+            + sums[from.0 * wide + to.0]
     };
     let mut best = (0.0, None);
     for at in PART_MIN..=n - PART_MIN {
@@ -298,7 +300,8 @@ fn judge(values: &[f64], (from, at, to): (usize, usize, usize)) -> ChangePoint {
     let (a, b) = (&values[from..at], &values[at..to]);
     let (before, after) = (mean(a), mean(b));
     let share = |value: f64| if before == 0.0 { 0.0 } else { value / before };
-    let interval = student::difference(a, b, 0.95).map_or([f64::NEG_INFINITY, f64::INFINITY], |it| it.interval.map(share));
+    let interval =
+        student::difference(a, b, 0.95).map_or([f64::NEG_INFINITY, f64::INFINITY], |it| it.interval.map(share));
     // A negative level turns the interval around.
     let interval = if interval[0] > interval[1] { [interval[1], interval[0]] } else { interval };
     ChangePoint { at, before, after, change: share(after - before), interval, p: p_of(a, b) }
@@ -407,7 +410,9 @@ mod tests {
             }
         }
         let (precision, recall) = (count(right) / count(found), count(large_found) / count(large));
-        println!("{number} series: precision {precision:.3} ({right} of {found}), recall {recall:.3} ({large_found} of {large})");
+        println!(
+            "{number} series: precision {precision:.3} ({right} of {found}), recall {recall:.3} ({large_found} of {large})"
+        );
         assert!(precision >= 0.95 && recall >= 0.9, "precision {precision}, recall {recall}");
     }
 

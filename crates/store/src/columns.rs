@@ -103,7 +103,8 @@ pub(crate) fn decode(value: Value) -> Result<Value, &'static str> {
             Some(Value::Array(mut parts)) => {
                 let columns = parts.pop().ok_or("an array without columns")?;
                 let count = parts.pop().and_then(|it| it.as_u64()).ok_or("an array without its length")?;
-                let count = usize::try_from(count).ok().filter(|it| *it <= ROWS_MAX).ok_or("an array that is too long")?;
+                let count =
+                    usize::try_from(count).ok().filter(|it| *it <= ROWS_MAX).ok_or("an array that is too long")?;
                 Value::Array(rows(columns, count)?)
             }
             Some(_) => return Err("an array that is none"),
@@ -122,7 +123,8 @@ fn rows(columns: Value, count: usize) -> Result<Vec<Value>, &'static str> {
     for (key, column) in columns {
         let Value::Array(mut parts) = column else { return Err("a column that is none") };
         if parts.first().and_then(Value::as_str) == Some("?") {
-            let [_, present, column]: [Value; 3] = parts.try_into().map_err(|_| "a column of some rows without its rows")?;
+            let [_, present, column]: [Value; 3] =
+                parts.try_into().map_err(|_| "a column of some rows without its rows")?;
             let (Value::Array(present), Value::Array(column)) = (present, column) else {
                 return Err("a column of some rows without its rows");
             };

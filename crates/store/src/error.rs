@@ -75,12 +75,16 @@ impl Error {
         let code = error.sqlite_error();
         let locks = code.is_some_and(|it| LOCKS.contains(&it.extended_code));
         let remedy = match code.map(|it| it.code) {
-            _ if locks => "the file system does not support its locks; set XDG_STATE_HOME to a directory on a local disk",
+            _ if locks => {
+                "the file system does not support its locks; set XDG_STATE_HOME to a directory on a local disk"
+            }
             Some(C::FileLockingProtocolFailed) => {
                 "the file system does not support its locks; set XDG_STATE_HOME to a directory on a local disk"
             }
             Some(C::DiskFull) => "no space left; free some, or set XDG_STATE_HOME to another disk",
-            Some(C::ReadOnly | C::PermissionDenied) => "it is read-only; set XDG_STATE_HOME to a directory that you may write",
+            Some(C::ReadOnly | C::PermissionDenied) => {
+                "it is read-only; set XDG_STATE_HOME to a directory that you may write"
+            }
             Some(C::CannotOpen) => "its directory is missing, closed or read-only; set XDG_STATE_HOME to another one",
             Some(C::DatabaseBusy | C::DatabaseLocked) => "another narrows holds it; try again",
             Some(C::NotADatabase | C::DatabaseCorrupt) => {

@@ -86,7 +86,9 @@ fn no_finished_run_is_lost() {
             let (_, json) = store.json(id).unwrap().unwrap_or_else(|| panic!("round {round}: {id} is lost"));
             assert_eq!(json, content(id, n), "{id}");
         }
-        let parse = |_: Kind, json: &[u8]| serde_json::from_slice::<serde_json::Value>(json).map(drop).map_err(|it| it.to_string());
+        let parse = |_: Kind, json: &[u8]| {
+            serde_json::from_slice::<serde_json::Value>(json).map(drop).map_err(|it| it.to_string())
+        };
         assert!(store.check(parse).unwrap().is_empty());
         let there = store.count(&Filter::default()).unwrap();
         let lost = finished.len() as u64;

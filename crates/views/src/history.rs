@@ -9,7 +9,7 @@ use narrows_model::run::RunPlan;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
-use narrows_model::{Ending, Family, LoadPlan, Run, Status, Unit};
+use narrows_model::{Ending, Family, Run, Status, Unit};
 use narrows_stats::change_points::{Options, change_points};
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ const FIGURES_MAX: usize = 64;
 pub fn of_run(run: &Run) -> StoredRun {
     let (command, figures, verdict) = match &run.plan {
         RunPlan::Diagnose(_) => diagnosis(run),
-        RunPlan::Measure(LoadPlan::Tcp(_)) => ("measure tcp", tcp(run), None),
-        RunPlan::Measure(LoadPlan::Udp(_)) => ("measure udp", udp(run), None),
-        RunPlan::Measure(LoadPlan::Rr(_)) => ("measure rr", rr(run), None),
-        RunPlan::Measure(LoadPlan::Profile(_)) => ("measure profile", Vec::new(), None),
+        RunPlan::Measure(load) => {
+            let (command, figures) = measure::headline(load, run);
+            (command, figures, None)
+        }
         RunPlan::Search(_) => ("search", searched(run), None),
         RunPlan::Sweep(_) => ("sweep", swept(run), None),
     };
@@ -49,9 +49,9 @@ pub fn of_run(run: &Run) -> StoredRun {
 pub fn of_frames(frames: &FramesReport) -> StoredRun {
     let command = if frames.sent.is_some() { "generate" } else { "receive" };
     let rates = [
-        frames.sent.as_ref().map(|it| figure("sent", it.rate.pps, Unit::Number)),
-        frames.received.as_ref().map(|it| figure("received", it.rate.pps, Unit::Number)),
-        frames.received.as_ref().and_then(|it| Some(figure("loss", it.lost_ratio?, Unit::Fraction))),
+        frames.sent.as_ref().map(|it| Headline::new("sent", it.rate.pps, Unit::Number)),
+        frames.received.as_ref().map(|it| Headline::new("received", it.rate.pps, Unit::Number)),
+        frames.received.as_ref().and_then(|it| Some(Headline::new("loss", it.lost_ratio?, Unit::Fraction))),
     ];
     let why = frames.sent.iter().filter_map(|it| it.ended.as_ref());
     let why = why.chain(frames.received.iter().filter_map(|it| it.ended.as_ref())).next();
@@ -73,7 +73,9 @@ pub fn of_forwarding(record: &ForwardingRecord) -> StoredRun {
             let rate = size.results.throughput.search.as_ref();
             let rate = rate.and_then(|it| it.goals.first()?.lower);
             let bytes = size.size.map_or_else(|| "mix".to_owned(), |bytes| format!("{bytes} B"));
-            figures.extend(rate.map(|it| figure(&format!("throughput {} {bytes}", traffic.name), it.pps, Unit::Number)));
+            figures.extend(
+                rate.map(|it| Headline::new(format!("throughput {} {bytes}", traffic.name), it.pps, Unit::Number)),
+            );
         }
     }
     StoredRun { server: report.name, verdict: cut(record.ended.is_some()), ..empty("rfc2544", figures) }
@@ -120,20 +122,16 @@ fn cut(is: bool) -> String {
     if is { "ended early".to_owned() } else { "complete".to_owned() }
 }
 
-fn figure(name: &str, value: f64, unit: Unit) -> Headline {
-    Headline { name: name.to_owned(), value, unit }
-}
-
 fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
     let Some(report) = report(run) else { return ("diagnose", Vec::new(), None) };
     #[allow(clippy::cast_precision_loss)] // microseconds
-    let rtt = report.run.idle_rtt_us.map(|us| figure("idle RTT", us as f64, Unit::Microseconds));
+    let rtt = report.run.idle_rtt_us.map(|us| Headline::new("idle RTT", us as f64, Unit::Microseconds));
     let capacity = report.accounts.path_profile.as_ref().and_then(|it| it.capacity_bps);
     let goodput = format!("goodput {}", report.verdict.direction.word());
     let figures = [
-        Some(figure(&goodput, report.verdict.goodput_bps, Unit::BitsPerSecond)),
+        Some(Headline::new(goodput, report.verdict.goodput_bps, Unit::BitsPerSecond)),
         rtt,
-        capacity.map(|bps| figure("capacity", bps, Unit::BitsPerSecond)),
+        capacity.map(|bps| Headline::new("capacity", bps, Unit::BitsPerSecond)),
     ];
     let status = match report.verdict.status {
         Status::Limited => "limited",
@@ -145,52 +143,17 @@ fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
     ("diagnose", figures.into_iter().flatten().collect(), Some(format!("{status}{cause}")))
 }
 
-fn tcp(run: &Run) -> Vec<Headline> {
-    let flows = measure::tcp::build(run).map(|report| report.summary.flows).unwrap_or_default();
-    let goodput = |name: String, bps| figure(&name, bps, Unit::BitsPerSecond);
-    flows.iter().map(|flow| goodput(format!("goodput {}", flow.total.flow.direction()), flow.total.goodput_bps)).collect()
-}
-
-fn udp(run: &Run) -> Vec<Headline> {
-    let flows = measure::udp::build(run).map(|report| report.summary.flows).unwrap_or_default();
-    let of = |flow: &narrows_model::load::udp::report::UdpFlowSummary| {
-        let way = flow.flow.direction();
-        let got = flow.total.received.as_ref();
-        let rate = got.map(|it| figure(&format!("goodput {way}"), it.bps, Unit::BitsPerSecond));
-        let loss = got.and_then(|it| Some(figure(&format!("loss {way}"), it.loss?, Unit::Fraction)));
-        rate.into_iter().chain(loss)
-    };
-    flows.iter().flat_map(of).collect()
-}
-
-#[allow(clippy::cast_precision_loss)] // nanoseconds
-fn rr(run: &Run) -> Vec<Headline> {
-    let Some(report) = measure::rr::of_run(run) else { return Vec::new() };
-    let (mut figures, both) = (Vec::new(), report.phases.len() > 1);
-    // The loaded path comes first: it is the one of interest.
-    for (n, phase) in report.phases.iter().enumerate().rev() {
-        let of = if both && n == 0 { " idle" } else { "" };
-        let latency = &phase.summary.latency_ns;
-        if let Some(total) = phase.summary.total.filter(|_| latency.count > 0) {
-            figures.push(figure(&format!("p50 latency{of}"), latency.p50 as f64 / 1e3, Unit::Microseconds));
-            figures.push(figure(&format!("p99 latency{of}"), latency.p99 as f64 / 1e3, Unit::Microseconds));
-            figures.push(figure(&format!("transactions{of}"), total.per_s, Unit::Number));
-        }
-    }
-    figures
-}
-
 fn searched(run: &Run) -> Vec<Headline> {
     let goals = search::of_run(run).map(|report| report.goals).unwrap_or_default();
     let found = goals.iter().filter_map(|it| Some((it.goal.name.as_str(), it.lower?)));
-    found.map(|(goal, load)| figure(goal, load.payload_bps, Unit::BitsPerSecond)).collect()
+    found.map(|(goal, load)| Headline::new(goal, load.payload_bps, Unit::BitsPerSecond)).collect()
 }
 
 fn swept(run: &Run) -> Vec<Headline> {
     let rows = sweep::of_run(run).map(|report| report.rows).unwrap_or_default();
     let of = |row: &narrows_model::run::sweep::SweepRow| {
         let name = format!("{} {} {} B", row.protocol.word(), row.flow.direction(), row.size_bytes);
-        Some(figure(&name, row.receiving_bps?.median, Unit::BitsPerSecond))
+        Some(Headline::new(name, row.receiving_bps?.median, Unit::BitsPerSecond))
     };
     rows.iter().filter_map(of).collect()
 }
@@ -261,9 +224,10 @@ mod tests {
                 server: server.to_owned(),
                 ..empty("diagnose", Vec::new())
             };
-            (run, figure("goodput up", value, Unit::BitsPerSecond))
+            (run, Headline::new("goodput up", value, Unit::BitsPerSecond))
         };
-        let level = |k: u64| if k < 20 { 1e9 } else { 0.63e9 } + [1e6, -1e6, 2e6, -2e6][usize::try_from(k % 4).unwrap()];
+        let level =
+            |k: u64| if k < 20 { 1e9 } else { 0.63e9 } + [1e6, -1e6, 2e6, -2e6][usize::try_from(k % 4).unwrap()];
         let points = (0..40).map(|k| point(k, "a", level(k))).chain((0..3).map(|k| point(k, "b", 1.0))).collect();
         let report = trend(points, 0.0);
         assert_eq!(report.series.iter().map(|it| it.points.len()).collect::<Vec<_>>(), [40, 3]);

@@ -21,6 +21,14 @@ pub struct Headline {
     pub unit: Unit,
 }
 
+impl Headline {
+    /// A figure.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: f64, unit: Unit) -> Self {
+        Self { name: name.into(), value, unit }
+    }
+}
+
 /// What the store knows of a run without reading it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredRun {

@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::duration;
-use crate::flags::{DurationArg, FrameRateArg, FrameSizeArg, IntervalArg, LinkSpeedArg, ResultArgs, SaveArgs, SeedArg, words};
+use crate::flags::{
+    DurationArg, FrameRateArg, FrameSizeArg, IntervalArg, LinkSpeedArg, ResultArgs, SaveArgs, SeedArg, words,
+};
 use crate::output::{print, style};
 use crate::session::stop_on_interrupt;
 use clap::{ArgAction, Args as ClapArgs};

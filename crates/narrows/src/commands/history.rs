@@ -131,8 +131,7 @@ fn unknown(store: &Store, id: &str) -> Failure {
 }
 
 fn show(store: &Store, id: &str, style: Style) -> Outcome {
-    let (run, content) =
-        maintenance::show(store, id).map_err(Failure::run)?.ok_or_else(|| unknown(store, id))?;
+    let (run, content) = maintenance::show(store, id).map_err(Failure::run)?.ok_or_else(|| unknown(store, id))?;
     print(&(history::text::entry(&run, style) + "\n"))?;
     printed(&match content {
         Content::Run(run) => render_run(&run, Format::Text, style)?,
@@ -163,8 +162,7 @@ fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {
 impl TrendArgs {
     fn run(&self, store: &Store) -> Outcome {
         let filter = self.filter.filter()?;
-        let report =
-            maintenance::trend(store, &filter, self.figure.as_deref(), self.change).map_err(Failure::run)?;
+        let report = maintenance::trend(store, &filter, self.figure.as_deref(), self.change).map_err(Failure::run)?;
         if let Some(file) = &self.svg {
             stored::write(file, &history::svg::picture(&report)).map_err(Failure::run)?;
         }

@@ -4,8 +4,8 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, confirmed, values};
 use crate::output::{print, printed};
 use narrows_model::words::show::plural;
-use narrows_runner::stored::maintenance::{self, Imported};
 use narrows_runner::stored;
+use narrows_runner::stored::maintenance::{self, Imported};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -31,7 +31,8 @@ pub(crate) struct FilterArgs {
 impl FilterArgs {
     pub(crate) fn filter(&self) -> Result<Filter, Failure> {
         let (host, tag) = (self.host.clone(), self.tag.clone());
-        if let Some(empty) = [&host, &tag, &self.verdict, &self.command].into_iter().flatten().find(|it| it.is_empty()) {
+        if let Some(empty) = [&host, &tag, &self.verdict, &self.command].into_iter().flatten().find(|it| it.is_empty())
+        {
             return Err(Failure::usage(format!("invalid filter `{empty}`: it is empty")));
         }
         let since_unix_us = self.since.map(maintenance::ago);
@@ -46,7 +47,9 @@ pub(crate) fn confirmed(yes: bool, what: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage(format!("cannot {what} without confirmation: standard input is no terminal; give --yes")));
+        return Err(Failure::usage(format!(
+            "cannot {what} without confirmation: standard input is no terminal; give --yes"
+        )));
     }
     eprint!("{what}? [y/N] ");
     let mut answer = String::new();

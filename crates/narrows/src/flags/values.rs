@@ -25,7 +25,8 @@ pub(crate) fn age(word: &str) -> Result<Duration, String> {
         return duration(word).map_err(|error| error.to_string());
     };
     let days = number.parse::<f64>().ok().map(|number| number * days).filter(|days| (0.0..=36_600.0).contains(days));
-    let days = days.ok_or_else(|| format!("invalid age `{word}`; write it like 12h, 7d or 8w, a hundred years at most"))?;
+    let days =
+        days.ok_or_else(|| format!("invalid age `{word}`; write it like 12h, 7d or 8w, a hundred years at most"))?;
     Ok(Duration::from_secs_f64(days * 86_400.0))
 }
 

@@ -9,7 +9,8 @@ fn with_runs() -> World {
     std::fs::create_dir_all(&runs).expect("a directory");
     for (n, name) in ["long-path-before", "long-path-after", "measure-tcp"].into_iter().enumerate() {
         let file = format!("{}/../../fixtures/runs/{name}.run.json", env!("CARGO_MANIFEST_DIR"));
-        let mut run: serde_json::Value = serde_json::from_slice(&std::fs::read(file).expect("a fixture")).expect("JSON");
+        let mut run: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(file).expect("a fixture")).expect("JSON");
         let id = format!("20250101-00000{n}-0000000{n}");
         run["id"] = id.clone().into();
         run["started_unix_us"] = (1_735_689_600_000_000 + 3_600_000_000 * n as u64).into();
@@ -56,7 +57,9 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
     assert_eq!(world.run(&["store", "prune", "--older-than", "1d", "--yes"]).out, "deleted 1 run\n");
     assert_eq!(world.run(&["store", "prune", "--keep", "0"]).out, "no runs to delete\n");
     let missing = world.sentence(1, &["history", "show", "nosuch"]);
-    assert!(missing.starts_with("cannot find run `nosuch` in ") && missing.ends_with("`narrows history` lists the runs"));
+    assert!(
+        missing.starts_with("cannot find run `nosuch` in ") && missing.ends_with("`narrows history` lists the runs")
+    );
     assert_eq!(
         world.sentence(2, &["history", "tag", b, "a b"]),
         "invalid tag `a b`: use letters, digits and -_.:/+=@, 100 bytes at most"
@@ -111,7 +114,8 @@ fn a_measurement_is_in_the_store_and_a_broken_store_does_not_lose_its_report() {
     on_loopback(|world| {
         let (_server, port) = world.serve(&[]);
         let token = world.token_file();
-        let words = ["measure", "tcp", "127.0.0.1", "-p", &port, "--token-file", &token, "-t", "200ms", "--pacing-rate", "10M"];
+        let words =
+            ["measure", "tcp", "127.0.0.1", "-p", &port, "--token-file", &token, "-t", "200ms", "--pacing-rate", "10M"];
         let said = world.run(&words);
         assert_eq!(said.code, Some(0), "{said:?}");
         let id = said.err.lines().last().and_then(|line| line.strip_prefix("saved as ")).expect("its id");
@@ -119,7 +123,10 @@ fn a_measurement_is_in_the_store_and_a_broken_store_does_not_lose_its_report() {
         assert!(world.run(&["history", "show", id]).out.contains("command   measure tcp, plan "));
         let file = world.state().join("runs.db");
         let before = std::fs::metadata(&file).expect("the store").len();
-        assert_eq!(world.run(&[&words[..], &["--no-save", "-o", "a.run.json"]].concat()).err.lines().last(), Some("saved to a.run.json"));
+        assert_eq!(
+            world.run(&[&words[..], &["--no-save", "-o", "a.run.json"]].concat()).err.lines().last(),
+            Some("saved to a.run.json")
+        );
         assert_eq!(std::fs::metadata(&file).expect("the store").len(), before);
 
         for beside in ["runs.db-wal", "runs.db-shm"] {
@@ -131,6 +138,9 @@ fn a_measurement_is_in_the_store_and_a_broken_store_does_not_lose_its_report() {
         assert!(said.out.contains("Mbit/s"), "{said:?}");
         assert!(said.err.contains("cannot save the run: cannot open the store "), "{said:?}");
         let said = world.run(&[&words[..], &["-o", "b.run.json"]].concat());
-        assert!(said.err.contains("saved to b.run.json\nthe run is in its file only: cannot open the store "), "{said:?}");
+        assert!(
+            said.err.contains("saved to b.run.json\nthe run is in its file only: cannot open the store "),
+            "{said:?}"
+        );
     });
 }

@@ -78,7 +78,10 @@ mod tests {
         let text = trend(&tests::trend());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 26);
-        assert_eq!(lines[12], "here,far,ipv4,diagnose,0123456789ab,goodput up,bits_per_second,run-11,2007-09-22T15:33:20Z,945000000,0");
+        assert_eq!(
+            lines[12],
+            "here,far,ipv4,diagnose,0123456789ab,goodput up,bits_per_second,run-11,2007-09-22T15:33:20Z,945000000,0"
+        );
         assert!(lines[13].ends_with(",run-12,2007-09-23T03:33:20Z,601000000,1"), "{}", lines[13]);
         assert_eq!(field("a\"b,c"), "\"a\"\"b,c\"");
         assert_eq!(field("=1+1"), "'=1+1");

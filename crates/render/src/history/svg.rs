@@ -62,7 +62,11 @@ fn plot(canvas: &mut Canvas, series: &TrendSeries, top: f64, line: Look, level: 
         let to = at(change.between_unix_us[1]);
         panel.plain(canvas, &[(from.0, change.before), (to, change.before), (to, change.after)], level);
         let words = format!("{} on {}", signed(change.change), day(to));
-        canvas.text((panel.x(to) + 6.0, panel.y(change.after.max(change.before)) - 6.0), &words, crate::svg::Font::LABEL);
+        canvas.text(
+            (panel.x(to) + 6.0, panel.y(change.after.max(change.before)) - 6.0),
+            &words,
+            crate::svg::Font::LABEL,
+        );
         from = (to, Some(change.after));
     }
     if let (x, Some(y)) = from {

@@ -14,14 +14,14 @@ pub fn list(report: &HistoryReport, style: Style) -> String {
     let mut page = Page::new(style);
     let columns = [
         Column::words("run"),
-        Column::words("started (UTC)").spare(2),
+        Column::words("started (UTC)").spare(5),
         Column::words("command"),
         Column::words("server"),
-        Column::words("figure"),
+        Column::words("figure").spare(4),
         Column::figures("value"),
-        Column::words("verdict"),
-        Column::words("tags").spare(1),
-        Column::words("client").spare(3),
+        Column::words("verdict").spare(2),
+        Column::words("tags").spare(3),
+        Column::words("client").spare(6),
     ];
     let mut table = Table::new("", "", &columns);
     for run in &report.runs {
@@ -47,7 +47,11 @@ pub fn list(report: &HistoryReport, style: Style) -> String {
     if end < report.total || report.offset > 0 {
         let more = if end < report.total { format!("; older ones: --offset {end}") } else { String::new() };
         page.blank();
-        page.labelled("", &format!("{} to {end} of {}{more}", report.offset + 1, plural(report.total, "run")), Some(Tone::Faint));
+        page.labelled(
+            "",
+            &format!("{} to {end} of {}{more}", report.offset + 1, plural(report.total, "run")),
+            Some(Tone::Faint),
+        );
     }
     page.finish()
 }
@@ -97,7 +101,8 @@ pub fn trend(report: &TrendReport, style: Style) -> String {
 fn one(page: &mut Page, series: &TrendSeries, style: Style) {
     let of = &series.of;
     let hosts = [&of.client, &of.server].map(String::as_str).into_iter().filter(|name| !name.is_empty());
-    let words = [hosts.collect::<Vec<_>>().join(" and "), of.family.clone(), of.command.clone(), format!("plan {}", of.plan)];
+    let words =
+        [hosts.collect::<Vec<_>>().join(" and "), of.family.clone(), of.command.clone(), format!("plan {}", of.plan)];
     let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
     let clean = crate::words::clean;
     page.labelled("", &clean(&format!("{}: {}", of.figure, words.join(", "))), Some(Tone::Strong));
@@ -107,12 +112,17 @@ fn one(page: &mut Page, series: &TrendSeries, style: Style) {
     if let [first, .., last] = &series.points[..] {
         let [from, to] = [first, last].map(|it| date::minute(it.started_unix_us));
         let range = format!("{from} to {to}, {}", plural(series.points.len() as u64, "run"));
-        let [low, high] = [f64::min as fn(f64, f64) -> f64, f64::max].map(|of| values.iter().copied().fold(last.value, of));
+        let [low, high] =
+            [f64::min as fn(f64, f64) -> f64, f64::max].map(|of| values.iter().copied().fold(last.value, of));
         let of = |it: f64| value(series.unit, it);
         let figures = format!("median {}, {} to {}, last {}", of(series.median), of(low), of(high), of(last.value));
         page.labelled("  ", &format!("{range}: {figures}"), None);
     } else if let [only] = &series.points[..] {
-        page.labelled("  ", &format!("{}, 1 run: {}", date::minute(only.started_unix_us), value(series.unit, only.value)), None);
+        page.labelled(
+            "  ",
+            &format!("{}, 1 run: {}", date::minute(only.started_unix_us), value(series.unit, only.value)),
+            None,
+        );
     }
     for change in &series.changes {
         changed(page, series, change);
@@ -132,8 +142,11 @@ fn changed(page: &mut Page, series: &TrendSeries, change: &TrendChange) {
         change.between[1],
     );
     page.labelled("  ! ", &crate::words::clean(&words), Some(Tone::Mark));
-    let inventory: Vec<String> =
-        change.inventory.iter().map(|it| format!("{} {}: {} to {}", it.at, it.label, it.cells[0].text, it.cells[1].text)).collect();
+    let inventory: Vec<String> = change
+        .inventory
+        .iter()
+        .map(|it| format!("{} {}: {} to {}", it.at, it.label, it.cells[0].text, it.cells[1].text))
+        .collect();
     let says = match &change.inventory_missing {
         Some(why) => format!("inventory unknown: {why}"),
         None if inventory.is_empty() => "no parameter of either host changed".to_owned(),

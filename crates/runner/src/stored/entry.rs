@@ -41,7 +41,14 @@ pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
 }
 
 fn made(entry: StoredRun, begun: &Begun, plan: String) -> StoredRun {
-    StoredRun { id: begun.id.clone(), started_unix_us: begun.unix_us, who: who(), plan, made_by: MADE_BY.to_owned(), ..entry }
+    StoredRun {
+        id: begun.id.clone(),
+        started_unix_us: begun.unix_us,
+        who: who(),
+        plan,
+        made_by: MADE_BY.to_owned(),
+        ..entry
+    }
 }
 
 fn put(store: &mut Store, entry: &StoredRun, kind: Kind, record: &impl Serialize) -> Result<(), Error> {

@@ -278,7 +278,10 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be read at all.
-    pub fn check(&self, readable: impl Fn(Kind, &[u8]) -> std::result::Result<(), String>) -> Result<BTreeMap<String, String>> {
+    pub fn check(
+        &self,
+        readable: impl Fn(Kind, &[u8]) -> std::result::Result<(), String>,
+    ) -> Result<BTreeMap<String, String>> {
         let failed = self.failed("read");
         let mut wrong = BTreeMap::new();
         let whole = || -> rusqlite::Result<Vec<String>> {
@@ -307,7 +310,12 @@ impl Store {
     }
 }
 
-fn put_in(write: &Transaction<'_>, run: &StoredRun, (kind, raw): (Kind, usize), body: &body::Body) -> rusqlite::Result<()> {
+fn put_in(
+    write: &Transaction<'_>,
+    run: &StoredRun,
+    (kind, raw): (Kind, usize),
+    body: &body::Body,
+) -> rusqlite::Result<()> {
     let size = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
     let number: i64 = write
         .prepare_cached(
@@ -338,14 +346,21 @@ fn put_in(write: &Transaction<'_>, run: &StoredRun, (kind, raw): (Kind, usize), 
             ],
             |row| row.get(0),
         )?;
-    write
-        .prepare_cached("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?, ?)")?
-        .execute(params![number, body.codec, body.sha256, body.bytes])?;
+    write.prepare_cached("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?, ?)")?.execute(params![
+        number,
+        body.codec,
+        body.sha256,
+        body.bytes
+    ])?;
     write.prepare_cached("DELETE FROM figures WHERE run = ?")?.execute([number])?;
     for (place, figure) in (0i64..).zip(run.figures.iter().filter(|it| it.value.is_finite())) {
-        write
-            .prepare_cached("INSERT INTO figures VALUES (?, ?, ?, ?, ?)")?
-            .execute(params![number, place, figure.name, filter::unit_word(figure.unit), figure.value])?;
+        write.prepare_cached("INSERT INTO figures VALUES (?, ?, ?, ?, ?)")?.execute(params![
+            number,
+            place,
+            figure.name,
+            filter::unit_word(figure.unit),
+            figure.value
+        ])?;
     }
     for tag in &run.tags {
         write.prepare_cached("INSERT OR IGNORE INTO tags VALUES (?, ?)")?.execute(params![tag, number])?;

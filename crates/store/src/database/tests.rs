@@ -99,7 +99,9 @@ fn a_damaged_run_is_named_and_the_others_are_read() {
     for (at, id) in [(1, "a"), (2, "b"), (3, "c")] {
         store.put(&entry(id, at, "far", 1e9), Kind::Run, &json(id)).unwrap();
     }
-    let parse = |_: Kind, json: &[u8]| serde_json::from_slice::<narrows_model::Run>(json).map(drop).map_err(|it| it.to_string());
+    let parse = |_: Kind, json: &[u8]| {
+        serde_json::from_slice::<narrows_model::Run>(json).map(drop).map_err(|it| it.to_string())
+    };
     assert!(store.check(parse).unwrap().is_empty());
     let other = Connection::open(directory.path().join("runs.db")).unwrap();
     other.execute("UPDATE bodies SET body = zeroblob(length(body)) WHERE run = 2", []).unwrap();
@@ -134,7 +136,12 @@ fn a_full_disk_is_named_and_what_was_there_stays() {
     // SQLite reports a file at its maximum as a full disk.
     store.connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
     let mut value = serde_json::to_value(model_run("b")).unwrap();
-    value["made_by"] = (0..200_000u64).map(|n| char::from(b'a' + (n * n / 7 % 26) as u8)).collect::<String>().into();
+    let mut state = 1u64;
+    let noise = (0..200_000).map(|_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'a' + (state >> 60) as u8)
+    });
+    value["made_by"] = noise.collect::<String>().into();
     let error = store.put(&entry("b", 2, "far", 1e9), Kind::Run, &serde_json::to_vec(&value).unwrap()).unwrap_err();
     assert!(error.to_string().contains("no space left"), "{error}");
     assert_eq!(ids(&store.list(&Filter::default(), 0, 9).unwrap()), ["a"]);
@@ -149,4 +156,22 @@ fn only_the_owner_can_read_it() {
         let file = file.unwrap();
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", file.file_name());
     }
+}
+
+#[test]
+fn several_programs_make_and_fill_it_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    std::thread::scope(|scope| {
+        for writer in 0..6 {
+            let path = &path;
+            scope.spawn(move || {
+                for n in 0..5 {
+                    let id = format!("{writer}-{n}");
+                    Store::open(path).unwrap().put(&entry(&id, n, "far", 1e9), Kind::Run, &json(&id)).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(Store::open(&path).unwrap().count(&Filter::default()).unwrap(), 30);
 }
