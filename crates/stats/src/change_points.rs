@@ -264,8 +264,8 @@ fn merge(values: &[f64], mut points: Vec<usize>, options: Options, noise: f64) -
         };
         points.remove(k);
         all.remove(k);
-        for near in k.saturating_sub(1)..(k + 1).min(points.len()) {
-            all[near] = judged(&points, near);
+        for (near, point) in all.iter_mut().enumerate().take(k + 1).skip(k.saturating_sub(1)) {
+            *point = judged(&points, near);
         }
     }
 }
