@@ -82,6 +82,10 @@ commands! {
     Connections(commands::connections::Args),
     /// Show a stored run, diagnosed with the rules of this version
     Report(commands::report::Args),
+    /// List stored runs, and figures over time with change points
+    History(commands::history::Args),
+    /// Import, export, prune and check the store of runs
+    Store(commands::store::Args),
     /// Store the token of a server once
     Trust(commands::trust::Args),
     /// Capture this host's settings and counters for offline analysis

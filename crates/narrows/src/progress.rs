@@ -1,8 +1,8 @@
-//! Progress on stderr, and the file that a long run is saved to meanwhile.
+//! Progress on stderr, and where a long run is saved meanwhile.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use narrows_model::Run;
-use narrows_runner::stored;
+use narrows_runner::stored::{self, StoreError};
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,40 +70,61 @@ impl Progress {
     }
 }
 
-/// The file that a run is saved to while it is measured.
+/// Where a run is saved while it is measured: in the store, and in a file if the user names one.
 pub(crate) struct SavedRun {
-    /// `None` of a run that is not saved.
+    /// The file, if the user named one.
     pub(crate) file: Option<PathBuf>,
-    failed: Option<String>,
+    stored: bool,
+    /// Its id, once it was saved in the store.
+    id: Option<String>,
+    failed: Option<StoreError>,
+    /// Why it is in its file only.
+    not_stored: Option<StoreError>,
 }
 
 impl SavedRun {
-    pub(crate) const fn new(file: PathBuf) -> Self {
-        Self { file: Some(file), failed: None }
-    }
-
-    /// A run that is not saved: because the user does not want it, or why it cannot be.
-    pub(crate) const fn nowhere(why: Option<String>) -> Self {
-        Self { file: None, failed: why }
+    pub(crate) const fn new(file: Option<PathBuf>, stored: bool) -> Self {
+        Self { file, stored, id: None, failed: None, not_stored: None }
     }
 
     pub(crate) fn save(&mut self, run: &Run) {
         if let Some(file) = &self.file {
-            self.failed = stored::save(run, file).err().map(|error| error.to_string());
+            self.failed = stored::save(run, file).err();
+        }
+        if !self.stored {
+            return;
+        }
+        match (stored::keep(run), &self.file) {
+            (Ok(()), _) => (self.id, self.not_stored) = (Some(run.id.clone()), None),
+            (Err(error), None) => self.failed = Some(error),
+            // Without a state directory there is no store, and the file is what the user asked for.
+            (Err(StoreError::NoPlace), Some(_)) => {}
+            (Err(error), Some(_)) => self.not_stored = Some(error),
         }
     }
 
-    /// Why it is not saved although it should be.
-    pub(crate) fn failure(&self) -> Option<&str> {
-        self.failed.as_deref().filter(|_| self.file.is_some())
+    /// Why it is not saved although there is a place for it.
+    pub(crate) fn failure(&self) -> Option<&StoreError> {
+        self.failed.as_ref().filter(|error| !matches!(error, StoreError::NoPlace))
     }
 
-    /// Says where the run is. `what`: `run`, `sweep`. `next`: what can be done with the file.
+    /// What names the run on the command line: its file, or its id in the store.
+    pub(crate) fn word(&self) -> Option<String> {
+        self.file.as_ref().map(|file| file.display().to_string()).or_else(|| self.id.clone())
+    }
+
+    /// Says where the run is. `what`: `run`, `sweep`. `next`: what can be done with it.
     pub(crate) fn report(&self, what: &str, quiet: bool, next: &str) {
-        match (&self.failed, &self.file) {
+        match (&self.failed, self.word()) {
             (Some(why), _) => anstream::eprintln!("cannot save the {what}: {why}"),
-            (None, Some(file)) if !quiet => anstream::eprintln!("saved to {}{next}", file.display()),
+            (None, Some(word)) if !quiet => {
+                let how = if self.file.is_some() { "to" } else { "as" };
+                anstream::eprintln!("saved {how} {word}{next}");
+            }
             _ => {}
+        }
+        if let Some(why) = &self.not_stored {
+            anstream::eprintln!("the {what} is in its file only: {why}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, connections, diff, forwarding, frames, json, line_rate, markdown, search, sweep, text,
-    watch,
+    audit, both_directions, connections, diff, forwarding, frames, history, json, line_rate, markdown, search, sweep,
+    text, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -14,6 +14,7 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::run::both_directions::BothDirections;
 use narrows_model::run::diff::DiffReport;
+use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
@@ -149,6 +150,24 @@ impl Document for SweepReport {
         Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(sweep::text::report(it, style))),
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Csv, "Comma-separated values", |it, _| Ok(sweep::csv::table(it))),
+    ];
+}
+
+impl Document for HistoryReport {
+    const NAME: &'static str = "a list of runs";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "A table for a terminal", |it, style| Ok(history::text::list(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it))),
+    ];
+}
+
+impl Document for TrendReport {
+    const NAME: &'static str = "figures over time";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "Sparklines and change points", |it, style| Ok(history::text::trend(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(history::csv::trend(it))),
     ];
 }
 

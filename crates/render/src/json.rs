@@ -4,6 +4,7 @@ use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::{BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport};
 use schemars::{Schema, schema_for};
@@ -36,12 +37,14 @@ const SCHEMAS: &[Published] = &[
     ("forwarding", || schema_for!(ForwardingReport)),
     ("forwarding-ab", || schema_for!(AbReport)),
     ("frames", || schema_for!(FramesReport)),
+    ("history", || schema_for!(HistoryReport)),
     ("ledger", || schema_for!(Ledger)),
     ("line-rate", || schema_for!(LineRateReport)),
     ("measure-udp", || schema_for!(MeasureUdpReport)),
     ("report", || schema_for!(Report)),
     ("search", || schema_for!(SearchReport)),
     ("sweep", || schema_for!(SweepReport)),
+    ("trend", || schema_for!(TrendReport)),
 ];
 
 /// The names of the published schemas.

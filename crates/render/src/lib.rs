@@ -10,6 +10,7 @@ pub mod diff;
 pub mod format;
 pub mod forwarding;
 pub mod frames;
+pub mod history;
 pub mod json;
 pub mod latency;
 pub mod ledger;

@@ -6,6 +6,7 @@
 //! Every function takes plain slices and returns `None` if the numbers do not permit an answer (too few of them, or one that
 //! is not finite): missing is never zero.
 
+pub mod change_points;
 pub mod histogram;
 pub mod proportion;
 pub mod quantile;
@@ -15,6 +16,7 @@ pub mod series;
 pub mod student;
 pub mod summary;
 
+pub use change_points::{ChangePoint, change_points};
 pub use histogram::Histogram;
 pub use proportion::wilson;
 pub use quantile::{median, quantile};

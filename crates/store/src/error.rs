@@ -1,6 +1,6 @@
 //! Errors of stored runs. Each names the file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// A run could not be stored, found or parsed.
@@ -37,4 +37,62 @@ pub enum Error {
     /// Neither of the environment variables for the state directory is set.
     #[error("cannot place the run: neither XDG_STATE_HOME nor HOME is an absolute path; give --output FILE")]
     NoPlace,
+    /// The store itself: the operation, its file, and the cause with the remedy.
+    #[error("cannot {operation} the store {}: {cause}", path.display())]
+    Store {
+        /// A verb in the infinitive.
+        operation: &'static str,
+        /// The file of the store.
+        path: PathBuf,
+        /// Why not, and what to do.
+        cause: String,
+    },
+    /// The store was written by a newer narrows.
+    #[error(
+        "cannot open the store {}: written by a newer narrows in version {version}, this one knows up to {known}; upgrade \
+        narrows",
+        path.display()
+    )]
+    StoreTooNew {
+        /// The file of the store.
+        path: PathBuf,
+        /// Its version.
+        version: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// A stored run is damaged: its id and what is wrong.
+    #[error("cannot read run {0} of the store: {1}; `narrows store check` lists damaged runs")]
+    Damaged(String, String),
+}
+
+impl Error {
+    /// An error of SQLite, with its remedy.
+    pub(crate) fn sqlite(operation: &'static str, path: &Path, error: &rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as C;
+        // Extended codes of `SQLITE_IOERR`: a lock, or the shared memory beside the file, failed.
+        const LOCKS: [i32; 9] = [2_058, 2_314, 2_570, 3_594, 3_850, 4_618, 4_874, 5_130, 5_386];
+        let code = error.sqlite_error();
+        let locks = code.is_some_and(|it| LOCKS.contains(&it.extended_code));
+        let remedy = match code.map(|it| it.code) {
+            _ if locks => {
+                "the file system does not support its locks; set XDG_STATE_HOME to a directory on a local disk"
+            }
+            Some(C::FileLockingProtocolFailed) => {
+                "the file system does not support its locks; set XDG_STATE_HOME to a directory on a local disk"
+            }
+            Some(C::DiskFull) => "no space left; free some, or set XDG_STATE_HOME to another disk",
+            Some(C::ReadOnly | C::PermissionDenied) => {
+                "it is read-only; set XDG_STATE_HOME to a directory that you may write"
+            }
+            Some(C::CannotOpen) => "its directory is missing, closed or read-only; set XDG_STATE_HOME to another one",
+            Some(C::DatabaseBusy | C::DatabaseLocked) => "another narrows holds it; try again",
+            Some(C::NotADatabase | C::DatabaseCorrupt) => {
+                "it is damaged; move it away, and take back what was exported with `narrows store import`"
+            }
+            _ => "see the cause",
+        };
+        let cause = if remedy == "see the cause" { error.to_string() } else { format!("{error}; {remedy}") };
+        Self::Store { operation, path: path.to_owned(), cause }
+    }
 }

@@ -1,6 +1,7 @@
 //! A run's id: its start time and a random part. It sorts by time and is a valid file name.
 
 use crate::Error;
+use narrows_model::words::date;
 
 /// The file name extension of a run.
 pub const ENDING: &str = ".run.json";
@@ -21,8 +22,8 @@ pub fn file_name(id: &str) -> String {
 
 /// `YYYYMMDD-hhmmss` of seconds since the Unix epoch.
 fn utc(seconds: u64) -> String {
-    let text = narrows_model::words::date::utc(seconds);
-    text.chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).map(|c| if c == 'T' { '-' } else { c }).collect()
+    let [year, month, day, hour, minute, second] = date::fields(seconds);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
 }
 
 #[cfg(test)]

@@ -1,14 +1,21 @@
-//! Stored runs: one file per run, written atomically after every step, read according to its format version.
+//! Stored runs: all in one SQLite file ([`Store`]), or one file per run; each is read according to its format version.
 //!
-//! A run's file is the [`Run`](narrows_model::Run) as JSON. Reports are never stored: they are derived from the run, so that
+//! What is stored is the [`Run`](narrows_model::Run) as JSON. Reports are never stored: they are derived from the run, so that
 //! newer rules can evaluate an old one.
 
+mod body;
+mod columns;
 pub mod compat;
+pub mod database;
 pub mod error;
 pub mod file;
+pub mod filter;
 mod form_1;
 pub mod id;
+mod migrations;
 
+pub use database::{Kind, Point, Store};
 pub use error::Error;
 pub use file::{LARGEST, host, load, save};
+pub use filter::Filter;
 pub use id::{file_name, new_id};

@@ -7,7 +7,7 @@ use narrows_model::run::diff::{DiffCause, DiffFigure, DiffGroup, DiffParameter, 
 use narrows_model::run::report::HostView;
 use narrows_model::words::show::plural;
 use narrows_model::words::units::{bps, percent};
-use narrows_model::{Ending, LoadPlan, Place, Report, Run, TcpPlan, TimeBudget, Unit};
+use narrows_model::{Ending, LoadPlan, Place, Report, Run, Snapshot, TcpPlan, TimeBudget, Unit};
 
 /// Two diagnoses of stored runs.
 ///
@@ -174,6 +174,16 @@ fn parameters(at: Place, a: &HostView, b: &HostView) -> impl Iterator<Item = Dif
             cells,
         })
     })
+}
+
+/// The parameters of either host that differ between two runs of any kind.
+#[must_use]
+pub fn inventory(a: &Run, b: &Run) -> Vec<DiffParameter> {
+    let view = |of: &Snapshot| HostView { name: of.host.clone(), facts: of.facts.clone(), absent: of.absent.clone() };
+    [(Place::Client, &a.client, &b.client), (Place::Server, &a.server, &b.server)]
+        .into_iter()
+        .flat_map(|(at, a, b)| parameters(at, &view(a), &view(b)).collect::<Vec<_>>())
+        .collect()
 }
 
 /// What differs, most important first.

@@ -8,6 +8,7 @@ pub mod connections;
 pub mod diff;
 pub mod forwarding;
 pub mod frames;
+pub mod history;
 pub mod measure;
 pub mod search;
 pub mod sweep;

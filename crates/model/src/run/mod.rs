@@ -2,6 +2,7 @@
 
 pub mod both_directions;
 pub mod diff;
+pub mod history;
 pub mod measure;
 pub mod report;
 pub mod search;

@@ -6,6 +6,20 @@ const MAX_SECONDS: u64 = 253_402_300_799;
 /// `2099-12-31T23:59:59Z` of seconds since the Unix epoch; years above 9999 become 9999.
 #[must_use]
 pub fn utc(seconds: u64) -> String {
+    let [year, month, day, hour, minute, second] = fields(seconds);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// `2025-09-19 08:15` of microseconds since the Unix epoch.
+#[must_use]
+pub fn minute(unix_us: u64) -> String {
+    let [year, month, day, hour, minute, _] = fields(unix_us / 1_000_000);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+}
+
+/// Year, month, day, hour, minute and second of seconds since the Unix epoch; years above 9999 become 9999.
+#[must_use]
+pub fn fields(seconds: u64) -> [u64; 6] {
     let seconds = seconds.min(MAX_SECONDS);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day comes last.
@@ -17,7 +31,7 @@ pub fn utc(seconds: u64) -> String {
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
+    [year, month, day, second / 3600, second / 60 % 60, second % 60]
 }
 
 /// Days from the Unix epoch to a date; `None` where there is no such date, or before the epoch.
@@ -100,6 +114,7 @@ mod tests {
             assert_eq!((utc(seconds).as_str(), parse(text)), (text, Some(seconds)));
         }
         assert_eq!(utc(u64::MAX), "9999-12-31T23:59:59Z");
+        assert_eq!(minute(1_190_232_884_000_000), "2007-09-19 20:14");
         assert_eq!(parse("2007-09-19"), Some(1_190_160_000));
         assert_eq!(parse("2007-09-19T22:14:44.25+02:00"), Some(1_190_232_884));
         assert_eq!(parse("2007-09-19 17:44:44-02:30"), Some(1_190_232_884));

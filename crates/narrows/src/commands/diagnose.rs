@@ -124,7 +124,7 @@ impl Args {
             let name = stored::new_name().map_err(Failure::run)?;
             let output =
                 self.result.output().map(|path| if ways.len() > 1 { of_direction(path, *way) } else { path.into() });
-            let file = self.save.run_file(output.as_deref(), &name.0)?;
+            let file = self.save.run_file(output.as_deref())?;
             planned.push((self.plan(self.load(*way, remote.target().family)?), name, file));
         }
         let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;

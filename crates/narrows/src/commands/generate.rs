@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::duration;
-use crate::flags::{DurationArg, FrameRateArg, FrameSizeArg, IntervalArg, LinkSpeedArg, ResultArgs, SeedArg, words};
+use crate::flags::{
+    DurationArg, FrameRateArg, FrameSizeArg, IntervalArg, LinkSpeedArg, ResultArgs, SaveArgs, SeedArg, words,
+};
 use crate::output::{print, style};
 use crate::session::stop_on_interrupt;
 use clap::{ArgAction, Args as ClapArgs};
@@ -13,7 +15,7 @@ use narrows_render as render;
 use narrows_render::frames::progress::{End, received, sent};
 use narrows_render::frames::text;
 use narrows_runner::frames::{self, NextHop, Order, OrderError};
-use narrows_runner::stored;
+use narrows_runner::stored::{self, Begun};
 use narrows_views::frames::{Scale, received_interval, sent_interval};
 use std::net::IpAddr;
 use std::path::Path;
@@ -99,6 +101,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     interval: IntervalArg,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     result: ResultArgs<FramesReport>,
 }
 
@@ -154,13 +158,20 @@ pub(crate) fn check_output(output: Option<&Path>) -> Result<(), Failure> {
     output.map_or(Ok(()), |file| stored::check(file).map_err(Failure::run))
 }
 
-/// Writes the result to the file, if there is one, then prints it.
-pub(crate) fn show(report: &FramesReport, result: &ResultArgs<FramesReport>) -> Result<(), Failure> {
+/// Writes the result to the file, if there is one, prints it, and puts it into the store.
+pub(crate) fn show(
+    report: &FramesReport,
+    result: &ResultArgs<FramesReport>,
+    save: &SaveArgs,
+    begun: &Begun,
+) -> Result<(), Failure> {
     if let Some(file) = result.output() {
         let text = render::json::pretty(report).map_err(Failure::run)?;
         stored::write(file, &text).map_err(Failure::run)?;
     }
-    print(&result.write(report, style())?)
+    print(&result.write(report, style())?)?;
+    save.keep(begun, result.quiet, |begun| stored::keep_frames(report, begun));
+    Ok(())
 }
 
 /// An invalid order is a usage error; what this host lacks fails the run.
@@ -174,6 +185,7 @@ fn failure(error: OrderError) -> Failure {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let stop = stop_on_interrupt()?;
+        let begun = Begun::now().map_err(Failure::run)?;
         check_output(self.result.output())?;
         let sizes = self.size.size.as_deref().map(parse_sizes).transpose().map_err(Failure::usage)?.unwrap_or_default();
         let order = Order {
@@ -212,7 +224,7 @@ impl Args {
         let scale = Scale { frame_bytes: Some(plan.format.mean_bytes()), link_bps };
         let mut lines = Lines::new(End::Sent, scale, self.result.quiet);
         let record = frames::generate(&plan, &stop, |seen| lines.next(seen)).map_err(Failure::run)?;
-        show(&narrows_views::frames::generate(&record, link_bps), &self.result)?;
+        show(&narrows_views::frames::generate(&record, link_bps), &self.result, &self.save, &begun)?;
         Ok(u8::from(record.ended.is_some() && !stop.is_set()))
     }
 }

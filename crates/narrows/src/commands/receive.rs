@@ -3,7 +3,7 @@
 use super::generate::{Lines, check_output, show};
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{DurationArg, IntervalArg, ResultArgs, words};
+use crate::flags::{DurationArg, IntervalArg, ResultArgs, SaveArgs, words};
 use crate::output::style;
 use crate::session::stop_on_interrupt;
 use clap::Args as ClapArgs;
@@ -12,6 +12,7 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_render::frames::progress::End;
 use narrows_render::frames::text;
 use narrows_runner::frames::{self, Receiver};
+use narrows_runner::stored::Begun;
 use narrows_views::frames::Scale;
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     interval: IntervalArg,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     result: ResultArgs<FramesReport>,
 }
 
@@ -65,6 +68,7 @@ words! {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let stop = stop_on_interrupt()?;
+        let begun = Begun::now().map_err(Failure::run)?;
         let plan = ReceivePlan {
             device: self.device,
             mode: self.mode.map(ReceiveMode::from),
@@ -84,7 +88,7 @@ impl Args {
         let mut lines = Lines::new(End::Received, Scale { frame_bytes: None, link_bps }, self.result.quiet);
         receiver.wait(&stop, |seen| lines.next(seen)).map_err(Failure::run)?;
         let record = receiver.finish().map_err(Failure::run)?;
-        show(&narrows_views::frames::receive(&record, link_bps), &self.result)?;
+        show(&narrows_views::frames::receive(&record, link_bps), &self.result, &self.save, &begun)?;
         Ok(u8::from(record.ended.is_some()))
     }
 }

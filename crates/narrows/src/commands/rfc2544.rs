@@ -2,7 +2,7 @@
 
 use super::advise;
 use crate::failure::{Failure, Outcome};
-use crate::flags::{ResultArgs, WayArgs};
+use crate::flags::{ResultArgs, SaveArgs, WayArgs};
 use crate::output::{print, style, written as in_format};
 use crate::session::stop_on_interrupt;
 use clap::{Args as ClapArgs, Subcommand};
@@ -13,7 +13,8 @@ use narrows_model::forwarding::report::ForwardingReport;
 use narrows_render as render;
 use narrows_runner::forwarding::files::{self, Kept};
 use narrows_runner::forwarding::{self, PlanFile, words};
-use narrows_runner::stored;
+use narrows_runner::stored::maintenance::{Content, show};
+use narrows_runner::stored::{self, Begun, StoreError};
 use std::path::{Path, PathBuf};
 
 /// Benchmark a device under test: throughput, latency, loss, back-to-back, with reconciled counters
@@ -39,8 +40,8 @@ pub(crate) struct Args {
     /// Print the trials and the total time; send nothing
     #[arg(long)]
     dry_run: bool,
-    /// Report a benchmark that was saved with --output
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["plan", "dry_run", "output"])]
+    /// Report a saved benchmark (file or id)
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "dry_run", "output"])]
     again: Option<PathBuf>,
     /// Also write the report to this file (HTML)
     #[arg(long, value_name = "PATH")]
@@ -48,6 +49,8 @@ pub(crate) struct Args {
     /// Also write the plots to this directory (SVG)
     #[arg(long, value_name = "DIRECTORY")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     result: ResultArgs<ForwardingReport>,
     #[command(flatten)]
@@ -129,6 +132,21 @@ pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
     }
 }
 
+/// A record of a file, or of the store by its id.
+fn recorded(word: &Path) -> Result<Kept, Failure> {
+    if files::is_there(word) || word.components().count() != 1 {
+        return files::read_record(word).map_err(Failure::run);
+    }
+    let id = word.to_string_lossy();
+    let store = stored::existing_store().map_err(Failure::run)?;
+    match store.map(|store| show(&store, &id)).transpose().map_err(Failure::run)?.flatten() {
+        Some((_, Content::Forwarding(record))) => Ok(Kept::Plain(record)),
+        Some((_, Content::Pair(record))) => Ok(Kept::Pair(record)),
+        Some((run, _)) => Err(Failure::usage(format!("cannot report {id}: it is a run of `narrows {}`", run.command))),
+        None => files::read_record(word).map_err(Failure::run),
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         match self.what {
@@ -139,8 +157,9 @@ impl Args {
             }
             None => {}
         }
+        let begun = Begun::now().map_err(Failure::run)?;
         let kept = match (&self.again, &self.plan) {
-            (Some(again), _) => files::read_record(again).map_err(Failure::run)?,
+            (Some(again), _) => recorded(again)?,
             (None, Some(plan)) => match self.measure(plan)? {
                 Some(kept) => kept,
                 None => return Ok(0),
@@ -154,6 +173,7 @@ impl Args {
                 let report = forwarding::report(&record);
                 let written = whole.and(self.files_of_report().write(&report));
                 print(&self.result.write(&report, style())?)?;
+                self.keep(&begun, |begun| stored::keep_forwarding(&record, begun));
                 written?;
                 Ok(u8::from(record.ended.is_some()))
             }
@@ -161,9 +181,17 @@ impl Args {
                 let report = forwarding::report_pair(&record);
                 let written = whole.and(self.files_of_report().write_pair(&report));
                 print(&in_format(&report, self.result.format(), style())?)?;
+                self.keep(&begun, |begun| stored::keep_pair(&record, begun));
                 written?;
                 Ok(u8::from(record.ended.is_some() || !record.remarks.is_empty()))
             }
+        }
+    }
+
+    /// Puts what was measured into the store.
+    fn keep(&self, begun: &Begun, put: impl FnOnce(&Begun) -> Result<(), StoreError>) {
+        if self.again.is_none() {
+            self.save.keep(begun, self.result.quiet, put);
         }
     }
 

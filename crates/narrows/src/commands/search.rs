@@ -130,7 +130,7 @@ impl Args {
         let target = connection.remote.target();
         let spec = self.spec(direction, target.family)?;
         let name = stored::new_name().map_err(Failure::run)?;
-        let mut saved = self.save.run_file(self.result.output(), &name.0)?;
+        let mut saved = self.save.run_file(self.result.output())?;
         let (style, quiet, text) = (style(), self.result.quiet, self.result.format() == Format::Text);
         let mut ends = connection.ends(None, quiet)?;
         let lines = LiveLines::default();

@@ -14,8 +14,8 @@ use narrows_model::run::Ending;
 use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord};
 use narrows_render::Style;
 use narrows_render::sweep::{csv, progress, svg};
-use narrows_runner::sweep;
-use narrows_runner::{stored, sweep_report};
+use narrows_runner::stored::{self, Source};
+use narrows_runner::{sweep, sweep_report};
 use std::path::{Path, PathBuf};
 
 /// Measure a table over sizes, protocols and directions
@@ -139,10 +139,10 @@ impl PlanArgs {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let begun = self.resume.as_deref().map(|word| self.begun(word)).transpose()?;
-        if let Some((run, file)) = &begun
+        if let Some((run, source)) = &begun
             && run.sweep.as_ref().is_some_and(|record| record.remaining().is_empty())
         {
-            return self.finish(run, &SavedRun::new(file.clone()));
+            return self.finish(run, &self.saved(source.clone()));
         }
         let plan = match &begun {
             Some(_) => None,
@@ -164,9 +164,9 @@ impl Args {
         let name = stored::new_name().map_err(Failure::run)?;
         let mut ends = connection.ends(None, self.result.quiet)?;
         let (mut run, mut saved) = match (begun, plan) {
-            (Some((run, file)), _) => (run, SavedRun::new(file)),
+            (Some((run, source)), _) => (run, self.saved(source)),
             (None, plan) => {
-                let saved = self.save.run_file(self.result.output(), &name.0)?;
+                let saved = self.save.run_file(self.result.output())?;
                 (sweep::begin(&mut ends, &plan.unwrap_or_default(), target, name), saved)
             }
         };
@@ -187,8 +187,17 @@ impl Args {
         self.finish(&run, &watch.saved)
     }
 
-    /// The sweep to resume, and the file that it is saved to.
-    fn begun(&self, word: &Path) -> Result<(Run, PathBuf), Failure> {
+    /// Where the rest of a sweep is saved: where it was, or in the file that the user names.
+    fn saved(&self, source: Source) -> SavedRun {
+        let file = match source {
+            Source::File(file) => Some(file),
+            Source::Id(_) => None,
+        };
+        SavedRun::new(self.result.output().map(Path::to_owned).or(file), !self.save.no_save)
+    }
+
+    /// The sweep to resume, and where it is.
+    fn begun(&self, word: &Path) -> Result<(Run, Source), Failure> {
         let run = stored::load(word).map_err(Failure::run)?;
         let Some(record) = &run.sweep else {
             return Err(Failure::usage(format!("cannot resume {}: not a sweep", word.display())));
@@ -210,11 +219,7 @@ impl Args {
                 differences.join(" and ")
             )));
         }
-        let file = match self.result.output() {
-            Some(file) => file.to_owned(),
-            None => stored::file(word).map_err(Failure::run)?,
-        };
-        Ok((run, file))
+        Ok((run, stored::find(word).map_err(Failure::run)?))
     }
 
     /// Prints the report, and how to resume.
@@ -229,8 +234,8 @@ impl Args {
             }
         }
         let left = run.sweep.as_ref().map_or(0, |record| record.remaining().len());
-        let next = match &saved.file {
-            Some(file) if left > 0 => format!("; continue with --resume {}", file.display()),
+        let next = match saved.word() {
+            Some(word) if left > 0 => format!("; continue with --resume {word}"),
             _ => String::new(),
         };
         saved.report("sweep", self.result.quiet, &next);

@@ -1,6 +1,7 @@
 //! The flags that several commands share, each defined once. A command flattens the groups that it needs and adapts a default or a
 //! help text with `mut_arg`.
 
+mod filter;
 mod given;
 pub(crate) mod habits;
 pub(crate) mod known;
@@ -15,6 +16,7 @@ mod time;
 mod udp;
 pub(crate) mod values;
 
+pub(crate) use filter::{FilterArgs, confirmed};
 pub(crate) use given::Given;
 pub(crate) use load::{DirectionArg, DirectionListArg, DirectionWord, LoadArgs, SeedArg, SocketArgs, StreamsArg};
 pub(crate) use output::{FormatArg, FullArg, OutputArg, ResultArgs, SaveArgs, SvgArg};

@@ -5,7 +5,7 @@ use crate::output::{formats, style, written};
 use crate::progress::SavedRun;
 use clap::Args;
 use narrows_render::{Document, Format, Style};
-use narrows_runner::stored::{self, StoreError};
+use narrows_runner::stored::{self, Begun, StoreError};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +32,12 @@ pub(crate) struct OutputArg {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Where a run goes: into the state directory, unless the user names a file or wants none.
+/// Where a run goes: into the store, unless the user wants it not, and to a file if the user names one.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct SaveArgs {
-    /// Do not save the run
-    #[arg(long, conflicts_with = "output", hide_short_help = true)]
+    /// Do not save the run in the store (`narrows history`)
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_save: bool,
 }
 
@@ -91,16 +91,23 @@ impl<R: Document> FormatArg<R> {
 }
 
 impl SaveArgs {
-    /// The file of a new run of this id, checked before anything is measured: the one that the user names, or one in the state directory.
-    /// A run for which there is no place is measured and not saved.
-    pub(crate) fn run_file(&self, output: Option<&Path>, id: &str) -> Result<SavedRun, Failure> {
-        if self.no_save {
-            return Ok(SavedRun::nowhere(None));
+    /// Where a new run is saved. The file that the user names is checked before anything is measured.
+    pub(crate) fn run_file(&self, output: Option<&Path>) -> Result<SavedRun, Failure> {
+        if let Some(file) = output {
+            stored::check(file).map_err(Failure::run)?;
         }
-        match stored::place(output.map(Into::into), id) {
-            Ok(file) => Ok(SavedRun::new(file)),
-            Err(StoreError::NoPlace) => Ok(SavedRun::nowhere(Some(StoreError::NoPlace.to_string()))),
-            Err(error) => Err(Failure::run(error)),
+        Ok(SavedRun::new(output.map(Into::into), !self.no_save))
+    }
+
+    /// Puts a record that is no run into the store: a failure is reported and changes nothing else.
+    pub(crate) fn keep(&self, begun: &Begun, quiet: bool, put: impl FnOnce(&Begun) -> Result<(), StoreError>) {
+        if self.no_save {
+            return;
+        }
+        match put(begun) {
+            Ok(()) if !quiet => anstream::eprintln!("saved as {}", begun.id),
+            Ok(()) => {}
+            Err(error) => anstream::eprintln!("cannot save the run: {error}"),
         }
     }
 }

@@ -18,6 +18,18 @@ pub(crate) fn rate(word: &str) -> Result<UdpRate, UnitError> {
     }
 }
 
+/// An age: `7d`, `8w`, or a duration.
+pub(crate) fn age(word: &str) -> Result<Duration, String> {
+    let days = |suffix: &str, days: f64| word.strip_suffix(suffix).map(|number| (number, days));
+    let Some((number, days)) = days("d", 1.0).or_else(|| days("w", 7.0)) else {
+        return duration(word).map_err(|error| error.to_string());
+    };
+    let days = number.parse::<f64>().ok().map(|number| number * days).filter(|days| (0.0..=36_600.0).contains(days));
+    let days =
+        days.ok_or_else(|| format!("invalid age `{word}`; write it like 12h, 7d or 8w, a hundred years at most"))?;
+    Ok(Duration::from_secs_f64(days * 86_400.0))
+}
+
 /// `1%` or `0.01`, as a ratio.
 pub(crate) fn ratio(word: &str) -> Result<f64, UnitError> {
     units::parse_share(word, BareShare::Ratio)

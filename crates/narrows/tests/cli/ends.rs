@@ -39,8 +39,8 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
             check_summary(&said);
             let first = said.out.lines().nth(2).unwrap_or_default();
             assert!(first.contains(" 0.00-0."), "the first interval is there: {said:?}");
-            let file = said.err.strip_prefix("saved to ").expect("its file").trim_end().to_owned();
-            let again = world.run(&["report", &file]);
+            let id = said.err.strip_prefix("saved as ").expect("its id").trim_end().to_owned();
+            let again = world.run(&["report", &id]);
             let summary = |text: &str| text.split_once("- - -\n").map(|(_, summary)| summary.to_owned());
             assert_eq!(
                 (again.code, summary(&again.out)),

@@ -14,6 +14,7 @@ mod files;
 mod frames;
 mod habits;
 mod help;
+mod history;
 mod kept;
 mod lab;
 mod reach;

@@ -6,11 +6,12 @@ use narrows_model::load::rr::report::{
     LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
 };
 use narrows_model::run::Run;
+use narrows_model::run::history::Headline;
 use narrows_model::run::measure::{EndCpu, FlowSummary};
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
 use narrows_model::{
-    Distribution, EndRecord, Flow, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, TcpTrial,
+    Distribution, EndRecord, Flow, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, TcpTrial, Unit,
 };
 use narrows_stats::Histogram;
 use std::iter;
@@ -170,6 +171,25 @@ fn load(trial: RrTrial<'_>) -> Vec<FlowSummary> {
     plan.omit_ms = plan.omit_ms.max(trial.plan.omit_ms);
     let load = TcpTrial { plan: &plan, client, server, elapsed_us: trial.elapsed_us };
     tcp::summary(load).flows
+}
+
+/// The headline figures of a stored run.
+#[must_use]
+#[allow(clippy::cast_precision_loss)] // nanoseconds
+pub fn figures(run: &Run) -> Vec<Headline> {
+    let Some(report) = of_run(run) else { return Vec::new() };
+    let (mut figures, both) = (Vec::new(), report.phases.len() > 1);
+    // The loaded path comes first: it is the one of interest.
+    for (n, phase) in report.phases.iter().enumerate().rev() {
+        let of = if both && n == 0 { " idle" } else { "" };
+        let latency = &phase.summary.latency_ns;
+        if let Some(total) = phase.summary.total.filter(|_| latency.count > 0) {
+            figures.push(Headline::new(format!("p50 latency{of}"), latency.p50 as f64 / 1e3, Unit::Microseconds));
+            figures.push(Headline::new(format!("p99 latency{of}"), latency.p99 as f64 / 1e3, Unit::Microseconds));
+            figures.push(Headline::new(format!("transactions{of}"), total.per_s, Unit::Number));
+        }
+    }
+    figures
 }
 
 #[cfg(test)]

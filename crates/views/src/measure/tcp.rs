@@ -1,6 +1,7 @@
 //! The view of a measurement of TCP.
 
 use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
+use narrows_model::run::history::Headline;
 use narrows_model::run::measure::{
     FlowSummary, IntervalView, MeasureReport, SCHEMA, SentView, StreamView, SummaryView,
 };
@@ -8,7 +9,7 @@ use narrows_model::run::report::RunView;
 use narrows_model::run::tcp_columns::{Column, Over, TcpColumns};
 use narrows_model::run::{Purpose, Run};
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial};
+use narrows_model::{Flow, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial, Unit};
 
 /// RTTs that the time stamps of a kernel resolve: it takes one stamp for all that a softirq handles (`tcp_mstamp_refresh`,
 /// `net/ipv4/tcp_output.c`), so that smaller values are of its own work; the largest value stands for none.
@@ -210,6 +211,17 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
         min_rtt_us: pairs.iter().filter_map(|pair| min_rtt(pair.sender?)).min(),
         lag1: (rates.len() >= MIN_FOR_LAG).then(|| narrows_stats::lag1(&rates)).flatten(),
     })
+}
+
+/// The headline figures of a stored run.
+#[must_use]
+pub fn figures(run: &Run) -> Vec<Headline> {
+    let flows = build(run).map(|report| report.summary.flows).unwrap_or_default();
+    let goodput = |name: String, bps| Headline::new(name, bps, Unit::BitsPerSecond);
+    flows
+        .iter()
+        .map(|flow| goodput(format!("goodput {}", flow.total.flow.direction()), flow.total.goodput_bps))
+        .collect()
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ use super::udp_total::flow_summary;
 use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
 use narrows_diagnose::ledger;
 use narrows_model::load::udp::report::{
-    MeasureUdpReport, ReceivedPart, SCHEMA, SentPart, UdpInterval, UdpStreamView, UdpSummary,
+    MeasureUdpReport, ReceivedPart, SCHEMA, SentPart, UdpFlowSummary, UdpInterval, UdpStreamView, UdpSummary,
 };
 use narrows_model::run::Run;
+use narrows_model::run::history::Headline;
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, Ledger, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord, UdpTrial};
+use narrows_model::{Flow, Ledger, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord, UdpTrial, Unit};
 
 impl StreamRecord for UdpStreamRecord {
     type Sample = UdpSample;
@@ -207,6 +208,20 @@ fn all_received(parts: &[ReceivedPart]) -> Option<ReceivedPart> {
             socket_drops: sum.socket_drops.zip(part.socket_drops).map(|(a, b)| a.saturating_add(b)),
         }
     }))
+}
+
+/// The headline figures of a stored run.
+#[must_use]
+pub fn figures(run: &Run) -> Vec<Headline> {
+    let flows = build(run).map(|report| report.summary.flows).unwrap_or_default();
+    let of = |flow: &UdpFlowSummary| {
+        let way = flow.flow.direction();
+        let got = flow.total.received.as_ref();
+        let rate = got.map(|it| Headline::new(format!("goodput {way}"), it.bps, Unit::BitsPerSecond));
+        let loss = got.and_then(|it| Some(Headline::new(format!("loss {way}"), it.loss?, Unit::Fraction)));
+        rate.into_iter().chain(loss)
+    };
+    flows.iter().flat_map(of).collect()
 }
 
 #[cfg(test)]

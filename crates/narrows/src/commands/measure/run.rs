@@ -67,7 +67,7 @@ pub(super) fn run<R: Document>(
     let target = connection.remote.target();
     let plan = plan(target.family)?;
     let name = stored::new_name().map_err(Failure::run)?;
-    let mut saved = save.run_file(result.output(), &name.0)?;
+    let mut saved = save.run_file(result.output())?;
     let style = full.style();
     let mut ends = connection.ends(None, result.quiet)?;
     let (form, intervals) = match result.format() {

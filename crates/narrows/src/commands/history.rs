@@ -1,0 +1,171 @@
+//! `narrows history`: the runs of the store: listed, shown, tagged, deleted; their figures over time.
+
+use super::render_run;
+use crate::failure::{Failure, Outcome};
+use crate::flags::{FilterArgs, FormatArg, FullArg, confirmed, known};
+use crate::output::{print, printed, written};
+use narrows_model::forwarding::ab_report::AbReport;
+use narrows_model::forwarding::report::ForwardingReport;
+use narrows_model::load::frames_report::FramesReport;
+use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_render::{Format, Style, history};
+use narrows_runner::forwarding;
+use narrows_runner::stored::maintenance::{self, Content};
+use narrows_runner::stored::{self, Store};
+use std::path::PathBuf;
+
+/// List stored runs, and show their figures over time with change points
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
+    narrows history --host server --since 7d\n  \
+    narrows history --verdict tcp-receive-window --format csv\n  \
+    narrows history trend --host server --command diagnose --svg trend.svg\n  \
+    narrows history tag 20260101-120000-1a2b3c4d before-upgrade\n\
+    A run is named by its id. All commands that measure save their runs, except with --no-save."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Maximum number of runs
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Leave out this many newer runs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    offset: u64,
+    #[command(flatten)]
+    format: FormatArg<HistoryReport>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Show a run: what it is listed with, and its report
+    Show {
+        /// Run id
+        #[arg(value_name = "ID", add = known::runs())]
+        id: String,
+        #[command(flatten)]
+        full: FullArg,
+    },
+    /// Show figures over time, and where their level changed
+    Trend(Box<TrendArgs>),
+    /// Add tags to a run
+    Tag {
+        /// Run id
+        #[arg(value_name = "ID", add = known::runs())]
+        id: String,
+        /// Tags
+        #[arg(value_name = "TAG", required = true)]
+        tags: Vec<String>,
+    },
+    /// Remove tags from a run
+    Untag {
+        /// Run id
+        #[arg(value_name = "ID", add = known::runs())]
+        id: String,
+        /// Tags
+        #[arg(value_name = "TAG", required = true)]
+        tags: Vec<String>,
+    },
+    /// Delete runs
+    Delete {
+        /// Run ids
+        #[arg(value_name = "ID", required = true, add = known::runs())]
+        ids: Vec<String>,
+        /// Do not ask for confirmation
+        #[arg(long, short = 'y')]
+        yes: bool,
+    },
+}
+
+/// Figures over time.
+#[derive(Debug, clap::Args)]
+struct TrendArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Figure by name, as `history show` lists it (default: each run's first)
+    #[arg(long, value_name = "NAME")]
+    figure: Option<String>,
+    /// Smallest change to report, in % of the level before it
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = crate::flags::values::percent)]
+    change: f64,
+    /// Write a plot to this file (SVG)
+    #[arg(long, value_name = "PATH")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArg<TrendReport>,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let mut store = maintenance::whole().map_err(Failure::run)?;
+        match self.what {
+            None => {
+                let filter = self.filter.filter()?;
+                let page = maintenance::page(&store, &filter, self.offset, self.limit).map_err(Failure::run)?;
+                printed(&self.format.write(&page, crate::output::style())?)
+            }
+            Some(What::Show { id, full }) => show(&store, &id, full.style()),
+            Some(What::Trend(args)) => args.run(&store),
+            Some(What::Tag { id, tags }) => tag(&mut store, &id, &tags, true),
+            Some(What::Untag { id, tags }) => tag(&mut store, &id, &tags, false),
+            Some(What::Delete { ids, yes }) => {
+                for id in &ids {
+                    if !store.has(id).map_err(Failure::run)? {
+                        return Err(unknown(&store, id));
+                    }
+                }
+                confirmed(yes, &format!("delete {}", ids.join(" ")))?;
+                let deleted = maintenance::delete(&mut store, &ids).map_err(Failure::run)?;
+                printed(&format!("deleted {}", narrows_model::words::show::plural(deleted as u64, "run")))
+            }
+        }
+    }
+}
+
+fn unknown(store: &Store, id: &str) -> Failure {
+    Failure::run(format!("cannot find run `{id}` in {}; `narrows history` lists the runs", store.path().display()))
+}
+
+fn show(store: &Store, id: &str, style: Style) -> Outcome {
+    let (run, content) = maintenance::show(store, id).map_err(Failure::run)?.ok_or_else(|| unknown(store, id))?;
+    print(&(history::text::entry(&run, style) + "\n"))?;
+    printed(&match content {
+        Content::Run(run) => render_run(&run, Format::Text, style)?,
+        Content::Forwarding(record) => written::<ForwardingReport>(&forwarding::report(&record), Format::Text, style)?,
+        Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), Format::Text, style)?,
+        Content::Frames(report) => written::<FramesReport>(&report, Format::Text, style)?,
+    })
+}
+
+/// The characters of a tag besides letters and digits.
+const TAG_MARKS: &str = "-_.:/+=@";
+
+fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {
+    let is_tag = |tag: &String| tag.len() <= 100 && tag.chars().all(|c| c.is_alphanumeric() || TAG_MARKS.contains(c));
+    if let Some(bad) = tags.iter().find(|tag| tag.is_empty() || !is_tag(tag)) {
+        return Err(Failure::usage(format!(
+            "invalid tag `{bad}`: use letters, digits and {TAG_MARKS}, 100 bytes at most"
+        )));
+    }
+    for tag in tags {
+        if !store.tag(id, tag, add).map_err(Failure::run)? {
+            return Err(unknown(store, id));
+        }
+    }
+    Ok(0)
+}
+
+impl TrendArgs {
+    fn run(&self, store: &Store) -> Outcome {
+        let filter = self.filter.filter()?;
+        let report = maintenance::trend(store, &filter, self.figure.as_deref(), self.change).map_err(Failure::run)?;
+        if let Some(file) = &self.svg {
+            stored::write(file, &history::svg::picture(&report)).map_err(Failure::run)?;
+        }
+        printed(&self.format.write(&report, crate::output::style())?)
+    }
+}

@@ -1,0 +1,109 @@
+//! `narrows store`: the store as a whole: import, export, prune, check.
+
+use crate::failure::{Failure, Outcome};
+use crate::flags::{FilterArgs, confirmed, values};
+use crate::output::{print, printed};
+use narrows_model::words::show::plural;
+use narrows_runner::stored;
+use narrows_runner::stored::maintenance::{self, Imported};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Import, export, prune and check the store of runs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows store import old-runs/\n  \
+    narrows store export --since 30d runs.jsonl\n  \
+    narrows store prune --older-than 365d\n  \
+    narrows store check\n\
+    The store is the file runs.db in the state directory.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Import run files; the files stay
+    Import {
+        /// Run files, JSON lines (.jsonl) or directories (default: the runs of earlier versions)
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Write runs to a directory, or to one file of JSON lines (.jsonl)
+    Export {
+        /// Directory, or file that ends with .jsonl
+        #[arg(value_name = "PATH")]
+        to: PathBuf,
+        #[command(flatten)]
+        filter: FilterArgs,
+    },
+    /// Delete old runs
+    Prune {
+        /// Keep this many newest runs
+        #[arg(long, value_name = "N", required_unless_present = "older_than")]
+        keep: Option<u64>,
+        /// Delete runs older than this (12h, 30d, 8w)
+        #[arg(long, value_name = "TIME", value_parser = values::age)]
+        older_than: Option<Duration>,
+        /// Do not ask for confirmation
+        #[arg(long, short = 'y')]
+        yes: bool,
+    },
+    /// Check the store and each run in it
+    Check,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        match self.what {
+            What::Import { paths } => import(&paths),
+            What::Export { to, filter } => {
+                let store = maintenance::whole().map_err(Failure::run)?;
+                let count = maintenance::export(&store, &filter.filter()?, &to).map_err(Failure::run)?;
+                printed(&format!("wrote {} to {}", plural(count, "run"), to.display()))
+            }
+            What::Prune { keep, older_than, yes } => {
+                let mut store = maintenance::whole().map_err(Failure::run)?;
+                let before = older_than.map(maintenance::ago);
+                let ids = maintenance::prunable(&store, keep, before).map_err(Failure::run)?;
+                if ids.is_empty() {
+                    return printed("no runs to delete");
+                }
+                confirmed(yes, &format!("delete {}", plural(ids.len() as u64, "run")))?;
+                let deleted = maintenance::delete(&mut store, &ids).map_err(Failure::run)?;
+                printed(&format!("deleted {}", plural(deleted as u64, "run")))
+            }
+            What::Check => {
+                let store = maintenance::whole().map_err(Failure::run)?;
+                let wrong = maintenance::check(&store).map_err(Failure::run)?;
+                let count = store.count(&stored::Filter::default()).map_err(Failure::run)?;
+                for (id, why) in &wrong {
+                    let what = if id.is_empty() { "the file".to_owned() } else { format!("run {id}") };
+                    print(&format!("{what}: {why}"))?;
+                }
+                if wrong.is_empty() {
+                    return printed(&format!("{}: {}, all readable", store.path().display(), plural(count, "run")));
+                }
+                Ok(1)
+            }
+        }
+    }
+}
+
+fn import(paths: &[PathBuf]) -> Outcome {
+    let mut store = stored::store().map_err(Failure::run)?;
+    let places: Vec<Option<&PathBuf>> = if paths.is_empty() { vec![None] } else { paths.iter().map(Some).collect() };
+    let mut done = Imported::default();
+    for path in places {
+        let part = maintenance::import(&mut store, path.map(PathBuf::as_path)).map_err(Failure::run)?;
+        done.new += part.new;
+        done.known += part.known;
+        done.failed.extend(part.failed);
+    }
+    for why in &done.failed {
+        anstream::eprintln!("{why}");
+    }
+    print(&format!("imported {}; {} known already", plural(done.new, "run"), done.known))?;
+    Ok(u8::from(!done.failed.is_empty()))
+}

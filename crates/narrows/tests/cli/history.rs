@@ -1,0 +1,146 @@
+//! The store of runs: filled, listed, tagged, exported, damaged.
+
+use crate::world::{World, alone, on_loopback, word};
+
+/// A world with three run files of an earlier version.
+fn with_runs() -> World {
+    let world = alone();
+    let runs = world.state().join("runs");
+    std::fs::create_dir_all(&runs).expect("a directory");
+    for (n, name) in ["long-path-before", "long-path-after", "measure-tcp"].into_iter().enumerate() {
+        let file = format!("{}/../../fixtures/runs/{name}.run.json", env!("CARGO_MANIFEST_DIR"));
+        let mut run: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(file).expect("a fixture")).expect("JSON");
+        let id = format!("20250101-00000{n}-0000000{n}");
+        run["id"] = id.clone().into();
+        run["started_unix_us"] = (1_735_689_600_000_000 + 3_600_000_000 * n as u64).into();
+        std::fs::write(runs.join(format!("{id}.run.json")), run.to_string()).expect("written");
+    }
+    world
+}
+
+fn ids(world: &World, flags: &[&str]) -> String {
+    let said = world.run(&[&["history", "--format", "json"], flags].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(json["schema"], "narrows.history/1");
+    let runs = json["runs"].as_array().expect("runs").iter();
+    runs.map(|run| run["id"].as_str().expect("an id").chars().last().expect("a digit")).collect()
+}
+
+#[test]
+fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
+    let world = with_runs();
+    let (a, b) = ("20250101-000000-00000000", "20250101-000001-00000001");
+    assert_eq!(ids(&world, &[]), "210");
+    assert_eq!(ids(&world, &["--command", "diagnose"]), "10");
+    assert_eq!(ids(&world, &["--command", "measure"]), "2");
+    assert_eq!(ids(&world, &["--since", "7d"]), "");
+    assert_eq!(ids(&world, &["--limit", "1", "--offset", "1"]), "1");
+    assert_eq!(ids(&world, &["--host", "nosuch"]), "");
+    assert_eq!(world.run(&["history", "tag", a, "before", "x-1"]).code, Some(0));
+    assert_eq!(ids(&world, &["--tag", "before"]), "0");
+    assert_eq!(world.run(&["history", "untag", a, "before"]).code, Some(0));
+    assert_eq!(ids(&world, &["--tag", "before"]), "");
+    let shown = world.run(&["history", "show", a]);
+    assert!(shown.out.contains("tags      x-1") && shown.out.contains("goodput up: "), "{shown:?}");
+    assert_eq!(world.run(&["report", a]).code, Some(0));
+    assert_eq!(world.run(&["report", a, "--diff", b]).code, Some(0));
+
+    assert_eq!(
+        world.sentence(2, &["history", "delete", a]),
+        format!("cannot delete {a} without confirmation: standard input is no terminal; give --yes")
+    );
+    assert_eq!(world.run(&["history", "delete", a, "--yes"]).out, "deleted 1 run\n");
+    assert_eq!(ids(&world, &[]), "21", "its file is gone, too, and it is not imported again");
+    assert_eq!(world.run(&["store", "prune", "--keep", "1", "--yes"]).out, "deleted 1 run\n");
+    assert_eq!(world.run(&["store", "prune", "--older-than", "1d", "--yes"]).out, "deleted 1 run\n");
+    assert_eq!(world.run(&["store", "prune", "--keep", "0"]).out, "no runs to delete\n");
+    let missing = world.sentence(1, &["history", "show", "nosuch"]);
+    assert!(
+        missing.starts_with("cannot find run `nosuch` in ") && missing.ends_with("`narrows history` lists the runs")
+    );
+    assert_eq!(
+        world.sentence(2, &["history", "tag", b, "a b"]),
+        "invalid tag `a b`: use letters, digits and -_.:/+=@, 100 bytes at most"
+    );
+}
+
+#[test]
+fn an_export_is_an_import() {
+    let world = with_runs();
+    assert_eq!(world.run(&["store", "export", "all.jsonl"]).out, "wrote 3 runs to all.jsonl\n");
+    assert_eq!(world.run(&["store", "export", "some", "--command", "diagnose"]).out, "wrote 2 runs to some\n");
+    let other = alone();
+    let (lines, directory) = (word(&world.path("all.jsonl")), word(&world.path("some")));
+    assert_eq!(other.run(&["store", "import", &directory]).out, "imported 2 runs; 0 known already\n");
+    assert_eq!(other.run(&["store", "import", &lines]).out, "imported 1 run; 2 known already\n");
+    let id = "20250101-000002-00000002";
+    assert_eq!(other.run(&["report", id]).out, world.run(&["report", id]).out);
+    let bad = other.file("bad.run.json", "nonsense");
+    let said = other.run(&["store", "import", &bad]);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), "imported 0 runs; 0 known already\n"));
+    assert!(said.err.starts_with(&format!("{bad} is not a narrows run file: ")), "{said:?}");
+}
+
+#[test]
+fn figures_over_time_have_every_format() {
+    let world = with_runs();
+    let said = world.run(&["history", "trend", "--svg", "trend.svg"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("goodput up: ") && said.out.contains("1 run: "), "{said:?}");
+    assert!(std::fs::read_to_string(world.path("trend.svg")).expect("a picture").starts_with("<svg "));
+    let csv = world.run(&["history", "trend", "--format", "csv", "--figure", "idle RTT"]).out;
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    let json: serde_json::Value =
+        serde_json::from_str(&world.run(&["history", "trend", "--format", "json"]).out).expect("JSON");
+    assert_eq!(json["schema"], "narrows.trend/1");
+}
+
+#[test]
+fn a_check_names_what_is_damaged() {
+    let world = with_runs();
+    let file = word(&world.state().join("runs.db"));
+    let said = world.run(&["store", "check"]);
+    assert_eq!((said.code, said.out), (Some(0), format!("{file}: 3 runs, all readable\n")));
+    std::fs::write(&file, "nonsense".repeat(1000)).expect("written");
+    let sentence = world.sentence(1, &["history"]);
+    assert!(sentence.starts_with(&format!("cannot open the store {file}: ")), "{sentence}");
+    assert!(sentence.contains("it is damaged; move it away"), "{sentence}");
+}
+
+#[test]
+fn a_measurement_is_in_the_store_and_a_broken_store_does_not_lose_its_report() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let words =
+            ["measure", "tcp", "127.0.0.1", "-p", &port, "--token-file", &token, "-t", "200ms", "--pacing-rate", "10M"];
+        let said = world.run(&words);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let id = said.err.lines().last().and_then(|line| line.strip_prefix("saved as ")).expect("its id");
+        assert!(world.run(&["history", "--host", "127.0.0.1"]).out.contains(id));
+        assert!(world.run(&["history", "show", id]).out.contains("command   measure tcp, plan "));
+        let file = world.state().join("runs.db");
+        let before = std::fs::metadata(&file).expect("the store").len();
+        assert_eq!(
+            world.run(&[&words[..], &["--no-save", "-o", "a.run.json"]].concat()).err.lines().last(),
+            Some("saved to a.run.json")
+        );
+        assert_eq!(std::fs::metadata(&file).expect("the store").len(), before);
+
+        for beside in ["runs.db-wal", "runs.db-shm"] {
+            let _ = std::fs::remove_file(world.state().join(beside));
+        }
+        std::fs::write(&file, "nonsense".repeat(1000)).expect("written");
+        let said = world.run(&words);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.out.contains("Mbit/s"), "{said:?}");
+        assert!(said.err.contains("cannot save the run: cannot open the store "), "{said:?}");
+        let said = world.run(&[&words[..], &["-o", "b.run.json"]].concat());
+        assert!(
+            said.err.contains("saved to b.run.json\nthe run is in its file only: cannot open the store "),
+            "{said:?}"
+        );
+    });
+}

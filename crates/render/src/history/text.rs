@@ -1,0 +1,200 @@
+//! For a terminal.
+
+use super::{signed, value};
+use crate::style::{Style, Tone};
+use crate::table::{self, Cell, Column, Row, Table};
+use crate::text::page::Page;
+use narrows_model::run::history::{HistoryReport, StoredRun, TrendChange, TrendReport, TrendSeries};
+use narrows_model::words::date;
+use narrows_model::words::show::plural;
+
+/// The list.
+#[must_use]
+pub fn list(report: &HistoryReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    let columns = [
+        Column::words("run"),
+        Column::words("started (UTC)").spare(5),
+        Column::words("command"),
+        Column::words("server"),
+        Column::words("figure").spare(4),
+        Column::figures("value"),
+        Column::words("verdict").spare(2),
+        Column::words("tags").spare(3),
+        Column::words("client").spare(6),
+    ];
+    let mut table = Table::new("", "", &columns);
+    for run in &report.runs {
+        let first = run.figures.first();
+        table.rows.push(Row::new(vec![
+            Cell::new(&run.id),
+            Cell::new(date::minute(run.started_unix_us)),
+            Cell::new(&run.command),
+            Cell::new(&run.server),
+            Cell::maybe(first.map(|it| it.name.clone())),
+            Cell::maybe(first.map(|it| value(it.unit, it.value))),
+            Cell::new(&run.verdict),
+            Cell::new(run.tags.join(" ")),
+            Cell::new(&run.client),
+        ]));
+    }
+    if report.runs.is_empty() {
+        page.labelled("", if report.total == 0 { "no runs match" } else { "no more runs" }, None);
+        return page.finish();
+    }
+    table::text(&mut page, &table.trimmed());
+    let end = report.offset + report.runs.len() as u64;
+    if end < report.total || report.offset > 0 {
+        let more = if end < report.total { format!("; older ones: --offset {end}") } else { String::new() };
+        page.blank();
+        page.labelled(
+            "",
+            &format!("{} to {end} of {}{more}", report.offset + 1, plural(report.total, "run")),
+            Some(Tone::Faint),
+        );
+    }
+    page.finish()
+}
+
+/// One run as it is listed.
+#[must_use]
+pub fn entry(run: &StoredRun, style: Style) -> String {
+    let mut page = Page::new(style);
+    let size = format!("{} bytes, {} as JSON", run.stored_bytes, run.raw_bytes);
+    let path = format!("{} and {} ({})", run.client, run.server, run.family);
+    let rows = [
+        ("run       ", run.id.clone()),
+        ("started   ", format!("{} UTC", date::minute(run.started_unix_us))),
+        ("user      ", run.who.clone()),
+        ("hosts     ", if run.family.is_empty() { run.server.clone() } else { path }),
+        ("command   ", format!("{}, plan {}", run.command, run.plan)),
+        ("verdict   ", run.verdict.clone()),
+        ("tags      ", run.tags.join(" ")),
+        ("made by   ", run.made_by.clone()),
+        ("size      ", size),
+    ];
+    for (label, words) in rows.iter().filter(|(_, words)| !words.is_empty()) {
+        page.labelled(label, &crate::words::clean(words), None);
+    }
+    for it in &run.figures {
+        page.labelled("figure    ", &crate::words::clean(&format!("{}: {}", it.name, value(it.unit, it.value))), None);
+    }
+    page.finish()
+}
+
+/// Figures over time.
+#[must_use]
+pub fn trend(report: &TrendReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    if report.series.is_empty() {
+        page.labelled("", "no runs match", None);
+    }
+    for (n, series) in report.series.iter().enumerate() {
+        if n > 0 {
+            page.blank();
+        }
+        one(&mut page, series, style);
+    }
+    page.finish()
+}
+
+fn one(page: &mut Page, series: &TrendSeries, style: Style) {
+    let of = &series.of;
+    let hosts = [&of.client, &of.server].map(String::as_str).into_iter().filter(|name| !name.is_empty());
+    let words =
+        [hosts.collect::<Vec<_>>().join(" and "), of.family.clone(), of.command.clone(), format!("plan {}", of.plan)];
+    let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    let clean = crate::words::clean;
+    page.labelled("", &clean(&format!("{}: {}", of.figure, words.join(", "))), Some(Tone::Strong));
+    let values: Vec<f64> = series.points.iter().map(|it| it.value).collect();
+    let wide = style.width.saturating_sub(4).clamp(10, 100);
+    page.labelled("  ", &sparkline(&values, wide), None);
+    if let [first, .., last] = &series.points[..] {
+        let [from, to] = [first, last].map(|it| date::minute(it.started_unix_us));
+        let range = format!("{from} to {to}, {}", plural(series.points.len() as u64, "run"));
+        let [low, high] =
+            [f64::min as fn(f64, f64) -> f64, f64::max].map(|of| values.iter().copied().fold(last.value, of));
+        let of = |it: f64| value(series.unit, it);
+        let figures = format!("median {}, {} to {}, last {}", of(series.median), of(low), of(high), of(last.value));
+        page.labelled("  ", &format!("{range}: {figures}"), None);
+    } else if let [only] = &series.points[..] {
+        page.labelled(
+            "  ",
+            &format!("{}, 1 run: {}", date::minute(only.started_unix_us), value(series.unit, only.value)),
+            None,
+        );
+    }
+    for change in &series.changes {
+        changed(page, series, change);
+    }
+}
+
+fn changed(page: &mut Page, series: &TrendSeries, change: &TrendChange) {
+    let of = |it: f64| value(series.unit, it);
+    let [low, high] = change.interval.map(signed);
+    let words = format!(
+        "{} {} ({low} to {high}), {} to {}, between {} and {}",
+        date::minute(change.between_unix_us[1]),
+        signed(change.change),
+        of(change.before),
+        of(change.after),
+        change.between[0],
+        change.between[1],
+    );
+    page.labelled("  ! ", &crate::words::clean(&words), Some(Tone::Mark));
+    let inventory: Vec<String> = change
+        .inventory
+        .iter()
+        .map(|it| format!("{} {}: {} to {}", it.at, it.label, it.cells[0].text, it.cells[1].text))
+        .collect();
+    let says = match &change.inventory_missing {
+        Some(why) => format!("inventory unknown: {why}"),
+        None if inventory.is_empty() => "no parameter of either host changed".to_owned(),
+        None => inventory.join("; "),
+    };
+    page.labelled("    ", &crate::words::clean(&says), None);
+}
+
+/// Means of equal parts of the values as blocks of eight heights, the lowest value at the bottom.
+fn sparkline(values: &[f64], wide: usize) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let columns = wide.min(values.len());
+    #[allow(clippy::cast_precision_loss)] // counts of runs
+    let mean = |n: usize| {
+        let part = &values[n * values.len() / columns..(n + 1) * values.len() / columns];
+        part.iter().sum::<f64>() / part.len() as f64
+    };
+    let means: Vec<f64> = (0..columns).map(mean).collect();
+    let low = means.iter().copied().fold(f64::INFINITY, f64::min);
+    let span = means.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 7
+    let block = |mean: f64| BLOCKS[if span > 0.0 { ((mean - low) / span * 7.0).round() as usize } else { 3 }];
+    means.into_iter().map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests;
+
+    #[test]
+    fn a_list_and_a_run() {
+        let style = Style { width: 140, ..Style::default() };
+        insta::assert_snapshot!("list", list(&tests::list(), style));
+        insta::assert_snapshot!("list-narrow", list(&tests::list(), Style { width: 80, ..style }));
+        insta::assert_snapshot!("entry", entry(&tests::list().runs[0], style));
+    }
+
+    #[test]
+    fn figures_over_time() {
+        insta::assert_snapshot!("trend", trend(&tests::trend(), Style { width: 100, ..Style::default() }));
+    }
+
+    #[test]
+    fn a_sparkline_is_as_wide_as_its_values_or_its_room() {
+        assert_eq!(sparkline(&[0.0, 3.5, 7.0], 10), "▁▅█");
+        assert_eq!(sparkline(&[1.0, 1.0, 5.0, 5.0], 2), "▁█");
+        assert_eq!(sparkline(&[2.0, 2.0], 5), "▄▄");
+        assert_eq!(sparkline(&[], 5), "");
+    }
+}

@@ -1,0 +1,69 @@
+//! Records into the store, each with what it is listed with.
+
+use super::{Begun, Error, MADE_BY, Store, store};
+use narrows_model::Run;
+use narrows_model::forwarding::ForwardingRecord;
+use narrows_model::forwarding::ab::AbRecord;
+use narrows_model::load::frames_report::FramesReport;
+use narrows_model::run::history::StoredRun;
+use narrows_store::Kind;
+use narrows_views::history;
+use ring::digest::{SHA256, digest};
+use serde::Serialize;
+
+/// Puts a run into the store, or replaces it there. Call it after every step of a run.
+pub fn keep(run: &Run) -> Result<(), Error> {
+    put_run(&mut store()?, run)
+}
+
+/// As [`keep`], in this store.
+pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
+    let entry = StoredRun { who: who(), plan: hash(&run.plan), ..history::of_run(run) };
+    put(store, &entry, Kind::Run, run)
+}
+
+/// Puts a forwarding benchmark into the store.
+pub fn keep_forwarding(record: &ForwardingRecord, begun: &Begun) -> Result<(), Error> {
+    let entry = made(history::of_forwarding(record), begun, hash(&record.plan));
+    put(&mut store()?, &entry, Kind::Forwarding, record)
+}
+
+/// As [`keep_forwarding`], of two configurations.
+pub fn keep_pair(record: &AbRecord, begun: &Begun) -> Result<(), Error> {
+    let entry = made(history::of_pair(record), begun, hash(&record.ab));
+    put(&mut store()?, &entry, Kind::ForwardingPair, record)
+}
+
+/// Puts a report of raw frames into the store. Runs with the same device, frames and load have the same plan.
+pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
+    let plan = hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
+    put(&mut store()?, &made(history::of_frames(report), begun, plan), Kind::Frames, report)
+}
+
+fn made(entry: StoredRun, begun: &Begun, plan: String) -> StoredRun {
+    StoredRun {
+        id: begun.id.clone(),
+        started_unix_us: begun.unix_us,
+        who: who(),
+        plan,
+        made_by: MADE_BY.to_owned(),
+        ..entry
+    }
+}
+
+fn put(store: &mut Store, entry: &StoredRun, kind: Kind, record: &impl Serialize) -> Result<(), Error> {
+    let json = serde_json::to_vec(record).map_err(|error| Error::Encode(entry.id.clone(), error.to_string()))?;
+    store.put(entry, kind, &json)
+}
+
+/// The user, by the environment.
+fn who() -> String {
+    let named = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok().filter(|word| !word.is_empty()));
+    named.unwrap_or_else(|| if narrows_sys::process::is_root() { "root".to_owned() } else { String::new() })
+}
+
+/// 12 hexadecimal digits of the SHA-256 of a plan's JSON.
+fn hash(plan: &impl Serialize) -> String {
+    let json = serde_json::to_vec(plan).unwrap_or_default();
+    digest(&SHA256, &json).as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,231 @@
+//! The store as a whole: runs taken in, written out, deleted, checked; and the figures over time.
+
+use super::entry::put_run;
+use super::{Error, Filter, Store, directory, load};
+use narrows_model::Run;
+use narrows_model::forwarding::ForwardingRecord;
+use narrows_model::forwarding::ab::AbRecord;
+use narrows_model::load::frames_report::FramesReport;
+use narrows_model::run::history::{HistoryReport, SCHEMA, StoredRun, TrendReport};
+use narrows_store::{Kind, LARGEST, compat, file_name, id::ENDING};
+use narrows_sys::files;
+use narrows_views::history;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What an import did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Runs that were taken in.
+    pub new: u64,
+    /// Runs that were there already.
+    pub known: u64,
+    /// Files and lines that are no runs, each with the reason.
+    pub failed: Vec<String>,
+}
+
+/// Takes in runs: a run file, JSON lines as written by [`export`], or the run files of a directory; without a path those of the state
+/// directory that earlier versions wrote. The files stay.
+///
+/// # Errors
+/// The store cannot be written.
+pub fn import(store: &mut Store, path: Option<&Path>) -> Result<Imported, Error> {
+    let mut done = Imported::default();
+    let path = path.map_or_else(directory, |path| Ok(path.to_owned()))?;
+    match files::list(&path) {
+        Ok(names) => {
+            for name in names.iter().filter(|name| name.ends_with(ENDING)) {
+                // The name is the id: what is there is not read again.
+                if store.has(name.trim_end_matches(ENDING))? {
+                    done.known += 1;
+                } else {
+                    import_file(store, &path.join(name), &mut done)?;
+                }
+            }
+        }
+        Err(_) if files::exists(&path) => import_file(store, &path, &mut done)?,
+        Err(error) => done.failed.push(error.to_string()),
+    }
+    Ok(done)
+}
+
+fn import_file(store: &mut Store, path: &Path, done: &mut Imported) -> Result<(), Error> {
+    let bytes = match files::read(path, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            done.failed.push(error.to_string());
+            return Ok(());
+        }
+    };
+    let is_lines = path.extension().is_some_and(|it| it == "jsonl" || it == "ndjson");
+    let parts: Vec<&[u8]> = if is_lines { bytes.split(|byte| *byte == b'\n').collect() } else { vec![&bytes] };
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        match compat::read(part, path) {
+            Ok(run) if store.has(&run.id)? => done.known += 1,
+            Ok(run) => {
+                put_run(store, &run)?;
+                done.new += 1;
+            }
+            Err(error) => done.failed.push(error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// The store with the runs of earlier versions taken in, for those who list it.
+///
+/// # Errors
+/// The store cannot be opened or written.
+pub fn whole() -> Result<Store, Error> {
+    let mut store = super::store()?;
+    // What cannot be read there is named by `narrows store import`.
+    let _ = files::exists(&directory()?).then(|| import(&mut store, None)).transpose()?;
+    Ok(store)
+}
+
+/// Writes runs that match to a directory, one file each, or into one file of JSON lines; how many there were.
+///
+/// # Errors
+/// A run is damaged, or a file cannot be written.
+pub fn export(store: &Store, filter: &Filter, to: &Path) -> Result<u64, Error> {
+    let mut runs = store.list(filter, 0, i64::MAX.unsigned_abs())?;
+    runs.reverse();
+    let is_lines = to.extension().is_some_and(|it| it == "jsonl" || it == "ndjson");
+    if !is_lines {
+        files::make_public_directory(to)?;
+    }
+    let (mut lines, mut count) = (Vec::new(), 0);
+    for run in &runs {
+        let Some((kind, json)) = store.json(&run.id)? else { continue };
+        count += 1;
+        if is_lines {
+            lines.extend(json);
+            lines.push(b'\n');
+            continue;
+        }
+        let name = match kind {
+            Kind::Run => file_name(&run.id),
+            kind => file_name(&run.id).replace(ENDING, &format!(".{}.json", kind.word())),
+        };
+        files::write_whole(&to.join(name), &json, 0o600)?;
+    }
+    if is_lines {
+        files::write_whole(to, &lines, 0o600)?;
+    }
+    Ok(count)
+}
+
+/// Deletes runs, and the files that earlier versions wrote of them; how many there were.
+///
+/// # Errors
+/// The store cannot be written.
+pub fn delete(store: &mut Store, ids: &[String]) -> Result<usize, Error> {
+    let deleted = store.delete(ids)?;
+    for id in ids {
+        let file: PathBuf = directory()?.join(file_name(id));
+        if files::exists(&file) {
+            files::remove(&file)?;
+        }
+    }
+    store.shrink()?;
+    Ok(deleted)
+}
+
+/// The runs that a pruning deletes: all but the newest `keep`, and those that began before a time.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn prunable(store: &Store, keep: Option<u64>, before_unix_us: Option<u64>) -> Result<Vec<String>, Error> {
+    let all = i64::MAX.unsigned_abs();
+    let mut ids: Vec<String> = Vec::new();
+    if let Some(keep) = keep {
+        ids.extend(store.list(&Filter::default(), keep, all)?.into_iter().map(|run| run.id));
+    }
+    if before_unix_us.is_some() {
+        let old = store.list(&Filter { before_unix_us, ..Filter::default() }, 0, all)?;
+        ids.extend(old.into_iter().map(|run| run.id));
+    }
+    ids.sort();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// The time so long ago, microseconds since the Unix epoch.
+#[must_use]
+pub fn ago(time: Duration) -> u64 {
+    let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    narrows_sys::clock::unix_us().saturating_sub(us)
+}
+
+/// Checks the store and each run in it; what is wrong, by run.
+///
+/// # Errors
+/// The store cannot be read at all.
+pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
+    store.check(|kind, json| {
+        let parsed = match kind {
+            Kind::Run => return compat::read(json, Path::new("it")).map(drop).map_err(|error| error.to_string()),
+            Kind::Forwarding => serde_json::from_slice::<ForwardingRecord>(json).map(drop),
+            Kind::ForwardingPair => serde_json::from_slice::<AbRecord>(json).map(drop),
+            Kind::Frames => serde_json::from_slice::<FramesReport>(json).map(drop),
+        };
+        parsed.map_err(|error| error.to_string())
+    })
+}
+
+/// A page of the list.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn page(store: &Store, filter: &Filter, offset: u64, limit: u64) -> Result<HistoryReport, Error> {
+    let (total, runs) = (store.count(filter)?, store.list(filter, offset, limit)?);
+    Ok(HistoryReport { schema: SCHEMA.to_owned(), offset, total, runs })
+}
+
+/// Figures over time, with what changed in the inventory around each change point.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn trend(store: &Store, filter: &Filter, figure: Option<&str>, change_min: f64) -> Result<TrendReport, Error> {
+    let points = store.points(filter, figure)?.into_iter().map(|it| (it.run, it.figure)).collect();
+    let mut report = history::trend(points, change_min);
+    for change in report.series.iter_mut().flat_map(|it| &mut it.changes) {
+        let read = |id: &String| -> Result<Run, String> { load(Path::new(id)).map_err(|error| error.to_string()) };
+        let [before, after] = change.between.each_ref().map(read);
+        history::inventory(change, before.and_then(|before| Ok([before, after?])));
+    }
+    Ok(report)
+}
+
+/// A run as it is listed, and its content; `None` where there is none of this id.
+///
+/// # Errors
+/// The store cannot be read, or the run is damaged.
+pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Error> {
+    let Some((kind, json)) = store.json(id)? else { return Ok(None) };
+    let Some(entry) = store.list(&Filter { id: Some(id.to_owned()), ..Filter::default() }, 0, 1)?.pop() else {
+        return Ok(None);
+    };
+    let damaged = |error: serde_json::Error| Error::Damaged(id.to_owned(), error.to_string());
+    let content = match kind {
+        Kind::Run => Content::Run(Box::new(compat::read(&json, Path::new(id))?)),
+        Kind::Forwarding => Content::Forwarding(serde_json::from_slice(&json).map_err(damaged)?),
+        Kind::ForwardingPair => Content::Pair(serde_json::from_slice(&json).map_err(damaged)?),
+        Kind::Frames => Content::Frames(serde_json::from_slice(&json).map_err(damaged)?),
+    };
+    Ok(Some((entry, content)))
+}
+
+/// What a run of the store holds.
+#[derive(Debug)]
+pub enum Content {
+    /// A run.
+    Run(Box<Run>),
+    /// A forwarding benchmark.
+    Forwarding(Box<ForwardingRecord>),
+    /// One of two configurations.
+    Pair(Box<AbRecord>),
+    /// A report of raw frames.
+    Frames(Box<FramesReport>),
+}

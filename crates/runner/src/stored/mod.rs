@@ -1,0 +1,165 @@
+//! Runs on disk: in the store of the state directory, by id, or in files that the user names.
+
+mod entry;
+pub mod maintenance;
+
+use crate::state;
+pub use entry::{keep, keep_forwarding, keep_frames, keep_pair};
+use narrows_model::Run;
+pub use narrows_store::Error as StoreError;
+use narrows_store::{Error, Kind};
+pub use narrows_store::{Filter, Store};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a run cannot be loaded.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The user's word is neither a file nor the id of a run.
+    #[error("cannot find run `{}`: neither a file nor a run id in {}", .0.display(), .1.display())]
+    Unknown(PathBuf, PathBuf),
+    /// The run is of another command.
+    #[error("cannot read {0} as a run: it is a record of `narrows {1}`; show it with `narrows history show {0}`")]
+    Other(String, &'static str),
+    /// The file or the store cannot be read.
+    #[error(transparent)]
+    Stored(#[from] Error),
+}
+
+/// Where a stored run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// In a file.
+    File(PathBuf),
+    /// In the store, under this id.
+    Id(String),
+}
+
+/// The directory of runs of earlier versions: `runs/` in the state directory.
+pub(crate) fn directory() -> Result<PathBuf, Error> {
+    state::directory().map(|state| state.join("runs")).ok_or(Error::NoPlace)
+}
+
+/// The file of the store: `runs.db` in the state directory.
+pub fn store_file() -> Result<PathBuf, Error> {
+    state::directory().map(|state| state.join("runs.db")).ok_or(Error::NoPlace)
+}
+
+/// The store, which is made if there is none.
+pub fn store() -> Result<Store, Error> {
+    let file = store_file()?;
+    if let Some(directory) = file.parent() {
+        narrows_sys::files::make_directory(directory)?;
+    }
+    Store::open(&file)
+}
+
+/// The store where there is one.
+pub fn existing_store() -> Result<Option<Store>, Error> {
+    let file = store_file()?;
+    if narrows_sys::files::exists(&file) { Store::open(&file).map(Some) } else { Ok(None) }
+}
+
+/// Where a run is: in a file of this name, else in the store, else in the directory of earlier versions.
+pub fn find(word: &Path) -> Result<Source, LoadError> {
+    if narrows_sys::files::exists(word) || word.components().count() != 1 {
+        return Ok(Source::File(word.to_owned()));
+    }
+    let id = word.to_string_lossy();
+    if existing_store()?.map(|store| store.has(&id)).transpose()? == Some(true) {
+        return Ok(Source::Id(id.into_owned()));
+    }
+    let by_id = directory()?.join(narrows_store::file_name(&id));
+    if narrows_sys::files::exists(&by_id) {
+        Ok(Source::File(by_id))
+    } else {
+        Err(LoadError::Unknown(word.to_owned(), store_file()?))
+    }
+}
+
+/// Loads a run.
+pub fn load(word: &Path) -> Result<Run, LoadError> {
+    match find(word)? {
+        Source::File(file) => Ok(narrows_store::load(&file)?),
+        Source::Id(id) => {
+            let found = existing_store()?.map(|store| store.json(&id)).transpose()?.flatten();
+            match found {
+                Some((Kind::Run, json)) => Ok(narrows_store::compat::read(&json, Path::new(&id))?),
+                Some((Kind::Frames, _)) => Err(LoadError::Other(id, "generate")),
+                Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
+                None => Err(LoadError::Unknown(word.to_owned(), store_file()?)),
+            }
+        }
+    }
+}
+
+/// A kept run: its id and its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its id.
+    pub id: String,
+    /// The host that it measured, in the user's words.
+    pub host: String,
+}
+
+/// The newest runs of the state directory, newest first; those that cannot be read are left out.
+#[must_use]
+pub fn newest(limit: usize) -> Vec<Kept> {
+    let store = existing_store().ok().flatten();
+    let listed = store.and_then(|store| store.list(&Filter::default(), 0, limit as u64).ok()).unwrap_or_default();
+    let mut newest: Vec<Kept> = listed.into_iter().map(|run| Kept { id: run.id, host: run.server }).collect();
+    let Ok(directory) = directory() else { return newest };
+    let names = narrows_sys::files::list(&directory).unwrap_or_default();
+    let kept = |name: &String| {
+        let id = name.strip_suffix(narrows_store::id::ENDING)?.to_owned();
+        Some(Kept { id, host: narrows_store::host(&directory.join(name)).ok()? })
+    };
+    // The names are sorted, and an id begins with its date.
+    let files = names.iter().rev().filter_map(kept).take(limit.saturating_sub(newest.len()));
+    for run in files.collect::<Vec<_>>() {
+        if newest.iter().all(|other| other.id != run.id) {
+            newest.push(run);
+        }
+    }
+    newest
+}
+
+/// Writes text to a file.
+pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
+    narrows_sys::files::write_whole(path, text.as_bytes(), 0o600)
+}
+
+/// Checks that [`write()`] can write the file, before anything is measured.
+pub fn check(path: &Path) -> Result<(), narrows_sys::Error> {
+    narrows_sys::files::check_writable(path)
+}
+
+/// Saves a run to a file, which is replaced atomically.
+pub fn save(run: &Run, file: &Path) -> Result<(), Error> {
+    narrows_store::save(run, file)
+}
+
+/// The id of a new run, and the name and version of this program.
+pub fn new_name() -> Result<(String, String), Error> {
+    Ok((Begun::now()?.id, MADE_BY.to_owned()))
+}
+
+/// A run that begins now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// Its id.
+    pub id: String,
+    /// Microseconds since the Unix epoch.
+    pub unix_us: u64,
+}
+
+impl Begun {
+    /// With a new id.
+    pub fn now() -> Result<Self, Error> {
+        let unix_us = narrows_sys::clock::unix_us();
+        Ok(Self { id: narrows_store::new_id(unix_us)?, unix_us })
+    }
+}
+
+/// The name and version of this program.
+const MADE_BY: &str = concat!("narrows ", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,77 @@
+//! Which runs of the store are meant.
+
+use narrows_model::Unit;
+use rusqlite::types::Value as Sql;
+
+/// A filter of stored runs; the default lets all pass. All parts must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The id.
+    pub id: Option<String>,
+    /// The client's name, the server as the user named it, or the server's own name.
+    pub host: Option<String>,
+    /// Runs that began at this time or later, microseconds since the Unix epoch.
+    pub since_unix_us: Option<u64>,
+    /// Runs that began before this time.
+    pub before_unix_us: Option<u64>,
+    /// A tag.
+    pub tag: Option<String>,
+    /// The verdict, or its first word, or its cause.
+    pub verdict: Option<String>,
+    /// The command, or its first word.
+    pub command: Option<String>,
+}
+
+impl Filter {
+    /// The condition on the table `runs`, and its values.
+    pub(crate) fn sql(&self) -> (String, Vec<Sql>) {
+        let (mut parts, mut values) = (vec!["TRUE"], Vec::new());
+        let text = |word: &String| Sql::Text(word.clone());
+        let time = |us: u64| Sql::Integer(i64::try_from(us).unwrap_or(i64::MAX));
+        let starts = |word: &String| Sql::Text(format!("{} *", word.replace(['*', '?', '['], "?")));
+        if let Some(id) = &self.id {
+            parts.push("id = ?");
+            values.push(text(id));
+        }
+        if let Some(host) = &self.host {
+            parts.push("(server = ? OR client = ? OR server_name = ?)");
+            values.extend([text(host), text(host), text(host)]);
+        }
+        if let Some(since) = self.since_unix_us {
+            parts.push("started_unix_us >= ?");
+            values.push(time(since));
+        }
+        if let Some(before) = self.before_unix_us {
+            parts.push("started_unix_us < ?");
+            values.push(time(before));
+        }
+        if let Some(tag) = &self.tag {
+            parts.push("number IN (SELECT run FROM tags WHERE tag = ?)");
+            values.push(text(tag));
+        }
+        if let Some(verdict) = &self.verdict {
+            parts.push("(verdict = ? OR verdict GLOB ? OR verdict LIKE ? ESCAPE '\\')");
+            let cause = verdict.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+            let first = Sql::Text(format!("{}: *", verdict.replace(['*', '?', '['], "?")));
+            values.extend([text(verdict), first, Sql::Text(format!("%: {cause}"))]);
+        }
+        if let Some(command) = &self.command {
+            parts.push("(command = ? OR command GLOB ?)");
+            values.extend([text(command), starts(command)]);
+        }
+        (parts.join(" AND "), values)
+    }
+}
+
+/// A unit as its JSON says it.
+pub(crate) fn unit_word(unit: Unit) -> String {
+    match serde_json::to_value(unit) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => "number".to_owned(),
+    }
+}
+
+/// The unit of a word; of one that is not known, a plain number.
+pub(crate) fn unit(word: &str) -> Unit {
+    serde_json::from_value(word.into()).unwrap_or(Unit::Number)
+}

@@ -1,0 +1,134 @@
+//! The versions of the store's schema. A version is one line in [`VERSIONS`] and never changes once it was released.
+
+use rusqlite::{Connection, Result, TransactionBehavior};
+
+/// The steps, oldest first: the n-th leads to version n + 1.
+pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2];
+
+/// Runs with their headline figures, tags and bodies. A body has a table of its own, so that a list does not pass over it.
+const VERSION_1: &str = "
+    CREATE TABLE runs (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        started_unix_us INTEGER NOT NULL,
+        who TEXT NOT NULL,
+        client TEXT NOT NULL,
+        server TEXT NOT NULL,
+        server_name TEXT NOT NULL,
+        family TEXT NOT NULL,
+        command TEXT NOT NULL,
+        plan TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        made_by TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        raw_bytes INTEGER NOT NULL,
+        stored_bytes INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX runs_by_time ON runs (started_unix_us);
+    CREATE INDEX runs_by_server ON runs (server, started_unix_us);
+    CREATE TABLE bodies (
+        run INTEGER PRIMARY KEY REFERENCES runs (number) ON DELETE CASCADE,
+        codec INTEGER NOT NULL,
+        sha256 BLOB NOT NULL,
+        body BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE figures (
+        run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+        place INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        value REAL NOT NULL,
+        PRIMARY KEY (run, place)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE tags (
+        tag TEXT NOT NULL,
+        run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+        PRIMARY KEY (tag, run)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Indexes for the other filters of a list, and for deleting a run.
+const VERSION_2: &str = "
+    CREATE INDEX runs_by_client ON runs (client, started_unix_us);
+    CREATE INDEX runs_by_server_name ON runs (server_name, started_unix_us);
+    CREATE INDEX tags_by_run ON tags (run);
+";
+
+/// The newest version that this program knows.
+pub(crate) const fn newest() -> i64 {
+    VERSIONS.len() as i64
+}
+
+/// The version of a store; 0 of an empty one.
+pub(crate) fn version(connection: &Connection) -> Result<i64> {
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'versions'";
+    if connection.query_row(tables, [], |row| row.get::<_, i64>(0))? == 0 {
+        return Ok(0);
+    }
+    connection.query_row("SELECT coalesce(max(version), 0) FROM versions", [], |row| row.get(0))
+}
+
+/// Brings a store to a version, forward only; all steps together or none. Two programs that open an old store do it once.
+pub(crate) fn migrate(connection: &mut Connection, to: i64, now_unix_us: i64, made_by: &str) -> Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(
+        "CREATE TABLE IF NOT EXISTS versions (
+            version INTEGER PRIMARY KEY, since_unix_us INTEGER NOT NULL, made_by TEXT NOT NULL
+        ) STRICT",
+    )?;
+    let from = version(&transaction)?;
+    for (step, number) in VERSIONS.iter().zip(1i64..).filter(|(_, number)| *number > from && *number <= to) {
+        transaction.execute_batch(step)?;
+        transaction.execute("INSERT INTO versions VALUES (?, ?, ?)", (number, now_unix_us, made_by))?;
+    }
+    transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Filter, Store};
+
+    /// A store of each version, with a run as that version wrote it, is opened by this program and keeps the run.
+    #[test]
+    fn each_earlier_version_is_migrated_with_its_runs() {
+        for old in 0..=newest() {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("runs.db");
+            let mut connection = Connection::open(&path).unwrap();
+            migrate(&mut connection, old, 7, "narrows 0.0.1").unwrap();
+            if old >= 1 {
+                let sql = "INSERT INTO runs VALUES (1, 'a', 5, 'me', 'c', 's', '', 'ipv4', 'diagnose', 'p', 'healthy', 'n', 'run', 9, 9);
+                    INSERT INTO figures VALUES (1, 0, 'goodput', 'bits_per_second', 1e9);
+                    INSERT INTO tags VALUES ('t', 1)";
+                connection.execute_batch(sql).unwrap();
+            }
+            assert_eq!(version(&connection).unwrap(), old);
+            drop(connection);
+            let store = Store::open(&path).unwrap();
+            let runs = store.list(&Filter::default(), 0, 9).unwrap();
+            assert_eq!(runs.len(), usize::from(old >= 1), "version {old}");
+            assert!(runs.iter().all(|run| run.tags == ["t"] && run.figures[0].value == 1e9));
+            assert_eq!(version(&Connection::open(&path).unwrap()).unwrap(), newest());
+        }
+    }
+
+    #[test]
+    fn a_newer_store_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        drop(Store::open(&path).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        connection.execute("INSERT INTO versions VALUES (99, 0, 'narrows 9.0.0')", []).unwrap();
+        drop(connection);
+        let error = Store::open(&path).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "cannot open the store {}: written by a newer narrows in version 99, this one knows up to {}; upgrade narrows",
+                path.display(),
+                newest()
+            )
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Runs in the store: what a run is listed with, and figures over time with their change points.
+
+use crate::{diff, forwarding, measure, search, sweep};
+use narrows_diagnose::report;
+use narrows_model::forwarding::ForwardingRecord;
+use narrows_model::forwarding::ab::AbRecord;
+use narrows_model::load::frames_report::FramesReport;
+use narrows_model::run::RunPlan;
+use narrows_model::run::history::{
+    Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
+};
+use narrows_model::{Ending, Family, Run, Status, Unit};
+use narrows_stats::change_points::{Options, change_points};
+use std::collections::BTreeMap;
+
+/// The maximum number of headline figures of a run: of a sweep with many points those of the first rows.
+const FIGURES_MAX: usize = 64;
+
+/// What a run is listed with. `plan` is left empty; sizes and tags are the store's.
+#[must_use]
+pub fn of_run(run: &Run) -> StoredRun {
+    let (command, figures, verdict) = match &run.plan {
+        RunPlan::Diagnose(_) => diagnosis(run),
+        RunPlan::Measure(load) => {
+            let (command, figures) = measure::headline(load, run);
+            (command, figures, None)
+        }
+        RunPlan::Search(_) => ("search", searched(run), None),
+        RunPlan::Sweep(_) => ("sweep", swept(run), None),
+    };
+    StoredRun {
+        id: run.id.clone(),
+        started_unix_us: run.started_unix_us,
+        client: run.client.host.clone(),
+        server: run.target.asked.clone(),
+        server_name: run.server.host.clone(),
+        family: match run.target.family {
+            Family::Ipv4 => "ipv4".to_owned(),
+            Family::Ipv6 => "ipv6".to_owned(),
+        },
+        made_by: run.made_by.clone(),
+        verdict: verdict.filter(|_| run.ending == Ending::Complete).unwrap_or_else(|| ended(&run.ending).to_owned()),
+        ..empty(command, figures)
+    }
+}
+
+/// What a report of raw frames is listed with. `plan`, id, time and program are left empty.
+#[must_use]
+pub fn of_frames(frames: &FramesReport) -> StoredRun {
+    let command = if frames.sent.is_some() { "generate" } else { "receive" };
+    let rates = [
+        frames.sent.as_ref().map(|it| Headline::new("sent", it.rate.pps, Unit::Number)),
+        frames.received.as_ref().map(|it| Headline::new("received", it.rate.pps, Unit::Number)),
+        frames.received.as_ref().and_then(|it| Some(Headline::new("loss", it.lost_ratio?, Unit::Fraction))),
+    ];
+    let why = frames.sent.iter().filter_map(|it| it.ended.as_ref());
+    let why = why.chain(frames.received.iter().filter_map(|it| it.ended.as_ref())).next();
+    let device = frames.sent.as_ref().map(|it| &it.device).or(frames.received.as_ref().map(|it| &it.device));
+    StoredRun {
+        server: device.cloned().unwrap_or_default(),
+        verdict: cut(why.is_some()),
+        ..empty(command, rates.into_iter().flatten().collect())
+    }
+}
+
+/// What a forwarding benchmark is listed with. `plan`, id, time and program are left empty.
+#[must_use]
+pub fn of_forwarding(record: &ForwardingRecord) -> StoredRun {
+    let report = forwarding::report(record);
+    let mut figures = Vec::new();
+    for traffic in &report.traffic {
+        for size in &traffic.sizes {
+            let rate = size.results.throughput.search.as_ref();
+            let rate = rate.and_then(|it| it.goals.first()?.lower);
+            let bytes = size.size.map_or_else(|| "mix".to_owned(), |bytes| format!("{bytes} B"));
+            figures.extend(
+                rate.map(|it| Headline::new(format!("throughput {} {bytes}", traffic.name), it.pps, Unit::Number)),
+            );
+        }
+    }
+    StoredRun { server: report.name, verdict: cut(record.ended.is_some()), ..empty("rfc2544", figures) }
+}
+
+/// What a benchmark of two configurations is listed with, as [`of_forwarding`].
+#[must_use]
+pub fn of_pair(record: &AbRecord) -> StoredRun {
+    let name = forwarding::report_pair(record).name;
+    let first = record.measured.first().map(|it| of_forwarding(&it.record).figures).unwrap_or_default();
+    StoredRun { server: name, verdict: cut(record.ended.is_some()), ..empty("rfc2544 a/b", first) }
+}
+
+fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
+    figures.truncate(FIGURES_MAX);
+    StoredRun {
+        id: String::new(),
+        started_unix_us: 0,
+        who: String::new(),
+        client: String::new(),
+        server: String::new(),
+        server_name: String::new(),
+        family: String::new(),
+        command: command.to_owned(),
+        plan: String::new(),
+        tags: Vec::new(),
+        figures,
+        verdict: String::new(),
+        made_by: String::new(),
+        raw_bytes: 0,
+        stored_bytes: 0,
+    }
+}
+
+const fn ended(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Complete => "complete",
+        Ending::Interrupted => "interrupted",
+        Ending::Failed(_) => "failed",
+    }
+}
+
+fn cut(is: bool) -> String {
+    if is { "ended early".to_owned() } else { "complete".to_owned() }
+}
+
+fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
+    let Some(report) = report(run) else { return ("diagnose", Vec::new(), None) };
+    #[allow(clippy::cast_precision_loss)] // microseconds
+    let rtt = report.run.idle_rtt_us.map(|us| Headline::new("idle RTT", us as f64, Unit::Microseconds));
+    let capacity = report.accounts.path_profile.as_ref().and_then(|it| it.capacity_bps);
+    let goodput = format!("goodput {}", report.verdict.direction.word());
+    let figures = [
+        Some(Headline::new(goodput, report.verdict.goodput_bps, Unit::BitsPerSecond)),
+        rtt,
+        capacity.map(|bps| Headline::new("capacity", bps, Unit::BitsPerSecond)),
+    ];
+    let status = match report.verdict.status {
+        Status::Limited => "limited",
+        Status::Healthy => "healthy",
+        Status::Suspected => "suspected",
+        Status::Unknown => "unknown",
+    };
+    let cause = report.verdict.causes.first().map(|cause| format!(": {}", cause.id)).unwrap_or_default();
+    ("diagnose", figures.into_iter().flatten().collect(), Some(format!("{status}{cause}")))
+}
+
+fn searched(run: &Run) -> Vec<Headline> {
+    let goals = search::of_run(run).map(|report| report.goals).unwrap_or_default();
+    let found = goals.iter().filter_map(|it| Some((it.goal.name.as_str(), it.lower?)));
+    found.map(|(goal, load)| Headline::new(goal, load.payload_bps, Unit::BitsPerSecond)).collect()
+}
+
+fn swept(run: &Run) -> Vec<Headline> {
+    let rows = sweep::of_run(run).map(|report| report.rows).unwrap_or_default();
+    let of = |row: &narrows_model::run::sweep::SweepRow| {
+        let name = format!("{} {} {} B", row.protocol.word(), row.flow.direction(), row.size_bytes);
+        Some(Headline::new(name, row.receiving_bps?.median, Unit::BitsPerSecond))
+    };
+    rows.iter().filter_map(of).collect()
+}
+
+/// Figures over time. Each run comes with the figure that is meant, in the order of time; runs with the same hosts, family, command,
+/// plan and figure are a series. The inventory of the changes is [`inventory`]'s.
+#[must_use]
+pub fn trend(points: Vec<(StoredRun, Headline)>, change_min: f64) -> TrendReport {
+    let mut series: BTreeMap<TrendOf, (Unit, Vec<TrendPoint>)> = BTreeMap::new();
+    for (run, figure) in points {
+        let of = TrendOf {
+            client: run.client,
+            server: run.server,
+            family: run.family,
+            command: run.command,
+            plan: run.plan,
+            figure: figure.name,
+        };
+        let point = TrendPoint { id: run.id, started_unix_us: run.started_unix_us, value: figure.value };
+        series.entry(of).or_insert_with(|| (figure.unit, Vec::new())).1.push(point);
+    }
+    let mut series: Vec<TrendSeries> =
+        series.into_iter().map(|(of, (unit, points))| of_points(of, unit, points, change_min)).collect();
+    series.sort_by_key(|it| std::cmp::Reverse(it.points.len()));
+    TrendReport { schema: TREND_SCHEMA.to_owned(), series }
+}
+
+fn of_points(of: TrendOf, unit: Unit, points: Vec<TrendPoint>, change_min: f64) -> TrendSeries {
+    let values: Vec<f64> = points.iter().map(|it| it.value).collect();
+    let times: Vec<u64> = points.iter().map(|it| it.started_unix_us).collect();
+    let found = change_points(&values, &times, Options { change_min, ..Options::default() });
+    let changes = found.into_iter().filter_map(|it| {
+        let (before, after) = (points.get(it.at.checked_sub(1)?)?, points.get(it.at)?);
+        Some(TrendChange {
+            between: [before.id.clone(), after.id.clone()],
+            between_unix_us: [before.started_unix_us, after.started_unix_us],
+            before: it.before,
+            after: it.after,
+            change: it.change,
+            interval: it.interval,
+            p: it.p,
+            inventory: Vec::new(),
+            inventory_missing: None,
+        })
+    });
+    let changes = changes.collect();
+    TrendSeries { of, unit, median: narrows_stats::median(&values).unwrap_or(0.0), points, changes }
+}
+
+/// Adds to a change what differs in the inventories of the two runs around it.
+pub fn inventory(change: &mut TrendChange, runs: Result<[Run; 2], String>) {
+    match runs {
+        Ok([before, after]) => change.inventory = diff::inventory(&before, &after),
+        Err(why) => change.inventory_missing = Some(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_one_plan_are_a_series_and_its_step_is_named() {
+        let point = |k: u64, server: &str, value: f64| {
+            let run = StoredRun {
+                id: format!("{server}{k}"),
+                started_unix_us: k * 3_600_000_000,
+                server: server.to_owned(),
+                ..empty("diagnose", Vec::new())
+            };
+            (run, Headline::new("goodput up", value, Unit::BitsPerSecond))
+        };
+        let level =
+            |k: u64| if k < 20 { 1e9 } else { 0.63e9 } + [1e6, -1e6, 2e6, -2e6][usize::try_from(k % 4).unwrap()];
+        let points = (0..40).map(|k| point(k, "a", level(k))).chain((0..3).map(|k| point(k, "b", 1.0))).collect();
+        let report = trend(points, 0.0);
+        assert_eq!(report.series.iter().map(|it| it.points.len()).collect::<Vec<_>>(), [40, 3]);
+        let [change] = &report.series[0].changes[..] else { panic!("{:?}", report.series[0].changes) };
+        assert_eq!(change.between, ["a19", "a20"]);
+        assert!((change.change + 0.37).abs() < 1e-6, "{change:?}");
+        assert!(report.series[1].changes.is_empty());
+    }
+}
