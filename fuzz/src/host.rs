@@ -33,7 +33,7 @@ impl Host for Noise<'_> {
     }
 
     fn ask(&self, question: &Question) -> Result<Answer, Missing> {
-        serde_json::from_str(self.part(&question.file())?).map_err(|error| Missing::because(error))
+        serde_json::from_str(self.part(&question.file())?).map_err(Missing::because)
     }
 
     fn taken_unix_us(&self) -> u64 {

@@ -81,12 +81,15 @@ pub fn control_groups(path: &str) -> Result<HashSet<u64>, Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{Ipv4Addr, SocketAddr};
 
     #[test]
     fn a_connection_of_this_process_is_found_with_its_process() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let listener = narrows_sys::net::listen(0).unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port()));
+        let stream =
+            narrows_sys::net::connect(address, std::time::Duration::from_secs(5), |_| Ok::<_, narrows_sys::Error>(()))
+                .unwrap();
         let all = connections().unwrap();
         let own =
             all.iter().find(|it| it.local == stream.local_addr().unwrap() && it.remote == stream.peer_addr().unwrap());

@@ -57,8 +57,8 @@ impl Registry {
 
     /// Refuses a directory below `/tmp` that another user made first.
     fn check(&self) -> Result<()> {
-        let own = self.directory.ancestors().take(2).filter(|place| files::exists(place));
-        Ok(own.map(files::check_own_directory).collect::<narrows_sys::Result<()>>()?)
+        let mut own = self.directory.ancestors().take(2).filter(|place| files::exists(place));
+        Ok(own.try_for_each(files::check_own_directory)?)
     }
 
     pub(crate) fn write(&self, state: &State) -> Result<()> {

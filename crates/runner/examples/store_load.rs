@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// One run an hour; every tenth is of the first server, whose goodput steps by 5 % each 2,000 of its runs.
 fn entry(k: u64) -> StoredRun {
-    let (server, n) = if k % 10 == 0 { (0, k / 10) } else { (1 + k % (SERVERS - 1), k) };
+    let (server, n) = if k.is_multiple_of(10) { (0, k / 10) } else { (1 + k % (SERVERS - 1), k) };
     let noise = (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / (1u64 << 24) as f64 - 0.5;
     let level = if n / 2_000 % 2 == 0 { 1.0 } else { 0.95 };
     StoredRun {
@@ -70,7 +70,7 @@ fn entry(k: u64) -> StoredRun {
         family: "ipv4".into(),
         command: "diagnose".into(),
         plan: "0123456789ab".into(),
-        tags: if k % 100 == 0 { vec!["weekly".into()] } else { vec![] },
+        tags: if k.is_multiple_of(100) { vec!["weekly".into()] } else { vec![] },
         figures: vec![
             Headline {
                 name: "goodput up".into(),

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use narrows_model::ConnectionLimit;
     use std::io::{Read as _, Write as _};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
     #[test]
     fn a_network_holds_its_addresses_alone() {
@@ -169,11 +169,15 @@ mod tests {
 
     #[test]
     fn a_receiver_that_does_not_read_is_seen_from_both_ends_and_no_packet_is_added() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = narrows_sys::net::listen(0).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let mut sender = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let connect = || {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            narrows_sys::net::connect(address, Duration::from_secs(5), |_| Ok::<_, narrows_sys::Error>(())).unwrap()
+        };
+        let mut sender = connect();
         let (mut receiver, _) = listener.accept().unwrap();
-        let mut idle = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut idle = connect();
         let mut watched = Watched::new(Filter { port: Some(port), ..Filter::default() });
         watched.read().unwrap();
         // More than both buffers hold.

@@ -329,7 +329,7 @@ mod tests {
         assert!(live.find(&Secret::new([7; 24])).is_none());
         let names: Vec<_> = list(state.path()).expect("a list").into_iter().map(|it| it.name).collect();
         assert_eq!(names, ["admin", "ci"]);
-        let text = std::fs::read_to_string(file(state.path())).expect("there");
+        let text = narrows_sys::files::read_text(&file(state.path())).expect("there");
         assert!(!text.contains(&token.secret.reveal()), "the secret is not stored");
         assert_eq!(file(state.path()).metadata().expect("there").permissions().mode() & 0o777, 0o600);
         assert_eq!(live.ended(&named), None);
@@ -349,7 +349,7 @@ mod tests {
         let named = live.find(&token.secret).expect("found");
         assert_eq!(live.ended(&named), Some("its token has expired"));
         assert!(named.has_expired(1) && !named.has_expired(0));
-        std::fs::write(file(state.path()), "[{}").expect("written");
+        narrows_sys::files::write_whole(&file(state.path()), b"[{}", 0o600).expect("written");
         assert!(live.find(&token.secret).is_none());
         let error = list(state.path()).expect_err("damaged").to_string();
         assert!(error.contains("tokens: ") && error.contains("remove it to revoke all"), "{error}");

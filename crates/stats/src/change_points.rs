@@ -380,7 +380,7 @@ mod tests {
             .map(|k| {
                 let mut off = chance.normal() + drift * count(k) / count(n);
                 off += steps.iter().filter(|(at, _)| k >= *at).map(|(_, size)| size).sum::<f64>();
-                if (unix_us[k] / DAY_US + 4) % 7 % 6 == 0 {
+                if ((unix_us[k] / DAY_US + 4) % 7).is_multiple_of(6) {
                     off += weekend;
                 }
                 if chance.uniform() < outliers {

@@ -72,9 +72,9 @@ fn explain(what: &'static str, key: &str, error: Error) -> Error {
     let operation = if what == "read" { "read kernel parameter" } else { "write kernel parameter" };
     let cause = match error.errno() {
         Some(libc::ENOENT) => io::Error::other("this kernel or network namespace does not have it"),
-        Some(libc::EACCES | libc::EPERM) => {
-            io::Error::other("not permitted here; root is needed, outside of a container")
-        }
+        Some(libc::EACCES | libc::EPERM) => io::Error::other(
+            "not permitted: it needs root and, if it belongs to the whole machine, must be set outside of containers and network namespaces",
+        ),
         Some(libc::EINVAL) => io::Error::other("the kernel does not take this value"),
         _ => error.source,
     };

@@ -117,7 +117,9 @@ impl Tuner {
         };
         if let Err(error) = set() {
             // It may have worked in part: the entry goes only after the old value is back.
-            if knob.write(&entry.change.before).is_ok() {
+            // What was refused from the start is refused again, and has changed nothing.
+            let untouched = || knob.current().is_ok_and(|now| now == entry.change.before);
+            if knob.write(&entry.change.before).is_ok() || untouched() {
                 self.host.remove(&entry.change.id)?;
             }
             return Err(error);

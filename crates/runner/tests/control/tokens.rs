@@ -98,7 +98,7 @@ fn the_audit_log_says_who_did_what_and_holds_no_secret() {
         session.close();
         drop(remote);
         server.stop();
-        let text = std::fs::read_to_string(&log).expect("a log");
+        let text = narrows_sys::files::read_text(&log).expect("a log");
         let lines: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
         let said: Vec<String> = lines

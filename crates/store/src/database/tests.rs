@@ -120,7 +120,7 @@ fn a_damaged_run_is_named_and_the_others_are_read() {
 fn what_is_no_store_is_refused_with_the_remedy() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("runs.db");
-    std::fs::write(&path, vec![b'x'; 5000]).unwrap();
+    narrows_sys::files::write_whole(&path, &[b'x'; 5000], 0o600).unwrap();
     let error = Store::open(&path).unwrap_err().to_string();
     assert!(error.starts_with(&format!("cannot open the store {}: ", path.display())), "{error}");
     assert!(error.contains("it is damaged; move it away"), "{error}");

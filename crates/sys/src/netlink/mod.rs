@@ -344,7 +344,7 @@ pub fn read_any(bytes: &[u8]) -> usize {
     for (header, body) in Messages(bytes) {
         let taken = take(Family::Route, header.kind, header, body, &mut replies);
         debug_assert!(taken.is_ok() || bytes.len() >= HEADER + 4);
-        let _ = attributes(body).map(|it| (it.u8(), it.u64(), it.be32(), it.text(), it.nested().count())).count();
+        attributes(body).for_each(|it| drop((it.u8(), it.u64(), it.be32(), it.text(), it.nested().count())));
     }
     replies.iter().map(|reply| reply.payload.len()).sum()
 }

@@ -1,7 +1,7 @@
 //! The counted part of a UDP measurement: totals of each stream, and of a flow.
 //!
 //! Counts are those of the finished records less what had been counted when the omitted part ended. Rates are over
-//! [`UdpPlan::rate_seconds`], so that a stall at the end is part of them; with an omitted part they are over the samples between its end and the planned end.
+//! [`UdpPlan::rate_seconds`], of what was sent over the sender's own time, so that a stall at the end is part of them; with an omitted part they are over the samples between its end and the planned end.
 
 use super::distribution::merged;
 use super::udp::loss;
@@ -55,7 +55,11 @@ fn stream(pair: &Pair<'_, UdpStreamRecord>, plan: &UdpPlan, flow: Flow, asked: U
     let (sent_totals, received_totals) =
         (pair.sender.and_then(|it| it.sent.as_ref()), pair.receiver.and_then(|it| it.received.as_ref()));
     let finished = sent_totals.is_some() || received_totals.is_some();
-    let whole_seconds = (omit_us == 0 && finished).then(|| plan.rate_seconds(flow, sent_totals, received_totals));
+    // A queue that drains after the last departure lengthens what arrives, not what was sent.
+    let whole_seconds = (omit_us == 0 && finished).then(|| WholeSeconds {
+        sent: plan.rate_seconds(flow, sent_totals, received_totals.filter(|_| sent_totals.is_none())),
+        received: plan.rate_seconds(flow, sent_totals, received_totals),
+    });
     let pace = Pace {
         omit_us,
         end_us: plan.duration_ms.saturating_mul(1000),
@@ -69,12 +73,19 @@ fn stream(pair: &Pair<'_, UdpStreamRecord>, plan: &UdpPlan, flow: Flow, asked: U
     }
 }
 
+/// The time of a whole stream, seconds.
+#[derive(Clone, Copy)]
+struct WholeSeconds {
+    sent: f64,
+    received: f64,
+}
+
 /// What rates are made from.
 struct Pace {
     omit_us: u64,
     end_us: u64,
     /// Of a stream whose totals are known and count whole.
-    whole_seconds: Option<f64>,
+    whole_seconds: Option<WholeSeconds>,
     /// Datagrams that left.
     sent: Option<u64>,
 }
@@ -85,7 +96,8 @@ impl Pace {
         if datagrams == 0 {
             return Some((0.0, 0.0));
         }
-        if let Some(seconds) = self.whole_seconds {
+        if let Some(whole) = self.whole_seconds {
+            let seconds = if record.sent.is_some() { whole.sent } else { whole.received };
             return Some((float(bytes) * 8.0 / seconds, float(datagrams) / seconds));
         }
         let first = record.samples.iter().find(|sample| sample.at_us >= self.omit_us)?;

@@ -162,7 +162,7 @@ mod tests {
         let path = directory.path().join("audit.log");
         let audit = Audit::open(Some(&AuditTo::File(path.clone()))).expect("opened");
         let until_line = |word: &str| {
-            while !std::fs::read_to_string(&path).unwrap_or_default().contains(word) {
+            while !narrows_sys::files::read_text(&path).unwrap_or_default().contains(word) {
                 clock::sleep(Duration::from_millis(1));
             }
         };
