@@ -8,16 +8,19 @@ use serde_json::Value;
 
 const PUBLISHED: &[(&str, &str)] = &[
     ("both-directions", include_str!("../../../docs/both-directions.schema.json")),
+    ("connections", include_str!("../../../docs/connections.schema.json")),
     ("diff", include_str!("../../../docs/diff.schema.json")),
     ("forwarding", include_str!("../../../docs/forwarding.schema.json")),
     ("forwarding-ab", include_str!("../../../docs/forwarding-ab.schema.json")),
     ("frames", include_str!("../../../docs/frames.schema.json")),
+    ("history", include_str!("../../../docs/history.schema.json")),
     ("ledger", include_str!("../../../docs/ledger.schema.json")),
     ("line-rate", include_str!("../../../docs/line-rate.schema.json")),
     ("measure-udp", include_str!("../../../docs/measure-udp.schema.json")),
     ("report", include_str!("../../../docs/report.schema.json")),
     ("search", include_str!("../../../docs/search.schema.json")),
     ("sweep", include_str!("../../../docs/sweep.schema.json")),
+    ("trend", include_str!("../../../docs/trend.schema.json")),
 ];
 
 #[test]

@@ -2,6 +2,7 @@
 
 use narrows_model::load::trial::Kind;
 use narrows_model::run::RunPlan;
+use narrows_model::run::history::Headline;
 use narrows_model::{LoadPlan, Place, Progress, Run, Trial};
 use narrows_render::measure::{Intervals, Live, Measurement, Running, Shown, Silent, UdpMeasurement};
 use narrows_views::measure::{self, Viewed};
@@ -19,6 +20,16 @@ pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
         LoadPlan::Rr(_) => Box::new(measure::rr::of_run(run)?),
         LoadPlan::Profile(_) => return None,
     })
+}
+
+/// The command that measures a load, and the headline figures of its run.
+pub(crate) fn headline(load: &LoadPlan, run: &Run) -> (&'static str, Vec<Headline>) {
+    match load {
+        LoadPlan::Tcp(_) => ("measure tcp", measure::tcp::figures(run)),
+        LoadPlan::Udp(_) => ("measure udp", measure::udp::figures(run)),
+        LoadPlan::Rr(_) => ("measure rr", measure::rr::figures(run)),
+        LoadPlan::Profile(_) => ("measure profile", Vec::new()),
+    }
 }
 
 /// How the trial of a plan is shown while it runs.

@@ -1,6 +1,6 @@
 //! Runs in the store: what a run is listed with, and figures over time with their change points.
 
-use crate::{diff, forwarding, measure, search, sweep};
+use crate::{diff, forwarding, search, sweep};
 use narrows_diagnose::report;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
@@ -9,20 +9,23 @@ use narrows_model::run::RunPlan;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
-use narrows_model::{Ending, Family, Run, Status, Unit};
+use narrows_model::{Ending, Family, LoadPlan, Run, Status, Unit};
 use narrows_stats::change_points::{Options, change_points};
 use std::collections::BTreeMap;
 
 /// The maximum number of headline figures of a run: of a sweep with many points those of the first rows.
 const FIGURES_MAX: usize = 64;
 
+/// The command that measures a load, and the headline figures of its run: the table of loads knows them.
+pub type OfLoad = fn(&LoadPlan, &Run) -> (&'static str, Vec<Headline>);
+
 /// What a run is listed with. `plan` is left empty; sizes and tags are the store's.
 #[must_use]
-pub fn of_run(run: &Run) -> StoredRun {
+pub fn of_run(run: &Run, of_load: OfLoad) -> StoredRun {
     let (command, figures, verdict) = match &run.plan {
         RunPlan::Diagnose(_) => diagnosis(run),
         RunPlan::Measure(load) => {
-            let (command, figures) = measure::headline(load, run);
+            let (command, figures) = of_load(load, run);
             (command, figures, None)
         }
         RunPlan::Search(_) => ("search", searched(run), None),

@@ -7,7 +7,7 @@ fn a_run_that_is_none_is_named() {
     let world = alone();
     assert_eq!(
         world.sentence(1, &["report", "nothere"]),
-        format!("cannot find run `nothere`: neither a file nor a run id in {}", word(&world.state().join("runs")))
+        format!("cannot find run `nothere`: neither a file nor a run id in {}", word(&world.state().join("runs.db")))
     );
     let missing = word(&world.path("nothere.run.json"));
     assert_eq!(

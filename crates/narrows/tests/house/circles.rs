@@ -157,7 +157,7 @@ fn read(text: &str) -> File {
             let module = tokens[i..end].iter().position(|token| token == "mod");
             file.test_modules.extend(module.map(|at| tokens[i + at + 1].clone()));
             i = end;
-        } else if token(i) == "use" {
+        } else if token(i) == "use" && token(i + 1) != "<" {
             let mut leaves = Vec::new();
             let public = i > 0 && (token(i - 1) == "pub" || token(i - 1) == ")");
             i = use_tree(&tokens, i + 1, &[], &mut leaves);

@@ -133,7 +133,7 @@ mod tests {
         let message = format!("\u{1b}]0;title\u{7}busy\n{}", "x".repeat(5_000));
         let refusal = Refusal { reason: Reason::Busy, message, version: String::new(), protocol: 0 };
         let words = RemoteError::from_refusal(&refusal).to_string();
-        assert!(words.contains(" ]0;title busy x") && !words.chars().any(char::is_control), "{words}");
+        assert!(words.contains("?]0;title?busy x") && !words.chars().any(char::is_control), "{words}");
         assert!(words.len() < 1_200);
     }
 }

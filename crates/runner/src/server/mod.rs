@@ -14,6 +14,7 @@ mod datagrams;
 mod events;
 mod frames;
 mod gate;
+mod holder;
 mod life;
 mod limits;
 mod listen;

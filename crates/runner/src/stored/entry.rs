@@ -18,7 +18,7 @@ pub fn keep(run: &Run) -> Result<(), Error> {
 
 /// As [`keep`], in this store.
 pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
-    let entry = StoredRun { who: who(), plan: hash(&run.plan), ..history::of_run(run) };
+    let entry = StoredRun { who: who(), plan: hash(&run.plan), ..history::of_run(run, crate::books::headline) };
     put(store, &entry, Kind::Run, run)
 }
 

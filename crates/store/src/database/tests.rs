@@ -1,3 +1,5 @@
+//! The store on disk: what it keeps, what it refuses, and several writers at once.
+
 use super::*;
 use crate::file::tests::run as model_run;
 use narrows_model::Unit;

@@ -12,9 +12,8 @@ mod udp_total;
 
 use interval_ends::interval_ends;
 use narrows_model::load::Member;
-use narrows_model::run::history::Headline;
 use narrows_model::run::measure::Remark;
-use narrows_model::{EndRecord as _, Flow, Load, LoadPlan, LoadSample, Place, Run, Sample as _, TrialOf};
+use narrows_model::{EndRecord as _, Flow, Load, LoadSample, Place, Sample as _, TrialOf};
 
 /// From one sample of an end to a later one of the same end.
 pub type Span<'a, S> = (&'a S, &'a S);
@@ -51,17 +50,6 @@ pub struct Common<'a, S> {
     addresses: [&'a String; 2],
     /// In the order of time.
     samples: &'a [S],
-}
-
-/// The command that measures this load, and the headline figures of its run.
-#[must_use]
-pub fn headline(load: &LoadPlan, run: &Run) -> (&'static str, Vec<Headline>) {
-    match load {
-        LoadPlan::Tcp(_) => ("measure tcp", tcp::figures(run)),
-        LoadPlan::Udp(_) => ("measure udp", udp::figures(run)),
-        LoadPlan::Rr(_) => ("measure rr", rr::figures(run)),
-        LoadPlan::Profile(_) => ("measure profile", Vec::new()),
-    }
 }
 
 /// A kind of load whose plain measurements have a view.
