@@ -15,7 +15,7 @@ const PACKET_MOST: u64 = 65_535;
 /// have the flow.
 ///
 /// Segments that were sent and did not reach the other socket, from `tcpi_data_segs_out` and `tcpi_data_segs_in`, or from the
-/// bytes of both where the latter counts batches; what was on its way when the last sample was taken counts as missing. Hosts hand TCP down in batches, so counts of drops are
+/// bytes of both where the latter counts batches; what was on its way when the last sample was taken is not offered yet. Hosts hand TCP down in batches, so counts of drops are
 /// ranges here more often than with UDP.
 #[must_use]
 pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
@@ -24,6 +24,7 @@ pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
     for stream in sending.streams.iter().filter(|stream| stream.flow == flow) {
         let peer = receiving.streams.iter().find(|peer| peer.id == stream.id && peer.flow == flow)?;
         let (out, came) = segments(stream, peer)?;
+        let out = out - on_its_way(stream, out.saturating_sub(came));
         offered = Some(out.saturating_add(offered.unwrap_or(0)));
         delivered = Some(came.saturating_add(delivered.unwrap_or(0)));
     }
@@ -98,6 +99,16 @@ fn segments(sent: &TcpStreamRecord, received: &TcpStreamRecord) -> Option<(u64, 
     Some((offered, offered.saturating_sub(missing.saturating_sub(twice))))
 }
 
+/// Of the segments that are missing, those that were on their way when the sender was sampled last: no more than were in flight then, and
+/// none of those that it sent again because they were lost.
+fn on_its_way(sent: &TcpStreamRecord, missing: u64) -> u64 {
+    let Some(last) = sent.samples.last() else { return 0 };
+    let in_flight = last.tcp.unacked.unwrap_or(0).saturating_sub(last.tcp.sacked.unwrap_or(0));
+    let again = grown(sent, |tcp| tcp.total_retrans).unwrap_or(0);
+    let lost = again.saturating_sub(grown(sent, |tcp| tcp.dsack_dups).unwrap_or(0));
+    in_flight.min(missing.saturating_sub(lost))
+}
+
 /// By how much a counter of a socket grew from its first sample to its last.
 fn grown(stream: &TcpStreamRecord, of: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
     let at = |sample: Option<&TcpSample>| of(&sample?.tcp);
@@ -126,6 +137,28 @@ mod tests {
         assert_eq!(of("qdisc") + of("path"), 500);
         assert!(ledger.unit == "segments" && ledger.stages.iter().all(|stage| stage.id != "unsent"));
         assert_eq!(tcp_ledger(trial.of().expect("TCP"), Flow::Down), None);
+    }
+
+    #[test]
+    fn what_is_on_its_way_at_the_end_is_not_lost() {
+        let mut trial = Scene { lost: 0, ..Scene::default() }.trial();
+        let sent = tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples");
+        (sent.tcp.unacked, sent.tcp.sacked) = (Some(104), Some(0));
+        let segments = sent.tcp.data_segs_out.expect("segments");
+        let ledger = |trial: &mut narrows_model::Trial, came: u64| {
+            let samples = &mut tcp_end(&mut trial.server).streams[0].samples;
+            samples.iter_mut().for_each(|sample| (sample.tcp.data_segs_in, sample.tcp.bytes_received) = (Some(0), None));
+            samples.last_mut().expect("samples").tcp.data_segs_in = Some(came);
+            let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
+            (ledger.offered - ledger.delivered, ledger.unexplained)
+        };
+        assert_eq!(ledger(&mut trial, segments - 103), (0, 0));
+        assert_eq!(ledger(&mut trial, segments - 150), (46, 0));
+        // What the sender sent again was lost.
+        let samples = &mut tcp_end(&mut trial.client).streams[0].samples;
+        samples.first_mut().expect("samples").tcp.total_retrans = Some(0);
+        samples.last_mut().expect("samples").tcp.total_retrans = Some(100);
+        assert_eq!(ledger(&mut trial, segments - 103), (100, 0));
     }
 
     #[test]
