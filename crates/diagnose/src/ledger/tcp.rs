@@ -123,7 +123,8 @@ mod tests {
     #[test]
     fn segments_that_the_queue_dropped_are_its_own_and_the_rest_is_the_paths() {
         let mut trial = Scene { sender_counts: vec![("qdisc.drops", 20)], ..Scene::default() }.trial();
-        // The sockets' own counts: 600,000 sent, 500 of them never arrived.
+        // The sockets' own counts: 600,000 sent, 500 of them never arrived, none on its way.
+        tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples").tcp.unacked = Some(0);
         for sample in &mut tcp_end(&mut trial.server).streams[0].samples {
             sample.tcp.data_segs_in = Some(0);
         }
@@ -147,7 +148,9 @@ mod tests {
         let segments = sent.tcp.data_segs_out.expect("segments");
         let ledger = |trial: &mut narrows_model::Trial, came: u64| {
             let samples = &mut tcp_end(&mut trial.server).streams[0].samples;
-            samples.iter_mut().for_each(|sample| (sample.tcp.data_segs_in, sample.tcp.bytes_received) = (Some(0), None));
+            samples
+                .iter_mut()
+                .for_each(|sample| (sample.tcp.data_segs_in, sample.tcp.bytes_received) = (Some(0), None));
             samples.last_mut().expect("samples").tcp.data_segs_in = Some(came);
             let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
             (ledger.offered - ledger.delivered, ledger.unexplained)
@@ -167,7 +170,7 @@ mod tests {
         let sent = tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples");
         let segments = sent.tcp.data_segs_out.expect("segments");
         let bytes = segments * 1_448;
-        (sent.tcp.bytes_sent, sent.tcp.dsack_dups) = (Some(bytes), Some(10));
+        (sent.tcp.bytes_sent, sent.tcp.dsack_dups, sent.tcp.unacked) = (Some(bytes), Some(10), Some(0));
         for sample in &mut tcp_end(&mut trial.server).streams[0].samples {
             (sample.tcp.data_segs_in, sample.tcp.bytes_received) = (Some(0), Some(0));
         }
