@@ -98,6 +98,9 @@ commands! {
     LineRate(commands::line_rate::Args),
     /// List causes, experiments, collectors, faults or scenarios
     List(commands::list::Args),
+    /// A helper of `narrows serve`, which starts it
+    #[command(hide = true)]
+    Helper(commands::helper::Args),
     /// Print the completion script of a shell
     #[command(hide = true)]
     Completion(commands::completion::Args),

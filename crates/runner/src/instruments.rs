@@ -1,5 +1,6 @@
 //! What an end measures with: the collectors and the engines of this host, in the network namespace of the calling thread.
 
+use crate::helper::CountedDrops;
 use narrows_collect::drop_watch::{self, DropWatch};
 use narrows_collect::{Live, Missing};
 use narrows_model::{LoadPlan, LoadRecord, Place, Progress, Snapshot};
@@ -8,16 +9,33 @@ use std::net::IpAddr;
 
 /// Counts the kernel's drops by reason while a trial runs.
 #[derive(Debug, Default)]
-pub(crate) struct Drops(Option<Result<DropWatch, Missing>>);
+pub(crate) struct Drops(Option<Result<Counting, Missing>>);
+
+/// Who counts.
+#[derive(Debug)]
+enum Counting {
+    Here(DropWatch),
+    Helper(CountedDrops),
+}
 
 impl Drops {
     /// Ends it and puts what was counted, or why nothing was, into the readings around the trial.
     pub(crate) fn end(self, before: &mut Snapshot, after: &mut Snapshot) {
-        match self.0 {
-            None => {}
-            Some(Ok(watch)) => drop_watch::put(watch.finish(), before, after),
-            Some(Err(why)) => drop_watch::put_absent(&why, before, after),
+        let counted = match self.0 {
+            None => return,
+            Some(Ok(Counting::Here(watch))) => Ok(watch.finish()),
+            Some(Ok(Counting::Helper(drops))) => drops.finish(),
+            Some(Err(why)) => Err(why),
+        };
+        match counted {
+            Ok(facts) => drop_watch::put(facts, before, after),
+            Err(why) => drop_watch::put_absent(&why, before, after),
         }
+    }
+
+    /// Those that a helper counts.
+    pub(crate) fn by_helper(begun: Result<CountedDrops, Missing>) -> Self {
+        Self(Some(begun.map(Counting::Helper)))
     }
 }
 
@@ -36,7 +54,7 @@ impl LiveInstruments {
 
     /// Begins to count the kernel's drops.
     pub(crate) fn watch_drops(&self) -> Drops {
-        if self.collect { Drops(Some(DropWatch::start())) } else { Drops::default() }
+        if self.collect { Drops(Some(DropWatch::start().map(Counting::Here))) } else { Drops::default() }
     }
 
     /// Runs one end of a trial until it is over or `stop` is raised. The snapshots of the record are left empty. What goes wrong after

@@ -10,6 +10,7 @@ pub mod diagnosis;
 pub mod ends;
 pub mod forwarding;
 pub mod frames;
+pub mod helper;
 mod instruments;
 pub mod known;
 pub mod live;

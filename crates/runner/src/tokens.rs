@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use subtle::{Choice, ConstantTimeEq as _};
 use thiserror::Error;
 
@@ -174,15 +175,23 @@ fn file(state: &Path) -> PathBuf {
     state.join("tokens")
 }
 
+/// The file of the named tokens; empty where there is none.
+pub(crate) fn read(state: &Path) -> Result<Vec<u8>, TokensError> {
+    let file = file(state);
+    if files::exists(&file) { Ok(files::read(&file, MAX_FILE_BYTES)?) } else { Ok(Vec::new()) }
+}
+
 /// The named tokens of a state directory, sorted by name; none where there is no file.
 pub fn list(state: &Path) -> Result<Vec<Named>, TokensError> {
-    let file = file(state);
-    if files::stamp(&file).is_none() {
+    parsed(file(state), &read(state)?)
+}
+
+fn parsed(file: PathBuf, bytes: &[u8]) -> Result<Vec<Named>, TokensError> {
+    if bytes.is_empty() {
         return Ok(Vec::new());
     }
-    let bytes = files::read(&file, MAX_FILE_BYTES)?;
     let tokens: Vec<Named> =
-        serde_json::from_slice(&bytes).map_err(|error| TokensError::Damaged(file.clone(), error.to_string()))?;
+        serde_json::from_slice(bytes).map_err(|error| TokensError::Damaged(file.clone(), error.to_string()))?;
     if let Some(bad) = tokens.iter().find(|token| check_name(&token.name).is_err()) {
         return Err(TokensError::Damaged(file, format!("invalid token name `{}`", shown(&bad.name))));
     }
@@ -248,36 +257,58 @@ pub fn revoke(state: &Path, name: &str) -> Result<(), TokensError> {
     store(state, &mut tokens)
 }
 
-/// The named tokens as a running server sees them: read again when the file changes. A file that cannot be read allows nobody.
-#[derive(Debug)]
+/// Reads the file: the process that speaks to the network may not do it itself.
+pub(crate) type Source = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
+
+/// How old what a server knows of its tokens may be: strangers who try secrets must not keep it busy with reading.
+pub(crate) const FRESH: Duration = Duration::from_millis(20);
+
+/// The named tokens as a running server sees them. A file that cannot be read allows nobody.
 pub(crate) struct Tokens {
-    state: PathBuf,
-    read: Mutex<Read>,
+    file: PathBuf,
+    source: Source,
+    fresh: Duration,
+    known: Mutex<Known>,
 }
 
-#[derive(Debug, Default)]
-struct Read {
-    stamp: Option<files::Stamp>,
+#[derive(Debug)]
+struct Known {
+    read: Option<Instant>,
+    bytes: Result<Vec<u8>, String>,
     tokens: Vec<Arc<Named>>,
 }
 
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tokens").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
 impl Tokens {
-    pub(crate) fn new(state: &Path) -> Self {
-        Self { state: state.to_owned(), read: Mutex::default() }
+    /// Those of a state directory, whose file `source` reads, not more often than once in `fresh`.
+    pub(crate) fn new(state: &Path, source: Source, fresh: Duration) -> Self {
+        let known = Known { read: None, bytes: Ok(Vec::new()), tokens: Vec::new() };
+        Self { file: file(state), source, fresh, known: Mutex::new(known) }
     }
 
     /// Those of now.
     fn with<T>(&self, look: impl FnOnce(&[Arc<Named>]) -> T) -> T {
-        let mut read = lock(&self.read);
-        let stamp = files::stamp(&file(&self.state));
-        if stamp != read.stamp {
-            let tokens = list(&self.state).unwrap_or_else(|error| {
-                eprintln!("narrows serve: {error}; no named token is accepted");
-                Vec::new()
-            });
-            *read = Read { stamp, tokens: tokens.into_iter().map(Arc::new).collect() };
+        let mut known = lock(&self.known);
+        if known.read.is_none_or(|read| read.elapsed() >= self.fresh) {
+            let bytes = (self.source)();
+            if bytes != known.bytes {
+                let tokens =
+                    bytes.clone().and_then(|bytes| parsed(self.file.clone(), &bytes).map_err(|e| e.to_string()));
+                let tokens = tokens.unwrap_or_else(|why| {
+                    eprintln!("narrows serve: {why}; no named token is accepted");
+                    Vec::new()
+                });
+                known.tokens = tokens.into_iter().map(Arc::new).collect();
+                known.bytes = bytes;
+            }
+            known.read = Some(clock::now());
         }
-        look(&read.tokens)
+        look(&known.tokens)
     }
 
     /// The token of a secret. All are compared, in a time that does not tell which it is.
@@ -311,6 +342,11 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
+    fn live(state: &Path) -> Tokens {
+        let own = state.to_owned();
+        Tokens::new(state, Box::new(move || read(&own).map_err(|error| error.to_string())), Duration::ZERO)
+    }
+
     fn allow(words: &[Allowed]) -> BTreeSet<Allowed> {
         words.iter().copied().collect()
     }
@@ -318,7 +354,7 @@ mod tests {
     #[test]
     fn a_token_is_made_listed_found_and_revoked() {
         let state = tempfile::tempdir().expect("a directory");
-        let live = Tokens::new(state.path());
+        let live = live(state.path());
         let token = add(state.path(), "ci", allow(&[Allowed::Measure]), Some(1_000_000_000), Some(4_102_444_799))
             .expect("made");
         let other = add(state.path(), "admin", allow(&Allowed::ALL), None, None).expect("made");
@@ -344,7 +380,7 @@ mod tests {
     #[test]
     fn an_expired_token_and_a_damaged_file_let_nobody_in() {
         let state = tempfile::tempdir().expect("a directory");
-        let live = Tokens::new(state.path());
+        let live = live(state.path());
         let token = add(state.path(), "old", allow(&[Allowed::Tune]), None, Some(1)).expect("made");
         let named = live.find(&token.secret).expect("found");
         assert_eq!(live.ended(&named), Some("its token has expired"));

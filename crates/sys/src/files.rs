@@ -274,36 +274,47 @@ pub fn remove_tree(path: &Path) -> Result<()> {
     }
 }
 
-/// What distinguishes two states of a file: a new file, or another content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    inode: (u64, u64),
-    bytes: u64,
-    changed: (i64, i64),
+/// A regular file that is appended to. It may be renamed or removed meanwhile, as long as this process may open it again.
+#[derive(Debug)]
+pub struct Appender {
+    path: std::path::PathBuf,
+    mode: u32,
+    file: fs::File,
 }
 
-/// The state of a file; `None` where there is none.
-#[must_use]
-pub fn stamp(path: &Path) -> Option<Stamp> {
-    use std::os::unix::fs::MetadataExt as _;
-    let found = fs::metadata(path).ok()?;
-    Some(Stamp { inode: (found.dev(), found.ino()), bytes: found.len(), changed: (found.ctime(), found.ctime_nsec()) })
-}
+impl Appender {
+    /// Opens a file, and creates it with this mode. A symbolic link is not followed.
+    ///
+    /// # Errors
+    /// The path and the kernel's error.
+    pub fn open(path: &Path, mode: u32) -> Result<Self> {
+        let file = Self::opened(path, mode);
+        let file = file.map_err(|error| Error::new("append to", path.display().to_string(), error))?;
+        Ok(Self { path: path.to_owned(), mode, file })
+    }
 
-/// Appends to a regular file in one call; creates it with this mode. A symbolic link is not followed.
-///
-/// # Errors
-/// The path and the kernel's error.
-pub fn append(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    let write = || {
+    fn opened(path: &Path, mode: u32) -> std::io::Result<fs::File> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let mut file = fs::OpenOptions::new().append(true).create(true).mode(mode).custom_flags(flags).open(path)?;
+        let file = fs::OpenOptions::new().append(true).create(true).mode(mode).custom_flags(flags).open(path)?;
         if !file.metadata()?.is_file() {
             return Err(std::io::Error::other("it is not a regular file"));
         }
-        file.write_all(bytes)
-    };
-    write().map_err(|error| Error::new("append to", path.display().to_string(), error))
+        Ok(file)
+    }
+
+    /// Appends in one call.
+    ///
+    /// # Errors
+    /// The path and the kernel's error.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        match Self::opened(&self.path, self.mode) {
+            Ok(file) => self.file = file,
+            // A process that gave up the right to open files goes on with the one that it has.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(Error::new("append to", self.path.display().to_string(), error)),
+        }
+        self.file.write_all(bytes).map_err(|error| Error::new("append to", self.path.display().to_string(), error))
+    }
 }
 
 /// Which other users may read or write a file or directory: `its group`, `everybody`; `None`: nobody but its owner and root.
@@ -428,20 +439,21 @@ mod tests {
     fn lines_are_appended_to_a_regular_file_alone() {
         let folder = folder();
         let (file, link) = (folder.join("log"), folder.join("link"));
-        assert_eq!(stamp(&file), None);
-        append(&file, b"one\n", 0o600).expect("appended");
-        let before = stamp(&file).expect("there");
-        append(&file, b"two\n", 0o600).expect("appended");
+        let mut appended = Appender::open(&file, 0o600).expect("opened");
+        appended.append(b"one\n").expect("appended");
+        appended.append(b"two\n").expect("appended");
         assert_eq!(fs::read(&file).expect("it is there"), b"one\ntwo\n");
-        assert_ne!(stamp(&file), Some(before));
+        fs::rename(&file, folder.join("log.1")).expect("renamed");
+        appended.append(b"three\n").expect("appended");
+        assert_eq!(fs::read(&file).expect("a new one"), b"three\n");
         assert_eq!(shared_with(&file), None);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("owned");
         assert_eq!(shared_with(&file), Some("its group"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).expect("owned");
         assert_eq!(shared_with(&file), Some("everybody"));
         symlink("log", &link).expect("a link");
-        assert_eq!(append(&link, b"x", 0o600).expect_err("a link").errno(), Some(libc::ELOOP));
-        let device = append(Path::new("/dev/null"), b"x", 0o600).expect_err("a device").to_string();
+        assert_eq!(Appender::open(&link, 0o600).expect_err("a link").errno(), Some(libc::ELOOP));
+        let device = Appender::open(Path::new("/dev/null"), 0o600).expect_err("a device").to_string();
         assert_eq!(device, "cannot append to /dev/null: it is not a regular file");
         fs::remove_dir_all(&folder).expect("removed");
     }

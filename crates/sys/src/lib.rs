@@ -6,15 +6,19 @@
 
 #[cfg(feature = "xdp")]
 pub mod bpf;
+pub mod channel;
 pub mod clock;
+pub mod confine;
 pub mod cpu;
 pub mod cpu_clocks;
+pub mod deputy;
 pub mod device;
 pub mod error;
 pub mod ethtool;
 pub mod event;
 pub mod exchange;
 pub mod files;
+pub mod fulfil;
 pub mod interrupt;
 pub mod journald;
 pub mod kernel_file;

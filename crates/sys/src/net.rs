@@ -5,7 +5,7 @@ use crate::error::{Error, Result, check};
 use crate::raw;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Connections that wait for `accept`; the kernel caps it at `net.core.somaxconn`.
@@ -121,7 +121,7 @@ pub(crate) fn tcp_socket(address: &SocketAddr) -> Result<OwnedFd> {
 }
 
 /// Binds a socket to an address.
-pub(crate) fn bind(socket: &OwnedFd, address: &SocketAddr) -> Result<()> {
+pub(crate) fn bind(socket: impl AsFd, address: &SocketAddr) -> Result<()> {
     let (raw, length) = raw_address(address);
     raw::bind(socket, &raw, length as usize, "bind", address.to_string())
 }

@@ -1,5 +1,6 @@
 //! The calls that most modules make: descriptors, socket options, addresses, waits.
 
+use crate::deputy::{self, Wish};
 use crate::error::{Error, Result, check};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -70,7 +71,8 @@ pub(crate) fn set_option<T: Copy>(
     if result < 0 { Err(Error::last(operation, object())) } else { Ok(()) }
 }
 
-/// Sets the first of these sizes of a buffer that is permitted: the forced one is above the limit for ordinary users.
+/// Sets the first of these sizes of a buffer that is permitted: the forced one is above the limit for ordinary users. The deputy of
+/// this process may force it, too.
 pub(crate) fn set_buffer(
     socket: impl AsFd,
     names: [(libc::c_int, &'static str); 2],
@@ -82,7 +84,11 @@ pub(crate) fn set_buffer(
         let socket = socket.as_fd();
         move || set_option(socket, libc::SOL_SOCKET, name, &bytes, operation, || object.to_owned())
     });
-    forced().or_else(|_| plain())
+    let wish = match names[0].0 {
+        libc::SO_RCVBUFFORCE => Wish::ReceiveBuffer(bytes.unsigned_abs()),
+        _ => Wish::SendBuffer(bytes.unsigned_abs()),
+    };
+    forced().or_else(|_| if deputy::ask(&socket, &wish) { Ok(()) } else { plain() })
 }
 
 /// Reads an option into `bytes`; returns how many the kernel filled.

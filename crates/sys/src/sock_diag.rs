@@ -2,7 +2,7 @@
 //! net/ipv4/inet_diag.c).
 
 use crate::netlink::{self, DUMP, Family, Socket, attributes, find};
-use narrows_model::{ConnectionSample, SocketMemory, TcpInfo};
+use narrows_model::{ConnectionSample, TcpInfo};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -81,26 +81,12 @@ fn connection(message: &[u8], at_us: u64) -> Option<ConnectionSample> {
                 let name = attribute.payload.split(|byte| *byte == 0).next().unwrap_or_default();
                 sample.congestion_control = Some(String::from_utf8_lossy(name).into_owned());
             }
-            INET_DIAG_SKMEMINFO => sample.memory = memory(attribute.payload),
+            INET_DIAG_SKMEMINFO => sample.memory = Some(crate::tcp::memory_of(attribute.payload)),
             INET_DIAG_CGROUP_ID => sample.cgroup = attribute.u64(),
             _ => {}
         }
     }
     Some(sample)
-}
-
-/// `SK_MEMINFO_*` (include/uapi/linux/sock_diag.h).
-fn memory(bytes: &[u8]) -> Option<SocketMemory> {
-    let at = |index: usize| Some(u32::from_ne_bytes(bytes.get(4 * index..4 * index + 4)?.try_into().ok()?));
-    Some(SocketMemory {
-        rmem_alloc_bytes: at(0)?,
-        rcvbuf_bytes: at(1)?,
-        wmem_alloc_bytes: at(2)?,
-        sndbuf_bytes: at(3)?,
-        wmem_queued_bytes: at(5)?,
-        backlog_bytes: at(7)?,
-        drops: at(8)?,
-    })
 }
 
 /// `struct inet_diag_req_v2` for sockets in these states, with these attributes.

@@ -1,5 +1,6 @@
 //! A TCP socket's options, its state under load, and the calls that move data. All take a connected or connecting socket.
 
+use crate::deputy::{self, Wish};
 use crate::error::{Result, check};
 use crate::raw::{option_bytes, option_u32, set_option};
 use narrows_model::{BufferLock, SocketMemory, TcpInfo};
@@ -102,7 +103,13 @@ pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<()> {
             bytes.len() as libc::socklen_t,
         )
     };
-    check(result, "set TCP_CONGESTION to", name).map(drop)
+    match check(result, "set TCP_CONGESTION to", name) {
+        Err(error) if error.errno() == Some(libc::EPERM) => {
+            let wish = Wish::CongestionControl(name.to_owned());
+            if deputy::ask(&socket, &wish) { Ok(()) } else { Err(error) }
+        }
+        set => set.map(drop),
+    }
 }
 
 /// The congestion control in use.
@@ -222,11 +229,16 @@ pub fn info(socket: impl AsFd) -> Result<TcpInfo> {
 pub fn memory(socket: impl AsFd) -> Result<SocketMemory> {
     let mut bytes = [0u8; 64];
     let length = get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut bytes, "SO_MEMINFO")?;
+    Ok(memory_of(&bytes[..length]))
+}
+
+/// The words of `SK_MEMINFO_*`; those that an older kernel does not have are 0.
+pub(crate) fn memory_of(bytes: &[u8]) -> SocketMemory {
     let word = |index: usize| {
-        let word = bytes[..length].get(index * 4..index * 4 + 4);
+        let word = bytes.get(index * 4..index * 4 + 4);
         word.and_then(|word| word.try_into().ok()).map_or(0, u32::from_ne_bytes)
     };
-    Ok(SocketMemory {
+    SocketMemory {
         rmem_alloc_bytes: word(0),
         rcvbuf_bytes: word(1),
         wmem_alloc_bytes: word(2),
@@ -234,7 +246,7 @@ pub fn memory(socket: impl AsFd) -> Result<SocketMemory> {
         wmem_queued_bytes: word(5),
         backlog_bytes: word(7),
         drops: word(8),
-    })
+    }
 }
 
 /// Bytes received and not yet read (`SIOCINQ`).

@@ -1,5 +1,7 @@
 //! How the kernel schedules the calling thread: timers, priority, signals.
 
+use crate::deputy::{self, Wish};
+
 /// Sets the calling thread's timer slack to the minimum (50 µs otherwise, `PR_SET_TIMERSLACK`).
 pub fn exact_timers() {
     // SAFETY: prctl with plain numbers. It cannot fail for this option.
@@ -21,30 +23,40 @@ pub fn set_nice_of(thread: crate::cpu::ThreadId, nice: i32) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, id, nice) == 0 }
 }
 
-fn schedule(policy: libc::c_int, priority: libc::c_int) -> bool {
+fn schedule(thread: u32, policy: libc::c_int, priority: libc::c_int) -> bool {
     // By number: musl's `sched_setscheduler` only returns ENOSYS, since POSIX means processes and Linux threads by it. The
     // kernel's `struct sched_param` is one int.
     // SAFETY: 0 is the calling thread; the parameter lives through the call.
-    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) == 0 }
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, &raw const priority) == 0 }
 }
 
 /// Lets the calling thread run only on an otherwise idle CPU (`SCHED_IDLE`); needs no privilege. Returns whether it
 /// succeeded.
 #[must_use]
 pub fn set_idle() -> bool {
-    schedule(libc::SCHED_IDLE, 0)
+    schedule(0, libc::SCHED_IDLE, 0)
 }
 
 /// Lets the calling thread run before every ordinary one (`SCHED_RR`, lowest real-time priority); threads that it
-/// starts do not inherit that. Returns whether it was permitted: it needs root.
+/// starts do not inherit that. Returns whether it was permitted: it needs root, a limit (`RLIMIT_RTPRIO`) or a deputy.
 #[must_use]
 pub fn set_real_time() -> bool {
-    schedule(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1)
+    // SAFETY: gettid has no preconditions.
+    let own = || unsafe { libc::gettid() }.unsigned_abs();
+    set_real_time_of(0) || deputy::ask_alone(&Wish::RealTime(own()))
 }
 
-/// Undoes [`set_real_time`]. Needs no privilege.
+/// The same for another thread; 0 is the calling one.
+pub(crate) fn set_real_time_of(thread: u32) -> bool {
+    schedule(thread, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1)
+}
+
+/// Undoes [`set_real_time`]. Needs no privilege: an ordinary user, to whom real time was granted by a limit, keeps the flag that
+/// threads do not inherit it, which the kernel lets nobody else take back.
 pub fn set_ordinary() {
-    schedule(libc::SCHED_OTHER, 0);
+    if !schedule(0, libc::SCHED_OTHER, 0) {
+        schedule(0, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0);
+    }
 }
 
 /// The signal that ends a call of one thread early; programs and libraries do not use it.

@@ -6,6 +6,7 @@ pub(crate) mod completion;
 pub(crate) mod connections;
 pub(crate) mod diagnose;
 pub(crate) mod generate;
+pub(crate) mod helper;
 pub(crate) mod history;
 pub(crate) mod lab;
 pub(crate) mod line_rate;

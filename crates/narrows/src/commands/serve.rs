@@ -5,7 +5,7 @@ use crate::flags::values::bps;
 use crate::output::printed;
 use narrows_runner::DEFAULT_PORT;
 use narrows_runner::live::LiveInstruments;
-use narrows_runner::server::{self, AuditTo, ServeConfig};
+use narrows_runner::server::{self, AuditTo, Separation, ServeConfig};
 use narrows_runner::state;
 use narrows_runner::tokens::{self, Allowed};
 use std::net::IpAddr;
@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// Loads at the same time; more wait for their turn
     #[arg(long, default_value_t = 1, value_name = "N")]
     parallel: usize,
+    /// As root: the user that speaks to the network; root: everything in one process (default: narrows, else nobody)
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// Speak on standard input and output, as ssh:// clients want it
     #[arg(long)]
     stdio: bool,
@@ -129,6 +132,12 @@ impl Args {
         if let Some(Command::Token(token)) = self.command {
             return token.run(&state);
         }
+        let separation = match self.user {
+            _ if self.stdio => Separation::None,
+            Some(name) if name == "root" => Separation::None,
+            Some(name) => Separation::User(name),
+            None => Separation::Usual,
+        };
         let config = ServeConfig {
             port: if self.stdio && self.port == DEFAULT_PORT { 0 } else { self.port },
             bind: self.bind,
@@ -139,6 +148,7 @@ impl Args {
             frames: self.frames,
             parallel: self.parallel.max(1),
             stdio: self.stdio,
+            separation,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })
         };

@@ -19,6 +19,7 @@ mod kept;
 mod lab;
 mod reach;
 mod rfc2544;
+mod serve_user;
 mod shell;
 mod sweep;
 mod usage;

@@ -12,8 +12,9 @@ use super::running::Phase;
 use super::session::Session;
 use super::shared::Shared;
 use super::trial;
+use crate::helper::Tuning;
 use crate::tokens::Allowed;
-use crate::tune::{TuneError, Tuner};
+use crate::tune::TuneError;
 use crate::{VERSION, lock, trust};
 use axum::Router;
 use axum::body::Body;
@@ -23,7 +24,6 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{delete, get, post};
 use hyper::body::Body as HttpBody;
-use narrows_collect::Live;
 use narrows_model::Change;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
@@ -168,14 +168,16 @@ async fn inventory(asked: Asked, body: Body) -> Answer {
     let peer = peer.map_err(|_| Refused::bad("`peer` must be an IP address"))?;
     let peer = asked.session.address.or(peer).map(|address| address.to_canonical());
     let _turn = asked.shared.inventories.acquire().await;
-    let snapshot = blocking(move || narrows_collect::inventory(&Live::new(), peer)).await?;
+    let reading = asked.shared.reading.clone();
+    let snapshot = blocking(move || reading.inventory(peer)).await?.map_err(Refused::failed)?;
     Ok(json(&asked.rights.standing.visible(snapshot)))
 }
 
 async fn interfaces(asked: Asked) -> Answer {
     asked.may_see("its interfaces")?;
     let _turn = asked.shared.inventories.acquire().await;
-    let interfaces = blocking(narrows_collect::interfaces).await?.map_err(Refused::failed)?;
+    let reading = asked.shared.reading.clone();
+    let interfaces = blocking(move || reading.interfaces()).await?.map_err(Refused::failed)?;
     Ok(json(&interfaces))
 }
 
@@ -232,7 +234,7 @@ async fn apply_change(asked: Asked, body: Body) -> Answer {
 }
 
 /// Undoes or keeps a change.
-async fn with_change(asked: Asked, act: fn(&Session, &Tuner, &str) -> Option<Result<Change, TuneError>>) -> Answer {
+async fn with_change(asked: Asked, act: fn(&Session, &Tuning, &str) -> Option<Result<Change, TuneError>>) -> Answer {
     asked.may_tune()?;
     let done = blocking(move || {
         let done = act(&asked.session, &asked.shared.tuner, &asked.item);
@@ -249,7 +251,10 @@ async fn with_change(asked: Asked, act: fn(&Session, &Tuner, &str) -> Option<Res
 /// Why a setting was not made: the request is invalid, or it was tried and failed.
 fn not_set(error: TuneError) -> Refused {
     match error {
-        TuneError::NotInTable { .. } | TuneError::NotForClients(_) | TuneError::BadValue { .. } => Refused::bad(error),
+        TuneError::NotInTable { .. }
+        | TuneError::NotForClients(_)
+        | TuneError::BadValue { .. }
+        | TuneError::Refused(_) => Refused::bad(error),
         _ => Refused::failed(error),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::audit::AuditTo;
 use crate::DEFAULT_PORT;
+use crate::helper::Separation;
 use crate::instruments::LiveInstruments;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub struct ServeConfig {
     pub queue: usize,
     /// Whether the control connection is standard input and output; the port then takes data connections alone.
     pub stdio: bool,
+    /// Whether what speaks to the network is separated from what has privileges.
+    pub separation: Separation,
     /// Where the audit log goes, if anywhere.
     pub audit: Option<AuditTo>,
     /// What this end measures with.
@@ -53,6 +56,7 @@ impl ServeConfig {
             parallel: 1,
             queue: 16,
             stdio: false,
+            separation: Separation::None,
             audit: None,
             instruments,
         }

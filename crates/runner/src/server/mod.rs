@@ -27,19 +27,25 @@ mod shared;
 mod trial;
 mod unauthenticated;
 
+pub use crate::helper::{Separation, SeparationError};
 pub use audit::AuditTo;
 pub use config::ServeConfig;
 
+pub(crate) use frames::bounds;
+
 use crate::VERSION;
+use crate::helper::{self, Bounds, Helpers, Role};
+use crate::tokens::{FRESH, Tokens};
 use crate::trust::{Identity, TrustError};
-use audit::{Audit, By};
+use crate::tune::{Tuner, Undoing, Undone};
+use audit::{Action, Audit, By, Event};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
 use narrows_wire::token::Token;
 use shared::Shared;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -59,6 +65,14 @@ pub enum ServeError {
     /// The key does not work.
     #[error("the server's key cannot be used: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
+    /// The network process could not be separated.
+    #[error(transparent)]
+    Separation(#[from] SeparationError),
+    /// A helper ended before the server.
+    #[error(
+        "the helper `{}` ended; the server stops, and its next start undoes what was changed", .0.word()
+    )]
+    HelperLost(Role),
     /// No thread or no event queue.
     #[error("cannot start the server: {0}")]
     Start(std::io::Error),
@@ -93,16 +107,28 @@ impl Server {
         } else {
             Some(Identity::load_or_make(&config.state, config.token_file.as_deref())?)
         };
-        let audit = Audit::open(config.audit.as_ref())?;
+        let sink = config.audit.as_ref().map(AuditTo::sink).transpose()?;
         let acceptor = identity.as_ref().map(listen::acceptor).transpose()?;
         let (token, warnings) =
             identity.map(|identity| ((identity.token, identity.token_file), identity.warnings)).unzip();
         let (stop, stopped) = watch::channel(false);
-        let secret = token.as_ref().map(|(token, _): &(Token, _)| token.secret.clone());
-        let shared = Arc::new(Shared::new(config, port, secret, audit, stop.clone()));
-        shared.audit.note(&By::default(), &audit::Event::Start { version: VERSION, port });
-        let mut recovered = shared.recover();
+        let tuner = Tuner::new(&config.state, "serve");
+        let (mut recovered, undone) = recover(&tuner);
+        let (state, frames) = (config.state.clone(), config.frames.clone());
+        let bounds = Bounds { state, allow_tune: config.allow_tune, frames, port, process: std::process::id() };
+        // Everything before this has all rights, and nothing of the network; everything after it the reverse.
+        let (deputies, mut helpers, separated) = helper::separate(&config.separation, &bounds, tuner, &datagrams)?;
+        // Threads come after it.
+        let audit = Audit::of(sink);
+        audit.note(&By::default(), &Event::Start { version: VERSION, port });
+        undone.iter().for_each(|event| audit.note(&By::default(), event));
         recovered.extend(warnings.into_iter().flatten());
+        let secret = token.as_ref().map(|(token, _): &(Token, _)| token.secret.clone());
+        let (reading, state) = (deputies.reading.clone(), config.state.clone());
+        let tokens = Tokens::new(&config.state, Box::new(move || reading.tokens(&state)), FRESH);
+        let shared = Arc::new(Shared::new(config, port, secret, (tokens, audit), deputies, stop.clone()));
+        let lost = Arc::default();
+        helpers.watch(&stop, &lost);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
         let serving = shared.clone();
         let thread = std::thread::Builder::new()
@@ -113,8 +139,32 @@ impl Server {
                 runtime.shutdown_timeout(Duration::from_millis(100));
             })
             .map_err(ServeError::Start)?;
-        Ok(ServerHandle { port, token, stop, thread: Some(thread), recovered })
+        Ok(ServerHandle { port, token, stop, thread: Some(thread), recovered, separated, lost, _helpers: helpers })
     }
+}
+
+/// Sets back what a killed server left, and tells it in sentences and for the audit log.
+fn recover(tuner: &Tuner) -> (Vec<String>, Vec<Event>) {
+    let unreadable = tuner.unreadable().unwrap_or_default();
+    let undone = match tuner.recover() {
+        Ok(undone) => undone,
+        Err(error) => return (vec![format!("cannot read the journal of changes: {error}")], Vec::new()),
+    };
+    let tell = |undoing: Undoing| {
+        let change = &undoing.entry.change;
+        let failure = undoing.outcome.as_ref().err().map(ToString::to_string);
+        let event = Event::changed(Action::Undo, change, failure);
+        let set = &change.set;
+        let sentence = match undoing.outcome {
+            Ok(Undone::SetBack) => format!("rolled back a change of a killed server: {set}"),
+            Ok(otherwise) => format!("change `{set}` of a killed server: {otherwise}"),
+            Err(error) => format!("cannot undo change `{set}` of a killed server: {error}"),
+        };
+        (sentence, event)
+    };
+    let (mut sentences, events): (Vec<_>, Vec<_>) = undone.into_iter().map(tell).unzip();
+    sentences.extend(unreadable.iter().map(ToString::to_string));
+    (sentences, events)
 }
 
 async fn run(
@@ -146,6 +196,10 @@ pub struct ServerHandle {
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
     recovered: Vec<String>,
+    separated: String,
+    lost: Arc<OnceLock<Role>>,
+    /// Dropped after the server has ended.
+    _helpers: Helpers,
 }
 
 impl ServerHandle {
@@ -171,6 +225,12 @@ impl ServerHandle {
     #[must_use]
     pub fn recovered(&self) -> &[String] {
         &self.recovered
+    }
+
+    /// A sentence on what runs as whom.
+    #[must_use]
+    pub fn separated(&self) -> &str {
+        &self.separated
     }
 
     /// One line for the user: the port, the token's file and the key's fingerprint.
@@ -218,6 +278,7 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
     // Over ssh standard error belongs to ssh: what is said there is taken for the reason of a failure.
     if handle.token.is_some() {
         announce(&handle.announcement());
+        announce(handle.separated());
     }
     for line in handle.recovered() {
         announce(line);
@@ -237,6 +298,7 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
             Ok(())
         })
         .map_err(ServeError::Start)?;
+    let lost = handle.lost.clone();
     handle.stop();
-    Ok(())
+    lost.get().map_or(Ok(()), |role| Err(ServeError::HelperLost(*role)))
 }

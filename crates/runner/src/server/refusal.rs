@@ -20,7 +20,6 @@ impl Refused {
     }
 
     /// What the client is told.
-    #[cfg(test)]
     pub(super) fn sentence(&self) -> &str {
         &self.message
     }

@@ -7,10 +7,11 @@ use super::gate::Turn;
 use super::holder::Holder;
 use super::limits::Standing;
 use super::running::Running;
+use crate::helper::Tuning;
 use crate::liveness::Liveness;
 use crate::lock;
-use crate::tune::{TuneError, Tuner, Undone, check_for_client};
-use narrows_model::{Change, Place, Setting};
+use crate::tune::{TuneError, Undone};
+use narrows_model::{Change, Setting};
 use narrows_wire::api::SessionUse;
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -88,13 +89,12 @@ impl Session {
     }
 
     /// Makes a change that ends with the session. Blocks. It is noted here even where the request for it is given up.
-    pub(super) fn apply(&self, tuner: &Tuner, setting: &Setting) -> Result<Change, TuneError> {
+    pub(super) fn apply(&self, tuner: &Tuning, setting: &Setting) -> Result<Change, TuneError> {
         let mut changes = lock(&self.changes);
         if changes.closed {
             return Err(tuner.no_such_change("of an ended session"));
         }
-        check_for_client(setting)?;
-        let change = tuner.apply(setting, Place::Server)?;
+        let change = tuner.apply(setting)?;
         changes.made.push(change.clone());
         Ok(change)
     }
@@ -104,12 +104,12 @@ impl Session {
     }
 
     /// Undoes one of its changes. Blocks. `None`: it is not one of this session.
-    pub(super) fn undo(&self, tuner: &Tuner, id: &str) -> Option<Result<Change, TuneError>> {
+    pub(super) fn undo(&self, tuner: &Tuning, id: &str) -> Option<Result<Change, TuneError>> {
         self.take(id, || tuner.undo(id).map(drop)).map(|taken| taken.map(|change| Change { in_force: false, ..change }))
     }
 
     /// Lets one of its changes outlive it. `None`: it is not one of this session.
-    pub(super) fn keep(&self, tuner: &Tuner, id: &str) -> Option<Result<Change, TuneError>> {
+    pub(super) fn keep(&self, tuner: &Tuning, id: &str) -> Option<Result<Change, TuneError>> {
         self.take(id, || tuner.keep(id).map(drop))
     }
 
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Undoes all, the latest first, and takes no more. Blocks. Returns each, with a sentence where it went otherwise.
-    pub(super) fn undo_all(&self, tuner: &Tuner) -> Vec<(Change, Option<String>)> {
+    pub(super) fn undo_all(&self, tuner: &Tuning) -> Vec<(Change, Option<String>)> {
         let mut changes = lock(&self.changes);
         changes.closed = true;
         let undo = |change: &Change| match tuner.undo(&change.id) {

@@ -1,6 +1,6 @@
 //! What all connections of a server share: its sessions, who may load the path, and the trials that wait for connections.
 
-use super::audit::{Action, Audit, By, Event};
+use super::audit::Audit;
 use super::config::ServeConfig;
 use super::events::Events;
 use super::frames::Uses;
@@ -11,9 +11,9 @@ use super::refusal::Refused;
 use super::running::Expected;
 use super::session::Session;
 use super::unauthenticated::Unauthenticated;
+use crate::helper::{Deputies, Reading, Tuning};
 use crate::lock;
 use crate::tokens::Tokens;
-use crate::tune::{Tuner, Undone};
 use narrows_wire::Key;
 use narrows_wire::api::{Reason, SessionUse};
 use narrows_wire::token::Secret;
@@ -42,7 +42,8 @@ pub(super) struct Shared {
     pub(super) tokens: Tokens,
     pub(super) audit: Audit,
     pub(super) unauthenticated: Unauthenticated,
-    pub(super) tuner: Tuner,
+    pub(super) tuner: Tuning,
+    pub(super) reading: Reading,
     /// Devices that send or count frames, over all sessions.
     pub(super) uses: Uses,
     /// Inventories that are read at one time: each takes a thread, and the roll-back must have one.
@@ -68,13 +69,12 @@ impl Shared {
         config: ServeConfig,
         port: u16,
         secret: Option<Secret>,
-        audit: Audit,
+        (tokens, audit): (Tokens, Audit),
+        Deputies { tuning, reading }: Deputies,
         stop: watch::Sender<bool>,
     ) -> Self {
         let gate = Gate::new(config.parallel, config.queue);
         let table = Table { gate, next: 0, sessions: HashMap::new(), alive: 0, expected: HashMap::new() };
-        let tuner = Tuner::new(&config.state, "serve");
-        let tokens = Tokens::new(&config.state);
         Self {
             config,
             port,
@@ -82,7 +82,8 @@ impl Shared {
             tokens,
             audit,
             unauthenticated: Unauthenticated::default(),
-            tuner,
+            tuner: tuning,
+            reading,
             uses: Uses::default(),
             inventories: Semaphore::new(2),
             stop,
@@ -98,29 +99,6 @@ impl Shared {
 
     pub(super) fn stop(&self) {
         self.stop.send_replace(true);
-    }
-
-    /// Sets back what a killed server left, and tells it in sentences.
-    pub(super) fn recover(&self) -> Vec<String> {
-        let unreadable = self.tuner.unreadable().unwrap_or_default();
-        match self.tuner.recover() {
-            Ok(undone) => undone
-                .into_iter()
-                .map(|undoing| {
-                    let change = &undoing.entry.change;
-                    let set = &change.set;
-                    let failure = undoing.outcome.as_ref().err().map(ToString::to_string);
-                    self.audit.note(&By::default(), &Event::changed(Action::Undo, change, failure));
-                    match undoing.outcome {
-                        Ok(Undone::SetBack) => format!("rolled back a change of a killed server: {set}"),
-                        Ok(otherwise) => format!("change `{set}` of a killed server: {otherwise}"),
-                        Err(error) => format!("cannot undo change `{set}` of a killed server: {error}"),
-                    }
-                })
-                .chain(unreadable.iter().map(ToString::to_string))
-                .collect(),
-            Err(error) => vec![format!("cannot read the journal of changes: {error}")],
-        }
     }
 
     /// Opens a session, or says why not.

@@ -206,15 +206,15 @@ fn run(
 ) -> Result<Box<LoadRecord>, String> {
     let peer = session.address.or_else(|| connections.peer());
     let instruments = &shared.config.instruments;
-    let mut before = instruments.counters(peer);
-    let drops = instruments.watch_drops();
+    let mut before = shared.reading.counters(*instruments, peer);
+    let drops = shared.reading.watch_drops(*instruments);
     session.liveness.watch(&connections.streams);
     running.raise(Phase::Begun);
     let record = instruments.run(Place::Server, plan, connections, &running.stop, &mut |progress| {
         session.events.mention(&Event::Progress { trial: number, progress });
     });
     session.liveness.forget();
-    let mut after = instruments.counters(peer);
+    let mut after = shared.reading.counters(*instruments, peer);
     drops.end(&mut before, &mut after);
     let [before, after] = [before, after].map(|snapshot| session.standing.visible(snapshot));
     Ok(Box::new(record?.between(before, after)))

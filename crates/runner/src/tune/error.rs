@@ -51,6 +51,15 @@ pub enum TuneError {
     /// An entry of the journal cannot be read: the file, and why.
     #[error("cannot read the journal entry {path}: {1}; its change stays", path = .0.display())]
     BadEntry(PathBuf, String),
+    /// The journal is full.
+    #[error("the journal {} has too many changes; undo some on this host with `narrows tune undo`", .0.display())]
+    TooMany(PathBuf),
+    /// The helper that makes changes does not allow it, in its words.
+    #[error("{0}")]
+    Refused(String),
+    /// The helper that makes changes failed, in its words.
+    #[error("{0}")]
+    Helper(String),
     /// A system call failed.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),

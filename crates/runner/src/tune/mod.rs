@@ -81,6 +81,9 @@ impl fmt::Debug for Tuner {
     }
 }
 
+/// Changes in the journal with which a client makes no more: each is a file, and is read whenever one is undone.
+const MAX_OF_CLIENTS: usize = 500;
+
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 impl Tuner {
@@ -125,6 +128,16 @@ impl Tuner {
             return Err(error);
         }
         Ok(entry.change)
+    }
+
+    /// The same for a client over the network.
+    pub(crate) fn apply_for_client(&self, setting: &Setting) -> Result<Change, TuneError> {
+        check_for_client(setting)?;
+        let (entries, unreadable) = self.host.entries()?;
+        if entries.len() + unreadable.len() >= MAX_OF_CLIENTS {
+            return Err(TuneError::TooMany(self.host.directory()));
+        }
+        self.apply(setting, Place::Server)
     }
 
     pub(crate) fn no_such_change(&self, id: &str) -> TuneError {

@@ -370,3 +370,19 @@ fn an_entry_that_was_tampered_with_is_not_undone() {
         assert_eq!(tuner.undo(&change.id).expect("undone"), Undone::SetBack);
     });
 }
+
+#[test]
+fn clients_do_not_fill_the_journal() {
+    isolated(|state| {
+        let tuner = Tuner::new(state, "test");
+        let change = tuner.apply_for_client(&sysctl("net.ipv4.tcp_sack", "0")).expect("there is room");
+        for index in 1..MAX_OF_CLIENTS {
+            let entry = state.join(format!("changes/{index}.json"));
+            narrows_sys::files::write_whole(&entry, b"{}", 0o600).expect("written");
+        }
+        let full = tuner.apply_for_client(&sysctl("net.ipv4.tcp_window_scaling", "0")).expect_err("full").to_string();
+        assert!(full.contains("has too many changes; undo some on this host"), "{full}");
+        assert_eq!(tuner.undo(&change.id).expect("as before"), Undone::SetBack);
+        tuner.apply_for_client(&sysctl("net.ipv4.tcp_sack", "0")).expect("there is room again");
+    });
+}

@@ -4,10 +4,11 @@ use super::journal::Entry;
 use super::knob::check_note;
 use super::{TuneError, Tuner};
 use narrows_sys::network_id::NetworkId;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How a change ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Undone {
     /// The old value is back.
     SetBack,

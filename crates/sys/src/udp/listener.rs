@@ -2,6 +2,7 @@
 //! the same one: on a host with several addresses the kernel would choose another.
 
 use super::socket;
+use crate::confine::user::User;
 use crate::raw::set_control;
 use crate::{Error, Result, net};
 use std::io;
@@ -64,6 +65,16 @@ impl UdpListener {
         let socket = UdpSocket::from(fd);
         let local = socket.local_addr().map_err(|error| Error::new("name", address.to_string(), error))?;
         Ok(Self { socket, port: local.port() })
+    }
+
+    /// Lets sockets of that user share the port, and those of this one no longer ([`socket::connect_from`]): the kernel compares the
+    /// owners of sockets. Needs `CAP_CHOWN`.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn give_to(&self, user: &User) -> Result<()> {
+        let given = std::os::unix::fs::fchown(&self.socket, Some(user.id), Some(user.group));
+        given.map_err(|error| Error::new("give the UDP port to", user.name.clone(), error))
     }
 
     /// A second, non-blocking handle of the socket, for an event loop.
@@ -192,24 +203,30 @@ mod tests {
         let listener = UdpListener::bind(0).expect("a free port");
         let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, listener.port()));
         UdpListener::bind_at(address).expect("the same user shares it");
-        let of_another = std::thread::spawn(move || {
-            // The call of libc would change the whole process.
-            // SAFETY: plain numbers; the thread ends with this closure.
-            if unsafe { libc::syscall(libc::SYS_setresuid, 65_534, 65_534, 65_534) } != 0 {
-                return None;
-            }
-            let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-            let fd = crate::raw::socket(libc::AF_INET, libc::SOCK_DGRAM, libc::IPPROTO_UDP, "open", "a socket")
-                .expect("a socket");
-            for option in [libc::SO_REUSEADDR, libc::SO_REUSEPORT] {
-                net::set_flag(&fd, libc::SOL_SOCKET, option, 1, "set an option of", &any).expect("set");
-            }
-            Some(net::bind(&fd, &address).expect_err("taken").errno())
-        });
-        match of_another.join().expect("no panic") {
-            Some(errno) => assert_eq!(errno, Some(libc::EADDRINUSE)),
-            None => println!("NOT CHECKED: the port against another user, since this user cannot become one"),
-        }
+        let of_another = |options: &'static [libc::c_int]| {
+            let bound = std::thread::spawn(move || {
+                // The call of libc would change the whole process.
+                // SAFETY: plain numbers; the thread ends with this closure.
+                if unsafe { libc::syscall(libc::SYS_setresuid, 65_534, 65_534, 65_534) } != 0 {
+                    return None;
+                }
+                let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+                let fd = crate::raw::socket(libc::AF_INET, libc::SOCK_DGRAM, libc::IPPROTO_UDP, "open", "a socket")
+                    .expect("a socket");
+                for option in options {
+                    net::set_flag(&fd, libc::SOL_SOCKET, *option, 1, "set an option of", &any).expect("set");
+                }
+                Some(net::bind(&fd, &address).map_err(|error| error.errno()))
+            });
+            bound.join().expect("no panic")
+        };
+        let Some(refused) = of_another(&[libc::SO_REUSEADDR, libc::SO_REUSEPORT]) else {
+            return println!("NOT CHECKED: the port against another user, since this user cannot become one");
+        };
+        assert_eq!(refused, Err(Some(libc::EADDRINUSE)));
+        listener.give_to(&User { name: "nobody".into(), id: 65_534, group: 65_534 }).expect("root gives it");
+        assert_eq!(of_another(&[libc::SO_REUSEPORT]), Some(Ok(())));
+        assert_eq!(UdpListener::bind_at(address).expect_err("it is another's now").errno(), Some(libc::EADDRINUSE));
     }
 
     #[test]

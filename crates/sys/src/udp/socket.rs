@@ -1,5 +1,6 @@
 //! UDP sockets with one peer, and the options that a measurement needs.
 
+use crate::deputy::{self, Wish};
 use crate::{Error, Result, net, raw};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -33,7 +34,11 @@ pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
 /// The address, and the kernel's error.
 pub fn connect_from(local: SocketAddr, peer: SocketAddr) -> Result<UdpSocket> {
     let socket = open(&local)?;
-    net::bind(&socket, &local)?;
+    net::bind(&socket, &local).or_else(|error| {
+        // A port below 1024.
+        let denied = error.errno() == Some(libc::EACCES);
+        if denied && deputy::ask(&socket, &Wish::Bind(local)) { Ok(()) } else { Err(error) }
+    })?;
     let socket = UdpSocket::from(socket);
     socket.connect(peer).map_err(|error| Error::new("find a route to", peer.to_string(), error))?;
     Ok(socket)

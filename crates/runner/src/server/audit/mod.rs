@@ -31,7 +31,8 @@ const LAST: Duration = Duration::from_secs(2);
 /// Where the audit log goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditTo {
-    /// Appended to this file, which is created for its owner alone. It may be renamed and removed while the server runs.
+    /// Appended to this file, which is created for its owner alone. It may be renamed and removed while the server runs, unless that is
+    /// separated from its privileges: then it goes on with the file that it has (`copytruncate`).
     File(PathBuf),
     /// To systemd's journal.
     Journald,
@@ -44,8 +45,24 @@ impl From<PathBuf> for AuditTo {
     }
 }
 
+impl AuditTo {
+    /// Opens it, with the rights that the server has at its start.
+    pub(super) fn sink(&self) -> narrows_sys::Result<Sink> {
+        Ok(match self {
+            Self::File(path) => {
+                let mut file = files::Appender::open(path, 0o600)?;
+                Box::new(move |line| file.append(format!("{line}\n").as_bytes()))
+            }
+            Self::Journald => {
+                let journal = Journald::open(Path::new(journald::SOCKET))?;
+                Box::new(move |line| journal.send(line))
+            }
+        })
+    }
+}
+
 /// Where lines are written.
-type Sink = Box<dyn FnMut(&str) -> narrows_sys::Result<()> + Send>;
+pub(super) type Sink = Box<dyn FnMut(&str) -> narrows_sys::Result<()> + Send>;
 
 /// The audit log.
 pub(super) struct Audit(Option<Open>);
@@ -57,22 +74,9 @@ struct Open {
 }
 
 impl Audit {
-    /// Opens it; without a place nothing is written.
-    pub(super) fn open(to: Option<&AuditTo>) -> narrows_sys::Result<Self> {
-        let sink: Sink = match to {
-            None => return Ok(Self(None)),
-            Some(AuditTo::File(path)) => {
-                let path = path.clone();
-                files::append(&path, &[], 0o600)?;
-                // Opened anew for each line, so that the file may be rotated.
-                Box::new(move |line| files::append(&path, format!("{line}\n").as_bytes(), 0o600))
-            }
-            Some(AuditTo::Journald) => {
-                let journal = Journald::open(Path::new(journald::SOCKET))?;
-                Box::new(move |line| journal.send(line))
-            }
-        };
-        Ok(Self::to(sink, Box::new(|sentence| eprintln!("narrows serve: {sentence}"))))
+    /// Writes to a sink, by a thread of its own; without one nothing is written.
+    pub(super) fn of(sink: Option<Sink>) -> Self {
+        sink.map_or(Self(None), |sink| Self::to(sink, Box::new(|sentence| eprintln!("narrows serve: {sentence}"))))
     }
 
     /// With a sink; `say` gets a sentence when it fails.
@@ -160,7 +164,7 @@ mod tests {
     fn lines_reach_a_file_that_may_be_rotated() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("audit.log");
-        let audit = Audit::open(Some(&AuditTo::File(path.clone()))).expect("opened");
+        let audit = Audit::of(Some(AuditTo::File(path.clone()).sink().expect("opened")));
         let until_line = |word: &str| {
             while !narrows_sys::files::read_text(&path).unwrap_or_default().contains(word) {
                 clock::sleep(Duration::from_millis(1));
@@ -171,8 +175,7 @@ mod tests {
         std::fs::rename(&path, directory.path().join("audit.log.1")).expect("rotated");
         audit.note(&By { who: Some("ci"), ..By::default() }, &stop());
         until_line("\"who\":\"ci\"");
-        let error =
-            Audit::open(Some(&AuditTo::File(directory.path().join("none/log")))).map(|_| ()).expect_err("nowhere");
+        let error = AuditTo::File(directory.path().join("none/log")).sink().map(|_| ()).expect_err("nowhere");
         assert!(error.to_string().starts_with("cannot append to "), "{error}");
         assert_eq!(AuditTo::from(PathBuf::from("journald")), AuditTo::Journald);
         assert_eq!(AuditTo::from(PathBuf::from("./journald")), AuditTo::File("./journald".into()));

@@ -7,7 +7,7 @@ use narrows_collect::{Host, Live};
 use narrows_model::load::frame_words::is_benchmarking;
 use narrows_model::load::frames::{FrameFormat, GeneratePlan, MAX_FRAME_BYTES, ReceivePlan};
 use narrows_wire::api::Reason;
-use narrows_wire::api::frames::{MAX_GENERATORS, QualifyRequest};
+use narrows_wire::api::frames::{FramesOrder, MAX_GENERATORS, QualifyRequest};
 use std::net::IpAddr;
 
 /// The longest job of a receiver: it is there before the generator and after it.
@@ -125,6 +125,29 @@ pub(super) fn qualify(request: &QualifyRequest) -> Result<(), String> {
         Some(size) => Err(format!("a frame has at most {MAX_FRAME_BYTES} bytes, not {size}")),
         None => Ok(()),
     }
+}
+
+/// For a helper, which repeats the checks: whether the server may use this device at all.
+pub(crate) fn by_device(allowed: &[String], name: &str, peer: Option<IpAddr>) -> Result<(), String> {
+    let may = device(Standing::Trusted, allowed, name).and_then(|()| nothing_else(name, peer));
+    may.map_err(|refused| refused.sentence().to_owned())
+}
+
+/// The same for an order.
+pub(crate) fn by_order(allowed: &[String], order: &FramesOrder, peer: Option<IpAddr>) -> Result<(), String> {
+    match order {
+        FramesOrder::Generate { plans } => by_device(allowed, &generate(plans)?, peer),
+        FramesOrder::Receive { plan, .. } => {
+            receive(plan)?;
+            by_device(allowed, &plan.device, peer)
+        }
+    }
+}
+
+/// The same for a look at what this host alone can do.
+pub(crate) fn calibration(allowed: &[String], request: &QualifyRequest) -> Result<(), String> {
+    any(Standing::Trusted, allowed, "DEV").map_err(|refused| refused.sentence().to_owned())?;
+    qualify(request)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::super::events::End;
 use super::super::limits::ENGINE_END;
 use super::super::refusal::Refused;
-use crate::forwarding::port::{Here, Port as _, Receiving};
+use crate::forwarding::port::{Port, Receiving};
 use crate::lock;
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_traffic::Stop;
@@ -147,12 +147,12 @@ const GONE: &str = "the receiver has reached its time limit";
 
 impl Job {
     /// Begins to send. The generators end by their own plans, or by the flag.
-    pub(super) fn send(plans: Vec<GeneratePlan>, claim: Claim) -> Self {
+    pub(super) fn send(port: Arc<dyn Port>, plans: Vec<GeneratePlan>, claim: Claim) -> Self {
         let (tell, over) = watch::channel(None);
         let stop = Stop::new();
         let flag = stop.clone();
         tokio::task::spawn_blocking(move || {
-            let sent = Here.generate(&plans, &flag).map_err(|error| error.to_string());
+            let sent = port.generate(&plans, &flag).map_err(|error| error.to_string());
             drop(claim);
             tell.send_replace(Some(sent));
         });
@@ -160,8 +160,8 @@ impl Job {
     }
 
     /// Begins to count. Blocks until frames are counted.
-    pub(super) fn count(plan: &ReceivePlan, watched: bool, claim: Claim) -> Result<Self, String> {
-        let receiver = Here.receive(plan, watched).map_err(|error| error.to_string())?;
+    pub(super) fn count(port: &dyn Port, plan: &ReceivePlan, watched: bool, claim: Claim) -> Result<Self, String> {
+        let receiver = port.receive(plan, watched).map_err(|error| error.to_string())?;
         Ok(Self::Counts(Mutex::new(Some(Counting { receiver, _claim: claim }))))
     }
 

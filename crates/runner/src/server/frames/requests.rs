@@ -5,8 +5,6 @@ use super::super::refusal::{Refused, json};
 use super::super::request::{Answer, Asked, blocking, done, read};
 use super::bounds;
 use super::job::{Job, Jobs, Use};
-use crate::forwarding::links::counters;
-use crate::forwarding::port::{Here, Port as _};
 use crate::lock;
 use axum::body::Body;
 use narrows_traffic::Stop;
@@ -19,9 +17,9 @@ use std::time::Duration;
 /// The counters of two devices: for every client that may see the interfaces.
 pub(in super::super) async fn links(asked: Asked, body: Body) -> Answer {
     asked.may_see("its counters")?;
-    let LinksRequest { input, output, state } = read(body).await?;
-    let peer = asked.session.address;
-    let answer = blocking(move || counters(&input, &output, state, peer)).await?;
+    let request: LinksRequest = read(body).await?;
+    let (reading, peer) = (asked.shared.reading.clone(), asked.session.address);
+    let answer = blocking(move || reading.links(request, peer)).await?;
     Ok(json(&answer.unwrap_or_else(|missing| LinksAnswer::Missing { why: missing.to_string() })))
 }
 
@@ -32,7 +30,7 @@ pub(in super::super) async fn look(asked: Asked, body: Body) -> Answer {
     bounds::device(asked.rights.standing, &asked.shared.config.frames, &request.device)?;
     let look = blocking(move || {
         bounds::nothing_else(&request.device, asked.session.address)?;
-        Here.look(&request.device, request.gateway).map_err(Refused::failed)
+        asked.shared.reading.port(asked.session.address).look(&request.device, request.gateway).map_err(Refused::failed)
     });
     Ok(json(&look.await??))
 }
@@ -44,9 +42,10 @@ pub(in super::super) async fn qualify(asked: Asked, body: Body) -> Answer {
     bounds::any(asked.rights.standing, &asked.shared.config.frames, "DEV")?;
     bounds::qualify(&request).map_err(Refused::bad)?;
     let claim = asked.shared.uses.claim(Use::Qualify)?;
+    let port = asked.shared.reading.port(asked.session.address);
     let qualified = blocking(move || {
         let _claim = claim;
-        Here.qualify(&request, &Stop::new()).map_err(Refused::failed)
+        port.qualify(&request, &Stop::new()).map_err(Refused::failed)
     });
     Ok(json(&qualified.await??))
 }
@@ -69,6 +68,7 @@ pub(in super::super) async fn begin(asked: Asked, body: Body) -> Answer {
     bounds::device(rights.standing, &shared.config.frames, &device)?;
     let claim = shared.uses.claim(what)?;
     let peer = session.address;
+    let port = shared.reading.port(peer);
     let named = device.clone();
     blocking(move || bounds::nothing_else(&device, peer)).await??;
     let duration_ms = match &order {
@@ -78,10 +78,11 @@ pub(in super::super) async fn begin(asked: Asked, body: Body) -> Answer {
     let action = if matches!(order, FramesOrder::Generate { .. }) { "send" } else { "count" };
     let noted = audit::Event::Frames { action, device: audit::text(&named), duration_ms };
     let job = match order {
-        FramesOrder::Generate { plans } => Arc::new(Job::send(plans, claim)),
+        FramesOrder::Generate { plans } => Arc::new(Job::send(port, plans, claim)),
         FramesOrder::Receive { plan, watched } => {
             let time = Duration::from_millis(plan.duration_ms);
-            let counting = blocking(move || Job::count(&plan, watched, claim)).await?.map_err(Refused::failed)?;
+            let counting =
+                blocking(move || Job::count(&*port, &plan, watched, claim)).await?.map_err(Refused::failed)?;
             let job = Arc::new(counting);
             job.expire(&session.end, time);
             job
