@@ -14,7 +14,7 @@ use crate::ledger::tcp_ledger;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, RunPlan};
 use narrows_model::words::figures::float;
-use narrows_model::{Ending, FactKey, Flow, Run, TcpPlan, Verdict};
+use narrows_model::{Ending, FactKey, Flow, Run, Verdict};
 use narrows_model::{Status, words::units};
 
 /// What is said of one round.
@@ -93,7 +93,13 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     untried(&mut verdict, &next);
     without_profile(&mut verdict, run, evidence.profile.is_some());
     verdict.hazards.extend(bufferbloat(&evidence));
-    let baseline = run.baseline::<TcpPlan>(round)?;
+    if let Some(stolen) = evidence.replaced {
+        let share = units::percent(stolen);
+        verdict.headline.push_str(&format!(
+            "; measured once more, since the hypervisor took {share} of the CPU time of a host before"
+        ));
+    }
+    let baseline = evidence.judged_trial(run, round)?;
     let mut phases = phases_of(&evidence);
     phases::account(&mut phases, baseline, evidence.flow);
     changed(&mut verdict, &phases);

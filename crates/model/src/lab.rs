@@ -49,6 +49,11 @@ pub struct Impairment {
     pub single_packets: bool,
 }
 
+impl Impairment {
+    /// The limit of a queue in front of a rate where none is given.
+    pub const DEFAULT_QUEUE_PACKETS: u64 = 1000;
+}
+
 impl Default for Impairment {
     fn default() -> Self {
         Self {

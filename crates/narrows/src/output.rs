@@ -39,7 +39,12 @@ fn no_such_format(report: &str, format: Format, formats: impl Iterator<Item = Fo
 /// The style of text on this terminal: its colours and width.
 pub(crate) fn style() -> Style {
     let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
+    let exported = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .filter(|columns| (20..=1000).contains(columns));
+    let terminal = || terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
+    let width = exported.unwrap_or_else(terminal);
     Style { color, width, ..Style::default() }
 }
 

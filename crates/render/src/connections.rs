@@ -4,13 +4,13 @@ use crate::figures::tick;
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, or_dash, plural, right};
+use crate::words::{clean, columns, left, or_dash, plural, right, sparkline};
 use narrows_model::words::units::{bps, bytes, grouped, percent};
 use narrows_model::{ConnectionLimit, ConnectionShares, ConnectionView, ConnectionsView};
 
 /// How a live view is shown.
 #[derive(Debug, Clone, Default)]
-pub struct Look {
+pub struct LiveOptions {
     /// Lines of the terminal.
     pub rows: usize,
     /// The marked connection, by its place in the table.
@@ -34,24 +34,24 @@ const LEGEND: [&str; 6] = [
 /// All connections; those without data are only counted, unless `style.full`.
 #[must_use]
 pub fn text(view: &ConnectionsView, style: Style) -> String {
-    frame(view, style, &Look { rows: usize::MAX, ..Look::default() })
+    frame(view, style, &LiveOptions { rows: usize::MAX, ..LiveOptions::default() })
 }
 
 /// One frame of a live view.
 #[must_use]
-pub fn frame(view: &ConnectionsView, style: Style, look: &Look) -> String {
+pub fn frame(view: &ConnectionsView, style: Style, options: &LiveOptions) -> String {
     let shown: Vec<&ConnectionView> = shown(view, style.full).collect();
-    let below: Vec<&str> = match look.legend {
+    let below: Vec<&str> = match options.legend {
         None => Vec::new(),
         Some(false) => vec![KEYS],
         Some(true) => LEGEND.into_iter().chain([KEYS]).collect(),
     };
     // The heading, the head of the table and two lines of remarks.
-    let room = look.rows.saturating_sub(below.len() + view.remarks.len() + 5).max(3);
-    let first = look.marked.map_or(0, |marked| (marked + 1).saturating_sub(room));
+    let room = options.rows.saturating_sub(below.len() + view.remarks.len() + 5).max(3);
+    let first = options.marked.map_or(0, |marked| (marked + 1).saturating_sub(room));
     let mut page = Page::new(style);
     let count = plural(view.matching as u64, "connection");
-    let order = if look.order.is_empty() { String::new() } else { format!(", by {}", look.order) };
+    let order = if options.order.is_empty() { String::new() } else { format!(", by {}", options.order) };
     page.heading(&clean(&view.host), &format!("{count}, {} with data{order}, {:.0} s", view.active, view.elapsed_s));
     let names = [
         Column::words(""),
@@ -67,7 +67,7 @@ pub fn frame(view: &ConnectionsView, style: Style, look: &Look) -> String {
     ];
     let mut all = Table::new("", "", &names);
     for (at, one) in shown.iter().enumerate().skip(first).take(room) {
-        all.rows.push(row(one, look.marked == Some(at)));
+        all.rows.push(row(one, options.marked == Some(at)));
     }
     table::text(&mut page, &all);
     let left_out = shown.len().saturating_sub(first + room);
@@ -159,7 +159,7 @@ pub fn opened(one: &ConnectionView, history_bps: &[f64], style: Style) -> String
     }
     if history_bps.len() > 1 {
         page.heading("rate so far", &format!("highest {}", bps(history_bps.iter().copied().fold(0.0, f64::max))));
-        page.line(&format!("  {}", sparkline(history_bps, style.columns() - 4)));
+        page.line(&format!("  {}", sparkline(history_bps, style.columns() - 4, Some(0.0))));
     }
     page.finish()
 }
@@ -176,13 +176,4 @@ const fn named(shares: &ConnectionShares) -> [(&'static str, f64); 4] {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `wide`
 fn bar(share: f64, wide: usize) -> String {
     "█".repeat((share.clamp(0.0, 1.0) * wide as f64).round() as usize)
-}
-
-/// The newest values in eight heights.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 7
-fn sparkline(values: &[f64], wide: usize) -> String {
-    let values = &values[values.len().saturating_sub(wide)..];
-    let highest = values.iter().copied().fold(0.0, f64::max);
-    let height = |value: &f64| if highest > 0.0 { (value / highest * 7.0).round() as u32 } else { 0 };
-    values.iter().filter_map(|value| char::from_u32(0x2581 + height(value).min(7))).collect()
 }

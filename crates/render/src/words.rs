@@ -159,6 +159,31 @@ pub fn share(part: f64) -> String {
     if part > 0.0 && part < 0.01 { "<1 %".to_owned() } else { format!("{:.0} %", part * 100.0) }
 }
 
+/// Means of equal parts of the values as blocks of eight heights, with `bottom` or the lowest mean at the bottom.
+pub(crate) fn sparkline(values: &[f64], wide: usize, bottom: Option<f64>) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let columns = wide.min(values.len());
+    #[allow(clippy::cast_precision_loss)] // counts of values
+    let mean = |n: usize| {
+        let part = &values[n * values.len() / columns..(n + 1) * values.len() / columns];
+        part.iter().sum::<f64>() / part.len() as f64
+    };
+    let means: Vec<f64> = (0..columns).map(mean).collect();
+    let low = bottom.unwrap_or_else(|| means.iter().copied().fold(f64::INFINITY, f64::min));
+    let span = means.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 7
+    let block = |mean: f64| {
+        BLOCKS[if span > 0.0 {
+            ((mean - low) / span * 7.0).round() as usize
+        } else if bottom.is_some() {
+            0
+        } else {
+            3
+        }]
+    };
+    means.into_iter().map(block).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,5 +219,15 @@ mod tests {
             assert_eq!(letters(&lines.concat()), letters(text));
         }
         assert_eq!(wrap("", 10), [""]);
+    }
+
+    #[test]
+    fn a_sparkline_is_as_wide_as_its_values_or_its_room() {
+        assert_eq!(sparkline(&[0.0, 3.5, 7.0], 10, None), "▁▅█");
+        assert_eq!(sparkline(&[1.0, 1.0, 5.0, 5.0], 2, None), "▁█");
+        assert_eq!(sparkline(&[2.0, 2.0], 5, None), "▄▄");
+        assert_eq!(sparkline(&[], 5, None), "");
+        assert_eq!(sparkline(&[1.0, 2.0], 5, Some(0.0)), "▅█");
+        assert_eq!(sparkline(&[0.0, 0.0], 5, Some(0.0)), "▁▁");
     }
 }

@@ -17,8 +17,14 @@ fn plan() -> SearchPlan {
 fn trial(load_pps: f64, ended_at_ms: u64, loss: f64) -> LoadTrial {
     let intended = load_pps as u64;
     let received = intended - (intended as f64 * loss) as u64;
-    let seen =
-        Observation { intended, offered: intended, sent: intended, received, effective_ms: 1_050, invalid: None };
+    let seen = Observation {
+        intended,
+        offered: intended,
+        sent: intended,
+        received,
+        effective_ms: 1_050,
+        ..Observation::default()
+    };
     LoadTrial { load_pps, duration_ms: 1_000, ended_at_ms, seen }
 }
 
@@ -137,6 +143,14 @@ fn a_result_that_a_queue_may_raise_says_so() {
             "above the profiled capacity (942 Mbit/s to 954 Mbit/s of payload): trials of 1.00 s may hide the excess \
             in the queue; use longer trials (--duration)"
         )
+    );
+    let mut grown = record();
+    for trial in &mut grown.trials {
+        trial.seen.delay_growth_us = Some(8_600);
+    }
+    insta::assert_snapshot!(
+        "a_queue_took_in_the_excess",
+        built(&grown, vec![]).goals[0].why.as_deref().unwrap_or_default()
     );
     let path_profile = PathProfileView {
         summary: "the path sustains 976 Mbit/s behind a queue".into(),

@@ -42,7 +42,10 @@ pub struct Stage {
     /// Directory of the token and of the state of both hosts; removed on drop.
     pub scratch: PathBuf,
     program: PathBuf,
-    server: Child,
+    /// The words after `serve`.
+    serve: Vec<String>,
+    /// `None`: killed.
+    server: Option<Child>,
 }
 
 impl Stage {
@@ -58,21 +61,43 @@ impl Stage {
         let tag: [u8; 4] = random::bytes()?;
         let scratch = std::env::temp_dir().join(format!("narrows-{}-{:08x}", spec.name, u32::from_ne_bytes(tag)));
         files::make_directory(&scratch)?;
-        let server = lab
+        let serve = serve.iter().map(|word| (*word).to_owned()).collect();
+        let mut stage = Self { lab, scratch, program, serve, server: None };
+        stage.start_server()?;
+        Ok(stage)
+    }
+
+    /// Starts the server, which may have been killed before.
+    pub fn start_server(&mut self) -> Result<(), StageError> {
+        let server = self
+            .lab
             .host("server")?
-            .command(&program.to_string_lossy())
+            .command(&self.program.to_string_lossy())
             .args(["serve", "--port", &DEFAULT_PORT.to_string(), "--token-file"])
-            .arg(scratch.join("token"))
-            .args(serve)
-            .env("XDG_STATE_HOME", scratch.join("server"))
+            .arg(self.scratch.join("token"))
+            .args(&self.serve)
+            .env("XDG_STATE_HOME", self.scratch.join("server"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| StageError::Start("the server", error))?;
-        let stage = Self { lab, scratch, program, server };
-        stage.await_server()?;
-        Ok(stage)
+        self.server = Some(server);
+        self.await_server()
+    }
+
+    /// The server's process; `None`: killed.
+    #[must_use]
+    pub fn server_id(&self) -> Option<u32> {
+        self.server.as_ref().map(Child::id)
+    }
+
+    /// Ends the server with SIGKILL.
+    pub fn kill_server(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
     }
 
     fn await_server(&self) -> Result<(), StageError> {
@@ -128,8 +153,7 @@ fn output(what: &'static str, command: &mut Command) -> Result<Vec<u8>, StageErr
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        self.kill_server();
         let _ = files::remove_tree(&self.scratch);
     }
 }

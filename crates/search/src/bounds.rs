@@ -209,8 +209,7 @@ mod tests {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let intended = load_pps as u64;
         let sent = intended - unsent;
-        let seen =
-            Observation { intended, offered: intended, sent, received: sent - lost, effective_ms: 0, invalid: None };
+        let seen = Observation { intended, offered: intended, sent, received: sent - lost, ..Observation::default() };
         LoadTrial { load_pps, duration_ms: 1_000, ended_at_ms: 0, seen }
     }
 

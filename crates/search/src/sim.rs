@@ -120,6 +120,7 @@ impl Device {
             received: through as u64,
             effective_ms,
             invalid,
+            delay_growth_us: None,
         }
     }
 }

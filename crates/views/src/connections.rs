@@ -1,7 +1,7 @@
 //! What limits each TCP connection of a host, from two readings of its counters and without any load.
 //!
 //! The sender's kernel keeps the time that it waited for the application, the receiver's window and the send buffer (`tcp_chrono`,
-//! net/ipv4/tcp_output.c); what it waited for otherwise is told apart by loss, by the pacing rate and by the RTT above its least. A
+//! net/ipv4/tcp_output.c); what else it waited for is distinguished by loss, the pacing rate and the RTT above its minimum. A
 //! receiver knows of its own application and window only.
 
 use narrows_model::words::figures::float;

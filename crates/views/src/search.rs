@@ -3,7 +3,7 @@
 use narrows_diagnose::evidence::profile::PathProfile;
 use narrows_model::run::report::{PathProfileView, RunView};
 use narrows_model::run::search::{
-    Goal, GoalResult, LossPoint, Outcome, SearchMethod, SearchPlan, SearchRecord, TesterLimit,
+    Goal, GoalResult, LoadTrial, LossPoint, Outcome, SearchMethod, SearchPlan, SearchRecord, TesterLimit,
 };
 use narrows_model::run::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
 use narrows_model::words::units;
@@ -81,7 +81,7 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
                 lower: load(result.lower_pps),
                 upper: load(result.upper_pps),
                 conditional_throughput: load(result.conditional_throughput_pps),
-                why: match (why(result, &record.plan, &unit), queued(goal, result, &record.plan, &unit)) {
+                why: match (why(result, &record.plan, &unit), queued(goal, result, record, &unit)) {
                     (Some(why), Some(queued)) => Some(format!("{why}; {queued}")),
                     (why, queued) => why.or(queued),
                 },
@@ -109,8 +109,26 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
 
 /// By how much the lower bound may exceed what the path sustains, where that is more than half of the width: in a trial the excess
 /// waits in the queue, and all of it arrives.
-fn queued(goal: &Goal, result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String> {
-    let (hint, lower) = (plan.hint?, result.lower_pps?);
+fn queued(goal: &Goal, result: &GoalResult, record: &SearchRecord, unit: &LoadUnit) -> Option<String> {
+    let lower = result.lower_pps?;
+    let at_lower = |trial: &&LoadTrial| trial.load_pps == lower && trial.seen.invalid.is_none();
+    // The trial in which the delay grew least: a moment's pause of a host is not in all of them.
+    let growth =
+        |trial: &LoadTrial| Some((trial.seen.delay_growth_us? as f64 / 1e3 / trial.duration_ms as f64, trial.clone()));
+    let grew = record.trials.iter().filter(at_lower).filter_map(growth).min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((growth, trial)) = grew.filter(|(growth, _)| *growth > 0.51 * goal.width) {
+        let arrived = trial.seen.received as f64 / trial.seen.sent.max(1) as f64;
+        let sustained = unit.load(lower * arrived / (1.0 + growth));
+        return Some(format!(
+            "above what the path sustains: the one-way delay grew by {} in a trial of {}, as a queue took in the excess; sustained are \
+             about {}, {} on the wire; use longer trials (--duration)",
+            units::micros((growth * trial.duration_ms as f64 * 1e3).round() as u64),
+            units::micros(trial.duration_ms * 1000),
+            units::bps(sustained.payload_bps),
+            units::bps(sustained.wire_bps)
+        ));
+    }
+    let hint = record.plan.hint?;
     let [_, most] = hint.range(goal.loss_ratio, goal.final_trial_ms);
     let trials = format!("trials of {}", units::micros(goal.final_trial_ms * 1000));
     if lower > most {

@@ -137,6 +137,9 @@ impl PathProfile {
                 };
                 format!("the path sustains {} {what}", units::bps(capacity.bps))
             }
+            _ if shape.carried_bps <= 0.0 => {
+                "the capacity is not known: every step was disturbed or lost packets".to_owned()
+            }
             _ if shape.host_limited => {
                 format!("the path carries at least {}; a host ended the steps there", units::bps(shape.carried_bps))
             }

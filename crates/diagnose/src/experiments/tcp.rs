@@ -19,7 +19,7 @@ pub static MORE_STREAMS: Experiment = Experiment {
 /// Whether a small difference is one of the load that was changed, or of the path from one time to the next.
 pub static AGAIN: Experiment = Experiment {
     id: "again",
-    words: "the same load once more, for as long as the experiment that it is compared with",
+    words: "the same load once more, for three seconds",
     plan: Plan::Path(|baseline| short(baseline).map(LoadPlan::Tcp)),
 };
 

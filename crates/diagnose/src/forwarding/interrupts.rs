@@ -128,7 +128,7 @@ mod tests {
             sent: 500_000,
             received: 500_000,
             effective_ms: 1_000,
-            invalid: None,
+            ..Observation::default()
         };
         let trial = LoadTrial { load_pps: 500_000.0, duration_ms: 1_000, ended_at_ms: 0, seen };
         let search = SearchRecord { plan: SearchPlan::between(1.0, 1e6), trials: vec![trial], results: Vec::new() };

@@ -157,6 +157,11 @@ pub trait Evidence: Clone + 'static {
         None
     }
 
+    /// The baseline once more, where a host was disturbed during it: it comes before all other experiments.
+    fn repeat(&self) -> Option<&'static Experiment> {
+        None
+    }
+
     /// What would show it, where that was not measured and nothing else says that the path has room.
     fn more_connections(&self) -> Option<&'static Experiment> {
         None

@@ -169,7 +169,12 @@ fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open
     let mut wanted: Vec<(f64, Vec<Planned>)> =
         E::EXPERIMENTS.iter().filter_map(|experiment| priced(evidence, experiment, &asked)).collect();
     wanted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    wanted.into_iter().flat_map(|(_, trials)| trials).collect()
+    let first = evidence.repeat().and_then(|experiment| experiment.planned(&evidence.baseline()));
+    let others = wanted
+        .into_iter()
+        .flat_map(|(_, trials)| trials)
+        .filter(|it| first.as_ref().is_none_or(|first| first.id != it.id));
+    first.iter().cloned().chain(others).collect()
 }
 
 /// The trials of an experiment that are still to be made, and how many causes ask for them per millisecond.

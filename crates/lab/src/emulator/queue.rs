@@ -4,10 +4,11 @@
 //! pass as the limit says, and the longest wait is the limit divided by the rate.
 
 use super::meter::Nanos;
+use narrows_model::lab::Impairment;
 use std::collections::VecDeque;
 
 /// The default limit of a queue in front of a rate.
-pub const DEFAULT_PACKETS: u64 = 1000;
+const DEFAULT_PACKETS: u64 = Impairment::DEFAULT_QUEUE_PACKETS;
 
 /// The packets in front of a rate, each with the instant at which it is through.
 #[derive(Debug, Default)]

@@ -305,6 +305,10 @@ pub struct Observation {
     pub effective_ms: u64,
     /// Why the trial says nothing about its load: the rate was not kept, an end stood still, counters disagree.
     pub invalid: Option<String>,
+    /// By how much the one-way delay of the last datagram exceeded that of the first, microseconds: a queue that filled meanwhile.
+    /// Of several streams the one in which it grew least. `None`: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_growth_us: Option<i64>,
 }
 
 impl Observation {

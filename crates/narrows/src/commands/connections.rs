@@ -5,14 +5,13 @@ use crate::flags::{FormatArg, FullArg, IntervalArg};
 use crate::screen::{Screen, write};
 use crate::session::stop_on_interrupt;
 use narrows_model::{ConnectionLimit, ConnectionView, ConnectionsView};
-use narrows_render::connections::{Look, frame, opened, shown};
+use narrows_render::connections::{LiveOptions, frame, opened, shown};
 use narrows_render::{Document as _, Style};
 use narrows_runner::Keys;
 use narrows_runner::connections::{Filter, Watched, control_groups, watch};
 use std::cell::RefCell;
 use std::io;
 use std::net::IpAddr;
-use std::time::Duration;
 
 /// Show what limits each TCP connection of this host now
 ///
@@ -162,8 +161,9 @@ impl Live {
             (Some(_), None) => "this connection is gone\n\nEnter goes back, q quits\n".to_owned(),
             (None, _) => {
                 let marked = self.legend.map(|_| self.marked.min(shown(view, style.full).count().saturating_sub(1)));
-                let look = Look { rows: Screen::rows(), marked, legend: self.legend, order: self.order.word() };
-                frame(view, style, &look)
+                let options =
+                    LiveOptions { rows: Screen::rows(), marked, legend: self.legend, order: self.order.word() };
+                frame(view, style, &options)
             }
         };
         let rows = Screen::rows();
@@ -174,10 +174,7 @@ impl Live {
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        if !(Duration::from_millis(50)..=Duration::from_secs(3600)).contains(&self.interval.interval) {
-            let ms = self.interval.ms();
-            return Err(Failure::usage(format!("interval in ms is {ms}, but must be from 50 to 3600000")));
-        }
+        self.interval.check_live()?;
         let groups = self.cgroup.as_deref().map(control_groups).transpose();
         let filter = Filter {
             process: self.process.clone(),

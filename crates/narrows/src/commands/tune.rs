@@ -5,7 +5,7 @@ use crate::output::{print, printed};
 use crate::session::tuner;
 use clap::Subcommand;
 use narrows_model::{Change, Place, Setting};
-use narrows_runner::tune::{Tuner, Undoing};
+use narrows_runner::tune::{NotTogether, TuneError, Tuner, Undoing};
 
 /// Show, make and undo changes of this host
 #[derive(Debug, clap::Args)]
@@ -86,10 +86,18 @@ fn apply(tuner: &Tuner, words: &[String]) -> Outcome {
             _ => Err(Failure::usage(format!("`{word}` is no setting; write it like net.ipv4.tcp_sack=1"))),
         })
         .collect::<Result<_, _>>()?;
-    for change in tuner.apply_together(&settings, Place::Client).map_err(Failure::run)? {
+    for change in tuner.apply_together(&settings, Place::Client).map_err(refused)? {
         print_change(&change)?;
     }
     Ok(0)
+}
+
+/// What the user asked for is not settable, or this host did not take it.
+fn refused(error: NotTogether) -> Failure {
+    match *error.why {
+        TuneError::NotInTable { .. } | TuneError::BadValue { .. } => Failure::usage(error),
+        _ => Failure::run(error),
+    }
 }
 
 /// Prints the outcome of each undo, or `nothing` where there was none.

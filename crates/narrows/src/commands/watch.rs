@@ -13,7 +13,6 @@ use narrows_runner::remote::Remote;
 use narrows_runner::watch::{here, there, watch};
 use std::cell::Cell;
 use std::io;
-use std::time::Duration;
 
 /// Watch the traffic of both ends' interfaces
 #[derive(Debug, clap::Args)]
@@ -46,10 +45,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        if !(Duration::from_millis(50)..=Duration::from_secs(3600)).contains(&self.interval.interval) {
-            let ms = self.interval.ms();
-            return Err(Failure::usage(format!("interval in ms is {ms}, but must be from 50 to 3600000")));
-        }
+        self.interval.check_live()?;
         let stop = stop_on_interrupt()?;
         let remote = match &self.host {
             Some(host) => Some(self.way.connect(host, false, LiveInstruments { collect: false })?),

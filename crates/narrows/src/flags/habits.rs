@@ -24,6 +24,10 @@ const ANSWERS: &[(&[&str], &str)] = &[
     (&["--fq-rate"], "use --pacing-rate RATE"),
     (&["--connect-timeout"], "a connection is given up after 5 s"),
     (&["--get-server-output"], "both ends are always reported"),
+    (
+        &["-b", "--bitrate", "--bandwidth"],
+        "this command chooses its rates; `narrows search` takes their limit as --max RATE",
+    ),
     (&["-R", "--reverse", "--bidir"], "use --direction"),
     (&["-w", "--window"], "this command sets no socket buffers"),
     (&["-P", "--parallel"], "this command has no streams"),
@@ -40,7 +44,7 @@ pub(crate) enum Meant {
 }
 
 /// Reads the arguments; the first one is the program.
-pub(crate) fn meant(arguments: Vec<OsString>, is_host: impl Fn(&str) -> bool) -> Meant {
+pub(crate) fn meant(arguments: Vec<OsString>, is_host: impl Fn(&[&str]) -> bool) -> Meant {
     let words: Vec<&str> = arguments.iter().skip(1).map(|word| word.to_str().unwrap_or_default()).collect();
     let Some(first) = words.first() else { return Meant::This(arguments) };
     let is = |word: &str, names: [&str; 2]| names.contains(&word);
@@ -56,22 +60,38 @@ pub(crate) fn meant(arguments: Vec<OsString>, is_host: impl Fn(&str) -> bool) ->
             words.iter().enumerate().filter(|(nth, word)| *nth != at && *nth != at + 1 && !is(word, ["-u", "--udp"]));
         return Meant::Say(joined(&format!("narrows measure {kind} {host}"), rest.map(|(_, word)| word)));
     }
-    match client {
-        // `measure tcp -c HOST`: the host is named, with a word too many.
-        Some(at) if *first == "measure" && words.get(at + 1).is_some_and(|host| !host.starts_with('-')) => Meant::This(
-            arguments.iter().enumerate().filter(|(nth, _)| *nth != at + 1).map(|(_, it)| it.clone()).collect(),
-        ),
-        _ if *first == "help" => {
+    match *first {
+        "measure" => Meant::This(measure(&words, is_host).map_or(arguments.clone(), |words| {
+            arguments[..1].iter().cloned().chain(words.into_iter().map(OsString::from)).collect()
+        })),
+        "help" => {
             let shown = arguments[..1].iter().chain(&arguments[2..]).cloned().chain([OsString::from("--help")]);
             Meant::This(shown.collect())
         }
-        _ if !first.starts_with('-') && is_host(first) => {
+        first if !first.starts_with('-') && is_host(&[first]) => {
             let mut all = arguments;
             all.insert(1, "diagnose".into());
             Meant::This(all)
         }
         _ => Meant::This(arguments),
     }
+}
+
+/// `measure [tcp|udp] [-c] HOST [-u]` with the load as a command and the host without a flag; `None` where that changes nothing.
+fn measure(words: &[&str], is_host: impl Fn(&[&str]) -> bool) -> Option<Vec<String>> {
+    let client = words.windows(2).position(|pair| ["-c", "--client"].contains(&pair[0]) && !pair[1].starts_with('-'));
+    let mut meant: Vec<&str> =
+        words.iter().enumerate().filter(|(nth, _)| Some(*nth) != client).map(|(_, word)| *word).collect();
+    let second = *meant.get(1)?;
+    let udp = |word: &&str| ["-u", "--udp"].contains(word);
+    let unnamed = if second.starts_with('-') { client.is_some() } else { is_host(&["measure", second]) };
+    if unnamed {
+        meant.insert(1, if meant.iter().any(udp) { "udp" } else { "tcp" });
+    }
+    if meant[1] == "udp" {
+        meant.retain(|word| !udp(word));
+    }
+    (meant != words).then(|| meant.into_iter().map(str::to_owned).collect())
 }
 
 fn joined<'a>(begin: &str, rest: impl Iterator<Item = &'a &'a str>) -> String {
@@ -81,16 +101,18 @@ fn joined<'a>(begin: &str, rest: impl Iterator<Item = &'a &'a str>) -> String {
 /// Names that many hosts have, as those of the lab, though they are nearly a command.
 const HOSTS: [&str; 2] = ["server", "client"];
 
-/// Whether the first word is the name of a host: it is no command, and not nearly one.
-pub(crate) fn is_host<C: CommandFactory>(word: &str) -> bool {
-    if HOSTS.contains(&word) {
+/// Whether the last word is the name of a host: after those before it, it is no command, and not nearly one.
+pub(crate) fn is_host<C: CommandFactory>(words: &[&str]) -> bool {
+    let Some((word, commands)) = words.split_last() else { return false };
+    if HOSTS.contains(word) {
         return true;
     }
     let command = C::command();
-    if command.find_subcommand(word).is_some() {
+    let within = commands.iter().try_fold(&command, |command, name| command.find_subcommand(name));
+    if within.is_none_or(|within| within.find_subcommand(word).is_some()) {
         return false;
     }
-    let refused = command.try_get_matches_from(["narrows", word]).err();
+    let refused = command.try_get_matches_from(["narrows"].iter().chain(words)).err();
     refused.is_some_and(|error| error.get(ContextKind::SuggestedSubcommand).is_none())
 }
 
@@ -135,6 +157,10 @@ mod tests {
             ("narrows 192.0.2.1:6000", "narrows diagnose 192.0.2.1:6000"),
             ("narrows measure tcp -c server -P 4 -t 5 -i 1", "narrows measure tcp server --streams 4 -t 5s -i 1s"),
             ("narrows measure udp server -b 10M -l 1200", "narrows measure udp server --rate 10M --size 1200"),
+            ("narrows measure -c db7", "narrows measure tcp db7"),
+            ("narrows measure -t 5 -c db7 -u", "narrows measure udp db7 -t 5s"),
+            ("narrows measure db7", "narrows measure tcp db7"),
+            ("narrows measure udp db7 -u", "narrows measure udp db7"),
         ] {
             assert_eq!(parsed(habit), parsed(ours), "{habit}");
         }
@@ -156,9 +182,16 @@ mod tests {
 
     #[test]
     fn commands_and_what_is_nearly_one_are_no_hosts() {
-        for line in
-            ["narrows", "narrows list causes", "narrows --version", "narrows diagnos server", "narrows mesure tcp h"]
-        {
+        for line in [
+            "narrows",
+            "narrows list causes",
+            "narrows --version",
+            "narrows diagnos server",
+            "narrows mesure tcp h",
+            "narrows measure tpc h",
+            "narrows measure --help",
+            "narrows measure",
+        ] {
             assert_eq!(of(line), Meant::This(words(line)));
         }
         assert_eq!(of("narrows help measure tcp"), Meant::This(words("narrows measure tcp --help")));
@@ -171,6 +204,7 @@ mod tests {
             ("narrows measure tcp h -u", "cannot use -u here: UDP is a command of its own"),
             ("narrows measure udp h -Z", "cannot use -Z here: only a load of TCP"),
             ("narrows measure tcp h -B 10.0.0.1", "cannot use -B here: the route"),
+            ("narrows search h -b 100M", "cannot use -b here: this command chooses its rates"),
             ("narrows measure tcp h --fq-rate 1G", "cannot use --fq-rate here: use --pacing-rate RATE"),
             ("narrows measure tcp h -s", "cannot use -s here: the server is `narrows serve`"),
         ] {

@@ -99,7 +99,7 @@ impl SaveArgs {
         Ok(SavedRun::new(output.map(Into::into), !self.no_save))
     }
 
-    /// Puts a record that is no run into the store: a failure is reported and changes nothing else.
+    /// Saves a record of another kind (frames, forwarding) to the store: a failure is reported and changes nothing else.
     pub(crate) fn keep(&self, begun: &Begun, quiet: bool, put: impl FnOnce(&Begun) -> Result<(), StoreError>) {
         if self.no_save {
             return;

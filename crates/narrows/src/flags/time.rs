@@ -1,6 +1,7 @@
 //! Times of a load.
 
 use super::values::{duration, millis};
+use crate::failure::Failure;
 use clap::Args;
 use std::time::Duration;
 
@@ -41,6 +42,14 @@ impl OmitArg {
 }
 
 impl IntervalArg {
+    /// Refuses what a live view cannot keep.
+    pub(crate) fn check_live(&self) -> Result<(), Failure> {
+        if (Duration::from_millis(50)..=Duration::from_secs(3600)).contains(&self.interval) {
+            return Ok(());
+        }
+        Err(Failure::usage(format!("interval in ms is {}, but must be from 50 to 3600000", self.ms())))
+    }
+
     pub(crate) fn ms(&self) -> u64 {
         millis(self.interval)
     }

@@ -155,7 +155,7 @@ impl Running {
         Self { child, out, err, heard: String::new() }
     }
 
-    fn line_of_errors(&mut self) -> String {
+    pub(crate) fn line_of_errors(&mut self) -> String {
         let mut line = String::new();
         self.err.read_line(&mut line).expect("its errors");
         line
@@ -181,6 +181,10 @@ impl Running {
                 return;
             }
         }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn signal(&self, signal: i32) {

@@ -24,18 +24,7 @@ pub(super) fn mix(of: &Traffic) -> String {
 
 /// `2007-09-19 20:14 UTC`.
 pub(super) fn moment(unix_us: u64) -> String {
-    let minutes = unix_us / 60_000_000;
-    let (days, minute) = (minutes / 1440, minutes % 1440);
-    // Days since 1 March of year 0, so that the leap day is a year's last (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = year + era * 400 + next;
-    format!("{year:04}-{month:02}-{of_month:02} {:02}:{:02} UTC", minute / 60, minute % 60)
+    narrows_model::words::date::minute(unix_us) + " UTC"
 }
 
 #[cfg(test)]

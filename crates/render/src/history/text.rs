@@ -4,6 +4,7 @@ use super::{signed, value};
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
+use crate::words::sparkline;
 use narrows_model::run::history::{HistoryReport, StoredRun, TrendChange, TrendReport, TrendSeries};
 use narrows_model::words::date;
 use narrows_model::words::show::plural;
@@ -108,7 +109,7 @@ fn one(page: &mut Page, series: &TrendSeries, style: Style) {
     page.labelled("", &clean(&format!("{}: {}", of.figure, words.join(", "))), Some(Tone::Strong));
     let values: Vec<f64> = series.points.iter().map(|it| it.value).collect();
     let wide = style.width.saturating_sub(4).clamp(10, 100);
-    page.labelled("  ", &sparkline(&values, wide), None);
+    page.labelled("  ", &sparkline(&values, wide, None), None);
     if let [first, .., last] = &series.points[..] {
         let [from, to] = [first, last].map(|it| date::minute(it.started_unix_us));
         let range = format!("{from} to {to}, {}", plural(series.points.len() as u64, "run"));
@@ -155,23 +156,6 @@ fn changed(page: &mut Page, series: &TrendSeries, change: &TrendChange) {
     page.labelled("    ", &crate::words::clean(&says), None);
 }
 
-/// Means of equal parts of the values as blocks of eight heights, the lowest value at the bottom.
-fn sparkline(values: &[f64], wide: usize) -> String {
-    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let columns = wide.min(values.len());
-    #[allow(clippy::cast_precision_loss)] // counts of runs
-    let mean = |n: usize| {
-        let part = &values[n * values.len() / columns..(n + 1) * values.len() / columns];
-        part.iter().sum::<f64>() / part.len() as f64
-    };
-    let means: Vec<f64> = (0..columns).map(mean).collect();
-    let low = means.iter().copied().fold(f64::INFINITY, f64::min);
-    let span = means.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 7
-    let block = |mean: f64| BLOCKS[if span > 0.0 { ((mean - low) / span * 7.0).round() as usize } else { 3 }];
-    means.into_iter().map(block).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,13 +172,5 @@ mod tests {
     #[test]
     fn figures_over_time() {
         insta::assert_snapshot!("trend", trend(&tests::trend(), Style { width: 100, ..Style::default() }));
-    }
-
-    #[test]
-    fn a_sparkline_is_as_wide_as_its_values_or_its_room() {
-        assert_eq!(sparkline(&[0.0, 3.5, 7.0], 10), "▁▅█");
-        assert_eq!(sparkline(&[1.0, 1.0, 5.0, 5.0], 2), "▁█");
-        assert_eq!(sparkline(&[2.0, 2.0], 5), "▄▄");
-        assert_eq!(sparkline(&[], 5), "");
     }
 }

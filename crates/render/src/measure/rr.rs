@@ -116,7 +116,7 @@ impl Shown for RrPlan {
         }
         if summary.latency_ns.count > 0 {
             head(&mut page);
-            row(&mut page, "latency", &summary.latency_ns);
+            row(&mut page, if trial.plan.load.is_some() { "loaded" } else { "latency" }, &summary.latency_ns);
             if summary.connect_ns.count > 0 {
                 row(&mut page, "connect", &summary.connect_ns);
             }

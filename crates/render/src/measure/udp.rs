@@ -212,18 +212,14 @@ fn sent(line: &mut Line<'_>, it: &SentTotal) {
     let asked = it.of_asked.map(|part| format!(", {:.2} % of what was asked", part * 100.0)).unwrap_or_default();
     let text = format!("{}, {}, {} datagrams{asked}", bps(it.bps), pps(it.pps), grouped(it.datagrams));
     line("sent", &text, Some(Tone::Strong));
-    let mut not = Vec::new();
     if it.unsent > 0 {
         let by = it.unsent_by.as_ref().map(unsent).filter(|by| !by.is_empty());
-        not.push(format!(
-            "{} refused by the socket{}",
-            grouped(it.unsent),
-            by.map_or_else(String::new, |by| format!(": {by}"))
-        ));
+        let by = by.map_or_else(String::new, |by| format!(": {by}"));
+        line("refused", &format!("{} by the socket{by} (not counted as lost)", grouped(it.unsent)), Some(Tone::Mark));
     }
-    not.extend(it.skipped.filter(|n| *n > 0).map(|n| format!("{} skipped after a stall", grouped(n))));
-    if !not.is_empty() {
-        line("unsent", &format!("{} (not counted as lost)", not.join("; ")), Some(Tone::Mark));
+    if let Some(skipped) = it.skipped.filter(|n| *n > 0) {
+        let text = format!("{} while the sender stood still (not counted as lost)", grouped(skipped));
+        line("skipped", &text, Some(Tone::Mark));
     }
     let calls = format!(
         "{} calls, {} failed; success {}, {} handed over, throughput {}",

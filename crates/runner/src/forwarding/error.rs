@@ -29,6 +29,9 @@ pub enum ForwardingError {
         /// What is wrong.
         why: String,
     },
+    /// The helper with privileges, in its words.
+    #[error("{0}")]
+    Helper(String),
     /// The engine.
     #[error(transparent)]
     Frames(#[from] narrows_traffic::frames::FrameError),

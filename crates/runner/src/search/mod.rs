@@ -74,10 +74,25 @@ pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duratio
     let offered = sent.saturating_add(unsent);
     #[allow(clippy::cast_precision_loss)]
     let given_up = skipped as f64 / (intended.max(1)) as f64;
-    let invalid =
-        (given_up > KEPT).then(|| format!("the sender stalled: {skipped} of {intended} datagrams were skipped"));
+    let invalid = (given_up > KEPT)
+        .then(|| format!("sender stalled, {} skipped", narrows_model::words::units::percent(given_up)));
     let intended = if invalid.is_none() { intended.saturating_sub(skipped).max(offered) } else { intended };
-    Observation { intended, offered, sent, received, effective_ms, invalid }
+    let delay_growth_us = delay_growth_us(trial, flow);
+    Observation { intended, offered, sent, received, effective_ms, invalid, delay_growth_us }
+}
+
+/// What lies between the span of departures and the span of arrivals, of the stream where it is least.
+fn delay_growth_us(trial: UdpTrial<'_>, flow: Flow) -> Option<i64> {
+    let of = |place| {
+        trial.end(place).map(|end| end.streams.iter().filter(|stream| stream.flow == flow)).into_iter().flatten()
+    };
+    let growth = |stream: &narrows_model::UdpStreamRecord| {
+        let sent = stream.sent.as_ref().filter(|sent| sent.datagrams > 1)?;
+        let other = of(flow.receiver()).find(|other| other.id == stream.id)?;
+        let received = other.received.as_ref().filter(|received| received.distinct > 1)?;
+        i64::try_from(received.active_ns / 1000).ok()?.checked_sub_unsigned(sent.active_ns / 1000)
+    };
+    of(flow.sender()).filter_map(growth).min()
 }
 
 fn of_udp(trial: &Trial) -> Result<UdpTrial<'_>, EndsError> {
@@ -165,7 +180,7 @@ pub fn search(
                 }
                 let effective_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
                 let invalid = Some(format!("the trial failed: {why}"));
-                Observation { intended, offered: 0, sent: 0, received: 0, effective_ms, invalid }
+                Observation { intended, effective_ms, invalid, ..Observation::default() }
             }
         };
         search.observe(seen, began.elapsed())?;

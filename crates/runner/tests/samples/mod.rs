@@ -143,6 +143,7 @@ fn search(bytes: f64, most: f64) -> SearchRecord {
                 received: 10,
                 effective_ms: 1_000,
                 invalid: (n == 3).then(|| "the rate was not kept".to_owned()),
+                delay_growth_us: None,
             },
         })
         .collect();

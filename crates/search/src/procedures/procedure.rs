@@ -148,7 +148,7 @@ pub(super) fn observation(trial: &ForwardingTrial, effective_ms: u64) -> Observa
         sent: frames.sent.sent() + to_all.sent,
         received: frames.got.distinct() + to_all.sent,
         effective_ms,
-        invalid: None,
+        ..Observation::default()
     }
 }
 

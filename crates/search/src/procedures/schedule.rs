@@ -95,7 +95,7 @@ pub(super) fn rehearse(plan: &SearchPlan, overhead_ms: u64) -> (u32, u64) {
             sent: due,
             received: due.min(through),
             effective_ms: u64::try_from(effective.as_millis()).unwrap_or(u64::MAX),
-            invalid: None,
+            ..Observation::default()
         };
         if trials >= REHEARSALS || search.observe(seen, now).is_err() {
             break;

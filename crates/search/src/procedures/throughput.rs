@@ -398,7 +398,7 @@ mod tests {
             sent,
             received,
             effective_ms: 1_000,
-            invalid: None,
+            ..Observation::default()
         };
         let test = ThroughputTest { goals: vec![Goal { final_trial_ms: 1_000, ..Goal::pdr() }], ..test() };
         let mut confirmation = Confirmation::new(&test, 1e4, None).expect("sound");

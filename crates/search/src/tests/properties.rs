@@ -33,7 +33,7 @@ fn said(choice: u8, load: f64, duration: Duration, dice: &mut Dice) -> Observati
             sent: dice.bits(),
             received: dice.bits(),
             effective_ms: dice.bits() % 1_000_000,
-            invalid: None,
+            ..Observation::default()
         },
         _ => Observation { effective_ms: dice.bits() % 10_000, ..sound },
     }

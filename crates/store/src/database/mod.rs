@@ -130,7 +130,7 @@ impl Store {
         write.commit().map_err(failed)
     }
 
-    /// The JSON of a run and what it is; `None` where there is no run of this id.
+    /// The JSON of a run and what it is; `None` if this id is unknown.
     ///
     /// # Errors
     /// The store cannot be read, or the run is damaged.
@@ -225,7 +225,7 @@ impl Store {
         points().map_err(self.failed("read"))
     }
 
-    /// Adds or removes a tag of a run; `false` where there is no run of this id.
+    /// Adds or removes a tag of a run; `false` if this id is unknown.
     ///
     /// # Errors
     /// The store cannot be written.

@@ -67,7 +67,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let held = reader_keeps_up && evidence.held_by_window().is_some_and(|held| held >= HELD);
     if let (true, Some(window)) = (held || grown(evidence, max), base.snd_wnd_bytes) {
         let how = format!(
-            "window of {} (all that tcp_rmem max {} gives) / RTT {rtt} and its own transmission",
+            "window of {} (all that tcp_rmem max {} gives) / (RTT {rtt} + the time that sending it takes)",
             units::bytes(window as u64),
             units::bytes(max as u64)
         );

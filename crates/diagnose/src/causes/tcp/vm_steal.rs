@@ -91,9 +91,10 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, named, none_proven, slow,
-        verdict,
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, named, next,
+        none_proven, slow, verdict,
     };
+    use crate::experiments::tcp::AGAIN;
     use narrows_model::load::host::CpuTimes;
     use narrows_model::{Place, Status};
 
@@ -132,6 +133,20 @@ mod tests {
         assert_eq!(disturbed.status, Status::Unknown, "{disturbed:#?}");
         assert!(disturbed.headline.contains("took 5.0 % of the CPU time of the server"), "{}", disturbed.headline);
         assert!(!verdict(&stolen(0.01, 0.3), &[]).headline.contains("hypervisor"));
+    }
+
+    #[test]
+    fn a_disturbed_load_is_measured_once_more_and_the_calmer_one_counts() {
+        let (disturbed, calm) = (stolen(0.2, 0.3), full_path(stolen(0.02, 0.3)));
+        assert_eq!(next(&disturbed, &[]).first(), Some(&AGAIN.id));
+        let counted = verdict(&disturbed, &[(AGAIN.id, &calm)]);
+        assert_eq!(counted.status, Status::Healthy, "{counted:#?}");
+        assert_eq!(counted.goodput_bps, verdict(&calm, &[]).goodput_bps);
+        assert!(counted.headline.ends_with("took 10 % of the CPU time of a host before"), "{}", counted.headline);
+        // A repetition that was disturbed as much is none, and a calm load needs none.
+        let no_better = verdict(&disturbed, &[(AGAIN.id, &stolen(0.18, 0.3))]);
+        assert_eq!(no_better.goodput_bps, verdict(&disturbed, &[]).goodput_bps);
+        assert!(!next(&stolen(0.02, 0.3), &[]).contains(&AGAIN.id));
     }
 
     #[test]

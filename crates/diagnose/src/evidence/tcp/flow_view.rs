@@ -53,6 +53,13 @@ impl EndView {
         (cores > 0.0).then(|| self.cores.iter().map(|core| core.busy + core.steal).sum::<f64>() / cores)
     }
 
+    /// What a hypervisor gave to others, as a part of all cores' time; 0 where that cannot be read.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // a number of cores
+    pub fn stolen(&self) -> f64 {
+        self.cores.iter().map(|core| core.steal).sum::<f64>() / self.cores.len().max(1) as f64
+    }
+
     /// What the load takes of all cores: its data threads and soft interrupts. `None` where that cannot be read or is nothing.
     #[must_use]
     pub fn load_busy(&self) -> Option<f64> {
@@ -210,6 +217,12 @@ fn smallest(values: &[f64]) -> Option<f64> {
 }
 
 impl FlowView {
+    /// What a hypervisor took of the CPU time of the host that lost more.
+    #[must_use]
+    pub fn stolen(&self) -> f64 {
+        self.sender.stolen().max(self.receiver.stolen())
+    }
+
     /// The view of a flow; `None` where nothing was received.
     #[must_use]
     pub fn of(trial: TcpTrial<'_>, flow: Flow) -> Option<Self> {

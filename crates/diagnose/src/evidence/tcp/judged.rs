@@ -10,26 +10,18 @@
 
 use super::TcpEvidence;
 use crate::causes::tcp::path_capacity::NO_MORE;
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND};
-use crate::experiments::{self, tcp::MORE_STREAMS};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
+use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
 use crate::judge::{Baseline, Evidence, Excludes, Experiment};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
 
-/// With this much stolen of all cores, pauses of many milliseconds disturb what was measured.
-const DISTURBS: f64 = 0.05;
-
 impl TcpEvidence {
     /// The host that lost most CPU time to other guests, where that disturbs a measurement, and the part of it.
-    #[allow(clippy::cast_precision_loss)] // a number of cores
     fn stolen(&self) -> Option<(f64, Place)> {
-        let part = |role: Role| {
-            let cores = &self.end(role)?.cores;
-            let all = cores.iter().map(|core| core.steal).sum::<f64>() / cores.len().max(1) as f64;
-            Some((all, self.place(role)))
-        };
+        let part = |role: Role| Some((self.end(role)?.stolen(), self.place(role)));
         ENDS.into_iter().filter_map(part).max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(part, _)| *part >= DISTURBS)
     }
 }
@@ -80,6 +72,10 @@ impl Evidence for TcpEvidence {
             let (more, one) = (units::bps(more.goodput_bps), units::bps(self.base.goodput_bps));
             format!("four times the connections carried {more}, no more than {one}: it is no limit of each connection")
         })
+    }
+
+    fn repeat(&self) -> Option<&'static Experiment> {
+        (self.stolen().is_some() && self.made(&AGAIN).is_none()).then_some(&AGAIN)
     }
 
     fn more_connections(&self) -> Option<&'static Experiment> {

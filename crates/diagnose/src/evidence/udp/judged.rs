@@ -74,7 +74,10 @@ impl Evidence for UdpEvidence {
                 let late = if base.behind > BEHIND { late } else { String::new() };
                 format!("healthy: {goodput} of UDP, and {lost} of {offered} datagrams lost{late}")
             }
-            (Status::Healthy, Some(_)) => format!("healthy: at capacity, {goodput} of UDP; more was offered"),
+            (Status::Healthy, Some(_)) => {
+                let (loss, offered) = (units::percent(base.loss()), units::bps(base.offered_bps));
+                format!("healthy: at capacity, {goodput} of UDP arrived, {loss} lost because {offered} were offered")
+            }
             (Status::Limited, Some(Finding { id, at, summary, .. })) => format!("{outcome}: {id} at {at}, {summary}"),
             (_, Some(Finding { id, at, summary, .. })) => {
                 format!("{outcome}; {id} at {at} is suspected ({summary}), with one witness only")
@@ -117,10 +120,10 @@ impl Evidence for UdpEvidence {
     fn without_drops(&self, stages: &[&str]) -> Option<f64> {
         let base = &self.base;
         let saved: u64 = stages.iter().map(|id| base.dropped(id)).fold(0, u64::saturating_add);
-        if saved == 0 || base.ledger.delivered == 0 || stages == ["path"] {
+        if saved == 0 || base.ledger.offered == 0 || stages == ["path"] {
             return None;
         }
-        let each = base.goodput_bps / base.ledger.delivered as f64;
+        let each = base.offered_bps / base.ledger.offered as f64;
         Some(each * base.ledger.delivered.saturating_add(saved) as f64)
     }
 }

@@ -54,6 +54,8 @@ pub struct UdpView {
     pub plan: UdpPlan,
     /// How long the sender sent, seconds.
     pub seconds: f64,
+    /// How long that took to arrive, seconds: a queue drains after the last departure.
+    pub arrival_seconds: f64,
     /// Payload of the largest datagram.
     pub size_bytes: u64,
     /// Payload handed over, bits per second.
@@ -91,8 +93,12 @@ impl UdpView {
         };
         let (sent, got) = (of_flow(sending), of_flow(receiving));
         let ledger = ledger(trial, flow);
-        let seconds = |stream: &UdpStreamRecord| trial.plan.rate_seconds(flow, stream.sent.as_ref(), None);
-        let seconds = sent.iter().map(seconds).fold(1e-3, f64::max);
+        let span = |stream: &UdpStreamRecord, arrived: bool| {
+            let other = got.iter().find(|other| arrived && other.id == stream.id);
+            trial.plan.rate_seconds(flow, stream.sent.as_ref(), other.and_then(|other| other.received.as_ref()))
+        };
+        let longest = |arrived| sent.iter().map(|stream| span(stream, arrived)).fold(1e-3, f64::max);
+        let (seconds, arrival_seconds) = (longest(false), longest(true));
         let size_bytes = sent.iter().map(|stream| u64::from(stream.datagram_bytes)).max().unwrap_or(0);
         let sum = |of: fn(&UdpStreamRecord) -> Option<u64>, streams: &[UdpStreamRecord]| -> u64 {
             streams.iter().filter_map(of).fold(0, u64::saturating_add)
@@ -114,9 +120,10 @@ impl UdpView {
         Some(Self {
             plan: trial.plan.clone(),
             seconds,
+            arrival_seconds,
             size_bytes,
             offered_bps: ledger.offered as f64 * mean * 8.0 / seconds,
-            goodput_bps: ledger.delivered as f64 * mean * 8.0 / seconds,
+            goodput_bps: ledger.delivered as f64 * mean * 8.0 / arrival_seconds,
             behind: if intended == 0 { 0.0 } else { 1.0 - (ledger.offered as f64 / intended as f64).min(1.0) },
             loss_burst_max: largest(|got| got.loss_burst_max),
             rcvbuf_bytes: got.iter().filter_map(|stream| stream.rcvbuf_bytes).min().map(u64::from),
@@ -155,7 +162,7 @@ impl UdpView {
     /// Datagrams that arrived a second.
     #[must_use]
     pub fn delivered_pps(&self) -> f64 {
-        self.ledger.delivered as f64 / self.seconds
+        self.ledger.delivered as f64 / self.arrival_seconds
     }
 
     /// A stage of the ledger.

@@ -85,7 +85,9 @@ fn path(path: &Impairment) -> String {
     say(path.burst_loss > 0.0, format!("burst loss {}", percent(path.burst_loss)));
     say(path.reorder > 0.0, format!("reordering {}", percent(path.reorder)));
     say(path.duplicate > 0.0, format!("duplication {}", percent(path.duplicate)));
-    say(path.queue_packets > 0, format!("queue {} packets", path.queue_packets));
+    let by_default = path.rate_bps > 0 && path.queue_packets == 0 && path.queue_bytes == 0;
+    let packets = if by_default { Impairment::DEFAULT_QUEUE_PACKETS } else { path.queue_packets };
+    say(packets > 0, format!("queue {packets} packets"));
     say(path.queue_bytes > 0, format!("queue {}", bytes(path.queue_bytes)));
     say(path.police_bps > 0, format!("policed to {}", bps(path.police_bps as f64)));
     say(path.mtu > 0, format!("MTU {}", path.mtu));
