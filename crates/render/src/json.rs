@@ -6,7 +6,9 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::{BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport};
+use narrows_model::{
+    BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport, TraceReport,
+};
 use schemars::{Schema, schema_for};
 use serde::Serialize;
 
@@ -44,6 +46,7 @@ const SCHEMAS: &[Published] = &[
     ("report", || schema_for!(Report)),
     ("search", || schema_for!(SearchReport)),
     ("sweep", || schema_for!(SweepReport)),
+    ("trace", || schema_for!(TraceReport)),
     ("trend", || schema_for!(TrendReport)),
 ];
 

@@ -12,6 +12,7 @@ pub mod history;
 pub mod measure;
 pub mod search;
 pub mod sweep;
+pub mod trace;
 pub mod watch;
 
 pub use narrows_diagnose::weigh;
