@@ -47,7 +47,7 @@ pub fn frame(report: &TraceReport, style: Style, legend: Option<bool>) -> String
     }
     for finding in &report.findings {
         let tone = if finding.harm { Tone::Bad } else { Tone::Mark };
-        page.painted_label(&format!("{}: ", finding.id), tone, &finding.says);
+        page.painted_label(&finding.id, tone, &finding.says);
     }
     for remark in &report.remarks {
         page.labelled("", remark, Some(Tone::Faint));

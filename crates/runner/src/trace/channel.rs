@@ -1,6 +1,6 @@
 //! The sockets of a trace: one for each flow, or one for each TCP connection; which probe an answer is for.
 
-use super::TraceError;
+use super::error::TraceError;
 use narrows_model::{AnswerKind, Family, TraceAnswer, TracePlan, TraceProtocol};
 use narrows_search::trace::{Order, Planner};
 use narrows_sys::probe::{ProbeSocket, Received, Sent, wait};

@@ -1,9 +1,11 @@
 //! A trace: sends what the planner asks for, hands it the answers, and looks up the names of the hops.
 
 mod channel;
+mod error;
 mod names;
 
 use channel::Channel;
+pub use error::TraceError;
 use names::Names;
 use narrows_model::{Family, TracePlan, TraceProtocol, TraceRecord};
 use narrows_search::trace::{Planner, Step};
@@ -13,29 +15,11 @@ use narrows_traffic::Stop;
 pub use narrows_views::trace::report;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use thiserror::Error;
 
 /// How often a wait checks the stop flag and the keys.
 const POLL: Duration = Duration::from_millis(20);
 /// How long the names of the hops are waited for at the end.
 const NAMES: Duration = Duration::from_secs(2);
-
-/// A trace that cannot be made.
-#[derive(Debug, Error)]
-pub enum TraceError {
-    /// The name has no address.
-    #[error("{0}")]
-    Name(#[source] narrows_sys::Error),
-    /// The name has no address of the family that was asked for.
-    #[error("cannot trace `{0}`: it has no {1} address")]
-    Family(String, &'static str),
-    /// Ordinary users may not send echo requests.
-    #[error("{0}; add a group of this user to net.ipv4.ping_group_range, or use --protocol udp")]
-    Echo(#[source] narrows_sys::Error),
-    /// A socket.
-    #[error("{0}")]
-    Socket(#[from] narrows_sys::Error),
-}
 
 /// The address of a host, of the family that the user insists on.
 ///

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// Lookups at a time.
 const WORKERS: usize = 4;
+/// How often a wait looks for them.
+const POLL: Duration = Duration::from_millis(20);
 /// Names that are looked up.
 const MAX: usize = 512;
 
@@ -55,7 +57,7 @@ impl Names {
     pub(super) fn wait(&self, time: Duration, stop: &Stop) {
         let start = clock::now();
         while lock(&self.found).len() < self.wanted.len() && start.elapsed() < time && !stop.is_set() {
-            clock::sleep(super::POLL);
+            clock::sleep(POLL);
         }
     }
 

@@ -4,9 +4,9 @@
 //! the TTL, the size that it passes by bisection over the size. A small probe right behind a large one also excludes a limit of ICMP
 //! answers: an answer to the small one could have been given to the large one.
 
-use super::Want;
 use super::seen::Seen;
-use narrows_model::{AnswerKind, ProbePurpose};
+use super::step::Want;
+use narrows_model::{AnswerKind, ProbePurpose, TraceProtocol};
 
 /// Pairs of a lost large probe and an answered small one that make a size fail.
 const FAR_PAIRS: u8 = 3;
@@ -82,7 +82,8 @@ impl Mtu {
 
     pub(crate) fn want(&mut self, seen: &mut Seen, now_us: u64) -> Want {
         let small = seen.record.plan.probe_bytes;
-        if !seen.record.plan.mtu || self.size <= small || self.hops.len() < 2 {
+        let tcp = seen.record.plan.protocol == TraceProtocol::Tcp;
+        if !seen.record.plan.mtu || tcp || self.size <= small || self.hops.len() < 2 {
             return Want::Next;
         }
         loop {

@@ -4,8 +4,8 @@
 //! Route Tracing*, INFOCOM 2009): with `k` nodes seen, as many flows as leave less than 5 % for a (k+1)-th of equal share. It is applied to
 //! each TTL as a whole.
 
-use super::Want;
 use super::seen::Seen;
+use super::step::Want;
 use narrows_model::{AnswerKind, ProbePurpose};
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -1,8 +1,8 @@
 //! Rounds of samples: each sends one probe to each hop, with the next flow, so that the samples count for the stopping rule, too.
 
-use super::Want;
 use super::paths::flows_for;
 use super::seen::Seen;
+use super::step::Want;
 use narrows_model::{ProbePurpose, TracePlan};
 
 /// The state of the rounds.

@@ -1,7 +1,7 @@
 //! The first pass: TTL by TTL with one flow, until the target, a rejection, or silence.
 
-use super::Want;
 use super::seen::Seen;
+use super::step::Want;
 use narrows_model::{ProbePurpose, TracePlan};
 
 /// Probes on their way. More would only be sent beyond the target, which limits its ICMP errors.

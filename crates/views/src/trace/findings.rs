@@ -1,6 +1,6 @@
 //! What a trace shows, in sentences.
 
-use super::place;
+use super::place::place;
 use narrows_model::trace::report::{TraceEnd, TraceFinding, TraceHop};
 use narrows_model::words::show::plural;
 use narrows_model::words::units::percent;
@@ -39,7 +39,7 @@ fn mtu(report: &TraceReport, all: &mut Vec<TraceFinding>) {
             )
         } else {
             let says = format!(
-                "black hole between {from} and {to}: packets above {bytes} bytes vanish without an ICMP message; mend \
+                "between {from} and {to}, packets above {bytes} bytes vanish without an ICMP message; mend \
                  the filter or the MTU there, or lower the MSS to {}",
                 bytes.saturating_sub(if report.target.contains(':') { 60 } else { 40 })
             );
@@ -76,11 +76,13 @@ fn end(report: &TraceReport, all: &mut Vec<TraceFinding>) {
 
 /// Loss begins where it stays for all hops behind.
 fn loss(report: &TraceReport, all: &mut Vec<TraceFinding>) {
-    for hop in report.hops.iter().filter(|hop| hop.limits_answers) {
-        let lost = percent(hop.loss.unwrap_or(0.0));
+    let limiting: Vec<&TraceHop> = report.hops.iter().filter(|hop| hop.limits_answers).collect();
+    if let Some(worst) = limiting.iter().filter_map(|hop| hop.loss).reduce(f64::max) {
+        let who = listed(&limiting);
         let says = format!(
-            "{} leaves {lost} of the probes unanswered, later hops less: it limits its ICMP answers; the path does not lose packets there",
-            place(&report.hops, hop.ttl)
+            "{who}: up to {} of the probes have no answer, but later hops answer more; ICMP is limited there, the path \
+             does not lose these packets",
+            percent(worst)
         );
         all.push(finding("icmp-rate-limit", false, says));
     }
@@ -103,13 +105,11 @@ fn loss(report: &TraceReport, all: &mut Vec<TraceFinding>) {
 fn paths(report: &TraceReport, all: &mut Vec<TraceFinding>) {
     let wide: Vec<&TraceHop> = report.hops.iter().filter(|hop| routers(hop) > 1).collect();
     let Some(widest) = wide.iter().max_by_key(|hop| routers(hop)) else { return };
-    let ttls: Vec<String> = wide.iter().map(|hop| hop.ttl.to_string()).collect();
     let sure = if wide.iter().all(|hop| hop.complete) { "with 95 % confidence no more" } else { "there may be more" };
     let says = format!(
-        "equal-cost multipath: {} at {} {}; {} tried, {sure}",
+        "{} on equal-cost paths at {}; {} tried, {sure}",
         plural(routers(widest) as u64, "router"),
-        if ttls.len() == 1 { "hop" } else { "hops" },
-        ttls.join(", "),
+        listed(&wide),
         plural(widest.flows.into(), "flow")
     );
     all.push(finding("ecmp", false, says));
@@ -119,21 +119,26 @@ fn routers(hop: &TraceHop) -> usize {
     hop.nodes.len()
 }
 
-/// The way back of the last hop that answers is longer or shorter than the way there.
+/// `hop 3`, `hops 3, 4`
+fn listed(hops: &[&TraceHop]) -> String {
+    let ttls: Vec<String> = hops.iter().map(|hop| hop.ttl.to_string()).collect();
+    format!("{} {}", if ttls.len() == 1 { "hop" } else { "hops" }, ttls.join(", "))
+}
+
+/// The way back of the last hop that answers is longer or shorter than the way there. What rejects a probe of a higher TTL is nearer
+/// than that.
 fn asymmetry(report: &TraceReport, all: &mut Vec<TraceFinding>) {
-    let differs = |hop: &&TraceHop| hop.nodes.iter().any(|node| node.return_hops.is_some_and(|back| back != hop.ttl));
-    let Some(hop) = report.hops.iter().rev().find(|hop| hop.nodes.iter().any(|node| node.return_hops.is_some())) else {
-        return;
+    let back = |hop: &TraceHop| {
+        let node = hop.nodes.iter().find(|node| node.marks.is_empty() && node.return_hops.is_some());
+        node.and_then(|node| node.return_hops).map(|back| (hop.ttl, back))
     };
-    if !differs(&hop) {
-        return;
-    }
-    let back = hop.nodes.iter().find_map(|node| node.return_hops).unwrap_or(0);
-    let first = report.hops.iter().find(differs).map_or(hop.ttl, |hop| hop.ttl);
+    let known: Vec<(u8, u8)> = report.hops.iter().filter_map(back).collect();
+    let Some((ttl, last)) = known.last().copied().filter(|(ttl, back)| ttl != back) else { return };
+    let first = known.iter().rposition(|(ttl, back)| ttl == back).map_or(known[0].0, |at| known[at + 1].0);
     let says = format!(
-        "asymmetric: {} on the way to {}, about {back} back (by the TTL of the answers); it begins at hop {first}",
-        plural(hop.ttl.into(), "hop"),
-        place(&report.hops, hop.ttl)
+        "{} on the way to {}, about {last} back (by the TTL of the answers); the ways differ from hop {first} on",
+        plural(ttl.into(), "hop"),
+        place(&report.hops, ttl)
     );
     all.push(finding("asymmetry", false, says));
 }

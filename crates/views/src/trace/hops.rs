@@ -92,7 +92,7 @@ fn node(record: &TraceRecord, from: IpAddr, all: &[(&TraceProbe, &TraceAnswer)])
         answered: u32::try_from(all.len()).unwrap_or(u32::MAX),
         rtt_ms: median(&rtts).map(|middle| [least, middle, worst]),
         reply_ttl: newest,
-        return_hops: newest.map(return_hops),
+        return_hops: newest.filter(|_| marks.is_empty()).map(return_hops),
         mpls: all.iter().rev().map(|(_, answer)| &answer.mpls).find(|it| !it.is_empty()).cloned().unwrap_or_default(),
         marks: marks.into_iter().collect(),
     }

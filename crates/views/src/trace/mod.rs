@@ -4,6 +4,7 @@ mod findings;
 mod hops;
 mod mtu;
 mod paths;
+mod place;
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,7 @@ mod tests;
 use narrows_model::trace::report::{TraceEnd, TraceHop};
 use narrows_model::words::figures::float;
 use narrows_model::{AnswerKind, TraceRecord, TraceReport};
-use std::net::IpAddr;
+use place::router;
 
 /// The view of a record.
 #[must_use]
@@ -60,21 +61,4 @@ fn end(record: &TraceRecord, hops: &[TraceHop]) -> TraceEnd {
     }
     let after_hop = hops.iter().filter(|hop| hop.answered > 0).map(|hop| hop.ttl).max().unwrap_or(0);
     if after_hop == record.plan.max_ttl { TraceEnd::MaxHops } else { TraceEnd::Silent { after_hop } }
-}
-
-/// The first hop at which an address is a router.
-fn router(record: &TraceRecord, address: IpAddr) -> Option<u8> {
-    let answered = record.probes.iter().filter(|probe| {
-        probe.answer.as_ref().is_some_and(|it| it.kind == AnswerKind::TimeExceeded && it.from == address)
-    });
-    answered.map(|probe| probe.ttl).min()
-}
-
-/// `hop 3 (10.0.3.1)`, `this host` for 0.
-fn place(hops: &[TraceHop], ttl: u8) -> String {
-    if ttl == 0 {
-        return "this host".to_owned();
-    }
-    let node = hops.iter().find(|hop| hop.ttl == ttl).and_then(|hop| hop.nodes.first());
-    node.map_or_else(|| format!("hop {ttl}"), |node| format!("hop {ttl} ({})", node.address))
 }

@@ -1,6 +1,6 @@
 //! The path MTU at each hop, and where it shrinks.
 
-use super::router;
+use super::place::router;
 use narrows_model::trace::report::{MtuStep, TraceHop, TraceMtu};
 use narrows_model::{AnswerKind, ProbePurpose, TraceProbe, TraceRecord};
 
