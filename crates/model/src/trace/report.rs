@@ -21,7 +21,7 @@ pub struct TraceNode {
     pub rtt_ms: Option<[f64; 3]>,
     /// The TTL of its newest answer.
     pub reply_ttl: Option<u8>,
-    /// Hops of the way back: the nearest usual initial TTL (64, 128 or 255) less the TTL of the answer, and one.
+    /// Hops of the reverse path: the nearest usual initial TTL (64, 128 or 255) less the TTL of the answer, and one.
     pub return_hops: Option<u8>,
     /// MPLS label stack of the probe when it came there.
     pub mpls: Vec<MplsLabel>,

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// Trace the path to any host
 ///
-/// Shows each hop with its RTT and loss, the path MTU and where it shrinks, black holes, filters, equal-cost paths, and the asymmetry of
-/// the way back. HOST needs no narrows, and this user no privileges.
+/// Shows each hop with its RTT and loss, the path MTU and where it shrinks, black holes, filters, equal-cost paths, and an
+/// asymmetric reverse path. HOST needs no narrows, and this user no privileges.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("svg", |it| it.help("Write a picture of the hops to this file (SVG)")),

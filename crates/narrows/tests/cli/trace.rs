@@ -1,4 +1,4 @@
-//! Traces through a chain of six routers: plain, with a smaller MTU, a black hole, a filter, equal-cost paths, an asymmetric way back, a
+//! Traces through a chain of six routers: plain, with a smaller MTU, a black hole, a filter, equal-cost paths, an asymmetric reverse path, a
 //! router that limits its answers; by each protocol, and as an ordinary user.
 
 use crate::chain::{Chain, ROUTERS, TARGET, TARGET6, ip};
@@ -131,7 +131,7 @@ fn a_longer_way_back_and_a_limit_of_answers_are_named() {
     chain.default_ttl(7, 60);
     let report = trace(&world, &chain, &[TARGET, "--no-mtu"]);
     let said = finding(&report, "asymmetry").expect("an asymmetry");
-    assert!(said.contains("7 hops on the way to hop 7 (10.0.7.2), about 11 back"), "{said}");
+    assert!(said.contains("7 hops to hop 7 (10.0.7.2), about 11 on the reverse path"), "{said}");
 }
 
 #[test]

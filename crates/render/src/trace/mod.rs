@@ -22,7 +22,7 @@ const LEGEND: [&str; 6] = [
     "least, median, worst: RTT in ms",
     "PMTU: the largest packet, in bytes, that came to the hop",
     "!A administratively prohibited, !H host, !N network, !P protocol unreachable",
-    "back N: the answer took N hops, by its TTL",
+    "asymm N: the answer came over N hops, by its TTL",
     "several addresses of a hop: equal-cost paths, with the number of flows on each",
 ];
 
@@ -164,7 +164,7 @@ fn notes(hop: &TraceHop, node: Option<&TraceNode>, first: bool) -> String {
         if hop.nodes.len() > 1 {
             all.push(plural(node.flows.len() as u64, "flow"));
         }
-        all.extend(node.return_hops.filter(|back| *back != hop.ttl).map(|back| format!("back {back}")));
+        all.extend(node.return_hops.filter(|back| *back != hop.ttl).map(|back| format!("asymm {back}")));
         let label = |it: &narrows_model::MplsLabel| format!("{} (TTL {})", it.label, it.ttl);
         if !node.mpls.is_empty() {
             let labels: Vec<String> = node.mpls.iter().map(label).collect();

@@ -125,7 +125,7 @@ fn listed(hops: &[&TraceHop]) -> String {
     format!("{} {}", if ttls.len() == 1 { "hop" } else { "hops" }, ttls.join(", "))
 }
 
-/// The way back of the last hop that answers is longer or shorter than the way there. What rejects a probe of a higher TTL is nearer
+/// The reverse path of the last hop that answers is longer or shorter than the forward path. What rejects a probe of a higher TTL is nearer
 /// than that.
 fn asymmetry(report: &TraceReport, all: &mut Vec<TraceFinding>) {
     let back = |hop: &TraceHop| {
@@ -136,7 +136,7 @@ fn asymmetry(report: &TraceReport, all: &mut Vec<TraceFinding>) {
     let Some((ttl, last)) = known.last().copied().filter(|(ttl, back)| ttl != back) else { return };
     let first = known.iter().rposition(|(ttl, back)| ttl == back).map_or(known[0].0, |at| known[at + 1].0);
     let says = format!(
-        "{} on the way to {}, about {last} back (by the TTL of the answers); the ways differ from hop {first} on",
+        "{} to {}, about {last} on the reverse path (by the TTL of the answers); the paths differ from hop {first} on",
         plural(ttl.into(), "hop"),
         place(&report.hops, ttl)
     );

@@ -98,7 +98,7 @@ fn node(record: &TraceRecord, from: IpAddr, all: &[(&TraceProbe, &TraceAnswer)])
     }
 }
 
-/// Hops of the way back: hosts begin with a TTL of 64, 128 or 255 (RFC 1700 and today's systems).
+/// Hops of the reverse path: hosts begin with a TTL of 64, 128 or 255 (RFC 1700 and today's systems).
 pub(super) const fn return_hops(reply_ttl: u8) -> u8 {
     let first = if reply_ttl <= 64 {
         64
