@@ -258,7 +258,7 @@ mod tests {
                 sessions.push((from, Session::default()));
             }
             let session = sessions.iter_mut().find(|(of, _)| *of == from).expect("there");
-            let seen = Seen { at_ns: nanos::real(), ttl: 64, class: 46 << 2 };
+            let seen = Seen { at_ns: nanos::real(), ttl: 64, class: 46 << 2, may_mark: true };
             let answer = reflect(&buffer[..bytes], key, seen, &mut session.1, ClockError::default(), nanos::real);
             let answer = answer.expect("an answer").bytes;
             let nth = session.1.sent;

@@ -146,7 +146,7 @@ fn remarks(record: &StampRecord, replies: u64, lost_unknown: u64) -> Vec<String>
     let mut all = Vec::new();
     if record.refused && replies == 0 {
         all.push("the port is closed: ICMP port unreachable came back; is a reflector running there?".to_owned());
-    } else if replies == 0 {
+    } else if replies == 0 && record.foreign == 0 {
         all.push(
             "nothing came back: no reflector there, a firewall on the way, or a reflector that answers known peers only"
                 .to_owned(),

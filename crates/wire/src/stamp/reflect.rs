@@ -13,6 +13,8 @@ pub struct Seen {
     pub ttl: u8,
     /// Its DSCP and ECN: the traffic class byte.
     pub class: u8,
+    /// Whether its sender may choose the DSCP of the reply.
+    pub may_mark: bool,
 }
 
 /// What a reflector knows of a session.
@@ -116,8 +118,8 @@ fn answer(to: &mut [u8], one: Tlv<'_>, seen: Seen, session: &Session, error: Clo
         Type::ClassOfService => {
             let wanted_dscp = one.value[0] >> 2;
             let (dscp, ecn) = (seen.class >> 2, seen.class & 3);
-            fill(&ClassOfService { wanted_dscp, dscp, ecn, refused: false }.write(), 0);
-            Some(wanted_dscp)
+            fill(&ClassOfService { wanted_dscp, dscp, ecn, refused: !seen.may_mark }.write(), 0);
+            seen.may_mark.then_some(wanted_dscp)
         }
         Type::DirectMeasurement => {
             fill(&[session.received.to_be_bytes(), session.sent.to_be_bytes()].concat(), 4);
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SEEN: Seen = Seen { at_ns: 1_700_000_000_000_000_000, ttl: 61, class: 46 << 2 | 1 };
+    const SEEN: Seen = Seen { at_ns: 1_700_000_000_000_000_000, ttl: 61, class: 46 << 2 | 1, may_mark: true };
 
     fn ask(key: Option<&Key>, extensions: &[u8], session: &mut Session) -> Reply {
         let request = Request { sequence: 9, sent: 77, error: 1, session: 5 }.encode(key, extensions);
