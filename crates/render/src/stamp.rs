@@ -3,11 +3,11 @@
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
-use crate::words::{clean, plural, share};
+use crate::words::{clean, plural};
 use narrows_model::Distribution;
 use narrows_model::load::stamp::{StampDirection, StampPacket, StampReport};
 use narrows_model::words::figures::float;
-use narrows_model::words::units::{bytes, micros};
+use narrows_model::words::units::{bytes, micros, percent};
 
 /// ns as a time with a unit.
 fn time(ns: u64) -> String {
@@ -34,7 +34,7 @@ fn loss(report: &StampReport) -> String {
         0 => String::new(),
         count => format!(", {count} of them in an unknown direction"),
     };
-    format!("{} sent, {} replies, {} lost ({}){unknown}", report.sent, report.replies, report.lost, share(part))
+    format!("{} sent, {} replies, {} lost ({}){unknown}", report.sent, report.replies, report.lost, percent(part))
 }
 
 fn directions(report: &StampReport) -> Table {
@@ -62,7 +62,7 @@ fn directions(report: &StampReport) -> Table {
 
 fn row(name: &str, way: &StampDirection) -> Row {
     let lost = way.lost.map(|lost| format!("{lost} of {}", way.known));
-    let interval = way.loss_interval.map(|[low, high]| format!("{}–{}", share(low), share(high)));
+    let interval = way.loss_interval.map(|[low, high]| format!("{}–{}", percent(low), percent(high)));
     let of = |value: fn(&Distribution) -> u64| (way.variation_ns.count > 0).then(|| time(value(&way.variation_ns)));
     let delay = way.delay_ns.map(|[least, _]| {
         let sign = if least < 0 { "-" } else { "" };
