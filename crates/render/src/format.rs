@@ -3,7 +3,7 @@
 use crate::style::Style;
 use crate::{
     audit, both_directions, connections, diff, forwarding, frames, history, json, line_rate, markdown, search, stamp,
-    sweep, text, watch,
+    sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -19,6 +19,7 @@ use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
+use narrows_model::trace::report::TraceReport;
 use serde::Serialize;
 
 /// The format of a report.
@@ -207,6 +208,16 @@ impl Document for StampReport {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(stamp::text(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(stamp::markdown(it))),
+    ];
+}
+
+impl Document for TraceReport {
+    const NAME: &'static str = "a trace";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "A table of hops, and what was found", |it, style| Ok(trace::text(it, style) + "\n")),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(trace::markdown(it))),
     ];
 }
 

@@ -7,7 +7,9 @@ use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::{BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport};
+use narrows_model::{
+    BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport, TraceReport,
+};
 use schemars::{Schema, schema_for};
 use serde::Serialize;
 
@@ -46,6 +48,7 @@ const SCHEMAS: &[Published] = &[
     ("search", || schema_for!(SearchReport)),
     ("stamp", || schema_for!(StampReport)),
     ("sweep", || schema_for!(SweepReport)),
+    ("trace", || schema_for!(TraceReport)),
     ("trend", || schema_for!(TrendReport)),
 ];
 

@@ -25,6 +25,7 @@ pub mod svg;
 pub mod sweep;
 mod table;
 pub mod text;
+pub mod trace;
 pub mod watch;
 pub mod words;
 

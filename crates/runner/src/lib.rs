@@ -26,6 +26,7 @@ pub mod state;
 pub mod stored;
 pub mod sweep;
 pub mod tokens;
+pub mod trace;
 pub mod trust;
 pub mod trusted;
 pub mod tune;

@@ -5,6 +5,7 @@
 //! - [`forwarding_plan`]: the plan file of a forwarding benchmark.
 //! - [`frame`]: the raw frames of a generator and its receiver.
 //! - [`hello`]: the fixed-length hello of a data connection, and its answer.
+//! - [`icmp`]: ICMP errors and their extensions.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
 //! - [`pack`]: answers and events as gzip.
 //! - [`probe`]: the datagrams of a UDP trial.
@@ -20,6 +21,7 @@ pub mod first;
 pub mod forwarding_plan;
 pub mod frame;
 pub mod hello;
+pub mod icmp;
 pub mod pack;
 pub mod probe;
 pub mod profile;
