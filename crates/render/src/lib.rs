@@ -19,6 +19,7 @@ pub mod markdown;
 pub mod measure;
 pub mod picture;
 pub mod search;
+pub mod stamp;
 pub mod style;
 pub mod svg;
 pub mod sweep;

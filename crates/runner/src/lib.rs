@@ -21,6 +21,7 @@ pub mod remote;
 pub mod scenarios;
 pub mod search;
 pub mod server;
+pub mod stamp;
 pub mod state;
 pub mod stored;
 pub mod sweep;

@@ -11,6 +11,7 @@ pub mod frames;
 pub mod history;
 pub mod measure;
 pub mod search;
+pub mod stamp;
 pub mod sweep;
 pub mod trace;
 pub mod watch;

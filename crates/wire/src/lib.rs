@@ -12,6 +12,7 @@
 //! - [`profile`]: what the ends of a path profile say to each other.
 //! - [`rip`]: routing updates as frames.
 //! - [`rr`]: the header of a request and a response over UDP.
+//! - [`stamp`]: STAMP and TWAMP Light, of senders and reflectors.
 //! - [`token`]: the string that identifies both sides.
 //! - [`version`]: the protocol's number, and the error if the numbers differ.
 
@@ -26,6 +27,7 @@ pub mod probe;
 pub mod profile;
 pub mod rip;
 pub mod rr;
+pub mod stamp;
 pub mod token;
 pub mod version;
 
