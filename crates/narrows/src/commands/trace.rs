@@ -8,6 +8,7 @@ use crate::screen::{Screen, write};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use narrows_model::words::place::Family;
 use narrows_model::{Ending, TracePlan, TraceProtocol, TraceRecord, TraceReport};
+use narrows_render::Format;
 use narrows_render::trace::{frame, picture};
 use narrows_runner::Keys;
 use narrows_runner::trace::{self, TraceError, report};
@@ -135,14 +136,13 @@ impl Args {
         let stop = stop_on_interrupt()?;
         let screen = RefCell::new(Screen::new(self.format.format()));
         let live = self.watch && screen.borrow().moving;
+        // One after the other; of JSON and Markdown there is one at the end.
+        let each = self.watch && matches!(self.format.format(), Format::Text | Format::Ndjson);
         let keys = if live { Keys::open() } else { None };
-        let (legend, quit) = (Cell::new(false), Cell::new(false));
+        let legend = Cell::new(false);
         let mut failed = None;
         let mut poll = || match keys.as_ref().and_then(Keys::next) {
-            Some(b'q') => {
-                quit.set(true);
-                stop.stop();
-            }
+            Some(b'q') => stop.stop(),
             Some(b'?') => legend.set(!legend.get()),
             _ => {}
         };
@@ -153,8 +153,10 @@ impl Args {
                 let text = frame(&view, style, keys.as_ref().map(|_| legend.get()));
                 let rows: Vec<&str> = text.lines().take(Screen::rows().max(2)).collect();
                 screen.borrow_mut().paint(&(rows.join("\n") + "\n"), style.width)
-            } else {
+            } else if each {
                 self.format.write(&view, style()).map_or(Ok(()), |text| write(&text))
+            } else {
+                Ok(())
             };
             // A closed pipe (`narrows … | head`) is not a failure.
             shown.map_err(|error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe)).is_ok()
@@ -168,7 +170,7 @@ impl Args {
         if live {
             screen.borrow_mut().paint("", style().width).map_err(Failure::run)?;
         }
-        if !self.watch || live {
+        if !each || live {
             print(&self.format.write(&view, style())?)?;
         }
         if let Some(file) = &self.svg.svg {
