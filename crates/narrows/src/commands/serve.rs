@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// Speak on standard input and output, as ssh:// clients want it
     #[arg(long)]
     stdio: bool,
+    /// Serve clients of iperf3 on this port, too: TCP and UDP, many at once, without a token
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
+    iperf3: Option<u16>,
     /// Append who measured and changed what to this file as JSON lines; `journald`: to systemd's journal
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
@@ -149,6 +152,7 @@ impl Args {
             parallel: self.parallel.max(1),
             stdio: self.stdio,
             separation,
+            iperf3: self.iperf3,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })
         };

@@ -36,6 +36,8 @@ pub struct ServeConfig {
     pub separation: Separation,
     /// Where the audit log goes, if anywhere.
     pub audit: Option<AuditTo>,
+    /// The port of iperf3's clients, if they are served; 0 takes a free one.
+    pub iperf3: Option<u16>,
     /// What this end measures with.
     pub instruments: LiveInstruments,
 }
@@ -58,6 +60,7 @@ impl ServeConfig {
             stdio: false,
             separation: Separation::None,
             audit: None,
+            iperf3: None,
             instruments,
         }
     }

@@ -1,7 +1,9 @@
 //! The parameters of a test: JSON from the client. What iperf3 checks strictly is written exactly as it does; what comes is read leniently.
 
 use super::{MAX_STREAMS, datagram, errors};
-use narrows_model::{Application, Direction, Limit, TcpPlan, ZeroCopy};
+use narrows_model::{
+    Application, DatagramSizes, Direction, Limit, LoadPlan, TcpPlan, UdpPlan, UdpRate, ZeroCopy,
+};
 use serde_json::{Map, Value, json};
 
 /// The protocol of the data.
@@ -191,6 +193,47 @@ impl Params {
                 ..Application::default()
             },
             ..TcpPlan::default()
+        }
+    }
+}
+
+impl Params {
+    /// Bytes of a datagram: what the client says, or what 3.12 takes where it cannot know more.
+    const DATAGRAM: u32 = 1460;
+
+    /// The same load over UDP as a plan of narrows, which ends after `duration_ms` at the latest.
+    #[must_use]
+    pub fn udp_plan(&self, duration_ms: u64) -> UdpPlan {
+        let some = |bytes: u32| (bytes > 0).then_some(bytes);
+        let rate = match self.rate_bps {
+            0 => UdpRate::Max,
+            bps => UdpRate::Bps(bps.saturating_mul(self.parallel.into())),
+        };
+        UdpPlan {
+            streams: self.parallel,
+            direction: self.direction(),
+            rate_up: rate,
+            rate_down: rate,
+            sizes: DatagramSizes::Sequence(vec![some(self.length).unwrap_or(Self::DATAGRAM).max(UdpPlan::MIN_BYTES)]),
+            duration_ms,
+            omit_ms: self.omit_s * 1000,
+            burst_datagrams: some(self.burst),
+            send_buffer_bytes: some(self.window),
+            receive_buffer_bytes: some(self.window),
+            dscp: self.tos >> 2,
+            allow_fragments: !self.dont_fragment,
+            ..UdpPlan::default()
+        }
+    }
+
+    /// The load as a plan of narrows. The client ends a test; `duration_ms` is when this end gives up.
+    #[must_use]
+    pub fn plan(&self, duration_ms: u64) -> LoadPlan {
+        match self.protocol {
+            // An end that counts bytes gives up when none moved for a while.
+            Protocol::Tcp if self.is_counted() => self.tcp_plan(Limit::BytesPerStream(1 << 50)).into(),
+            Protocol::Tcp => self.tcp_plan(Limit::DurationMs(duration_ms)).into(),
+            Protocol::Udp => self.udp_plan(duration_ms).into(),
         }
     }
 }
