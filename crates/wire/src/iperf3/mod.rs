@@ -6,6 +6,7 @@
 pub mod control;
 pub mod datagram;
 pub mod errors;
+pub mod far;
 pub mod own;
 pub mod params;
 pub mod results;

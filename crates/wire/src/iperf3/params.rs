@@ -238,6 +238,84 @@ impl Params {
     }
 }
 
+impl Params {
+    /// What a client asks for with a plan of narrows.
+    ///
+    /// # Errors
+    /// What iperf3 cannot do, in a sentence.
+    pub fn of(plan: &LoadPlan) -> Result<Self, String> {
+        let mut params = Self::default();
+        let direction = match plan {
+            LoadPlan::Tcp(plan) => {
+                params.of_tcp(plan)?;
+                plan.direction
+            }
+            LoadPlan::Udp(plan) => {
+                params.of_udp(plan)?;
+                plan.direction
+            }
+            _ => return Err("iperf3 has no such load: only tcp and udp can be measured against it".to_owned()),
+        };
+        (params.reverse, params.bidirectional) = (direction == Direction::Down, direction == Direction::Both);
+        if let Some(ms) = plan.duration_ms() {
+            let counted_ms = ms.saturating_sub(plan.omitted_ms());
+            // A server of iperf3 counts whole seconds, and this end ends the test.
+            params.time_s = counted_ms.div_ceil(1000).max(1);
+        }
+        params.omit_s = plan.omitted_ms().div_ceil(1000);
+        if params.omit_s * 1000 != plan.omitted_ms() {
+            return Err("iperf3 omits whole seconds; give --omit in seconds".to_owned());
+        }
+        Ok(params)
+    }
+
+    fn of_tcp(&mut self, plan: &TcpPlan) -> Result<(), String> {
+        if plan.application.read_bps > 0 || plan.application.read_cpu_us_per_mib > 0 {
+            return Err("a server of iperf3 imitates no application that reads; drop --app-read-rate and --app-read-cpu".to_owned());
+        }
+        let streams = u64::from(plan.streams.max(1));
+        self.parallel = plan.streams;
+        self.length = plan.message_bytes.min(1 << 20);
+        self.window = plan.send_buffer_bytes.or(plan.receive_buffer_bytes).unwrap_or(0);
+        self.mss = plan.mss_bytes.unwrap_or(0);
+        self.no_delay = plan.no_delay;
+        self.rate_bps = plan.application.write_bps / streams;
+        self.pacing_bps = plan.pacing_bps.unwrap_or(0);
+        self.tos = plan.dscp << 2;
+        self.congestion.clone_from(&plan.congestion_control);
+        self.zero_copy = plan.zero_copy == ZeroCopy::On;
+        if let Limit::BytesPerStream(bytes) = plan.limit {
+            self.bytes = bytes.saturating_mul(streams);
+        }
+        Ok(())
+    }
+
+    fn of_udp(&mut self, plan: &UdpPlan) -> Result<(), String> {
+        let streams = u64::from(plan.streams.max(1));
+        self.protocol = Protocol::Udp;
+        self.parallel = plan.streams;
+        self.length = match &plan.sizes {
+            DatagramSizes::Largest => 0,
+            DatagramSizes::Sequence(sizes) if sizes.len() == 1 => sizes[0],
+            DatagramSizes::Sequence(_) => return Err("iperf3 sends datagrams of one size; give one --size".to_owned()),
+        };
+        if plan.rate_up != plan.rate_down && plan.direction == Direction::Both {
+            return Err("iperf3 has one rate for both directions; drop --rate-down".to_owned());
+        }
+        let flow = plan.flows().first().copied().unwrap_or_default();
+        self.rate_bps = match plan.rate(flow) {
+            UdpRate::Bps(bps) => (bps / streams).max(1),
+            UdpRate::Max => 0,
+            UdpRate::Pps(_) => return Err("iperf3 has no rate in datagrams a second; give --rate in bit/s".to_owned()),
+        };
+        self.burst = plan.burst_datagrams.unwrap_or(0);
+        self.window = plan.send_buffer_bytes.or(plan.receive_buffer_bytes).unwrap_or(0);
+        self.tos = plan.dscp << 2;
+        self.wide_counters = true;
+        Ok(())
+    }
+}
+
 /// A number of the parameters, 0 where it is missing or negative. Old versions write it as `1e+06`.
 fn number(map: &Map<String, Value>, key: &str, most: u64) -> Result<u64, ParamsError> {
     let Some(value) = map.get(key) else { return Ok(0) };
