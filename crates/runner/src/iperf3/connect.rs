@@ -56,7 +56,10 @@ impl Peer {
         let place = place.strip_suffix('/').unwrap_or(place).to_owned();
         let (host, port, ssh) = TargetSpec { asked: place, family, port: PORT, token: None }.server()?;
         if ssh.is_some() {
-            return Err(RemoteError::BadTarget(asked.to_owned(), "write iperf3://host or iperf3://host:port".to_owned()));
+            return Err(RemoteError::BadTarget(
+                asked.to_owned(),
+                "write iperf3://host or iperf3://host:port".to_owned(),
+            ));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| RemoteError::Here(error.to_string()))?;
@@ -68,7 +71,11 @@ impl Peer {
     #[must_use]
     pub fn target(&self) -> Target {
         let address = self.address();
-        Target { asked: self.asked.clone(), address: address.to_string(), family: crate::remote::family_of(address.ip()) }
+        Target {
+            asked: self.asked.clone(),
+            address: address.to_string(),
+            family: crate::remote::family_of(address.ip()),
+        }
     }
 
     pub(super) fn address(&self) -> SocketAddr {

@@ -7,7 +7,7 @@ use narrows_model::{Flow, LoadPlan, LoadRecord, Place, Progress};
 use narrows_sys::{clock, tcp};
 use narrows_traffic::{Connections, DataStream, Socket, Stop};
 use narrows_wire::iperf3::{Params, State};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -33,13 +33,9 @@ pub(super) fn run(
     (instruments, stop): (LiveInstruments, &Stop),
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Running, String> {
-    let kept: Vec<(Flow, TcpStream)> = streams
-        .iter()
-        .filter_map(|stream| match &stream.socket {
-            Socket::Tcp(socket) => Some((stream.flow, socket.try_clone().ok()?)),
-            Socket::Udp(_) => None,
-        })
-        .collect();
+    let kept: Vec<(Flow, TcpStream)> = streams.iter().filter_map(tcp_socket).collect();
+    // A server that still sends would learn that nobody listens.
+    let _udp: Vec<UdpSocket> = streams.iter().filter_map(udp_socket).collect();
     let enough = stop.below();
     // What comes down ends when this end says so; what goes up ends by itself.
     let ends_at = plan.duration_ms().filter(|_| params.reverse || params.bidirectional);
@@ -84,6 +80,20 @@ pub(super) fn run(
         failure = end(control, &kept).err();
     }
     Ok(Running { record: record?, failure })
+}
+
+fn tcp_socket(stream: &DataStream) -> Option<(Flow, TcpStream)> {
+    match &stream.socket {
+        Socket::Tcp(socket) => Some((stream.flow, socket.try_clone().ok()?)),
+        Socket::Udp(_) => None,
+    }
+}
+
+fn udp_socket(stream: &DataStream) -> Option<UdpSocket> {
+    match &stream.socket {
+        Socket::Udp(stream) => stream.socket.try_clone().ok(),
+        Socket::Tcp(_) => None,
+    }
 }
 
 /// Whether all bytes have come down that a test of bytes asked for.

@@ -36,11 +36,11 @@ pub(super) fn run(peer: &Peer, plan: &LoadPlan, instruments: LiveInstruments, st
     };
     let Opened { control, params, plan, streams } = &mut open;
     let streams = std::mem::take(streams);
-    let Running { record, failure } = match running::run(control, params, plan, streams, (instruments, stop), &mut watch)
-    {
-        Ok(running) => running,
-        Err(why) => return here(why),
-    };
+    let Running { record, failure } =
+        match running::run(control, params, plan, streams, (instruments, stop), &mut watch) {
+            Ok(running) => running,
+            Err(why) => return here(why),
+        };
     let results = match failure {
         Some(failure) => Err(Some(failure)),
         None if stop.is_set() => control.tell(State::ClientTerminate).map_err(Some).and(Err(None)),

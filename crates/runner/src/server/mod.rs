@@ -103,7 +103,8 @@ impl Server {
         let at = config.bind.map(|address| SocketAddr::new(address, port));
         let datagrams = at.map_or_else(|| UdpListener::bind(port), UdpListener::bind_at).map_err(taken(port))?;
         listener.set_nonblocking(true).map_err(ServeError::Start)?;
-        let iperf3 = config.iperf3.map(|port| iperf3::Ports::open(port, config.bind).map_err(taken(port))).transpose()?;
+        let iperf3 =
+            config.iperf3.map(|port| iperf3::Ports::open(port, config.bind).map_err(taken(port))).transpose()?;
         let iperf3_port = iperf3.as_ref().map(|ports| ports.port);
         let identity = if config.stdio {
             None
@@ -146,7 +147,17 @@ impl Server {
                 runtime.shutdown_timeout(Duration::from_millis(100));
             })
             .map_err(ServeError::Start)?;
-        Ok(ServerHandle { port, iperf3_port, token, stop, thread: Some(thread), recovered, separated, lost, _helpers: helpers })
+        Ok(ServerHandle {
+            port,
+            iperf3_port,
+            token,
+            stop,
+            thread: Some(thread),
+            recovered,
+            separated,
+            lost,
+            _helpers: helpers,
+        })
     }
 }
 

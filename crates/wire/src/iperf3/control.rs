@@ -144,9 +144,9 @@ impl Inbox {
     /// The two codes after [`State::ServerError`]: iperf3's and the operating system's. `ended`: nothing more comes; old servers leave
     /// out the second one.
     pub fn codes(&mut self, ended: bool) -> Option<(i32, i32)> {
-        let both = self.take::<8>().map(|[a, b, c, d, e, f, g, h]| {
-            (i32::from_be_bytes([a, b, c, d]), i32::from_be_bytes([e, f, g, h]))
-        });
+        let both = self
+            .take::<8>()
+            .map(|[a, b, c, d, e, f, g, h]| (i32::from_be_bytes([a, b, c, d]), i32::from_be_bytes([e, f, g, h])));
         both.or_else(|| ended.then(|| self.take::<4>()).flatten().map(|code| (i32::from_be_bytes(code), 0)))
     }
 

@@ -102,7 +102,8 @@ fn udp(own: &UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Ud
     let sends = own.flow == Flow::Down;
     let arrived = |packets: u64, lost: u64| if sends { packets } else { packets.saturating_sub(lost) };
     let before = arrived(omitted, omitted_lost);
-    let sample = |at_us, datagrams: u64, bytes, lost| UdpSample { at_us, datagrams, bytes, lost, ..UdpSample::default() };
+    let sample =
+        |at_us, datagrams: u64, bytes, lost| UdpSample { at_us, datagrams, bytes, lost, ..UdpSample::default() };
     far.samples.push(sample(0, 0, 0, 0));
     if from_us > 0 {
         far.samples.push(sample(from_us, before, before * per_datagram, omitted_lost));

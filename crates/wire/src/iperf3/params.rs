@@ -1,9 +1,7 @@
 //! The parameters of a test: JSON from the client. What iperf3 checks strictly is written exactly as it does; what comes is read leniently.
 
 use super::{MAX_STREAMS, datagram, errors};
-use narrows_model::{
-    Application, DatagramSizes, Direction, Limit, LoadPlan, TcpPlan, UdpPlan, UdpRate, ZeroCopy,
-};
+use narrows_model::{Application, DatagramSizes, Direction, Limit, LoadPlan, TcpPlan, UdpPlan, UdpRate, ZeroCopy};
 use serde_json::{Map, Value, json};
 
 /// The protocol of the data.
@@ -149,7 +147,10 @@ impl Params {
         ];
         numbers.into_iter().filter(|(_, number)| *number > 0).for_each(|(key, number)| put(key, number.into()));
         let texts = [("congestion", &self.congestion), ("authtoken", &self.auth_token)];
-        texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).for_each(|(key, text)| put(key, json!(text)));
+        texts
+            .into_iter()
+            .filter_map(|(key, text)| Some((key, text.clone()?)))
+            .for_each(|(key, text)| put(key, json!(text)));
         put("client_version", client_version.into());
         Value::Object(map)
     }
@@ -271,7 +272,10 @@ impl Params {
 
     fn of_tcp(&mut self, plan: &TcpPlan) -> Result<(), String> {
         if plan.application.read_bps > 0 || plan.application.read_cpu_us_per_mib > 0 {
-            return Err("a server of iperf3 imitates no application that reads; drop --app-read-rate and --app-read-cpu".to_owned());
+            return Err(
+                "a server of iperf3 imitates no application that reads; drop --app-read-rate and --app-read-cpu"
+                    .to_owned(),
+            );
         }
         let streams = u64::from(plan.streams.max(1));
         self.parallel = plan.streams;

@@ -131,7 +131,8 @@ mod tests {
     fn what_is_written_is_read() {
         let stream = StreamResult { id: 3, bytes: 1 << 50, jitter_s: 1e-6, lost: 2, packets: 9, ..Default::default() };
         let stream = StreamResult { retransmits: Some(7), omitted: Some((1, 4)), seconds: (0.0, 10.5), ..stream };
-        let results = Results { cpu: [3.0, 1.0, 2.0], has_retransmits: Some(true), streams: vec![stream], ..Default::default() };
+        let results =
+            Results { cpu: [3.0, 1.0, 2.0], has_retransmits: Some(true), streams: vec![stream], ..Default::default() };
         assert_eq!(Results::parse(results.to_json().to_string().as_bytes()), Ok(results));
     }
 

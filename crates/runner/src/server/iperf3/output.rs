@@ -27,7 +27,8 @@ pub(super) fn text(peer: SocketAddr, params: &Params, results: &Results) -> Stri
             }
             (Protocol::Udp, true) => {
                 let (omitted_lost, omitted) = stream.omitted.unwrap_or_default();
-                let (lost, packets) = (stream.lost.saturating_sub(omitted_lost), stream.packets.saturating_sub(omitted));
+                let (lost, packets) =
+                    (stream.lost.saturating_sub(omitted_lost), stream.packets.saturating_sub(omitted));
                 let _ = write!(text, "  jitter {:.3} ms  lost {lost}/{packets}", stream.jitter_s * 1e3);
             }
             _ => {}

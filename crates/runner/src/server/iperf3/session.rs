@@ -4,9 +4,9 @@ use super::control::{Control, within};
 use super::gather::gather;
 use super::limits::{ANSWER, GRACE, IDLE, MAX_TEST};
 use super::listen::Server;
+use super::output;
 use super::table::Seat;
 use super::test::{self, Ended};
-use super::output;
 use crate::server::audit::{self, By};
 use crate::server::limits::words_of;
 use narrows_model::LoadPlan;
@@ -75,7 +75,7 @@ async fn conduct(
     if !seat.take_streams(plan.streams().len()) {
         return Err(Broken::Refused(errors::ACCEPT, "the server has no room for its streams".to_owned()));
     }
-    let streams = gather(seat, &params, &plan, async || control.tell(State::CreateStreams).await).await;
+    let streams = gather(control, seat, &params, &plan).await;
     let streams = streams.map_err(|error| match error.kind() {
         ErrorKind::TimedOut => Broken::Refused(errors::ACCEPT, "not all streams were opened in time".to_owned()),
         _ => Broken::Refused(errors::ACCEPT, error.to_string()),
