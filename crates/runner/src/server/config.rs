@@ -1,6 +1,7 @@
 //! How a server is started.
 
 use super::audit::AuditTo;
+use super::reflector::StampConfig;
 use crate::DEFAULT_PORT;
 use crate::helper::Separation;
 use crate::instruments::LiveInstruments;
@@ -38,6 +39,8 @@ pub struct ServeConfig {
     pub audit: Option<AuditTo>,
     /// The port of iperf3's clients, if they are served; 0 takes a free one.
     pub iperf3: Option<u16>,
+    /// How to reflect STAMP sessions, if at all.
+    pub stamp: Option<StampConfig>,
     /// What this end measures with.
     pub instruments: LiveInstruments,
 }
@@ -61,6 +64,7 @@ impl ServeConfig {
             separation: Separation::None,
             audit: None,
             iperf3: None,
+            stamp: None,
             instruments,
         }
     }

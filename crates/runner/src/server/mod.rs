@@ -19,6 +19,7 @@ mod iperf3;
 mod life;
 mod limits;
 mod listen;
+mod reflector;
 mod refusal;
 mod request;
 mod rights;
@@ -31,6 +32,7 @@ mod unauthenticated;
 pub use crate::helper::{Separation, SeparationError};
 pub use audit::AuditTo;
 pub use config::ServeConfig;
+pub use reflector::StampConfig;
 
 pub(crate) use frames::bounds;
 
@@ -42,6 +44,7 @@ use crate::tune::{Tuner, Undoing, Undone};
 use audit::{Action, Audit, By, Event};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
+use narrows_wire::stamp::clock::ClockError;
 use narrows_wire::token::Token;
 use shared::Shared;
 use std::net::SocketAddr;
@@ -102,6 +105,15 @@ impl Server {
         let port = listener.local_addr().map_err(ServeError::Start)?.port();
         let at = config.bind.map(|address| SocketAddr::new(address, port));
         let datagrams = at.map_or_else(|| UdpListener::bind(port), UdpListener::bind_at).map_err(taken(port))?;
+        let stamp = config.stamp.as_ref().map(|stamp| {
+            let at = config.bind.map(|address| SocketAddr::new(address, stamp.port));
+            let listener = at.map_or_else(|| UdpListener::bind(stamp.port), UdpListener::bind_at);
+            let listener =
+                listener.and_then(|listener| listener.mark().map(|()| listener)).map_err(taken(stamp.port))?;
+            Ok::<_, ServeError>((listener, stamp.clone(), reflector::own_clock()))
+        });
+        let stamp = stamp.transpose()?;
+        let reflects = stamp.as_ref().map(|(listener, stamp, _)| stamp.words(listener.port()));
         listener.set_nonblocking(true).map_err(ServeError::Start)?;
         let iperf3 =
             config.iperf3.map(|port| iperf3::Ports::open(port, config.bind).map_err(taken(port))).transpose()?;
@@ -142,7 +154,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("narrows-serve".to_owned())
             .spawn(move || {
-                runtime.block_on(run(serving, listener, datagrams, acceptor, iperf3, stopped));
+                runtime.block_on(run(serving, listener, datagrams, stamp, acceptor, iperf3, stopped));
                 // A blocking read of standard input cannot be interrupted: what still runs is left behind.
                 runtime.shutdown_timeout(Duration::from_millis(100));
             })
@@ -155,6 +167,7 @@ impl Server {
             thread: Some(thread),
             recovered,
             separated,
+            reflects,
             lost,
             _helpers: helpers,
         })
@@ -189,6 +202,7 @@ async fn run(
     shared: Arc<Shared>,
     listener: std::net::TcpListener,
     datagrams: UdpListener,
+    stamp: Option<(UdpListener, StampConfig, ClockError)>,
     acceptor: Option<tokio_rustls::TlsAcceptor>,
     iperf3: Option<iperf3::Ports>,
     mut stopped: watch::Receiver<bool>,
@@ -197,6 +211,7 @@ async fn run(
     let accepting = tokio::spawn(listen::accept(shared.clone(), listener, acceptor));
     let listening = tokio::spawn(datagrams::listen(shared.clone(), datagrams));
     let of_iperf3 = iperf3.map(|ports| tokio::spawn(iperf3::serve(shared.clone(), ports, None)));
+    let reflecting = stamp.map(|(listener, config, clock)| tokio::spawn(reflector::listen(listener, config, clock)));
     if shared.config.stdio {
         tokio::spawn(listen::standard_streams(shared.clone()));
     }
@@ -204,9 +219,8 @@ async fn run(
     let _ = stopped.wait_for(|stop| *stop).await;
     accepting.abort();
     listening.abort();
-    if let Some(serving) = of_iperf3 {
-        serving.abort();
-    }
+    of_iperf3.inspect(tokio::task::JoinHandle::abort);
+    reflecting.inspect(tokio::task::JoinHandle::abort);
     shared.end_all("the server was stopped").await;
     shared.audit.note(&By::default(), &audit::Event::Stop);
 }
@@ -221,6 +235,7 @@ pub struct ServerHandle {
     thread: Option<std::thread::JoinHandle<()>>,
     recovered: Vec<String>,
     separated: String,
+    reflects: Option<String>,
     lost: Arc<OnceLock<Role>>,
     /// Dropped after the server has ended.
     _helpers: Helpers,
@@ -277,6 +292,12 @@ impl ServerHandle {
         }
     }
 
+    /// A sentence on the reflector of STAMP sessions, if there is one.
+    #[must_use]
+    pub fn reflects(&self) -> Option<&str> {
+        self.reflects.as_deref()
+    }
+
     /// Waits until it has ended, over ssh with its standard input.
     pub fn wait(mut self) {
         self.join();
@@ -312,6 +333,7 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
             announce(&format!("iperf3 clients are served on port {port} (TCP and UDP), without a token"));
         }
         announce(handle.separated());
+        handle.reflects().iter().for_each(|line| announce(line));
     }
     for line in handle.recovered() {
         announce(line);
