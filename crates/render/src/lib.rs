@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod line_rate;
 pub mod markdown;
 pub mod measure;
+mod page;
 pub mod picture;
 pub mod search;
 pub mod stamp;

@@ -52,6 +52,9 @@ pub(crate) struct Args {
     /// Speak on standard input and output, as ssh:// clients want it
     #[arg(long)]
     stdio: bool,
+    /// Serve clients of iperf3 on this port, too: TCP and UDP, many at once, without a token
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
+    iperf3: Option<u16>,
     /// Reflect STAMP and TWAMP Light sessions, too (RFC 8762), at UDP port 862 or this one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "862", help_heading = "STAMP")]
     stamp: Option<u16>,
@@ -170,6 +173,7 @@ impl Args {
             parallel: self.parallel.max(1),
             stdio: self.stdio,
             separation,
+            iperf3: self.iperf3,
             stamp,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })

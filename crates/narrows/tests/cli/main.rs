@@ -16,6 +16,7 @@ mod frames;
 mod habits;
 mod help;
 mod history;
+mod iperf3;
 mod kept;
 mod lab;
 mod reach;

@@ -37,6 +37,8 @@ pub struct ServeConfig {
     pub separation: Separation,
     /// Where the audit log goes, if anywhere.
     pub audit: Option<AuditTo>,
+    /// The port of iperf3's clients, if they are served; 0 takes a free one.
+    pub iperf3: Option<u16>,
     /// How to reflect STAMP sessions, if at all.
     pub stamp: Option<StampConfig>,
     /// What this end measures with.
@@ -61,6 +63,7 @@ impl ServeConfig {
             stdio: false,
             separation: Separation::None,
             audit: None,
+            iperf3: None,
             stamp: None,
             instruments,
         }
