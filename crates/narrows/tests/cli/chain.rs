@@ -50,13 +50,11 @@ impl Chain {
                 Ok(())
             });
         }
-        let chain = Self { hosts };
-        chain.await_ipv6();
-        chain
+        Self { hosts }
     }
 
     /// IPv6 addresses are usable when the kernel has noticed the carrier of all links, up to some seconds later.
-    fn await_ipv6(&self) {
+    pub(crate) fn await_ipv6(&self) {
         let connect = || {
             let address = SocketAddr::from((Ipv6Addr::new(0xfd00, 7, 0, 0, 0, 0, 0, 2), 1));
             TcpStream::connect_timeout(&address, Duration::from_millis(500)).map(drop).map_err(|error| error.kind())

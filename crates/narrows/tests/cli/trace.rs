@@ -10,7 +10,7 @@ use std::net::IpAddr;
 const SIGINT: i32 = 2;
 
 /// Short waits: the chain answers at once.
-const QUICK: [&str; 6] = ["-n", "--interval", "20ms", "--wait", "300ms", "--format=json"];
+const QUICK: [&str; 7] = ["-n", "--no-save", "--interval", "20ms", "--wait", "300ms", "--format=json"];
 
 fn trace(world: &World, chain: &Chain, words: &[&str]) -> Value {
     let said = world.run_on(chain.client(), &[&["trace"], &QUICK[..], words].concat());
@@ -43,6 +43,7 @@ fn pmtus(report: &Value) -> Vec<u64> {
 #[test]
 fn every_protocol_and_family_sees_the_same_hops() {
     let (world, chain) = (alone(), Chain::new());
+    chain.await_ipv6();
     for (words, prefix, path_mtu) in [
         (&[TARGET][..], "10.0.", Some(1500)),
         (&[TARGET, "--protocol", "icmp"], "10.0.", Some(1500)),
@@ -63,6 +64,7 @@ fn every_protocol_and_family_sees_the_same_hops() {
 #[test]
 fn a_smaller_mtu_and_a_black_hole_are_found_and_located() {
     let (world, chain) = (alone(), Chain::new());
+    chain.await_ipv6();
     chain.set_mtu(3, "right", 1400);
     chain.set_mtu(4, "left", 1400);
     for (target, hop) in [(TARGET, "10.0.3.2"), (TARGET6, "fd00:3::2")] {
@@ -100,6 +102,7 @@ fn printed(text: &str) -> Vec<Vec<String>> {
 #[test]
 fn the_hops_are_those_of_mtr_tracepath_and_scamper() {
     let (world, chain) = (alone(), Chain::new());
+    chain.await_ipv6();
     let peers = |target: &'static str| {
         let udp = ["-c", "trace -P udp-paris -w 1 -q 1", "-p", "1000", "-i", target];
         [
@@ -188,6 +191,7 @@ fn a_longer_way_back_and_a_limit_of_answers_are_named() {
 #[test]
 fn an_ordinary_user_gets_the_same() {
     let chain = Chain::new();
+    chain.await_ipv6();
     for words in [&[TARGET][..], &[TARGET, "--protocol", "tcp"], &[TARGET6], &[TARGET, "--protocol", "icmp"]] {
         match chain.as_nobody(&[&["trace"], &QUICK[..], words].concat()) {
             Ok(said) => {
@@ -203,7 +207,7 @@ fn an_ordinary_user_gets_the_same() {
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
     let (world, chain) = (alone(), Chain::new());
-    let words = ["trace", TARGET, "-n", "--count", "1000", "--interval", "20ms", "--format=json"];
+    let words = ["trace", TARGET, "-n", "--count", "1000", "--interval", "20ms", "--format=json", "-q"];
     let running = world.start_on(chain.client(), &words);
     narrows_sys::clock::sleep(std::time::Duration::from_millis(700));
     running.signal(SIGINT);
@@ -211,12 +215,21 @@ fn ctrl_c_keeps_what_was_measured() {
     assert_eq!((said.code, said.err.as_str()), (Some(130), ""), "{said:?}");
     let report: Value = serde_json::from_str(&said.out).expect("JSON");
     assert_eq!((hops(&report), &report["ending"]), (chain_of("10.0."), &"interrupted".into()));
+    // It is in the store, and shown from there.
+    let listed: Value = serde_json::from_str(&world.run(&["history", "--format", "json"]).out).expect("JSON");
+    let run = &listed["runs"][0];
+    assert_eq!(
+        (&run["command"], &run["verdict"], &run["server"]),
+        (&"trace".into(), &"ended early".into(), &TARGET.into())
+    );
+    let shown = world.run(&["history", "show", run["id"].as_str().expect("an id")]).out;
+    assert!(shown.contains("10.0.6.2") && shown.contains("interrupted"), "{shown}");
 }
 
 #[test]
 fn a_trace_that_goes_on_prints_each_interval_until_it_is_ended() {
     let (world, chain) = (alone(), Chain::new());
-    let words = ["trace", TARGET, "-n", "--watch", "--count", "2", "--interval", "100ms", "--format", "ndjson"];
+    let words = ["trace", TARGET, "-n", "--watch", "--count", "2", "--interval", "100ms", "--format", "ndjson", "-q"];
     let mut running = world.start_on(chain.client(), &words);
     (0..12).for_each(|_| running.await_line("{\"asked\":\"10.0.7.2\""));
     running.signal(SIGINT);
@@ -234,7 +247,7 @@ fn a_live_table_takes_keys_and_sizes_and_quits() {
     let socket = world.path("tmux");
     let socket = socket.to_str().expect("text");
     let tmux = |words: &[&str]| run(chain.client(), "tmux", &[&["-f", "/dev/null", "-S", socket], words].concat());
-    let narrows = format!("{} trace {TARGET} -n --watch -i 200ms; sleep 60", env!("CARGO_BIN_EXE_narrows"));
+    let narrows = format!("{} trace {TARGET} -n --watch -i 200ms --no-save; sleep 60", env!("CARGO_BIN_EXE_narrows"));
     if let Err(why) = tmux(&["new-session", "-d", "-x", "80", "-y", "24", "-s", "t", &narrows]) {
         return println!("NOT CHECKED: a live trace in a terminal, since {why}");
     }
