@@ -22,12 +22,12 @@ fn findings_for(cause: &str, direction: Direction) -> &'static [&'static str] {
     }
 }
 
-/// Whether a trace can locate a cause of this verdict.
+/// What a trace must measure to locate a cause of this verdict: the path MTU (true) or loss; `None`: it can locate none.
 #[must_use]
-pub fn can_be_located(verdict: &Verdict) -> bool {
+pub fn wanted(verdict: &Verdict) -> Option<bool> {
     let located = |id: &str| !findings_for(id, verdict.direction).is_empty();
-    verdict.status != Status::Healthy
-        && verdict.causes.iter().any(|cause| cause.at == Place::Path && located(&cause.id))
+    let mut on_path = verdict.causes.iter().filter(|_| verdict.status != Status::Healthy);
+    on_path.find(|cause| cause.at == Place::Path && located(&cause.id)).map(|cause| MTU.contains(&cause.id.as_str()))
 }
 
 /// Adds what the trace shows: the place of a cause to its evidence, that of the first one to the headline; an asymmetric path.
@@ -115,7 +115,7 @@ mod tests {
         let stuck = Scene { goodput_bps: 0.0, lost: 6, segments: 16, ..Scene::default() };
         let mut run = stuck.run(&[(SMALL_SEGMENTS.id, &Scene { goodput_bps: 200e6, ..Scene::default() })]);
         let before = diagnose(&run, 0).expect("a baseline").verdict;
-        assert!(can_be_located(&before), "{before:?}");
+        assert_eq!(wanted(&before), Some(true), "{before:?}");
         run.path = Some(Box::new(trace()));
         let verdict = diagnose(&run, 0).expect("a baseline").verdict;
         let says = "between hop 2 (10.0.2.2) and hop 3 (10.0.3.2), packets above 1400 bytes vanish";
@@ -132,6 +132,6 @@ mod tests {
             verdict.hazards
         );
         let healthy = diagnose(&Scene::default().run(&[]), 0).expect("a baseline").verdict;
-        assert!(!can_be_located(&healthy), "{healthy:?}");
+        assert_eq!(wanted(&healthy), None, "{healthy:?}");
     }
 }

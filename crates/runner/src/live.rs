@@ -9,7 +9,9 @@ use crate::trace;
 use crate::tune::{TuneError, Tuner};
 use narrows_collect::Live;
 use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
+use narrows_sys::clock;
 use narrows_traffic::Stop;
+use std::time::Duration;
 
 /// The inventory of this host, for the route to a server.
 pub(crate) fn here(remote: &Remote) -> Snapshot {
@@ -101,9 +103,15 @@ impl Ends for LiveEnds {
         }
     }
 
-    fn trace(&mut self) -> Option<TraceRecord> {
-        let target = self.remote.data_address().ip().to_canonical();
-        trace::trace(trace::beside_load(target), &self.stop, &mut || (), &mut |_| true).ok()
+    fn trace(&mut self, mtu: bool, limit: Duration) -> Option<TraceRecord> {
+        let plan = trace::beside_load(self.remote.data_address().ip().to_canonical(), mtu);
+        let (stop, began) = (self.stop.below(), clock::now());
+        let mut poll = || {
+            if began.elapsed() >= limit {
+                stop.stop();
+            }
+        };
+        trace::trace(plan, &stop, &mut poll, &mut |_| true).ok()
     }
 
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {

@@ -11,7 +11,7 @@ use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
 use narrows_model::{Flow, Limit, LoadPlan, Place, Progress, Run, Status, Target, Verdict};
 use narrows_search::Steady;
 use narrows_sys::clock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a diagnosis tells its user while it goes on.
 pub trait Watch {
@@ -28,8 +28,8 @@ pub trait Watch {
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
 
-/// What a trace of the path takes at most, about.
-const TRACE_MS: u64 = 8_000;
+/// A trace of the path may last so long after the time of the diagnosis: without it nobody knows where to mend.
+const TRACE_MS: u64 = 6_000;
 
 /// A diagnosis under way.
 pub(crate) struct Diagnosis<'a> {
@@ -108,11 +108,10 @@ impl Diagnosis<'_> {
     /// Traces the path where that can locate a cause, and the time lasts.
     fn locate(&mut self, verdict: &Verdict) {
         let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
-        if left_ms < TRACE_MS || !narrows_diagnose::path::can_be_located(verdict) || self.ends.stopped() {
-            return;
-        }
+        let Some(mtu) = narrows_diagnose::path::wanted(verdict).filter(|_| !self.ends.stopped()) else { return };
+        let limit = Duration::from_millis(left_ms.max(TRACE_MS));
         self.watch.step("trace: where on the path");
-        self.run.path = self.ends.trace().map(Box::new);
+        self.run.path = self.ends.trace(mtu, limit).map(Box::new);
         self.save();
         if let Some(diagnosis) = narrows_diagnose::diagnose(&self.run, 0).filter(|_| self.run.path.is_some()) {
             self.watch.result(&diagnosis.verdict.headline);

@@ -87,9 +87,9 @@ pub fn trace(
     Ok(planner.finish())
 }
 
-/// The trace of a diagnosis: enough samples for loss, and the path MTU.
+/// The trace of a diagnosis: of the path MTU, or enough samples for loss.
 #[must_use]
-pub fn beside_load(target: IpAddr) -> TracePlan {
+pub fn beside_load(target: IpAddr, mtu: bool) -> TracePlan {
     TracePlan {
         asked: target.to_string(),
         target,
@@ -98,13 +98,13 @@ pub fn beside_load(target: IpAddr) -> TracePlan {
         first_ttl: 1,
         max_ttl: 30,
         gap: 5,
-        rounds: 40,
+        rounds: if mtu { 4 } else { 40 },
         continuous: false,
-        flows: 6,
+        flows: 4,
         interval_ms: 50,
         wait_ms: 500,
         probe_bytes: 64,
-        mtu: true,
+        mtu,
         names: false,
     }
 }
