@@ -35,6 +35,8 @@ pub enum Format {
     Markdown,
     /// Comma-separated values.
     Csv,
+    /// The JSON of `iperf3 -J`.
+    Iperf3,
 }
 
 impl Format {
@@ -47,6 +49,7 @@ impl Format {
             Self::Ndjson => "ndjson",
             Self::Markdown => "markdown",
             Self::Csv => "csv",
+            Self::Iperf3 => "iperf3",
         }
     }
 }
