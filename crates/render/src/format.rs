@@ -37,6 +37,8 @@ pub enum Format {
     Csv,
     /// One self-contained page.
     Html,
+    /// The JSON of `iperf3 -J`.
+    Iperf3,
 }
 
 impl Format {
@@ -50,6 +52,7 @@ impl Format {
             Self::Markdown => "markdown",
             Self::Csv => "csv",
             Self::Html => "html",
+            Self::Iperf3 => "iperf3",
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod format;
 pub mod forwarding;
 pub mod frames;
 pub mod history;
+mod iperf3;
 pub mod json;
 pub mod latency;
 pub mod ledger;
