@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto bench store-check store-bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto bench store-check server-check store-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -64,6 +64,11 @@ bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their pee
 store-check: setup ## the store: twenty killed writers; change points of 1,000 simulated series (minutes)
 	NARROWS_KILLS=20 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows-store --test killed -- --nocapture
 	NARROWS_SERIES=1000 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows-stats change_points -- --nocapture
+
+server-check: setup ## the server: a minute of strangers' worst; 200 kills of client, server and helpers during --try (45 minutes)
+	NARROWS_STORM_S=60 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test storm -- --nocapture
+	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_try killed_at_any -- --nocapture
+	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test cli killed_at_any -- --nocapture
 
 store-bench: setup ## the store with 100,000 runs: lists, trend, size (minutes; 600 MB below target/)
 	XDG_STATE_HOME=$(CURDIR)/target/store-bench $(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-runner --example store_load

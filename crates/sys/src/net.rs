@@ -35,6 +35,9 @@ pub fn listen_at(address: SocketAddr) -> Result<TcpListener> {
     if address.is_ipv6() {
         set_flag(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0, "clear IPV6_V6ONLY of", &address)?;
     }
+    // A SYN in a victim's name is answered twice, not six times as by default (`reqsk_timer_handler`, net/ipv4/inet_connection_sock.c);
+    // a client whose answers are lost repeats its SYN.
+    set_flag(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1, "set TCP_SYNCNT of", &address)?;
     bind(&socket, &address)?;
     // SAFETY: listen takes plain numbers.
     check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) }, "listen at", address.to_string())?;

@@ -7,6 +7,7 @@ pub mod measure;
 pub mod report;
 pub mod search;
 pub mod search_report;
+pub mod search_trial;
 pub mod sweep;
 pub mod target;
 pub mod tcp_columns;

@@ -69,7 +69,9 @@ pub(crate) struct Args {
     /// Expected goodput, in bit/s; less than 90 % exits with 3
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "udp")]
     expect: Option<u64>,
-    /// Apply and prove each fix in turn, then roll back; exits with 0 if nothing limits after them
+    /// Apply and prove each fix in turn, then roll back
+    ///
+    /// Exits with 0 if nothing limits after them.
     #[arg(long = "try")]
     try_fixes: bool,
     /// With --try: keep the fixes that helped

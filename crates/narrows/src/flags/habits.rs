@@ -84,7 +84,9 @@ fn measure(words: &[&str], is_host: impl Fn(&[&str]) -> bool) -> Option<Vec<Stri
         words.iter().enumerate().filter(|(nth, _)| Some(*nth) != client).map(|(_, word)| *word).collect();
     let second = *meant.get(1)?;
     let udp = |word: &&str| ["-u", "--udp"].contains(word);
-    let unnamed = if second.starts_with('-') { client.is_some() } else { is_host(&["measure", second]) };
+    // Two words are a load and a host, so that the first of them is a load that was misspelt.
+    let alone = meant.get(2).is_none_or(|next| next.starts_with('-'));
+    let unnamed = if second.starts_with('-') { client.is_some() } else { alone && is_host(&["measure", second]) };
     if unnamed {
         meant.insert(1, if meant.iter().any(udp) { "udp" } else { "tcp" });
     }

@@ -46,12 +46,12 @@ fn a_capture_goes_into_a_directory_of_its_own() {
 fn a_setting_that_narrows_does_not_make_is_refused() {
     let world = alone();
     assert_eq!(
-        world.sentence(1, &["tune", "apply", "kernel.panic=1"]),
+        world.sentence(2, &["tune", "apply", "kernel.panic=1"]),
         "narrows does not set the kernel parameter `kernel.panic`; `narrows list parameters` shows all that it sets"
     );
     assert!(world.run(&["list", "parameters"]).out.contains("net.ipv4.tcp_rmem "));
     assert_eq!(
-        world.sentence(1, &["tune", "apply", "net.ipv4.tcp_sack=9"]),
+        world.sentence(2, &["tune", "apply", "net.ipv4.tcp_sack=9"]),
         "`9` is no value for net.ipv4.tcp_sack: it must be a number from 0 to 1"
     );
     assert_eq!(

@@ -218,7 +218,7 @@ fn sent(line: &mut Line<'_>, it: &SentTotal) {
         line("refused", &format!("{} by the socket{by} (not counted as lost)", grouped(it.unsent)), Some(Tone::Mark));
     }
     if let Some(skipped) = it.skipped.filter(|n| *n > 0) {
-        let text = format!("{} while the sender stood still (not counted as lost)", grouped(skipped));
+        let text = format!("{} while the sender was stalled (not counted as lost)", grouped(skipped));
         line("skipped", &text, Some(Tone::Mark));
     }
     let calls = format!(

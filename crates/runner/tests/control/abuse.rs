@@ -13,8 +13,16 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
+/// Where the server is, from its own host.
+fn here(server: &ServerHandle) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()))
+}
+
 fn raw(server: &ServerHandle) -> TcpStream {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+    raw_to(here(server))
+}
+
+fn raw_to(address: SocketAddr) -> TcpStream {
     let stream = net::connect(address, Duration::from_secs(5), |_| Ok::<_, narrows_sys::Error>(())).expect("the port");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
     stream
@@ -98,7 +106,7 @@ fn a_newer_client_is_told_which_end_to_upgrade() {
         assert!(words.starts_with("no: incompatible versions:"), "{words}");
         assert!(words.trim_end().ends_with("upgrade the server"), "{words}");
 
-        let answer = https::get(&server, "narrows-protocol: 9 7.0.0\r\n");
+        let answer = https::get(here(&server), "narrows-protocol: 9 7.0.0\r\n");
         assert!(answer.starts_with("HTTP/1.1 426 Upgrade Required"), "{answer}");
         assert!(
             answer.contains("client narrows 7.0.0 (protocol 9)") && answer.contains("upgrade the server"),
@@ -113,9 +121,9 @@ fn curl_works() {
     world(|world| {
         let server = world.serve(|_| {});
         let secret = server.token().expect("one").secret.reveal();
-        let answer = https::get(&server, &format!("authorization: Bearer {secret}\r\n"));
+        let answer = https::get(here(&server), &format!("authorization: Bearer {secret}\r\n"));
         assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("\"data_port\":"), "{answer}");
-        let answer = https::get(&server, "");
+        let answer = https::get(here(&server), "");
         assert!(
             answer.starts_with("HTTP/1.1 401 Unauthorized") && answer.contains("\"reason\":\"no-token\""),
             "{answer}"
@@ -172,7 +180,7 @@ fn a_byte_a_second_is_cut() {
 fn a_tls_client_that_asks_for_nothing_is_cut() {
     world(|world| {
         let server = world.serve(|_| {});
-        let mut stream = https::stream(&server);
+        let mut stream = https::stream(here(&server));
         let mut bytes = Vec::new();
         // The greeting of HTTP may come; then the end, and no time-out.
         if let Err(error) = stream.read_to_end(&mut bytes) {
@@ -187,13 +195,14 @@ fn no_load_goes_to_an_address_that_did_not_ask_for_it() {
     world(|world| {
         let server = world.serve(|_| {});
         let token = format!("authorization: Bearer {}\r\n", server.token().expect("one").secret.reveal());
-        let mut events = https::stream(&server);
+        let mut events = https::stream(here(&server));
         let open =
             format!("POST /v1/sessions HTTP/1.1\r\nhost: x\r\n{token}transfer-encoding: chunked\r\n\r\n1\r\n\n\r\n");
         events.write_all(open.as_bytes()).expect("sent");
         let session = https::until(&mut events, "\"session\":\"", "\"");
-        let ask =
-            |what: &str, body: &str| https::ask(&server, &format!("POST /v1/sessions/{session}/{what}"), &token, body);
+        let ask = |what: &str, body: &str| {
+            https::ask(here(&server), &format!("POST /v1/sessions/{session}/{what}"), &token, body)
+        };
         let plan = UdpPlan { direction: Direction::Down, duration_ms: 2_000, ..UdpPlan::default() };
         let plan = serde_json::to_string(&TrialRequest { plan: plan.into() }).expect("JSON");
         // A socket of this address says hello for a new trial; what the server answers.
@@ -240,14 +249,13 @@ fn no_load_goes_to_an_address_that_did_not_ask_for_it() {
 }
 
 /// A plain client of HTTP/1.1 over TLS that takes every key, as `curl -k` does.
-mod https {
-    use super::raw;
-    use narrows_runner::server::ServerHandle;
+pub(crate) mod https {
+    use super::raw_to;
     use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
     use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
     use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
     use std::io::{Read as _, Write as _};
-    use std::net::TcpStream;
+    use std::net::{SocketAddr, TcpStream};
     use std::sync::Arc;
 
     #[derive(Debug)]
@@ -285,7 +293,7 @@ mod https {
         }
     }
 
-    pub(super) fn stream(server: &ServerHandle) -> StreamOwned<ClientConnection, TcpStream> {
+    pub(crate) fn stream(server: SocketAddr) -> StreamOwned<ClientConnection, TcpStream> {
         let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("versions")
@@ -293,14 +301,14 @@ mod https {
             .with_custom_certificate_verifier(Arc::new(Any))
             .with_no_client_auth();
         let name = ServerName::try_from("narrows").expect("a name");
-        let mut tcp = raw(server);
+        let mut tcp = raw_to(server);
         let mut connection = ClientConnection::new(Arc::new(config), name).expect("a client");
         connection.complete_io(&mut tcp).expect("a handshake");
         StreamOwned::new(connection, tcp)
     }
 
     /// Reads until `begin` and then `end` came; what is between them.
-    pub(super) fn until(stream: &mut impl std::io::Read, begin: &str, end: &str) -> String {
+    pub(crate) fn until(stream: &mut impl std::io::Read, begin: &str, end: &str) -> String {
         let mut text = String::new();
         let mut buffer = [0; 4096];
         loop {
@@ -316,7 +324,7 @@ mod https {
     }
 
     /// One request with a body; the answer with its head.
-    pub(super) fn ask(server: &ServerHandle, request: &str, headers: &str, body: &str) -> String {
+    pub(crate) fn ask(server: SocketAddr, request: &str, headers: &str, body: &str) -> String {
         let mut stream = stream(server);
         let length = body.len();
         let head =
@@ -329,7 +337,7 @@ mod https {
         answer
     }
 
-    pub(super) fn get(server: &ServerHandle, headers: &str) -> String {
+    pub(crate) fn get(server: SocketAddr, headers: &str) -> String {
         let mut stream = stream(server);
         let request = format!("GET /v1/hello HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
         stream.write_all(request.as_bytes()).expect("sent");

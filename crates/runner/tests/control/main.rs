@@ -6,6 +6,7 @@ mod interfaces;
 mod loss;
 mod queue;
 mod reach;
+mod reflection;
 mod ssh;
 mod tokens;
 mod trials;
