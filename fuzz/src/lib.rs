@@ -19,6 +19,7 @@ mod run;
 mod sequence;
 #[cfg(feature = "snmp")]
 mod snmp;
+mod stamp;
 mod tcp_info;
 mod tuning;
 mod words;
@@ -53,6 +54,7 @@ pub const TARGETS: &[Target] = &[
     reached("frames_orders", frames_orders::run),
     reached("headers", headers::run),
     reached("probe", probe::run),
+    reached("stamp", stamp::run),
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),
     target("host", host::run, 20),

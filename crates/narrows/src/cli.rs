@@ -80,6 +80,8 @@ commands! {
     Watch(commands::watch::Args),
     /// Show what limits each TCP connection of this host now; no load
     Connections(commands::connections::Args),
+    /// Trace the path to any host: hops, loss, MTU, filters, equal-cost paths
+    Trace(commands::trace::Args),
     /// Show a stored run, diagnosed with the rules of this version
     Report(commands::report::Args),
     /// List stored runs, and figures over time with change points

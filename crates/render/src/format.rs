@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, connections, diff, forwarding, frames, history, json, line_rate, markdown, search, sweep,
-    text, watch,
+    audit, both_directions, connections, diff, forwarding, frames, history, json, line_rate, markdown, search, stamp,
+    sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -12,12 +12,14 @@ use narrows_model::host::connection::ConnectionsView;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::both_directions::BothDirections;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
+use narrows_model::trace::report::TraceReport;
 use serde::Serialize;
 
 /// The format of a report.
@@ -197,6 +199,25 @@ impl Document for ConnectionsView {
         ),
         Writer::json("For programs, of one reading (--once); the schema is in docs/"),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
+    ];
+}
+
+impl Document for StampReport {
+    const NAME: &'static str = "a STAMP session";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(stamp::text(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(stamp::markdown(it))),
+    ];
+}
+
+impl Document for TraceReport {
+    const NAME: &'static str = "a trace";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "A table of hops, and what was found", |it, style| Ok(trace::text(it, style) + "\n")),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(trace::markdown(it))),
     ];
 }
 

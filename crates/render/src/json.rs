@@ -4,9 +4,12 @@ use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::{BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport};
+use narrows_model::{
+    BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport, TraceReport,
+};
 use schemars::{Schema, schema_for};
 use serde::Serialize;
 
@@ -43,7 +46,9 @@ const SCHEMAS: &[Published] = &[
     ("measure-udp", || schema_for!(MeasureUdpReport)),
     ("report", || schema_for!(Report)),
     ("search", || schema_for!(SearchReport)),
+    ("stamp", || schema_for!(StampReport)),
     ("sweep", || schema_for!(SweepReport)),
+    ("trace", || schema_for!(TraceReport)),
     ("trend", || schema_for!(TrendReport)),
 ];
 

@@ -19,11 +19,13 @@ pub mod markdown;
 pub mod measure;
 pub mod picture;
 pub mod search;
+pub mod stamp;
 pub mod style;
 pub mod svg;
 pub mod sweep;
 mod table;
 pub mod text;
+pub mod trace;
 pub mod watch;
 pub mod words;
 

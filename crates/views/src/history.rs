@@ -5,6 +5,7 @@ use narrows_diagnose::report;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::RunPlan;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
@@ -63,6 +64,23 @@ pub fn of_frames(frames: &FramesReport) -> StoredRun {
         server: device.cloned().unwrap_or_default(),
         verdict: cut(why.is_some()),
         ..empty(command, rates.into_iter().flatten().collect())
+    }
+}
+
+/// What a STAMP session is listed with. `plan`, id, time and program are left empty.
+#[must_use]
+pub fn of_stamp(report: &StampReport) -> StoredRun {
+    let float = narrows_model::words::figures::float;
+    let rtt = (report.replies > 0).then(|| float(report.rtt_ns.p50) / 1e3);
+    let loss = (report.sent > 0).then(|| float(report.lost) / float(report.sent));
+    let figures = [
+        rtt.map(|us| Headline::new("RTT", us, Unit::Microseconds)),
+        loss.map(|share| Headline::new("loss", share, Unit::Fraction)),
+    ];
+    StoredRun {
+        server: report.asked.clone(),
+        verdict: cut(report.sent < u64::from(report.plan.packets)),
+        ..empty("measure stamp", figures.into_iter().flatten().collect())
     }
 }
 

@@ -11,7 +11,9 @@ pub mod frames;
 pub mod history;
 pub mod measure;
 pub mod search;
+pub mod stamp;
 pub mod sweep;
+pub mod trace;
 pub mod watch;
 
 pub use narrows_diagnose::weigh;

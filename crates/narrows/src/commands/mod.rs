@@ -21,6 +21,7 @@ pub(crate) mod serve;
 pub(crate) mod snapshot;
 pub(crate) mod store;
 pub(crate) mod sweep;
+pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod tune;
 pub(crate) mod watch;

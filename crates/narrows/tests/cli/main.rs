@@ -7,6 +7,7 @@
 
 mod advise;
 mod bench;
+mod chain;
 mod connections;
 mod ends;
 mod far;
@@ -22,6 +23,7 @@ mod rfc2544;
 mod serve_user;
 mod shell;
 mod sweep;
+mod trace;
 mod usage;
 mod watch;
 mod world;

@@ -1,6 +1,7 @@
 //! How a server is started.
 
 use super::audit::AuditTo;
+use super::reflector::StampConfig;
 use crate::DEFAULT_PORT;
 use crate::helper::Separation;
 use crate::instruments::LiveInstruments;
@@ -36,6 +37,8 @@ pub struct ServeConfig {
     pub separation: Separation,
     /// Where the audit log goes, if anywhere.
     pub audit: Option<AuditTo>,
+    /// How to reflect STAMP sessions, if at all.
+    pub stamp: Option<StampConfig>,
     /// What this end measures with.
     pub instruments: LiveInstruments,
 }
@@ -58,6 +61,7 @@ impl ServeConfig {
             stdio: false,
             separation: Separation::None,
             audit: None,
+            stamp: None,
             instruments,
         }
     }

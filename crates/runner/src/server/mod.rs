@@ -18,6 +18,7 @@ mod holder;
 mod life;
 mod limits;
 mod listen;
+mod reflector;
 mod refusal;
 mod request;
 mod rights;
@@ -30,6 +31,7 @@ mod unauthenticated;
 pub use crate::helper::{Separation, SeparationError};
 pub use audit::AuditTo;
 pub use config::ServeConfig;
+pub use reflector::StampConfig;
 
 pub(crate) use frames::bounds;
 
@@ -41,6 +43,7 @@ use crate::tune::{Tuner, Undoing, Undone};
 use audit::{Action, Audit, By, Event};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
+use narrows_wire::stamp::clock::ClockError;
 use narrows_wire::token::Token;
 use shared::Shared;
 use std::net::SocketAddr;
@@ -101,6 +104,15 @@ impl Server {
         let port = listener.local_addr().map_err(ServeError::Start)?.port();
         let at = config.bind.map(|address| SocketAddr::new(address, port));
         let datagrams = at.map_or_else(|| UdpListener::bind(port), UdpListener::bind_at).map_err(taken(port))?;
+        let stamp = config.stamp.as_ref().map(|stamp| {
+            let at = config.bind.map(|address| SocketAddr::new(address, stamp.port));
+            let listener = at.map_or_else(|| UdpListener::bind(stamp.port), UdpListener::bind_at);
+            let listener =
+                listener.and_then(|listener| listener.mark().map(|()| listener)).map_err(taken(stamp.port))?;
+            Ok::<_, ServeError>((listener, stamp.clone(), reflector::own_clock()))
+        });
+        let stamp = stamp.transpose()?;
+        let reflects = stamp.as_ref().map(|(listener, stamp, _)| stamp.words(listener.port()));
         listener.set_nonblocking(true).map_err(ServeError::Start)?;
         let identity = if config.stdio {
             None
@@ -134,12 +146,22 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("narrows-serve".to_owned())
             .spawn(move || {
-                runtime.block_on(run(serving, listener, datagrams, acceptor, stopped));
+                runtime.block_on(run(serving, listener, datagrams, stamp, acceptor, stopped));
                 // A blocking read of standard input cannot be interrupted: what still runs is left behind.
                 runtime.shutdown_timeout(Duration::from_millis(100));
             })
             .map_err(ServeError::Start)?;
-        Ok(ServerHandle { port, token, stop, thread: Some(thread), recovered, separated, lost, _helpers: helpers })
+        Ok(ServerHandle {
+            port,
+            token,
+            stop,
+            thread: Some(thread),
+            recovered,
+            separated,
+            reflects,
+            lost,
+            _helpers: helpers,
+        })
     }
 }
 
@@ -171,12 +193,14 @@ async fn run(
     shared: Arc<Shared>,
     listener: std::net::TcpListener,
     datagrams: UdpListener,
+    stamp: Option<(UdpListener, StampConfig, ClockError)>,
     acceptor: Option<tokio_rustls::TlsAcceptor>,
     mut stopped: watch::Receiver<bool>,
 ) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let accepting = tokio::spawn(listen::accept(shared.clone(), listener, acceptor));
     let listening = tokio::spawn(datagrams::listen(shared.clone(), datagrams));
+    let reflecting = stamp.map(|(listener, config, clock)| tokio::spawn(reflector::listen(listener, config, clock)));
     if shared.config.stdio {
         tokio::spawn(listen::standard_streams(shared.clone()));
     }
@@ -184,6 +208,7 @@ async fn run(
     let _ = stopped.wait_for(|stop| *stop).await;
     accepting.abort();
     listening.abort();
+    reflecting.inspect(tokio::task::JoinHandle::abort);
     shared.end_all("the server was stopped").await;
     shared.audit.note(&By::default(), &audit::Event::Stop);
 }
@@ -197,6 +222,7 @@ pub struct ServerHandle {
     thread: Option<std::thread::JoinHandle<()>>,
     recovered: Vec<String>,
     separated: String,
+    reflects: Option<String>,
     lost: Arc<OnceLock<Role>>,
     /// Dropped after the server has ended.
     _helpers: Helpers,
@@ -247,6 +273,12 @@ impl ServerHandle {
         }
     }
 
+    /// A sentence on the reflector of STAMP sessions, if there is one.
+    #[must_use]
+    pub fn reflects(&self) -> Option<&str> {
+        self.reflects.as_deref()
+    }
+
     /// Waits until it has ended, over ssh with its standard input.
     pub fn wait(mut self) {
         self.join();
@@ -279,6 +311,7 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
     if handle.token.is_some() {
         announce(&handle.announcement());
         announce(handle.separated());
+        handle.reflects().iter().for_each(|line| announce(line));
     }
     for line in handle.recovered() {
         announce(line);

@@ -5,6 +5,7 @@ use narrows_model::Run;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::history::StoredRun;
 use narrows_store::Kind;
 use narrows_views::history;
@@ -38,6 +39,11 @@ pub fn keep_pair(record: &AbRecord, begun: &Begun) -> Result<(), Error> {
 pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
     let plan = hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
     put(&mut store()?, &made(history::of_frames(report), begun, plan), Kind::Frames, report)
+}
+
+/// Puts the report of a STAMP session into the store.
+pub fn keep_stamp(report: &StampReport, begun: &Begun) -> Result<(), Error> {
+    put(&mut store()?, &made(history::of_stamp(report), begun, hash(&report.plan)), Kind::Stamp, report)
 }
 
 fn made(entry: StoredRun, begun: &Begun, plan: String) -> StoredRun {

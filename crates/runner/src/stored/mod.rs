@@ -4,7 +4,7 @@ mod entry;
 pub mod maintenance;
 
 use crate::state;
-pub use entry::{keep, keep_forwarding, keep_frames, keep_pair};
+pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_stamp};
 use narrows_model::Run;
 pub use narrows_store::Error as StoreError;
 use narrows_store::{Error, Kind};
@@ -86,6 +86,7 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
             match found {
                 Some((Kind::Run, json)) => Ok(narrows_store::compat::read(&json, Path::new(&id))?),
                 Some((Kind::Frames, _)) => Err(LoadError::Other(id, "generate")),
+                Some((Kind::Stamp, _)) => Err(LoadError::Other(id, "measure stamp")),
                 Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
                 None => Err(LoadError::Unknown(word.to_owned(), store_file()?)),
             }

@@ -25,13 +25,16 @@ pub enum Kind {
     ForwardingPair,
     /// A report of raw frames.
     Frames,
+    /// A report of a STAMP session.
+    Stamp,
 }
 
-const KINDS: [(Kind, &str); 4] = [
+const KINDS: [(Kind, &str); 5] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
+    (Kind::Stamp, "stamp"),
 ];
 
 impl Kind {
