@@ -50,7 +50,8 @@ impl Set {
         let n = count(values.len());
         let (sum, squares) = values.iter().fold((0.0, 0.0), |(sum, squares), it| (sum + it, squares + it * it));
         let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        // Stable, and zeros in their order whatever their sign.
+        sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         let variance = (squares - sum * sum / n) / (n - 1.0);
         Some(Self { median: sorted[values.len() / 2], mean: sum / n, variance, sorted })
     }

@@ -106,7 +106,8 @@ fn nth_gap(a: &[f64], b: &[f64], k: usize) -> f64 {
     let [mut low, mut high] =
         [b[0] - a[a.len() - 1], b[b.len() - 1] - a[0]].map(|it| place(it.clamp(f64::MIN, f64::MAX)));
     while low < high {
-        let middle = low.midpoint(high);
+        // Rounded down, also below zero, or the last step would not end.
+        let middle = (low & high) + ((low ^ high) >> 1);
         if at_most(a, b, value(middle)) > k {
             high = middle;
         } else {
@@ -180,6 +181,14 @@ mod tests {
             assert!(2.0 * law[critical] <= 0.05 && 2.0 * law[critical + 1] > 0.05, "{n}");
         }
         assert!((cumulative(200, 200)[40_000] - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn differences_around_zero_have_their_median() {
+        let s = shift(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0, 4.0, 6.0, 8.0, 10.0], 0.95).unwrap();
+        assert_eq!((s.by, s.interval), (3.0, Some([-1.0, 7.0])));
+        let s = shift(&[1.0, 2.0, 3.0, 4.0], &[1.5, 2.5, 2.75, 3.75], 0.95).unwrap();
+        assert_eq!((s.by, s.interval), (0.125, Some([-2.5, 2.75])));
     }
 
     #[test]

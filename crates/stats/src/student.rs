@@ -5,7 +5,7 @@
 
 use crate::summary::{mean, variance};
 use crate::{count, finite};
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use statrs::distribution::{Continuous as _, ContinuousCDF as _, StudentsT};
 
 /// An estimate and its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,6 +7,7 @@
 //! - [`hello`]: the fixed-length hello of a data connection, and its answer.
 //! - [`icmp`]: ICMP errors and their extensions.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
+//! - [`columns`]: plain columns of numbers, which a comparison reads.
 //! - [`pack`]: answers and events as gzip.
 //! - [`probe`]: the datagrams of a UDP trial.
 //! - [`profile`]: what the ends of a path profile say to each other.
@@ -17,6 +18,7 @@
 //! - [`version`]: the protocol's number, and the error if the numbers differ.
 
 pub mod api;
+pub mod columns;
 pub mod first;
 pub mod forwarding_plan;
 pub mod frame;
