@@ -6,7 +6,6 @@ mod udp;
 pub(crate) use tcp::tcp;
 pub(crate) use udp::udp;
 
-use crate::figures::float;
 use narrows_model::run::measure::EndCpu;
 use narrows_model::run::report::RunView;
 use narrows_model::words::date;
