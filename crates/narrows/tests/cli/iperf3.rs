@@ -77,6 +77,13 @@ fn many_at_once_and_a_broken_one_harms_none() {
         let connect = || TcpStream::connect(("127.0.0.1", port.parse().expect("a port"))).expect("connected");
         let clients: Vec<_> =
             (0..12).map(|n| client(&port, if n % 3 == 0 { "-u -t 2 -b 1M" } else { "-t 2 -b 1M" })).collect();
+        // Killed while data flows, in each direction and protocol.
+        for words in ["-t 30 -b 1M", "-t 30 -b 1M -R", "-u -t 30 -b 1M -R"] {
+            let mut killed = client(&port, words);
+            std::thread::sleep(Duration::from_millis(300));
+            killed.kill().expect("it runs");
+            killed.wait().expect("a child");
+        }
         let idle = connect();
         let mut garbage = connect();
         garbage.write_all(&[0xFF; 4000]).expect("sent");
