@@ -5,6 +5,7 @@
 pub mod advice;
 pub mod audit;
 pub mod both_directions;
+pub mod compare;
 pub mod connections;
 pub mod diff;
 pub mod format;
@@ -18,6 +19,7 @@ pub mod ledger;
 pub mod line_rate;
 pub mod markdown;
 pub mod measure;
+mod page;
 pub mod picture;
 pub mod search;
 pub mod stamp;

@@ -74,10 +74,9 @@ fn start(run: &RunView, connected: Vec<Value>, bps: u64) -> Value {
 fn cpu(client: Option<&EndCpu>, server: Option<&EndCpu>) -> Value {
     let shares = |end: Option<&EndCpu>| {
         let host = end.and_then(|end| end.host);
-        let percent = |share: f64| share * 100.0;
+        let percent = |cores: f64| cores * 100.0;
         host.map_or([0.0; 3], |host| {
-            let cores = float(u64::from(host.cores));
-            let (user, system) = (percent(host.user) * cores, percent(host.system + host.softirq) * cores);
+            let (user, system) = (percent(host.user), percent(host.system + host.softirq));
             [user + system, user, system]
         })
     };

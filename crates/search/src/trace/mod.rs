@@ -11,11 +11,6 @@ pub mod seen;
 pub mod step;
 pub mod survey;
 
-#[cfg(test)]
-mod sim;
-#[cfg(test)]
-mod tests;
-
 use narrows_model::{AnswerKind, TraceAnswer, TracePlan, TraceRecord};
 use seen::Seen;
 use step::Want;

@@ -1,0 +1,1 @@
+//! Text, Markdown, CSV and ministat of small comparisons.

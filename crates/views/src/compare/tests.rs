@@ -1,0 +1,1 @@
+//! Verdicts, units, pairs and warnings of small comparisons.
