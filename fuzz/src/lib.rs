@@ -9,6 +9,7 @@ mod frame;
 mod frames_orders;
 mod headers;
 mod host;
+mod iperf3;
 mod kernel;
 mod lab;
 mod mutator;
@@ -53,6 +54,7 @@ pub const TARGETS: &[Target] = &[
     reached("connection", connection::run),
     reached("frames_orders", frames_orders::run),
     reached("headers", headers::run),
+    reached("iperf3", iperf3::run),
     reached("probe", probe::run),
     reached("stamp", stamp::run),
     target("forwarding_plan", forwarding_plan::run, 500),

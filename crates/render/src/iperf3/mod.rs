@@ -55,7 +55,7 @@ fn http_date(seconds: u64) -> String {
 }
 
 /// What both protocols begin with.
-fn start(run: &RunView, connected: Vec<Value>, bps: u64) -> Value {
+fn start(run: &RunView, connected: &[Value], bps: u64) -> Value {
     let seconds = run.started_unix_us / 1_000_000;
     let (host, port) = place(&run.target.address);
     json!({
@@ -120,7 +120,8 @@ fn sums(flows: Vec<Vec<(&'static str, Value)>>) -> Map<String, Value> {
 
 /// The whole, with an error where there was one.
 fn whole(start: Value, intervals: Value, end: Value, ending: &Ending) -> Value {
-    let value = json!({"start": start, "intervals": intervals, "end": end});
+    let parts = [("start", start), ("intervals", intervals), ("end", end)];
+    let value = Value::Object(parts.into_iter().map(|(key, part)| (key.to_owned(), part)).collect());
     match ending {
         Ending::Complete => value,
         Ending::Interrupted => with(value, json!({"error": "interrupt - the client has terminated"})),

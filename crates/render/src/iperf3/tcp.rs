@@ -15,9 +15,9 @@ pub(crate) fn tcp(report: &MeasureReport) -> Value {
     let seconds = plan_seconds(plan.limit, plan.omit_ms);
     let bytes = if let Limit::BytesPerStream(bytes) = plan.limit { bytes * streams } else { 0 };
     let first = report.streams.first();
-    let all = report.streams.iter().map(|it| connected(it.id, &it.client, &it.server)).collect();
+    let all: Vec<_> = report.streams.iter().map(|it| connected(it.id, &it.client, &it.server)).collect();
     let start = with(
-        start(&report.run, all, bps),
+        start(&report.run, &all, bps),
         json!({
             "tcp_mss_default": first.and_then(|it| it.mss_bytes).unwrap_or(0),
             "sock_bufsize": plan.send_buffer_bytes.unwrap_or(0),

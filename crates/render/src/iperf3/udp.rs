@@ -19,9 +19,9 @@ pub(crate) fn udp(report: &MeasureUdpReport) -> Value {
         DatagramSizes::Sequence(sizes) => sizes.first().copied(),
         DatagramSizes::Largest => first.and_then(|it| it.datagram_bytes),
     };
-    let all = report.streams.iter().map(|it| connected(it.id, &it.client, &it.server)).collect();
+    let all: Vec<_> = report.streams.iter().map(|it| connected(it.id, &it.client, &it.server)).collect();
     let start = with(
-        start(&report.run, all, bps),
+        start(&report.run, &all, bps),
         json!({
             "sock_bufsize": plan.send_buffer_bytes.unwrap_or(0),
             "sndbuf_actual": first.and_then(|it| it.sndbuf_bytes).unwrap_or(0),
