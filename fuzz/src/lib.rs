@@ -9,6 +9,7 @@ mod frame;
 mod frames_orders;
 mod headers;
 mod host;
+mod icmp;
 mod iperf3;
 mod kernel;
 mod lab;
@@ -60,6 +61,7 @@ pub const TARGETS: &[Target] = &[
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),
     target("host", host::run, 20),
+    target("icmp", icmp::run, 5_000),
     target("kernel", kernel::run, 5_000),
     target("lab", lab::run, 2_000),
     target("pack", pack::run, 1_000),
