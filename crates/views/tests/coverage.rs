@@ -1,6 +1,6 @@
 //! Simulated samples with outliers and drift: how often intervals hold the true difference, and how often *different* is false.
 //!
-//! The gate simulates fewer; `NARROWS_COVERAGE=10000` (`make compare-check`) gives the number of pairs.
+//! `NARROWS_COVERAGE` gives another number of pairs.
 
 use narrows_model::run::compare::CompareVerdict;
 use narrows_views::compare::{Options, Side, Values, compare};
@@ -48,7 +48,7 @@ fn sides(random: &mut Random, shifts: &[f64]) -> Vec<Side> {
 
 #[test]
 fn intervals_cover_and_false_alarms_are_rare() {
-    let pairs: u32 = std::env::var("NARROWS_COVERAGE").ok().and_then(|it| it.parse().ok()).unwrap_or(1000);
+    let pairs: u32 = std::env::var("NARROWS_COVERAGE").ok().and_then(|it| it.parse().ok()).unwrap_or(10_000);
     let options = Options { level: 0.95, margin: 0.01, paired: false, figures: vec![] };
     let mut random = Random(0x5eed);
     let (mut ranks, mut welch, mut wrong, mut alike, mut same, mut families) = (0, 0, 0, 0, 0, 0);
