@@ -10,6 +10,8 @@ mod frame;
 mod frames_orders;
 mod headers;
 mod host;
+mod icmp;
+mod iperf3;
 mod kernel;
 mod lab;
 mod mutator;
@@ -54,12 +56,14 @@ pub const TARGETS: &[Target] = &[
     reached("connection", connection::run),
     reached("frames_orders", frames_orders::run),
     reached("headers", headers::run),
+    reached("iperf3", iperf3::run),
     reached("probe", probe::run),
     reached("stamp", stamp::run),
     target("columns", columns::run, 2_000),
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),
     target("host", host::run, 20),
+    target("icmp", icmp::run, 5_000),
     target("kernel", kernel::run, 5_000),
     target("lab", lab::run, 2_000),
     target("pack", pack::run, 1_000),

@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, search,
-    stamp, sweep, text, trace, watch,
+    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, page,
+    picture, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -36,6 +36,10 @@ pub enum Format {
     Markdown,
     /// Comma-separated values.
     Csv,
+    /// One self-contained page.
+    Html,
+    /// The JSON of `iperf3 -J`.
+    Iperf3,
 }
 
 impl Format {
@@ -48,6 +52,8 @@ impl Format {
             Self::Ndjson => "ndjson",
             Self::Markdown => "markdown",
             Self::Csv => "csv",
+            Self::Html => "html",
+            Self::Iperf3 => "iperf3",
         }
     }
 }
@@ -99,12 +105,22 @@ pub trait Document: Sized + 'static {
     }
 }
 
+const PAGE: &str = "One page for a browser, light and dark, without scripts";
+
+/// Of text on a page.
+const fn wide() -> Style {
+    Style { color: false, full: true, width: 110 }
+}
+
 impl Document for Report {
     const NAME: &'static str = "a diagnosis";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(text::report(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(markdown::report(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_markdown(&markdown::report(it), Some(picture::picture(it))))
+        }),
     ];
 }
 
@@ -114,6 +130,7 @@ impl Document for BothDirections {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(both_directions::text(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(both_directions::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&both_directions::markdown(it), None))),
     ];
 }
 
@@ -123,6 +140,7 @@ impl Document for DiffReport {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(diff::text(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(diff::markdown(it, style))),
+        Writer::new(Format::Html, PAGE, |it, style| Ok(page::of_markdown(&diff::markdown(it, style), None))),
     ];
 }
 
@@ -132,6 +150,7 @@ impl Document for Audit {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(audit::text::audit(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(audit::markdown::audit(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&audit::markdown::audit(it), None))),
     ];
 }
 
@@ -144,6 +163,13 @@ impl Document for SearchReport {
             Ok(search::text::report(it, style))
         }),
         Writer::json(ONE_OBJECT),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_text(
+                "Highest lossless rate",
+                &search::text::report(it, wide()),
+                Some(search::svg::picture(it)),
+            ))
+        }),
     ];
 }
 
@@ -153,6 +179,9 @@ impl Document for SweepReport {
         Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(sweep::text::report(it, style))),
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Csv, "Comma-separated values", |it, _| Ok(sweep::csv::table(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_text("Sweep", &sweep::text::report(it, wide()), Some(sweep::svg::picture(it))))
+        }),
     ];
 }
 
@@ -171,6 +200,9 @@ impl Document for TrendReport {
         Writer::new(Format::Text, "Sparklines and change points", |it, style| Ok(history::text::trend(it, style))),
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(history::csv::trend(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_text("Figures over time", &history::text::trend(it, wide()), Some(history::svg::picture(it))))
+        }),
     ];
 }
 
@@ -219,6 +251,7 @@ impl Document for StampReport {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(stamp::text(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(stamp::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&stamp::markdown(it), None))),
     ];
 }
 
@@ -229,6 +262,7 @@ impl Document for TraceReport {
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(trace::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&trace::markdown(it), Some(trace::picture(it))))),
     ];
 }
 

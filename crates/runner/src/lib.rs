@@ -13,6 +13,7 @@ pub mod forwarding;
 pub mod frames;
 pub mod helper;
 mod instruments;
+pub mod iperf3;
 pub mod known;
 pub mod live;
 mod liveness;

@@ -101,8 +101,8 @@ mod tests {
     fn a_key_is_hexadecimal_and_long_enough() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("key");
-        let mut read = |text: &str| {
-            std::fs::write(&file, text).expect("written");
+        let read = |text: &str| {
+            files::write_whole(&file, text.as_bytes(), 0o600).expect("written");
             read_key(&file).map_err(|error| error.to_string())
         };
         assert_eq!(

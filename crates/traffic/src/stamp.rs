@@ -234,6 +234,7 @@ const fn packet(sent_ns: u64) -> StampPacket {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)] // a reflector of plain sockets
 mod tests {
     use super::*;
     use narrows_wire::stamp::reflect::{Seen, Session, reflect};

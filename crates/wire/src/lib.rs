@@ -8,6 +8,7 @@
 //! - [`icmp`]: ICMP errors and their extensions.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
 //! - [`columns`]: plain columns of numbers, which a comparison reads.
+//! - [`iperf3`]: the protocol of iperf3.
 //! - [`pack`]: answers and events as gzip.
 //! - [`probe`]: the datagrams of a UDP trial.
 //! - [`profile`]: what the ends of a path profile say to each other.
@@ -24,6 +25,7 @@ pub mod forwarding_plan;
 pub mod frame;
 pub mod hello;
 pub mod icmp;
+pub mod iperf3;
 pub mod pack;
 pub mod probe;
 pub mod profile;

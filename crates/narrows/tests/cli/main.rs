@@ -17,6 +17,8 @@ mod frames;
 mod habits;
 mod help;
 mod history;
+mod iperf3;
+mod iperf3_table;
 mod kept;
 mod lab;
 mod reach;

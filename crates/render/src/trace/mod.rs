@@ -155,6 +155,12 @@ fn row(hop: &TraceHop, node: Option<&TraceNode>, first: bool, less: bool) -> Row
             .tone_if(first && less, Tone::Mark),
         Cell::new(notes(hop, node, first)),
     ])
+    .note(node.and_then(labels))
+}
+
+fn labels(node: &TraceNode) -> Option<String> {
+    let words: Vec<String> = node.mpls.iter().map(|it| format!("{} (TTL {})", it.label, it.ttl)).collect();
+    (!words.is_empty()).then(|| format!("MPLS labels {}", words.join(", ")))
 }
 
 fn notes(hop: &TraceHop, node: Option<&TraceNode>, first: bool) -> String {
@@ -165,11 +171,6 @@ fn notes(hop: &TraceHop, node: Option<&TraceNode>, first: bool) -> String {
             all.push(plural(node.flows.len() as u64, "flow"));
         }
         all.extend(node.return_hops.filter(|back| *back != hop.ttl).map(|back| format!("asymm {back}")));
-        let label = |it: &narrows_model::MplsLabel| format!("{} (TTL {})", it.label, it.ttl);
-        if !node.mpls.is_empty() {
-            let labels: Vec<String> = node.mpls.iter().map(label).collect();
-            all.push(format!("MPLS {}", labels.join(", ")));
-        }
     }
     if first && hop.limits_answers {
         all.push("limits its answers".to_owned());

@@ -203,7 +203,7 @@ mod tests {
     fn sessions_are_counted_apart_and_forgotten() {
         let (mut all, now) = reflector(StampConfig { any: true, ..StampConfig::default() });
         let request = Request::default().encode(None, &[]);
-        let mut number = |all: &mut Reflector, port, now| {
+        let number = |all: &mut Reflector, port, now| {
             let (bytes, class) = all.answer(&request, &from([192, 0, 2, 7], port), now)?;
             assert_eq!((bytes.len(), class), (44, 0));
             Some(Reply::decode(&bytes, None).expect("a reply").0.sequence)

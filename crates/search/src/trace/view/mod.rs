@@ -7,6 +7,8 @@ mod paths;
 mod place;
 
 #[cfg(test)]
+mod sim;
+#[cfg(test)]
 mod tests;
 
 use narrows_model::trace::report::{TraceEnd, TraceHop};
@@ -22,7 +24,7 @@ pub fn report(record: &TraceRecord) -> TraceReport {
     let mut hops: Vec<TraceHop> = (plan.first_ttl.max(1)..=last).map(|ttl| hops::hop(record, ttl, last)).collect();
     hops::mark_limits(&mut hops);
     let mtu = mtu::path(record, &hops);
-    for hop in &mut hops {
+    for hop in hops.iter_mut().filter(|hop| hop.answered > 0) {
         hop.pmtu_bytes = mtu.as_ref().and_then(|_| mtu::at(record, hop.ttl));
     }
     let end = end(record, &hops);

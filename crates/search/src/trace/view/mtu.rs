@@ -3,6 +3,9 @@
 use super::place::router;
 use narrows_model::trace::report::{MtuStep, TraceHop, TraceMtu};
 use narrows_model::{AnswerKind, ProbePurpose, TraceProbe, TraceRecord};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Range;
 
 fn probes(record: &TraceRecord) -> impl Iterator<Item = &TraceProbe> {
     record.probes.iter().filter(|it| it.purpose == ProbePurpose::Mtu)
@@ -19,6 +22,12 @@ pub(super) fn at(record: &TraceRecord, ttl: u8) -> Option<u32> {
     probes(record).filter_map(came).max()
 }
 
+/// The MTUs that routers reported, and who did.
+fn reports(record: &TraceRecord, range: Range<u32>) -> BTreeMap<u32, IpAddr> {
+    let too_big = probes(record).filter_map(|it| it.answer.as_ref()).filter(|it| it.kind == AnswerKind::TooBig);
+    too_big.filter_map(|it| Some((it.mtu.filter(|mtu| range.contains(mtu))?, it.from))).collect()
+}
+
 /// The path MTU; `None`: not measured to the end.
 pub(super) fn path(record: &TraceRecord, hops: &[TraceHop]) -> Option<TraceMtu> {
     let first_link_bytes = record.first_link_mtu.filter(|_| record.mtu_done)?;
@@ -30,18 +39,14 @@ pub(super) fn path(record: &TraceRecord, hops: &[TraceHop]) -> Option<TraceMtu> 
     let mut before = (0, first_link_bytes.min(u16::MAX.into()));
     for &(ttl, mtu_bytes) in &known {
         if mtu_bytes < before.1 {
-            let report = probes(record)
-                .filter_map(|it| it.answer.as_ref())
-                .find(|it| it.kind == AnswerKind::TooBig && it.mtu == Some(mtu_bytes));
-            let hop = hops.iter().find(|hop| hop.ttl == before.0).and_then(|hop| hop.nodes.first());
-            let reporter = report.map(|it| it.from.to_string());
-            steps.push(MtuStep {
-                after_hop: before.0,
-                before_hop: ttl,
-                address: reporter.or_else(|| hop.map(|node| node.address.clone())),
-                mtu_bytes,
-                reported: report.is_some(),
-            });
+            let (after_hop, before_hop) = (before.0, ttl);
+            let step = |address, mtu_bytes, reported| MtuStep { after_hop, before_hop, address, mtu_bytes, reported };
+            let reports = reports(record, mtu_bytes..before.1);
+            steps.extend(reports.iter().rev().map(|(mtu, from)| step(Some(from.to_string()), *mtu, true)));
+            if !reports.contains_key(&mtu_bytes) {
+                let hop = hops.iter().find(|hop| hop.ttl == after_hop).and_then(|hop| hop.nodes.first());
+                steps.push(step(hop.map(|node| node.address.clone()), mtu_bytes, false));
+            }
         }
         before = (ttl, mtu_bytes.min(before.1));
     }
