@@ -3,6 +3,7 @@
 //! (`crates/runner/tests/fuzz.rs`), which includes this file.
 
 mod api;
+mod columns;
 mod connection;
 mod forwarding_plan;
 mod frame;
@@ -58,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     reached("iperf3", iperf3::run),
     reached("probe", probe::run),
     reached("stamp", stamp::run),
+    target("columns", columns::run, 2_000),
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),
     target("host", host::run, 20),
