@@ -31,7 +31,7 @@ fn columns_of_numbers_are_compared_in_every_format() {
     let said = world.run(&["compare", &a, &b]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(
-        said.out.contains("B against A: different, -35.0 % (95 % interval -35.1 % to -34.9 %), p 0.0022"),
+        said.out.contains("B against A: different, -35.0 % (95 % interval -35.1 % to -34.8 %), p 0.0022"),
         "{said:?}"
     );
     let said = world.run(&["compare", &a, &a, "--margin", "2%"]);

@@ -1,6 +1,6 @@
 //! Whether two sides differ, are the same within the margin, or neither is proven.
 
-use super::Options;
+use super::sides::Options;
 use narrows_model::run::compare::{CompareEstimate, CompareVerdict, Comparison};
 use narrows_stats::paired::differences;
 use narrows_stats::several::runs_to_see;

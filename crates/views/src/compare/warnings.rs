@@ -1,6 +1,6 @@
 //! What limits a comparison, in sentences.
 
-use super::{Side, Values};
+use super::sides::{Side, Values};
 use narrows_model::run::compare::{CompareReport, CompareVerdict};
 use narrows_model::run::history::StoredRun;
 use std::collections::BTreeSet;
