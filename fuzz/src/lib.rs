@@ -3,6 +3,7 @@
 //! (`crates/runner/tests/fuzz.rs`), which includes this file.
 
 mod api;
+mod columns;
 mod connection;
 mod forwarding_plan;
 mod frame;
@@ -10,6 +11,7 @@ mod frames_orders;
 mod headers;
 mod host;
 mod icmp;
+mod iperf3;
 mod kernel;
 mod lab;
 mod mutator;
@@ -54,8 +56,10 @@ pub const TARGETS: &[Target] = &[
     reached("connection", connection::run),
     reached("frames_orders", frames_orders::run),
     reached("headers", headers::run),
+    reached("iperf3", iperf3::run),
     reached("probe", probe::run),
     reached("stamp", stamp::run),
+    target("columns", columns::run, 2_000),
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),
     target("host", host::run, 20),

@@ -86,6 +86,8 @@ commands! {
     Report(commands::report::Args),
     /// List stored runs, and figures over time with change points
     History(commands::history::Args),
+    /// Compare samples of runs or numbers: different, the same, or cannot tell
+    Compare(commands::compare::Args),
     /// Import, export, prune and check the store of runs
     Store(commands::store::Args),
     /// Store the token of a server once

@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, connections, diff, forwarding, frames, history, json, line_rate, markdown, page, picture,
-    search, stamp, sweep, text, trace, watch,
+    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, page,
+    picture, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -14,6 +14,7 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::both_directions::BothDirections;
+use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::report::Report;
@@ -37,6 +38,8 @@ pub enum Format {
     Csv,
     /// One self-contained page.
     Html,
+    /// The JSON of `iperf3 -J`.
+    Iperf3,
 }
 
 impl Format {
@@ -50,6 +53,7 @@ impl Format {
             Self::Markdown => "markdown",
             Self::Csv => "csv",
             Self::Html => "html",
+            Self::Iperf3 => "iperf3",
         }
     }
 }
@@ -199,6 +203,16 @@ impl Document for TrendReport {
         Writer::new(Format::Html, PAGE, |it, _| {
             Ok(page::of_text("Figures over time", &history::text::trend(it, wide()), Some(history::svg::picture(it))))
         }),
+    ];
+}
+
+impl Document for CompareReport {
+    const NAME: &'static str = "a comparison of samples";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(compare::text(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::markdown(it))),
+        Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it))),
     ];
 }
 

@@ -5,12 +5,14 @@
 pub mod advice;
 pub mod audit;
 pub mod both_directions;
+pub mod compare;
 pub mod connections;
 pub mod diff;
 pub mod format;
 pub mod forwarding;
 pub mod frames;
 pub mod history;
+mod iperf3;
 pub mod json;
 pub mod latency;
 pub mod ledger;

@@ -4,6 +4,7 @@ pub mod advise;
 pub mod audit;
 mod books;
 pub mod capture;
+pub mod compare;
 pub mod connections;
 pub mod demo;
 pub mod diagnosis;

@@ -130,7 +130,7 @@ pub fn of_pair(record: &AbRecord) -> StoredRun {
     StoredRun { server: name, verdict: cut(record.ended.is_some()), ..empty("rfc2544 a/b", first) }
 }
 
-fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
+pub(crate) fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
     figures.truncate(FIGURES_MAX);
     StoredRun {
         id: String::new(),

@@ -7,6 +7,7 @@
 //! - [`hello`]: the fixed-length hello of a data connection, and its answer.
 //! - [`icmp`]: ICMP errors and their extensions.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
+//! - [`columns`]: plain columns of numbers, which a comparison reads.
 //! - [`iperf3`]: the protocol of iperf3.
 //! - [`pack`]: answers and events as gzip.
 //! - [`probe`]: the datagrams of a UDP trial.
@@ -18,6 +19,7 @@
 //! - [`version`]: the protocol's number, and the error if the numbers differ.
 
 pub mod api;
+pub mod columns;
 pub mod first;
 pub mod forwarding_plan;
 pub mod frame;

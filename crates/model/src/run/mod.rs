@@ -1,9 +1,11 @@
 //! Runs: the plan, what both hosts were, and what was measured. Raw, and the only thing that is stored.
 
 pub mod both_directions;
+pub mod compare;
 pub mod diff;
 pub mod history;
 pub mod measure;
+pub mod ministat;
 pub mod report;
 pub mod search;
 pub mod search_report;

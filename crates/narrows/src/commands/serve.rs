@@ -55,6 +55,9 @@ pub(crate) struct Args {
     /// Serve clients of iperf3 on this port, too: TCP and UDP, many at once, without a token
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
     iperf3: Option<u16>,
+    /// With --iperf3: the most that a test may carry each way
+    #[arg(long, value_parser = bps, value_name = "RATE", requires = "iperf3")]
+    iperf3_rate: Option<u64>,
     /// Reflect STAMP and TWAMP Light sessions, too (RFC 8762), at UDP port 862 or this one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "862", help_heading = "STAMP")]
     stamp: Option<u16>,
@@ -174,6 +177,7 @@ impl Args {
             stdio: self.stdio,
             separation,
             iperf3: self.iperf3,
+            iperf3_rate_bps: self.iperf3_rate,
             stamp,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })

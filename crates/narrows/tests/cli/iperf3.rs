@@ -11,7 +11,7 @@ use std::time::Duration;
 const PORT: &str = "5201";
 
 /// Runs a test where iperf3 is installed.
-fn with_iperf3(what: &str, test: impl FnOnce(&World) + Send) {
+pub(crate) fn with_iperf3(what: &str, test: impl FnOnce(&World) + Send) {
     match Command::new("iperf3").arg("--version").output() {
         Ok(_) => on_loopback(test),
         Err(error) => println!("NOT CHECKED: {what}, since iperf3 cannot be started: {error}"),
@@ -19,13 +19,13 @@ fn with_iperf3(what: &str, test: impl FnOnce(&World) + Send) {
 }
 
 /// A client of iperf3 with its result as JSON.
-fn client(port: &str, words: &str) -> Child {
+pub(crate) fn client(port: &str, words: &str) -> Child {
     let mut command = Command::new("iperf3");
     command.args(["-c", "127.0.0.1", "-p", port, "-J"]).args(words.split_whitespace());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("iperf3")
 }
 
-fn result(child: Child) -> Value {
+pub(crate) fn result(child: Child) -> Value {
     let output = child.wait_with_output().expect("its output");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -34,7 +34,7 @@ fn bytes(result: &Value, sum: &str) -> u64 {
     result["end"][sum]["bytes"].as_u64().unwrap_or_else(|| panic!("no {sum}: {result}"))
 }
 
-fn serve(world: &World) -> (Running, String) {
+pub(crate) fn serve(world: &World) -> (Running, String) {
     let (mut server, _) = world.serve(&["--iperf3", "0", "--user", "root"]);
     let line = server.line_of_errors();
     let port = line.strip_prefix("iperf3 clients are served on port ").and_then(|rest| rest.split(' ').next());
@@ -77,6 +77,13 @@ fn many_at_once_and_a_broken_one_harms_none() {
         let connect = || TcpStream::connect(("127.0.0.1", port.parse().expect("a port"))).expect("connected");
         let clients: Vec<_> =
             (0..12).map(|n| client(&port, if n % 3 == 0 { "-u -t 2 -b 1M" } else { "-t 2 -b 1M" })).collect();
+        // Killed while data flows, in each direction and protocol.
+        for words in ["-t 30 -b 1M", "-t 30 -b 1M -R", "-u -t 30 -b 1M -R"] {
+            let mut killed = client(&port, words);
+            std::thread::sleep(Duration::from_millis(300));
+            killed.kill().expect("it runs");
+            killed.wait().expect("a child");
+        }
         let idle = connect();
         let mut garbage = connect();
         garbage.write_all(&[0xFF; 4000]).expect("sent");
@@ -106,13 +113,13 @@ fn many_at_once_and_a_broken_one_harms_none() {
 }
 
 /// A server of iperf3 that ends with the test.
-struct Server(Child);
+pub(crate) struct Server(Child);
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start(port: &str) -> Self {
         let mut command = Command::new("iperf3");
         let child =
-            command.args(["-s", "-p", PORT, "--forceflush"]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+            command.args(["-s", "-p", port, "--forceflush"]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut server = Self(child.expect("iperf3"));
         let mut heard = [0; 64];
         let read = server.0.stdout.as_mut().expect("piped").read(&mut heard).expect("its first words");
@@ -131,7 +138,7 @@ impl Drop for Server {
 #[test]
 fn a_server_of_iperf3_is_measured() {
     with_iperf3("a server of iperf3", |world| {
-        let _server = Server::start();
+        let _server = Server::start(PORT);
         let measure = |words: &str| {
             let words = format!("measure {words} --no-save --no-collect");
             let said = world.run(&words.split_whitespace().collect::<Vec<_>>());

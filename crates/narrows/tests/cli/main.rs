@@ -8,6 +8,7 @@
 mod advise;
 mod bench;
 mod chain;
+mod compare;
 mod connections;
 mod ends;
 mod far;
@@ -17,6 +18,7 @@ mod habits;
 mod help;
 mod history;
 mod iperf3;
+mod iperf3_table;
 mod kept;
 mod lab;
 mod reach;

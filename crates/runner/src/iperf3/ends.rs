@@ -6,7 +6,7 @@ use crate::ends::{Ends, EndsError, On, TrialFailed, Watch};
 use crate::instruments::LiveInstruments;
 use crate::loopback;
 use narrows_collect::Live;
-use narrows_model::{Change, LoadPlan, Place, Setting, Snapshot, Trial};
+use narrows_model::{Absent, Change, LoadPlan, Place, Setting, Snapshot, Trial};
 use narrows_traffic::Stop;
 
 /// See the module.
@@ -22,6 +22,13 @@ impl Iperf3Ends {
     pub const fn new(peer: Peer, instruments: LiveInstruments, stop: Stop) -> Self {
         Self { peer, instruments, stop }
     }
+}
+
+/// What is known of the far host.
+fn unknown() -> Snapshot {
+    let why = "the far end is a server of iperf3, which does not show its host; run `narrows serve` there";
+    let absent = Absent { collector: "iperf3".to_owned(), what: "*".to_owned(), why: why.to_owned() };
+    Snapshot { absent: vec![absent], ..Snapshot::default() }
 }
 
 fn impossible<T>(what: &str) -> Result<T, EndsError> {
@@ -44,7 +51,8 @@ impl Ends for Iperf3Ends {
                 let peer = self.peer.address().ip().to_canonical();
                 Ok(narrows_collect::inventory(&Live::new(), Some(peer)))
             }
-            _ => impossible("does not show its host"),
+            // What is missing is missing with its reason; the rules that need it cannot tell.
+            _ => Ok(unknown()),
         }
     }
 

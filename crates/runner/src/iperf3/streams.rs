@@ -26,7 +26,7 @@ impl From<narrows_sys::Error> for Unopened {
     }
 }
 
-#[allow(clippy::needless_pass_by_value)] // for map_err
+#[allow(clippy::needless_pass_by_value)] // for `map_err`
 fn here(error: impl ToString) -> Iperf3Error {
     Iperf3Error::Here(error.to_string())
 }

@@ -39,6 +39,8 @@ pub struct ServeConfig {
     pub audit: Option<AuditTo>,
     /// The port of iperf3's clients, if they are served; 0 takes a free one.
     pub iperf3: Option<u16>,
+    /// The most that a test of iperf3 may carry each way, in bits per second.
+    pub iperf3_rate_bps: Option<u64>,
     /// How to reflect STAMP sessions, if at all.
     pub stamp: Option<StampConfig>,
     /// What this end measures with.
@@ -64,6 +66,7 @@ impl ServeConfig {
             separation: Separation::None,
             audit: None,
             iperf3: None,
+            iperf3_rate_bps: None,
             stamp: None,
             instruments,
         }

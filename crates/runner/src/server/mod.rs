@@ -210,7 +210,7 @@ async fn run(
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let accepting = tokio::spawn(listen::accept(shared.clone(), listener, acceptor));
     let listening = tokio::spawn(datagrams::listen(shared.clone(), datagrams));
-    let of_iperf3 = iperf3.map(|ports| tokio::spawn(iperf3::serve(shared.clone(), ports, None)));
+    let of_iperf3 = iperf3.map(|ports| tokio::spawn(iperf3::serve(shared.clone(), ports)));
     let reflecting = stamp.map(|(listener, config, clock)| tokio::spawn(reflector::listen(listener, config, clock)));
     if shared.config.stdio {
         tokio::spawn(listen::standard_streams(shared.clone()));

@@ -19,8 +19,12 @@ pub fn keep(run: &Run) -> Result<(), Error> {
 
 /// As [`keep`], in this store.
 pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
-    let entry = StoredRun { who: who(), plan: hash(&run.plan), ..history::of_run(run, crate::books::headline) };
-    put(store, &entry, Kind::Run, run)
+    put(store, &StoredRun { who: who(), ..listed(run) }, Kind::Run, run)
+}
+
+/// What a run is listed with, without its user.
+pub(crate) fn listed(run: &Run) -> StoredRun {
+    StoredRun { plan: hash(&run.plan), ..history::of_run(run, crate::books::headline) }
 }
 
 /// Puts a forwarding benchmark into the store.

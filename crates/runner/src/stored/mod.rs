@@ -4,6 +4,7 @@ mod entry;
 pub mod maintenance;
 
 use crate::state;
+pub(crate) use entry::listed;
 pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_stamp, keep_trace};
 use narrows_model::Run;
 pub use narrows_store::Error as StoreError;

@@ -3,13 +3,10 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FullArg, RemoteArgs, ResultArgs, SaveArgs};
 use crate::output::{print, written_measurement};
-use crate::session::{Connection, INTERRUPTED, LiveLines, stop_on_interrupt};
+use crate::session::{Far, INTERRUPTED, LiveLines, far};
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target, Trial};
 use narrows_render::measure::{Lines, Live};
 use narrows_render::{Document, Format};
-use narrows_runner::ends::Ends;
-use narrows_runner::iperf3::Iperf3Ends;
-use narrows_runner::live::LiveInstruments;
 use narrows_runner::measure::{self, Watch};
 use narrows_runner::stored;
 
@@ -54,20 +51,6 @@ impl Watch for Printer<'_> {
     }
 }
 
-/// Opens the two ends; the argument: whether nothing is said of a queue.
-type Open = Box<dyn FnOnce(bool) -> Result<Box<dyn Ends>, Failure>>;
-
-/// The far end, and what opens the session there.
-fn far(remote: &RemoteArgs, collect: bool) -> Result<(Target, Open), Failure> {
-    if let Some(peer) = remote.iperf3()? {
-        let target = peer.target();
-        let stop = stop_on_interrupt()?;
-        return Ok((target, Box::new(move |_| Ok(Box::new(Iperf3Ends::new(peer, LiveInstruments { collect }, stop))))));
-    }
-    let connection = Connection::open(remote, false, collect)?;
-    Ok((connection.remote.target(), Box::new(move |quiet| Ok(Box::new(connection.ends(None, quiet)?)))))
-}
-
 /// Connects, measures the load and prints the result. `plan` makes the plan for an address family; invalid flags fail before the
 /// connection. `collect`: whether counters are read around the load. `finish` gets the run after the result was printed.
 pub(super) fn run<R: Document>(
@@ -80,12 +63,12 @@ pub(super) fn run<R: Document>(
     finish: impl FnOnce(&Run) -> Result<(), Failure>,
 ) -> Outcome {
     plan(Family::Ipv4)?;
-    let (target, open) = far(remote, collect)?;
+    let Far { target, open, .. } = far(remote, false, collect)?;
     let plan = plan(target.family)?;
     let name = stored::new_name().map_err(Failure::run)?;
     let mut saved = save.run_file(result.output())?;
     let style = full.style();
-    let mut ends = open(result.quiet)?;
+    let mut ends = open(None, result.quiet)?;
     let (form, intervals) = match result.format() {
         Format::Text => (Some(Lines::Text(style)), !result.quiet),
         Format::Ndjson => (Some(Lines::Ndjson), true),

@@ -17,7 +17,7 @@ pub(super) const MAX_TESTS: usize = 128;
 /// … of one source …
 pub(super) const MAX_OF_SOURCE: usize = 64;
 /// … and their streams, each of which is a thread.
-pub(super) const MAX_STREAMS: usize = 1024;
+pub(super) const MAX_STREAMS: usize = 512;
 /// A silent control connection is probed after this time: a client that is gone ends its test some seconds later.
 pub(super) const IDLE: Duration = Duration::from_secs(5);
 /// Datagrams of strangers that are looked at before other tasks have their turn.

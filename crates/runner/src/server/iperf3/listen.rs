@@ -1,6 +1,5 @@
 //! The port of iperf3: connections by their cookie, datagrams by the host that sent them.
 
-use super::auth::Auth;
 use super::control::within;
 use super::limits::{COOKIE, DATAGRAMS_AT_ONCE};
 use super::session;
@@ -46,13 +45,12 @@ impl Ports {
 pub(super) struct Server {
     pub(super) shared: Arc<Shared>,
     pub(super) tests: Tests,
-    pub(super) auth: Option<Auth>,
     pending: Unauthenticated,
 }
 
 /// Serves for ever. All tests end when this is dropped.
-pub(in crate::server) async fn serve(shared: Arc<Shared>, ports: Ports, auth: Option<Auth>) {
-    let server = Arc::new(Server { shared, tests: Tests::default(), auth, pending: Unauthenticated::default() });
+pub(in crate::server) async fn serve(shared: Arc<Shared>, ports: Ports) {
+    let server = Arc::new(Server { shared, tests: Tests::default(), pending: Unauthenticated::default() });
     let Ok(listener) = TcpListener::from_std(ports.connections) else { return };
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(datagrams(server.tests.clone(), ports.datagrams));

@@ -4,7 +4,6 @@
 //! are its streams ([`gather`]). Each connection is a task of its own, so that none can hold up another; what each can cause before
 //! and during its test is bounded by [`limits`].
 
-mod auth;
 mod control;
 mod gather;
 mod limits;

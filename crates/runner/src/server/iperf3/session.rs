@@ -11,7 +11,7 @@ use crate::server::audit::{self, By};
 use crate::server::limits::words_of;
 use narrows_model::LoadPlan;
 use narrows_sys::{clock, tcp};
-use narrows_wire::iperf3::{MAX_PARAMS, MAX_RESULTS, Params, Results, State, errors, json, own};
+use narrows_wire::iperf3::{MAX_PARAMS, MAX_RESULTS, Params, Protocol, Results, State, errors, json, own};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -104,20 +104,55 @@ async fn conduct(
 /// The load that the parameters ask for, if this server carries it.
 fn planned(server: &Server, params: &Params) -> Result<LoadPlan, Broken> {
     let refused = |code, why: &str| Err(Broken::Refused(code, why.to_owned()));
-    if let Some(auth) = &server.auth {
-        let _ = auth;
-        return refused(errors::AUTH, "the user is not authenticated");
-    }
     if Duration::from_secs(params.time_s + params.omit_s) > MAX_TEST {
         return refused(errors::DURATION, "the test would last too long");
     }
-    // Another name would have the kernel load a module.
-    let allowed = words_of("net.ipv4.tcp_available_congestion_control");
+    // Another name would have the kernel load a module, or a helper set what no user may.
+    let allowed = words_of("net.ipv4.tcp_allowed_congestion_control");
     if params.congestion.as_ref().is_some_and(|name| !allowed.contains(name)) {
         return refused(errors::CONGESTION, "the congestion control is not available");
     }
+    let most_bps = server.shared.config.iperf3_rate_bps;
+    let asked_bps = params.rate_bps.saturating_mul(params.parallel.into());
+    let unpaced = params.protocol == Protocol::Udp && asked_bps == 0;
+    if most_bps.is_some_and(|most| asked_bps > most || unpaced) {
+        return refused(errors::RATE, "the rate is above that of --iperf3-rate");
+    }
     let duration = test::longest(params) + GRACE;
     let plan = params.plan(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+    let plan = bounded(plan, most_bps);
     plan.check().map_err(|why| Broken::Refused(errors::PARAMS, why))?;
     Ok(plan)
+}
+
+/// The plan within the limits of strangers: no DSCP, and a rate if there is one.
+fn bounded(mut plan: LoadPlan, most_bps: Option<u64>) -> LoadPlan {
+    match &mut plan {
+        LoadPlan::Tcp(plan) => {
+            plan.dscp = 0;
+            if let Some(most) = most_bps {
+                let of_stream = (most / u64::from(plan.streams.max(1))).max(8_000);
+                plan.pacing_bps = Some(plan.pacing_bps.map_or(of_stream, |bps| bps.min(of_stream)));
+                plan.application.read_bps = most;
+            }
+        }
+        LoadPlan::Udp(plan) => plan.dscp = 0,
+        _ => {}
+    }
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::{TcpPlan, UdpPlan};
+
+    #[test]
+    fn strangers_mark_no_packets_and_keep_to_the_rate() {
+        let asked = TcpPlan { streams: 4, dscp: 46, ..TcpPlan::default() };
+        let LoadPlan::Tcp(plan) = bounded(asked.into(), Some(1_000_000)) else { panic!("TCP") };
+        assert_eq!((plan.dscp, plan.pacing_bps, plan.application.read_bps), (0, Some(250_000), 1_000_000));
+        let asked = UdpPlan { dscp: 46, ..UdpPlan::default() };
+        assert_eq!(bounded(asked.into(), None), LoadPlan::Udp(UdpPlan::default()));
+    }
 }
