@@ -28,8 +28,10 @@ pub trait Watch {
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
 
-/// A trace of the path may last so long after the time of the diagnosis: without it nobody knows where to mend.
+/// A trace of the path may last so long though the time of the diagnosis is over, for an MTU: without it nobody knows where to mend.
 const TRACE_MS: u64 = 6_000;
+/// A trace of the loss at each hop takes so long at least.
+const LOSS_TRACE_MS: u64 = 3_000;
 
 /// A diagnosis under way.
 pub(crate) struct Diagnosis<'a> {
@@ -109,7 +111,10 @@ impl Diagnosis<'_> {
     fn locate(&mut self, verdict: &Verdict) {
         let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
         let Some(mtu) = narrows_diagnose::path::wanted(verdict).filter(|_| !self.ends.stopped()) else { return };
-        let limit = Duration::from_millis(left_ms.max(TRACE_MS));
+        if !mtu && left_ms < LOSS_TRACE_MS {
+            return;
+        }
+        let limit = Duration::from_millis(if mtu { left_ms.max(TRACE_MS) } else { left_ms });
         self.watch.step("trace: where on the path");
         self.run.path = self.ends.trace(mtu, limit).map(Box::new);
         self.save();
