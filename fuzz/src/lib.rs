@@ -3,12 +3,14 @@
 //! (`crates/runner/tests/fuzz.rs`), which includes this file.
 
 mod api;
+mod columns;
 mod connection;
 mod forwarding_plan;
 mod frame;
 mod frames_orders;
 mod headers;
 mod host;
+mod icmp;
 mod iperf3;
 mod kernel;
 mod lab;
@@ -57,9 +59,11 @@ pub const TARGETS: &[Target] = &[
     reached("iperf3", iperf3::run),
     reached("probe", probe::run),
     reached("stamp", stamp::run),
+    target("columns", columns::run, 2_000),
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),
     target("host", host::run, 20),
+    target("icmp", icmp::run, 5_000),
     target("kernel", kernel::run, 5_000),
     target("lab", lab::run, 2_000),
     target("pack", pack::run, 1_000),

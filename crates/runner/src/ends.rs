@@ -1,6 +1,6 @@
 //! The two ends of a path, as the orchestration needs them. Live ones talk to a server; tests bring their own.
 
-use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, Trial};
+use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
 use thiserror::Error;
 
 /// Why something could not be done with the two ends.
@@ -78,6 +78,11 @@ pub trait Ends {
     /// the old session had changed is undone.
     fn renew(&mut self) -> Result<(), EndsError> {
         Err(EndsError::Failed("cannot reconnect these ends".to_owned()))
+    }
+
+    /// Traces the path between the ends; `None` where that is not possible.
+    fn trace(&mut self) -> Option<TraceRecord> {
+        None
     }
 
     /// Whether the user asked to stop.

@@ -5,9 +5,10 @@ pub use crate::instruments::LiveInstruments;
 use crate::ends::{Ends, EndsError, On, TrialFailed, Watch};
 use crate::loopback;
 use crate::remote::{Remote, RemoteError, Session, TrialError};
+use crate::trace;
 use crate::tune::{TuneError, Tuner};
 use narrows_collect::Live;
-use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, Trial};
+use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
 use narrows_traffic::Stop;
 
 /// The inventory of this host, for the route to a server.
@@ -98,6 +99,11 @@ impl Ends for LiveEnds {
             On::Loopback => loopback::trial(self.instruments, plan, &self.stop)
                 .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None }),
         }
+    }
+
+    fn trace(&mut self) -> Option<TraceRecord> {
+        let target = self.remote.data_address().ip().to_canonical();
+        trace::trace(trace::beside_load(target), &self.stop, &mut || (), &mut |_| true).ok()
     }
 
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {

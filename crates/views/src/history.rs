@@ -10,7 +10,7 @@ use narrows_model::run::RunPlan;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
-use narrows_model::{Ending, Family, LoadPlan, Run, Status, Unit};
+use narrows_model::{Ending, Family, LoadPlan, Run, Status, TraceRecord, Unit};
 use narrows_stats::change_points::{Options, change_points};
 use std::collections::BTreeMap;
 
@@ -84,6 +84,26 @@ pub fn of_stamp(report: &StampReport) -> StoredRun {
     }
 }
 
+/// What a trace is listed with: its first harm, or how it ended. `plan`, id, time and program are left empty.
+#[must_use]
+pub fn of_trace(record: &TraceRecord) -> StoredRun {
+    let report = crate::trace::report(record);
+    let last = report.hops.iter().rev().find(|hop| hop.answered > 0);
+    let rtt = last.and_then(|hop| hop.nodes.first()?.rtt_ms);
+    let figures = [
+        rtt.map(|[_, median, _]| Headline::new("RTT", median * 1e3, Unit::Microseconds)),
+        last.and_then(|hop| hop.loss).map(|share| Headline::new("loss", share, Unit::Fraction)),
+        last.map(|hop| Headline::new("hops", f64::from(hop.ttl), Unit::Number)),
+        report.mtu.as_ref().map(|mtu| Headline::new("path MTU", f64::from(mtu.path_bytes), Unit::Bytes)),
+    ];
+    let harm = report.findings.iter().find(|it| it.harm).map(|it| it.id.clone());
+    StoredRun {
+        server: report.asked,
+        verdict: harm.unwrap_or_else(|| cut(record.ending != Ending::Complete)),
+        ..empty("trace", figures.into_iter().flatten().collect())
+    }
+}
+
 /// What a forwarding benchmark is listed with. `plan`, id, time and program are left empty.
 #[must_use]
 pub fn of_forwarding(record: &ForwardingRecord) -> StoredRun {
@@ -110,7 +130,7 @@ pub fn of_pair(record: &AbRecord) -> StoredRun {
     StoredRun { server: name, verdict: cut(record.ended.is_some()), ..empty("rfc2544 a/b", first) }
 }
 
-fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
+pub(crate) fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
     figures.truncate(FIGURES_MAX);
     StoredRun {
         id: String::new(),

@@ -14,7 +14,7 @@ pub mod measure;
 pub mod search;
 pub mod stamp;
 pub mod sweep;
-pub mod trace;
 pub mod watch;
 
 pub use narrows_diagnose::weigh;
+pub use narrows_search::trace::view as trace;

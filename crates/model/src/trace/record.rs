@@ -20,7 +20,7 @@ pub enum ProbePurpose {
 }
 
 /// One probe.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceProbe {
     /// Why it was sent.
     pub purpose: ProbePurpose,
@@ -92,7 +92,7 @@ pub struct MplsLabel {
 }
 
 /// One answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceAnswer {
     /// When it arrived, microseconds by the wall clock of this host.
     pub at_us: u64,
@@ -109,7 +109,7 @@ pub struct TraceAnswer {
 }
 
 /// A trace as it was seen. Probes may be missing at the front of a long one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceRecord {
     /// What was planned.
     pub plan: TracePlan,

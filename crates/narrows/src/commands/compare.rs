@@ -23,16 +23,16 @@ pub(crate) struct Args {
     /// Samples; the first is the reference
     #[arg(value_name = "SAMPLE", add = known::runs(), required_unless_present = "ministat")]
     samples: Vec<String>,
-    /// Figure by name, as `history show` lists it; repeatable (default: the first of the first run)
+    /// Figure by name; repeatable (default: the first figure)
     #[arg(long, value_name = "NAME", conflicts_with = "ministat")]
     figure: Vec<String>,
-    /// Largest difference that counts as the same, in % of the first sample's mean
+    /// Largest difference that is the same, in % of the mean
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = values::percent, conflicts_with = "ministat")]
     margin: f64,
     /// The values of two samples are pairs, in their order
     #[arg(long, conflicts_with = "ministat")]
     paired: bool,
-    /// Confidence level in %, 50 to 99.9; with --ministat one of 80, 90, 95, 98, 99, 99.5
+    /// Confidence level in %, 50 to 99.9
     #[arg(short = 'c', long = "confidence", value_name = "PERCENT", default_value = "95", value_parser = level)]
     level_percent: f64,
     /// Column of the numbers in a file, from 1
@@ -73,7 +73,7 @@ struct MinistatArgs {
     /// Bars of mean and median on a line each
     #[arg(short = 's', requires = "ministat")]
     bars_apart: bool,
-    /// Width of the plot in columns (default: the terminal's width, or 74)
+    /// Width of the plot (default: the terminal, or 74)
     #[arg(short = 'w', value_name = "COLUMNS", requires = "ministat", value_parser = clap::value_parser!(u64).range(2..=10_000))]
     width: Option<u64>,
 }

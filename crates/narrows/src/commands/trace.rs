@@ -2,14 +2,16 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{FormatArg, SvgArg, words};
+use crate::flags::{ResultArgs, SaveArgs, SvgArg, words};
 use crate::output::{print, style};
 use crate::screen::{Screen, write};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use narrows_model::words::place::Family;
 use narrows_model::{Ending, TracePlan, TraceProtocol, TraceRecord, TraceReport};
+use narrows_render::Format;
 use narrows_render::trace::{frame, picture};
 use narrows_runner::Keys;
+use narrows_runner::stored::{self, Begun};
 use narrows_runner::trace::{self, TraceError, report};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -21,11 +23,12 @@ use std::time::Duration;
 /// asymmetric reverse path. HOST needs no narrows, and this user no privileges.
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("quiet", |it| it.help("Do not print the id of the saved run")),
     mut_arg("svg", |it| it.help("Write a picture of the hops to this file (SVG)")),
     after_help = "Examples:\n  \
     narrows trace server\n  \
-    narrows trace server --protocol tcp --port 443   through a firewall that drops UDP\n  \
-    narrows trace server --watch                     live; q quits and prints the table\n  \
+    narrows trace server --protocol tcp --port 443   if UDP is dropped\n  \
+    narrows trace server --watch                     live, until q\n  \
     narrows trace server -n --flows 1 --no-mtu       addresses of one path only"
 )]
 pub(crate) struct Args {
@@ -74,9 +77,11 @@ pub(crate) struct Args {
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
-    format: FormatArg<TraceReport>,
+    result: ResultArgs<TraceReport>,
     #[command(flatten)]
     svg: SvgArg,
+    #[command(flatten)]
+    save: SaveArgs,
 }
 
 words! {
@@ -132,17 +137,16 @@ impl Args {
 
     pub(crate) fn run(self) -> Outcome {
         let plan = self.plan()?;
-        let stop = stop_on_interrupt()?;
-        let screen = RefCell::new(Screen::new(self.format.format()));
+        let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
+        let screen = RefCell::new(Screen::new(self.result.format()));
         let live = self.watch && screen.borrow().moving;
+        // One after the other; of JSON and Markdown there is one at the end.
+        let each = self.watch && matches!(self.result.format(), Format::Text | Format::Ndjson);
         let keys = if live { Keys::open() } else { None };
-        let (legend, quit) = (Cell::new(false), Cell::new(false));
+        let legend = Cell::new(false);
         let mut failed = None;
         let mut poll = || match keys.as_ref().and_then(Keys::next) {
-            Some(b'q') => {
-                quit.set(true);
-                stop.stop();
-            }
+            Some(b'q') => stop.stop(),
             Some(b'?') => legend.set(!legend.get()),
             _ => {}
         };
@@ -153,8 +157,10 @@ impl Args {
                 let text = frame(&view, style, keys.as_ref().map(|_| legend.get()));
                 let rows: Vec<&str> = text.lines().take(Screen::rows().max(2)).collect();
                 screen.borrow_mut().paint(&(rows.join("\n") + "\n"), style.width)
+            } else if each {
+                self.result.write(&view, style()).map_or(Ok(()), |text| write(&text))
             } else {
-                self.format.write(&view, style()).map_or(Ok(()), |text| write(&text))
+                Ok(())
             };
             // A closed pipe (`narrows … | head`) is not a failure.
             shown.map_err(|error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe)).is_ok()
@@ -168,12 +174,17 @@ impl Args {
         if live {
             screen.borrow_mut().paint("", style().width).map_err(Failure::run)?;
         }
-        if !self.watch || live {
-            print(&self.format.write(&view, style())?)?;
+        if !each || live {
+            print(&self.result.write(&view, style())?)?;
         }
         if let Some(file) = &self.svg.svg {
-            narrows_runner::stored::write(file, &picture(&view)).map_err(Failure::run)?;
+            stored::write(file, &picture(&view)).map_err(Failure::run)?;
         }
+        if let Some(file) = self.result.output() {
+            let text = narrows_render::json::pretty(&view).map_err(Failure::run)?;
+            stored::write(file, &text).map_err(Failure::run)?;
+        }
+        self.save.keep(&begun, self.result.quiet, |begun| stored::keep_trace(&record, begun));
         let interrupted = record.ending == Ending::Interrupted && !self.watch;
         Ok(if interrupted { INTERRUPTED } else { 0 })
     }

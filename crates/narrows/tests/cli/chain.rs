@@ -50,13 +50,11 @@ impl Chain {
                 Ok(())
             });
         }
-        let chain = Self { hosts };
-        chain.await_ipv6();
-        chain
+        Self { hosts }
     }
 
     /// IPv6 addresses are usable when the kernel has noticed the carrier of all links, up to some seconds later.
-    fn await_ipv6(&self) {
+    pub(crate) fn await_ipv6(&self) {
         let connect = || {
             let address = SocketAddr::from((Ipv6Addr::new(0xfd00, 7, 0, 0, 0, 0, 0, 2), 1));
             TcpStream::connect_timeout(&address, Duration::from_millis(500)).map(drop).map_err(|error| error.kind())
@@ -189,8 +187,20 @@ fn link(near: &Namespaces, name: &str, far: &Namespaces, peer: &str, net: u8) {
 
 /// Runs `ip` on a host; an error says why it is not possible.
 pub(crate) fn ip(host: &Namespaces, words: &[&str]) -> Result<(), String> {
-    let output = host.run(|| process::bound_command("ip").args(words).output()).map_err(|error| error.to_string())?;
-    let output = output.map_err(|error| format!("`ip` cannot be run: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(()) } else { Err(format!("`ip {}` says: {}", words.join(" "), text.trim())) }
+    run(host, "ip", words).map(drop)
+}
+
+/// What a program prints on a host; an error says why it is not possible.
+pub(crate) fn run(host: &Namespaces, program: &str, words: &[&str]) -> Result<String, String> {
+    let command = || {
+        let mut command = process::free_command(program);
+        command.args(words).env("TERM", "xterm").output()
+    };
+    let output = host.run(command).map_err(|error| error.to_string())?;
+    let output = output.map_err(|error| format!("`{program}` cannot be run: {error}"))?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    if output.status.success() {
+        return Ok(text(output.stdout));
+    }
+    Err(format!("`{program} {}` says: {}", words.join(" "), text(output.stderr).trim()))
 }

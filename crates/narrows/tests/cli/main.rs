@@ -8,6 +8,7 @@
 mod advise;
 mod bench;
 mod chain;
+mod compare;
 mod connections;
 mod ends;
 mod far;

@@ -99,7 +99,7 @@ fn plot(sets: &[MinistatSet], options: Options) -> String {
 impl Plot {
     fn column(&self, value: f64) -> usize {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not negative
-        let at = ((value - self.low) / self.step + 0.5) as usize;
+        let at = ((value - (self.low - self.step * 0.5)) / self.step) as usize;
         at.min(self.width - 1)
     }
 

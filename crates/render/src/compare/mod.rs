@@ -34,8 +34,10 @@ pub fn text(report: &CompareReport, style: Style) -> String {
         }
         page.blank();
         picture::rows(of, page.width().saturating_sub(2)).iter().for_each(|line| page.line(&format!("  {line}")));
-        page.blank();
-        tables(report, of).iter().for_each(|it| table::text(&mut page, it));
+        for it in tables(report, of) {
+            page.blank();
+            table::text(&mut page, &it);
+        }
     }
     if !report.warnings.is_empty() {
         page.blank();
@@ -63,8 +65,7 @@ pub fn markdown(report: &CompareReport) -> String {
         for it in &of.comparisons {
             out += &format!("- {}\n", word(&sentence(report, of, it)));
         }
-        out.push('\n');
-        tables(report, of).iter().for_each(|it| out += &table::markdown(it, 3));
+        tables(report, of).iter().for_each(|it| out += &format!("\n{}", table::markdown(it, 3)));
     }
     if !report.warnings.is_empty() {
         out += "\n## Warnings\n\n";
@@ -139,8 +140,11 @@ fn inventories(report: &CompareReport) -> impl Iterator<Item = (String, Table, O
             None if it.parameters.is_empty() => Some("no parameter of either host differs".to_owned()),
             None => None,
         };
-        let differ = plural(it.parameters.len() as u64, "parameter");
-        (format!("Inventory: {differ} of the first runs of A and {}", it.side), table, missing)
+        let differ = match it.parameters.len() {
+            0 => String::new(),
+            n => format!(", {} differ", plural(n as u64, "parameter")),
+        };
+        (format!("Inventory of the first runs of A and {}{differ}", it.side), table, missing)
     })
 }
 

@@ -69,7 +69,8 @@ pub(super) fn sentence(report: &CompareReport, of: &ComparedFigure, it: &Compari
         }
         _ => String::new(),
     };
-    format!("{} against A: {verdict}, {by}{interval}, p {}{more}", it.side, probability(it.p_holm))
+    let p = it.p_margin_holm.filter(|_| it.verdict == CompareVerdict::Same).unwrap_or(it.p_holm);
+    format!("{} against A: {verdict}, {by}{interval}, p {}{more}", it.side, probability(p))
 }
 
 /// How the verdicts come about.

@@ -28,6 +28,9 @@ pub trait Watch {
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
 
+/// What a trace of the path takes at most, about.
+const TRACE_MS: u64 = 8_000;
+
 /// A diagnosis under way.
 pub(crate) struct Diagnosis<'a> {
     ends: &'a mut dyn Ends,
@@ -67,6 +70,7 @@ impl Diagnosis<'_> {
         self.save();
         let load = self.plan.load.clone();
         let first = self.round(0, &load)?;
+        self.locate(&first);
         if self.plan.try_fixes {
             self.climb(first, load)?;
         }
@@ -98,6 +102,20 @@ impl Diagnosis<'_> {
             if !self.experiment(round, &next)? {
                 failed.push(next.id);
             }
+        }
+    }
+
+    /// Traces the path where that can locate a cause, and the time lasts.
+    fn locate(&mut self, verdict: &Verdict) {
+        let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
+        if left_ms < TRACE_MS || !narrows_diagnose::path::can_be_located(verdict) || self.ends.stopped() {
+            return;
+        }
+        self.watch.step("trace: where on the path");
+        self.run.path = self.ends.trace().map(Box::new);
+        self.save();
+        if let Some(diagnosis) = narrows_diagnose::diagnose(&self.run, 0).filter(|_| self.run.path.is_some()) {
+            self.watch.result(&diagnosis.verdict.headline);
         }
     }
 

@@ -1,12 +1,12 @@
 //! Records into the store, each with what it is listed with.
 
 use super::{Begun, Error, MADE_BY, Store, store};
-use narrows_model::Run;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::history::StoredRun;
+use narrows_model::{Run, TraceRecord};
 use narrows_store::Kind;
 use narrows_views::history;
 use ring::digest::{SHA256, digest};
@@ -48,6 +48,11 @@ pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
 /// Puts the report of a STAMP session into the store.
 pub fn keep_stamp(report: &StampReport, begun: &Begun) -> Result<(), Error> {
     put(&mut store()?, &made(history::of_stamp(report), begun, hash(&report.plan)), Kind::Stamp, report)
+}
+
+/// Puts a trace into the store.
+pub fn keep_trace(record: &TraceRecord, begun: &Begun) -> Result<(), Error> {
+    put(&mut store()?, &made(history::of_trace(record), begun, hash(&record.plan)), Kind::Trace, record)
 }
 
 fn made(entry: StoredRun, begun: &Begun, plan: String) -> StoredRun {

@@ -87,6 +87,28 @@ pub fn trace(
     Ok(planner.finish())
 }
 
+/// The trace of a diagnosis: enough samples for loss, and the path MTU.
+#[must_use]
+pub fn beside_load(target: IpAddr) -> TracePlan {
+    TracePlan {
+        asked: target.to_string(),
+        target,
+        protocol: TraceProtocol::Udp,
+        port: 33_434,
+        first_ttl: 1,
+        max_ttl: 30,
+        gap: 5,
+        rounds: 40,
+        continuous: false,
+        flows: 6,
+        interval_ms: 50,
+        wait_ms: 500,
+        probe_bytes: 64,
+        mtu: true,
+        names: false,
+    }
+}
+
 /// The largest IP packet that the first link takes, as the kernel names it when it rejects a larger one; otherwise that of the route.
 fn first_link_mtu(plan: &TracePlan) -> Option<u32> {
     let largest = vec![0; usize::from(u16::MAX) - 48];

@@ -2,7 +2,7 @@
 //!
 //! It looks for the hops with one flow ([`survey`]), samples all of them in rounds, each with another flow ([`rounds`]), looks for more
 //! paths until the MDA stopping rule holds ([`paths`]), and measures the path MTU ([`mtu`]). What was seen is one record; everything that
-//! a reader sees is derived from it.
+//! a reader sees is derived from it ([`view`]). The diagnosis reads that view, too, so it is here and not in `views`.
 
 pub mod mtu;
 pub mod paths;
@@ -10,6 +10,7 @@ pub mod rounds;
 pub mod seen;
 pub mod step;
 pub mod survey;
+pub mod view;
 
 use narrows_model::{AnswerKind, TraceAnswer, TracePlan, TraceRecord};
 use seen::Seen;

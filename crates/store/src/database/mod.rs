@@ -27,14 +27,17 @@ pub enum Kind {
     Frames,
     /// A report of a STAMP session.
     Stamp,
+    /// A trace.
+    Trace,
 }
 
-const KINDS: [(Kind, &str); 5] = [
+const KINDS: [(Kind, &str); 6] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
     (Kind::Stamp, "stamp"),
+    (Kind::Trace, "trace"),
 ];
 
 impl Kind {

@@ -78,7 +78,7 @@ fn cpu(host: &[HostSample]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::{Flow, LoadPlan, Place, Plan as _, Snapshot, TcpPlan, TcpSample};
+    use narrows_model::{Flow, LoadPlan, Place, Snapshot, TcpPlan, TcpSample};
 
     #[test]
     fn the_omitted_part_is_not_counted() {

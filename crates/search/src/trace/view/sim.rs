@@ -1,8 +1,8 @@
 //! A simulated path and clock, on which the planner runs to its end.
 
+use crate::trace::{Order, Planner, Step};
 use narrows_model::trace::TracePlan;
 use narrows_model::{AnswerKind, TraceAnswer, TraceProtocol, TraceRecord};
-use narrows_search::trace::{Order, Planner, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 

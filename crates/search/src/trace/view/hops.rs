@@ -1,9 +1,9 @@
 //! The hops: who answered, how fast, how often.
 
+use crate::trace::paths::flows_for;
 use narrows_model::trace::report::{TraceHop, TraceNode};
 use narrows_model::words::figures::float;
 use narrows_model::{AnswerKind, ProbePurpose, TraceAnswer, TraceProbe, TraceRecord};
-use narrows_search::trace::paths::flows_for;
 use narrows_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
