@@ -50,25 +50,25 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Speak on standard input and output, as ssh:// clients want it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     stdio: bool,
     /// Serve clients of iperf3 on this port, too: TCP and UDP, many at once, without a token
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
     iperf3: Option<u16>,
     /// With --iperf3: the most that a test may carry each way
-    #[arg(long, value_parser = bps, value_name = "RATE", requires = "iperf3")]
+    #[arg(long, hide_short_help = true, value_parser = bps, value_name = "RATE", requires = "iperf3")]
     iperf3_rate: Option<u64>,
     /// Reflect STAMP and TWAMP Light sessions, too (RFC 8762), at UDP port 862 or this one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "862", help_heading = "STAMP")]
     stamp: Option<u16>,
     /// Whom to answer: networks of senders
-    #[arg(long, value_name = "ADDRESS[/PREFIX],...", value_parser = network, value_delimiter = ',', requires = "stamp", help_heading = "STAMP")]
+    #[arg(long, hide_short_help = true, value_name = "ADDRESS[/PREFIX],...", value_parser = network, value_delimiter = ',', requires = "stamp", help_heading = "STAMP")]
     stamp_peer: Vec<(IpAddr, u8)>,
     /// Answer everyone, with limits of packets a second
-    #[arg(long, requires = "stamp", help_heading = "STAMP")]
+    #[arg(long, hide_short_help = true, requires = "stamp", help_heading = "STAMP")]
     stamp_any: bool,
     /// File with the key, in hexadecimal: authenticated sessions only
-    #[arg(long, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]
     stamp_key: Option<PathBuf>,
     /// Append who measured and changed what to this file as JSON lines; `journald`: to systemd's journal
     #[arg(long, value_name = "FILE")]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The other end.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
-    /// Host that runs `narrows serve`, ssh://[user@]host[:port] or iperf3://host[:port]
+    /// Server: host, ssh://[user@]host[:port], iperf3://host[:port]
     #[arg(add = super::known::hosts())]
     host: String,
     #[command(flatten)]
