@@ -8,6 +8,7 @@ use serde_json::Value;
 
 const PUBLISHED: &[(&str, &str)] = &[
     ("both-directions", include_str!("../../../docs/both-directions.schema.json")),
+    ("compare", include_str!("../../../docs/compare.schema.json")),
     ("connections", include_str!("../../../docs/connections.schema.json")),
     ("diff", include_str!("../../../docs/diff.schema.json")),
     ("forwarding", include_str!("../../../docs/forwarding.schema.json")),
@@ -19,7 +20,9 @@ const PUBLISHED: &[(&str, &str)] = &[
     ("measure-udp", include_str!("../../../docs/measure-udp.schema.json")),
     ("report", include_str!("../../../docs/report.schema.json")),
     ("search", include_str!("../../../docs/search.schema.json")),
+    ("stamp", include_str!("../../../docs/stamp.schema.json")),
     ("sweep", include_str!("../../../docs/sweep.schema.json")),
+    ("trace", include_str!("../../../docs/trace.schema.json")),
     ("trend", include_str!("../../../docs/trend.schema.json")),
 ];
 

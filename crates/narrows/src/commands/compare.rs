@@ -8,7 +8,7 @@ use narrows_render::compare::ministat;
 use narrows_runner::compare::{self, Columns, CompareError, Options, SIDES_MAX};
 use std::io::IsTerminal as _;
 
-/// Compare samples of runs or numbers: different, the same, or cannot tell
+/// Compare samples of runs or of numbers with statistics
 ///
 /// A sample is a tag of stored runs (tag:NAME), run ids with commas, a file of runs, a file with a column of numbers, or - for standard
 /// input. Each sample is compared with the first one. The unit is the run: a sample needs several.
