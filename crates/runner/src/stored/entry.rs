@@ -16,27 +16,36 @@ pub fn keep(run: &Run) -> Result<(), Error> {
     put_run(&mut store()?, run)
 }
 
+/// As [`keep`], with tags, all or nothing.
+pub fn keep_tagged(run: &Run, tags: &[String]) -> Result<(), Error> {
+    let entry = StoredRun { tags: tags.to_vec(), ..entry(run) };
+    put(&mut store()?, &entry, Kind::Run, run)
+}
+
 /// As [`keep`], in this store.
 pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
-    let entry = StoredRun { who: who(), plan: hash(&run.plan), ..history::of_run(run, crate::books::headline) };
-    put(store, &entry, Kind::Run, run)
+    put(store, &entry(run), Kind::Run, run)
+}
+
+fn entry(run: &Run) -> StoredRun {
+    StoredRun { who: who(), plan: plan_hash(&run.plan), ..history::of_run(run, crate::books::headline) }
 }
 
 /// Puts a forwarding benchmark into the store.
 pub fn keep_forwarding(record: &ForwardingRecord, begun: &Begun) -> Result<(), Error> {
-    let entry = made(history::of_forwarding(record), begun, hash(&record.plan));
+    let entry = made(history::of_forwarding(record), begun, plan_hash(&record.plan));
     put(&mut store()?, &entry, Kind::Forwarding, record)
 }
 
 /// As [`keep_forwarding`], of two configurations.
 pub fn keep_pair(record: &AbRecord, begun: &Begun) -> Result<(), Error> {
-    let entry = made(history::of_pair(record), begun, hash(&record.ab));
+    let entry = made(history::of_pair(record), begun, plan_hash(&record.ab));
     put(&mut store()?, &entry, Kind::ForwardingPair, record)
 }
 
 /// Puts a report of raw frames into the store. Runs with the same device, frames and load have the same plan.
 pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
-    let plan = hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
+    let plan = plan_hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
     put(&mut store()?, &made(history::of_frames(report), begun, plan), Kind::Frames, report)
 }
 
@@ -63,7 +72,7 @@ fn who() -> String {
 }
 
 /// 12 hexadecimal digits of the SHA-256 of a plan's JSON.
-fn hash(plan: &impl Serialize) -> String {
+pub(crate) fn plan_hash(plan: &impl Serialize) -> String {
     let json = serde_json::to_vec(plan).unwrap_or_default();
     digest(&SHA256, &json).as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }

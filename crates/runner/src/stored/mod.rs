@@ -4,7 +4,8 @@ mod entry;
 pub mod maintenance;
 
 use crate::state;
-pub use entry::{keep, keep_forwarding, keep_frames, keep_pair};
+pub(crate) use entry::plan_hash;
+pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_tagged};
 use narrows_model::Run;
 pub use narrows_store::Error as StoreError;
 use narrows_store::{Error, Kind};
