@@ -67,7 +67,7 @@ fn a_killed_campaign_goes_on_and_leaves_the_hosts_as_before() {
     let (code, again) = output(start(&stage, &["--quiet"]));
     assert_eq!(code, Some(0), "{again}");
     assert!(text.starts_with(&again), "{again}");
-    let history = stage.client(&["history", "--format", "json"]).expect("a client").output().expect("a process");
+    let history = stage.on_client(&["history", "--format", "json"]).expect("a client").output().expect("a process");
     let json = String::from_utf8_lossy(&history.stdout).into_owned();
     assert_eq!(json.matches("\"step:").count(), 8, "{json}");
     for step in 1..=8 {

@@ -67,10 +67,8 @@ mod tests {
     #[test]
     fn planted_effects_are_found_and_aliases_named() {
         // y = 10 + 4a − 2b exactly; the last column is a again.
-        let rows: Vec<Vec<f64>> = [(-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0.5)]
-            .into_iter()
-            .map(|(a, b)| vec![1.0, a, b, a])
-            .collect();
+        let rows: Vec<Vec<f64>> =
+            [(-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0.5)].into_iter().map(|(a, b)| vec![1.0, a, b, a]).collect();
         let y: Vec<f64> = rows.iter().map(|row| 10.0 + 4.0 * row[1] - 2.0 * row[2]).collect();
         let fitted = fit(&rows, &y, 0.95).expect("a fit");
         let values: Vec<Option<f64>> = fitted.iter().map(|it| it.map(|it| (it.value * 1e9).round() / 1e9)).collect();

@@ -186,7 +186,11 @@ impl Reader<'_> {
                     }
                 }
                 _ => {
-                    self.unknown(name.span().start, key, "kind, duration, omit, direction, streams, congestion-control");
+                    self.unknown(
+                        name.span().start,
+                        key,
+                        "kind, duration, omit, direction, streams, congestion-control",
+                    );
                 }
             }
         }
@@ -233,8 +237,11 @@ impl Reader<'_> {
             self.note(at, "factor.at", "it is missing: client, server or both");
         }
         if kind == "sysctl" && tune::parameters().all(|(key, _)| key != word) {
-            self.note(what_at, "factor.sysctl", format!("unknown parameter `{word}`; narrows tunes a fixed list of sysctls"));
-            return None;
+            self.note(
+                what_at,
+                "factor.sysctl",
+                format!("unknown parameter `{word}`; narrows tunes a fixed list of sysctls"),
+            );
         }
         let mut names: Vec<&String> = values.iter().map(|(_, text)| text).collect();
         names.sort();
@@ -310,7 +317,11 @@ pub fn parse(text: &str) -> Result<CampaignPlan, Vec<Problem>> {
                     factors.extend(read.and_then(|it| reader.factor(table.span().start, it)));
                 }
                 if tables.len() > MAX_FACTORS {
-                    reader.note(value.span().start, key, format!("there are {}; the maximum is {MAX_FACTORS}", tables.len()));
+                    reader.note(
+                        value.span().start,
+                        key,
+                        format!("there are {}; the maximum is {MAX_FACTORS}", tables.len()),
+                    );
                 }
             }
             _ => reader.unknown(word.span().start, key, "name, hosts, repetitions, seed, load, factor"),
@@ -322,7 +333,8 @@ pub fn parse(text: &str) -> Result<CampaignPlan, Vec<Problem>> {
         }
     }
     let repetitions = usize::try_from(repetitions).unwrap_or(1);
-    let plan = CampaignPlan { name: name.unwrap_or_else(|| "campaign".to_owned()), hosts, load, factors, repetitions, seed };
+    let plan =
+        CampaignPlan { name: name.unwrap_or_else(|| "campaign".to_owned()), hosts, load, factors, repetitions, seed };
     let runs = plan.levels().iter().fold(plan.hosts.len() * repetitions, |runs, levels| runs.saturating_mul(*levels));
     if runs > MAX_RUNS {
         reader.note(0, "", format!("the plan has {runs} runs; the maximum is {MAX_RUNS}"));

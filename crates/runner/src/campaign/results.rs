@@ -35,8 +35,12 @@ pub struct Row {
 /// The observations of a campaign as columns: mean, blocks and hosts, main effects, interactions.
 fn design(plan: &CampaignPlan, steps: &[&Step]) -> (Vec<Vec<f64>>, Vec<(String, bool)>, usize) {
     let mut terms: Vec<(Vec<(usize, usize)>, String)> = Vec::new();
-    let mains: Vec<(usize, usize)> =
-        plan.factors.iter().enumerate().flat_map(|(at, it)| (1..it.levels.len()).map(move |level| (at, level))).collect();
+    let mains: Vec<(usize, usize)> = plan
+        .factors
+        .iter()
+        .enumerate()
+        .flat_map(|(at, it)| (1..it.levels.len()).map(move |level| (at, level)))
+        .collect();
     for (at, level) in &mains {
         let factor = &plan.factors[*at];
         let name = format!("{}: {} → {}", factor.name, factor.levels[0].name, factor.levels[*level].name);
@@ -103,7 +107,13 @@ pub fn text(plan: &CampaignPlan, steps: &[Step], done: &BTreeMap<usize, f64>) ->
     }
     let _ = writeln!(out, "\nCells");
     for (cell, values) in &cells {
-        let _ = writeln!(out, "  {}  {} ({} runs)", units::bps(mean(values).unwrap_or(0.0)), plan.words(cell), values.len());
+        let _ = writeln!(
+            out,
+            "  {}  {} ({} runs)",
+            units::bps(mean(values).unwrap_or(0.0)),
+            plan.words(cell),
+            values.len()
+        );
     }
     let best = cells.iter().max_by(|a, b| mean(a.1).unwrap_or(0.0).total_cmp(&mean(b.1).unwrap_or(0.0)));
     let base = cells.first_key_value();
