@@ -54,7 +54,7 @@ pub fn tag(plan: &CampaignPlan) -> String {
 /// The schedule of a plan.
 #[must_use]
 pub fn steps(plan: &CampaignPlan) -> Vec<Step> {
-    schedule::steps(&plan.levels(), plan.hosts.len(), plan.repetitions, plan.seed)
+    schedule::steps(plan.design, &plan.levels(), plan.hosts.len(), plan.repetitions, plan.seed)
 }
 
 /// What the steps will take, milliseconds.

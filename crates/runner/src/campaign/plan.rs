@@ -1,5 +1,6 @@
 //! The plan file of a campaign: TOML in, a [`CampaignPlan`] or everything that is wrong with it out.
 
+use super::schedule::{Design, cells};
 use crate::tune;
 use narrows_model::words::units::parse_duration;
 use narrows_model::{Direction, Limit, Place, Setting, TcpPlan};
@@ -24,6 +25,8 @@ pub struct CampaignPlan {
     pub load: TcpPlan,
     /// What is varied.
     pub factors: Vec<Factor>,
+    /// Which combinations are measured.
+    pub design: Design,
     /// Blocks.
     pub repetitions: usize,
     /// Of the random order.
@@ -298,7 +301,7 @@ pub fn parse(text: &str) -> Result<CampaignPlan, Vec<Problem>> {
         reader.note(error.span().map_or(0, |it| it.start), "", format!("invalid TOML: {}", error.message()));
     }
     let (mut name, mut hosts, mut load, mut factors) = (None, Vec::new(), TcpPlan::default(), Vec::new());
-    let (mut repetitions, mut seed) = (4, 1);
+    let (mut repetitions, mut seed, mut design) = (4, 1, Design::Full);
     for (word, value) in root.get_ref() {
         let key = word.get_ref().as_ref();
         match key {
@@ -306,6 +309,15 @@ pub fn parse(text: &str) -> Result<CampaignPlan, Vec<Problem>> {
             "hosts" => hosts = reader.list((key, value), 64).into_iter().map(|(_, it)| it).collect(),
             "repetitions" => repetitions = reader.number((key, value), 1, 1000).unwrap_or(1),
             "seed" => seed = reader.number((key, value), 0, u64::MAX).unwrap_or(0),
+            "design" => match reader.scalar((key, value)).as_deref() {
+                Some("full") => design = Design::Full,
+                Some("fractional") => design = Design::Fractional,
+                Some("one-at-a-time") => design = Design::OneAtATime,
+                Some(text) => {
+                    reader.note(value.span().start, key, format!("`{text}` is not full, fractional or one-at-a-time"));
+                }
+                None => {}
+            },
             "load" => load = reader.table((key, value)).map_or_else(TcpPlan::default, |it| reader.load(it)),
             "factor" => {
                 let DeValue::Array(tables) = value.get_ref() else {
@@ -324,7 +336,7 @@ pub fn parse(text: &str) -> Result<CampaignPlan, Vec<Problem>> {
                     );
                 }
             }
-            _ => reader.unknown(word.span().start, key, "name, hosts, repetitions, seed, load, factor"),
+            _ => reader.unknown(word.span().start, key, "name, hosts, design, repetitions, seed, load, factor"),
         }
     }
     for (key, missing) in [("hosts", hosts.is_empty()), ("factor", !root.get_ref().contains_key("factor"))] {
@@ -333,9 +345,23 @@ pub fn parse(text: &str) -> Result<CampaignPlan, Vec<Problem>> {
         }
     }
     let repetitions = usize::try_from(repetitions).unwrap_or(1);
-    let plan =
-        CampaignPlan { name: name.unwrap_or_else(|| "campaign".to_owned()), hosts, load, factors, repetitions, seed };
-    let runs = plan.levels().iter().fold(plan.hosts.len() * repetitions, |runs, levels| runs.saturating_mul(*levels));
+    let plan = CampaignPlan {
+        name: name.unwrap_or_else(|| "campaign".to_owned()),
+        hosts,
+        load,
+        factors,
+        design,
+        repetitions,
+        seed,
+    };
+    let levels = plan.levels();
+    if design == Design::Fractional && levels.iter().any(|count| *count != 2) {
+        reader.note(0, "design", "a fractional design needs two values for each factor");
+    }
+    let all = levels.iter().fold(1, |cells, count| count.saturating_mul(cells));
+    // Only a small design is listed to be counted.
+    let count = if design == Design::Full { all } else { cells(design, &levels).len() };
+    let runs = (plan.hosts.len() * repetitions).saturating_mul(count);
     if runs > MAX_RUNS {
         reader.note(0, "", format!("the plan has {runs} runs; the maximum is {MAX_RUNS}"));
     }

@@ -2,7 +2,7 @@
 
 use super::effects::{Effect, fit};
 use super::plan::CampaignPlan;
-use super::schedule::Step;
+use super::schedule::{Design, Step};
 use crate::stored::{self, Filter, StoreError};
 use narrows_model::words::units;
 use narrows_stats::{LEVEL, difference, mean};
@@ -46,7 +46,9 @@ fn design(plan: &CampaignPlan, steps: &[&Step]) -> (Vec<Vec<f64>>, Vec<(String, 
         let name = format!("{}: {} → {}", factor.name, factor.levels[0].name, factor.levels[*level].name);
         terms.push((vec![(*at, *level)], name));
     }
-    for (first, a) in mains.iter().enumerate() {
+    // Another design does not separate them.
+    let crossed = if plan.design == Design::Full { mains.as_slice() } else { &[] };
+    for (first, a) in crossed.iter().enumerate() {
         for b in mains.iter().skip(first + 1).filter(|b| b.0 != a.0) {
             let word = |(at, level): &(usize, usize)| {
                 format!("{}={}", plan.factors[*at].name, plan.factors[*at].levels[*level].name)
