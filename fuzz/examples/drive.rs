@@ -68,7 +68,11 @@ fn main() -> ExitCode {
     for target in TARGETS.iter().filter(|target| named.is_empty() || named.iter().any(|name| name == target.name)) {
         let (inputs, broken) = drive(target, Duration::from_secs(seconds), seed);
         all += broken;
-        println!("{:<16} {inputs:>12} inputs {broken:>4} crashes{}", target.name, if target.strangers { "   reached by strangers" } else { "" });
+        println!(
+            "{:<16} {inputs:>12} inputs {broken:>4} crashes{}",
+            target.name,
+            if target.strangers { "   reached by strangers" } else { "" }
+        );
     }
     ExitCode::from(u8::from(all > 0))
 }

@@ -76,7 +76,11 @@ fn main() {
     let receive: ReceivePlan = serde_json::from_str(RECEIVE).expect("a plan");
     put("frames_orders", "generate", &json(0, &frames::FramesOrder::Generate { plans: vec![plan.clone()] }));
     put("frames_orders", "receive", &json(0, &frames::FramesOrder::Receive { plan: receive, watched: true }));
-    put("frames_orders", "links", &json(1, &frames::LinksRequest { input: "eth1".into(), output: "eth2".into(), state: true }));
+    put(
+        "frames_orders",
+        "links",
+        &json(1, &frames::LinksRequest { input: "eth1".into(), output: "eth2".into(), state: true }),
+    );
     put("frames_orders", "wait", &json(4, &frames::FramesWait { least: 1, within_ms: 2 }));
     put("frames_orders", "missing", &json(5, &frames::LinksAnswer::Missing { why: "gone".into() }));
 

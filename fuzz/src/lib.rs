@@ -3,12 +3,15 @@
 //! (`crates/runner/tests/fuzz.rs`), which includes this file.
 
 mod api;
+mod columns;
 mod connection;
 mod forwarding_plan;
 mod frame;
 mod frames_orders;
 mod headers;
 mod host;
+mod icmp;
+mod iperf3;
 mod kernel;
 mod lab;
 mod mutator;
@@ -19,6 +22,7 @@ mod run;
 mod sequence;
 #[cfg(feature = "snmp")]
 mod snmp;
+mod stamp;
 mod tcp_info;
 mod tuning;
 mod words;
@@ -52,10 +56,14 @@ pub const TARGETS: &[Target] = &[
     reached("connection", connection::run),
     reached("frames_orders", frames_orders::run),
     reached("headers", headers::run),
+    reached("iperf3", iperf3::run),
     reached("probe", probe::run),
+    reached("stamp", stamp::run),
+    target("columns", columns::run, 2_000),
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),
     target("host", host::run, 20),
+    target("icmp", icmp::run, 5_000),
     target("kernel", kernel::run, 5_000),
     target("lab", lab::run, 2_000),
     target("pack", pack::run, 1_000),

@@ -11,6 +11,7 @@ use crate::experiments::profile::PATH_PROFILE;
 use crate::interrupted::Interrupted;
 use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::ledger::tcp_ledger;
+use crate::path;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, RunPlan};
 use narrows_model::words::figures::float;
@@ -32,10 +33,15 @@ pub struct Diagnosis {
 #[must_use]
 pub fn diagnose(run: &Run, round: u32) -> Option<Diagnosis> {
     let diagnosis = of_tcp(run, round).or_else(|| of_udp(run, round));
-    match Interrupted::of(run, round) {
+    let mut diagnosis = match Interrupted::of(run, round) {
         Some(interrupted) => interrupted.amend(diagnosis),
         None => diagnosis,
+    };
+    // The trace was made under the settings of the first round.
+    if let (Some(diagnosis), Some(path), 0) = (&mut diagnosis, &run.path, round) {
+        path::locate(&mut diagnosis.verdict, path);
     }
+    diagnosis
 }
 
 /// The profile of the path that a round's baseline asks for; `None` where its baseline was not measured.

@@ -14,6 +14,7 @@ mod interrupted;
 pub mod judge;
 pub mod latency;
 pub mod ledger;
+pub mod path;
 pub mod report;
 pub mod role;
 

@@ -15,6 +15,7 @@ pub mod host;
 pub mod lab;
 pub mod load;
 pub mod run;
+pub mod trace;
 pub mod words;
 
 pub use diagnosis::account::{Ceiling, Method, TimeBudget};
@@ -54,4 +55,7 @@ pub use run::sweep::{
     SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol, SweepRecord, SweepReport,
 };
 pub use run::{DiagnosePlan, Ending, Purpose, Run, Target, TrialRecord};
+pub use trace::record::{AnswerKind, MplsLabel, ProbePurpose, TraceAnswer, TraceProbe, TraceRecord};
+pub use trace::report::TraceReport;
+pub use trace::{TracePlan, TraceProtocol};
 pub use words::place::{Direction, Family, Flow, Place};

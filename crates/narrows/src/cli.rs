@@ -82,10 +82,14 @@ commands! {
     Watch(commands::watch::Args),
     /// Show what limits each TCP connection of this host now; no load
     Connections(commands::connections::Args),
+    /// Trace the path to any host: hops, loss, MTU, filters, equal-cost paths
+    Trace(commands::trace::Args),
     /// Show a stored run, diagnosed with the rules of this version
     Report(commands::report::Args),
     /// List stored runs, and figures over time with change points
     History(commands::history::Args),
+    /// Compare samples of runs or numbers: different, the same, or cannot tell
+    Compare(commands::compare::Args),
     /// Import, export, prune and check the store of runs
     Store(commands::store::Args),
     /// Store the token of a server once

@@ -3,8 +3,10 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::RemoteArgs;
 use crate::output::print;
-use narrows_model::Ending;
+use narrows_model::{Ending, Target};
 use narrows_runner::Stop;
+use narrows_runner::ends::Ends;
+use narrows_runner::iperf3::Iperf3Ends;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::remote::{Remote, Session};
 use narrows_runner::tune::Tuner;
@@ -34,6 +36,40 @@ impl Connection {
         let session = open_session(&self.remote, &self.stop, quiet)?;
         Ok(LiveEnds::new(self.remote.clone(), session, self.instruments, tuner, self.stop.clone()))
     }
+}
+
+/// Opens the two ends: what changes this host, and whether nothing is said of a queue.
+type Open = Box<dyn FnOnce(Option<Tuner>, bool) -> Result<Box<dyn Ends>, Failure>>;
+
+/// The far end of a measurement: narrows or iperf3.
+pub(crate) struct Far {
+    pub(crate) target: Target,
+    pub(crate) open: Open,
+    /// What the far end says of changes of its host.
+    pub(crate) tune: Result<(), String>,
+}
+
+/// Finds the far end; of narrows, connects to it. Flags as of [`Connection::open`].
+pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far, Failure> {
+    if let Some(peer) = remote.iperf3()? {
+        let (target, stop) = (peer.target(), stop_on_interrupt()?);
+        let open = move || Iperf3Ends::new(peer, LiveInstruments { collect }, stop);
+        let no_tune = format!(
+            "cannot tune {}: iperf3 cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
+            target.asked
+        );
+        return Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(open()))), tune: Err(no_tune) });
+    }
+    let connection = Connection::open(remote, tune, collect)?;
+    let hello = connection.remote.hello();
+    let allowed = hello.permissions.tune.then_some(()).ok_or_else(|| {
+        format!(
+            "cannot tune {}: its server does not allow it; restart it with `narrows serve --allow-tune`, or drop --try",
+            hello.host
+        )
+    });
+    let target = connection.remote.target();
+    Ok(Far { target, open: Box::new(move |tuner, quiet| Ok(Box::new(connection.ends(tuner, quiet)?))), tune: allowed })
 }
 
 /// Opens a session and shows the position in the queue meanwhile; Ctrl-C ends the wait.

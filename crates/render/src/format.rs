@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, connections, diff, forwarding, frames, history, json, line_rate, markdown, search, sweep,
-    text, watch,
+    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, page,
+    picture, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -12,12 +12,15 @@ use narrows_model::host::connection::ConnectionsView;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::both_directions::BothDirections;
+use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
+use narrows_model::trace::report::TraceReport;
 use serde::Serialize;
 
 /// The format of a report.
@@ -33,6 +36,10 @@ pub enum Format {
     Markdown,
     /// Comma-separated values.
     Csv,
+    /// One self-contained page.
+    Html,
+    /// The JSON of `iperf3 -J`.
+    Iperf3,
 }
 
 impl Format {
@@ -45,6 +52,8 @@ impl Format {
             Self::Ndjson => "ndjson",
             Self::Markdown => "markdown",
             Self::Csv => "csv",
+            Self::Html => "html",
+            Self::Iperf3 => "iperf3",
         }
     }
 }
@@ -96,12 +105,22 @@ pub trait Document: Sized + 'static {
     }
 }
 
+const PAGE: &str = "One page for a browser, light and dark, without scripts";
+
+/// Of text on a page.
+const fn wide() -> Style {
+    Style { color: false, full: true, width: 110 }
+}
+
 impl Document for Report {
     const NAME: &'static str = "a diagnosis";
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(text::report(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(markdown::report(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_markdown(&markdown::report(it), Some(picture::picture(it))))
+        }),
     ];
 }
 
@@ -111,6 +130,7 @@ impl Document for BothDirections {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(both_directions::text(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(both_directions::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&both_directions::markdown(it), None))),
     ];
 }
 
@@ -120,6 +140,7 @@ impl Document for DiffReport {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(diff::text(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(diff::markdown(it, style))),
+        Writer::new(Format::Html, PAGE, |it, style| Ok(page::of_markdown(&diff::markdown(it, style), None))),
     ];
 }
 
@@ -129,6 +150,7 @@ impl Document for Audit {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(audit::text::audit(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(audit::markdown::audit(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&audit::markdown::audit(it), None))),
     ];
 }
 
@@ -141,6 +163,13 @@ impl Document for SearchReport {
             Ok(search::text::report(it, style))
         }),
         Writer::json(ONE_OBJECT),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_text(
+                "Highest lossless rate",
+                &search::text::report(it, wide()),
+                Some(search::svg::picture(it)),
+            ))
+        }),
     ];
 }
 
@@ -150,6 +179,9 @@ impl Document for SweepReport {
         Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(sweep::text::report(it, style))),
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Csv, "Comma-separated values", |it, _| Ok(sweep::csv::table(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_text("Sweep", &sweep::text::report(it, wide()), Some(sweep::svg::picture(it))))
+        }),
     ];
 }
 
@@ -168,6 +200,19 @@ impl Document for TrendReport {
         Writer::new(Format::Text, "Sparklines and change points", |it, style| Ok(history::text::trend(it, style))),
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(history::csv::trend(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_text("Figures over time", &history::text::trend(it, wide()), Some(history::svg::picture(it))))
+        }),
+    ];
+}
+
+impl Document for CompareReport {
+    const NAME: &'static str = "a comparison of samples";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(compare::text(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::markdown(it))),
+        Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it))),
     ];
 }
 
@@ -197,6 +242,27 @@ impl Document for ConnectionsView {
         ),
         Writer::json("For programs, of one reading (--once); the schema is in docs/"),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
+    ];
+}
+
+impl Document for StampReport {
+    const NAME: &'static str = "a STAMP session";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(stamp::text(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(stamp::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&stamp::markdown(it), None))),
+    ];
+}
+
+impl Document for TraceReport {
+    const NAME: &'static str = "a trace";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "A table of hops, and what was found", |it, style| Ok(trace::text(it, style) + "\n")),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(trace::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&trace::markdown(it), Some(trace::picture(it))))),
     ];
 }
 

@@ -4,9 +4,13 @@ use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::stamp::StampReport;
+use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::{BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport};
+use narrows_model::{
+    BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport, TraceReport,
+};
 use schemars::{Schema, schema_for};
 use serde::Serialize;
 
@@ -32,6 +36,7 @@ type Published = (&'static str, fn() -> Schema);
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
     ("both-directions", || schema_for!(BothDirections)),
+    ("compare", || schema_for!(CompareReport)),
     ("connections", || schema_for!(ConnectionsView)),
     ("diff", || schema_for!(DiffReport)),
     ("forwarding", || schema_for!(ForwardingReport)),
@@ -43,7 +48,9 @@ const SCHEMAS: &[Published] = &[
     ("measure-udp", || schema_for!(MeasureUdpReport)),
     ("report", || schema_for!(Report)),
     ("search", || schema_for!(SearchReport)),
+    ("stamp", || schema_for!(StampReport)),
     ("sweep", || schema_for!(SweepReport)),
+    ("trace", || schema_for!(TraceReport)),
     ("trend", || schema_for!(TrendReport)),
 ];
 

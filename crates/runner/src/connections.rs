@@ -38,7 +38,8 @@ impl Filter {
     }
 }
 
-fn within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
+/// Whether an address is in a network.
+pub(crate) fn within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
     let bits = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => (u128::from(u32::from(ip)) << 96, 32),
         IpAddr::V6(ip) => (u128::from(ip), 128),

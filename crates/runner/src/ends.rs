@@ -1,6 +1,7 @@
 //! The two ends of a path, as the orchestration needs them. Live ones talk to a server; tests bring their own.
 
-use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, Trial};
+use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why something could not be done with the two ends.
@@ -78,6 +79,12 @@ pub trait Ends {
     /// the old session had changed is undone.
     fn renew(&mut self) -> Result<(), EndsError> {
         Err(EndsError::Failed("cannot reconnect these ends".to_owned()))
+    }
+
+    /// Traces the path between the ends for so long at most: its MTU, or its loss. `None` where that is not possible.
+    fn trace(&mut self, mtu: bool, limit: Duration) -> Option<TraceRecord> {
+        let _ = (mtu, limit);
+        None
     }
 
     /// Whether the user asked to stop.

@@ -5,10 +5,13 @@ pub use crate::instruments::LiveInstruments;
 use crate::ends::{Ends, EndsError, On, TrialFailed, Watch};
 use crate::loopback;
 use crate::remote::{Remote, RemoteError, Session, TrialError};
+use crate::trace;
 use crate::tune::{TuneError, Tuner};
 use narrows_collect::Live;
-use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, Trial};
+use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
+use narrows_sys::clock;
 use narrows_traffic::Stop;
+use std::time::Duration;
 
 /// The inventory of this host, for the route to a server.
 pub(crate) fn here(remote: &Remote) -> Snapshot {
@@ -98,6 +101,17 @@ impl Ends for LiveEnds {
             On::Loopback => loopback::trial(self.instruments, plan, &self.stop)
                 .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None }),
         }
+    }
+
+    fn trace(&mut self, mtu: bool, limit: Duration) -> Option<TraceRecord> {
+        let plan = trace::beside_load(self.remote.data_address().ip().to_canonical(), mtu);
+        let (stop, began) = (self.stop.below(), clock::now());
+        let mut poll = || {
+            if began.elapsed() >= limit {
+                stop.stop();
+            }
+        };
+        trace::trace(plan, &stop, &mut poll, &mut |_| true).ok()
     }
 
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {

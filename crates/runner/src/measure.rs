@@ -32,6 +32,7 @@ pub fn empty_run(plan: RunPlan, target: Target, name: (String, String)) -> Run {
         trials: Vec::new(),
         search: None,
         sweep: None,
+        path: None,
         attempts: Vec::new(),
         ending: Ending::Complete,
     }

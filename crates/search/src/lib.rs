@@ -29,6 +29,7 @@ pub mod results;
 pub mod search;
 pub mod steady;
 pub mod strategy;
+pub mod trace;
 
 #[cfg(test)]
 mod sim;

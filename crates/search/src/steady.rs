@@ -59,7 +59,12 @@ impl Steady {
         let enough = self.points.len() >= 2 * BATCHES as usize;
         let rates = enough.then(|| self.rates(*from_us, to_us - from_us))?;
         let it = narrows_stats::mean_interval(&rates, 0.95)?;
-        Some(Estimate { value: it.value * 8e6, interval: it.interval.map(|rate| rate.max(0.0) * 8e6), ..it })
+        Some(Estimate {
+            value: it.value * 8e6,
+            interval: it.interval.map(|rate| rate.max(0.0) * 8e6),
+            error: it.error * 8e6,
+            ..it
+        })
     }
 
     fn rates(&self, from_us: u64, span_us: u64) -> Vec<f64> {

@@ -8,22 +8,28 @@
 
 pub mod change_points;
 pub mod histogram;
+pub mod ministat;
+mod normal;
+pub mod paired;
 pub mod proportion;
 pub mod quantile;
 pub mod rank;
 pub mod ratio;
 pub mod series;
+pub mod several;
 pub mod student;
 pub mod summary;
 
 pub use change_points::{ChangePoint, change_points};
 pub use histogram::Histogram;
+pub use paired::paired_shift;
 pub use proportion::wilson;
 pub use quantile::{median, quantile};
 pub use rank::{Shift, shift};
 pub use ratio::{Gain, gain};
 pub use series::{Trend, lag1, trend};
-pub use student::{Estimate, difference, mean_interval, t_quantile};
+pub use several::holm;
+pub use student::{Estimate, difference, equivalence, mean_interval, p_of, t_quantile};
 pub use summary::{Summary, mean, summary};
 
 /// The confidence level of every interval that a user sees, unless stated otherwise.

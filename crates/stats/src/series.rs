@@ -56,9 +56,10 @@ pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
     let slope = tv / tt;
     let left: f64 = points.iter().map(|&(t, v)| (v - mean_v - slope * (t - mean_t)).powi(2)).sum();
     let df = count(points.len() - 2);
-    let half = t_quantile(LEVEL, df)? * (left / df / tt).sqrt();
+    let error = (left / df / tt).sqrt();
+    let half = t_quantile(LEVEL, df)? * error;
     let r2 = if vv > 0.0 { (1.0 - left / vv).clamp(0.0, 1.0) } else { 0.0 };
-    let slope = Estimate { value: slope, interval: [slope - half, slope + half], df };
+    let slope = Estimate { value: slope, interval: [slope - half, slope + half], df, error };
     Some(Trend { slope, at_zero: mean_v - slope.value * mean_t, r2 })
 }
 

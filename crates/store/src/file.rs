@@ -64,6 +64,7 @@ pub(crate) mod tests {
             trials: vec![],
             search: None,
             sweep: None,
+            path: None,
             attempts: vec![],
             ending: Ending::Complete,
         }

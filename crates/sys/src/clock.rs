@@ -21,6 +21,17 @@ pub fn monotonic_ns() -> u64 {
     nanos::monotonic()
 }
 
+/// Whether the wall clock follows an external one, and how far it may be out, ns (adjtimex(2)).
+#[must_use]
+pub fn error() -> (bool, u64) {
+    // SAFETY: all zero bytes are a valid timex: it changes nothing.
+    let mut state: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: `state` lives through the call.
+    let code = unsafe { libc::adjtimex(&raw mut state) };
+    let synchronised = code >= 0 && state.status & libc::STA_UNSYNC == 0;
+    (synchronised, u64::try_from(state.maxerror).unwrap_or(0).saturating_mul(1_000))
+}
+
 /// Whole microseconds since `start`.
 #[must_use]
 pub fn micros_since(start: Instant) -> u64 {

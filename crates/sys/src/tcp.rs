@@ -78,6 +78,18 @@ pub fn set_user_timeout(socket: impl AsFd, time: std::time::Duration) -> Result<
     set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, ms, "set TCP_USER_TIMEOUT to")
 }
 
+/// Probes a silent connection, so that one whose peer is gone ends after about `idle` and five seconds (`SO_KEEPALIVE`, tcp(7)).
+///
+/// # Errors
+/// The kernel's error.
+pub fn set_keep_alive(socket: impl AsFd, idle: std::time::Duration) -> Result<()> {
+    let (socket, idle_s) = (socket.as_fd(), u32::try_from(idle.as_secs()).unwrap_or(60).max(1));
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, idle_s, "set TCP_KEEPIDLE to")?;
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 1, "set TCP_KEEPINTVL to")?;
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 5, "set TCP_KEEPCNT to")?;
+    set_int(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1, "set SO_KEEPALIVE to")
+}
+
 /// Which buffers are fixed (`SO_BUF_LOCK`, Linux 5.15).
 ///
 /// # Errors

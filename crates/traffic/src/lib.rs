@@ -1,6 +1,7 @@
 //! Engines that load a path: a plan and connected sockets in, one end's record out.
 //!
 //! - [`tcp`]: bulk data, [`udp`]: paced datagrams, [`rr`]: requests and responses, `profile`: steps that show what a path does; each has the same sampler (`common`).
+//! - [`stamp`]: a STAMP session with any reflector.
 //! - [`frames`]: raw Ethernet frames, generated and received.
 //!
 //! Plain threads and blocking calls, no async: one thread moves the data of one stream, the caller's thread takes the samples.
@@ -10,6 +11,7 @@ mod engines;
 pub mod frames;
 mod profile;
 pub mod rr;
+pub mod stamp;
 pub mod tcp;
 pub mod udp;
 

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn at(value: f64, half: f64) -> Estimate {
-        Estimate { value, interval: [value - half, value + half], df: 7.0 }
+        Estimate { value, interval: [value - half, value + half], df: 7.0, error: half / 2.365 }
     }
 
     #[test]

@@ -5,11 +5,12 @@ use narrows_diagnose::report;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::RunPlan;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
-use narrows_model::{Ending, Family, LoadPlan, Run, Status, Unit};
+use narrows_model::{Ending, Family, LoadPlan, Run, Status, TraceRecord, Unit};
 use narrows_stats::change_points::{Options, change_points};
 use std::collections::BTreeMap;
 
@@ -66,6 +67,43 @@ pub fn of_frames(frames: &FramesReport) -> StoredRun {
     }
 }
 
+/// What a STAMP session is listed with. `plan`, id, time and program are left empty.
+#[must_use]
+pub fn of_stamp(report: &StampReport) -> StoredRun {
+    let float = narrows_model::words::figures::float;
+    let rtt = (report.replies > 0).then(|| float(report.rtt_ns.p50) / 1e3);
+    let loss = (report.sent > 0).then(|| float(report.lost) / float(report.sent));
+    let figures = [
+        rtt.map(|us| Headline::new("RTT", us, Unit::Microseconds)),
+        loss.map(|share| Headline::new("loss", share, Unit::Fraction)),
+    ];
+    StoredRun {
+        server: report.asked.clone(),
+        verdict: cut(report.sent < u64::from(report.plan.packets)),
+        ..empty("measure stamp", figures.into_iter().flatten().collect())
+    }
+}
+
+/// What a trace is listed with: its first harm, or how it ended. `plan`, id, time and program are left empty.
+#[must_use]
+pub fn of_trace(record: &TraceRecord) -> StoredRun {
+    let report = crate::trace::report(record);
+    let last = report.hops.iter().rev().find(|hop| hop.answered > 0);
+    let rtt = last.and_then(|hop| hop.nodes.first()?.rtt_ms);
+    let figures = [
+        rtt.map(|[_, median, _]| Headline::new("RTT", median * 1e3, Unit::Microseconds)),
+        last.and_then(|hop| hop.loss).map(|share| Headline::new("loss", share, Unit::Fraction)),
+        last.map(|hop| Headline::new("hops", f64::from(hop.ttl), Unit::Number)),
+        report.mtu.as_ref().map(|mtu| Headline::new("path MTU", f64::from(mtu.path_bytes), Unit::Bytes)),
+    ];
+    let harm = report.findings.iter().find(|it| it.harm).map(|it| it.id.clone());
+    StoredRun {
+        server: report.asked,
+        verdict: harm.unwrap_or_else(|| cut(record.ending != Ending::Complete)),
+        ..empty("trace", figures.into_iter().flatten().collect())
+    }
+}
+
 /// What a forwarding benchmark is listed with. `plan`, id, time and program are left empty.
 #[must_use]
 pub fn of_forwarding(record: &ForwardingRecord) -> StoredRun {
@@ -92,7 +130,7 @@ pub fn of_pair(record: &AbRecord) -> StoredRun {
     StoredRun { server: name, verdict: cut(record.ended.is_some()), ..empty("rfc2544 a/b", first) }
 }
 
-fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
+pub(crate) fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
     figures.truncate(FIGURES_MAX);
     StoredRun {
         id: String::new(),

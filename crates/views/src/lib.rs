@@ -4,6 +4,7 @@
 //! The types of the views are in `narrows_model`, since the formats (`narrows_render`) know no other crate.
 
 pub mod both_directions;
+pub mod compare;
 pub mod connections;
 pub mod diff;
 pub mod forwarding;
@@ -11,7 +12,9 @@ pub mod frames;
 pub mod history;
 pub mod measure;
 pub mod search;
+pub mod stamp;
 pub mod sweep;
 pub mod watch;
 
 pub use narrows_diagnose::weigh;
+pub use narrows_search::trace::view as trace;

@@ -5,25 +5,33 @@
 //! - [`forwarding_plan`]: the plan file of a forwarding benchmark.
 //! - [`frame`]: the raw frames of a generator and its receiver.
 //! - [`hello`]: the fixed-length hello of a data connection, and its answer.
+//! - [`icmp`]: ICMP errors and their extensions.
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
+//! - [`columns`]: plain columns of numbers, which a comparison reads.
+//! - [`iperf3`]: the protocol of iperf3.
 //! - [`pack`]: answers and events as gzip.
 //! - [`probe`]: the datagrams of a UDP trial.
 //! - [`profile`]: what the ends of a path profile say to each other.
 //! - [`rip`]: routing updates as frames.
 //! - [`rr`]: the header of a request and a response over UDP.
+//! - [`stamp`]: STAMP and TWAMP Light, of senders and reflectors.
 //! - [`token`]: the string that identifies both sides.
 //! - [`version`]: the protocol's number, and the error if the numbers differ.
 
 pub mod api;
+pub mod columns;
 pub mod first;
 pub mod forwarding_plan;
 pub mod frame;
 pub mod hello;
+pub mod icmp;
+pub mod iperf3;
 pub mod pack;
 pub mod probe;
 pub mod profile;
 pub mod rip;
 pub mod rr;
+pub mod stamp;
 pub mod token;
 pub mod version;
 

@@ -399,6 +399,7 @@ impl Scene {
             trials,
             search: None,
             sweep: None,
+            path: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         };

@@ -23,7 +23,7 @@ pub enum Status {
 /// Evidence for a cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Witness {
-    /// The kind: `ceiling` (it sits at the observed rate), `counter` (a dynamic counter says the same), `parameter`, `experiment`.
+    /// The kind: `ceiling` (it sits at the observed rate), `counter` (a dynamic counter says the same), `parameter`, `experiment`, `trace` (where on the path).
     pub kind: String,
     /// The sentence, with its figures.
     pub says: String,

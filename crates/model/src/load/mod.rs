@@ -9,6 +9,7 @@ pub mod kind;
 pub mod line_rate;
 pub mod profile;
 pub mod rr;
+pub mod stamp;
 pub mod tcp;
 pub mod tcp_info;
 pub mod trial;

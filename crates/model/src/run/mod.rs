@@ -1,9 +1,11 @@
 //! Runs: the plan, what both hosts were, and what was measured. Raw, and the only thing that is stored.
 
 pub mod both_directions;
+pub mod compare;
 pub mod diff;
 pub mod history;
 pub mod measure;
+pub mod ministat;
 pub mod report;
 pub mod search;
 pub mod search_report;
@@ -24,6 +26,7 @@ use crate::run::report::RunView;
 use crate::run::search::{SearchPlan, SearchRecord};
 use crate::run::search_report::LoadUnit;
 use crate::run::sweep::{SweepPlan, SweepRecord};
+use crate::trace::record::TraceRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -174,6 +177,9 @@ pub struct Run {
     /// The points of a sweep, as far as it got.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepRecord>,
+    /// The path hop by hop, traced after the load where a cause on the path can be located.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Box<TraceRecord>>,
     /// The fixes that were tried.
     pub attempts: Vec<Attempt>,
     /// How it ended.

@@ -1,6 +1,7 @@
 //! `narrows connections`: what limits each TCP connection of this host, without any load.
 
 use crate::failure::{Failure, Outcome};
+use crate::flags::values::network;
 use crate::flags::{FormatArg, FullArg, IntervalArg};
 use crate::screen::{Screen, write};
 use crate::session::stop_on_interrupt;
@@ -97,15 +98,6 @@ impl Order {
             Self::Limit => all.sort_by_key(|it| it.limit.word()),
         }
     }
-}
-
-fn network(word: &str) -> Result<(IpAddr, u8), String> {
-    let (address, prefix) = word.split_once('/').map_or((word, None), |(address, prefix)| (address, Some(prefix)));
-    let address: IpAddr =
-        address.parse().map_err(|_| "must be an IP address, as 192.0.2.7 or 2001:db8::/32".to_owned())?;
-    let longest = if address.is_ipv4() { 32 } else { 128 };
-    let prefix = prefix.map_or(Ok(longest), str::parse).ok().filter(|prefix| *prefix <= longest);
-    Ok((address, prefix.ok_or_else(|| format!("the length of the prefix must be from 0 to {longest}"))?))
 }
 
 fn limit(word: &str) -> Result<ConnectionLimit, String> {

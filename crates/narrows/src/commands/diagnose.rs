@@ -5,7 +5,7 @@ use crate::flags::values::{duration, millis};
 use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
 use crate::output::{print, written};
 use crate::progress::{Progress, SavedRun};
-use crate::session::{Connection, INTERRUPTED, tuner};
+use crate::session::{Far, INTERRUPTED, far, tuner};
 use narrows_model::words::units;
 use narrows_model::{
     self as model, DiagnosePlan, Direction, Ending, Family, LoadPlan, Place, Report, Run, TcpPlan, UdpPlan,
@@ -108,13 +108,9 @@ impl Args {
         if !self.udp {
             self.load(Direction::Up, Family::Ipv4)?;
         }
-        let connection = Connection::open(&self.remote, self.try_fixes, true)?;
-        let remote = &connection.remote;
-        if self.try_fixes && !remote.hello().permissions.tune {
-            return Err(Failure::run(format!(
-                "cannot tune {}: its server does not allow it; restart it with `narrows serve --allow-tune`, or drop --try",
-                remote.hello().host
-            )));
+        let Far { target, open, tune } = far(&self.remote, self.try_fixes, true)?;
+        if self.try_fixes {
+            tune.map_err(Failure::run)?;
         }
         let ways: &[Direction] = match self.load.direction.direction() {
             Direction::Both => &[Direction::Up, Direction::Down],
@@ -127,14 +123,14 @@ impl Args {
             let output =
                 self.result.output().map(|path| if ways.len() > 1 { of_direction(path, *way) } else { path.into() });
             let file = self.save.run_file(output.as_deref())?;
-            planned.push((self.plan(self.load(*way, remote.target().family)?), name, file));
+            planned.push((self.plan(self.load(*way, target.family)?), name, file));
         }
         let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;
-        let mut ends = connection.ends(tuner, self.result.quiet)?;
+        let mut ends = open(tuner, self.result.quiet)?;
         let (mut runs, mut saved) = (Vec::new(), Vec::new());
         for (plan, name, file) in planned {
             let mut watch = Watch::new(self.result.quiet, file);
-            let run = diagnosis::diagnose(&mut ends, &mut watch, &plan, remote.target(), name);
+            let run = diagnosis::diagnose(&mut *ends, &mut watch, &plan, target.clone(), name);
             watch.progress.clear();
             let complete = run.ending == Ending::Complete;
             runs.push(run);

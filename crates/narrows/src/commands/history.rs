@@ -4,9 +4,11 @@ use super::render_run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, FormatArg, FullArg, confirmed, known};
 use crate::output::{print, printed, written};
+use narrows_model::TraceReport;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_render::{Format, Style, history};
 use narrows_runner::forwarding;
@@ -137,6 +139,8 @@ fn show(store: &Store, id: &str, style: Style) -> Outcome {
         Content::Run(run) => render_run(&run, Format::Text, style)?,
         Content::Forwarding(record) => written::<ForwardingReport>(&forwarding::report(&record), Format::Text, style)?,
         Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), Format::Text, style)?,
+        Content::Trace(record) => written::<TraceReport>(&narrows_runner::trace::report(&record), Format::Text, style)?,
+        Content::Stamp(report) => written::<StampReport>(&report, Format::Text, style)?,
         Content::Frames(report) => written::<FramesReport>(&report, Format::Text, style)?,
     })
 }

@@ -3,6 +3,7 @@
 mod advise;
 pub(crate) mod audit;
 pub(crate) mod campaign;
+pub(crate) mod compare;
 pub(crate) mod completion;
 pub(crate) mod connections;
 pub(crate) mod diagnose;
@@ -22,6 +23,7 @@ pub(crate) mod serve;
 pub(crate) mod snapshot;
 pub(crate) mod store;
 pub(crate) mod sweep;
+pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod tune;
 pub(crate) mod watch;

@@ -1,11 +1,12 @@
 //! `narrows serve`: the measurement server.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::values::bps;
+use crate::flags::values::{bps, network};
 use crate::output::printed;
 use narrows_runner::DEFAULT_PORT;
 use narrows_runner::live::LiveInstruments;
-use narrows_runner::server::{self, AuditTo, Separation, ServeConfig};
+use narrows_runner::server::{self, AuditTo, Separation, ServeConfig, StampConfig};
+use narrows_runner::stamp;
 use narrows_runner::state;
 use narrows_runner::tokens::{self, Allowed};
 use std::net::IpAddr;
@@ -49,8 +50,26 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Speak on standard input and output, as ssh:// clients want it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     stdio: bool,
+    /// Serve clients of iperf3 on this port, too: TCP and UDP, many at once, without a token
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
+    iperf3: Option<u16>,
+    /// With --iperf3: the most that a test may carry each way
+    #[arg(long, hide_short_help = true, value_parser = bps, value_name = "RATE", requires = "iperf3")]
+    iperf3_rate: Option<u64>,
+    /// Reflect STAMP and TWAMP Light sessions, too (RFC 8762), at UDP port 862 or this one
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "862", help_heading = "STAMP")]
+    stamp: Option<u16>,
+    /// Whom to answer: networks of senders
+    #[arg(long, hide_short_help = true, value_name = "ADDRESS[/PREFIX],...", value_parser = network, value_delimiter = ',', requires = "stamp", help_heading = "STAMP")]
+    stamp_peer: Vec<(IpAddr, u8)>,
+    /// Answer everyone, with limits of packets a second
+    #[arg(long, hide_short_help = true, requires = "stamp", help_heading = "STAMP")]
+    stamp_any: bool,
+    /// File with the key, in hexadecimal: authenticated sessions only
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]
+    stamp_key: Option<PathBuf>,
     /// Append who measured and changed what to this file as JSON lines; `journald`: to systemd's journal
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
@@ -132,6 +151,14 @@ impl Args {
         if let Some(Command::Token(token)) = self.command {
             return token.run(&state);
         }
+        if self.stamp.is_some() && self.stamp_peer.is_empty() && !self.stamp_any {
+            return Err(Failure::usage(
+                "cannot reflect STAMP sessions: nobody would be answered; name senders with --stamp-peer, or use --stamp-any",
+            ));
+        }
+        let stamp_key = self.stamp_key.as_deref().map(stamp::read_key).transpose().map_err(Failure::run)?;
+        let stamp =
+            self.stamp.map(|port| StampConfig { port, peers: self.stamp_peer, any: self.stamp_any, key: stamp_key });
         let separation = match self.user {
             _ if self.stdio => Separation::None,
             Some(name) if name == "root" => Separation::None,
@@ -149,6 +176,9 @@ impl Args {
             parallel: self.parallel.max(1),
             stdio: self.stdio,
             separation,
+            iperf3: self.iperf3,
+            iperf3_rate_bps: self.iperf3_rate,
+            stamp,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })
         };

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
 use narrows_runner::forwarding::HostAccess;
+use narrows_runner::iperf3::{Peer, is_iperf3};
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
 use narrows_runner::{trust, trusted};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The other end.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
-    /// Host that runs `narrows serve`, or ssh://[user@]host[:port]
+    /// Server: host, ssh://[user@]host[:port], iperf3://host[:port]
     #[arg(add = super::known::hosts())]
     host: String,
     #[command(flatten)]
@@ -51,6 +52,18 @@ impl RemoteArgs {
     /// The user's word for the other end.
     pub(crate) fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The server of iperf3 that the word names, if it does.
+    pub(crate) fn iperf3(&self) -> Result<Option<Peer>, Failure> {
+        if !is_iperf3(&self.host) {
+            return Ok(None);
+        }
+        let found = Peer::find(&self.host, self.way.family()).map_err(|error| match error {
+            RemoteError::BadTarget { .. } => Failure::usage(error),
+            _ => Failure::run(error),
+        });
+        found.map(Some)
     }
 
     /// Connects. `tune`: whether a server that ssh starts may change its host.

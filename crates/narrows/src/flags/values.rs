@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use narrows_model::UdpRate;
 use narrows_model::words::units::{self, BareShare, Rate, UnitError};
 pub(crate) use narrows_model::words::units::{parse_bps as bps, parse_duration as duration, parse_size as size};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// The rate of a UDP load: payload as `100M`, datagrams as `50kpps`, or `max`, which is `0` in iperf3.
@@ -28,6 +29,16 @@ pub(crate) fn age(word: &str) -> Result<Duration, String> {
     let days =
         days.ok_or_else(|| format!("invalid age `{word}`; write it like 12h, 7d or 8w, a hundred years at most"))?;
     Ok(Duration::from_secs_f64(days * 86_400.0))
+}
+
+/// A network: an address, or an address and the length of its prefix.
+pub(crate) fn network(word: &str) -> Result<(IpAddr, u8), String> {
+    let (address, prefix) = word.split_once('/').map_or((word, None), |(address, prefix)| (address, Some(prefix)));
+    let address: IpAddr =
+        address.parse().map_err(|_| "must be an IP address, as 192.0.2.7 or 2001:db8::/32".to_owned())?;
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    let prefix = prefix.map_or(Ok(longest), str::parse).ok().filter(|prefix| *prefix <= longest);
+    Ok((address, prefix.ok_or_else(|| format!("the length of the prefix must be from 0 to {longest}"))?))
 }
 
 /// `1%` or `0.01`, as a ratio.

@@ -7,6 +7,8 @@
 
 mod advise;
 mod bench;
+mod chain;
+mod compare;
 mod connections;
 mod ends;
 mod far;
@@ -15,6 +17,8 @@ mod frames;
 mod habits;
 mod help;
 mod history;
+mod iperf3;
+mod iperf3_table;
 mod kept;
 mod lab;
 mod reach;
@@ -22,6 +26,7 @@ mod rfc2544;
 mod serve_user;
 mod shell;
 mod sweep;
+mod trace;
 mod usage;
 mod watch;
 mod world;

@@ -8,14 +8,12 @@ use super::tables;
 use super::words;
 use crate::figures::of_line;
 use crate::figures::pps;
+use crate::page::{document, figure, says};
 use crate::table::{Table, html as table};
 use crate::words::clean;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use narrows_model::forwarding::report::{ForwardingReport, SizeView};
 use narrows_model::words::units::{bps, micros};
-
-/// The page may fetch and run nothing.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// Maximum number of invalid trials on the page; JSON has all of them.
 const MAX_INVALID: usize = 200;
@@ -36,36 +34,6 @@ pub fn report(report: &ForwardingReport) -> String {
         @for it in &sections { section id=(it.id) { h2 { (it.title) } (it.body) } }
     };
     document(&format!("Forwarding benchmark of {}", report.name), run.as_deref(), &main)
-}
-
-/// A whole page: its name, a line below it, and its content.
-pub(super) fn document(name: &str, below: Option<&str>, main: &Markup) -> String {
-    let name = clean(name);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (name) }
-                style { (PreEscaped(include_str!("page.css"))) }
-            }
-            body {
-                header {
-                    h1 { (name) }
-                    @if let Some(below) = below { p.run { (clean(below)) } }
-                }
-                main { (main) }
-            }
-        }
-    };
-    page.into_string()
-}
-
-/// A picture in the page; empty without one.
-pub(super) fn figure(svg: Option<String>) -> Markup {
-    html! { @if let Some(svg) = svg { figure { (PreEscaped(svg)) } } }
 }
 
 fn verdict(report: &ForwardingReport) -> Markup {
@@ -110,18 +78,6 @@ fn tile(of: &SizeView) -> Option<Markup> {
             i { u style=(format!("width:{width:.1}%")) {} }
         }
     })
-}
-
-/// Lines of the verdict under one word: a paragraph, or a list where there are several.
-pub(super) fn says(class: &str, what: &str, lines: &[String]) -> Markup {
-    let class = format!("says {class}");
-    html! {
-        @match lines {
-            [] => {}
-            [one] => p class=(class) { strong { (clean(what)) } span { (clean(one)) } },
-            all => div class=(class) { strong { (clean(what)) } ul { @for line in all { li { (clean(line)) } } } },
-        }
-    }
 }
 
 struct Section {

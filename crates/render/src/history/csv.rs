@@ -5,14 +5,14 @@ use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::words::date;
 
 /// A field, in quotes where it needs them.
-fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     let text = crate::words::clean(text);
     // A spreadsheet takes a text that begins like this for a formula.
     let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-fn unit(unit: Unit) -> String {
+pub(crate) fn unit(unit: Unit) -> String {
     serde_json::to_value(unit).ok().and_then(|it| it.as_str().map(str::to_owned)).unwrap_or_default()
 }
 

@@ -86,6 +86,17 @@ pub trait Measured: Serialize + Sized + 'static {
     /// Its load.
     type Load: Shown;
 
+    /// Its formats.
+    const WRITERS: &'static [Writer<Self>] = &[Self::TEXT, Self::JSON, Self::NDJSON];
+    /// For a terminal.
+    const TEXT: Writer<Self> =
+        Writer::new(Format::Text, "One line per interval, then a summary", |it, style| Ok(text(it, style)));
+    /// The view.
+    const JSON: Writer<Self> = Writer::json("One object at the end");
+    /// An event a line.
+    const NDJSON: Writer<Self> =
+        Writer::new(Format::Ndjson, "One line of JSON per interval, then one for the summary", |it, _| events(it));
+
     /// Which run it was.
     fn run(&self) -> &RunView;
 
@@ -108,11 +119,7 @@ pub trait Measured: Serialize + Sized + 'static {
 
 impl<R: Measured> Document for R {
     const NAME: &'static str = "a measurement";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "One line per interval, then a summary", |it, style| Ok(text(it, style))),
-        Writer::json("One object at the end"),
-        Writer::new(Format::Ndjson, "One line of JSON per interval, then one for the summary", |it, _| events(it)),
-    ];
+    const FORMATS: &'static [Writer<Self>] = R::WRITERS;
 }
 
 /// A measurement that is over, of any load.

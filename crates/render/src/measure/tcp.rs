@@ -6,6 +6,9 @@ use super::{
     word,
 };
 use crate::figures::float;
+use crate::format::{Format, Writer};
+use crate::iperf3;
+use crate::json::pretty;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, fitting, plural};
@@ -27,6 +30,12 @@ const ACKED: &str = "the receiver's record is missing: acked is what its kernel 
 
 impl Measured for MeasureReport {
     type Load = TcpPlan;
+    const WRITERS: &'static [Writer<Self>] = &[
+        Self::TEXT,
+        Self::JSON,
+        Self::NDJSON,
+        Writer::new(Format::Iperf3, "The JSON of iperf3 -J", |it, _| pretty(&iperf3::tcp(it))),
+    ];
 
     fn run(&self) -> &RunView {
         &self.run

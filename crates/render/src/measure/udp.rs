@@ -5,6 +5,9 @@ use super::{
     Measured, OMITTED, Shown, TrialView, costs, cpu, ending, lasting, name, remarks, span, trial_view, way_to, word,
 };
 use crate::figures::{digits, float, grouped, nanos, pps, pps_short, ratio, success};
+use crate::format::{Format, Writer};
+use crate::iperf3;
+use crate::json::pretty;
 use crate::ledger::text::ledgers;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
@@ -35,6 +38,12 @@ pub struct UdpMeasurement {
 
 impl Measured for UdpMeasurement {
     type Load = UdpPlan;
+    const WRITERS: &'static [Writer<Self>] = &[
+        Self::TEXT,
+        Self::JSON,
+        Self::NDJSON,
+        Writer::new(Format::Iperf3, "The JSON of iperf3 -J", |it, _| pretty(&iperf3::udp(&it.report))),
+    ];
 
     fn run(&self) -> &RunView {
         &self.report.run

@@ -96,6 +96,7 @@ pub(crate) fn run(plan: TcpPlan, seconds: u64, bytes_s: u64) -> Run {
         trials: vec![TrialRecord { purpose: Purpose::Measure, at_us: 0, trial }],
         search: None,
         sweep: None,
+        path: None,
         attempts: vec![],
         ending: Ending::Complete,
     }

@@ -11,7 +11,7 @@ use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
 use narrows_model::{Flow, Limit, LoadPlan, Place, Progress, Run, Status, Target, Verdict};
 use narrows_search::Steady;
 use narrows_sys::clock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a diagnosis tells its user while it goes on.
 pub trait Watch {
@@ -27,6 +27,11 @@ pub trait Watch {
 
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
+
+/// A trace of the path may last so long though the time of the diagnosis is over, for an MTU: without it nobody knows where to mend.
+const TRACE_MS: u64 = 6_000;
+/// A trace of the loss at each hop takes so long at least.
+const LOSS_TRACE_MS: u64 = 3_000;
 
 /// A diagnosis under way.
 pub(crate) struct Diagnosis<'a> {
@@ -67,6 +72,7 @@ impl Diagnosis<'_> {
         self.save();
         let load = self.plan.load.clone();
         let first = self.round(0, &load)?;
+        self.locate(&first);
         if self.plan.try_fixes {
             self.climb(first, load)?;
         }
@@ -98,6 +104,22 @@ impl Diagnosis<'_> {
             if !self.experiment(round, &next)? {
                 failed.push(next.id);
             }
+        }
+    }
+
+    /// Traces the path where that can locate a cause, and the time lasts.
+    fn locate(&mut self, verdict: &Verdict) {
+        let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
+        let Some(mtu) = narrows_diagnose::path::wanted(verdict).filter(|_| !self.ends.stopped()) else { return };
+        if !mtu && left_ms < LOSS_TRACE_MS {
+            return;
+        }
+        let limit = Duration::from_millis(if mtu { left_ms.max(TRACE_MS) } else { left_ms });
+        self.watch.step("trace: where on the path");
+        self.run.path = self.ends.trace(mtu, limit).map(Box::new);
+        self.save();
+        if let Some(diagnosis) = narrows_diagnose::diagnose(&self.run, 0).filter(|_| self.run.path.is_some()) {
+            self.watch.result(&diagnosis.verdict.headline);
         }
     }
 

@@ -115,7 +115,7 @@ pub(crate) fn separate(
     separation: &Separation,
     bounds: &Bounds,
     tuner: Tuner,
-    datagrams: &UdpListener,
+    datagrams: &[&UdpListener],
 ) -> Result<(Deputies, Helpers, String), SeparationError> {
     let uid = process::user_id();
     let in_one = |word: String| Ok((Deputies::here(tuner), Helpers::default(), word));
@@ -141,7 +141,9 @@ pub(crate) fn separate(
     let reading = Reading::Helper(helpers.start(Role::Watch, bounds)?);
     reading.appoint();
     if let Some(user) = &user {
-        datagrams.give_to(user).map_err(failed("give the UDP port away"))?;
+        for listener in datagrams {
+            listener.give_to(user).map_err(failed("give the UDP port away"))?;
+        }
     }
     let word = renounce(user.as_ref())?;
     let pids = helpers.children.iter().map(|(role, child)| format!("{} (process {})", role.word(), child.id()));

@@ -207,7 +207,7 @@ async fn through_ssh(
 }
 
 /// The addresses of a host, of the family that the user insists on.
-async fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<Vec<SocketAddr>, RemoteError> {
+pub(crate) async fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<Vec<SocketAddr>, RemoteError> {
     let unknown = |why: String| RemoteError::UnknownHost(host.to_owned(), why);
     let found: Vec<SocketAddr> = tokio::net::lookup_host((host, port))
         .await
@@ -236,7 +236,7 @@ fn plain_words(error: &str) -> String {
 const SEGMENT_BYTES: u16 = 1208;
 
 /// Connects to the first address that answers; the error is of the first one that failed.
-fn connect_first(addresses: &[SocketAddr]) -> Result<(SocketAddr, TcpStream), RemoteError> {
+pub(crate) fn connect_first(addresses: &[SocketAddr]) -> Result<(SocketAddr, TcpStream), RemoteError> {
     let mut first = None;
     for address in addresses {
         match net::connect(*address, CONNECT, |socket| narrows_sys::tcp::set_max_segment(socket, SEGMENT_BYTES)) {

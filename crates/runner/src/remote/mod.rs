@@ -10,6 +10,9 @@ mod session;
 mod spec;
 mod ssh;
 
+pub(crate) use connection::{connect_first, resolve};
+pub(crate) use spec::family_of;
+
 pub use connection::Remote;
 pub use error::{RemoteError, TrialError};
 pub use session::Session;

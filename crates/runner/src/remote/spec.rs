@@ -99,7 +99,7 @@ fn split(place: &str) -> Option<(String, Option<u16>)> {
 }
 
 /// The family of an address.
-pub(super) const fn family_of(address: IpAddr) -> Family {
+pub(crate) const fn family_of(address: IpAddr) -> Family {
     match address {
         IpAddr::V4(_) => Family::Ipv4,
         IpAddr::V6(_) => Family::Ipv6,

@@ -1,6 +1,7 @@
 //! How a server is started.
 
 use super::audit::AuditTo;
+use super::reflector::StampConfig;
 use crate::DEFAULT_PORT;
 use crate::helper::Separation;
 use crate::instruments::LiveInstruments;
@@ -36,6 +37,12 @@ pub struct ServeConfig {
     pub separation: Separation,
     /// Where the audit log goes, if anywhere.
     pub audit: Option<AuditTo>,
+    /// The port of iperf3's clients, if they are served; 0 takes a free one.
+    pub iperf3: Option<u16>,
+    /// The most that a test of iperf3 may carry each way, in bits per second.
+    pub iperf3_rate_bps: Option<u64>,
+    /// How to reflect STAMP sessions, if at all.
+    pub stamp: Option<StampConfig>,
     /// What this end measures with.
     pub instruments: LiveInstruments,
 }
@@ -58,6 +65,9 @@ impl ServeConfig {
             stdio: false,
             separation: Separation::None,
             audit: None,
+            iperf3: None,
+            iperf3_rate_bps: None,
+            stamp: None,
             instruments,
         }
     }

@@ -91,7 +91,7 @@ pub(super) fn bounded(plan: LoadPlan, standing: Standing, max_bps: Option<u64>) 
     plan.capped(&Cap { guest: true, max_streams: MAX_OPEN_STREAMS, max_bps, congestion_controls })
 }
 
-fn words_of(parameter: &str) -> Vec<String> {
+pub(super) fn words_of(parameter: &str) -> Vec<String> {
     narrows_sys::sysctl::read(parameter).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 

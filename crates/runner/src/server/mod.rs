@@ -15,9 +15,11 @@ mod events;
 mod frames;
 mod gate;
 mod holder;
+mod iperf3;
 mod life;
 mod limits;
 mod listen;
+mod reflector;
 mod refusal;
 mod request;
 mod rights;
@@ -30,6 +32,7 @@ mod unauthenticated;
 pub use crate::helper::{Separation, SeparationError};
 pub use audit::AuditTo;
 pub use config::ServeConfig;
+pub use reflector::StampConfig;
 
 pub(crate) use frames::bounds;
 
@@ -41,6 +44,7 @@ use crate::tune::{Tuner, Undoing, Undone};
 use audit::{Action, Audit, By, Event};
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
+use narrows_wire::stamp::clock::ClockError;
 use narrows_wire::token::Token;
 use shared::Shared;
 use std::net::SocketAddr;
@@ -101,7 +105,19 @@ impl Server {
         let port = listener.local_addr().map_err(ServeError::Start)?.port();
         let at = config.bind.map(|address| SocketAddr::new(address, port));
         let datagrams = at.map_or_else(|| UdpListener::bind(port), UdpListener::bind_at).map_err(taken(port))?;
+        let stamp = config.stamp.as_ref().map(|stamp| {
+            let at = config.bind.map(|address| SocketAddr::new(address, stamp.port));
+            let listener = at.map_or_else(|| UdpListener::bind(stamp.port), UdpListener::bind_at);
+            let listener =
+                listener.and_then(|listener| listener.mark().map(|()| listener)).map_err(taken(stamp.port))?;
+            Ok::<_, ServeError>((listener, stamp.clone(), reflector::own_clock()))
+        });
+        let stamp = stamp.transpose()?;
+        let reflects = stamp.as_ref().map(|(listener, stamp, _)| stamp.words(listener.port()));
         listener.set_nonblocking(true).map_err(ServeError::Start)?;
+        let iperf3 =
+            config.iperf3.map(|port| iperf3::Ports::open(port, config.bind).map_err(taken(port))).transpose()?;
+        let iperf3_port = iperf3.as_ref().map(|ports| ports.port);
         let identity = if config.stdio {
             None
         } else {
@@ -117,7 +133,11 @@ impl Server {
         let (state, frames) = (config.state.clone(), config.frames.clone());
         let bounds = Bounds { state, allow_tune: config.allow_tune, frames, port, process: std::process::id() };
         // Everything before this has all rights, and nothing of the network; everything after it the reverse.
-        let (deputies, mut helpers, separated) = helper::separate(&config.separation, &bounds, tuner, &datagrams)?;
+        let (deputies, mut helpers, separated) = {
+            let of_iperf3 = iperf3.as_ref().map(|ports| &ports.datagrams);
+            let shared = [Some(&datagrams), of_iperf3].into_iter().flatten().collect::<Vec<_>>();
+            helper::separate(&config.separation, &bounds, tuner, &shared)?
+        };
         // Threads come after it.
         let audit = Audit::of(sink);
         audit.note(&By::default(), &Event::Start { version: VERSION, port });
@@ -134,12 +154,23 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("narrows-serve".to_owned())
             .spawn(move || {
-                runtime.block_on(run(serving, listener, datagrams, acceptor, stopped));
+                runtime.block_on(run(serving, listener, datagrams, stamp, acceptor, iperf3, stopped));
                 // A blocking read of standard input cannot be interrupted: what still runs is left behind.
                 runtime.shutdown_timeout(Duration::from_millis(100));
             })
             .map_err(ServeError::Start)?;
-        Ok(ServerHandle { port, token, stop, thread: Some(thread), recovered, separated, lost, _helpers: helpers })
+        Ok(ServerHandle {
+            port,
+            iperf3_port,
+            token,
+            stop,
+            thread: Some(thread),
+            recovered,
+            separated,
+            reflects,
+            lost,
+            _helpers: helpers,
+        })
     }
 }
 
@@ -171,12 +202,16 @@ async fn run(
     shared: Arc<Shared>,
     listener: std::net::TcpListener,
     datagrams: UdpListener,
+    stamp: Option<(UdpListener, StampConfig, ClockError)>,
     acceptor: Option<tokio_rustls::TlsAcceptor>,
+    iperf3: Option<iperf3::Ports>,
     mut stopped: watch::Receiver<bool>,
 ) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let accepting = tokio::spawn(listen::accept(shared.clone(), listener, acceptor));
     let listening = tokio::spawn(datagrams::listen(shared.clone(), datagrams));
+    let of_iperf3 = iperf3.map(|ports| tokio::spawn(iperf3::serve(shared.clone(), ports)));
+    let reflecting = stamp.map(|(listener, config, clock)| tokio::spawn(reflector::listen(listener, config, clock)));
     if shared.config.stdio {
         tokio::spawn(listen::standard_streams(shared.clone()));
     }
@@ -184,6 +219,8 @@ async fn run(
     let _ = stopped.wait_for(|stop| *stop).await;
     accepting.abort();
     listening.abort();
+    of_iperf3.inspect(tokio::task::JoinHandle::abort);
+    reflecting.inspect(tokio::task::JoinHandle::abort);
     shared.end_all("the server was stopped").await;
     shared.audit.note(&By::default(), &audit::Event::Stop);
 }
@@ -192,11 +229,13 @@ async fn run(
 #[derive(Debug)]
 pub struct ServerHandle {
     port: u16,
+    iperf3_port: Option<u16>,
     token: Option<(Token, PathBuf)>,
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
     recovered: Vec<String>,
     separated: String,
+    reflects: Option<String>,
     lost: Arc<OnceLock<Role>>,
     /// Dropped after the server has ended.
     _helpers: Helpers,
@@ -207,6 +246,12 @@ impl ServerHandle {
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port for clients of iperf3, if they are served.
+    #[must_use]
+    pub const fn iperf3_port(&self) -> Option<u16> {
+        self.iperf3_port
     }
 
     /// The token that clients need; none over ssh.
@@ -247,6 +292,12 @@ impl ServerHandle {
         }
     }
 
+    /// A sentence on the reflector of STAMP sessions, if there is one.
+    #[must_use]
+    pub fn reflects(&self) -> Option<&str> {
+        self.reflects.as_deref()
+    }
+
     /// Waits until it has ended, over ssh with its standard input.
     pub fn wait(mut self) {
         self.join();
@@ -278,7 +329,11 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
     // Over ssh standard error belongs to ssh: what is said there is taken for the reason of a failure.
     if handle.token.is_some() {
         announce(&handle.announcement());
+        if let Some(port) = handle.iperf3_port() {
+            announce(&format!("iperf3 clients are served on port {port} (TCP and UDP), without a token"));
+        }
         announce(handle.separated());
+        handle.reflects().iter().for_each(|line| announce(line));
     }
     for line in handle.recovered() {
         announce(line);

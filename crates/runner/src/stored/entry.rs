@@ -1,11 +1,12 @@
 //! Records into the store, each with what it is listed with.
 
 use super::{Begun, Error, MADE_BY, Store, store};
-use narrows_model::Run;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::history::StoredRun;
+use narrows_model::{Run, TraceRecord};
 use narrows_store::Kind;
 use narrows_views::history;
 use ring::digest::{SHA256, digest};
@@ -18,17 +19,18 @@ pub fn keep(run: &Run) -> Result<(), Error> {
 
 /// As [`keep`], with tags, all or nothing.
 pub fn keep_tagged(run: &Run, tags: &[String]) -> Result<(), Error> {
-    let entry = StoredRun { tags: tags.to_vec(), ..entry(run) };
+    let entry = StoredRun { who: who(), tags: tags.to_vec(), ..listed(run) };
     put(&mut store()?, &entry, Kind::Run, run)
 }
 
 /// As [`keep`], in this store.
 pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
-    put(store, &entry(run), Kind::Run, run)
+    put(store, &StoredRun { who: who(), ..listed(run) }, Kind::Run, run)
 }
 
-fn entry(run: &Run) -> StoredRun {
-    StoredRun { who: who(), plan: plan_hash(&run.plan), ..history::of_run(run, crate::books::headline) }
+/// What a run is listed with, without its user.
+pub(crate) fn listed(run: &Run) -> StoredRun {
+    StoredRun { plan: plan_hash(&run.plan), ..history::of_run(run, crate::books::headline) }
 }
 
 /// Puts a forwarding benchmark into the store.
@@ -47,6 +49,16 @@ pub fn keep_pair(record: &AbRecord, begun: &Begun) -> Result<(), Error> {
 pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
     let plan = plan_hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
     put(&mut store()?, &made(history::of_frames(report), begun, plan), Kind::Frames, report)
+}
+
+/// Puts the report of a STAMP session into the store.
+pub fn keep_stamp(report: &StampReport, begun: &Begun) -> Result<(), Error> {
+    put(&mut store()?, &made(history::of_stamp(report), begun, plan_hash(&report.plan)), Kind::Stamp, report)
+}
+
+/// Puts a trace into the store.
+pub fn keep_trace(record: &TraceRecord, begun: &Begun) -> Result<(), Error> {
+    put(&mut store()?, &made(history::of_trace(record), begun, plan_hash(&record.plan)), Kind::Trace, record)
 }
 
 fn made(entry: StoredRun, begun: &Begun, plan: String) -> StoredRun {

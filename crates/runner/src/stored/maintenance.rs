@@ -2,11 +2,12 @@
 
 use super::entry::put_run;
 use super::{Error, Filter, Store, directory, load};
-use narrows_model::Run;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::stamp::StampReport;
 use narrows_model::run::history::{HistoryReport, SCHEMA, StoredRun, TrendReport};
+use narrows_model::{Run, TraceRecord};
 use narrows_store::{Kind, LARGEST, compat, file_name, id::ENDING};
 use narrows_sys::files;
 use narrows_views::history;
@@ -169,6 +170,8 @@ pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
             Kind::Forwarding => serde_json::from_slice::<ForwardingRecord>(json).map(drop),
             Kind::ForwardingPair => serde_json::from_slice::<AbRecord>(json).map(drop),
             Kind::Frames => serde_json::from_slice::<FramesReport>(json).map(drop),
+            Kind::Stamp => serde_json::from_slice::<StampReport>(json).map(drop),
+            Kind::Trace => serde_json::from_slice::<TraceRecord>(json).map(drop),
         };
         parsed.map_err(|error| error.to_string())
     })
@@ -213,6 +216,8 @@ pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Err
         Kind::Forwarding => Content::Forwarding(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::ForwardingPair => Content::Pair(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Frames => Content::Frames(serde_json::from_slice(&json).map_err(damaged)?),
+        Kind::Stamp => Content::Stamp(serde_json::from_slice(&json).map_err(damaged)?),
+        Kind::Trace => Content::Trace(serde_json::from_slice(&json).map_err(damaged)?),
     };
     Ok(Some((entry, content)))
 }
@@ -228,4 +233,8 @@ pub enum Content {
     Pair(Box<AbRecord>),
     /// A report of raw frames.
     Frames(Box<FramesReport>),
+    /// A STAMP session.
+    Stamp(Box<StampReport>),
+    /// A trace.
+    Trace(Box<TraceRecord>),
 }

@@ -4,8 +4,8 @@ mod entry;
 pub mod maintenance;
 
 use crate::state;
-pub(crate) use entry::plan_hash;
-pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_tagged};
+pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_stamp, keep_tagged, keep_trace};
+pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
 pub use narrows_store::Error as StoreError;
 use narrows_store::{Error, Kind};
@@ -87,6 +87,8 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
             match found {
                 Some((Kind::Run, json)) => Ok(narrows_store::compat::read(&json, Path::new(&id))?),
                 Some((Kind::Frames, _)) => Err(LoadError::Other(id, "generate")),
+                Some((Kind::Stamp, _)) => Err(LoadError::Other(id, "measure stamp")),
+                Some((Kind::Trace, _)) => Err(LoadError::Other(id, "trace")),
                 Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
                 None => Err(LoadError::Unknown(word.to_owned(), store_file()?)),
             }

@@ -83,6 +83,7 @@ impl Pair {
             trials,
             search: None,
             sweep: None,
+            path: None,
             attempts: Vec::new(),
             ending: Ending::Complete,
         }

@@ -25,13 +25,19 @@ pub enum Kind {
     ForwardingPair,
     /// A report of raw frames.
     Frames,
+    /// A report of a STAMP session.
+    Stamp,
+    /// A trace.
+    Trace,
 }
 
-const KINDS: [(Kind, &str); 4] = [
+const KINDS: [(Kind, &str); 6] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
+    (Kind::Stamp, "stamp"),
+    (Kind::Trace, "trace"),
 ];
 
 impl Kind {

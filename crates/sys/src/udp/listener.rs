@@ -1,20 +1,13 @@
 //! One UDP socket for all peers. It knows the local address of each datagram (`IP_PKTINFO`), so that the answer is sent from
 //! the same one: on a host with several addresses the kernel would choose another.
 
+use super::marked::{self, Marks};
 use super::socket;
 use crate::confine::user::User;
-use crate::raw::set_control;
 use crate::{Error, Result, net};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
-
-/// Room for one `in6_pktinfo` and one `in_pktinfo` as control messages.
-const CONTROL: usize = 128;
-
-/// A control buffer with the alignment that `cmsghdr` needs.
-#[repr(align(8))]
-struct Control([u8; CONTROL]);
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// A received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +18,8 @@ pub struct Arrival {
     pub source: SocketAddr,
     /// The local address it was sent to, with the listener's port.
     pub local: SocketAddr,
+    /// What its IP header said, where that was asked for ([`UdpListener::mark`]).
+    pub marks: Marks,
 }
 
 /// See the module.
@@ -32,6 +27,7 @@ pub struct Arrival {
 pub struct UdpListener {
     socket: UdpSocket,
     port: u16,
+    ipv6: bool,
 }
 
 impl UdpListener {
@@ -64,7 +60,7 @@ impl UdpListener {
         net::bind(&fd, &address)?;
         let socket = UdpSocket::from(fd);
         let local = socket.local_addr().map_err(|error| Error::new("name", address.to_string(), error))?;
-        Ok(Self { socket, port: local.port() })
+        Ok(Self { socket, port: local.port(), ipv6: address.is_ipv6() })
     }
 
     /// Lets sockets of that user share the port, and those of this one no longer ([`socket::connect_from`]): the kernel compares the
@@ -99,30 +95,36 @@ impl UdpListener {
     /// # Errors
     /// The kernel's error.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>> {
-        // SAFETY: all zero bytes are a valid sockaddr_storage and a valid msghdr.
-        let (mut source, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { std::mem::zeroed() };
-        let mut control = Control([0; CONTROL]);
-        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        message.msg_name = (&raw mut source).cast();
-        message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        set_control(&mut message, control.0.as_mut_ptr(), CONTROL);
-        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: the message points to a name, a buffer and a control buffer that live through the call, with their lengths.
-        let taken = crate::tcp::moved(unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) });
-        let bytes = match taken {
-            Ok(bytes) => bytes,
+        let taken = match marked::receive(&self.socket, buffer) {
+            Ok(taken) => taken,
             // An ICMP error for one of our answers does not concern the next peer.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => {
                 return Ok(None);
             }
             Err(error) => return Err(Error::new("receive at", format!("UDP port {}", self.port), error)),
         };
-        let local = local_of(&message, self.port);
-        // SAFETY: the kernel filled in an address of the family that it names.
-        let source = unsafe { address_of(&source) };
-        Ok(source.zip(local).map(|(source, local)| Arrival { bytes, source, local }))
+        Ok(taken.source.zip(taken.local(self.port)).map(|(source, local)| Arrival {
+            bytes: taken.bytes,
+            source,
+            local,
+            marks: taken.marks,
+        }))
+    }
+
+    /// Asks the kernel for [`Marks`] of what arrives, and sends with a TTL or hop limit of 255.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn mark(&self) -> Result<()> {
+        marked::ask(&self.socket, self.ipv6)
+    }
+
+    /// Sends from the address that the datagram was sent to, at the listener's own socket, with this traffic class.
+    ///
+    /// # Errors
+    /// `WouldBlock`: no room now; otherwise the kernel's error.
+    pub fn answer_marked(&self, bytes: &[u8], to: &Arrival, class: u8) -> io::Result<()> {
+        marked::send(&self.socket, self.ipv6, bytes, to.source, to.local.ip(), class)
     }
 
     /// Sends an answer from the address that the datagram was sent to.
@@ -142,60 +144,11 @@ impl AsFd for UdpListener {
     }
 }
 
-/// The address in the control messages of a received datagram.
-fn local_of(message: &libc::msghdr, port: u16) -> Option<SocketAddr> {
-    // SAFETY: the kernel filled the control buffer of the message, which is alive; the macros stay within its length.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(found) = header.as_ref() {
-            let data = libc::CMSG_DATA(header);
-            match (found.cmsg_level, found.cmsg_type) {
-                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                    let info = data.cast::<libc::in_pktinfo>().read_unaligned();
-                    return Some(SocketAddr::new(Ipv4Addr::from(info.ipi_addr.s_addr.to_ne_bytes()).into(), port));
-                }
-                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-                    let info = data.cast::<libc::in6_pktinfo>().read_unaligned();
-                    return Some(with_scope(Ipv6Addr::from(info.ipi6_addr.s6_addr), port, info.ipi6_ifindex));
-                }
-                _ => header = libc::CMSG_NXTHDR(message, header),
-            }
-        }
-    }
-    None
-}
-
-/// # Safety
-/// The storage holds an address of the family that it names.
-unsafe fn address_of(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
-    match libc::c_int::from(storage.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: a sockaddr_in, as the family says.
-            let raw = unsafe { &*std::ptr::from_ref(storage).cast::<libc::sockaddr_in>() };
-            let ip = Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes());
-            Some(SocketAddr::new(ip.into(), u16::from_be(raw.sin_port)))
-        }
-        libc::AF_INET6 => {
-            // SAFETY: a sockaddr_in6, as the family says.
-            let raw = unsafe { &*std::ptr::from_ref(storage).cast::<libc::sockaddr_in6>() };
-            Some(with_scope(Ipv6Addr::from(raw.sin6_addr.s6_addr), u16::from_be(raw.sin6_port), raw.sin6_scope_id))
-        }
-        _ => None,
-    }
-}
-
-/// The canonical address; only a link-local one needs a scope.
-fn with_scope(ip: Ipv6Addr, port: u16, link: u32) -> SocketAddr {
-    match IpAddr::V6(ip).to_canonical() {
-        IpAddr::V6(ip) if ip.is_unicast_link_local() => SocketAddrV6::new(ip, port, 0, link).into(),
-        ip => SocketAddr::new(ip, port),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::event::{Event, wait_readable};
+    use std::net::IpAddr;
     use std::time::Duration;
 
     #[test]

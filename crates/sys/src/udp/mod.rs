@@ -2,15 +2,18 @@
 //! ip(7), ipv6(7).
 //!
 //! - [`listener`]: one socket for all peers, which knows the local address of each datagram.
+//! - [`marked`]: TTL, DSCP, ECN and time of arrival of each.
 //! - [`socket`]: sockets with one peer, and their options.
 //! - [`send`], [`receive`]: many datagrams per call.
 
 pub mod listener;
+pub mod marked;
 pub mod receive;
 pub mod send;
 pub mod socket;
 
 pub use listener::{Arrival, UdpListener};
+pub use marked::Marks;
 pub use receive::ReceiveBatch;
 pub use send::{Outgoing, SendBatch};
 

@@ -4,7 +4,7 @@ use super::answerer::{self, Answerer};
 use super::buffers;
 use super::error::UdpError;
 use super::size::{largest, sizes};
-use super::stream::UdpStream;
+use super::stream::{Dialect, UdpStream};
 use crate::common::error::TrafficError;
 use narrows_model::{Place, UdpPlan};
 use narrows_sys::udp::{self, Arrival, UdpListener, socket};
@@ -51,6 +51,7 @@ pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStr
         buffers,
         heard: Arc::default(),
         real_time: true,
+        dialect: Dialect::Probe,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The UDP engine: datagrams at a rate, counted one by one.
 //!
 //! - [`open()`], [`accept()`]: the two ends of the handshake of a stream, which finds the datagram size that the path carries.
+//! - [`iperf3()`]: a stream whose other end is iperf3.
 //!
 //! One thread per stream moves the data. After a stall a sender skips datagrams rather than send a burst ([`pacer`]). What its
 //! socket refused was never sent, and its sequence number goes to the next datagram, so that it cannot look lost. A receiver
@@ -14,6 +15,7 @@ mod departures;
 mod engine;
 pub(crate) mod error;
 mod feedback;
+mod iperf3;
 mod load;
 mod nap;
 mod open;
@@ -29,5 +31,6 @@ mod worker;
 
 pub use accept::{accept, refuse};
 pub use error::UdpError;
+pub use iperf3::iperf3;
 pub use open::open;
 pub use stream::UdpStream;

@@ -4,7 +4,7 @@ use super::accept::set_options;
 use super::buffers;
 use super::error::UdpError;
 use super::size::{SizeSearch, largest, sizes};
-use super::stream::UdpStream;
+use super::stream::{Dialect, UdpStream};
 use crate::common::error::TrafficError;
 use narrows_model::{DatagramSizes, Flow, Place, Plan as _, UdpPlan};
 use narrows_sys::udp::socket;
@@ -61,6 +61,7 @@ pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan)
         heard: Arc::default(),
         real_time: true,
         answerer: None,
+        dialect: Dialect::Probe,
     })
 }
 

@@ -5,12 +5,14 @@ use super::arrivals::Arrivals;
 use super::buffers::SEND_LIMIT;
 use super::nap::Nap;
 use super::priority::Priority;
+use super::stream::Dialect;
 use super::worker::{LOST, Left, Worker};
 use crate::common::outcome::Outcome;
 use crate::common::sequence_window::Window;
 use narrows_model::{Batching, Place, UdpReceived};
 use narrows_sys::udp::{ReceiveBatch, socket};
 use narrows_sys::{clock, nanos, tcp, thread};
+use narrows_wire::iperf3::datagram;
 use narrows_wire::probe::{Header, Kind, go};
 use std::io;
 use std::sync::atomic::Ordering;
@@ -145,7 +147,7 @@ impl<'a> Receiving<'a> {
                 let stopped = self.worker.control.stop.is_set();
                 return if stopped { Outcome::Stopped } else { self.ended() };
             }
-            if self.worker.place == Place::Client {
+            if self.worker.place == Place::Client && self.worker.stream.dialect == Dialect::Probe {
                 let now = nanos::monotonic();
                 let every_ns = if self.first_ns.is_none() { GO_EVERY_NS } else { FEEDBACK_EVERY_NS };
                 if now.saturating_sub(go_ns) >= every_ns {
@@ -275,14 +277,17 @@ impl<'a> Receiving<'a> {
 
     #[inline]
     fn count(&mut self, bytes: &[u8], length: usize, received_ns: u64) {
+        if let Dialect::Iperf3 { wide } = self.worker.stream.dialect {
+            return match datagram::Header::decode(wide, bytes) {
+                Some(header) if header.sequence > 0 && self.window.arrive(header.sequence - 1) => {
+                    self.take(length, header.sent_us.saturating_mul(1000), received_ns);
+                }
+                _ => self.foreign += length as u64,
+            };
+        }
         match Header::decode(bytes) {
             Ok(header) if header.stream == self.worker.stream.number => match header.kind {
-                Kind::Data if self.window.arrive(header.sequence) => {
-                    self.datagrams += 1;
-                    self.bytes += length as u64;
-                    self.largest = self.largest.max(length);
-                    self.arrivals.arrive(header.time_ns, received_ns);
-                }
+                Kind::Data if self.window.arrive(header.sequence) => self.take(length, header.time_ns, received_ns),
                 Kind::Fin => self.confirm(header),
                 Kind::Hello => {
                     let stream = self.worker.stream;
@@ -293,6 +298,14 @@ impl<'a> Receiving<'a> {
             },
             _ => self.foreign += length as u64,
         }
+    }
+
+    #[inline]
+    fn take(&mut self, length: usize, sent_ns: u64, received_ns: u64) {
+        self.datagrams += 1;
+        self.bytes += length as u64;
+        self.largest = self.largest.max(length);
+        self.arrivals.arrive(sent_ns, received_ns);
     }
 
     /// Confirms the sender's end message, each time that it comes.

@@ -4,6 +4,7 @@ use super::feedback::Feedback;
 use super::load::Load;
 use super::sending::Sending;
 use super::size::sizes;
+use super::stream::Dialect;
 use super::worker::{Left, Worker};
 use super::{answerer, size};
 use crate::common::outcome::Outcome;
@@ -27,7 +28,8 @@ pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
     let (plan, stream) = (worker.plan, worker.stream);
     let mut sizes = sizes(plan, stream.datagram_bytes.max(UdpPlan::MIN_BYTES));
     let mut outcome = Outcome::Complete;
-    if worker.place == Place::Server {
+    let probe = stream.dialect == Dialect::Probe;
+    if probe && worker.place == Place::Server {
         match await_go(worker) {
             Ok(bytes) if matches!(plan.sizes, DatagramSizes::Largest) => {
                 let most = stream.path_mtu_bytes.map_or(u32::MAX, |mtu| mtu - socket::header_bytes(&stream.peer));
@@ -50,7 +52,8 @@ pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
         match sending.feedback.as_mut().and_then(Feedback::lost) {
             // Nobody is there to confirm the end.
             Some(why) => outcome = Outcome::Incomplete(why.to_owned()),
-            None => finish(worker, sending.next),
+            None if probe => finish(worker, sending.next),
+            None => {}
         }
         if worker.control.stop.is_set() {
             outcome = Outcome::Stopped;

@@ -6,12 +6,14 @@ use super::load::Load;
 use super::pacer::{Due, Pacer};
 use super::priority::Priority;
 use super::size;
+use super::stream::Dialect;
 use super::worker::{ERRORS, Worker};
 use crate::common::fill::fill;
 use narrows_model::{Batching, Place, Unsent};
 use narrows_sys::nanos;
 use narrows_sys::udp::send::{MESSAGE_BYTES, SEGMENTS};
 use narrows_sys::udp::{Outgoing, SendBatch, TOO_BIG, socket};
+use narrows_wire::iperf3::datagram;
 use narrows_wire::probe::{HEADER_BYTES, Header, Kind};
 use std::io;
 
@@ -74,7 +76,8 @@ impl<'a> Sending<'a> {
             batch: SendBatch::new(MESSAGES),
             segment_max,
             departures: Departures::default(),
-            feedback: (worker.place == Place::Server).then(|| Feedback::new(worker.stream)),
+            feedback: (worker.place == Place::Server && worker.stream.dialect == Dialect::Probe)
+                .then(|| Feedback::new(worker.stream)),
             segmented: false,
             remark: None,
         }
@@ -194,6 +197,11 @@ impl<'a> Sending<'a> {
         unsent
     }
 
+    /// The time in the headers: of narrows the wall clock, of iperf3 the monotonic one.
+    fn now_ns(&self) -> u64 {
+        if self.worker.stream.dialect == Dialect::Probe { nanos::real() } else { nanos::monotonic() }
+    }
+
     fn advance(&mut self, datagrams: u64) {
         let cycle = self.sizes.len() as u64;
         self.at = ((self.at as u64 + datagrams) % cycle) as usize;
@@ -203,7 +211,7 @@ impl<'a> Sending<'a> {
     fn pack(&mut self, left: u64) {
         self.messages.clear();
         self.counts.clear();
-        let (stream, time_ns) = (self.worker.stream.number, nanos::real());
+        let (stream, time_ns) = (self.worker.stream.number, self.now_ns());
         let (mut from, mut sequence, mut at) = (0, self.next, self.at);
         let end = self.next + left;
         while sequence < end && self.messages.len() < MESSAGES {
@@ -219,8 +227,16 @@ impl<'a> Sending<'a> {
             {
                 break;
             }
-            let header = Header { kind: Kind::Data, stream, sequence, time_ns };
-            self.buffer[from..from + HEADER_BYTES].copy_from_slice(&header.encode());
+            match self.worker.stream.dialect {
+                Dialect::Probe => {
+                    let header = Header { kind: Kind::Data, stream, sequence, time_ns };
+                    self.buffer[from..from + HEADER_BYTES].copy_from_slice(&header.encode());
+                }
+                Dialect::Iperf3 { wide } => {
+                    let header = datagram::Header { sent_us: time_ns / 1000, sequence: sequence + 1 };
+                    header.encode(wide, &mut self.buffer[from..]);
+                }
+            }
             match (self.messages.last_mut().filter(|_| joins), self.counts.last_mut()) {
                 (Some(run), Some(count)) => {
                     run.bytes += bytes;

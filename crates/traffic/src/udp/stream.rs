@@ -35,6 +35,19 @@ pub struct UdpStream {
     pub heard: Arc<AtomicU64>,
     /// Whether its thread may ask for real-time priority: a server grants that to no client without a token.
     pub real_time: bool,
+    pub(crate) dialect: Dialect,
+}
+
+/// How the datagrams of a stream are numbered, and what is said beside them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// That of narrows: the receiver says when to begin, the sender when it is done ([`narrows_wire::probe`]).
+    Probe,
+    /// That of iperf3: begin and end are the control connection's ([`narrows_wire::iperf3::datagram`]).
+    Iperf3 {
+        /// Counters of 64 bits.
+        wide: bool,
+    },
 }
 
 impl UdpStream {

@@ -2,6 +2,7 @@
 
 mod rr;
 mod run;
+mod stamp;
 mod tcp;
 mod udp;
 
@@ -23,6 +24,8 @@ enum What {
     Rr(Box<rr::RrArgs>),
     /// Connect, request, response, close: each transaction on a connection of its own
     Crr(Box<rr::CrrArgs>),
+    /// STAMP session with any reflector: RTT, loss and delay variation of each direction
+    Stamp(Box<stamp::StampArgs>),
     /// UDP at a rate: loss, reordering, delay variation, and where each datagram went
     Udp(Box<udp::UdpArgs>),
 }
@@ -34,6 +37,7 @@ impl Args {
             What::Udp(args) => args.run(),
             What::Rr(args) => args.run(),
             What::Crr(args) => args.run(),
+            What::Stamp(args) => args.run(),
         }
     }
 }

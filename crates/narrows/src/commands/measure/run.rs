@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FullArg, RemoteArgs, ResultArgs, SaveArgs};
 use crate::output::{print, written_measurement};
-use crate::session::{Connection, INTERRUPTED, LiveLines};
+use crate::session::{Far, INTERRUPTED, LiveLines, far};
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target, Trial};
 use narrows_render::measure::{Lines, Live};
 use narrows_render::{Document, Format};
@@ -63,20 +63,19 @@ pub(super) fn run<R: Document>(
     finish: impl FnOnce(&Run) -> Result<(), Failure>,
 ) -> Outcome {
     plan(Family::Ipv4)?;
-    let connection = Connection::open(remote, false, collect)?;
-    let target = connection.remote.target();
+    let Far { target, open, .. } = far(remote, false, collect)?;
     let plan = plan(target.family)?;
     let name = stored::new_name().map_err(Failure::run)?;
     let mut saved = save.run_file(result.output())?;
     let style = full.style();
-    let mut ends = connection.ends(None, result.quiet)?;
+    let mut ends = open(None, result.quiet)?;
     let (form, intervals) = match result.format() {
         Format::Text => (Some(Lines::Text(style)), !result.quiet),
         Format::Ndjson => (Some(Lines::Ndjson), true),
         _ => (None, false),
     };
     let mut printer = Printer { target: &target, form, intervals, live: None, lines: LiveLines::default() };
-    let run = measure::measure(&mut ends, &plan, target.clone(), name, &mut printer);
+    let run = measure::measure(&mut *ends, &plan, target.clone(), name, &mut printer);
     drop(ends);
     let Some(report) = narrows_runner::measurement(&run) else {
         return match run.ending {

@@ -1,7 +1,7 @@
 //! A comparison as one page that needs no other file.
 
 use super::{is_limited, remarks, row_name, steps, svg, tables};
-use crate::forwarding::html::{document, figure, says};
+use crate::page::{document, figure, says};
 use crate::table::html as table;
 use crate::words::plural;
 use maud::html;

@@ -80,7 +80,7 @@ impl Event {
 
     /// Whether strangers can cause it as often as they like.
     pub(super) const fn is_cheap_to_cause(&self) -> bool {
-        matches!(self, Self::Refused { .. })
+        matches!(self, Self::Refused { .. } | Self::Measured { failure: Some(_), .. })
     }
 }
 

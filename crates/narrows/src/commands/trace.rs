@@ -1,0 +1,199 @@
+//! `narrows trace`: the path to any host, hop by hop.
+
+use crate::failure::{Failure, Outcome};
+use crate::flags::values::{duration, millis};
+use crate::flags::{ResultArgs, SaveArgs, SvgArg, words};
+use crate::output::{print, style};
+use crate::screen::{Screen, write};
+use crate::session::{INTERRUPTED, stop_on_interrupt};
+use narrows_model::words::place::Family;
+use narrows_model::{Ending, TracePlan, TraceProtocol, TraceRecord, TraceReport};
+use narrows_render::Format;
+use narrows_render::trace::{frame, picture};
+use narrows_runner::Keys;
+use narrows_runner::stored::{self, Begun};
+use narrows_runner::trace::{self, TraceError, report};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::time::Duration;
+
+/// Trace the path to any host
+///
+/// Shows each hop with its RTT and loss, the path MTU and where it shrinks, black holes, filters, equal-cost paths, and an
+/// asymmetric reverse path. HOST needs no narrows, and this user no privileges.
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("quiet", |it| it.help("Do not print the id of the saved run")),
+    mut_arg("svg", |it| it.help("Write a picture of the hops to this file (SVG)")),
+    after_help = "Examples:\n  \
+    narrows trace server\n  \
+    narrows trace server --protocol tcp --port 443   if UDP is dropped\n  \
+    narrows trace server --watch                     live, until q\n  \
+    narrows trace server -n --flows 1 --no-mtu       addresses of one path only"
+)]
+pub(crate) struct Args {
+    /// Any name or address
+    host: String,
+    /// Probe protocol
+    #[arg(long, short = 'P', value_enum, default_value = "udp")]
+    protocol: Protocol,
+    /// Destination port [default: 33434, TCP: 443]
+    #[arg(long, short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Use IPv4 only
+    #[arg(long, short = '4', conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// Use IPv6 only
+    #[arg(long, short = '6')]
+    ipv6: bool,
+    /// Do not look up the names of the hops
+    #[arg(long, short = 'n')]
+    no_names: bool,
+    /// Do not measure the path MTU
+    #[arg(long)]
+    no_mtu: bool,
+    /// Maximum number of flows that look for equal-cost paths
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
+    flows: u16,
+    /// Probes to each hop
+    #[arg(long, short = 'c', value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    count: u32,
+    /// Time between two probes to a hop [default: 500ms, with --watch 1s]
+    #[arg(long, short = 'i', value_name = "TIME", value_parser = duration)]
+    interval: Option<Duration>,
+    /// How long an answer may take
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
+    wait: Duration,
+    /// First TTL
+    #[arg(long, value_name = "TTL", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    first_hop: u8,
+    /// Last TTL
+    #[arg(long, short = 'm', value_name = "TTL", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..))]
+    max_hops: u8,
+    /// Silent hops in a row after which the trace ends
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    gap: u8,
+    /// Go on until Ctrl-C or q, and show a live table
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    result: ResultArgs<TraceReport>,
+    #[command(flatten)]
+    svg: SvgArg,
+    #[command(flatten)]
+    save: SaveArgs,
+}
+
+words! {
+    /// What the probes are.
+    Protocol for TraceProtocol {
+        /// Datagrams to a closed port
+        Udp,
+        /// Connections to a port
+        Tcp,
+        /// Echo requests (net.ipv4.ping_group_range must allow them)
+        Icmp,
+    }
+}
+
+impl Args {
+    fn plan(&self) -> Result<TracePlan, Failure> {
+        let default = Duration::from_millis(if self.watch { 1000 } else { 500 });
+        let (interval_ms, wait_ms) = (millis(self.interval.unwrap_or(default)), millis(self.wait));
+        for (what, ms) in [("interval", interval_ms), ("wait", wait_ms)] {
+            if !(10..=60_000).contains(&ms) {
+                return Err(Failure::usage(format!("{what} in ms is {ms}, but must be from 10 to 60000")));
+            }
+        }
+        if self.first_hop > self.max_hops {
+            let (first, last) = (self.first_hop, self.max_hops);
+            return Err(Failure::usage(format!("first hop is {first}, but must not be above the last, {last}")));
+        }
+        let family = match (self.ipv4, self.ipv6) {
+            (true, _) => Some(Family::Ipv4),
+            (_, true) => Some(Family::Ipv6),
+            _ => None,
+        };
+        let protocol = TraceProtocol::from(self.protocol);
+        let port = if protocol == TraceProtocol::Tcp { 443 } else { 33_434 };
+        Ok(TracePlan {
+            asked: self.host.clone(),
+            target: trace::resolve(&self.host, family).map_err(failure)?,
+            protocol,
+            port: self.port.unwrap_or(port),
+            first_ttl: self.first_hop,
+            max_ttl: self.max_hops,
+            gap: self.gap,
+            rounds: self.count,
+            continuous: self.watch,
+            flows: self.flows,
+            interval_ms,
+            wait_ms,
+            probe_bytes: 64,
+            mtu: !self.no_mtu && protocol != TraceProtocol::Tcp,
+            names: !self.no_names,
+        })
+    }
+
+    pub(crate) fn run(self) -> Outcome {
+        let plan = self.plan()?;
+        let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
+        let screen = RefCell::new(Screen::new(self.result.format()));
+        let live = self.watch && screen.borrow().moving;
+        // One after the other; of JSON and Markdown there is one at the end.
+        let each = self.watch && matches!(self.result.format(), Format::Text | Format::Ndjson);
+        let keys = if live { Keys::open() } else { None };
+        let legend = Cell::new(false);
+        let mut failed = None;
+        let mut poll = || match keys.as_ref().and_then(Keys::next) {
+            Some(b'q') => stop.stop(),
+            Some(b'?') => legend.set(!legend.get()),
+            _ => {}
+        };
+        let mut show = |record: &TraceRecord| {
+            let view = report(record);
+            let shown = if live {
+                let style = style();
+                let text = frame(&view, style, keys.as_ref().map(|_| legend.get()));
+                let rows: Vec<&str> = text.lines().take(Screen::rows().max(2)).collect();
+                screen.borrow_mut().paint(&(rows.join("\n") + "\n"), style.width)
+            } else if each {
+                self.result.write(&view, style()).map_or(Ok(()), |text| write(&text))
+            } else {
+                Ok(())
+            };
+            // A closed pipe (`narrows … | head`) is not a failure.
+            shown.map_err(|error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe)).is_ok()
+        };
+        let record = trace::trace(plan, &stop, &mut poll, &mut show).map_err(failure)?;
+        drop(keys);
+        if let Some(error) = failed {
+            return Err(Failure::run(format!("cannot write the result: {error}")));
+        }
+        let view = report(&record);
+        if live {
+            screen.borrow_mut().paint("", style().width).map_err(Failure::run)?;
+        }
+        if !each || live {
+            print(&self.result.write(&view, style())?)?;
+        }
+        if let Some(file) = &self.svg.svg {
+            stored::write(file, &picture(&view)).map_err(Failure::run)?;
+        }
+        if let Some(file) = self.result.output() {
+            let text = narrows_render::json::pretty(&view).map_err(Failure::run)?;
+            stored::write(file, &text).map_err(Failure::run)?;
+        }
+        self.save.keep(&begun, self.result.quiet, |begun| stored::keep_trace(&record, begun));
+        let interrupted = record.ending == Ending::Interrupted && !self.watch;
+        Ok(if interrupted { INTERRUPTED } else { 0 })
+    }
+}
+
+/// A name that does not resolve and an option that this host does not permit are no failures of the trace.
+fn failure(error: TraceError) -> Failure {
+    match error {
+        TraceError::Family(..) => Failure::usage(error),
+        _ => Failure::run(error),
+    }
+}

@@ -1,0 +1,135 @@
+//! STAMP sessions over an emulated path: every loss in its direction, and the other implementation that there is (`stamp-suite`), both
+//! ways, where it is installed.
+
+#![allow(clippy::disallowed_methods, clippy::panic)] // a test that runs programs and fails loudly
+
+use narrows_model::Flow;
+use narrows_model::lab::Impairment;
+use narrows_runner::demo::Stage;
+use narrows_runner::emulated::LabSpec;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// The lab's client networks.
+const CLIENTS: &str = "10.77.0.0/24,fd77::/64";
+
+fn stage(up: Impairment, serve: &[&str]) -> Stage {
+    let down = Impairment { delay_us: 3_000, loss: 0.01, duplicate: 0.01, ..Impairment::default() };
+    let spec = LabSpec { name: "stamp".to_owned(), up, down, ..LabSpec::default() };
+    Stage::with_program(&spec, serve, env!("CARGO_BIN_EXE_narrows").into()).expect("a lab")
+}
+
+fn session(stage: &Stage, more: &[&str]) -> (Option<i32>, Value) {
+    let words = [&["measure", "stamp"][..], more, &["--format", "json", "--no-save", "-q"]].concat();
+    let output = stage.on_client(&words).expect("a client").output().expect("a process");
+    let report = serde_json::from_slice(&output.stdout);
+    (output.status.code(), report.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))))
+}
+
+fn number(report: &Value, path: &str) -> u64 {
+    report.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path} in {report}"))
+}
+
+#[test]
+fn each_loss_is_of_the_direction_where_it_was() {
+    let up = Impairment { delay_us: 7_000, loss: 0.03, ..Impairment::default() };
+    let stage = stage(up, &["--stamp", "862", "--stamp-peer", CLIENTS]);
+    let dropped = |flow| stage.lab.counters(flow).dropped_loss;
+    let copied = || stage.lab.counters(Flow::Down).duplicated;
+    let before = (dropped(Flow::Up), dropped(Flow::Down), copied());
+    let (code, report) = session(&stage, &["server", "-i", "1ms", "-t", "2s", "--dscp", "46"]);
+    let truth = [dropped(Flow::Up) - before.0, dropped(Flow::Down) - before.1, copied() - before.2];
+    assert_eq!((code, number(&report, "/sent")), (Some(0), 2_000));
+    let seen = [number(&report, "/up/lost"), number(&report, "/down/lost"), number(&report, "/down/copies")];
+    let unknown = number(&report, "/lost_unknown");
+    // The probe before the session may lose up to three packets; the last packets of a session are of an unknown direction; the copy of
+    // a probe's reply is not the session's.
+    for (seen, truth) in seen.into_iter().zip(truth) {
+        assert!(seen <= truth && truth <= seen + unknown + 3, "{seen} of {truth}, {unknown} unknown: {report}");
+    }
+    assert_eq!(number(&report, "/lost"), seen[0] + seen[1] + unknown);
+    assert_eq!((number(&report, "/up/reordered"), number(&report, "/up/copies")), (0, 0));
+    assert_eq!(report.pointer("/up/dscp/0/0"), Some(&46.into()));
+    assert_eq!(report.pointer("/down/dscp/0/0"), Some(&46.into()), "a known peer chooses the DSCP of replies");
+    // 10 ms are the path's, which delivers some microseconds early; a machine that pauses adds to them.
+    let rtt_ns = number(&report, "/rtt_ns/min");
+    assert!((9_950_000..30_000_000).contains(&rtt_ns), "{rtt_ns}");
+}
+
+#[test]
+fn strangers_get_no_answer() {
+    let stage = stage(Impairment::default(), &["--stamp", "862", "--stamp-peer", "192.0.2.0/24"]);
+    let (code, report) = session(&stage, &["server", "-i", "20ms", "-t", "100ms"]);
+    assert_eq!((code, number(&report, "/replies")), (Some(1), 0));
+    assert!(report["remarks"][0].as_str().expect("a remark").starts_with("nothing came back"), "{report}");
+    // Nobody is there: the kernel says so.
+    let (code, report) = session(&stage, &["server:863", "-i", "20ms", "-t", "100ms"]);
+    assert_eq!(code, Some(1));
+    assert!(report["remarks"][0].as_str().expect("a remark").starts_with("the port is closed"), "{report}");
+}
+
+/// Ends with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn peer(stage: &Stage, host: &str, words: &[&str]) -> Ended {
+    let mut command = Command::new("stamp-suite");
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = stage.lab.host(host).expect("a host").run(|| command.spawn()).expect("in it").expect("a process");
+    Ended(child)
+}
+
+#[test]
+fn sessions_with_stamp_suite_either_way() {
+    if Command::new("stamp-suite").arg("--version").output().is_err() {
+        return println!(
+            "NOT CHECKED: sessions with stamp-suite, since it is not installed (cargo install stamp-suite)"
+        );
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let key = directory.path().join("key");
+    std::fs::write(&key, "000102030405060708090a0b0c0d0e0f").expect("written");
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o400)).expect("set");
+    let key = Path::to_str(&key).expect("plain");
+    let up = Impairment { delay_us: 2_000, ..Impairment::default() };
+    for closed in [false, true] {
+        let mut serve = vec!["--stamp", "8700", "--stamp-any"];
+        let (theirs, ours): (&[&str], &[&str]) =
+            if closed { (&["-A", "A", "--hmac-key-file", key], &["--key", key]) } else { (&[], &[]) };
+        if closed {
+            serve.extend(["--stamp-key", key]);
+        }
+        let stage = stage(up.clone(), &serve);
+        // Our sender, their reflector, with and without extensions.
+        let _reflector = peer(&stage, "server", &[&["-i", "-o", "8620", "--stateful-reflector"][..], theirs].concat());
+        std::thread::sleep(Duration::from_millis(500));
+        for plain in [&[][..], &["--no-extensions"]] {
+            let words = [&["server:8620", "-4", "-i", "5ms", "-t", "1s", "--dscp", "10"][..], ours, plain].concat();
+            let (code, report) = session(&stage, &words);
+            assert_eq!(
+                (code, number(&report, "/up/lost"), number(&report, "/up/reordered")),
+                (Some(0), 0, 0),
+                "{report}"
+            );
+            assert!(number(&report, "/replies") >= 150);
+            assert_eq!(report.pointer("/up/dscp/0/0").and_then(Value::as_u64), plain.is_empty().then_some(10));
+        }
+        // Their sender, our reflector.
+        let server = stage.lab.address_of("server", narrows_model::Family::Ipv4).expect("an address").to_string();
+        let words = [&["--remote-addr", &server, "-p", "8700", "-c", "100", "-d", "5", "-L", "1"][..], theirs].concat();
+        let mut sender = peer(&stage, "client", &words);
+        let mut text = String::new();
+        let mut out = sender.0.stdout.take().expect("piped");
+        std::io::Read::read_to_string(&mut out, &mut text).expect("text");
+        let received = text.lines().find_map(|line| line.strip_prefix("Packets received: ")).expect("a count");
+        assert!(received.parse::<u32>().expect("a number") >= 80, "{text}");
+    }
+}

@@ -1,0 +1,152 @@
+//! A comparison of runs: as text, Markdown, CSV, and as ministat prints it.
+
+mod c_number;
+pub mod csv;
+pub mod ministat;
+mod picture;
+mod words;
+
+use crate::markdown::text as word;
+use crate::style::{Style, Tone};
+use crate::table::{self, Cell, Column, Row, Table};
+use crate::text::page::Page;
+use crate::words::clean;
+use narrows_model::run::compare::{CompareReport, CompareVerdict, ComparedFigure};
+use narrows_model::words::show::plural;
+use words::{figure, interval, probability, sentence, share};
+
+/// For a terminal.
+#[must_use]
+pub fn text(report: &CompareReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    for side in &report.sides {
+        page.labelled(&format!("{}  ", side.label), &clean(&words::side(side)), Some(Tone::Strong));
+    }
+    for of in &report.figures {
+        page.heading(&clean(&of.name), "");
+        for it in &of.comparisons {
+            let tone = match it.verdict {
+                CompareVerdict::Different => Tone::Mark,
+                CompareVerdict::Same => Tone::Good,
+                CompareVerdict::CannotTell => Tone::Faint,
+            };
+            page.labelled("  ", &sentence(report, of, it), Some(tone));
+        }
+        page.blank();
+        picture::rows(of, page.width().saturating_sub(2)).iter().for_each(|line| page.line(&format!("  {line}")));
+        for it in tables(report, of) {
+            page.blank();
+            table::text(&mut page, &it);
+        }
+    }
+    if !report.warnings.is_empty() {
+        page.blank();
+    }
+    report.warnings.iter().for_each(|it| page.labelled("! ", &clean(it), Some(Tone::Mark)));
+    for (title, rows, missing) in inventories(report) {
+        page.heading(&title, "");
+        missing.iter().for_each(|why| page.labelled("  ", why, None));
+        table::text(&mut page, &rows);
+    }
+    page.blank();
+    page.labelled("", &words::method(report), Some(Tone::Faint));
+    page.finish()
+}
+
+/// For a ticket or a wiki.
+#[must_use]
+pub fn markdown(report: &CompareReport) -> String {
+    let mut out = String::from("# Comparison\n\n");
+    for side in &report.sides {
+        out += &format!("- **{}**: {}\n", side.label, word(&words::side(side)));
+    }
+    for of in &report.figures {
+        out += &format!("\n## {}\n\n", word(&of.name));
+        for it in &of.comparisons {
+            out += &format!("- {}\n", word(&sentence(report, of, it)));
+        }
+        tables(report, of).iter().for_each(|it| out += &format!("\n{}", table::markdown(it, 3)));
+    }
+    if !report.warnings.is_empty() {
+        out += "\n## Warnings\n\n";
+    }
+    report.warnings.iter().for_each(|it| out += &format!("- {}\n", word(it)));
+    for (title, rows, missing) in inventories(report) {
+        out += &format!("\n## {}\n\n", word(&title));
+        missing.iter().for_each(|why| out += &format!("{}\n", word(why)));
+        out += &table::markdown(&rows, 3);
+    }
+    out + &format!("\n{}\n", word(&words::method(report)))
+}
+
+/// The samples, and the comparisons.
+fn tables(report: &CompareReport, of: &ComparedFigure) -> [Table; 2] {
+    let names = ["n", "min", "median", "max", "mean", "SD", "CV"];
+    let mut columns = vec![Column::words("")];
+    columns.extend(names.iter().map(|name| Column::figures(name)));
+    let mut samples = Table::new("", "", &columns);
+    for (side, it) in report.sides.iter().zip(&of.samples) {
+        let [min, _, median, _, max] = it.five_numbers.map(|value| figure(of.unit, value));
+        let sd = it.sd.map(|sd| figure(of.unit, sd));
+        let cv = it.sd.filter(|_| it.mean != 0.0).map(|sd| format!("{:.2} %", sd / it.mean.abs() * 100.0));
+        let mut cells = vec![Cell::new(&side.label), Cell::new(it.values.len().to_string())];
+        cells.extend([min, median, max, figure(of.unit, it.mean)].map(Cell::new));
+        cells.extend([sd, cv].map(Cell::maybe));
+        samples.rows.push(Row::new(cells));
+    }
+    let ranks = if report.paired { "Wilcoxon" } else { "Mann-Whitney" };
+    let level = report.level * 100.0;
+    let columns = [
+        Column::words(""),
+        Column::words("method"),
+        Column::figures("difference"),
+        Column::figures("in %"),
+        Column::figures(&format!("{level} % interval")).spare(1),
+        Column::figures("p"),
+    ];
+    let mut tests = Table::new("", "", &columns);
+    for it in &of.comparisons {
+        let median = of.samples.first().map_or(0.0, |first| first.five_numbers[2]);
+        let mean = of.samples.first().map_or(0.0, |first| first.mean);
+        let exact = if it.exact { "" } else { " (approx.)" };
+        let means = if report.paired { "paired t" } else { "Welch's t" };
+        let rows =
+            [Some((format!("{ranks}{exact}"), it.ranks, median)), it.means.map(|it| (means.to_owned(), it, mean))];
+        for (method, estimate, base) in rows.into_iter().flatten() {
+            tests.rows.push(Row::new(vec![
+                Cell::new(format!("{} - A", it.side)),
+                Cell::new(method),
+                Cell::new(figure(of.unit, estimate.difference)),
+                Cell::maybe((base != 0.0).then(|| share(estimate.difference / base.abs()))),
+                Cell::maybe(estimate.interval.map(|it| interval(of.unit, it))),
+                Cell::new(probability(estimate.p)),
+            ]));
+        }
+    }
+    [samples, tests]
+}
+
+/// What differs in the inventories: heading, table, and why it is not known.
+fn inventories(report: &CompareReport) -> impl Iterator<Item = (String, Table, Option<String>)> {
+    report.inventory.iter().map(|it| {
+        let columns = [Column::words("host"), Column::words("parameter"), Column::words("A"), Column::words(&it.side)];
+        let mut table = Table::new("", "", &columns);
+        table.rows.extend(it.parameters.iter().map(|at| {
+            let [a, b] = &at.cells;
+            Row::new(vec![Cell::new(at.at.to_string()), Cell::new(&at.label), Cell::new(&a.text), Cell::new(&b.text)])
+        }));
+        let missing = match &it.missing {
+            Some(why) => Some(format!("unknown: {}", clean(why))),
+            None if it.parameters.is_empty() => Some("no parameter of either host differs".to_owned()),
+            None => None,
+        };
+        let differ = match it.parameters.len() {
+            0 => String::new(),
+            n => format!(", {} differ", plural(n as u64, "parameter")),
+        };
+        (format!("Inventory of the first runs of A and {}{differ}", it.side), table, missing)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! The sentences and figures of a comparison.
+
+use narrows_model::Unit;
+use narrows_model::run::compare::{CompareReport, CompareSide, CompareVerdict, ComparedFigure, Comparison};
+use narrows_model::words::show::plural;
+use narrows_model::words::units::{bps, grouped};
+
+/// A figure with its unit; plain numbers with six digits. Differences have their sign.
+pub(super) fn figure(unit: Unit, value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "" };
+    match unit {
+        Unit::BitsPerSecond => format!("{sign}{}", bps(value.abs())),
+        Unit::Microseconds if value.abs() < 1000.0 => format!("{value:.1} us"),
+        Unit::Microseconds => format!("{:.2} ms", value / 1000.0),
+        Unit::Bytes => format!("{sign}{} B", grouped(crate::words::rounded(value.abs()))),
+        Unit::Fraction => format!("{:.3} %", value * 100.0),
+        _ => super::c_number::g(value, 6),
+    }
+}
+
+pub(super) fn interval(unit: Unit, [low, high]: [f64; 2]) -> String {
+    format!("{} to {}", figure(unit, low), figure(unit, high))
+}
+
+/// A change with its sign, two digits after the point below 1 %.
+pub(super) fn share(of: f64) -> String {
+    let percent = of * 100.0;
+    if percent.abs() < 1.0 { format!("{percent:+.2} %") } else { format!("{percent:+.1} %") }
+}
+
+pub(super) fn probability(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+/// A share without the digits that it does not need.
+fn plain(of: f64) -> String {
+    format!("{} %", super::c_number::g(of * 100.0, 6))
+}
+
+/// What a side is.
+pub(super) fn side(of: &CompareSide) -> String {
+    match &of.runs[..] {
+        [] => of.name.clone(),
+        runs => format!("{} ({})", of.name, plural(runs.len() as u64, "run")),
+    }
+}
+
+/// The verdict in a sentence.
+pub(super) fn sentence(report: &CompareReport, of: &ComparedFigure, it: &Comparison) -> String {
+    let margin = plain(report.margin);
+    let level = plain(report.level);
+    let verdict = match it.verdict {
+        CompareVerdict::Different => "different".to_owned(),
+        CompareVerdict::Same => format!("the same within {margin}"),
+        CompareVerdict::CannotTell => "cannot tell".to_owned(),
+    };
+    let by = it.ratio.map_or_else(|| figure(of.unit, it.ranks.difference), share);
+    let interval = match (it.ratio_interval, it.ranks.interval) {
+        (Some([low, high]), _) => format!(" ({level} interval {} to {})", share(low), share(high)),
+        (None, Some(absolute)) => format!(" ({level} interval {})", interval(of.unit, absolute)),
+        (None, None) => " (too few values for an interval)".to_owned(),
+    };
+    let more = match (it.verdict, it.runs_needed) {
+        (CompareVerdict::CannotTell, Some(runs)) => {
+            format!("; about {} a side show a difference of {margin}", plural(runs, "run"))
+        }
+        (CompareVerdict::CannotTell, None) if of.samples.iter().all(|it| it.sd.is_some()) => {
+            format!("; a difference of {margin} needs more than 100,000 runs a side")
+        }
+        _ => String::new(),
+    };
+    let p = it.p_margin_holm.filter(|_| it.verdict == CompareVerdict::Same).unwrap_or(it.p_holm);
+    format!("{} against A: {verdict}, {by}{interval}, p {}{more}", it.side, probability(p))
+}
+
+/// How the verdicts come about.
+pub(super) fn method(report: &CompareReport) -> String {
+    let ranks = if report.paired { "Wilcoxon's signed-rank test of pairs" } else { "the Mann-Whitney test" };
+    let holm = match report.comparisons {
+        0 | 1 => String::new(),
+        n => format!(", p corrected for {n} comparisons (Holm)"),
+    };
+    format!(
+        "different: by {ranks} at {}{holm}; the same: any difference is within {} of A's mean, by two one-sided t-tests",
+        plain(report.level),
+        plain(report.margin)
+    )
+}

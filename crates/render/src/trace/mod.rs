@@ -1,0 +1,179 @@
+//! A trace: a table of hops and what was found; live, for a ticket, and as a picture.
+
+mod svg;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::figures::tick;
+use crate::markdown;
+use crate::style::{Style, Tone};
+use crate::table::{self, Cell, Column, Row, Table};
+use crate::text::page::Page;
+use crate::words::plural;
+use narrows_model::trace::report::{TraceEnd, TraceHop, TraceNode};
+use narrows_model::words::units::percent;
+use narrows_model::{Ending, TraceProtocol, TraceReport};
+pub use svg::picture;
+
+const KEYS: &str = "q quits, ? explains the columns";
+const LEGEND: [&str; 6] = [
+    "loss: probes without an answer; of a router it is loss of the path only if later hops lose as much",
+    "least, median, worst: RTT in ms",
+    "PMTU: the largest packet, in bytes, that came to the hop",
+    "!A administratively prohibited, !H host, !N network, !P protocol unreachable",
+    "asymm N: the answer came over N hops, by its TTL",
+    "several addresses of a hop: equal-cost paths, with the number of flows on each",
+];
+
+/// The whole trace.
+#[must_use]
+pub fn text(report: &TraceReport, style: Style) -> String {
+    frame(report, style, None)
+}
+
+/// One frame of a live view. `legend`: what the keys are, or what the columns are.
+#[must_use]
+pub fn frame(report: &TraceReport, style: Style, legend: Option<bool>) -> String {
+    let mut page = Page::new(style);
+    page.heading(&title(report), &remark(report));
+    table::text(&mut page, &hops(report));
+    if let Some(line) = mtu(report) {
+        page.blank();
+        page.labelled("path MTU  ", &line, None);
+    }
+    if !report.findings.is_empty() {
+        page.blank();
+    }
+    for finding in &report.findings {
+        let tone = if finding.harm { Tone::Bad } else { Tone::Mark };
+        page.painted_label(&finding.id, tone, &finding.says);
+    }
+    for remark in &report.remarks {
+        page.labelled("", remark, Some(Tone::Faint));
+    }
+    if report.ending == Ending::Interrupted && legend.is_none() {
+        page.labelled("", "interrupted", Some(Tone::Mark));
+    }
+    if let Some(all) = legend {
+        for line in LEGEND.iter().filter(|_| all).chain([&KEYS]) {
+            page.labelled("", line, Some(Tone::Faint));
+        }
+    }
+    page.finish()
+}
+
+/// The trace for a ticket or a wiki.
+#[must_use]
+pub fn markdown(report: &TraceReport) -> String {
+    let mut out = format!("# Trace to {}\n\n{}\n", markdown::text(&title(report)), markdown::text(&remark(report)));
+    for finding in &report.findings {
+        out += &format!("\n- **{}**: {}", markdown::text(&finding.id), markdown::text(&finding.says));
+    }
+    if !report.findings.is_empty() {
+        out.push('\n');
+    }
+    let mut all = hops(report);
+    "Hops".clone_into(&mut all.title);
+    out += &table::markdown(&all, 2);
+    if let Some(line) = mtu(report) {
+        out += &format!("\nPath MTU: {}\n", markdown::text(&line));
+    }
+    for remark in &report.remarks {
+        out += &format!("\n{}\n", markdown::text(remark));
+    }
+    out
+}
+
+/// `server (192.0.2.7)`
+fn title(report: &TraceReport) -> String {
+    if report.asked == report.target { report.target.clone() } else { format!("{} ({})", report.asked, report.target) }
+}
+
+fn remark(report: &TraceReport) -> String {
+    let port =
+        if report.protocol == TraceProtocol::Icmp { String::new() } else { format!(" port {}", report.plan.port) };
+    let end = match &report.end {
+        TraceEnd::Reached { ttl } => format!("reached in {}", plural((*ttl).into(), "hop")),
+        TraceEnd::Rejected { ttl, mark, .. } => format!("rejected at TTL {ttl} ({mark})"),
+        TraceEnd::Silent { after_hop: 0 } => "no answer".to_owned(),
+        TraceEnd::Silent { after_hop } => format!("silent behind hop {after_hop}"),
+        TraceEnd::MaxHops => format!("not reached in {}", plural(report.plan.max_ttl.into(), "hop")),
+    };
+    format!("{}{port}, {end}, {:.1} s", report.protocol.word(), report.elapsed_s)
+}
+
+fn mtu(report: &TraceReport) -> Option<String> {
+    let mtu = report.mtu.as_ref()?;
+    let upto = if mtu.to_target { "to the target" } else { "to the last hop that answers" };
+    Some(format!("{} bytes {upto}; the first link takes {}", mtu.path_bytes, mtu.first_link_bytes))
+}
+
+fn hops(report: &TraceReport) -> Table {
+    let columns = [
+        Column::figures("hop"),
+        Column::words("address"),
+        Column::words("name").spare(3),
+        Column::figures("loss"),
+        Column::figures("sent").spare(4),
+        Column::figures("least"),
+        Column::figures("median"),
+        Column::figures("worst").spare(2),
+        Column::figures("PMTU").spare(1),
+        Column::words("notes").spare(1),
+    ];
+    let mut all = Table::new("", "", &columns);
+    let mut shrinks = report.mtu.as_ref().map(|mtu| mtu.first_link_bytes);
+    for hop in &report.hops {
+        let less = hop.pmtu_bytes.is_some_and(|bytes| shrinks.is_some_and(|before| bytes < before));
+        shrinks = hop.pmtu_bytes.or(shrinks);
+        if hop.nodes.is_empty() {
+            all.rows.push(row(hop, None, true, less));
+        }
+        for (at, node) in hop.nodes.iter().enumerate() {
+            all.rows.push(row(hop, Some(node), at == 0, less));
+        }
+    }
+    all.trimmed()
+}
+
+fn row(hop: &TraceHop, node: Option<&TraceNode>, first: bool, less: bool) -> Row {
+    let once = |text: String| Cell::new(if first { text } else { String::new() });
+    let rtt = |at: usize| Cell::maybe(node.and_then(|node| node.rtt_ms).map(|all| tick(all[at])));
+    let lost = hop.loss.filter(|loss| *loss > 0.0);
+    let harm = lost.is_some() && !hop.limits_answers;
+    Row::new(vec![
+        once(hop.ttl.to_string()),
+        Cell::new(node.map_or("*", |node| node.address.as_str())),
+        Cell::maybe(node.and_then(|node| node.name.clone())),
+        once(hop.loss.map_or_else(|| "–".to_owned(), percent)).tone_if(first && harm, Tone::Mark),
+        once(hop.sent.to_string()),
+        rtt(0),
+        rtt(1),
+        rtt(2),
+        once(hop.pmtu_bytes.map_or_else(|| "–".to_owned(), |bytes| bytes.to_string()))
+            .tone_if(first && less, Tone::Mark),
+        Cell::new(notes(hop, node, first)),
+    ])
+    .note(node.and_then(labels))
+}
+
+fn labels(node: &TraceNode) -> Option<String> {
+    let words: Vec<String> = node.mpls.iter().map(|it| format!("{} (TTL {})", it.label, it.ttl)).collect();
+    (!words.is_empty()).then(|| format!("MPLS labels {}", words.join(", ")))
+}
+
+fn notes(hop: &TraceHop, node: Option<&TraceNode>, first: bool) -> String {
+    let mut all: Vec<String> = Vec::new();
+    if let Some(node) = node {
+        all.extend(node.marks.iter().cloned());
+        if hop.nodes.len() > 1 {
+            all.push(plural(node.flows.len() as u64, "flow"));
+        }
+        all.extend(node.return_hops.filter(|back| *back != hop.ttl).map(|back| format!("asymm {back}")));
+    }
+    if first && hop.limits_answers {
+        all.push("limits its answers".to_owned());
+    }
+    all.join(", ")
+}

@@ -1,0 +1,94 @@
+//! The server as the user names it, `iperf3://host:port`, and how it is found.
+
+use crate::remote::{RemoteError, TargetSpec, connect_first, resolve};
+use narrows_model::{Family, Target};
+use narrows_wire::iperf3::PORT;
+use std::net::{SocketAddr, TcpStream};
+use thiserror::Error;
+
+/// How the name of a server begins.
+const SCHEME: &str = "iperf3://";
+
+/// Why a test with a server of iperf3 did not come to its end.
+#[derive(Debug, Error)]
+pub enum Iperf3Error {
+    /// The name, or the way there.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The server's words.
+    #[error("the iperf3 server at {0} answered: {1}")]
+    Answered(SocketAddr, String),
+    /// It said something else than it should have.
+    #[error("the server at {0} does not speak iperf3's protocol: {1}")]
+    Strange(SocketAddr, String),
+    /// It said nothing.
+    #[error("the iperf3 server at {0} did not answer within {1} s ({2})")]
+    Silent(SocketAddr, u64, &'static str),
+    /// The control connection ended.
+    #[error("lost the iperf3 server at {0}: {1}")]
+    Lost(SocketAddr, String),
+    /// This end.
+    #[error("{0}")]
+    Here(String),
+}
+
+/// Whether a word names a server of iperf3.
+#[must_use]
+pub fn is_iperf3(word: &str) -> bool {
+    word.trim().starts_with(SCHEME)
+}
+
+/// A server of iperf3 with its addresses.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    asked: String,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Peer {
+    /// Looks the server up. `word`: `iperf3://host` or `iperf3://host:port`.
+    ///
+    /// # Errors
+    /// The word makes no sense, or the host is not known.
+    pub fn find(word: &str, family: Option<Family>) -> Result<Self, RemoteError> {
+        let asked = word.trim();
+        let place = asked.strip_prefix(SCHEME).unwrap_or(asked);
+        let place = place.strip_suffix('/').unwrap_or(place).to_owned();
+        let (host, port, ssh) = TargetSpec { asked: place, family, port: PORT, token: None }.server()?;
+        if ssh.is_some() {
+            return Err(RemoteError::BadTarget(
+                asked.to_owned(),
+                "write iperf3://host or iperf3://host:port".to_owned(),
+            ));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| RemoteError::Here(error.to_string()))?;
+        let addresses = runtime.block_on(resolve(&host, port, family))?;
+        Ok(Self { asked: asked.to_owned(), addresses })
+    }
+
+    /// For the run.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        let address = self.address();
+        Target {
+            asked: self.asked.clone(),
+            address: address.to_string(),
+            family: crate::remote::family_of(address.ip()),
+        }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.addresses.first().copied().unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], PORT)))
+    }
+
+    /// Connects to the first address that answers.
+    pub(super) fn connect(&self) -> Result<(SocketAddr, TcpStream), RemoteError> {
+        connect_first(&self.addresses).map_err(|error| match error {
+            RemoteError::Refused(address) => RemoteError::Connect(format!(
+                "cannot connect to {address}: connection refused; start `iperf3 -s` there, or give its port as in iperf3://HOST:PORT"
+            )),
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! A client of iperf3: the far end of a measurement is `iperf3 -s`, which has no token, no inventory and no counters.
+
+mod connect;
+mod control;
+mod ends;
+mod running;
+mod streams;
+mod test;
+
+pub use connect::{Iperf3Error, Peer, is_iperf3};
+pub use ends::Iperf3Ends;

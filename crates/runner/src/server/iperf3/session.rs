@@ -1,0 +1,158 @@
+//! One test from its cookie to its results.
+
+use super::control::{Control, within};
+use super::gather::gather;
+use super::limits::{ANSWER, GRACE, IDLE, MAX_TEST};
+use super::listen::Server;
+use super::output;
+use super::table::Seat;
+use super::test::{self, Ended};
+use crate::server::audit::{self, By};
+use crate::server::limits::words_of;
+use narrows_model::LoadPlan;
+use narrows_sys::{clock, tcp};
+use narrows_wire::iperf3::{MAX_PARAMS, MAX_RESULTS, Params, Protocol, Results, State, errors, json, own};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// Why a test ended before its results.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// Refused with iperf3's code.
+    Refused(i32, String),
+    /// It lasted too long.
+    Late,
+    /// The connection is lost, or what came is no iperf3.
+    Lost(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// Conducts the test, and tells the client why it ended early.
+pub(super) async fn run(server: &Server, seat: &Seat, stream: TcpStream, peer: SocketAddr) {
+    let _ = tcp::set_keep_alive(&stream, IDLE);
+    let _ = tcp::set_user_timeout(&stream, 2 * IDLE);
+    let since = clock::now();
+    let mut control = Control::new(stream);
+    let mut kind = "iperf3";
+    let outcome = conduct(server, seat, &mut control, peer, &mut kind).await;
+    let failure = match &outcome {
+        Ok(_) => None,
+        Err(Broken::Refused(_, why)) => Some(audit::text(why)),
+        Err(Broken::Late) => Some(audit::text("the client did not end the test in time")),
+        Err(Broken::Lost(error)) => Some(audit::text(&error.to_string())),
+    };
+    let bytes = outcome.as_ref().ok().copied();
+    let duration_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let rate_bps = bytes.map(|bytes| bytes.saturating_mul(8000) / duration_ms.max(1));
+    let by = By { who: Some(audit::STRANGER), from: Some(peer.ip().to_canonical()), session: None };
+    server.shared.audit.note(&by, &audit::Event::Measured { kind, duration_ms, bytes, rate_bps, failure });
+    match outcome {
+        Err(Broken::Refused(code, _)) => control.refuse(code).await,
+        Err(Broken::Late) => control.terminate().await,
+        Ok(_) | Err(Broken::Lost(_)) => {}
+    }
+}
+
+async fn conduct(
+    server: &Server,
+    seat: &Seat,
+    control: &mut Control,
+    peer: SocketAddr,
+    kind: &mut &'static str,
+) -> Result<u64, Broken> {
+    control.tell(State::ParamExchange).await?;
+    let params = control.json(MAX_PARAMS).await?;
+    let params = Params::parse(&params).map_err(|error| Broken::Refused(error.code, error.why))?;
+    let plan = planned(server, &params)?;
+    *kind = plan.kind();
+    if !seat.take_streams(plan.streams().len()) {
+        return Err(Broken::Refused(errors::ACCEPT, "the server has no room for its streams".to_owned()));
+    }
+    let streams = gather(control, seat, &params, &plan).await;
+    let streams = streams.map_err(|error| match error.kind() {
+        ErrorKind::TimedOut => Broken::Refused(errors::ACCEPT, "not all streams were opened in time".to_owned()),
+        _ => Broken::Refused(errors::ACCEPT, error.to_string()),
+    })?;
+    control.send(&[State::TestStart.byte(), State::TestRunning.byte()]).await?;
+    let outcome = test::run(control, &params, plan, streams, server.shared.config.instruments).await?;
+    match outcome.ended {
+        Ended::InOrder => {}
+        Ended::Left => return Err(Broken::Lost(io::Error::other("the client gave up"))),
+        Ended::Late => return Err(Broken::Late),
+    }
+    let mut results = own::results(&outcome.record, params.omit_s * 1_000_000, outcome.end_us);
+    if params.server_output {
+        results.server_output = Some(output::text(peer, &params, &results));
+    }
+    control.tell(State::ExchangeResults).await?;
+    let theirs = control.json(MAX_RESULTS).await?;
+    Results::parse(&theirs).map_err(|why| Broken::Refused(117, why))?;
+    control.send(&json(&results.to_json()).map_err(io::Error::other)?).await?;
+    control.tell(State::DisplayResults).await?;
+    // Whether the client says goodbye makes no difference.
+    let _ = within(ANSWER, control.state()).await;
+    Ok(results.streams.iter().map(|stream| stream.bytes).sum())
+}
+
+/// The load that the parameters ask for, if this server carries it.
+fn planned(server: &Server, params: &Params) -> Result<LoadPlan, Broken> {
+    let refused = |code, why: &str| Err(Broken::Refused(code, why.to_owned()));
+    if Duration::from_secs(params.time_s + params.omit_s) > MAX_TEST {
+        return refused(errors::DURATION, "the test would last too long");
+    }
+    // Another name would have the kernel load a module, or a helper set what no user may.
+    let allowed = words_of("net.ipv4.tcp_allowed_congestion_control");
+    if params.congestion.as_ref().is_some_and(|name| !allowed.contains(name)) {
+        return refused(errors::CONGESTION, "the congestion control is not available");
+    }
+    let most_bps = server.shared.config.iperf3_rate_bps;
+    let asked_bps = params.rate_bps.saturating_mul(params.parallel.into());
+    let unpaced = params.protocol == Protocol::Udp && asked_bps == 0;
+    if most_bps.is_some_and(|most| asked_bps > most || unpaced) {
+        return refused(errors::RATE, "the rate is above that of --iperf3-rate");
+    }
+    let duration = test::longest(params) + GRACE;
+    let plan = params.plan(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+    let plan = bounded(plan, most_bps);
+    plan.check().map_err(|why| Broken::Refused(errors::PARAMS, why))?;
+    Ok(plan)
+}
+
+/// The plan within the limits of strangers: no DSCP, and a rate if there is one.
+fn bounded(mut plan: LoadPlan, most_bps: Option<u64>) -> LoadPlan {
+    match &mut plan {
+        LoadPlan::Tcp(plan) => {
+            plan.dscp = 0;
+            if let Some(most) = most_bps {
+                let of_stream = (most / u64::from(plan.streams.max(1))).max(8_000);
+                plan.pacing_bps = Some(plan.pacing_bps.map_or(of_stream, |bps| bps.min(of_stream)));
+                plan.application.read_bps = most;
+            }
+        }
+        LoadPlan::Udp(plan) => plan.dscp = 0,
+        _ => {}
+    }
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::{TcpPlan, UdpPlan};
+
+    #[test]
+    fn strangers_mark_no_packets_and_keep_to_the_rate() {
+        let asked = TcpPlan { streams: 4, dscp: 46, ..TcpPlan::default() };
+        let LoadPlan::Tcp(plan) = bounded(asked.into(), Some(1_000_000)) else { panic!("TCP") };
+        assert_eq!((plan.dscp, plan.pacing_bps, plan.application.read_bps), (0, Some(250_000), 1_000_000));
+        let asked = UdpPlan { dscp: 46, ..UdpPlan::default() };
+        assert_eq!(bounded(asked.into(), None), LoadPlan::Udp(UdpPlan::default()));
+    }
+}

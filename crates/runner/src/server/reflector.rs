@@ -1,0 +1,221 @@
+//! `narrows serve --stamp`: a reflector of STAMP sessions that keeps state (RFC 8762 section 4.3).
+//!
+//! It answers known peers, or all if told so; never more bytes than came; so many packets a second of one address and of all. A request
+//! that is too short for its answer, or forged, gets none.
+
+use crate::connections::within;
+use narrows_model::words::show::plural;
+use narrows_sys::udp::{Arrival, UdpListener};
+use narrows_sys::{clock, nanos};
+use narrows_wire::stamp::Key;
+use narrows_wire::stamp::clock::{Clock, ClockError};
+use narrows_wire::stamp::reflect::{Seen, Session, reflect, session_of};
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+/// Packets a second of one address.
+const OF_ONE: u32 = 2_000;
+/// Packets a second of all.
+const OF_ALL: u32 = 20_000;
+/// Sessions that are remembered.
+const SESSIONS: usize = 4_096;
+/// So long after its last packet.
+const REMEMBERED: Duration = Duration::from_secs(120);
+const SECOND: Duration = Duration::from_secs(1);
+/// So many packets are looked at before other tasks have their turn.
+const AT_ONCE: usize = 64;
+/// A clock may run away by 500 ppm between two corrections (NTP_PHASE_MAX, ntp_adjtime(3)).
+const DRIFT: u64 = 2_000;
+
+/// How to reflect.
+#[derive(Debug, Clone, Default)]
+pub struct StampConfig {
+    /// The port; 0 takes a free one.
+    pub port: u16,
+    /// The networks whose packets are answered.
+    pub peers: Vec<(IpAddr, u8)>,
+    /// Whether all others are, too.
+    pub any: bool,
+    /// The key, for authenticated sessions alone.
+    pub key: Option<Key>,
+}
+
+impl StampConfig {
+    /// What is said at the start.
+    pub(super) fn words(&self, port: u16) -> String {
+        let whom = if self.any { "everyone".to_owned() } else { plural(self.peers.len() as u64, "known network") };
+        let mode = if self.key.is_some() { "authenticated" } else { "open" };
+        format!("reflects STAMP sessions on UDP port {port}, {mode} mode, for {whom}")
+    }
+}
+
+/// Sessions and limits, with the time as an argument.
+#[derive(Debug)]
+struct Reflector {
+    config: StampConfig,
+    sessions: HashMap<(SocketAddr, u16), (Session, Instant)>,
+    /// Of this second.
+    counts: HashMap<IpAddr, u32>,
+    count: u32,
+    since: Instant,
+    clock: ClockError,
+    started: Instant,
+}
+
+impl Reflector {
+    fn new(config: StampConfig, clock: ClockError, now: Instant) -> Self {
+        let (sessions, counts) = (HashMap::new(), HashMap::new());
+        Self { config, sessions, counts, count: 0, since: now, clock, started: now }
+    }
+
+    fn is_known(&self, ip: IpAddr) -> bool {
+        self.config.peers.iter().any(|(network, prefix)| within(ip, *network, *prefix))
+    }
+
+    /// Whether a packet of this address is answered.
+    fn admits(&mut self, ip: IpAddr, now: Instant) -> bool {
+        if !self.config.any && !self.is_known(ip) {
+            return false;
+        }
+        if now.duration_since(self.since) >= SECOND {
+            (self.since, self.count) = (now, 0);
+            self.counts.clear();
+            if self.sessions.len() >= SESSIONS / 2 {
+                self.sessions.retain(|_, (_, last)| now.duration_since(*last) < REMEMBERED);
+            }
+        }
+        if self.count >= OF_ALL {
+            return false;
+        }
+        let of_one = self.counts.entry(ip).or_default();
+        *of_one += 1;
+        self.count += u32::from(*of_one <= OF_ONE);
+        *of_one <= OF_ONE
+    }
+
+    /// The answer to a packet, with its traffic class.
+    fn answer(&mut self, bytes: &[u8], from: &Arrival, now: Instant) -> Option<(Vec<u8>, u8)> {
+        let id = (from.source, session_of(bytes, self.config.key.as_ref()));
+        let known = self.is_known(from.source.ip());
+        let session = self.sessions.get(&id).map(|(session, _)| *session);
+        if session.is_none() && self.sessions.len() >= SESSIONS {
+            return None;
+        }
+        let mut session = session.unwrap_or_default();
+        let marks = from.marks;
+        let seen = Seen {
+            at_ns: marks.at_ns.unwrap_or_else(nanos::real),
+            ttl: marks.ttl.unwrap_or(0),
+            class: marks.class.unwrap_or(0),
+            // Only known peers choose how their packets are treated on the way back.
+            may_mark: known,
+        };
+        let elapsed_ns = u64::try_from(now.duration_since(self.started).as_nanos()).unwrap_or(u64::MAX);
+        let clock = ClockError { bound_ns: self.clock.bound_ns.saturating_add(elapsed_ns / DRIFT), ..self.clock };
+        let answer = reflect(bytes, self.config.key.as_ref(), seen, &mut session, clock, nanos::real).ok()?;
+        self.sessions.insert(id, (session, now));
+        Some((answer.bytes, answer.dscp.unwrap_or(0) << 2))
+    }
+
+    fn has_left(&mut self, bytes: &[u8], from: &Arrival) {
+        let id = (from.source, session_of(bytes, self.config.key.as_ref()));
+        if let Some((session, _)) = self.sessions.get_mut(&id) {
+            session.last_ns = Some(nanos::real());
+        }
+    }
+}
+
+/// What this host's clock says of itself.
+pub(super) fn own_clock() -> ClockError {
+    let (synchronised, bound_ns) = clock::error();
+    ClockError { synchronised, clock: Clock::Ntp, bound_ns }
+}
+
+/// Reflects for ever.
+pub(super) async fn listen(listener: UdpListener, config: StampConfig, own: ClockError) {
+    let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
+    let mut reflector = Reflector::new(config, own, clock::now());
+    let mut buffer = vec![0; 65_536];
+    while ready.readable().await.is_ok() {
+        for _ in 0..AT_ONCE {
+            let received = ready.try_io(Interest::READABLE, || match listener.receive(&mut buffer) {
+                Ok(Some(arrival)) => Ok(Some(arrival)),
+                Ok(None) => Err(ErrorKind::WouldBlock.into()),
+                // What is broken about one datagram is not about the next.
+                Err(_) => Ok(None),
+            });
+            let Ok(arrival) = received else { break };
+            let Some(arrival) = arrival else { continue };
+            let now = clock::now();
+            let bytes = &buffer[..arrival.bytes.min(buffer.len())];
+            if reflector.admits(arrival.source.ip(), now)
+                && let Some((answer, class)) = reflector.answer(bytes, &arrival, now)
+                && listener.answer_marked(&answer, &arrival, class).is_ok()
+            {
+                reflector.has_left(bytes, &arrival);
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_sys::udp::Marks;
+    use narrows_wire::stamp::{Reply, Request};
+
+    fn from(ip: [u8; 4], port: u16) -> Arrival {
+        let local = SocketAddr::from(([192, 0, 2, 1], 862));
+        Arrival { bytes: 44, source: SocketAddr::from((ip, port)), local, marks: Marks::default() }
+    }
+
+    fn reflector(config: StampConfig) -> (Reflector, Instant) {
+        let now = clock::now();
+        (Reflector::new(config, ClockError::default(), now), now)
+    }
+
+    #[test]
+    fn strangers_get_nothing_unless_all_are_answered() {
+        let peers = vec![(IpAddr::from([192, 0, 2, 0]), 24)];
+        let (mut closed, now) = reflector(StampConfig { peers: peers.clone(), ..StampConfig::default() });
+        assert!(closed.admits([192, 0, 2, 9].into(), now) && !closed.admits([198, 51, 100, 9].into(), now));
+        let (mut open, now) = reflector(StampConfig { peers, any: true, ..StampConfig::default() });
+        assert!(open.admits([198, 51, 100, 9].into(), now));
+    }
+
+    #[test]
+    fn packets_a_second_are_limited_by_address_and_in_all() {
+        let (mut all, now) = reflector(StampConfig { any: true, ..StampConfig::default() });
+        let admitted = |all: &mut Reflector, last: u8, now| {
+            (0..OF_ONE + 500).filter(|_| all.admits([198, 51, 100, last].into(), now)).count()
+        };
+        let each: Vec<usize> = (0..12).map(|last| admitted(&mut all, last, now)).collect();
+        assert_eq!(each, [vec![OF_ONE as usize; 10], vec![0, 0]].concat());
+        assert_eq!(admitted(&mut all, 200, now + SECOND), OF_ONE as usize);
+    }
+
+    #[test]
+    fn sessions_are_counted_apart_and_forgotten() {
+        let (mut all, now) = reflector(StampConfig { any: true, ..StampConfig::default() });
+        let request = Request::default().encode(None, &[]);
+        let number = |all: &mut Reflector, port, now| {
+            let (bytes, class) = all.answer(&request, &from([192, 0, 2, 7], port), now)?;
+            assert_eq!((bytes.len(), class), (44, 0));
+            Some(Reply::decode(&bytes, None).expect("a reply").0.sequence)
+        };
+        assert_eq!([1, 1, 2, 1].map(|port| number(&mut all, port, now)), [Some(0), Some(1), Some(0), Some(2)]);
+        for port in 3..u16::try_from(SESSIONS).expect("small") + 1 {
+            assert_eq!(number(&mut all, port, now), Some(0));
+        }
+        assert_eq!(number(&mut all, 60_000, now), None, "no room");
+        assert_eq!(number(&mut all, 1, now), Some(3), "a session that runs goes on");
+        let later = now + REMEMBERED + SECOND;
+        assert!(all.admits([192, 0, 2, 7].into(), later));
+        assert_eq!(number(&mut all, 60_000, later), Some(0));
+    }
+}

@@ -1,0 +1,20 @@
+//! Why a trace cannot be made.
+
+use thiserror::Error;
+
+/// A trace that cannot be made.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// The name has no address.
+    #[error("{0}")]
+    Name(#[source] narrows_sys::Error),
+    /// The name has no address of the family that was asked for.
+    #[error("cannot trace `{0}`: it has no {1} address")]
+    Family(String, &'static str),
+    /// Ordinary users may not send echo requests.
+    #[error("{0}; add a group of this user to net.ipv4.ping_group_range, or use --protocol udp")]
+    Echo(#[source] narrows_sys::Error),
+    /// A socket.
+    #[error("{0}")]
+    Socket(#[from] narrows_sys::Error),
+}

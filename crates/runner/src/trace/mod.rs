@@ -1,0 +1,156 @@
+//! A trace: sends what the planner asks for, hands it the answers, and looks up the names of the hops.
+
+mod channel;
+mod error;
+mod names;
+
+use channel::Channel;
+pub use error::TraceError;
+use names::Names;
+use narrows_model::{Family, TracePlan, TraceProtocol, TraceRecord};
+use narrows_search::trace::{Planner, Step};
+use narrows_sys::probe::{ProbeSocket, Sent};
+use narrows_sys::{clock, path_mtu};
+use narrows_traffic::Stop;
+pub use narrows_views::trace::report;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// How often a wait checks the stop flag and the keys.
+const POLL: Duration = Duration::from_millis(20);
+/// How long the names of the hops are waited for at the end.
+const NAMES: Duration = Duration::from_secs(2);
+
+/// The address of a host, of the family that the user insists on.
+///
+/// # Errors
+/// There is none.
+pub fn resolve(host: &str, family: Option<Family>) -> Result<IpAddr, TraceError> {
+    let all = narrows_sys::names::addresses(host).map_err(TraceError::Name)?;
+    let fits = |address: &IpAddr| family.is_none_or(|family| Family::of(address) == family);
+    let word = if family == Some(Family::Ipv4) { "IPv4" } else { "IPv6" };
+    all.into_iter().find(fits).ok_or_else(|| TraceError::Family(host.to_owned(), word))
+}
+
+/// Traces until the plan is done, `stop` is set, or `show` returns false. `poll` is called often; `show` gets the record after each
+/// interval of a trace that goes on.
+///
+/// # Errors
+/// No route, or a socket that this user may not open. What stops a trace later is in its record.
+pub fn trace(
+    plan: TracePlan,
+    stop: &Stop,
+    poll: &mut dyn FnMut(),
+    show: &mut dyn FnMut(&TraceRecord) -> bool,
+) -> Result<TraceRecord, TraceError> {
+    let mut channel = Channel::open(&plan)?;
+    let mut names = Names::new(plan.names);
+    let serial = plan.protocol == TraceProtocol::Tcp;
+    let interval = Duration::from_millis(plan.interval_ms);
+    let (continuous, mtu) = (plan.continuous, plan.mtu.then(|| first_link_mtu(&plan)).flatten());
+    let mut planner = Planner::new(plan, clock::unix_us(), serial);
+    if let Some(bytes) = mtu {
+        planner.set_first_link_mtu(bytes);
+    }
+    let mut shown = clock::now();
+    loop {
+        if stop.is_set() {
+            planner.interrupt();
+            break;
+        }
+        let now = clock::unix_us();
+        match planner.next(now) {
+            Step::Send(order) => {
+                if channel.send(&order)? != Sent::Gone {
+                    planner.too_big_here(order.id);
+                }
+            }
+            Step::Wait(until_us) => {
+                channel.wait(Duration::from_micros(until_us.saturating_sub(now)).min(POLL))?;
+            }
+            Step::Done => break,
+        }
+        channel.answers(&mut planner);
+        poll();
+        if continuous && shown.elapsed() >= interval {
+            shown = clock::now();
+            names.look(planner.record());
+            planner.set_names(names.known());
+            if !show(planner.record()) {
+                break;
+            }
+        }
+    }
+    names.look(planner.record());
+    names.wait(NAMES, stop);
+    planner.set_names(names.known());
+    Ok(planner.finish())
+}
+
+/// The trace of a diagnosis: of the path MTU, or enough samples for loss.
+#[must_use]
+pub fn beside_load(target: IpAddr, mtu: bool) -> TracePlan {
+    TracePlan {
+        asked: target.to_string(),
+        target,
+        protocol: TraceProtocol::Udp,
+        port: 33_434,
+        first_ttl: 1,
+        max_ttl: 30,
+        gap: 5,
+        rounds: if mtu { 4 } else { 40 },
+        continuous: false,
+        flows: 4,
+        interval_ms: 50,
+        wait_ms: 500,
+        probe_bytes: 64,
+        mtu,
+        names: false,
+    }
+}
+
+/// The largest IP packet that the first link takes, as the kernel names it when it rejects a larger one; otherwise that of the route.
+fn first_link_mtu(plan: &TracePlan) -> Option<u32> {
+    let largest = vec![0; usize::from(u16::MAX) - 48];
+    let socket = ProbeSocket::udp(SocketAddr::new(plan.target, plan.port.max(1))).ok()?;
+    socket.first_link_mtu(&largest).or_else(|| path_mtu::towards(plan.target).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(protocol: TraceProtocol, port: u16) -> TracePlan {
+        TracePlan {
+            asked: "localhost".into(),
+            target: IpAddr::from([127, 0, 0, 1]),
+            protocol,
+            port,
+            first_ttl: 1,
+            max_ttl: 30,
+            gap: 5,
+            rounds: 3,
+            continuous: false,
+            flows: 6,
+            interval_ms: 20,
+            wait_ms: 500,
+            probe_bytes: 64,
+            mtu: true,
+            names: false,
+        }
+    }
+
+    #[test]
+    fn this_host_is_one_hop_away_by_udp_and_tcp() {
+        let listener = narrows_sys::net::listen_at(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for protocol in [TraceProtocol::Udp, TraceProtocol::Tcp] {
+            let record = trace(plan(protocol, port), &Stop::new(), &mut || (), &mut |_| true).unwrap();
+            let report = report(&record);
+            assert_eq!(report.hops.len(), 1, "{protocol:?}: {report:?}");
+            assert_eq!(report.hops[0].nodes[0].address, "127.0.0.1");
+            assert_eq!((report.hops[0].sent, report.hops[0].answered), (3, 3), "{protocol:?}: {report:?}");
+            assert_eq!(report.mtu.is_some(), protocol == TraceProtocol::Udp);
+        }
+    }
+}

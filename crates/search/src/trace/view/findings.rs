@@ -1,0 +1,180 @@
+//! What a trace shows, in sentences.
+
+use super::place::place;
+use narrows_model::trace::report::{TraceEnd, TraceFinding, TraceHop};
+use narrows_model::words::show::plural;
+use narrows_model::words::units::percent;
+use narrows_model::{AnswerKind, TraceProtocol, TraceRecord, TraceReport};
+
+/// Loss that is worth a sentence.
+const LOSS: f64 = 0.05;
+
+fn finding(id: &str, harm: bool, says: String) -> TraceFinding {
+    TraceFinding { id: id.to_owned(), harm, says }
+}
+
+/// All findings, harm first.
+pub(super) fn findings(record: &TraceRecord, report: &TraceReport) -> Vec<TraceFinding> {
+    let mut all = Vec::new();
+    mtu(report, &mut all);
+    end(report, &mut all);
+    loss(report, &mut all);
+    paths(report, &mut all);
+    asymmetry(report, &mut all);
+    nat(record, report, &mut all);
+    all.sort_by_key(|it| !it.harm);
+    all
+}
+
+fn mtu(report: &TraceReport, all: &mut Vec<TraceFinding>) {
+    for step in report.mtu.iter().flat_map(|mtu| &mtu.steps) {
+        let (from, to) = (place(&report.hops, step.after_hop), place(&report.hops, step.before_hop));
+        let bytes = step.mtu_bytes;
+        all.push(if step.reported {
+            let by = step.address.as_deref().unwrap_or_default();
+            finding(
+                "mtu-shrinks",
+                false,
+                format!("the MTU shrinks to {bytes} bytes between {from} and {to}; {by} reports it"),
+            )
+        } else {
+            let says = format!(
+                "between {from} and {to}, packets above {bytes} bytes vanish without an ICMP message; mend \
+                 the filter or the MTU there, or lower the MSS to {}",
+                bytes.saturating_sub(if report.target.contains(':') { 60 } else { 40 })
+            );
+            finding("black-hole", true, says)
+        });
+    }
+}
+
+fn end(report: &TraceReport, all: &mut Vec<TraceFinding>) {
+    match &report.end {
+        TraceEnd::Rejected { ttl, hop, address, mark } => {
+            let why = match mark.as_str() {
+                "!A" => "administratively prohibited",
+                "!H" => "host unreachable",
+                "!N" => "network unreachable",
+                "!P" => "protocol unreachable",
+                _ => "unreachable",
+            };
+            let at = hop.map_or_else(|| format!("TTL {ttl}"), |hop| format!("hop {hop}"));
+            let says = format!("{address} at {at} rejects the probes: {why} ({mark})");
+            all.push(finding("filtered", true, says));
+        }
+        TraceEnd::Silent { after_hop } => {
+            let from = place(&report.hops, *after_hop);
+            let says = format!(
+                "nothing answers behind {from}: a filter there drops {} or the ICMP answers; try another --protocol",
+                report.protocol.word()
+            );
+            all.push(finding("silent", true, says));
+        }
+        TraceEnd::Reached { .. } | TraceEnd::MaxHops => {}
+    }
+}
+
+/// Loss begins where it stays for all hops behind.
+fn loss(report: &TraceReport, all: &mut Vec<TraceFinding>) {
+    let limiting: Vec<&TraceHop> = report.hops.iter().filter(|hop| hop.limits_answers).collect();
+    if let Some(worst) = limiting.iter().filter_map(|hop| hop.loss).reduce(f64::max) {
+        let who = listed(&limiting);
+        let says = format!(
+            "{who}: up to {} of the probes have no answer, but later hops answer more; ICMP is limited there, the path \
+             does not lose these packets",
+            percent(worst)
+        );
+        all.push(finding("icmp-rate-limit", false, says));
+    }
+    let answering: Vec<&TraceHop> = report.hops.iter().filter(|hop| hop.answered > 0 && !hop.limits_answers).collect();
+    let Some(last) = answering.last() else { return };
+    let Some(lost) = last.loss.filter(|lost| *lost > LOSS) else { return };
+    // Those that limit their answers do not count, so the loss never falls along the rest.
+    let clean = answering.iter().rposition(|hop| hop.loss.is_some_and(|loss| loss <= LOSS.min(lost / 2.0)));
+    let from = clean.map_or(0, |at| answering[at].ttl);
+    let begins = clean.map_or(answering[0].ttl, |at| answering[at + 1].ttl);
+    let only_target = begins == last.ttl && matches!(report.end, TraceEnd::Reached { .. });
+    let (from, to) = (place(&report.hops, from), place(&report.hops, begins));
+    let mut says = format!("{} loss begins between {from} and {to}", percent(lost));
+    if only_target && report.protocol == TraceProtocol::Udp {
+        says += "; or the target limits its ICMP answers: --protocol tcp or icmp excludes that";
+    }
+    all.push(finding("loss", true, says));
+}
+
+fn paths(report: &TraceReport, all: &mut Vec<TraceFinding>) {
+    let wide: Vec<&TraceHop> = report.hops.iter().filter(|hop| routers(hop) > 1).collect();
+    let Some(widest) = wide.iter().max_by_key(|hop| routers(hop)) else { return };
+    let sure = if wide.iter().all(|hop| hop.complete) { "with 95 % confidence no more" } else { "there may be more" };
+    let says = format!(
+        "{} on equal-cost paths at {}; {} tried, {sure}",
+        plural(routers(widest) as u64, "router"),
+        listed(&wide),
+        plural(widest.flows.into(), "flow")
+    );
+    all.push(finding("ecmp", false, says));
+}
+
+fn routers(hop: &TraceHop) -> usize {
+    hop.nodes.len()
+}
+
+/// `hop 3`, `hops 3, 4`
+fn listed(hops: &[&TraceHop]) -> String {
+    let ttls: Vec<String> = hops.iter().map(|hop| hop.ttl.to_string()).collect();
+    format!("{} {}", if ttls.len() == 1 { "hop" } else { "hops" }, ttls.join(", "))
+}
+
+/// The reverse path of the last hop that answers is longer or shorter than the forward path. What rejects a probe of a higher TTL is nearer
+/// than that.
+fn asymmetry(report: &TraceReport, all: &mut Vec<TraceFinding>) {
+    let back = |hop: &TraceHop| {
+        let node = hop.nodes.iter().find(|node| node.marks.is_empty() && node.return_hops.is_some());
+        node.and_then(|node| node.return_hops).map(|back| (hop.ttl, back))
+    };
+    let known: Vec<(u8, u8)> = report.hops.iter().filter_map(back).collect();
+    let Some((ttl, last)) = known.last().copied().filter(|(ttl, back)| ttl != back) else { return };
+    let first = known.iter().rposition(|(ttl, back)| ttl == back).map_or(known[0].0, |at| known[at + 1].0);
+    let says = format!(
+        "{} to {}, about {last} on the reverse path (by the TTL of the answers); the paths differ from hop {first} on",
+        plural(ttl.into(), "hop"),
+        place(&report.hops, ttl)
+    );
+    all.push(finding("asymmetry", false, says));
+}
+
+/// A router that answers in the name of the target translates addresses.
+fn nat(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) {
+    let target = record.plan.target;
+    let router = record.probes.iter().filter(|probe| {
+        probe.answer.as_ref().is_some_and(|it| it.kind == AnswerKind::TimeExceeded && it.from == target)
+    });
+    if let Some(ttl) = router.map(|probe| probe.ttl).min() {
+        let says = format!(
+            "address translation (NAT) at or before {}: a router there answers with the target's address",
+            place(&report.hops, ttl)
+        );
+        all.push(finding("nat", false, says));
+    }
+}
+
+/// What was not measured, and why.
+pub(super) fn remarks(record: &TraceRecord, report: &TraceReport) -> Vec<String> {
+    let mut all = Vec::new();
+    let plan = &record.plan;
+    if plan.protocol == TraceProtocol::Tcp {
+        all.push("path MTU: not measured, since a TCP SYN cannot be large; use --protocol udp or icmp".to_owned());
+    } else if plan.mtu && report.mtu.is_none() && !plan.continuous {
+        all.push("path MTU: unknown, since large probes got no answer and small ones did not either".to_owned());
+    }
+    if record.unmatched > 0 {
+        all.push(format!(
+            "{} quoted too little of their probes and were not counted",
+            plural(record.unmatched, "answer")
+        ));
+    }
+    if record.forgotten > 0 {
+        all.push(format!("the first {} are not in these figures", plural(record.forgotten, "probe")));
+    }
+    all
+}

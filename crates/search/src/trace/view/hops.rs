@@ -1,0 +1,124 @@
+//! The hops: who answered, how fast, how often.
+
+use crate::trace::paths::flows_for;
+use narrows_model::trace::report::{TraceHop, TraceNode};
+use narrows_model::words::figures::float;
+use narrows_model::{AnswerKind, ProbePurpose, TraceAnswer, TraceProbe, TraceRecord};
+use narrows_stats::median;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// Loss that later hops have less of by so much is a limit of ICMP answers.
+const LESS: f64 = 0.05;
+
+/// The last hop that is shown: the end of the path, or the first silent hop behind the last that answers.
+pub(super) fn last(record: &TraceRecord) -> u8 {
+    let answered = |wanted: fn(AnswerKind) -> bool| {
+        let of = record.probes.iter().filter(move |it| it.answer.as_ref().is_some_and(|answer| wanted(answer.kind)));
+        of.map(|it| it.ttl)
+    };
+    // Flows over unequal paths end at different TTLs: the longest of them is shown.
+    let mut ends: BTreeMap<u16, u8> = BTreeMap::new();
+    for probe in record.probes.iter().filter(|it| it.answer.as_ref().is_some_and(|answer| answer.kind.is_end())) {
+        let end = ends.entry(probe.flow).or_insert(probe.ttl);
+        *end = probe.ttl.min(*end);
+    }
+    let routers = answered(|kind| kind == AnswerKind::TimeExceeded).max().unwrap_or(0);
+    let first = record.plan.first_ttl.max(1);
+    match ends.into_values().max() {
+        Some(end) => end,
+        None => routers.saturating_add(1).max(first).min(record.plan.max_ttl.max(first)),
+    }
+}
+
+/// Whether a probe counts at this hop: one of the last hop may have had a higher TTL.
+fn at(probe: &TraceProbe, ttl: u8, last: u8) -> bool {
+    let is_end = probe.answer.as_ref().is_some_and(|answer| answer.kind.is_end());
+    probe.purpose != ProbePurpose::Mtu && (probe.ttl == ttl || (ttl == last && probe.ttl > last && is_end))
+}
+
+/// One hop.
+pub(super) fn hop(record: &TraceRecord, ttl: u8, last: u8) -> TraceHop {
+    let probes: Vec<&TraceProbe> = record.probes.iter().filter(|probe| at(probe, ttl, last)).collect();
+    // A probe that may still be answered is not lost.
+    let newest = record.probes.iter().map(|it| it.sent_us).max().unwrap_or(0);
+    let wait = record.plan.wait_ms.saturating_mul(1_000);
+    let counted =
+        |it: &&&TraceProbe| it.answer.is_some() || it.sent_us.saturating_add(wait) <= newest || !running(record);
+    let sent = probes.iter().filter(counted).count();
+    let mut by_address: BTreeMap<IpAddr, Vec<(&TraceProbe, &TraceAnswer)>> = BTreeMap::new();
+    for (probe, answer) in probes.iter().filter_map(|it| Some((*it, it.answer.as_ref()?))) {
+        by_address.entry(answer.from).or_default().push((probe, answer));
+    }
+    let mut nodes: Vec<TraceNode> = by_address.into_iter().map(|(from, all)| node(record, from, &all)).collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse(node.answered));
+    let answered: u32 = nodes.iter().map(|node| node.answered).sum();
+    let answered_flows: BTreeSet<u16> = probes.iter().filter(|it| it.answer.is_some()).map(|it| it.flow).collect();
+    let flows: BTreeSet<u16> = probes.iter().map(|it| it.flow).collect();
+    let sent = u32::try_from(sent).unwrap_or(u32::MAX);
+    TraceHop {
+        ttl,
+        sent,
+        answered,
+        loss: (sent > 0).then(|| 1.0 - f64::from(answered.min(sent)) / f64::from(sent)),
+        limits_answers: false,
+        pmtu_bytes: None,
+        flows: u16::try_from(flows.len()).unwrap_or(u16::MAX),
+        complete: !nodes.is_empty() && answered_flows.len() >= flows_for(nodes.len()).into(),
+        nodes,
+    }
+}
+
+/// A view of a trace that goes on.
+fn running(record: &TraceRecord) -> bool {
+    record.plan.continuous
+}
+
+fn node(record: &TraceRecord, from: IpAddr, all: &[(&TraceProbe, &TraceAnswer)]) -> TraceNode {
+    let rtt = |(probe, answer): &(&TraceProbe, &TraceAnswer)| {
+        answer.at_us.checked_sub(probe.sent_us).map(|us| float(us) / 1e3)
+    };
+    let rtts: Vec<f64> = all.iter().filter_map(rtt).collect();
+    let least = rtts.iter().copied().fold(f64::INFINITY, f64::min);
+    let worst = rtts.iter().copied().fold(0.0, f64::max);
+    let newest = all.iter().rev().find_map(|(_, answer)| answer.reply_ttl);
+    let flows: BTreeSet<u16> = all.iter().map(|(probe, _)| probe.flow).collect();
+    let marks: BTreeSet<String> =
+        all.iter().map(|(_, answer)| answer.kind.mark()).filter(|mark| !mark.is_empty()).collect();
+    TraceNode {
+        address: from.to_string(),
+        name: record.names.get(&from).cloned(),
+        flows: flows.into_iter().collect(),
+        answered: u32::try_from(all.len()).unwrap_or(u32::MAX),
+        rtt_ms: median(&rtts).map(|middle| [least, middle, worst]),
+        reply_ttl: newest,
+        return_hops: newest.filter(|_| marks.is_empty()).map(return_hops),
+        mpls: all.iter().rev().map(|(_, answer)| &answer.mpls).find(|it| !it.is_empty()).cloned().unwrap_or_default(),
+        marks: marks.into_iter().collect(),
+    }
+}
+
+/// Hops of the reverse path: hosts begin with a TTL of 64, 128 or 255 (RFC 1700 and today's systems).
+pub(super) const fn return_hops(reply_ttl: u8) -> u8 {
+    let first = if reply_ttl <= 64 {
+        64
+    } else if reply_ttl <= 128 {
+        128
+    } else {
+        255
+    };
+    (first - reply_ttl).saturating_add(1)
+}
+
+/// Marks the hops that lose answers which later hops do not lose: the packets themselves went through.
+pub(super) fn mark_limits(hops: &mut [TraceHop]) {
+    let mut least_behind: Option<f64> = None;
+    for hop in hops.iter_mut().rev() {
+        if hop.answered == 0 {
+            continue;
+        }
+        let loss = hop.loss.unwrap_or(0.0);
+        hop.limits_answers = least_behind.is_some_and(|behind| loss > behind + LESS);
+        least_behind = Some(least_behind.map_or(loss, |behind| behind.min(loss)));
+    }
+}

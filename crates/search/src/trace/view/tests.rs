@@ -1,0 +1,182 @@
+//! Traces of simulated paths, whose truth is known.
+
+use super::report;
+use super::sim::{FIRST_LINK, Net, plan, run, target};
+use narrows_model::trace::TracePlan;
+use narrows_model::trace::report::TraceEnd;
+use narrows_model::{AnswerKind, TraceReport};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn seen(net: &Net) -> TraceReport {
+    seen_with(net, plan())
+}
+
+fn seen_with(net: &Net, plan: TracePlan) -> TraceReport {
+    report(&run(net, plan).0)
+}
+
+fn ids(report: &TraceReport) -> Vec<&str> {
+    report.findings.iter().map(|it| it.id.as_str()).collect()
+}
+
+#[test]
+fn a_plain_path_has_its_hops_and_no_findings() {
+    let (record, took_us) = run(&Net::new(6), plan());
+    let report = report(&record);
+    assert_eq!(report.end, TraceEnd::Reached { ttl: 7 });
+    assert_eq!(report.hops.len(), 7);
+    let counts: Vec<(u32, u32)> = report.hops.iter().map(|hop| (hop.sent, hop.answered)).collect();
+    // The target answered what was sent beyond it, too.
+    assert_eq!(counts, [[(6, 6); 6].as_slice(), &[(8, 8)]].concat());
+    assert!(report.hops.iter().all(|hop| hop.complete && hop.nodes.len() == 1));
+    assert_eq!(report.hops[2].nodes[0].rtt_ms, Some([6.0, 6.0, 6.0]));
+    assert_eq!(report.hops[2].nodes[0].return_hops, Some(3));
+    assert_eq!(report.mtu.as_ref().map(|mtu| (mtu.path_bytes, mtu.to_target, mtu.steps.len())), Some((1500, true, 0)));
+    assert_eq!((ids(&report), report.paths.len()), (vec![], 1));
+    // Seven hops, six rounds, two beyond the target, one for the MTU.
+    assert_eq!((record.probes.len(), took_us / 1_000_000), (45, 2));
+}
+
+#[test]
+fn the_mtu_shrinks_where_a_router_reports_it_and_where_none_does() {
+    let mut net = Net::new(6);
+    net.mtu = BTreeMap::from([(4, 1400), (6, 1300)]);
+    let first = seen(&net);
+    let steps = |report: &TraceReport| -> Vec<(u8, u8, u32, bool)> {
+        let steps = report.mtu.iter().flat_map(|mtu| &mtu.steps);
+        steps.map(|it| (it.after_hop, it.before_hop, it.mtu_bytes, it.reported)).collect()
+    };
+    assert_eq!(steps(&first), [(3, 4, 1400, true), (5, 6, 1300, true)]);
+    net.holes = BTreeSet::from([5]);
+    let second = seen(&net);
+    assert_eq!(steps(&second), [(3, 4, 1400, true), (5, 6, 1300, false)]);
+    assert_eq!(ids(&second), ["black-hole", "mtu-shrinks"]);
+    // A hop that never answers leaves the place between its neighbours.
+    net.silent = BTreeSet::from([5]);
+    assert_eq!(steps(&seen(&net)), [(3, 4, 1400, true), (4, 6, 1300, false)]);
+    // A target that answers nothing: as far as the last hop that does.
+    net.silent = BTreeSet::from([7]);
+    let last = seen(&net);
+    assert_eq!((steps(&last).len(), last.mtu.as_ref().map(|mtu| mtu.to_target)), (2, Some(false)));
+}
+
+#[test]
+fn routers_that_limit_their_answers_are_no_loss_and_no_black_hole() {
+    let mut net = Net::new(6);
+    net.limited = (1..=7).collect();
+    let report = seen(&net);
+    assert!(!ids(&report).contains(&"black-hole"), "{report:?}");
+    assert_eq!(report.mtu.map(|mtu| mtu.path_bytes), Some(1500));
+    net.limited = BTreeSet::from([3]);
+    let report = seen_with(&net, TracePlan { rounds: 40, interval_ms: 100, ..plan() });
+    assert_eq!(ids(&report), ["icmp-rate-limit"]);
+    assert!(report.hops[2].limits_answers && report.hops[2].loss.is_some_and(|loss| loss > 0.5), "{report:?}");
+}
+
+#[test]
+fn loss_begins_where_it_stays() {
+    let mut net = Net::new(6);
+    (net.lost_each, net.lost_from) = (4, 5);
+    let report = seen_with(&net, TracePlan { rounds: 60, interval_ms: 100, mtu: false, ..plan() });
+    let loss = report.findings.iter().find(|it| it.id == "loss").expect("loss");
+    assert!(loss.says.contains("between hop 4 (10.0.4.1) and hop 5 (10.0.5.1)"), "{loss:?}");
+    assert!(!report.hops.iter().any(|hop| hop.limits_answers), "{report:?}");
+}
+
+#[test]
+fn ends_are_named() {
+    let filter = |kind| seen(&Net { filter: Some((4, kind)), ..Net::new(6) });
+    let rejected = filter(AnswerKind::Prohibited);
+    let end = TraceEnd::Rejected { ttl: 5, hop: Some(4), address: "10.0.4.1".into(), mark: "!A".into() };
+    assert_eq!((&rejected.end, ids(&rejected)), (&end, vec!["filtered"]));
+    // *Port unreachable* of another host than the target is a filter.
+    let TraceEnd::Rejected { mark, .. } = filter(AnswerKind::Reached).end else { panic!("not rejected") };
+    assert_eq!(mark, "!<3>");
+    let silent = seen(&Net { silent: (5..=40).collect(), ..Net::new(30) });
+    assert_eq!((&silent.end, silent.hops.len()), (&TraceEnd::Silent { after_hop: 4 }, 5));
+    let nothing = seen(&Net { silent: (1..=40).collect(), ..Net::new(30) });
+    assert_eq!((&nothing.end, nothing.mtu), (&TraceEnd::Silent { after_hop: 0 }, None));
+    let far = seen_with(&Net::new(60), TracePlan { max_ttl: 12, ..plan() });
+    assert_eq!((far.end, far.hops.len()), (TraceEnd::MaxHops, 12));
+}
+
+#[test]
+fn a_longer_reverse_path_and_short_quotes() {
+    let report = seen(&Net { longer_back: 3, ..Net::new(4) });
+    assert_eq!(ids(&report), ["asymmetry"]);
+    assert!(report.findings[0].says.starts_with("5 hops to hop 5 (10.0.255.1), about 8 on the reverse path"));
+    let report = seen(&Net { short_quotes: true, ..Net::new(4) });
+    assert_eq!((report.hops.len(), &report.end), (5, &TraceEnd::Reached { ttl: 5 }));
+    assert!(report.hops.iter().all(|hop| hop.nodes.len() == 1), "one at a time, none is taken for another: {report:?}");
+}
+
+#[test]
+fn the_stopping_rule_sees_all_nodes_of_a_hop() {
+    let net = Net { wide: BTreeMap::from([(2, 3), (3, 2)]), ..Net::new(4) };
+    let report = seen(&net);
+    let nodes: Vec<(usize, bool)> = report.hops.iter().map(|hop| (hop.nodes.len(), hop.complete)).collect();
+    assert_eq!(nodes, [(1, true), (3, true), (2, true), (1, true), (1, true)]);
+    assert_eq!(ids(&report), ["ecmp"]);
+    let one = seen_with(&net, TracePlan { flows: 1, ..plan() });
+    assert!(one.hops.iter().all(|hop| hop.nodes.len() == 1 && hop.flows == 1));
+    assert!(one.hops.iter().all(|hop| !hop.complete), "one flow proves nothing");
+}
+
+fn any_net() -> impl Strategy<Value = Net> {
+    let hops = || 1..12_u8;
+    let mtus = proptest::collection::btree_map(2..12_u8, 576..1500_u32, 0..4);
+    let some = move || proptest::collection::btree_set(1..12_u8, 0..4);
+    (
+        hops(),
+        mtus,
+        some(),
+        some(),
+        some(),
+        0..8_u64,
+        any::<bool>(),
+        proptest::collection::btree_map(1..12_u8, 1..5_u16, 0..3),
+    )
+        .prop_map(|(routers, mtu, holes, silent, limited, lost_each, short_quotes, wide)| Net {
+            routers,
+            mtu,
+            holes,
+            silent,
+            limited,
+            lost_each,
+            short_quotes,
+            wide,
+            ..Net::default()
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// It ends on any path, within limits, and says nothing that is impossible.
+    #[test]
+    fn every_trace_ends(net in any_net()) {
+        let (record, took_us) = run(&net, plan());
+        prop_assert!(record.probes.len() < 2_000 && took_us < 300_000_000, "{} probes, {took_us} us", record.probes.len());
+        let report = report(&record);
+        for hop in &report.hops {
+            prop_assert!(hop.answered <= hop.sent);
+            prop_assert!(hop.pmtu_bytes.is_none_or(|bytes| bytes <= FIRST_LINK));
+        }
+        if let TraceEnd::Reached { ttl } = report.end {
+            prop_assert_eq!(ttl, net.routers + 1);
+        }
+    }
+
+    /// Where all hops answer, the path MTU at each hop is the truth, with and without reports.
+    #[test]
+    fn the_mtu_is_the_truth(routers in 1..12_u8, mtu in proptest::collection::btree_map(2..12_u8, 576..1500_u32, 0..4),
+        holes in proptest::collection::btree_set(1..12_u8, 0..12)) {
+        let net = Net { mtu, holes, ..Net::new(routers) };
+        let report = seen(&net);
+        let truth: Vec<Option<u32>> = (1..=routers + 1).map(|hop| Some(net.pmtu(hop))).collect();
+        let found: Vec<Option<u32>> = report.hops.iter().map(|hop| hop.pmtu_bytes).collect();
+        prop_assert_eq!(found, truth);
+        prop_assert_eq!(report.target, target().to_string());
+    }
+}

@@ -1,0 +1,195 @@
+//! Probes of a path with a TTL, without privileges: connected UDP and ICMP echo sockets and TCP connections whose ICMP errors the kernel
+//! queues (`IP_RECVERR`).
+//!
+//! A connected socket keeps its addresses and ports, so that all its probes take the same path of an equal-cost multipath. Nothing is
+//! fragmented, and MTUs that the kernel remembers are ignored (`IP_PMTUDISC_PROBE`).
+
+pub mod control;
+mod receive;
+
+pub use control::{Control, IcmpError};
+pub use receive::{Received, wait};
+
+use crate::error::check;
+use crate::raw::{self, set_option};
+use crate::{Error, Result, net};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+/// Since Linux 5.9 (include/uapi/linux/in.h and in6.h).
+const IP_RECVERR_RFC4884: libc::c_int = 26;
+const IPV6_RECVERR_RFC4884: libc::c_int = 31;
+const IPV6_AUTOFLOWLABEL: libc::c_int = 70;
+const IPV6_DONTFRAG: libc::c_int = 62;
+
+/// How a send went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// On its way.
+    Gone,
+    /// Larger than the first link takes.
+    TooBig,
+    /// This host rejects it: no route, or a filter of its own.
+    Refused,
+}
+
+/// A socket of one flow to one target.
+#[derive(Debug)]
+pub struct ProbeSocket {
+    fd: OwnedFd,
+    ipv4: bool,
+    stream: bool,
+}
+
+impl ProbeSocket {
+    /// UDP, with a port of its own.
+    ///
+    /// # Errors
+    /// No route to the target, or out of descriptors.
+    pub fn udp(target: SocketAddr) -> Result<Self> {
+        let socket = Self::open(target, libc::SOCK_DGRAM, libc::IPPROTO_UDP, "open a UDP socket for")?;
+        socket.connect(target)?;
+        Ok(socket)
+    }
+
+    /// ICMP echo, with an identifier of its own (icmp(7), *ping sockets*).
+    ///
+    /// # Errors
+    /// `net.ipv4.ping_group_range` lacks the groups of this user; no route to the target.
+    pub fn echo(target: IpAddr) -> Result<Self> {
+        let protocol = if target.is_ipv4() { libc::IPPROTO_ICMP } else { libc::IPPROTO_ICMPV6 };
+        let target = SocketAddr::new(target, 0);
+        let socket = Self::open(target, libc::SOCK_DGRAM, protocol, "open an ICMP socket for")?;
+        socket.connect(target)?;
+        Ok(socket)
+    }
+
+    /// A TCP connection that has begun, from a port (0: any) and with a TTL. It ends with a reset when it is dropped.
+    ///
+    /// # Errors
+    /// No route to the target, or out of descriptors.
+    pub fn tcp(port: u16, target: SocketAddr, ttl: u8) -> Result<Self> {
+        let socket = Self::open(target, libc::SOCK_STREAM, libc::IPPROTO_TCP, "open a TCP socket for")?;
+        net::set_flag(&socket.fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR for", &target)?;
+        net::set_flag(&socket.fd, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1, "set TCP_SYNCNT for", &target)?;
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        set_option(&socket.fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "set SO_LINGER for", || target.to_string())?;
+        let any = if target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+        net::bind(&socket.fd, &SocketAddr::new(any, port))?;
+        socket.set_ttl(ttl)?;
+        match socket.connect(target) {
+            // The answer of a near target may come before the call ends.
+            Err(error)
+                if !matches!(error.errno(), Some(libc::EINPROGRESS | libc::ECONNREFUSED | libc::EHOSTUNREACH)) =>
+            {
+                Err(error)
+            }
+            _ => Ok(socket),
+        }
+    }
+
+    fn open(target: SocketAddr, kind: libc::c_int, protocol: libc::c_int, operation: &'static str) -> Result<Self> {
+        let ipv4 = target.is_ipv4();
+        let family = if ipv4 { libc::AF_INET } else { libc::AF_INET6 };
+        let fd = raw::socket(family, kind | libc::SOCK_NONBLOCK, protocol, operation, target.ip().to_string())?;
+        let set = |level, name, value, operation| net::set_flag(&fd, level, name, value, operation, &target);
+        if ipv4 {
+            set(libc::SOL_IP, libc::IP_RECVERR, 1, "set IP_RECVERR for")?;
+            set(libc::SOL_IP, libc::IP_RECVTTL, 1, "set IP_RECVTTL for")?;
+            set(libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE, "set IP_MTU_DISCOVER for")?;
+            // Older kernels show no MPLS labels.
+            let _ = set(libc::SOL_IP, IP_RECVERR_RFC4884, 1, "set IP_RECVERR_RFC4884 for");
+        } else {
+            set(libc::SOL_IPV6, libc::IPV6_RECVERR, 1, "set IPV6_RECVERR for")?;
+            set(libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT, 1, "set IPV6_RECVHOPLIMIT for")?;
+            set(libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE, "set IPV6_MTU_DISCOVER for")?;
+            set(libc::SOL_IPV6, IPV6_DONTFRAG, 1, "set IPV6_DONTFRAG for")?;
+            let _ = set(libc::SOL_IPV6, IPV6_RECVERR_RFC4884, 1, "set IPV6_RECVERR_RFC4884 for");
+            // A label of its own for each connection would be another path for each.
+            let _ = set(libc::SOL_IPV6, IPV6_AUTOFLOWLABEL, 0, "set IPV6_AUTOFLOWLABEL for");
+        }
+        set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1, "set SO_TIMESTAMPNS for")?;
+        Ok(Self { fd, ipv4, stream: kind == libc::SOCK_STREAM })
+    }
+
+    fn connect(&self, target: SocketAddr) -> Result<()> {
+        let (address, length) = net::raw_address(&target);
+        // SAFETY: a socket address of `length` valid bytes that lives through the call.
+        let result = unsafe { libc::connect(self.fd.as_raw_fd(), (&raw const address).cast(), length) };
+        check(result, "find a route to", target.ip().to_string()).map(drop)
+    }
+
+    fn set_ttl(&self, ttl: u8) -> Result<()> {
+        let (level, name) =
+            if self.ipv4 { (libc::SOL_IP, libc::IP_TTL) } else { (libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS) };
+        set_option(&self.fd, level, name, &libc::c_int::from(ttl), "set the TTL of", || "a probe".to_owned())
+    }
+
+    /// Sends bytes with a TTL. Of an ICMP socket they are the whole message.
+    ///
+    /// # Errors
+    /// The kernel's error, unless it is about the packet or reports an earlier one.
+    pub fn send(&self, ttl: u8, bytes: &[u8]) -> Result<Sent> {
+        self.set_ttl(ttl)?;
+        // A send may return the error of an earlier probe instead: the queue has it as well.
+        let mut last = None;
+        for _ in 0..8 {
+            // SAFETY: the slice and its length.
+            let sent =
+                unsafe { libc::send(self.fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
+            if sent >= 0 {
+                return Ok(Sent::Gone);
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EMSGSIZE) if !self.take_error(libc::EMSGSIZE) => return Ok(Sent::TooBig),
+                Some(libc::EPERM | libc::EACCES | libc::ENETUNREACH | libc::EHOSTUNREACH) if last.is_some() => {
+                    return Ok(Sent::Refused);
+                }
+                _ => last = Some(error),
+            }
+        }
+        Err(Error::new("send", "a probe", last.unwrap_or_else(io::Error::last_os_error)))
+    }
+
+    /// Whether that error was pending on the socket; it no longer is.
+    fn take_error(&self, number: libc::c_int) -> bool {
+        self.pending_error() == Some(number)
+    }
+
+    /// The error of the socket (`SO_ERROR`), which is cleared; `None`: there is none.
+    #[must_use]
+    pub fn pending_error(&self) -> Option<i32> {
+        let error = raw::option_u32(&self.fd, libc::SOL_SOCKET, libc::SO_ERROR, "read SO_ERROR of", "a probe").ok()?;
+        i32::try_from(error).ok().filter(|error| *error != 0)
+    }
+
+    /// Its own port or ICMP identifier.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn port(&self) -> Result<u16> {
+        let wrap = |error| Error::new("read the port of", "a probe", error);
+        let copy = self.fd.try_clone().map_err(wrap)?;
+        // The call reads the name of a socket of any kind.
+        Ok(std::net::UdpSocket::from(copy).local_addr().map_err(wrap)?.port())
+    }
+
+    /// The largest IP packet that the first link takes, bytes: the kernel names it when it rejects a larger one. At most 65,535.
+    #[must_use]
+    pub fn first_link_mtu(&self, largest: &[u8]) -> Option<u32> {
+        match self.send(1, largest) {
+            Ok(Sent::TooBig) => {
+                std::iter::from_fn(|| self.receive()).take(64).filter_map(|it| it.control.local_mtu).last()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl AsFd for ProbeSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

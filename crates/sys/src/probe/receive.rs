@@ -1,0 +1,135 @@
+//! What comes back to a probe socket: its error queue, its data, and the end of a TCP handshake.
+
+use super::ProbeSocket;
+use super::control::{self, Control};
+use crate::raw::{control_bytes, set_control};
+use crate::{Error, Result};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+/// Bytes of a message that are kept: an ICMP error quotes at most 1232 (RFC 4443).
+const ROOM: usize = 2048;
+const CONTROL: usize = 512;
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// What the kernel says of it.
+    pub control: Control,
+    /// The data; of an error, what it quotes behind the headers of the probe (ICMP and TCP: from their header on).
+    pub bytes: Vec<u8>,
+}
+
+impl ProbeSocket {
+    /// The next message, errors first; `None`: nothing is there.
+    #[must_use]
+    pub fn receive(&self) -> Option<Received> {
+        if let Ok(error) = self.take(libc::MSG_ERRQUEUE) {
+            return Some(error);
+        }
+        if self.stream {
+            return None;
+        }
+        // A pending error of a probe is returned first, in front of the data.
+        (0..8).find_map(|_| match self.take(0) {
+            Ok(data) => Some(Some(data)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Some(None),
+            Err(_) => None,
+        })?
+    }
+
+    /// The end of a TCP handshake: `Some(true)` where the target answered, `Some(false)` after another error.
+    #[must_use]
+    pub fn handshake(&self) -> Option<bool> {
+        let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+        // SAFETY: one pollfd that lives through the call; it does not wait.
+        if unsafe { libc::poll(&raw mut poll, 1, 0) } < 1 || poll.revents & (libc::POLLOUT | libc::POLLHUP) == 0 {
+            return None;
+        }
+        Some(matches!(self.pending_error(), None | Some(libc::ECONNREFUSED)))
+    }
+
+    fn take(&self, flags: libc::c_int) -> io::Result<Received> {
+        let mut bytes = vec![0_u8; ROOM];
+        let mut controls = [0_u64; CONTROL / 8];
+        let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: ROOM };
+        // SAFETY: all zero bytes are a valid msghdr.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_iov = &raw mut part;
+        header.msg_iovlen = 1;
+        set_control(&mut header, controls.as_mut_ptr().cast(), CONTROL);
+        // SAFETY: the header points to one part and one control buffer, which live through the call, with their lengths.
+        let got = unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut header, flags | libc::MSG_DONTWAIT) };
+        let Ok(got) = usize::try_from(got) else { return Err(io::Error::last_os_error()) };
+        bytes.truncate(got.min(ROOM));
+        let controls: Vec<u8> = controls.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let used = control_bytes(&header).min(CONTROL);
+        Ok(Received { control: control::parse(controls.get(..used).unwrap_or_default()), bytes })
+    }
+}
+
+/// Waits until one of the sockets has something, or the time is over.
+///
+/// # Errors
+/// The kernel's error; an interrupted wait is none.
+pub fn wait<'a>(sockets: impl Iterator<Item = &'a ProbeSocket>, time: Duration) -> Result<()> {
+    let events = |stream| libc::POLLIN | libc::POLLERR | if stream { libc::POLLOUT } else { 0 };
+    let poll = |it: &ProbeSocket| libc::pollfd { fd: it.fd.as_raw_fd(), events: events(it.stream), revents: 0 };
+    let mut polls: Vec<libc::pollfd> = sockets.map(poll).collect();
+    let limit = libc::timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: libc::c_long::from(time.subsec_nanos()),
+    };
+    let count = polls.len() as libc::nfds_t;
+    // SAFETY: the pollfds and the timespec live through the call, their number is given; no signal mask.
+    let ready = unsafe { libc::ppoll(polls.as_mut_ptr(), count, &raw const limit, std::ptr::null()) };
+    let error = io::Error::last_os_error();
+    if ready < 0 && error.kind() != io::ErrorKind::Interrupted {
+        return Err(Error::new("wait for", "answers to probes", error));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{SocketAddr, UdpSocket};
+
+    #[test]
+    fn a_closed_port_and_an_open_one_answer_through_the_queue_and_as_data() {
+        let open = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        let port = open.local_addr().expect("bound").port();
+        let probe = ProbeSocket::udp(SocketAddr::from(([127, 0, 0, 1], port))).expect("a route");
+        probe.send(1, b"to the open").expect("sent");
+        let mut bytes = [0; 32];
+        let (got, from) = open.recv_from(&mut bytes).expect("received");
+        open.send_to(&bytes[..got], from).expect("sent");
+        wait([&probe].into_iter(), Duration::from_secs(5)).expect("a wait");
+        let data = probe.receive().expect("data");
+        assert_eq!((data.bytes.as_slice(), data.control.error), (&b"to the open"[..], None));
+        drop(open);
+        probe.send(9, b"to the closed").expect("sent");
+        wait([&probe].into_iter(), Duration::from_secs(5)).expect("a wait");
+        let error = probe.receive().expect("an error");
+        let icmp = error.control.error.expect("of ICMP");
+        assert_eq!((icmp.kind, icmp.code, error.bytes.as_slice()), (3, 3, &b"to the closed"[..]));
+        assert!(error.control.ttl.is_some() && error.control.stamp_ns.is_some(), "{error:?}");
+        assert_eq!(probe.receive(), None);
+    }
+
+    #[test]
+    fn a_tcp_target_answers_by_accepting_and_by_refusing() {
+        let listener = crate::net::listen_at(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+        let target = listener.local_addr().expect("bound");
+        for _ in 0..2 {
+            let probe = ProbeSocket::tcp(0, target, 3).expect("begun");
+            wait([&probe].into_iter(), Duration::from_secs(5)).expect("a wait");
+            assert_eq!(probe.handshake(), Some(true));
+        }
+        drop(listener);
+        let probe = ProbeSocket::tcp(0, target, 3).expect("begun");
+        wait([&probe].into_iter(), Duration::from_secs(5)).expect("a wait");
+        assert_eq!((probe.receive(), probe.handshake()), (None, Some(true)));
+    }
+}

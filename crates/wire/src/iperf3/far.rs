@@ -1,0 +1,163 @@
+//! The record of the far end, which runs iperf3: its results, and between them what this end's kernel saw acknowledged.
+
+use super::{Results, StreamResult, stream_id};
+use narrows_model::{
+    Flow, LoadPlan, LoadRecord, LoadSample, Place, Progress, StreamProgress, TcpEndRecord, TcpInfo, TcpSample,
+    TcpStreamRecord, UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord,
+};
+
+/// How the far end moved its data.
+const METHOD: &str = "iperf3";
+
+/// The far end's part of this end's progress: what TCP acknowledged of the streams that go there.
+#[must_use]
+pub fn progress(own: &Progress) -> Progress {
+    let acknowledged = |stream: &StreamProgress| {
+        let sample: &TcpSample = stream.sample.get()?;
+        let sample = far_sample(sample).filter(|_| stream.flow == Flow::Up)?;
+        Some(StreamProgress { id: stream.id, flow: stream.flow, sample: LoadSample::from(sample) })
+    };
+    Progress { at_us: own.at_us, streams: own.streams.iter().filter_map(acknowledged).collect() }
+}
+
+/// What the far end has received by then, as far as its kernel acknowledged it.
+fn far_sample(own: &TcpSample) -> Option<TcpSample> {
+    // The SYN is counted as a byte by some kernels.
+    let bytes = own.tcp.bytes_acked?.min(own.bytes);
+    Some(TcpSample { at_us: own.at_us, bytes, ..TcpSample::default() })
+}
+
+/// The far end's record. `results`: `None` where the test broke off before them.
+#[must_use]
+pub fn record(plan: &LoadPlan, own: &LoadRecord, results: Option<&Results>) -> LoadRecord {
+    let omit_us = plan.omitted_ms() * 1000;
+    let of = |id: u32| results.and_then(|it| it.streams.iter().find(|stream| stream.id == stream_id(id)));
+    let mut record = plan.partial_record(Place::Server, &[], String::new());
+    if let (LoadRecord::Tcp(TcpEndRecord { streams, remarks, .. }), LoadRecord::Tcp(own)) = (&mut record, own) {
+        remarks.clear();
+        *streams = own.streams.iter().map(|stream| tcp(stream, of(stream.id), omit_us)).collect();
+    } else if let (LoadRecord::Udp(UdpEndRecord { streams, remarks, .. }), LoadRecord::Udp(own)) = (&mut record, own) {
+        remarks.clear();
+        *streams = own.streams.iter().map(|stream| udp(stream, of(stream.id), omit_us)).collect();
+    }
+    record
+}
+
+/// When the counted part began and ended, by this end's clock.
+fn counted<S>(samples: &[S], at_us: impl Fn(&S) -> u64, omit_us: u64) -> [u64; 2] {
+    let from = samples.iter().map(&at_us).find(|at| *at >= omit_us && omit_us > 0).unwrap_or(0);
+    [from, samples.last().map_or(0, at_us).max(from)]
+}
+
+fn tcp(own: &TcpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> TcpStreamRecord {
+    let [from_us, to_us] = counted(&own.samples, |sample| sample.at_us, omit_us);
+    let sample = |at_us, bytes, retransmitted| TcpSample {
+        at_us,
+        bytes,
+        tcp: TcpInfo { total_retrans: retransmitted, ..TcpInfo::default() },
+        ..TcpSample::default()
+    };
+    let mut samples: Vec<TcpSample> = match own.flow {
+        Flow::Up => own.samples.iter().filter(|sample| sample.at_us < to_us).filter_map(far_sample).collect(),
+        Flow::Down => Vec::new(),
+    };
+    if let Some(result) = result {
+        // Only the end of a sender's retransmissions is known.
+        let retransmitted = result.retransmits.filter(|_| own.flow == Flow::Down);
+        if own.flow == Flow::Down || samples.is_empty() {
+            samples = vec![sample(0, 0, retransmitted.map(|_| 0)), sample(from_us, 0, retransmitted.map(|_| 0))];
+            samples.dedup_by_key(|sample| sample.at_us);
+        }
+        let before = samples.iter().find(|sample| sample.at_us >= from_us).map_or(0, |sample| sample.bytes);
+        let end = before + result.bytes;
+        samples.iter_mut().for_each(|sample| sample.bytes = sample.bytes.min(end));
+        // A far end that ran longer, as one that waits for the last byte, says how long.
+        samples.push(sample(to_us, end, retransmitted));
+    }
+    TcpStreamRecord {
+        id: own.id,
+        flow: own.flow,
+        local: own.remote.clone(),
+        remote: own.local.clone(),
+        method: METHOD.to_owned(),
+        samples,
+        ..TcpStreamRecord::default()
+    }
+}
+
+fn udp(own: &UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> UdpStreamRecord {
+    let mut far = UdpStreamRecord {
+        id: own.id,
+        flow: own.flow,
+        local: own.remote.clone(),
+        remote: own.local.clone(),
+        datagram_bytes: own.datagram_bytes,
+        method: METHOD.to_owned(),
+        ..UdpStreamRecord::default()
+    };
+    let Some(result) = result else { return far };
+    let [from_us, to_us] = counted(&own.samples, |sample| sample.at_us, omit_us);
+    let (omitted_lost, omitted) = result.omitted.unwrap_or_default();
+    let per_datagram = u64::from(own.datagram_bytes);
+    let sends = own.flow == Flow::Down;
+    let arrived = |packets: u64, lost: u64| if sends { packets } else { packets.saturating_sub(lost) };
+    let before = arrived(omitted, omitted_lost);
+    let sample =
+        |at_us, datagrams: u64, bytes, lost| UdpSample { at_us, datagrams, bytes, lost, ..UdpSample::default() };
+    far.samples.push(sample(0, 0, 0, 0));
+    if from_us > 0 {
+        far.samples.push(sample(from_us, before, before * per_datagram, omitted_lost));
+    }
+    let (datagrams, bytes) = (arrived(result.packets, result.lost), before * per_datagram + result.bytes);
+    far.samples.push(UdpSample { jitter_ns: result.jitter_s * 1e9, ..sample(to_us, datagrams, bytes, result.lost) });
+    let active_ns = to_us.saturating_mul(1000);
+    if sends {
+        far.sent = Some(UdpSent { datagrams, bytes, active_ns, burst_max: 1, ..UdpSent::default() });
+    } else {
+        far.received = Some(UdpReceived {
+            datagrams,
+            bytes,
+            distinct: datagrams,
+            lost: result.lost,
+            next_sequence: result.packets,
+            jitter_ns: result.jitter_s * 1e9,
+            active_ns: own.sent.as_ref().map_or(active_ns, |sent| sent.active_ns),
+            stamps: "user".to_owned(),
+            ..UdpReceived::default()
+        });
+    }
+    far
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::TcpPlan;
+
+    #[test]
+    fn the_far_end_received_what_it_says_and_before_that_what_it_acknowledged() {
+        let sample = |at_us, bytes, acked| TcpSample {
+            at_us,
+            bytes,
+            tcp: TcpInfo { bytes_acked: Some(acked), ..TcpInfo::default() },
+            ..TcpSample::default()
+        };
+        let samples = vec![sample(0, 0, 1), sample(1_000_000, 150, 100), sample(2_000_000, 260, 250)];
+        let stream = TcpStreamRecord { samples, ..TcpStreamRecord::default() };
+        let mut own = LoadPlan::from(TcpPlan::default()).partial_record(Place::Client, &[], String::new());
+        if let LoadRecord::Tcp(own) = &mut own {
+            own.streams.push(stream);
+        }
+        let result = StreamResult { id: 1, bytes: 240, ..StreamResult::default() };
+        let results = Results { streams: vec![result], ..Results::default() };
+        let bytes = |omit_ms, results| {
+            let plan = LoadPlan::from(TcpPlan { omit_ms, ..TcpPlan::default() });
+            let far = record(&plan, &own, results);
+            let far: &TcpEndRecord = far.get().expect("TCP");
+            far.streams[0].samples.iter().map(|sample| sample.bytes).collect::<Vec<_>>()
+        };
+        assert_eq!(bytes(0, Some(&results)), [0, 100, 240]);
+        assert_eq!(bytes(1000, Some(&results)), [0, 100, 340]);
+        assert_eq!(bytes(0, None), [0, 100]);
+    }
+}
