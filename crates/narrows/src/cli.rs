@@ -76,6 +76,8 @@ commands! {
     Rfc2544(commands::rfc2544::Args),
     /// Measure a table over sizes, protocols and directions
     Sweep(commands::sweep::Args),
+    /// Measure the effect of settings: randomised blocks of runs, resumable
+    Campaign(commands::campaign::Args),
     /// Show live interface traffic of both ends
     Watch(commands::watch::Args),
     /// Show what limits each TCP connection of this host now; no load

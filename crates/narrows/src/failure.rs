@@ -28,5 +28,11 @@ impl Failure {
     }
 }
 
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 /// The exit code of a command.
 pub(crate) type Outcome = Result<u8, Failure>;

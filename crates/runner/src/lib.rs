@@ -3,6 +3,7 @@
 pub mod advise;
 pub mod audit;
 mod books;
+pub mod campaign;
 pub mod capture;
 pub mod compare;
 pub mod connections;

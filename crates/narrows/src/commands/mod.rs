@@ -2,6 +2,7 @@
 
 mod advise;
 pub(crate) mod audit;
+pub(crate) mod campaign;
 pub(crate) mod compare;
 pub(crate) mod completion;
 pub(crate) mod connections;

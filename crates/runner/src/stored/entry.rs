@@ -17,6 +17,12 @@ pub fn keep(run: &Run) -> Result<(), Error> {
     put_run(&mut store()?, run)
 }
 
+/// As [`keep`], with tags, all or nothing.
+pub fn keep_tagged(run: &Run, tags: &[String]) -> Result<(), Error> {
+    let entry = StoredRun { who: who(), tags: tags.to_vec(), ..listed(run) };
+    put(&mut store()?, &entry, Kind::Run, run)
+}
+
 /// As [`keep`], in this store.
 pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
     put(store, &StoredRun { who: who(), ..listed(run) }, Kind::Run, run)
@@ -24,35 +30,35 @@ pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
 
 /// What a run is listed with, without its user.
 pub(crate) fn listed(run: &Run) -> StoredRun {
-    StoredRun { plan: hash(&run.plan), ..history::of_run(run, crate::books::headline) }
+    StoredRun { plan: plan_hash(&run.plan), ..history::of_run(run, crate::books::headline) }
 }
 
 /// Puts a forwarding benchmark into the store.
 pub fn keep_forwarding(record: &ForwardingRecord, begun: &Begun) -> Result<(), Error> {
-    let entry = made(history::of_forwarding(record), begun, hash(&record.plan));
+    let entry = made(history::of_forwarding(record), begun, plan_hash(&record.plan));
     put(&mut store()?, &entry, Kind::Forwarding, record)
 }
 
 /// As [`keep_forwarding`], of two configurations.
 pub fn keep_pair(record: &AbRecord, begun: &Begun) -> Result<(), Error> {
-    let entry = made(history::of_pair(record), begun, hash(&record.ab));
+    let entry = made(history::of_pair(record), begun, plan_hash(&record.ab));
     put(&mut store()?, &entry, Kind::ForwardingPair, record)
 }
 
 /// Puts a report of raw frames into the store. Runs with the same device, frames and load have the same plan.
 pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
-    let plan = hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
+    let plan = plan_hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
     put(&mut store()?, &made(history::of_frames(report), begun, plan), Kind::Frames, report)
 }
 
 /// Puts the report of a STAMP session into the store.
 pub fn keep_stamp(report: &StampReport, begun: &Begun) -> Result<(), Error> {
-    put(&mut store()?, &made(history::of_stamp(report), begun, hash(&report.plan)), Kind::Stamp, report)
+    put(&mut store()?, &made(history::of_stamp(report), begun, plan_hash(&report.plan)), Kind::Stamp, report)
 }
 
 /// Puts a trace into the store.
 pub fn keep_trace(record: &TraceRecord, begun: &Begun) -> Result<(), Error> {
-    put(&mut store()?, &made(history::of_trace(record), begun, hash(&record.plan)), Kind::Trace, record)
+    put(&mut store()?, &made(history::of_trace(record), begun, plan_hash(&record.plan)), Kind::Trace, record)
 }
 
 fn made(entry: StoredRun, begun: &Begun, plan: String) -> StoredRun {
@@ -78,7 +84,7 @@ fn who() -> String {
 }
 
 /// 12 hexadecimal digits of the SHA-256 of a plan's JSON.
-fn hash(plan: &impl Serialize) -> String {
+pub(crate) fn plan_hash(plan: &impl Serialize) -> String {
     let json = serde_json::to_vec(plan).unwrap_or_default();
     digest(&SHA256, &json).as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }

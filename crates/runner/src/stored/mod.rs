@@ -4,8 +4,8 @@ mod entry;
 pub mod maintenance;
 
 use crate::state;
-pub(crate) use entry::listed;
-pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_stamp, keep_trace};
+pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_stamp, keep_tagged, keep_trace};
+pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
 pub use narrows_store::Error as StoreError;
 use narrows_store::{Error, Kind};
