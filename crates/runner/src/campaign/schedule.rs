@@ -56,7 +56,7 @@ pub fn cells(design: Design, levels: &[usize]) -> Vec<Vec<usize>> {
         Design::Full => full(levels),
         Design::Fractional => {
             let half = levels.len().next_power_of_two();
-            let level = |run: usize, factor: usize| ((run % half & factor).count_ones() as usize + run / half) % 2;
+            let level = |run: usize, factor: usize| (((run % half) & factor).count_ones() as usize + run / half) % 2;
             (0..2 * half).map(|run| (0..levels.len()).map(|factor| level(run, factor)).collect()).collect()
         }
         Design::OneAtATime => {
