@@ -76,7 +76,7 @@ commands! {
     Rfc2544(commands::rfc2544::Args),
     /// Measure a table over sizes, protocols and directions
     Sweep(commands::sweep::Args),
-    /// Measure the effect of settings: randomised blocks of runs, resumable
+    /// Measure the effect of settings in randomised blocks
     Campaign(commands::campaign::Args),
     /// Show live interface traffic of both ends
     Watch(commands::watch::Args),

@@ -13,7 +13,7 @@ use narrows_runner::forwarding::files;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use std::path::PathBuf;
 
-/// Measure the effect of settings: randomised blocks of runs, resumable
+/// Measure the effect of settings in randomised blocks
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows campaign plan.toml --dry-run      print each step and the total time\n  \
