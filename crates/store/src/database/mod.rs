@@ -6,7 +6,7 @@ use crate::{Error, body, migrations};
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_sys::{clock, files};
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -66,6 +66,20 @@ pub struct Store {
 
 type Result<T> = std::result::Result<T, Error>;
 
+/// Turns the write-ahead log on. A new file must be had alone for it, and SQLite does not wait for that by itself: it could be a deadlock
+/// (sqlite3_busy_handler).
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let began = clock::now();
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && began.elapsed() < BUSY => {
+                clock::sleep(Duration::from_millis(10));
+            }
+            done => return done,
+        }
+    }
+}
+
 impl Store {
     /// Opens the store, which is made or migrated if necessary. Only its owner can read it, since runs contain inventories.
     ///
@@ -81,7 +95,7 @@ impl Store {
         // Only a new file obeys: the space of deleted runs can be given back.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
         // Where the file system has no shared memory, the answer is another mode, which is as safe and slower.
-        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
+        write_ahead(&connection).map_err(failed)?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
         let (version, known) = (migrations::version(&connection).map_err(failed)?, migrations::newest());
