@@ -1,9 +1,8 @@
 //! A STAMP session with any reflector: the target, the key, the session.
 
 use narrows_model::Family;
-use narrows_model::load::stamp::{StampPacket, StampPlan, StampRecord};
 use narrows_sys::files;
-use narrows_traffic::Stop;
+pub use narrows_traffic::stamp::run as measure;
 pub use narrows_views::stamp::report;
 pub use narrows_wire::stamp::{Key, PORT, base_bytes};
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -65,21 +64,6 @@ pub fn resolve(word: &str, family: Option<Family>) -> Result<SocketAddr, StampFa
         None => true,
     };
     found.iter().find(fits).copied().ok_or_else(|| unknown("it has no address of this family"))
-}
-
-/// Runs a session.
-///
-/// # Errors
-/// See [`StampFailure`].
-pub fn measure(
-    plan: &StampPlan,
-    asked: &str,
-    peer: SocketAddr,
-    key: Option<&Key>,
-    stop: &Stop,
-    progress: &mut dyn FnMut(&[StampPacket]),
-) -> Result<StampRecord, StampFailure> {
-    Ok(narrows_traffic::stamp::run(plan, asked, peer, key, stop, progress)?)
 }
 
 #[cfg(test)]

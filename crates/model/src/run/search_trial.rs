@@ -16,7 +16,7 @@ pub struct Observation {
     pub received: u64,
     /// What the trial took with its set-up and its waiting; less than the duration asked for counts as that duration.
     pub effective_ms: u64,
-    /// Why the trial says nothing about its load: the rate was not kept, an end stood still, counters disagree.
+    /// Why the trial says nothing about its load: the rate was not kept, an end stalled, counters disagree.
     pub invalid: Option<String>,
     /// By how much the one-way delay of the last datagram exceeded that of the first, microseconds: a queue that filled meanwhile.
     /// Of several streams the one in which it grew least. `None`: unknown.

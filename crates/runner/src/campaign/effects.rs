@@ -51,9 +51,8 @@ fn sweep(a: &mut [Vec<f64>], k: usize) {
     let pivot = a[k][k];
     a[k].iter_mut().for_each(|it| *it /= pivot);
     let row = a[k].clone();
-    for (i, other) in a.iter_mut().enumerate().filter(|(i, _)| *i != k) {
+    for (_, other) in a.iter_mut().enumerate().filter(|(i, _)| *i != k) {
         let factor = other[k];
-        debug_assert!(i != k);
         other.iter_mut().zip(&row).for_each(|(it, of_row)| *it -= factor * of_row);
         other[k] = -factor / pivot;
     }

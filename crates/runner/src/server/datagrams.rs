@@ -4,10 +4,10 @@
 use super::shared::Shared;
 use super::trial;
 use narrows_sys::clock;
-use narrows_sys::udp::UdpListener;
+use narrows_sys::udp::{Arrival, UdpListener};
 use narrows_traffic::udp::refuse;
 use narrows_wire::probe::Hello;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::Interest;
@@ -20,6 +20,19 @@ const AT_ONCE: usize = 64;
 /// Refusals cost a socket each.
 const REFUSALS_A_SECOND: u32 = 50;
 
+/// The next datagram of a socket that is ready; `None`: one that could not be read.
+///
+/// # Errors
+/// `WouldBlock`: there is none.
+pub(super) fn next(ready: &UdpSocket, listener: &UdpListener, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
+    ready.try_io(Interest::READABLE, || match listener.receive(buffer) {
+        Ok(Some(arrival)) => Ok(Some(arrival)),
+        Ok(None) => Err(ErrorKind::WouldBlock.into()),
+        // What is broken about one datagram is not about the next.
+        Err(_) => Ok(None),
+    })
+}
+
 /// Listens for ever.
 pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
     let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
@@ -27,13 +40,7 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
     let (mut since, mut refused) = (clock::now(), 0);
     while ready.readable().await.is_ok() {
         for _ in 0..AT_ONCE {
-            let received = ready.try_io(Interest::READABLE, || match listener.receive(&mut buffer) {
-                Ok(Some(arrival)) => Ok(Some(arrival)),
-                Ok(None) => Err(ErrorKind::WouldBlock.into()),
-                // What is broken about one datagram is not about the next.
-                Err(_) => Ok(None),
-            });
-            let Ok(arrival) = received else { break };
+            let Ok(arrival) = next(&ready, &listener, &mut buffer) else { break };
             let Some(arrival) = arrival else { continue };
             if since.elapsed() >= Duration::from_secs(1) {
                 (since, refused) = (clock::now(), 0);

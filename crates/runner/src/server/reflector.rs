@@ -3,6 +3,7 @@
 //! It answers known peers, or all if told so; never more bytes than came; so many packets a second of one address and of all. A request
 //! that is too short for its answer, or forged, gets none.
 
+use super::datagrams::next;
 use crate::connections::within;
 use narrows_model::words::show::plural;
 use narrows_sys::udp::{Arrival, UdpListener};
@@ -11,10 +12,8 @@ use narrows_wire::stamp::Key;
 use narrows_wire::stamp::clock::{Clock, ClockError};
 use narrows_wire::stamp::reflect::{Seen, Session, reflect, session_of};
 use std::collections::HashMap;
-use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
-use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 /// Packets a second of one address.
@@ -142,13 +141,7 @@ pub(super) async fn listen(listener: UdpListener, config: StampConfig, own: Cloc
     let mut buffer = vec![0; 65_536];
     while ready.readable().await.is_ok() {
         for _ in 0..AT_ONCE {
-            let received = ready.try_io(Interest::READABLE, || match listener.receive(&mut buffer) {
-                Ok(Some(arrival)) => Ok(Some(arrival)),
-                Ok(None) => Err(ErrorKind::WouldBlock.into()),
-                // What is broken about one datagram is not about the next.
-                Err(_) => Ok(None),
-            });
-            let Ok(arrival) = received else { break };
+            let Ok(arrival) = next(&ready, &listener, &mut buffer) else { break };
             let Some(arrival) = arrival else { continue };
             let now = clock::now();
             let bytes = &buffer[..arrival.bytes.min(buffer.len())];

@@ -158,6 +158,16 @@ fn opened<'a>(bytes: &'a [u8], key: Option<&Key>) -> Result<(Fields<'a>, &'a [u8
     if whole { Ok((Fields(base), rest)) } else { Err(StampError::Forged) }
 }
 
+/// A datagram with the fields that both kinds have.
+fn headed(key: Option<&Key>, sequence: u32, sent: u64, error: u16, session: u16) -> Vec<u8> {
+    let (at, mut bytes) = (places(key), vec![0; base_bytes(key)]);
+    put(&mut bytes, 0, &sequence.to_be_bytes());
+    put(&mut bytes, at.sent, &sent.to_be_bytes());
+    put(&mut bytes, at.error, &error.to_be_bytes());
+    put(&mut bytes, at.session, &session.to_be_bytes());
+    bytes
+}
+
 fn sealed(mut base: Vec<u8>, key: Option<&Key>, extensions: &[u8]) -> Vec<u8> {
     if let Some(key) = key {
         let code = key.code(&base[..CODE_AT]);
@@ -171,12 +181,7 @@ impl Request {
     /// The datagram.
     #[must_use]
     pub fn encode(&self, key: Option<&Key>, extensions: &[u8]) -> Vec<u8> {
-        let (at, mut bytes) = (places(key), vec![0; base_bytes(key)]);
-        put(&mut bytes, 0, &self.sequence.to_be_bytes());
-        put(&mut bytes, at.sent, &self.sent.to_be_bytes());
-        put(&mut bytes, at.error, &self.error.to_be_bytes());
-        put(&mut bytes, at.session, &self.session.to_be_bytes());
-        sealed(bytes, key, extensions)
+        sealed(headed(key, self.sequence, self.sent, self.error, self.session), key, extensions)
     }
 
     /// From a datagram, with its extensions.
@@ -200,11 +205,8 @@ impl Reply {
     /// The datagram.
     #[must_use]
     pub fn encode(&self, key: Option<&Key>, extensions: &[u8]) -> Vec<u8> {
-        let (at, mut bytes) = (places(key), vec![0; base_bytes(key)]);
-        put(&mut bytes, 0, &self.sequence.to_be_bytes());
-        put(&mut bytes, at.sent, &self.sent.to_be_bytes());
-        put(&mut bytes, at.error, &self.error.to_be_bytes());
-        put(&mut bytes, at.session, &self.session.to_be_bytes());
+        let mut bytes = headed(key, self.sequence, self.sent, self.error, self.session);
+        let at = places(key);
         put(&mut bytes, at.received, &self.received.to_be_bytes());
         put(&mut bytes, at.of_sequence, &self.of.sequence.to_be_bytes());
         put(&mut bytes, at.of_sent, &self.of.sent.to_be_bytes());

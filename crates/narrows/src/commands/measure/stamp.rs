@@ -102,7 +102,7 @@ impl StampArgs {
             }
             shown = packets.len();
         });
-        let record = record.map_err(failure)?;
+        let record = record.map_err(Failure::run)?;
         let report = stamp::report(&record);
         if let Some(file) = self.result.output() {
             let text = narrows_render::json::pretty(&report).map_err(Failure::run)?;
