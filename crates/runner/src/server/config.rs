@@ -1,10 +1,11 @@
 //! How a server is started.
 
 use super::audit::AuditTo;
-use super::reflector::StampConfig;
 use crate::DEFAULT_PORT;
 use crate::helper::Separation;
 use crate::instruments::LiveInstruments;
+use narrows_model::words::show::plural;
+use narrows_wire::stamp::Key;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -70,5 +71,27 @@ impl ServeConfig {
             stamp: None,
             instruments,
         }
+    }
+}
+
+/// How to reflect.
+#[derive(Debug, Clone, Default)]
+pub struct StampConfig {
+    /// The port; 0 takes a free one.
+    pub port: u16,
+    /// The networks whose packets are answered.
+    pub peers: Vec<(IpAddr, u8)>,
+    /// Whether all others are, too.
+    pub any: bool,
+    /// The key, for authenticated sessions alone.
+    pub key: Option<Key>,
+}
+
+impl StampConfig {
+    /// What is said at the start.
+    pub(super) fn words(&self, port: u16) -> String {
+        let whom = if self.any { "everyone".to_owned() } else { plural(self.peers.len() as u64, "known network") };
+        let mode = if self.key.is_some() { "authenticated" } else { "open" };
+        format!("reflects STAMP sessions on UDP port {port}, {mode} mode, for {whom}")
     }
 }

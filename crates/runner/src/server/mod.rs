@@ -31,8 +31,7 @@ mod unauthenticated;
 
 pub use crate::helper::{Separation, SeparationError};
 pub use audit::AuditTo;
-pub use config::ServeConfig;
-pub use reflector::StampConfig;
+pub use config::{ServeConfig, StampConfig};
 
 pub(crate) use frames::bounds;
 

@@ -3,12 +3,11 @@
 //! It answers known peers, or all if told so; never more bytes than came; so many packets a second of one address and of all. A request
 //! that is too short for its answer, or forged, gets none.
 
+use super::config::StampConfig;
 use super::datagrams::next;
 use crate::connections::within;
-use narrows_model::words::show::plural;
 use narrows_sys::udp::{Arrival, UdpListener};
 use narrows_sys::{clock, nanos};
-use narrows_wire::stamp::Key;
 use narrows_wire::stamp::clock::{Clock, ClockError};
 use narrows_wire::stamp::reflect::{Seen, Session, reflect, session_of};
 use std::collections::HashMap;
@@ -29,28 +28,6 @@ const SECOND: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 64;
 /// A clock may run away by 500 ppm between two corrections (NTP_PHASE_MAX, ntp_adjtime(3)).
 const DRIFT: u64 = 2_000;
-
-/// How to reflect.
-#[derive(Debug, Clone, Default)]
-pub struct StampConfig {
-    /// The port; 0 takes a free one.
-    pub port: u16,
-    /// The networks whose packets are answered.
-    pub peers: Vec<(IpAddr, u8)>,
-    /// Whether all others are, too.
-    pub any: bool,
-    /// The key, for authenticated sessions alone.
-    pub key: Option<Key>,
-}
-
-impl StampConfig {
-    /// What is said at the start.
-    pub(super) fn words(&self, port: u16) -> String {
-        let whom = if self.any { "everyone".to_owned() } else { plural(self.peers.len() as u64, "known network") };
-        let mode = if self.key.is_some() { "authenticated" } else { "open" };
-        format!("reflects STAMP sessions on UDP port {port}, {mode} mode, for {whom}")
-    }
-}
 
 /// Sessions and limits, with the time as an argument.
 #[derive(Debug)]
