@@ -248,6 +248,17 @@ pub fn inode(path: &Path) -> Result<u64> {
     Ok(found.ino())
 }
 
+/// When a file was last modified, microseconds since the Unix epoch.
+///
+/// # Errors
+/// The path and the kernel's error.
+pub fn modified_unix_us(path: &Path) -> Result<u64> {
+    let modified = fs::metadata(path).and_then(|it| it.modified());
+    let modified = modified.map_err(|error| Error::new("stat", path.display().to_string(), error))?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Ok(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
+
 /// Removes a file; a missing one is not an error.
 ///
 /// # Errors

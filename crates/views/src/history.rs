@@ -130,7 +130,9 @@ pub fn of_pair(record: &AbRecord) -> StoredRun {
     StoredRun { server: name, verdict: cut(record.ended.is_some()), ..empty("rfc2544 a/b", first) }
 }
 
-pub(crate) fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
+/// A run of a command with figures, of which nothing else is known.
+#[must_use]
+pub fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
     figures.truncate(FIGURES_MAX);
     StoredRun {
         id: String::new(),

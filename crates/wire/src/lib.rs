@@ -9,6 +9,7 @@
 //! - [`api`]: requests, answers and events of the control connection (HTTP and JSON).
 //! - [`columns`]: plain columns of numbers, which a comparison reads.
 //! - [`iperf3`]: the protocol of iperf3.
+//! - [`iperf3_report`]: reports of `iperf3 -J`, which the store takes in.
 //! - [`pack`]: answers and events as gzip.
 //! - [`probe`]: the datagrams of a UDP trial.
 //! - [`profile`]: what the ends of a path profile say to each other.
@@ -26,6 +27,7 @@ pub mod frame;
 pub mod hello;
 pub mod icmp;
 pub mod iperf3;
+pub mod iperf3_report;
 pub mod pack;
 pub mod probe;
 pub mod profile;

@@ -141,6 +141,7 @@ fn show(store: &Store, id: &str, style: Style) -> Outcome {
         Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), Format::Text, style)?,
         Content::Trace(record) => written::<TraceReport>(&narrows_runner::trace::report(&record), Format::Text, style)?,
         Content::Stamp(report) => written::<StampReport>(&report, Format::Text, style)?,
+        Content::Foreign(json) => json,
         Content::Frames(report) => written::<FramesReport>(&report, Format::Text, style)?,
     })
 }
@@ -148,9 +149,18 @@ fn show(store: &Store, id: &str, style: Style) -> Outcome {
 /// The characters of a tag besides letters and digits.
 const TAG_MARKS: &str = "-_.:/+=@";
 
+fn is_tag(tag: &str) -> bool {
+    (1..=100).contains(&tag.len()) && tag.chars().all(|c| c.is_alphanumeric() || TAG_MARKS.contains(c))
+}
+
+/// A tag of the command line.
+pub(super) fn tag_value(word: &str) -> Result<String, String> {
+    let why = || format!("use letters, digits and {TAG_MARKS}, 100 bytes at most");
+    if is_tag(word) { Ok(word.to_owned()) } else { Err(why()) }
+}
+
 fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {
-    let is_tag = |tag: &String| tag.len() <= 100 && tag.chars().all(|c| c.is_alphanumeric() || TAG_MARKS.contains(c));
-    if let Some(bad) = tags.iter().find(|tag| tag.is_empty() || !is_tag(tag)) {
+    if let Some(bad) = tags.iter().find(|tag| !is_tag(tag)) {
         return Err(Failure::usage(format!(
             "invalid tag `{bad}`: use letters, digits and {TAG_MARKS}, 100 bytes at most"
         )));

@@ -3,8 +3,10 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, confirmed, values};
 use crate::output::{print, printed};
+use narrows_model::Unit;
 use narrows_model::words::show::plural;
 use narrows_runner::stored;
+use narrows_runner::stored::foreign::As;
 use narrows_runner::stored::maintenance::{self, Imported};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows store import old-runs/\n  \
+    narrows store import --tag before iperf3.json\n  \
     narrows store export --since 30d runs.jsonl\n  \
     narrows store prune --older-than 365d\n  \
     narrows store check\n\
@@ -24,11 +27,20 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Import run files; the files stay
+    /// Import run files, `iperf3 -J` reports and columns of numbers; the files stay
     Import {
-        /// Run files, JSON lines (.jsonl) or directories (default: the runs of earlier versions)
+        /// Files, or directories of files or of one directory per configuration (default: the runs of earlier versions)
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
+        /// Tag imported results of other programs; repeatable
+        #[arg(long = "tag", value_name = "TAG", value_parser = super::history::tag_value)]
+        tags: Vec<String>,
+        /// Figure that columns of numbers are
+        #[arg(long, value_name = "NAME", default_value = "value")]
+        name: String,
+        /// Unit of columns of numbers: number, count, bytes, packets, bits_per_second, microseconds, fraction
+        #[arg(long, value_name = "UNIT", default_value = "number", value_parser = unit)]
+        unit: Unit,
     },
     /// Write runs to a directory, or to one file of JSON lines (.jsonl)
     Export {
@@ -57,7 +69,7 @@ enum What {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         match self.what {
-            What::Import { paths } => import(&paths),
+            What::Import { paths, tags, name, unit } => import(&paths, &As { name, unit, tags }),
             What::Export { to, filter } => {
                 let store = maintenance::whole().map_err(Failure::run)?;
                 let count = maintenance::export(&store, &filter.filter()?, &to).map_err(Failure::run)?;
@@ -91,12 +103,26 @@ impl Args {
     }
 }
 
-fn import(paths: &[PathBuf]) -> Outcome {
+fn unit(word: &str) -> Result<Unit, String> {
+    let known = [
+        ("number", Unit::Number),
+        ("count", Unit::Count),
+        ("bytes", Unit::Bytes),
+        ("packets", Unit::Packets),
+        ("bits_per_second", Unit::BitsPerSecond),
+        ("microseconds", Unit::Microseconds),
+        ("fraction", Unit::Fraction),
+    ];
+    let found = known.iter().find(|(name, _)| *name == word).map(|(_, unit)| *unit);
+    found.ok_or_else(|| format!("use one of {}", known.map(|(name, _)| name).join(", ")))
+}
+
+fn import(paths: &[PathBuf], how: &As) -> Outcome {
     let mut store = stored::store().map_err(Failure::run)?;
     let places: Vec<Option<&PathBuf>> = if paths.is_empty() { vec![None] } else { paths.iter().map(Some).collect() };
     let mut done = Imported::default();
     for path in places {
-        let part = maintenance::import(&mut store, path.map(PathBuf::as_path)).map_err(Failure::run)?;
+        let part = maintenance::import(&mut store, path.map(PathBuf::as_path), how).map_err(Failure::run)?;
         done.new += part.new;
         done.known += part.known;
         done.failed.extend(part.failed);

@@ -84,6 +84,54 @@ fn an_export_is_an_import() {
 }
 
 #[test]
+fn results_of_other_programs_are_imported_once() {
+    let world = alone();
+    let report = |seconds: u64, bps: f64| {
+        serde_json::json!({
+            "start": {"version": "iperf 3.12", "timestamp": {"timesecs": seconds}, "connecting_to": {"host": "s", "port": 5201},
+                "system_info": "Linux c 6.1.0 #1 x86_64", "test_start": {"protocol": "TCP", "reverse": 0}},
+            "intervals": [],
+            "end": {"sum_sent": {"retransmits": 2}, "sum_received": {"bits_per_second": bps}},
+        })
+    };
+    let two = world.file("a.txt", &format!("{}\n{:#}", report(1_600_000_000, 1e9), report(1_600_000_060, 2e9)));
+    let import = ["store", "import", "--tag", "old", &two];
+    assert_eq!(world.run(&import).out, "imported 2 runs; 0 known already\n");
+    assert_eq!(world.run(&import).out, "imported 0 runs; 2 known already\n");
+    let said = world.run(&["history", "--format", "json", "--tag", "old", "--host", "s"]).out;
+    let json: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let run = &json["runs"][0];
+    assert_eq!(run["started_unix_us"], 1_600_000_060_000_000_u64);
+    let name = [&run["client"], &run["command"], &run["made_by"], &run["figures"][0]["name"]];
+    assert_eq!(name, ["c", "iperf3", "iperf 3.12", "goodput up"]);
+    assert_eq!(run["figures"][0]["value"], 2e9);
+
+    for (of, numbers) in [("router-a", "1\n2\n3\n"), ("router-b", "4\n5\n6\n")] {
+        std::fs::create_dir_all(world.path("bench").join(of)).expect("a directory");
+        std::fs::write(world.path("bench").join(of).join("1.receiver"), numbers).expect("written");
+    }
+    let bench = word(&world.path("bench"));
+    let import = ["store", "import", "--name", "rate", "--unit", "packets", &bench];
+    assert_eq!(world.run(&import).out, "imported 6 runs; 0 known already\n");
+    assert_eq!(world.run(&import).out, "imported 0 runs; 6 known already\n");
+    let said = world.run(&["compare", "--format", "json", "tag:router-a", "tag:router-b"]);
+    assert!(said.code == Some(0) && said.out.contains("\"rate\""), "{said:?}");
+    let said = world.run(&["store", "check"]);
+    assert!(said.code == Some(0) && said.out.ends_with(": 8 runs, all readable\n"), "{said:?}");
+
+    for (text, why) in [
+        ("1\nx\n", "line 2 has no number in column 1: `x`"),
+        ("{\"start\": 1}", "line 1 column 11; give a file of `iperf3 -J`"),
+        ("", "it is empty"),
+    ] {
+        let bad = world.file("bad", text);
+        let said = world.run(&["store", "import", &bad]);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.err.starts_with(&format!("cannot import {bad}: ")) && said.err.contains(why), "{said:?}");
+    }
+}
+
+#[test]
 fn figures_over_time_have_every_format() {
     let world = with_runs();
     let said = world.run(&["history", "trend", "--svg", "trend.svg"]);

@@ -1,6 +1,7 @@
 //! The store as a whole: runs taken in, written out, deleted, checked; and the figures over time.
 
 use super::entry::put_run;
+use super::foreign::{self, As};
 use super::{Error, Filter, Store, directory, load};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
@@ -31,27 +32,69 @@ pub struct Imported {
 ///
 /// # Errors
 /// The store cannot be written.
-pub fn import(store: &mut Store, path: Option<&Path>) -> Result<Imported, Error> {
+pub fn import(store: &mut Store, path: Option<&Path>, how: &As) -> Result<Imported, Error> {
+    let is_own = path.is_none();
     let mut done = Imported::default();
     let path = path.map_or_else(directory, |path| Ok(path.to_owned()))?;
     match files::list(&path) {
         Ok(names) => {
-            for name in names.iter().filter(|name| name.ends_with(ENDING)) {
+            for name in &names {
                 // The name is the id: what is there is not read again.
-                if store.has(name.trim_end_matches(ENDING))? {
+                if name.strip_suffix(ENDING).map(|id| store.has(id)).transpose()? == Some(true) {
                     done.known += 1;
-                } else {
-                    import_file(store, &path.join(name), &mut done)?;
+                } else if name.ends_with(ENDING) || !is_own {
+                    import_in(store, &path, name, how, &mut done)?;
                 }
             }
         }
-        Err(_) if files::exists(&path) => import_file(store, &path, &mut done)?,
+        Err(_) if files::exists(&path) => import_file(store, &path, &file_of(&path), None, how, &mut done)?,
         Err(error) => done.failed.push(error.to_string()),
     }
     Ok(done)
 }
 
-fn import_file(store: &mut Store, path: &Path, done: &mut Imported) -> Result<(), Error> {
+/// The maximum number of files of a configuration.
+const FILES_MAX: usize = 10_000;
+
+fn file_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A file of a directory, or the files of a configuration: a directory in it.
+fn import_in(store: &mut Store, path: &Path, name: &str, how: &As, done: &mut Imported) -> Result<(), Error> {
+    let place = path.join(name);
+    let Ok(files) = files::list(&place) else {
+        return import_file(store, &place, name, None, how, done);
+    };
+    if files.len() > FILES_MAX {
+        done.failed.push(format!("cannot import {}: it has more than {FILES_MAX} files; split it", place.display()));
+        return Ok(());
+    }
+    for file in files {
+        import_file(store, &place.join(&file), &format!("{name}/{file}"), Some(name), how, done)?;
+    }
+    Ok(())
+}
+
+/// Whether a file is a run of narrows, by its content: JSON that begins with the format.
+fn is_run(bytes: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        #[allow(dead_code, reason = "only its presence counts")]
+        format: u64,
+    }
+    let line = bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
+    serde_json::from_slice::<Head>(line).is_ok() || serde_json::from_slice::<Head>(bytes).is_ok()
+}
+
+fn import_file(
+    store: &mut Store,
+    path: &Path,
+    name: &str,
+    of: Option<&str>,
+    how: &As,
+    done: &mut Imported,
+) -> Result<(), Error> {
     let bytes = match files::read(path, LARGEST) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -60,6 +103,9 @@ fn import_file(store: &mut Store, path: &Path, done: &mut Imported) -> Result<()
         }
     };
     let is_lines = path.extension().is_some_and(|it| it == "jsonl" || it == "ndjson");
+    if !is_lines && !path.to_string_lossy().ends_with(ENDING) && !is_run(&bytes) {
+        return foreign::import(store, path, name, of, how, done);
+    }
     let parts: Vec<&[u8]> = if is_lines { bytes.split(|byte| *byte == b'\n').collect() } else { vec![&bytes] };
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         match compat::read(part, path) {
@@ -81,7 +127,7 @@ fn import_file(store: &mut Store, path: &Path, done: &mut Imported) -> Result<()
 pub fn whole() -> Result<Store, Error> {
     let mut store = super::store()?;
     // What cannot be read there is named by `narrows store import`.
-    let _ = files::exists(&directory()?).then(|| import(&mut store, None)).transpose()?;
+    let _ = files::exists(&directory()?).then(|| import(&mut store, None, &As::default())).transpose()?;
     Ok(store)
 }
 
@@ -172,6 +218,8 @@ pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
             Kind::Frames => serde_json::from_slice::<FramesReport>(json).map(drop),
             Kind::Stamp => serde_json::from_slice::<StampReport>(json).map(drop),
             Kind::Trace => serde_json::from_slice::<TraceRecord>(json).map(drop),
+            Kind::Iperf3 => serde_json::from_slice::<narrows_wire::iperf3_report::Report>(json).map(drop),
+            Kind::Number => serde_json::from_slice::<foreign::Number>(json).map(drop),
         };
         parsed.map_err(|error| error.to_string())
     })
@@ -218,6 +266,10 @@ pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Err
         Kind::Frames => Content::Frames(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Stamp => Content::Stamp(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Trace => Content::Trace(serde_json::from_slice(&json).map_err(damaged)?),
+        Kind::Iperf3 | Kind::Number => {
+            let value: serde_json::Value = serde_json::from_slice(&json).map_err(damaged)?;
+            Content::Foreign(serde_json::to_string_pretty(&value).map_err(damaged)?)
+        }
     };
     Ok(Some((entry, content)))
 }
@@ -237,4 +289,6 @@ pub enum Content {
     Stamp(Box<StampReport>),
     /// A trace.
     Trace(Box<TraceRecord>),
+    /// A result of another program: its JSON, indented.
+    Foreign(String),
 }

@@ -1,6 +1,7 @@
 //! Runs on disk: in the store of the state directory, by id, or in files that the user names.
 
 mod entry;
+pub mod foreign;
 pub mod maintenance;
 
 use crate::state;
@@ -88,6 +89,7 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
                 Some((Kind::Run, json)) => Ok(narrows_store::compat::read(&json, Path::new(&id))?),
                 Some((Kind::Frames, _)) => Err(LoadError::Other(id, "generate")),
                 Some((Kind::Stamp, _)) => Err(LoadError::Other(id, "measure stamp")),
+                Some((Kind::Iperf3 | Kind::Number, _)) => Err(LoadError::Other(id, "store import")),
                 Some((Kind::Trace, _)) => Err(LoadError::Other(id, "trace")),
                 Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
                 None => Err(LoadError::Unknown(word.to_owned(), store_file()?)),

@@ -29,15 +29,21 @@ pub enum Kind {
     Stamp,
     /// A trace.
     Trace,
+    /// A report of `iperf3 -J`.
+    Iperf3,
+    /// A number of a file of another program.
+    Number,
 }
 
-const KINDS: [(Kind, &str); 6] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
     (Kind::Stamp, "stamp"),
     (Kind::Trace, "trace"),
+    (Kind::Iperf3, "iperf3"),
+    (Kind::Number, "number"),
 ];
 
 impl Kind {

@@ -1,0 +1,182 @@
+//! Results of other programs as runs of the store: reports of iperf3, columns of numbers, and directories of such files, one per
+//! configuration. What is not in a file stays unknown. The id is made of the content, so a file is taken in once.
+
+use super::entry::plan_hash;
+use super::maintenance::Imported;
+use super::{Error, Store};
+use narrows_model::Unit;
+use narrows_model::run::history::{Headline, StoredRun};
+use narrows_store::Kind;
+use narrows_sys::files;
+use narrows_wire::columns::Columns;
+use narrows_wire::iperf3_report::{self, Report, Start, Sum};
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The maximum size of a file of other programs (64 MiB).
+const FILE_MAX: u64 = 64 << 20;
+/// The maximum number of values of a file.
+const VALUES_MAX: usize = 10_000;
+
+/// How numbers are listed.
+#[derive(Debug, Clone)]
+pub struct As {
+    /// The name of the figure.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Tags of every run.
+    pub tags: Vec<String>,
+}
+
+impl Default for As {
+    fn default() -> Self {
+        Self { name: "value".to_owned(), unit: Unit::Number, tags: Vec::new() }
+    }
+}
+
+/// A number of a file, as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Number {
+    /// The figure.
+    pub figure: Headline,
+    /// The name of its file, and of the file's directory for an archive.
+    pub file: String,
+    /// Which number of the file, from 1.
+    pub nth: usize,
+}
+
+/// Takes in a file: reports if it begins with a brace, else numbers. `name`: what it is called in the store. `of`: its configuration.
+///
+/// # Errors
+/// The store cannot be written. What is wrong with the file is added to `done`.
+pub(super) fn import(
+    store: &mut Store,
+    path: &Path,
+    name: &str,
+    of: Option<&str>,
+    how: &As,
+    done: &mut Imported,
+) -> Result<(), Error> {
+    let failed = |why: String| format!("cannot import {}: {why}", path.display());
+    let read = || -> Result<_, String> {
+        let bytes = files::read(path, FILE_MAX).map_err(|error| error.to_string())?;
+        let modified = files::modified_unix_us(path).map_err(|error| error.to_string())?;
+        let mut runs = runs(&bytes, name, modified, how).map_err(failed)?;
+        let tags: Vec<String> = how.tags.iter().cloned().chain(of.map(tag)).collect();
+        runs.iter_mut().for_each(|(run, ..)| run.tags.clone_from(&tags));
+        Ok(runs)
+    };
+    let runs = match read() {
+        Ok(runs) => runs,
+        Err(why) => {
+            done.failed.push(why);
+            return Ok(());
+        }
+    };
+    let mut new = Vec::new();
+    for run in runs {
+        if store.has(&run.0.id)? {
+            done.known += 1;
+        } else {
+            new.push(run);
+        }
+    }
+    done.new += new.len() as u64;
+    store.put_all(new.into_iter())
+}
+
+/// A configuration as a tag.
+fn tag(of: &str) -> String {
+    of.chars().take(60).map(|c| if c.is_alphanumeric() || "-_.:/+=@".contains(c) { c } else { '_' }).collect()
+}
+
+type Runs = Vec<(StoredRun, Kind, Vec<u8>)>;
+
+fn runs(bytes: &[u8], name: &str, modified: u64, how: &As) -> Result<Runs, String> {
+    match bytes.iter().find(|it| !it.is_ascii_whitespace()) {
+        None => Err("it is empty".to_owned()),
+        Some(b'{') => {
+            let reports = iperf3_report::read(bytes).map_err(|error| format!("{error}; give a file of `iperf3 -J`"))?;
+            let json = |range: std::ops::Range<usize>| bytes.get(range).unwrap_or_default().trim_ascii().to_vec();
+            Ok(reports.into_iter().map(|(it, range)| of_report(&it, json(range), modified)).collect())
+        }
+        Some(_) => numbers(bytes, name, modified, how),
+    }
+}
+
+fn numbers(bytes: &[u8], name: &str, modified: u64, how: &As) -> Result<Runs, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "neither JSON nor text".to_owned())?;
+    let values = Columns::default().read(text).map_err(|error| error.to_string())?;
+    if values.is_empty() || values.len() > VALUES_MAX {
+        return Err(format!("it has {} numbers; the limits are 1 and {VALUES_MAX}", values.len()));
+    }
+    let whole = digest(&SHA256, &[name.as_bytes(), &[0], how.name.as_bytes(), &[0], bytes].concat());
+    let run = |(at, value): (usize, f64)| {
+        let figure = Headline::new(how.name.clone(), value, how.unit);
+        let number = Number { figure: figure.clone(), file: name.to_owned(), nth: at + 1 };
+        let json = serde_json::to_vec(&number).map_err(|error| error.to_string())?;
+        let id = format!("import-{}-{}", hex(whole.as_ref()), at + 1);
+        let run = StoredRun { id, started_unix_us: modified, ..listed("import", vec![figure]) };
+        Ok((run, Kind::Number, json))
+    };
+    values.into_iter().enumerate().map(run).collect()
+}
+
+fn of_report(report: &Report, json: Vec<u8>, modified: u64) -> (StoredRun, Kind, Vec<u8>) {
+    let start = report.start.clone().unwrap_or_default();
+    let seconds = start.timestamp.as_ref().and_then(|it| it.timesecs);
+    let host = |place: &Option<iperf3_report::Place>| place.as_ref().and_then(|it| it.host.clone()).unwrap_or_default();
+    let own = own_name(&start).unwrap_or_default();
+    let is_client = start.accepted_connection.is_none();
+    let run = StoredRun {
+        id: format!("iperf3-{}", hex(digest(&SHA256, &json).as_ref())),
+        started_unix_us: seconds.map_or(modified, |it| it.saturating_mul(1_000_000)),
+        client: if is_client { own.clone() } else { host(&start.accepted_connection) },
+        server: host(&start.connecting_to),
+        server_name: if is_client { String::new() } else { own },
+        family: report.family().unwrap_or_default().to_owned(),
+        plan: start.test_start.as_ref().map(plan_hash).unwrap_or_default(),
+        made_by: start.version.clone().unwrap_or_default(),
+        verdict: if report.error.is_some() { "failed" } else { "complete" }.to_owned(),
+        ..listed("iperf3", figures(report))
+    };
+    (run, Kind::Iperf3, json)
+}
+
+/// The name of the host that wrote the report: the second word of `uname -a`.
+fn own_name(start: &Start) -> Option<String> {
+    let words: Vec<&str> = start.system_info.as_ref()?.split_whitespace().collect();
+    (words.len() >= 4).then(|| words[1].to_owned())
+}
+
+fn figures(report: &Report) -> Vec<Headline> {
+    let end = &report.end;
+    let way = match report.is_reverse() {
+        Some(true) => "goodput down",
+        Some(false) => "goodput up",
+        None => "goodput",
+    };
+    let rate = |name: &str, sum: Option<&Sum>| Some(Headline::new(name, sum?.bits_per_second?, Unit::BitsPerSecond));
+    let total = end.sum_received.as_ref().or(end.sum.as_ref());
+    let lost = total.and_then(|it| it.lost_percent).or_else(|| end.sum.as_ref()?.lost_percent);
+    #[allow(clippy::cast_precision_loss)] // far below 2^53
+    let again = end.sum_sent.as_ref().and_then(|it| it.retransmits).map(|it| it as f64);
+    let found = [
+        rate(way, total),
+        rate("goodput down", end.sum_received_bidir_reverse.as_ref()),
+        lost.map(|percent| Headline::new("loss", percent / 100.0, Unit::Fraction)),
+        again.map(|count| Headline::new("retransmits", count, Unit::Count)),
+    ];
+    found.into_iter().flatten().filter(|it| it.value.is_finite()).collect()
+}
+
+fn listed(command: &str, figures: Vec<Headline>) -> StoredRun {
+    StoredRun { verdict: "complete".to_owned(), ..narrows_views::history::empty(command, figures) }
+}
+
+/// 16 hexadecimal digits.
+fn hex(hash: &[u8]) -> String {
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
