@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod screen;
 mod session;
+mod tui;
 
 use std::process::ExitCode;
 

@@ -17,6 +17,7 @@ pub mod json;
 pub mod latency;
 pub mod ledger;
 pub mod line_rate;
+pub mod live;
 pub mod markdown;
 pub mod measure;
 mod page;

@@ -40,6 +40,7 @@ pub mod path_mtu;
 pub mod perf;
 pub mod probe;
 pub mod process;
+pub mod pty;
 pub mod random;
 mod raw;
 pub mod rtnl;

@@ -10,6 +10,7 @@ pub mod diff;
 pub mod forwarding;
 pub mod frames;
 pub mod history;
+pub mod live;
 pub mod measure;
 pub mod search;
 pub mod stamp;

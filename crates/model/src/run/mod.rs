@@ -4,6 +4,7 @@ pub mod both_directions;
 pub mod compare;
 pub mod diff;
 pub mod history;
+pub mod live;
 pub mod measure;
 pub mod ministat;
 pub mod report;

@@ -108,7 +108,7 @@ impl Args {
         if !self.udp {
             self.load(Direction::Up, Family::Ipv4)?;
         }
-        let Far { target, open, tune } = far(&self.remote, self.try_fixes, true)?;
+        let Far { target, open, tune, .. } = far(&self.remote, self.try_fixes, true)?;
         if self.try_fixes {
             tune.map_err(Failure::run)?;
         }
