@@ -11,7 +11,6 @@ mod failure;
 mod flags;
 mod output;
 mod progress;
-mod screen;
 mod session;
 mod tui;
 

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::flags::TuiArg;
 use crate::session::INTERRUPTED;
+use narrows_render::Format;
 use narrows_render::live::{After, Key, Screen, View};
 use narrows_runner::Stop;
 use ratatui::DefaultTerminal;
@@ -54,10 +55,20 @@ impl TuiArg {
         self.check()?;
         self.tui.then(|| Tui::open(view, stop)).transpose()
     }
+
+    /// Opens the view of a command that is live on a terminal anyway; `None` where lines are written.
+    pub(crate) fn live<V: View>(
+        &self,
+        format: Format,
+        view: impl FnOnce() -> V,
+        stop: &Stop,
+    ) -> Result<Option<Tui<V>>, Failure> {
+        (self.tui || format == Format::Text && is_possible()).then(|| Tui::open(view(), stop)).transpose()
+    }
 }
 
 /// Whether the standard output can show a live view.
-pub(crate) fn is_possible() -> bool {
+fn is_possible() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     io::stdout().is_terminal() && !dumb
 }

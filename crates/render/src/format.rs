@@ -272,7 +272,7 @@ impl Document for WatchView {
         Writer::new(
             Format::Text,
             "A table that is painted anew in a terminal; elsewhere one after the other",
-            |it, style| Ok(watch::frame(it, style, usize::MAX, watch::Help::None) + "\n"),
+            |it, style| Ok(watch::frame(it, style) + "\n"),
         ),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
     ];

@@ -41,7 +41,6 @@ pub use books::{live, measurement};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_sys::interrupt;
-pub use narrows_sys::terminal::Keys;
 pub use narrows_traffic::Stop;
 pub use narrows_views::both_directions::of_runs as both_directions;
 pub use narrows_views::measure::udp::ledgers;

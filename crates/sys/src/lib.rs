@@ -48,7 +48,6 @@ mod shared;
 pub mod sock_diag;
 pub mod sysctl;
 pub mod tcp;
-pub mod terminal;
 pub mod thread;
 pub mod tracefs;
 pub mod tun;

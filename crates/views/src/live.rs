@@ -1,7 +1,7 @@
 //! The points of a live chart from the progress of a running trial.
 
-use narrows_model::run::live::{LiveKind, LivePoint};
-use narrows_model::{Flow, LoadPlan, LoadSample, Place, Progress};
+use narrows_model::run::live::{HopHistory, LiveKind, LivePoint};
+use narrows_model::{Flow, LoadPlan, LoadSample, Place, ProbePurpose, Progress, TraceRecord};
 use std::collections::BTreeMap;
 
 /// What the figures of a load are.
@@ -89,4 +89,19 @@ impl Points {
         }
         points
     }
+}
+
+/// The RTTs of each hop's probes. Those that may still be answered are left out.
+#[must_use]
+#[allow(clippy::cast_precision_loss)] // a picture
+pub fn hops(record: &TraceRecord) -> HopHistory {
+    let now_us = record.probes.iter().map(|probe| probe.sent_us).max().unwrap_or(0);
+    let mut hops = HopHistory::new();
+    for probe in record.probes.iter().filter(|probe| probe.purpose == ProbePurpose::Sample) {
+        let rtt_ms = probe.answer.as_ref().map(|answer| answer.at_us.saturating_sub(probe.sent_us) as f64 / 1e3);
+        if rtt_ms.is_some() || probe.sent_us.saturating_add(record.plan.wait_ms * 1000) < now_us {
+            hops.entry(probe.ttl).or_default().push(rtt_ms);
+        }
+    }
+    hops
 }

@@ -2,6 +2,10 @@
 
 use crate::words::place::{Flow, Place};
 use crate::words::units::bps;
+use std::collections::BTreeMap;
+
+/// RTTs of the last probes to each TTL, milliseconds, oldest first; `None` without an answer.
+pub type HopHistory = BTreeMap<u8, Vec<Option<f64>>>;
 
 /// What the figures of a load are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

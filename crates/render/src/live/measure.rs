@@ -11,7 +11,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget as _};
+use ratatui::widgets::{Axis, Chart, Dataset, Gauge, GraphType, Widget as _};
 use std::collections::BTreeMap;
 
 /// Points of a curve; older ones are dropped.
@@ -33,6 +33,10 @@ pub struct MeasureLive {
     lines: String,
     curves: BTreeMap<(Flow, Place), Curve>,
     scroll: Scroll,
+    /// The part of the trial that is over.
+    part: Option<f64>,
+    /// The whole report, once it is there.
+    report: Option<String>,
 }
 
 impl MeasureLive {
@@ -40,7 +44,7 @@ impl MeasureLive {
     #[must_use]
     pub fn new(kind: LiveKind) -> Self {
         let (head, lines) = (String::new(), String::new());
-        Self { kind, head, lines, curves: BTreeMap::new(), scroll: Scroll::at_end() }
+        Self { kind, head, lines, curves: BTreeMap::new(), scroll: Scroll::at_end(), part: None, report: None }
     }
 
     /// A trial begins: its title, and the heading of its lines.
@@ -66,6 +70,22 @@ impl MeasureLive {
         if curve.delays_ms.len() > POINTS {
             curve.delays_ms.remove(0);
         }
+    }
+
+    /// A new trial of a diagnosis begins: its curves are its own.
+    pub fn step(&mut self, line: &str) {
+        self.lines += line;
+        (self.curves, self.part) = (BTreeMap::new(), None);
+    }
+
+    /// How much of the trial is over, 0 to 1.
+    pub fn part(&mut self, part: f64) {
+        self.part = Some(part.clamp(0.0, 1.0));
+    }
+
+    /// It is over: the report takes the place of all.
+    pub fn report(&mut self, report: String) {
+        (self.report, self.scroll) = (Some(report), Scroll::default());
     }
 
     /// It is over: the summary follows the lines.
@@ -135,6 +155,10 @@ fn color(flow: Flow) -> Style {
 
 impl View for MeasureLive {
     fn draw(&mut self, area: Rect, buffer: &mut Buffer) {
+        if let Some(report) = &self.report {
+            self.scroll.draw(report, area, buffer);
+            return;
+        }
         let flows = self.flows();
         let heads = u16::try_from(self.head.lines().count()).unwrap_or(0);
         #[allow(clippy::cast_possible_truncation)] // two directions
@@ -149,6 +173,10 @@ impl View for MeasureLive {
         .areas(area);
         for (line, row) in super::lines(&self.head, area.width).iter().zip(title.rows().chain(head.rows())) {
             line.render(row, buffer);
+        }
+        if let Some(part) = self.part {
+            let bar = Rect { x: title.x + title.width.saturating_sub(30), width: title.width.min(30), ..title };
+            Gauge::default().ratio(part).gauge_style(Style::new().fg(Color::Green)).render(bar, buffer);
         }
         self.chart(chart, buffer);
         for (flow, row) in flows.iter().zip(now.rows()) {

@@ -1,8 +1,11 @@
 //! Live views of a terminal: each draws its model into a buffer of cells and takes keys. Pure: the terminal is the caller's.
 
 mod ansi;
+pub mod connections;
 pub mod measure;
 mod scroll;
+pub mod trace;
+pub mod watch;
 
 pub use scroll::Scroll;
 
