@@ -1,9 +1,7 @@
 //! Live views in buffers of cells: small, usual and large terminals.
 
 use narrows_model::run::live::{LiveKind, LivePoint};
-use narrows_model::{
-    ConnectionLimit, ConnectionOrder, ConnectionView, ConnectionsView, Flow, InterfaceSample, Place,
-};
+use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionView, ConnectionsView, Flow, InterfaceSample, Place};
 use narrows_render::live::connections::ConnectionsLive;
 use narrows_render::live::measure::MeasureLive;
 use narrows_render::live::trace::TraceLive;
@@ -35,12 +33,17 @@ macro_rules! at_each_size {
 fn measured() -> MeasureLive {
     let mut view = MeasureLive::new(LiveKind::Tcp);
     view.begin("TCP to and from server (192.0.2.7:5220), 1 stream, 30 s\n[ ID] Dir     Interval   Transfer\n");
-    for second in 1..=30 {
+    for second in 1..=30_u16 {
         let at_s = f64::from(second);
         view.add(&format!("[  0] up   {second:>2}.00 sec   118 MB\n"));
         for (flow, rate) in [(Flow::Up, 900e6 + 40e6 * (at_s / 3.0).sin()), (Flow::Down, 300e6)] {
-            let point = |place, delay_ms: Option<f64>| {
-                LivePoint { flow, place, at_s, rate, delay_ms, lost: delay_ms.map(|_| u64::from(second)) }
+            let point = |place, delay_ms: Option<f64>| LivePoint {
+                flow,
+                place,
+                at_s,
+                rate,
+                delay_ms,
+                lost: delay_ms.map(|_| u64::from(second)),
             };
             view.point(&point(flow.sender(), Some(20.0 + at_s)));
             view.point(&point(flow.receiver(), None));
@@ -168,7 +171,10 @@ fn connections_are_sorted_filtered_and_opened() {
         assert_eq!(screen.key(key), After::Draw, "{key:?}");
     }
     let text = shown(&mut screen, [80, 24]);
-    assert!(text.contains("filter: Wi\n") && text.contains("receive window") && !text.contains("application"), "{text}");
+    assert!(
+        text.contains("filter: Wi\n") && text.contains("receive window") && !text.contains("application"),
+        "{text}"
+    );
     screen.key(Key::Enter);
     insta::assert_snapshot!("connection_opened", shown(&mut screen, [80, 24]));
     screen.key(Key::Escape);

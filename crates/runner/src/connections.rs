@@ -65,12 +65,7 @@ impl Watched {
     /// Nothing read yet.
     #[must_use]
     pub fn new(filter: Filter) -> Self {
-        Self {
-            filter,
-            seen: Accumulator::new(&process::host_name()),
-            owners: HashMap::new(),
-            looked: None,
-        }
+        Self { filter, seen: Accumulator::new(&process::host_name()), owners: HashMap::new(), looked: None }
     }
 
     /// Reads all connections once.

@@ -64,12 +64,7 @@ pub fn watch(
 }
 
 /// Calls `step` after each interval until `stop` is set, `count` steps were made, or `step` returns false.
-pub(crate) fn repeat(
-    interval: Duration,
-    count: Option<u64>,
-    stop: &Stop,
-    step: &mut dyn FnMut() -> bool,
-) {
+pub(crate) fn repeat(interval: Duration, count: Option<u64>, stop: &Stop, step: &mut dyn FnMut() -> bool) {
     let mut due = clock::now();
     let mut made = 0;
     while count.is_none_or(|count| made < count) {

@@ -43,7 +43,11 @@ impl Pty {
     pub fn resize(&self, columns: u16, rows: u16) -> Result<()> {
         let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the pointer is to a winsize that outlives the call.
-        check(unsafe { libc::ioctl(self.user.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) }, "resize", "a terminal")?;
+        check(
+            unsafe { libc::ioctl(self.user.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) },
+            "resize",
+            "a terminal",
+        )?;
         Ok(())
     }
 

@@ -68,15 +68,15 @@ impl Points {
                 continue;
             }
             let seconds = (sum.at_us - before.at_us) as f64 / 1e6;
-            let rr = progress.streams.iter().any(|it| matches!(it.sample, LoadSample::Rr(_)));
-            let (total, count) = if rr {
+            let transactions = progress.streams.iter().any(|it| matches!(it.sample, LoadSample::Rr(_)));
+            let (total, count) = if transactions {
                 (sum.delay.0 - before.delay.0, sum.delay.1 - before.delay.1)
             } else {
                 // Only the sender of TCP has an RTT of the data, and only the receiver of UDP has delay variation.
                 let tcp = progress.streams.iter().any(|it| matches!(it.sample, LoadSample::Tcp(_)));
                 if place == (if tcp { flow.sender() } else { flow.receiver() }) { sum.delay } else { (0.0, 0.0) }
             };
-            let shown = rr || count > 0.0;
+            let shown = transactions || count > 0.0;
             points.push(LivePoint {
                 flow,
                 place,

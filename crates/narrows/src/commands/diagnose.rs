@@ -12,8 +12,8 @@ use narrows_model::words::units;
 use narrows_model::{
     self as model, DiagnosePlan, Direction, Ending, Family, LoadPlan, Place, Report, Run, TcpPlan, UdpPlan,
 };
-use narrows_render::{Format, Style};
 use narrows_render::live::measure::MeasureLive;
+use narrows_render::{Format, Style};
 use narrows_runner::{both_directions, diagnosis, stored};
 use narrows_views::live::{Points, kind};
 use std::path::{Path, PathBuf};

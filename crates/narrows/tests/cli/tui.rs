@@ -112,7 +112,7 @@ fn measuring(world: &World, port: &str, size: [u16; 2], flags: &[&str]) -> OnTer
 fn a_measurement_is_drawn_takes_keys_and_leaves_the_terminal_as_it_was() {
     on_loopback(|world| {
         let (_server, port) = world.serve(&[]);
-        let mut it = measuring(world, &port, [80, 24], &["-t", "3s", "-d", "both"]);
+        let mut it = measuring(world, &port, [80, 24], &["-t", "4s", "-d", "both"]);
         it.until("in the alternate screen", vt100::Screen::alternate_screen);
         it.until("two directions with RTT", |screen| {
             let text = screen.contents();
@@ -122,7 +122,7 @@ fn a_measurement_is_drawn_takes_keys_and_leaves_the_terminal_as_it_was() {
         let last = it.text().lines().last().unwrap_or_default().to_owned();
         assert!(last.contains("q quit") && last.contains("PgUp PgDn page"), "{}", it.text());
         it.press("?");
-        it.until_shows("─ Help ─");
+        it.until_shows(" Help ");
         it.press("?p");
         it.until_shows(" paused ");
         it.resize(60, 20);
@@ -157,6 +157,75 @@ fn keys_and_signals_end_a_measurement_before_its_time() {
             }
             let (code, text) = it.end();
             assert!(code == Some(130) && text.contains("interrupted: this is what was measured"), "{code:?}\n{text}");
+        }
+    });
+}
+
+#[test]
+fn a_diagnosis_shows_its_steps_and_then_its_report() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let words = ["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token, "--tui", "-t", "2s"];
+        let mut it =
+            OnTerminal::start(world, [80, 24], &[&words[..], &["--no-profile", "--pacing-rate", "50M"]].concat());
+        it.until_shows("diagnosis of the path to 127.0.0.1");
+        it.until_shows("* inventory of both hosts");
+        it.until("a load with its rate", |screen| {
+            let text = screen.contents();
+            text.contains("* load: ") && text.contains("bit/s") && text.contains("RTT ")
+        });
+        it.until_shows(" done ");
+        let top = it.text();
+        it.press("\x1b[6~");
+        it.until("scrolled", |screen| screen.contents() != top);
+        it.press("q");
+        let (code, text) = it.end();
+        assert!(matches!(code, Some(0 | 3)) && text.contains("saved as "), "{code:?}\n{text}");
+    });
+}
+
+#[test]
+fn connections_are_filtered_opened_and_left() {
+    on_loopback(|world| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let stream = std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+        let local = stream.local_addr().expect("an address").to_string();
+        let mut it = OnTerminal::start(world, [80, 24], &["connections", "--full", "--interval", "100ms"]);
+        it.until("alternate", vt100::Screen::alternate_screen);
+        it.until_shows("by rate");
+        it.press("s");
+        it.until_shows("by RTT");
+        it.press("/nothing like this\r");
+        it.until("filtered", |screen| !screen.contents().contains(&local));
+        it.press("/\x1b");
+        it.until_shows(&local);
+        it.press("\r");
+        it.until_shows("limit    idle: no data");
+        it.press("\r");
+        it.until_shows("by RTT");
+        it.press("q");
+        let (code, text) = it.end();
+        assert!(code == Some(0) && text.contains(&local), "{code:?}\n{text}");
+    });
+}
+
+#[test]
+fn interfaces_and_hops_are_live_on_a_terminal() {
+    on_loopback(|world| {
+        let watch = ["watch", "--local", "--full", "--interval", "100ms"];
+        let trace = ["trace", "127.0.0.1", "--watch", "-n", "--no-mtu", "-i", "100ms"];
+        for (words, shows) in [(&watch[..], "client (here)"), (&trace[..], "last probes")] {
+            let mut it = OnTerminal::start(world, [80, 24], words);
+            it.until("alternate", vt100::Screen::alternate_screen);
+            it.until_shows(shows);
+            it.resize(60, 20);
+            it.until("in the last of 20 rows", |screen| {
+                screen.rows(0, 60).nth(19).is_some_and(|line| line.starts_with(" q quit"))
+            });
+            it.press("q");
+            let (code, text) = it.end();
+            assert_eq!(code, Some(0), "{text}");
         }
     });
 }

@@ -55,7 +55,8 @@ impl WatchLive {
                 text += &format!("\n{}\n", style.paint(Tone::Strong, &format!("history, {}", end.place)));
             }
             for (row, out) in rows.iter().flat_map(|row| [(row, false), (row, true)]) {
-                let rates = self.history.get(&(end.place, row.name.clone(), out)).map(Vec::as_slice).unwrap_or_default();
+                let rates =
+                    self.history.get(&(end.place, row.name.clone(), out)).map(Vec::as_slice).unwrap_or_default();
                 let name = left(&if out { String::new() } else { clean(&row.name) }, NAME - 5);
                 let way = if out { "out" } else { "in " };
                 text += &format!("{name} {way} {}\n", sparkline(rates, style.columns() - NAME, Some(0.0)));

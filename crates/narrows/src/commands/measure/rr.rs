@@ -4,8 +4,8 @@ use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{plan_bytes, size};
 use crate::flags::{
-    DirectionWord, DurationArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg, ViewArgs,
-    TransactionRateArg, slow_start_ms,
+    DirectionWord, DurationArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg, TransactionRateArg,
+    ViewArgs, slow_start_ms,
 };
 use clap::Args;
 use narrows_model::{Limit, Plan, RrPlan, RrReport, TcpPlan, Transaction};
