@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, page,
-    picture, search, stamp, sweep, text, trace, watch,
+    audit, both_directions, command, compare, connections, diff, forwarding, frames, history, json, line_rate,
+    markdown, page, picture, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -14,6 +14,7 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::both_directions::BothDirections;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
@@ -214,6 +215,12 @@ impl Document for CompareReport {
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::markdown(it))),
         Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it))),
     ];
+}
+
+impl Document for CommandRecord {
+    const NAME: &'static str = "a run of another program";
+    const FORMATS: &'static [Writer<Self>] =
+        &[Writer::new(Format::Text, "For a terminal", |it, style| Ok(command::text(it, style)))];
 }
 
 impl Document for FramesReport {

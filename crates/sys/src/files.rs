@@ -143,6 +143,21 @@ pub fn lock(path: &Path) -> Result<Locked> {
     locked().map_err(|error| Error::new("lock", path.display().to_string(), error))
 }
 
+/// As [`lock`], without waiting; `None`: another process has it.
+///
+/// # Errors
+/// The path and the kernel's error.
+pub fn try_lock(path: &Path) -> Result<Option<Locked>> {
+    let failed = |error| Error::new("lock", path.display().to_string(), error);
+    let open = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = open.map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Locked(file))),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
 /// Checks whether [`write_whole`] could write there, without changing anything.
 ///
 /// # Errors

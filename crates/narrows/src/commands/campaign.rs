@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::WayArgs;
 use crate::output::print;
 use crate::session::{INTERRUPTED, open_session, stop_on_interrupt, tuner};
-use narrows_model::{Place, Target};
+use narrows_model::{Family, Place, Target};
 use narrows_runner::Stop;
 use narrows_runner::campaign::plan::{self, CampaignPlan};
 use narrows_runner::campaign::{self, Ended, Surroundings, results};
@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// Do not show progress
     #[arg(long, short = 'q')]
     quiet: bool,
+    /// Allow factors by command that cannot be rolled back
+    #[arg(long)]
+    no_undo: bool,
     #[command(flatten)]
     way: WayArgs,
 }
@@ -37,12 +40,12 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let text = files::read_plan(&self.plan).map_err(Failure::usage)?;
-        let plan = plan::parse(&text).map_err(|problems| {
+        let plan = plan::parse(&text, self.no_undo).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             Failure::usage(format!("cannot read the plan {}:\n{}", self.plan.display(), lines.join("\n")))
         })?;
         let (tag, steps) = (campaign::tag(&plan), campaign::steps(&plan));
-        let done = results::done(&tag).map_err(Failure::run)?;
+        let done = results::kept(&tag).map_err(Failure::run)?;
         let left: Vec<_> = steps.iter().filter(|it| !done.contains_key(&it.number)).cloned().collect();
         let seconds = campaign::expected_ms(&plan, &left).div_ceil(1000);
         if self.dry_run {
@@ -82,19 +85,21 @@ struct Around<'a> {
 impl Surroundings for Around<'_> {
     fn connect(&mut self, host: &str) -> Result<(Box<dyn Ends>, Target), EndsError> {
         let lost = |failure: Failure| EndsError::Lost(failure.to_string());
+        let own = || tuner("campaign").map_err(|failure| EndsError::Failed(failure.to_string()));
+        if !self.plan.needs_server() {
+            let target = Target { asked: host.to_owned(), address: String::new(), family: Family::Ipv4 };
+            return Ok((Box::new(campaign::Here { tuner: own()?, stop: self.stop.clone() }), target));
+        }
         let instruments = LiveInstruments { collect: true };
         let remote = self.args.way.connect(host, true, instruments).map_err(lost)?;
-        let mut levels = self.plan.factors.iter().flat_map(|it| &it.levels);
-        let tunes = levels.any(|it| it.settings.iter().any(|(place, _)| *place == Place::Server));
-        if tunes && !remote.hello().permissions.tune {
+        if self.plan.sets(Place::Server) && !remote.hello().permissions.tune {
             return Err(EndsError::Failed(format!(
                 "cannot tune {host}: its server does not allow it; restart it with `narrows serve --allow-tune`"
             )));
         }
         let session = open_session(&remote, &self.stop, self.args.quiet).map_err(lost)?;
         let target = remote.target();
-        let tuner = tuner("campaign").map_err(|failure| EndsError::Failed(failure.to_string()))?;
-        Ok((Box::new(LiveEnds::new(remote, session, instruments, Some(tuner), self.stop.clone())), target))
+        Ok((Box::new(LiveEnds::new(remote, session, instruments, Some(own()?), self.stop.clone())), target))
     }
 
     fn stopped(&self) -> bool {

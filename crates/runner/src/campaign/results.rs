@@ -4,6 +4,7 @@ use super::effects::{Effect, fit};
 use super::plan::CampaignPlan;
 use super::schedule::{Design, Step};
 use crate::stored::{self, Filter, StoreError};
+use narrows_model::run::history::{Headline, StoredRun};
 use narrows_model::words::units;
 use narrows_stats::{LEVEL, difference, mean};
 use std::collections::BTreeMap;
@@ -12,13 +13,31 @@ use std::fmt::Write as _;
 /// An effect within this part of the mean is none (minimum effect of interest).
 const IDLE: f64 = 0.01;
 
-/// The headline figure of each step that is done, by its number.
-pub fn done(tag: &str) -> Result<BTreeMap<usize, f64>, StoreError> {
+/// A step that is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// Its run.
+    pub run: StoredRun,
+    /// The headline figure; `None`: the run failed.
+    pub figure: Option<Headline>,
+}
+
+/// The steps that are done, by their number.
+pub fn kept(tag: &str) -> Result<BTreeMap<usize, Kept>, StoreError> {
     let Some(store) = stored::existing_store()? else { return Ok(BTreeMap::new()) };
     let filter = Filter { tag: Some(tag.to_owned()), ..Filter::default() };
     let runs = store.list(&filter, 0, super::plan::MAX_RUNS as u64)?;
     let step = |tags: &[String]| tags.iter().find_map(|tag| tag.strip_prefix("step:")?.parse().ok());
-    Ok(runs.iter().filter_map(|run| Some((step(&run.tags)?, run.figures.first()?.value))).collect())
+    let kept = |run: StoredRun| {
+        let figure = run.figures.first().filter(|_| run.verdict == "complete").cloned();
+        Some((step(&run.tags)?, Kept { run, figure }))
+    };
+    Ok(runs.into_iter().filter_map(kept).collect())
+}
+
+/// The headline figure of each step that is done and did not fail, by its number.
+pub fn done(tag: &str) -> Result<BTreeMap<usize, f64>, StoreError> {
+    Ok(kept(tag)?.into_iter().filter_map(|(step, it)| Some((step, it.figure?.value))).collect())
 }
 
 /// What a factor, or two of them, change.
