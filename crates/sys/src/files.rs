@@ -135,12 +135,12 @@ pub struct Locked(#[allow(dead_code)] fs::File);
 /// # Errors
 /// The path and the kernel's error.
 pub fn lock(path: &Path) -> Result<Locked> {
-    let locked = || {
-        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
-        file.lock()?;
-        Ok(Locked(file))
-    };
-    locked().map_err(|error| Error::new("lock", path.display().to_string(), error))
+    let locked = lock_file(path).and_then(|file| file.lock().map(|()| Locked(file)));
+    locked.map_err(|error| Error::new("lock", path.display().to_string(), error))
+}
+
+fn lock_file(path: &Path) -> std::io::Result<fs::File> {
+    fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// As [`lock`], without waiting; `None`: another process has it.
@@ -149,8 +149,7 @@ pub fn lock(path: &Path) -> Result<Locked> {
 /// The path and the kernel's error.
 pub fn try_lock(path: &Path) -> Result<Option<Locked>> {
     let failed = |error| Error::new("lock", path.display().to_string(), error);
-    let open = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-    let file = open.map_err(failed)?;
+    let file = lock_file(path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(Locked(file))),
         Err(fs::TryLockError::WouldBlock) => Ok(None),

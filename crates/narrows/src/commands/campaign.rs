@@ -1,9 +1,10 @@
 //! `narrows campaign`: an unattended matrix of runs, and the effect of each factor.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::WayArgs;
-use crate::output::print;
+use crate::flags::{FormatArg, FullArg, WayArgs, values};
+use crate::output::{print, printed};
 use crate::session::{INTERRUPTED, open_session, stop_on_interrupt, tuner};
+use narrows_model::run::campaign::CampaignReport;
 use narrows_model::{Family, Place, Target};
 use narrows_runner::Stop;
 use narrows_runner::campaign::plan::{self, CampaignPlan};
@@ -15,38 +16,53 @@ use std::path::PathBuf;
 
 /// Measure the effect of settings in randomised blocks
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("full", |it| it.help("Show all combinations and interactions")),
+    after_help = "Examples:\n  \
     narrows campaign plan.toml --dry-run      print each step and the total time\n  \
-    narrows campaign plan.toml --token-file token\n\
+    narrows campaign plan.toml --token-file token\n  \
+    narrows campaign plan.toml --format csv   one run per line\n\
     Ctrl-C keeps all runs; the same command continues. All settings are rolled back after each run.\n\
-    Settings of the server need `narrows serve --allow-tune` there.")]
+    Settings of the server need `narrows serve --allow-tune` there. Details: docs/campaign.md."
+)]
 pub(crate) struct Args {
     /// Plan file (TOML)
-    #[arg(value_name = "PLAN")]
-    plan: PathBuf,
+    #[arg(value_name = "PLAN", required_unless_present = "undo")]
+    plan: Option<PathBuf>,
     /// Print the steps and the total time; measure nothing
     #[arg(long)]
     dry_run: bool,
+    /// Roll back what a killed campaign left on this host; measure nothing
+    #[arg(long, conflicts_with = "plan")]
+    undo: bool,
     /// Do not show progress
     #[arg(long, short = 'q')]
     quiet: bool,
+    /// Largest effect that is none, in % of the mean
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = values::percent)]
+    margin: f64,
     /// Allow factors by command that cannot be rolled back
     #[arg(long)]
     no_undo: bool,
     #[command(flatten)]
     way: WayArgs,
+    #[command(flatten)]
+    full: FullArg,
+    #[command(flatten)]
+    format: FormatArg<CampaignReport>,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        let text = files::read_plan(&self.plan).map_err(Failure::usage)?;
+        let Some(file) = &self.plan else { return undo() };
+        let text = files::read_plan(file).map_err(Failure::usage)?;
         let plan = plan::parse(&text, self.no_undo).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            Failure::usage(format!("cannot read the plan {}:\n{}", self.plan.display(), lines.join("\n")))
+            Failure::usage(format!("cannot read the plan {}:\n{}", file.display(), lines.join("\n")))
         })?;
         let (tag, steps) = (campaign::tag(&plan), campaign::steps(&plan));
-        let done = results::kept(&tag).map_err(Failure::run)?;
-        let left: Vec<_> = steps.iter().filter(|it| !done.contains_key(&it.number)).cloned().collect();
+        let done = results::done(&tag).map_err(Failure::run)?;
+        let left = results::left(&steps, &done);
         let seconds = campaign::expected_ms(&plan, &left).div_ceil(1000);
         if self.dry_run {
             let line = |it: &campaign::schedule::Step| {
@@ -63,8 +79,11 @@ impl Args {
         }
         around.line(&format!("{} runs, {} done, {seconds} s left; {tag}", steps.len(), done.len()));
         let ended = campaign::perform(&plan, &left, &mut around).map_err(Failure::run)?;
-        let done = results::done(&tag).map_err(Failure::run)?;
-        print(&results::text(&plan, &steps, &done))?;
+        let mut report = results::report(&plan, self.margin).map_err(Failure::run)?;
+        if let Ended::HostsLost(lost) = &ended {
+            report.warnings.extend(lost.iter().map(|it| format!("host lost: {it}")));
+        }
+        print(&self.format.write(&report, self.full.style())?)?;
         match ended {
             Ended::Complete => Ok(0),
             Ended::Interrupted => Ok(INTERRUPTED),
@@ -74,6 +93,19 @@ impl Args {
             ))),
         }
     }
+}
+
+/// Rolls back what killed campaigns left.
+fn undo() -> Outcome {
+    let undone = tuner("campaign")?.recover().map_err(Failure::run)?;
+    let factors = campaign::recover().map_err(Failure::run)?;
+    for factor in &factors {
+        print(&format!("factor {factor}: rolled back"))?;
+    }
+    if undone.is_empty() && factors.is_empty() {
+        return printed("no campaign left anything to roll back");
+    }
+    if undone.is_empty() { Ok(0) } else { super::tune::print_undone(undone, "") }
 }
 
 struct Around<'a> {

@@ -4,7 +4,7 @@ mod c_number;
 pub mod csv;
 pub mod ministat;
 mod picture;
-mod words;
+pub(crate) mod words;
 
 use crate::markdown::text as word;
 use crate::style::{Style, Tone};

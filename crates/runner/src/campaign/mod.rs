@@ -3,7 +3,6 @@
 
 mod commands;
 mod conduct;
-pub mod effects;
 mod foreign;
 mod here;
 mod hold;
@@ -19,8 +18,9 @@ use crate::stored;
 use plan::CampaignPlan;
 use schedule::Step;
 
-/// What a run takes besides its load: session, inventories, settings.
+/// What a run takes besides its load: session, inventories, settings. Another program needs none of them.
 const OVERHEAD_MS: u64 = 500;
+const COMMAND_MS: u64 = 30;
 /// The load that tests whether a host is ready.
 pub(crate) const READY_MS: u64 = 300;
 
@@ -41,6 +41,7 @@ pub fn steps(plan: &CampaignPlan) -> Vec<Step> {
 pub fn expected_ms(plan: &CampaignPlan, steps: &[Step]) -> u64 {
     let groups = steps.chunk_by(|a, b| (a.block, a.host) == (b.block, b.host)).count() as u64;
     let load_ms = plan.load.duration_ms();
-    let ready_ms = if plan.needs_server() { READY_MS + OVERHEAD_MS } else { 0 };
-    steps.len() as u64 * (load_ms + OVERHEAD_MS) + groups * ready_ms
+    let (overhead_ms, ready_ms) =
+        if plan.needs_server() { (OVERHEAD_MS, READY_MS + OVERHEAD_MS) } else { (COMMAND_MS, 0) };
+    steps.len() as u64 * (load_ms + overhead_ms) + groups * ready_ms
 }

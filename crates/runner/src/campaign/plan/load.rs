@@ -32,6 +32,22 @@ pub struct CommandLoad {
     pub duration_ms: u64,
 }
 
+/// A flag of the load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Flag {
+    /// `--streams`.
+    Streams(u32),
+    /// `--congestion-control`.
+    CongestionControl(String),
+    /// A word of a command: `{name}` in it becomes `value`.
+    Word {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+}
+
 impl From<TcpPlan> for Load {
     fn from(plan: TcpPlan) -> Self {
         Self::Narrows(plan.into())
@@ -39,6 +55,23 @@ impl From<TcpPlan> for Load {
 }
 
 impl Load {
+    /// Sets a flag that this load has; another one is left out.
+    pub(super) fn set(&mut self, flag: &Flag) {
+        match (self, flag) {
+            (Self::Narrows(LoadPlan::Tcp(plan)), Flag::Streams(count)) => plan.streams = *count,
+            (Self::Narrows(LoadPlan::Udp(plan)), Flag::Streams(count)) => plan.streams = *count,
+            (Self::Narrows(LoadPlan::Rr(plan)), Flag::Streams(count)) => plan.streams = *count,
+            (Self::Narrows(LoadPlan::Tcp(plan)), Flag::CongestionControl(name)) => {
+                plan.congestion_control = Some(name.clone());
+            }
+            (Self::Command(load), Flag::Word { name, value }) => {
+                let mark = format!("{{{name}}}");
+                load.command.iter_mut().for_each(|word| *word = word.replace(&mark, value));
+            }
+            _ => {}
+        }
+    }
+
     /// How long it takes, milliseconds.
     #[must_use]
     pub fn duration_ms(&self) -> u64 {

@@ -5,11 +5,11 @@ mod load;
 mod reader;
 
 pub(super) use load::pattern;
-pub use load::{CommandLoad, Load};
+pub use load::{CommandLoad, Flag, Load};
 
 use super::schedule::{Design, cells};
 use factor::Within;
-use narrows_model::{LoadPlan, Place, Setting, TcpPlan};
+use narrows_model::{Place, Setting, TcpPlan};
 use narrows_wire::forwarding_plan::Problem;
 use reader::Reader;
 use serde::Serialize;
@@ -77,22 +77,6 @@ pub struct CommandSetting {
     pub limit_ms: u64,
 }
 
-/// A flag of the load.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub enum Flag {
-    /// `--streams`.
-    Streams(u32),
-    /// `--congestion-control`.
-    CongestionControl(String),
-    /// A word of a command: `{name}` in it becomes `value`.
-    Word {
-        /// Its name.
-        name: String,
-        /// Its value.
-        value: String,
-    },
-}
-
 impl CampaignPlan {
     /// The number of levels of each factor.
     #[must_use]
@@ -118,19 +102,7 @@ impl CampaignPlan {
     pub fn load(&self, cell: &[usize]) -> Load {
         let mut load = self.load.clone();
         for flag in self.of_cell(cell).filter_map(|(_, level)| level.flag.as_ref()) {
-            match (&mut load, flag) {
-                (Load::Narrows(LoadPlan::Tcp(plan)), Flag::Streams(count)) => plan.streams = *count,
-                (Load::Narrows(LoadPlan::Udp(plan)), Flag::Streams(count)) => plan.streams = *count,
-                (Load::Narrows(LoadPlan::Rr(plan)), Flag::Streams(count)) => plan.streams = *count,
-                (Load::Narrows(LoadPlan::Tcp(plan)), Flag::CongestionControl(name)) => {
-                    plan.congestion_control = Some(name.clone());
-                }
-                (Load::Command(load), Flag::Word { name, value }) => {
-                    let mark = format!("{{{name}}}");
-                    load.command.iter_mut().for_each(|word| *word = word.replace(&mark, value));
-                }
-                _ => {}
-            }
+            load.set(flag);
         }
         load
     }
