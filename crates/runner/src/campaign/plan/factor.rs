@@ -1,8 +1,8 @@
 //! A factor of a plan: what is set on a host, in the load, or by a command.
 
-use super::load::Load;
+use super::load::{Flag, Load};
 use super::reader::Reader;
-use super::{CommandSetting, Factor, Flag, Level};
+use super::{CommandSetting, Factor, Level};
 use crate::tune;
 use narrows_model::{LoadPlan, Place, Setting, TcpPlan};
 use toml::de::DeTable;
