@@ -3,7 +3,7 @@
 use super::load::{Flag, Load};
 use super::reader::Reader;
 use super::{CommandSetting, Factor, Level};
-use crate::tune;
+use crate::tune::{self, TuneError};
 use narrows_model::{LoadPlan, Place, Setting, TcpPlan};
 use toml::de::DeTable;
 
@@ -76,16 +76,12 @@ pub(super) fn read(reader: &mut Reader<'_>, at: usize, table: &DeTable<'_>, with
             command_problems(reader, at, (&places, within.no_undo), before.as_ref(), restore.as_ref());
             words.first().cloned().unwrap_or_default()
         }
-        Kind::Word(kind, word, what_at) => {
+        Kind::Word(kind, word, _) => {
             if matches!(kind.as_str(), "offload" | "set") && device.is_none() {
                 reader.note(at, "factor.device", "it is missing");
             }
             if kind != "flag" && !table.contains_key("at") {
                 reader.note(at, "factor.at", "it is missing: client, server or both");
-            }
-            if kind == "sysctl" && tune::parameters().all(|(key, _)| key != *word) {
-                let says = format!("unknown parameter `{word}`; narrows tunes a fixed list of sysctls");
-                reader.note(*what_at, "factor.sysctl", says);
             }
             word.clone()
         }
@@ -107,10 +103,19 @@ pub(super) fn read(reader: &mut Reader<'_>, at: usize, table: &DeTable<'_>, with
             };
             Some(Level { name: text.clone(), command: Some(command), ..Level::default() })
         }
-        Kind::Word(kind, word, _) => {
+        Kind::Word(kind, word, what_at) => {
             let level = level((kind, word), &device, text, within.load);
             if let Err(says) = &level {
                 reader.note(*value_at, "factor.values", says);
+            }
+            // An unknown parameter or feature is noted once, and not with each value.
+            let wrong = level.as_ref().ok().and_then(|(setting, _)| tune::check(setting.as_ref()?).err());
+            match wrong {
+                Some(error @ TuneError::BadValue { .. }) => reader.note(*value_at, "factor.values", error.to_string()),
+                Some(error) if *value_at == values[0].0 => {
+                    reader.note(*what_at, &format!("factor.{kind}"), error.to_string());
+                }
+                _ => {}
             }
             let (setting, flag) = level.ok()?;
             let settings = setting.iter().flat_map(|it| places.iter().map(|place| (*place, it.clone()))).collect();
