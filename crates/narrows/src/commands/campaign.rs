@@ -12,6 +12,7 @@ use narrows_runner::campaign::{self, Ended, Surroundings, results};
 use narrows_runner::ends::{Ends, EndsError};
 use narrows_runner::forwarding::files;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Measure the effect of settings in randomised blocks
@@ -63,7 +64,9 @@ impl Args {
         let (tag, steps) = (campaign::tag(&plan), campaign::steps(&plan));
         let done = results::done(&tag).map_err(Failure::run)?;
         let left = results::left(&steps, &done);
-        let seconds = campaign::expected_ms(&plan, &left).div_ceil(1000);
+        let mut around = Around { args: &self, plan: &plan, stop: stop_on_interrupt()?, rtt_us: BTreeMap::new() };
+        let rtts = campaign::rtts(&plan, &mut around);
+        let seconds = campaign::expected_ms(&plan, &left, &rtts).div_ceil(1000);
         if self.dry_run {
             let line = |it: &campaign::schedule::Step| {
                 let host = &plan.hosts[it.host];
@@ -73,7 +76,6 @@ impl Args {
             print(&format!("{lines}{} runs, {} done, {seconds} s left; {tag}\n", steps.len(), done.len()))?;
             return Ok(0);
         }
-        let mut around = Around { args: &self, plan: &plan, stop: stop_on_interrupt()? };
         for undoing in tuner("campaign")?.recover().map_err(Failure::run)? {
             around.line(&format!("rolled back what a killed campaign left: {}", undoing.entry.change.set));
         }
@@ -112,9 +114,27 @@ struct Around<'a> {
     args: &'a Args,
     plan: &'a CampaignPlan,
     stop: Stop,
+    rtt_us: BTreeMap<String, Option<u64>>,
 }
 
 impl Surroundings for Around<'_> {
+    fn rtt_us(&mut self, host: &str) -> Option<u64> {
+        if let Some(known) = self.rtt_us.get(host) {
+            return *known;
+        }
+        let rtts = self.args.way.connect(host, true, LiveInstruments { collect: false });
+        let rtts = rtts.map_err(|failure| failure.to_string());
+        let rtt = match rtts.and_then(|it| it.idle_rtt_us(3).map_err(|error| error.to_string())) {
+            Ok(rtts) => rtts.first().copied(),
+            Err(why) => {
+                self.line(&format!("{host}: {why}; the expected time is without its RTT"));
+                None
+            }
+        };
+        self.rtt_us.insert(host.to_owned(), rtt);
+        rtt
+    }
+
     fn connect(&mut self, host: &str) -> Result<(Box<dyn Ends>, Target), EndsError> {
         let lost = |failure: Failure| EndsError::Lost(failure.to_string());
         let own = || tuner("campaign").map_err(|failure| EndsError::Failed(failure.to_string()));

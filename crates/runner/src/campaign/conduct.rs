@@ -1,11 +1,12 @@
 //! The conduct of a campaign: sessions, settings, runs, and what is done where one fails.
 
 use super::commands::NotSet;
+use super::duration::{READY_MS, expected_ms};
 use super::foreign;
 use super::hold::{self, Hold};
 use super::plan::{CampaignPlan, Load};
 use super::schedule::Step;
-use super::{READY_MS, expected_ms, steps, tag};
+use super::{steps, tag};
 use crate::ends::{Ends, EndsError, On};
 use crate::measure::{self, empty_run};
 use crate::stored;
@@ -25,6 +26,11 @@ const ATTEMPTS: u32 = 2;
 pub trait Surroundings {
     /// A new session with a server; without one where the plan needs none.
     fn connect(&mut self, host: &str) -> Result<(Box<dyn Ends>, Target), EndsError>;
+    /// The RTT of a server without load, microseconds, to estimate times; `None`: it is not known.
+    fn rtt_us(&mut self, host: &str) -> Option<u64> {
+        let _ = host;
+        None
+    }
     /// Whether the user asked to stop.
     fn stopped(&self) -> bool;
     /// A line of progress.
@@ -94,6 +100,8 @@ struct Conduct<'a> {
     around: &'a mut dyn Surroundings,
     hold: Hold,
     total: usize,
+    /// Of each host.
+    rtt_us: Vec<u64>,
     /// Sessions that failed since the host was there.
     tries: u32,
     suspect: Option<Suspect>,
@@ -106,10 +114,27 @@ struct Conduct<'a> {
 /// The campaign runs already, a setting cannot be made or rolled back, or the store cannot be written.
 pub fn perform(plan: &CampaignPlan, left: &[Step], around: &mut dyn Surroundings) -> Result<Ended, String> {
     let hold = Hold::take(&stored::plan_hash(plan))?;
-    let mut conduct =
-        Conduct { plan, left, around, hold, total: steps(plan).len(), tries: 0, suspect: None, began: clock::now() };
+    let mut conduct = Conduct {
+        plan,
+        left,
+        around,
+        hold,
+        total: steps(plan).len(),
+        rtt_us: Vec::new(),
+        tries: 0,
+        suspect: None,
+        began: clock::now(),
+    };
     conduct.recover()?;
+    conduct.rtt_us = rtts(plan, conduct.around);
+    conduct.began = clock::now();
     conduct.all()
+}
+
+/// The RTT of each host of a plan, microseconds; 0 where it is not known or of no account.
+pub fn rtts(plan: &CampaignPlan, around: &mut dyn Surroundings) -> Vec<u64> {
+    let mut known = |host: &String| if plan.needs_server() { around.rtt_us(host).unwrap_or(0) } else { 0 };
+    plan.hosts.iter().map(&mut known).collect()
 }
 
 impl Conduct<'_> {
@@ -119,7 +144,6 @@ impl Conduct<'_> {
         if !names.is_empty() {
             self.around.line(&format!("rolled back what a killed campaign left: {}", names.join(", ")));
         }
-        self.began = clock::now();
         Ok(())
     }
 
@@ -208,8 +232,10 @@ impl Conduct<'_> {
     /// What this step and those after it will take, by the pace so far.
     fn left_ms(&self, step: &Step) -> u64 {
         let at = self.left.iter().position(|it| it.number == step.number).unwrap_or(0);
-        let ahead = expected_ms(self.plan, &self.left[at..]);
-        let behind = expected_ms(self.plan, &self.left[..at]);
+        let of = |steps| expected_ms(self.plan, steps, &self.rtt_us);
+        // The session of this step is behind.
+        let behind = of(&self.left[..at]);
+        let ahead = of(self.left).saturating_sub(behind);
         if at < 3 || behind == 0 {
             return ahead;
         }
