@@ -166,7 +166,7 @@ pub fn play(keep_report: Option<&Path>, say: &mut dyn FnMut(&str)) -> Result<i32
     let stage = Stage::up(&spec, &["--allow-tune"])?;
     stage.lab.fault("tcp-receive-window", Place::Server, Some("256k"), Direction::Both)?;
     say("client$ narrows diagnose server --ipv4 --try");
-    let mut command = stage.client(&["diagnose", "server", "--ipv4", "--try", "--exit-zero"])?;
+    let mut command = stage.client(&["diagnose", "server", "--ipv4", "--try", "--exit-zero", "--no-save"])?;
     if let Some(path) = keep_report {
         command.arg("--output").arg(path);
     }
