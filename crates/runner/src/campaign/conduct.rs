@@ -51,7 +51,7 @@ pub enum Ended {
 /// What one step gave.
 enum Outcome {
     Run(Box<Run>),
-    Command(CommandRecord),
+    Command(Box<CommandRecord>),
 }
 
 impl Outcome {
@@ -304,7 +304,7 @@ impl Conduct<'_> {
             }
             Load::Command(load) => {
                 let record = foreign::run(&load, &self.plan.hosts[step.host], name, &|| ends.stopped());
-                record.map(Outcome::Command).ok_or(Stop::Interrupted)
+                record.map(|it| Outcome::Command(Box::new(it))).ok_or(Stop::Interrupted)
             }
         }
     }
@@ -316,7 +316,9 @@ impl Conduct<'_> {
                 let run = empty_run(RunPlan::Measure(load), target.clone(), name);
                 Outcome::Run(Box::new(Run { ending: Ending::Failed(why), ..run }))
             }
-            Load::Command(load) => Outcome::Command(foreign::not_run(&load, &self.plan.hosts[step.host], name, why)),
+            Load::Command(load) => {
+                Outcome::Command(Box::new(foreign::not_run(&load, &self.plan.hosts[step.host], name, why)))
+            }
         }
     }
 }
