@@ -2,7 +2,7 @@
 //! of its runs. `NARROWS_CAMPAIGN=1` for a full design, its time against the dry run, and single measurements beside it (15 minutes).
 
 use narrows_model::lab::Impairment;
-use narrows_model::run::campaign::{CampaignReport, EffectVerdict};
+use narrows_model::run::campaign::{CampaignEffect, CampaignReport, EffectVerdict};
 use narrows_runner::demo::Stage;
 use narrows_runner::emulated::LabSpec;
 use narrows_stats::{mean, mean_interval};
@@ -56,7 +56,7 @@ const IDLE: [&str; 2] = ["idle restart", "metrics"];
 
 fn start(stage: &Stage, words: &[&str]) -> Child {
     let plan = stage.scratch.join("plan.toml").display().to_string();
-    let mut command = stage.client(&[&["campaign", &plan, "--margin", "5%"], words].concat()).expect("a client");
+    let mut command = stage.client(&[&["campaign", &plan, "--margin", "10%"], words].concat()).expect("a client");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process")
 }
 
@@ -180,11 +180,8 @@ fn uninterrupted(stage: &Stage) -> CampaignReport {
 /// The effects of both campaigns agree within their intervals, and what does nothing is called so.
 fn same(a: &CampaignReport, b: &CampaignReport) {
     for (a, b) in a.effects.iter().zip(&b.effects) {
-        let half =
-            |it: &narrows_model::run::campaign::CampaignEffect| it.interval.map(|[low, high]| (high - low) / 2.0);
-        let (Some(x), Some(y), Some(width)) = (a.effect, b.effect, half(a).zip(half(b)).map(|(a, b)| a + b)) else {
-            panic!("no interval: {a:?} {b:?}");
-        };
+        let half = |it: &CampaignEffect| it.interval.map(|[low, high]| (high - low) / 2.0).expect("an interval");
+        let (x, y, width) = (a.effect.expect("one"), b.effect.expect("one"), half(a) + half(b));
         let names: Vec<&str> = a.terms.iter().map(|it| it.factor.as_str()).collect();
         println!("{}: {x:.0} and {y:.0}, intervals {width:.0} together", names.join(" × "));
         assert!((x - y).abs() <= 1.5 * width, "{a:?} {b:?}");

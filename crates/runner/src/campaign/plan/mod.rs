@@ -6,6 +6,7 @@ mod reader;
 
 pub(super) use load::pattern;
 pub use load::{CommandLoad, Flag, Load};
+pub use reader::MAX_PROBLEMS;
 
 use super::schedule::{Design, cells};
 use factor::Within;

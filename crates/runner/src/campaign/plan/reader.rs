@@ -8,6 +8,8 @@ use toml::de::{DeTable, DeValue};
 /// A key and its value.
 pub(super) type Item<'a> = (&'a str, &'a Spanned<DeValue<'a>>);
 
+/// The most mistakes that are reported.
+pub const MAX_PROBLEMS: usize = 100;
 /// The most words of a command.
 const WORDS_MAX: usize = 64;
 
@@ -24,6 +26,9 @@ impl<'t> Reader<'t> {
 
     /// Notes a mistake at a position of the text.
     pub(super) fn note(&mut self, at: usize, key: &str, says: impl Into<String>) {
+        if self.problems.len() >= MAX_PROBLEMS {
+            return;
+        }
         let before = self.text.get(..at).unwrap_or(self.text);
         let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
         let line = before.matches('\n').count() + 1;
