@@ -3,7 +3,7 @@ use narrows_runner::campaign::{expected_ms, plan, steps};
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    match plan::parse(text, bytes.len() % 2 == 0) {
+    match plan::parse(text, bytes.len().is_multiple_of(2)) {
         Ok(plan) => {
             let steps = steps(&plan);
             assert!((1..=plan::MAX_RUNS).contains(&steps.len()));
