@@ -1,6 +1,6 @@
 //! A campaign whose load is another program: no server, no network.
 
-use crate::world::{World, alone};
+use crate::world::{World, alone, on_loopback};
 
 /// Six runs: the number is the first factor times 100, and a second factor is set by a command.
 const LOAD: &str = r#"
@@ -115,4 +115,46 @@ fn what_cannot_be_measured_is_said_at_once() {
     ] {
         assert!(said.err.contains(line), "{said:?}");
     }
+}
+
+#[test]
+fn a_run_that_fails_while_its_host_is_there_is_recorded_and_the_others_go_on() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let campaign =
+            |plan: &str| world.run(&["campaign", plan, "--port", &port, "--token-file", &token, "--format", "json"]);
+        let plan = world.file(
+            "tcp.toml",
+            "hosts = [\"127.0.0.1\"]\nrepetitions = 1\n[load]\nduration = \"100ms\"\n[[factor]]\n\
+             flag = \"congestion-control\"\nvalues = [\"reno\", \"nosuch\"]\n",
+        );
+        let said = campaign(&plan);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.err.contains("recorded as failed") && !said.err.contains("attempt 1"), "{said:?}");
+        let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let runs = json["runs"].as_array().expect("runs");
+        let failed: Vec<_> = runs.iter().filter(|it| it["value"].is_null()).collect();
+        assert_eq!((runs.len(), failed.len(), &failed[0]["levels"][0]), (2, 1, &"nosuch".into()), "{json}");
+        assert!(failed[0]["failed"].as_str().expect("a reason").contains("nosuch"), "{json}");
+
+        for (load, figure, better) in [
+            ("kind = \"udp\"\nrate = \"2M\"\nsize = 500", "goodput up", "higher"),
+            ("kind = \"rr\"\ntransaction = \"udp\"", "", "lower"),
+        ] {
+            let plan = world.file(
+                "load.toml",
+                &format!(
+                    "hosts = [\"127.0.0.1\"]\nrepetitions = 1\n[load]\nduration = \"200ms\"\n{load}\n[[factor]]\n\
+                     flag = \"streams\"\nvalues = [1, 2]\n"
+                ),
+            );
+            let said = campaign(&plan);
+            assert_eq!(said.code, Some(0), "{said:?}");
+            let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+            assert!(json["figure"].as_str().expect("a name").starts_with(figure), "{json}");
+            assert_eq!((&json["better"], json["runs"].as_array().map(Vec::len)), (&better.into(), Some(2)), "{json}");
+            assert!(json["mean"].as_f64().expect("a mean") > 0.0, "{json}");
+        }
+    });
 }
