@@ -95,6 +95,32 @@ fn a_killed_campaign_is_rolled_back_by_the_next_and_runs_once_at_a_time() {
 }
 
 #[test]
+fn ctrl_c_ends_the_program_with_its_children_and_rolls_back() {
+    let world = alone();
+    // Its number tells this process from others.
+    let slow = LOAD.replace("echo rate", "sleep 61.625 & wait; echo rate");
+    let plan = world.file("plan.toml", &(slow + &knob(&world)));
+    let mut running = world.start(&["campaign", &plan]);
+    running.await_error("[1/12]");
+    let sleeps = || {
+        let all = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+        all.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok()).any(|it| it == b"sleep\x0061.625\0")
+    };
+    let soon = |wanted: bool| {
+        (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            sleeps() == wanted
+        })
+    };
+    assert!(soon(true), "the load does not start");
+    running.signal(2);
+    let said = running.end();
+    assert_eq!(said.code, Some(130), "{said:?}");
+    assert!(soon(false), "the load goes on");
+    assert_eq!(state(&world), "old\n");
+}
+
+#[test]
 fn what_cannot_be_measured_is_said_at_once() {
     let world = alone();
     let plan = world

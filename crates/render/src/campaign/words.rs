@@ -78,13 +78,8 @@ pub(super) fn findings(report: &CampaignReport) -> impl Iterator<Item = String> 
 pub(super) fn notes(report: &CampaignReport) -> impl Iterator<Item = String> {
     let failed = report.runs.iter().filter_map(|run| {
         let why = run.failed.as_ref()?;
-        Some(format!(
-            "run {} of {} ({}, {}) failed: {why}",
-            run.step,
-            report.planned,
-            run.host,
-            sentence(report, &run.levels)
-        ))
+        let (step, all, id) = (run.step, report.planned, &run.id);
+        Some(format!("run {step} of {all}, {id} ({}, {}) failed: {why}", run.host, sentence(report, &run.levels)))
     });
     report.warnings.iter().cloned().chain(failed)
 }
