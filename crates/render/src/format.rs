@@ -230,7 +230,10 @@ impl Document for CampaignReport {
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(campaign::markdown(it))),
         Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&campaign::markdown(it), None))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            let picture = it.mean.map(|_| campaign::svg::picture(it));
+            Ok(page::of_markdown(&campaign::markdown(it), picture))
+        }),
     ];
 }
 

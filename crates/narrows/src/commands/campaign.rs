@@ -1,23 +1,26 @@
 //! `narrows campaign`: an unattended matrix of runs, and the effect of each factor.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FormatArg, FullArg, WayArgs, values};
+use crate::flags::{FormatArg, FullArg, SvgArg, WayArgs, values};
 use crate::output::{print, printed};
 use crate::session::{INTERRUPTED, open_session, stop_on_interrupt, tuner};
 use narrows_model::run::campaign::CampaignReport;
 use narrows_model::{Family, Place, Target};
+use narrows_render::campaign::svg;
 use narrows_runner::Stop;
 use narrows_runner::campaign::plan::{self, CampaignPlan};
 use narrows_runner::campaign::{self, Ended, Surroundings, results};
 use narrows_runner::ends::{Ends, EndsError};
 use narrows_runner::forwarding::files;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
+use narrows_runner::stored;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Measure the effect of settings in randomised blocks
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("svg", |it| it.help("Write a plot of the effects to this file (SVG)")),
     mut_arg("full", |it| it.help("Show all combinations and interactions")),
     after_help = "Examples:\n  \
     narrows campaign plan.toml --dry-run      print each step and the total time\n  \
@@ -49,6 +52,8 @@ pub(crate) struct Args {
     way: WayArgs,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    svg: SvgArg,
     #[command(flatten)]
     format: FormatArg<CampaignReport>,
 }
@@ -84,6 +89,9 @@ impl Args {
         let mut report = results::report(&plan, self.margin).map_err(Failure::run)?;
         if let Ended::HostsLost(lost) = &ended {
             report.warnings.extend(lost.iter().map(|it| format!("host lost: {it}")));
+        }
+        if let Some(file) = &self.svg.svg {
+            stored::write(file, &svg::picture(&report)).map_err(Failure::run)?;
         }
         print(&self.format.write(&report, self.full.style())?)?;
         match ended {

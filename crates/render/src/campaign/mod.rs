@@ -1,6 +1,7 @@
 //! The results of a campaign: as text, Markdown and CSV.
 
 mod csv;
+pub mod svg;
 mod words;
 
 pub use csv::table as csv;
@@ -58,17 +59,22 @@ pub fn markdown(report: &CampaignReport) -> String {
     out + &format!("\n{}\n", word(&words::method(report)))
 }
 
+/// The effects of so many factors that are shown: of many interactions those that are proven.
+fn shown(report: &CampaignReport, terms: usize, full: bool) -> Vec<&CampaignEffect> {
+    let of: Vec<_> = report.effects.iter().filter(|it| it.terms.len() == terms).collect();
+    let all = full || terms == 1 || of.len() <= INTERACTIONS;
+    let proven = |it: &CampaignEffect| matches!(it.verdict, EffectVerdict::Raises | EffectVerdict::Lowers);
+    of.into_iter().filter(|it| all || proven(it)).collect()
+}
+
 fn tables(report: &CampaignReport, full: bool) -> Vec<Table> {
-    let of = |terms: usize| report.effects.iter().filter(move |it| it.terms.len() == terms);
-    let proven = |it: &&CampaignEffect| matches!(it.verdict, EffectVerdict::Raises | EffectVerdict::Lowers);
-    let all = of(2).count();
-    let pairs: Vec<_> = of(2).filter(|it| full || all <= INTERACTIONS || proven(it)).collect();
-    let left_out = match all - pairs.len() {
+    let pairs = shown(report, 2, full);
+    let left_out = match report.effects.iter().filter(|it| it.terms.len() == 2).count() - pairs.len() {
         0 => String::new(),
         count => format!("{count} that are not proven are left out (--full)"),
     };
     let mut tables = vec![
-        effects(report, "Main effects", String::new(), of(1).collect()),
+        effects(report, "Main effects", String::new(), shown(report, 1, full)),
         effects(report, "Two-way interactions", left_out, pairs),
         cells(report, full),
     ];

@@ -45,6 +45,11 @@ fn in_every_format() {
     assert!(narrow.lines().all(|line| crate::words::columns(line) <= 80), "{narrow}");
     insta::assert_snapshot!("markdown", markdown(&small()));
     insta::assert_snapshot!("csv", csv(&small()).lines().take(7).collect::<Vec<_>>().join("\n"));
+    let svg = svg::picture(&small());
+    assert!(
+        svg.contains("rmem: 262144 → 16777216") && svg.contains("does nothing") && svg.ends_with("</svg>\n"),
+        "{svg}"
+    );
     let nothing = CampaignReport { mean: None, effects: vec![], best: None, cells: vec![], runs: vec![], ..small() };
     assert!(text(&nothing, Style::default()).contains("0 of 16 runs, nothing was measured"));
 }

@@ -48,12 +48,19 @@ pub(super) fn terms(terms: &[CampaignTerm]) -> String {
 
 pub(super) fn verdict(of: &CampaignEffect, report: &CampaignReport) -> String {
     match of.verdict {
-        EffectVerdict::Raises => "raises".to_owned(),
-        EffectVerdict::Lowers => "lowers".to_owned(),
-        EffectVerdict::Nothing => format!("does nothing (within {})", plain(report.margin)),
-        EffectVerdict::CannotTell if of.interval.is_none() => "too few runs".to_owned(),
-        EffectVerdict::CannotTell => "cannot tell".to_owned(),
-        EffectVerdict::Aliased => "aliased".to_owned(),
+        EffectVerdict::Nothing => format!("{} (within {})", short_verdict(of), plain(report.margin)),
+        _ => short_verdict(of).to_owned(),
+    }
+}
+
+pub(super) const fn short_verdict(of: &CampaignEffect) -> &'static str {
+    match of.verdict {
+        EffectVerdict::Raises => "raises",
+        EffectVerdict::Lowers => "lowers",
+        EffectVerdict::Nothing => "does nothing",
+        EffectVerdict::CannotTell if of.interval.is_none() => "too few runs",
+        EffectVerdict::CannotTell => "cannot tell",
+        EffectVerdict::Aliased => "aliased",
     }
 }
 
