@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, page,
-    picture, search, stamp, sweep, text, trace, watch,
+    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, optimise,
+    page, picture, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -17,6 +17,7 @@ use narrows_model::run::both_directions::BothDirections;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
@@ -213,6 +214,15 @@ impl Document for CompareReport {
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::markdown(it))),
         Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it))),
+    ];
+}
+
+impl Document for OptimiseReport {
+    const NAME: &'static str = "an optimisation";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, _| Ok(optimise::text(it))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(optimise::markdown(it))),
     ];
 }
 
