@@ -103,8 +103,9 @@ impl Optimiser<'_> {
         if all.is_empty() || !self.room() {
             return Ok(false);
         }
+        self.settable(&mut all)?;
         let settings = all.iter().flat_map(|it| it.settings.clone()).collect();
-        if self.attempt(&Candidate { origin: TUNABLE.to_owned(), settings })? {
+        if all.len() > 1 && self.attempt(&Candidate { origin: TUNABLE.to_owned(), settings })? {
             return Ok(true);
         }
         let mut gained = false;
@@ -115,6 +116,21 @@ impl Optimiser<'_> {
             gained |= self.attempt(&candidate)?;
         }
         Ok(gained)
+    }
+
+    /// Leaves the candidates that can be set here: each is set once, without a load.
+    fn settable(&mut self, all: &mut Vec<Candidate>) -> Result<(), EndsError> {
+        let set = self.settings();
+        for candidate in std::mem::take(all) {
+            match self.reach(&[set.as_slice(), &candidate.settings].concat()) {
+                Ok(()) => all.push(candidate),
+                Err(EndsError::Failed(why)) => {
+                    self.note(&candidate.settings, &candidate.origin, None, &format!("cannot be set: {why}"));
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        self.reach(&set)
     }
 
     /// Measures a candidate against the set; it joins the set if it gains.
