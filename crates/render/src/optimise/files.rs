@@ -29,7 +29,10 @@ pub(super) fn sysctl_d(settings: &[&OptimisedSetting]) -> Option<String> {
 /// A script of `ethtool`, `ip` and `tc`; `None` if all settings are sysctls.
 pub(super) fn script(settings: &[&OptimisedSetting]) -> Option<String> {
     let others = settings.iter().filter(|it| !matches!(it.set, Setting::Sysctl { .. }));
-    let lines: String = others.map(|it| clean(&it.set.to_string()) + "\n").collect();
+    // The name of a device is what its host says: nothing that a shell interprets gets into a script.
+    let plain = |it: &str| it.chars().all(|c| c.is_ascii_alphanumeric() || " _.:/@+-".contains(c));
+    let line = |command: String| if plain(&command) { command + "\n" } else { format!("# not written: {command}\n") };
+    let lines: String = others.map(|it| line(clean(&it.set.to_string()))).collect();
     (!lines.is_empty()).then(|| format!("#!/bin/sh\n{HEAD}; not persistent: run it at boot\nset -e\n{lines}"))
 }
 

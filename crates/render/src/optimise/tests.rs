@@ -68,3 +68,14 @@ fn a_file_for_each_use_and_host() {
         ["client-90-narrows.conf", "client-ansible.yml", "server-90-narrows.conf", "server-ethtool.sh", "server-ansible.yml"];
     assert_eq!(names, all);
 }
+
+#[test]
+fn a_shell_interprets_nothing_of_a_device_name() {
+    let set = Setting::Offload { device: "x;reboot\n$(id)".to_owned(), feature: "gro".to_owned(), on: true };
+    let settings =
+        vec![OptimisedSetting { at: Place::Server, set, before: None, origin: "tunable".to_owned() }];
+    let files = files(&OptimiseReport { settings, ..report() });
+    let (name, script) = &files[0];
+    assert_eq!(name, "server-ethtool.sh");
+    assert!(script.lines().skip(3).all(|line| line.starts_with('#')), "{script}");
+}
