@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, optimise,
-    page, picture, search, stamp, sweep, text, trace, watch,
+    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown,
+    optimise, page, picture, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;

@@ -77,7 +77,7 @@ pub struct OptimisedSetting {
 pub struct OptimiseTrial {
     /// The settings, as commands with their hosts.
     pub what: Vec<String>,
-    /// The cause that they fix, `tunable`, or `without` in the leave-one-out pass.
+    /// The cause that they fix, `tunable`, or `leave-one-out`: the gain is that of having them.
     pub origin: String,
     /// What was measured; `None` if the setting cannot be made.
     pub gain: Option<OptimiseGain>,

@@ -63,7 +63,13 @@ fn written(report: &OptimiseReport, form: &Form) -> String {
         .iter()
         .map(|it| {
             let gain = it.gain.as_ref().map_or_else(String::new, |gain| format!("{}: ", ratio(gain)));
-            format!("{}{gain}{}: {} ({})\n", form.bullet, clean(&it.outcome), clean(&it.what.join("; ")), clean(&it.origin))
+            format!(
+                "{}{gain}{}: {} ({})\n",
+                form.bullet,
+                clean(&it.outcome),
+                clean(&it.what.join("; ")),
+                clean(&it.origin)
+            )
         })
         .collect();
     if !tried.is_empty() {
@@ -80,7 +86,13 @@ fn written(report: &OptimiseReport, form: &Form) -> String {
         (false, true, _) => "Nothing is changed.",
         (false, false, _) => "All changes are rolled back.",
     };
-    let _ = write!(out, "\n{verdict}Stopped: {}. {state}\nRuns: {} with tag {}\n", clean(&report.stopped), report.runs, clean(&report.tag));
+    let _ = write!(
+        out,
+        "\n{verdict}Stopped: {}. {state}\nRuns: {} with tag {}\n",
+        clean(&report.stopped),
+        report.runs,
+        clean(&report.tag)
+    );
     out
 }
 

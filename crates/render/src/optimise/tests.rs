@@ -56,7 +56,8 @@ fn the_whole_report() {
 
 #[test]
 fn without_a_setting() {
-    let none = OptimiseReport { settings: vec![], gain: None, tried: vec![], advice: vec![], verdict: None, ..report() };
+    let none =
+        OptimiseReport { settings: vec![], gain: None, tried: vec![], advice: vec![], verdict: None, ..report() };
     insta::assert_snapshot!("nothing", text(&none));
     assert!(files(&none).is_empty());
 }
@@ -64,16 +65,20 @@ fn without_a_setting() {
 #[test]
 fn a_file_for_each_use_and_host() {
     let names: Vec<String> = files(&report()).into_iter().map(|it| it.0).collect();
-    let all =
-        ["client-90-narrows.conf", "client-ansible.yml", "server-90-narrows.conf", "server-ethtool.sh", "server-ansible.yml"];
+    let all = [
+        "client-90-narrows.conf",
+        "client-ansible.yml",
+        "server-90-narrows.conf",
+        "server-ethtool.sh",
+        "server-ansible.yml",
+    ];
     assert_eq!(names, all);
 }
 
 #[test]
 fn a_shell_interprets_nothing_of_a_device_name() {
     let set = Setting::Offload { device: "x;reboot\n$(id)".to_owned(), feature: "gro".to_owned(), on: true };
-    let settings =
-        vec![OptimisedSetting { at: Place::Server, set, before: None, origin: "tunable".to_owned() }];
+    let settings = vec![OptimisedSetting { at: Place::Server, set, before: None, origin: "tunable".to_owned() }];
     let files = files(&OptimiseReport { settings, ..report() });
     let (name, script) = &files[0];
     assert_eq!(name, "server-ethtool.sh");

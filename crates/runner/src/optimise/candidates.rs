@@ -64,8 +64,8 @@ fn at(host: (Place, &Snapshot), setting: Option<Setting>) -> Option<At> {
     setting.map(|it| (host.0, it))
 }
 
-fn sysctl(name: &str, value: impl ToString) -> Setting {
-    Setting::Sysctl { key: format!("net.ipv4.{name}"), value: value.to_string() }
+fn sysctl(name: &str, value: impl std::fmt::Display) -> Setting {
+    Setting::Sysctl { key: format!("net.ipv4.{name}"), value: format!("{value}") }
 }
 
 fn buffer(host: &Snapshot, name: &str, [min, default, max]: [&str; 3]) -> Option<Setting> {

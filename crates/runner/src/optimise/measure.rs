@@ -77,11 +77,15 @@ impl Optimiser<'_> {
         self.trial_ms = self.trial_ms.max(clock::micros_since(began) / 1000);
         self.store(&run)?;
         let figures = stored::listed(&run).figures;
-        figures.first().map(|it| it.value).ok_or_else(|| EndsError::Failed("nothing arrived at the receiver".to_owned()))
+        figures
+            .first()
+            .map(|it| it.value)
+            .ok_or_else(|| EndsError::Failed("nothing arrived at the receiver".to_owned()))
     }
 
     fn store(&mut self, run: &Run) -> Result<(), EndsError> {
-        stored::keep_tagged(run, std::slice::from_ref(&self.tag)).map_err(|error| EndsError::Failed(error.to_string()))?;
+        stored::keep_tagged(run, std::slice::from_ref(&self.tag))
+            .map_err(|error| EndsError::Failed(error.to_string()))?;
         self.report.runs += 1;
         match &run.ending {
             Ending::Complete => Ok(()),

@@ -136,7 +136,10 @@ impl Optimiser<'_> {
         if !self.report.kept {
             for change in std::mem::take(&mut self.in_force).iter().rev() {
                 failed.extend(self.ends.undo(change).err().map(|why| {
-                    format!("cannot roll back `{}` at {}: {why}; run `narrows tune undo all` there", change.set, change.at)
+                    format!(
+                        "cannot roll back `{}` at {}: {why}; run `narrows tune undo all` there",
+                        change.set, change.at
+                    )
                 }));
             }
         }

@@ -11,6 +11,8 @@ use std::mem::discriminant;
 /// Pairs that decide, and the most where they do not.
 pub(super) const PAIRS: u32 = 3;
 const PAIRS_MAX: u32 = 6;
+/// The same of the leave-one-out pass, which must not drop what is needed.
+const NEED_PAIRS_MAX: u32 = 8;
 /// Diagnoses: more is no climb but a loop.
 const ROUNDS_MAX: u32 = 8;
 
@@ -31,6 +33,23 @@ pub(super) fn judge(gain: Option<&OptimiseGain>, pairs: u32, gain_min: f64) -> S
         Says::Nothing
     } else {
         Says::More
+    }
+}
+
+/// Judges what a setting of the set gains: it is dropped if that is surely little, and after all pairs if it is likely little.
+fn judge_need(gain: Option<&OptimiseGain>, pairs: u32, gain_min: f64) -> Says {
+    let Some(gain) = gain.filter(|_| pairs >= PAIRS) else { return Says::More };
+    let likely = gain.ratio >= 1.0 + gain_min / 2.0;
+    if gain.interval[0] > 1.0 && likely {
+        Says::Gains
+    } else if gain.interval[1] < 1.0 + 2.0 * gain_min {
+        Says::Nothing
+    } else if pairs < NEED_PAIRS_MAX {
+        Says::More
+    } else if likely {
+        Says::Gains
+    } else {
+        Says::Nothing
     }
 }
 
@@ -58,7 +77,7 @@ impl Optimiser<'_> {
             if round > 1 && !self.fits(trials) {
                 return Ok(());
             }
-            self.say(&format!("diagnosis {round}"));
+            self.say("diagnosis");
             let verdict = self.diagnose()?;
             let (fixes, advice) = candidates::of_verdict(&verdict);
             self.report.verdict = Some(verdict.headline);
@@ -141,7 +160,6 @@ impl Optimiser<'_> {
         after.extend(candidate.settings.iter().cloned());
         let words: Vec<String> = candidate.settings.iter().map(|(at, set)| format!("{at}: {set}")).collect();
         self.say(&format!("{}: {}", candidate.origin, words.join("; ")));
-        let mut pairs = Pairs::default();
         // Without a first measurement, for what cannot be set is known at once.
         if let Err(error) = self.reach(&after) {
             let EndsError::Failed(why) = error else { return Err(error) };
@@ -149,7 +167,7 @@ impl Optimiser<'_> {
             self.note(&candidate.settings, &candidate.origin, None, &format!("cannot be set: {why}"));
             return Ok(false);
         }
-        let (gain, says) = self.decide(&mut pairs, &before, &after, self.plan.gain_min)?;
+        let (gain, says) = self.decide(&before, &after, judge)?;
         let gains = says == Says::Gains;
         if gains {
             self.set.retain(|it| after.contains(&it.at));
@@ -164,15 +182,15 @@ impl Optimiser<'_> {
     /// Pairs until they decide.
     fn decide(
         &mut self,
-        pairs: &mut Pairs,
         before: &[At],
         after: &[At],
-        gain_min: f64,
+        judge: fn(Option<&OptimiseGain>, u32, f64) -> Says,
     ) -> Result<(Option<OptimiseGain>, Says), EndsError> {
-        for made in 1..=PAIRS_MAX {
-            self.pair(pairs, before, after)?;
+        let mut pairs = Pairs::default();
+        for made in 1..=NEED_PAIRS_MAX {
+            self.pair(&mut pairs, before, after)?;
             let gain = pairs.gain();
-            let says = judge(gain.as_ref(), made, gain_min);
+            let says = judge(gain.as_ref(), made, self.plan.gain_min);
             if says != Says::More {
                 return Ok((gain, says));
             }
@@ -209,15 +227,14 @@ impl Optimiser<'_> {
             self.say(&format!("without {}", words.join("; ")));
             let with = self.settings();
             let without: Vec<At> = with.iter().filter(|it| !group.contains(it)).cloned().collect();
-            let (gain, says) = self.decide(&mut Pairs::default(), &without, &with, self.plan.gain_min / 2.0)?;
-            // A gain that was not proven within all pairs is no reason to drop what helped before.
-            let needed = says == Says::Gains || gain.as_ref().is_some_and(|it| it.ratio >= 1.0 + self.plan.gain_min);
+            let (gain, says) = self.decide(&without, &with, judge_need)?;
+            let needed = says == Says::Gains;
             if needed {
                 halve(&mut groups);
             } else {
                 self.set.retain(|it| !group.contains(&it.at));
             }
-            self.note(&group, "without", gain, if needed { "needed" } else { "dropped: it gains nothing" });
+            self.note(&group, "leave-one-out", gain, if needed { "needed" } else { "dropped: it gains nothing" });
         }
         Ok(())
     }
@@ -237,5 +254,55 @@ impl Optimiser<'_> {
             self.report.gain = pairs.gain();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(judge: fn(Option<&OptimiseGain>, u32, f64) -> Says, ratio: f64, interval: [f64; 2], pairs: u32) -> Says {
+        let (before_bps, after_bps) = (Vec::new(), Vec::new());
+        let gain = OptimiseGain { before_bps, after_bps, ratio, interval, shift_bps: 0.0, shift_interval_bps: None };
+        judge(Some(&gain), pairs, 0.02)
+    }
+
+    #[test]
+    fn a_change_is_kept_if_its_gain_is_proven_and_not_tiny() {
+        for (ratio, interval, pairs, expected) in [
+            (3.0, [2.0, 4.0], 2, Says::More),
+            (3.0, [2.0, 4.0], 3, Says::Gains),
+            (1.01, [1.005, 1.015], 3, Says::Nothing),
+            (1.3, [0.9, 1.9], 3, Says::More),
+            (1.3, [0.9, 1.9], 6, Says::Nothing),
+            (0.9, [0.5, 1.6], 3, Says::Nothing),
+        ] {
+            assert_eq!(says(judge, ratio, interval, pairs), expected, "{ratio} {interval:?} {pairs}");
+        }
+        assert_eq!(judge(None, 6, 0.02), Says::More);
+    }
+
+    #[test]
+    fn a_setting_is_dropped_only_if_it_surely_or_after_all_pairs_likely_gains_nothing() {
+        for (ratio, interval, pairs, expected) in [
+            (1.5, [1.2, 1.9], 3, Says::Gains),
+            (1.0, [0.99, 1.01], 3, Says::Nothing),
+            (0.98, [0.89, 1.075], 3, Says::More),
+            (0.98, [0.89, 1.075], 8, Says::Nothing),
+            (1.1, [0.9, 1.4], 8, Says::Gains),
+        ] {
+            assert_eq!(says(judge_need, ratio, interval, pairs), expected, "{ratio} {interval:?} {pairs}");
+        }
+    }
+
+    #[test]
+    fn settings_of_one_thing_replace_each_other() {
+        use narrows_model::Place;
+        let sysctl =
+            |at, key: &str, value: &str| (at, Setting::Sysctl { key: key.to_owned(), value: value.to_owned() });
+        let a = sysctl(Place::Server, "net.ipv4.tcp_rmem", "4096 131072 1048576");
+        assert!(same_subject(&a, &sysctl(Place::Server, "net.ipv4.tcp_rmem", "4096 131072 33554432")));
+        assert!(!same_subject(&a, &sysctl(Place::Client, "net.ipv4.tcp_rmem", "4096 131072 33554432")));
+        assert!(!same_subject(&a, &sysctl(Place::Server, "net.ipv4.tcp_wmem", "4096 131072 33554432")));
     }
 }
