@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto bench store-check server-check optimise-check iperf3 store-bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check server-check optimise-check iperf3 store-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -57,6 +57,9 @@ verify: .lab build ## emulator, packet ledger and search against what the lab kn
 
 howto: .lab build ## every command of docs/howto.md, in emulated networks (about four minutes)
 	@.ci/howto $(NARROWS)
+
+pages: .lab build ## every page that narrows writes, looked at by Chromium and axe: widths, light, dark, print (as root; three minutes)
+	@.ci/pages $(NARROWS)
 
 bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their peers (as root; 35 minutes)
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-bench -- --narrows $(NARROWS)

@@ -191,7 +191,9 @@ impl Document for HistoryReport {
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "A table for a terminal", |it, style| Ok(history::text::list(it, style))),
         Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(history::text::markdown(it))),
         Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&history::text::markdown(it), None))),
     ];
 }
 
@@ -214,6 +216,9 @@ impl Document for CompareReport {
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::markdown(it))),
         Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_markdown(&compare::markdown(it), Some(compare::svg::picture(it))))
+        }),
     ];
 }
 

@@ -60,7 +60,7 @@ enum What {
         #[arg(value_name = "ID", add = known::runs())]
         id: String,
         /// Tags
-        #[arg(value_name = "TAG", required = true)]
+        #[arg(value_name = "TAG", required = true, value_parser = crate::flags::values::tag)]
         tags: Vec<String>,
     },
     /// Remove tags from a run
@@ -145,16 +145,7 @@ fn show(store: &Store, id: &str, style: Style) -> Outcome {
     })
 }
 
-/// The characters of a tag besides letters and digits.
-const TAG_MARKS: &str = "-_.:/+=@";
-
 fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {
-    let is_tag = |tag: &String| tag.len() <= 100 && tag.chars().all(|c| c.is_alphanumeric() || TAG_MARKS.contains(c));
-    if let Some(bad) = tags.iter().find(|tag| tag.is_empty() || !is_tag(tag)) {
-        return Err(Failure::usage(format!(
-            "invalid tag `{bad}`: use letters, digits and {TAG_MARKS}, 100 bytes at most"
-        )));
-    }
     for tag in tags {
         if !store.tag(id, tag, add).map_err(Failure::run)? {
             return Err(unknown(store, id));

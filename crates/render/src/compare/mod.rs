@@ -4,6 +4,7 @@ mod c_number;
 pub mod csv;
 pub mod ministat;
 mod picture;
+pub mod svg;
 mod words;
 
 use crate::markdown::text as word;

@@ -23,6 +23,15 @@ pub fn keep_tagged(run: &Run, tags: &[String]) -> Result<(), Error> {
     put(&mut store()?, &entry, Kind::Run, run)
 }
 
+/// Adds tags to a stored record.
+pub fn tag(id: &str, tags: &[String]) -> Result<(), Error> {
+    if tags.is_empty() {
+        return Ok(());
+    }
+    let mut store = store()?;
+    tags.iter().try_for_each(|tag| store.tag(id, tag, true).map(drop))
+}
+
 /// As [`keep`], in this store.
 pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
     put(store, &StoredRun { who: who(), ..listed(run) }, Kind::Run, run)
