@@ -3,7 +3,7 @@
 use crate::style::Style;
 use crate::{
     audit, both_directions, campaign, command, compare, connections, diff, forwarding, frames, history, json,
-    line_rate, markdown, page, picture, search, stamp, sweep, text, trace, watch,
+    line_rate, markdown, optimise, page, picture, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -19,6 +19,7 @@ use narrows_model::run::command::CommandRecord;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
@@ -241,6 +242,15 @@ impl Document for CommandRecord {
     const NAME: &'static str = "a run of another program";
     const FORMATS: &'static [Writer<Self>] =
         &[Writer::new(Format::Text, "For a terminal", |it, style| Ok(command::text(it, style)))];
+}
+
+impl Document for OptimiseReport {
+    const NAME: &'static str = "an optimisation";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, _| Ok(optimise::text(it))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(optimise::markdown(it))),
+    ];
 }
 
 impl Document for FramesReport {

@@ -8,6 +8,7 @@ use narrows_model::load::stamp::StampReport;
 use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::{
     BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport, TraceReport,
@@ -48,6 +49,7 @@ const SCHEMAS: &[Published] = &[
     ("ledger", || schema_for!(Ledger)),
     ("line-rate", || schema_for!(LineRateReport)),
     ("measure-udp", || schema_for!(MeasureUdpReport)),
+    ("optimise", || schema_for!(OptimiseReport)),
     ("report", || schema_for!(Report)),
     ("search", || schema_for!(SearchReport)),
     ("stamp", || schema_for!(StampReport)),

@@ -21,6 +21,7 @@ pub mod ledger;
 pub mod line_rate;
 pub mod markdown;
 pub mod measure;
+pub mod optimise;
 mod page;
 pub mod picture;
 pub mod search;

@@ -21,6 +21,7 @@ pub mod live;
 mod liveness;
 mod loopback;
 pub mod measure;
+pub mod optimise;
 pub mod remote;
 pub mod scenarios;
 pub mod search;
