@@ -21,6 +21,7 @@ mod liveness;
 mod loopback;
 pub mod measure;
 pub mod remote;
+pub mod responsiveness;
 pub mod scenarios;
 pub mod search;
 pub mod server;
