@@ -21,6 +21,7 @@ pub mod markdown;
 pub mod measure;
 mod page;
 pub mod picture;
+pub mod responsiveness;
 pub mod search;
 pub mod stamp;
 pub mod style;

@@ -25,17 +25,20 @@ pub enum Kind {
     ForwardingPair,
     /// A report of raw frames.
     Frames,
+    /// A test of responsiveness.
+    Responsiveness,
     /// A report of a STAMP session.
     Stamp,
     /// A trace.
     Trace,
 }
 
-const KINDS: [(Kind, &str); 6] = [
+const KINDS: [(Kind, &str); 7] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
+    (Kind::Responsiveness, "responsiveness"),
     (Kind::Stamp, "stamp"),
     (Kind::Trace, "trace"),
 ];
