@@ -24,6 +24,7 @@ pub mod measure;
 pub mod optimise;
 mod page;
 pub mod picture;
+pub mod responsiveness;
 pub mod search;
 pub mod stamp;
 pub mod style;

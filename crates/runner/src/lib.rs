@@ -23,6 +23,7 @@ mod loopback;
 pub mod measure;
 pub mod optimise;
 pub mod remote;
+pub mod responsiveness;
 pub mod scenarios;
 pub mod search;
 pub mod server;
