@@ -18,6 +18,7 @@ mod mutator;
 mod pack;
 mod probe;
 mod records;
+mod responsiveness;
 mod run;
 mod sequence;
 #[cfg(feature = "snmp")]
@@ -58,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     reached("headers", headers::run),
     reached("iperf3", iperf3::run),
     reached("probe", probe::run),
+    reached("responsiveness", responsiveness::run),
     reached("stamp", stamp::run),
     target("columns", columns::run, 2_000),
     target("forwarding_plan", forwarding_plan::run, 500),

@@ -5,7 +5,7 @@ use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
 use crate::words::{clean, plural};
 use narrows_model::load::responsiveness::{
-    Band, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessReport, ResponsivenessPlan,
+    Band, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessPlan, ResponsivenessReport,
 };
 use narrows_model::words::units::{bps, grouped, micros};
 use narrows_model::{Distribution, Flow};

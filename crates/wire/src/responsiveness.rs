@@ -51,7 +51,8 @@ impl Url {
     /// # Errors
     /// It is none, or one without TLS.
     pub fn parse(word: &str) -> Result<Self, ConfigurationError> {
-        let bad = |why| ConfigurationError::Url(word.chars().take(200).collect::<String>().escape_default().to_string(), why);
+        let bad =
+            |why| ConfigurationError::Url(word.chars().take(200).collect::<String>().escape_default().to_string(), why);
         if word.len() > MAX_URL || !word.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(bad("it must be of printable ASCII characters, at most 2048"));
         }
@@ -64,7 +65,9 @@ impl Url {
             None => place.split_at(place.find(':').unwrap_or(place.len())),
         };
         let port = match port.strip_prefix(':') {
-            Some(digits) => digits.parse().ok().filter(|port| *port > 0).ok_or_else(|| bad("the port must be from 1 to 65535"))?,
+            Some(digits) => {
+                digits.parse().ok().filter(|port| *port > 0).ok_or_else(|| bad("the port must be from 1 to 65535"))?
+            }
             None if port.is_empty() => 443,
             None => return Err(bad("neither a host nor a host with a port")),
         };
@@ -120,7 +123,8 @@ impl Configuration {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(json: &[u8]) -> Result<Self, ConfigurationError> {
-        let object: Object = serde_json::from_slice(json).map_err(|error| ConfigurationError::Json(error.to_string()))?;
+        let object: Object =
+            serde_json::from_slice(json).map_err(|error| ConfigurationError::Json(error.to_string()))?;
         if object.version != 1 {
             return Err(ConfigurationError::Version(object.version));
         }

@@ -4,7 +4,9 @@ mod entry;
 pub mod maintenance;
 
 use crate::state;
-pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_tagged, keep_trace};
+pub use entry::{
+    keep, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_tagged, keep_trace,
+};
 pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
 pub use narrows_store::Error as StoreError;
