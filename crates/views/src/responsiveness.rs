@@ -170,8 +170,8 @@ fn remarks(record: &ResponsivenessRecord, idle: &Distribution, all: &[Responsive
         if let Some(ns) = it.gap_ns.filter(|ns| *ns >= LONG_NS && ns.unsigned_abs() >= it.working_ns.p50 / 2) {
             let end = if it.flow == Flow::Up { "this host" } else { "the server" };
             said.push(format!(
-                "{way}: requests on loaded connections take {} more than those on new ones: data waits in the send buffer \
-                 of {end}",
+                "{way}: requests on loaded connections take {} more than those on new ones: they wait behind data that {end} \
+                 has not sent yet, or for retransmissions",
                 time(ns)
             ));
         }
@@ -245,7 +245,7 @@ mod tests {
         let ms = |ns: Option<i64>| (ns.unwrap() + 500_000) / 1_000_000;
         assert!((88..=91).contains(&ms(up.increase_ns)) && (98..=102).contains(&ms(up.gap_ns)), "{up:?}");
         let said = report.remarks.join("\n");
-        assert!(said.contains("bufferbloat up") && said.contains("send buffer of this host"), "{said}");
+        assert!(said.contains("bufferbloat up") && said.contains("data that this host has not sent yet"), "{said}");
     }
 
     #[test]

@@ -232,7 +232,7 @@ pub struct ResponsivenessDirection {
     pub self_ns: Distribution,
     /// Median of the working latency above that of the idle path, ns.
     pub increase_ns: Option<i64>,
-    /// Median of requests on connections with load above the working latency, ns: what waits in the sockets of the sender.
+    /// Median of requests on connections with load above the working latency, ns: what waits in the sender, and retransmissions.
     pub gap_ns: Option<i64>,
     /// Probes without an answer.
     pub failed_probes: u64,

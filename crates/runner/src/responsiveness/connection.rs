@@ -25,7 +25,7 @@ pub(super) const STEP: Duration = Duration::from_secs(10);
 /// Receive window of a stream and of a connection: above what a path of 1 Gbit/s and 100 ms has on its way.
 const WINDOW: u32 = 16 << 20;
 /// Unsent bytes in the kernel, and in TLS: more would be a queue of this host.
-const UNSENT: u32 = 16 << 10;
+const UNSENT: u32 = 8 << 10;
 
 /// The body of a request.
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -110,7 +110,7 @@ impl Connection {
     pub(super) async fn get(&self, url: &Url, most: usize) -> Result<Bytes, String> {
         let getting = async {
             let response = self.begin(Method::GET, url, empty()).await?;
-            Limited::new(response.into_body(), most).collect().await.map_err(words).map(|body| body.to_bytes())
+            Limited::new(response.into_body(), most).collect().await.map_err(words).map(http_body_util::Collected::to_bytes)
         };
         timeout(STEP, getting).await.map_err(|_| late("answer"))?
     }

@@ -27,4 +27,4 @@ pub(super) const WINDOW: u32 = 4 << 20;
 /// Threads of the server.
 pub(super) const THREADS: usize = 2;
 /// Unsent bytes in the kernel and in TLS: more would be a queue of this host.
-pub(super) const UNSENT: u32 = 16 << 10;
+pub(super) const UNSENT: u32 = 8 << 10;
