@@ -25,19 +25,25 @@ pub enum Kind {
     ForwardingPair,
     /// A report of raw frames.
     Frames,
+    /// A test of responsiveness.
+    Responsiveness,
     /// A report of a STAMP session.
     Stamp,
     /// A trace.
     Trace,
+    /// A run of another program.
+    Command,
 }
 
-const KINDS: [(Kind, &str); 6] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
+    (Kind::Responsiveness, "responsiveness"),
     (Kind::Stamp, "stamp"),
     (Kind::Trace, "trace"),
+    (Kind::Command, "command"),
 ];
 
 impl Kind {
