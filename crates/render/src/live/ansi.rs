@@ -9,7 +9,7 @@ pub(super) fn lines(text: &str, wide: u16) -> Vec<Line<'static>> {
 }
 
 fn one(text: &str, wide: usize) -> Line<'static> {
-    let (mut spans, mut style, mut used) = (Vec::new(), Style::new(), 0);
+    let (mut spans, mut style): (Vec<Span<'static>>, _) = (Vec::new(), Style::new());
     for (at, part) in text.split('\x1b').enumerate() {
         let part = match part.strip_prefix('[').and_then(|rest| rest.split_once('m')) {
             Some((codes, rest)) if at > 0 => {
@@ -18,15 +18,18 @@ fn one(text: &str, wide: usize) -> Line<'static> {
             }
             _ => part,
         };
-        let mut shown: String = part.chars().take(wide - used).collect();
-        used += shown.chars().count();
-        if used == wide && shown.len() < part.len() {
-            shown.pop();
-            shown.push('…');
-            spans.push(Span::styled(shown, style));
-            break;
+        spans.push(Span::styled(part.to_owned(), style));
+    }
+    spans.retain(|span| !span.content.is_empty());
+    let long = |span: &Span<'_>| span.content.chars().count();
+    if spans.iter().map(long).sum::<usize>() > wide {
+        let mut left = wide.saturating_sub(1);
+        for span in &mut spans {
+            let kept = long(span).min(left);
+            span.content = span.content.chars().take(kept).collect::<String>().into();
+            left -= kept;
         }
-        spans.push(Span::styled(shown, style));
+        spans.extend((wide > 0).then(|| Span::raw("…")));
     }
     Line::from(spans)
 }
