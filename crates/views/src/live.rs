@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 #[must_use]
 pub const fn kind(plan: &LoadPlan) -> LiveKind {
     match plan {
-        LoadPlan::Tcp(_) | LoadPlan::Profile(_) => LiveKind::Tcp,
         LoadPlan::Udp(_) => LiveKind::Udp,
         LoadPlan::Rr(_) => LiveKind::Rr,
+        _ => LiveKind::Tcp,
     }
 }
 
@@ -37,7 +37,7 @@ impl Sum {
                 self.done += it.transactions as f64;
                 (Some((it.latency_sum_ns as f64 / 1e6, it.transactions as f64)), Some(it.failures))
             }
-            LoadSample::Profile(_) => (None, None),
+            _ => (None, None),
         };
         self.done += sample.bytes() as f64 * 8.0;
         if let Some((sum, count)) = delay {

@@ -54,7 +54,6 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction both\n  \
     narrows diagnose server --try            (server: narrows serve --allow-tune)\n  \
-    narrows diagnose server --expect 900M    report a path below this rate\n  \
     narrows diagnose server -u -b 500M       where are datagrams dropped?\n  \
     narrows diagnose server --format json | jq .verdict"
 )]
