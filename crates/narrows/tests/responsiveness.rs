@@ -56,7 +56,7 @@ fn a_queue_is_seen_in_its_direction() {
 }
 
 /// What the server sends until it closes the connection.
-fn rest(mut stream: &TcpStream) -> Vec<u8> {
+fn rest(stream: &TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("an option");
     match stream.take(1 << 20).read_to_end(&mut bytes) {
