@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "narrows.responsiveness/1";
 pub struct ResponsivenessPlan {
     /// The directions of the load; both: first down, then up.
     pub direction: Direction,
-    /// ID: time between two looks at the stability, ms.
+    /// ID: interval at which stability is evaluated, ms.
     pub interval_ms: u64,
     /// The longest load of a direction, ms.
     pub limit_ms: u64,
