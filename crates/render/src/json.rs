@@ -6,8 +6,10 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::{
     BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport, TraceReport,
@@ -37,6 +39,7 @@ type Published = (&'static str, fn() -> Schema);
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
     ("both-directions", || schema_for!(BothDirections)),
+    ("campaign", || schema_for!(CampaignReport)),
     ("compare", || schema_for!(CompareReport)),
     ("connections", || schema_for!(ConnectionsView)),
     ("diff", || schema_for!(DiffReport)),
@@ -47,6 +50,7 @@ const SCHEMAS: &[Published] = &[
     ("ledger", || schema_for!(Ledger)),
     ("line-rate", || schema_for!(LineRateReport)),
     ("measure-udp", || schema_for!(MeasureUdpReport)),
+    ("optimise", || schema_for!(OptimiseReport)),
     ("report", || schema_for!(Report)),
     ("responsiveness", || schema_for!(ResponsivenessReport)),
     ("search", || schema_for!(SearchReport)),

@@ -10,6 +10,7 @@ use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_render::{Format, Style, history};
 use narrows_runner::forwarding;
@@ -61,7 +62,7 @@ enum What {
         #[arg(value_name = "ID", add = known::runs())]
         id: String,
         /// Tags
-        #[arg(value_name = "TAG", required = true)]
+        #[arg(value_name = "TAG", required = true, value_parser = crate::flags::values::tag)]
         tags: Vec<String>,
     },
     /// Remove tags from a run
@@ -146,20 +147,12 @@ fn show(store: &Store, id: &str, style: Style) -> Outcome {
             written::<ResponsivenessReport>(&report, Format::Text, style)?
         }
         Content::Stamp(report) => written::<StampReport>(&report, Format::Text, style)?,
+        Content::Command(record) => written::<CommandRecord>(&record, Format::Text, style)?,
         Content::Frames(report) => written::<FramesReport>(&report, Format::Text, style)?,
     })
 }
 
-/// The characters of a tag besides letters and digits.
-const TAG_MARKS: &str = "-_.:/+=@";
-
 fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {
-    let is_tag = |tag: &String| tag.len() <= 100 && tag.chars().all(|c| c.is_alphanumeric() || TAG_MARKS.contains(c));
-    if let Some(bad) = tags.iter().find(|tag| tag.is_empty() || !is_tag(tag)) {
-        return Err(Failure::usage(format!(
-            "invalid tag `{bad}`: use letters, digits and {TAG_MARKS}, 100 bytes at most"
-        )));
-    }
     for tag in tags {
         if !store.tag(id, tag, add).map_err(Failure::run)? {
             return Err(unknown(store, id));

@@ -193,7 +193,7 @@ impl Args {
             Source::File(file) => Some(file),
             Source::Id(_) => None,
         };
-        SavedRun::new(self.result.output().map(Path::to_owned).or(file), !self.save.no_save)
+        self.save.saved(self.result.output().map(Path::to_owned).or(file))
     }
 
     /// The sweep to resume, and where it is.

@@ -6,6 +6,7 @@ use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::StoredRun;
 use narrows_model::{Run, TraceRecord};
 use narrows_store::Kind;
@@ -24,6 +25,15 @@ pub fn keep_tagged(run: &Run, tags: &[String]) -> Result<(), Error> {
     put(&mut store()?, &entry, Kind::Run, run)
 }
 
+/// Adds tags to a stored record.
+pub fn tag(id: &str, tags: &[String]) -> Result<(), Error> {
+    if tags.is_empty() {
+        return Ok(());
+    }
+    let mut store = store()?;
+    tags.iter().try_for_each(|tag| store.tag(id, tag, true).map(drop))
+}
+
 /// As [`keep`], in this store.
 pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
     put(store, &StoredRun { who: who(), ..listed(run) }, Kind::Run, run)
@@ -32,6 +42,13 @@ pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
 /// What a run is listed with, without its user.
 pub(crate) fn listed(run: &Run) -> StoredRun {
     StoredRun { plan: plan_hash(&run.plan), ..history::of_run(run, crate::books::headline) }
+}
+
+/// Puts a run of another program into the store, with tags. Runs of the same command have the same plan.
+pub fn keep_command(record: &CommandRecord, tags: &[String]) -> Result<(), Error> {
+    let plan = plan_hash(&(&record.command, &record.pattern));
+    let entry = StoredRun { who: who(), tags: tags.to_vec(), plan, ..history::of_command(record) };
+    put(&mut store()?, &entry, Kind::Command, record)
 }
 
 /// Puts a forwarding benchmark into the store.

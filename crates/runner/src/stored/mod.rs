@@ -5,7 +5,8 @@ pub mod maintenance;
 
 use crate::state;
 pub use entry::{
-    keep, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_tagged, keep_trace,
+    keep, keep_command, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_tagged,
+    keep_trace, tag,
 };
 pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
@@ -92,6 +93,7 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
                 Some((Kind::Responsiveness, _)) => Err(LoadError::Other(id, "measure responsiveness")),
                 Some((Kind::Stamp, _)) => Err(LoadError::Other(id, "measure stamp")),
                 Some((Kind::Trace, _)) => Err(LoadError::Other(id, "trace")),
+                Some((Kind::Command, _)) => Err(LoadError::Other(id, "campaign")),
                 Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
                 None => Err(LoadError::Unknown(word.to_owned(), store_file()?)),
             }

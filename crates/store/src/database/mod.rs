@@ -31,9 +31,11 @@ pub enum Kind {
     Stamp,
     /// A trace.
     Trace,
+    /// A run of another program.
+    Command,
 }
 
-const KINDS: [(Kind, &str); 7] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
@@ -41,6 +43,7 @@ const KINDS: [(Kind, &str); 7] = [
     (Kind::Responsiveness, "responsiveness"),
     (Kind::Stamp, "stamp"),
     (Kind::Trace, "trace"),
+    (Kind::Command, "command"),
 ];
 
 impl Kind {
