@@ -68,13 +68,14 @@ fn latencies(report: &ResponsivenessReport) -> Table {
         Column::figures("RPM"),
         Column::figures("samples").spare(2),
     ];
-    let mut all = Table::new("round trips", "idle and working: TCP, TLS and HTTP of new connections", &columns);
-    let row = |name: String, times: &Distribution, over: Option<i64>, value: Option<f64>| {
+    let mut all =
+        Table::new("round trips", "idle, working: of new connections; self probes: on connections with load", &columns);
+    let row = |name: String, times: &Distribution, p95: u64, over: Option<i64>, value: Option<f64>| {
         let part = |value: u64| Cell::maybe((times.count > 0).then(|| time(value)));
         Row::new(vec![
             Cell::new(name),
             part(times.p50),
-            part(percentile_95(times)),
+            part(p95),
             part(times.p99),
             part(times.max),
             Cell::maybe(over.map(signed)),
@@ -82,26 +83,16 @@ fn latencies(report: &ResponsivenessReport) -> Table {
             Cell::new(grouped(times.count)),
         ])
     };
-    all.rows.push(row("idle".to_owned(), &report.idle_ns, None, None));
+    all.rows.push(row("idle".to_owned(), &report.idle_ns, report.idle_p95_ns, None, None));
     for it in &report.directions {
         let way = word(it.flow);
         let values = it.responsiveness;
-        all.rows.push(row(format!("working, {way}"), &it.working_ns, it.increase_ns, values.map(|it| it.foreign_rpm)));
+        let (foreign, own) = (values.map(|it| it.foreign_rpm), values.map(|it| it.self_rpm));
+        all.rows.push(row(format!("{way}, working"), &it.working_ns, it.working_p95_ns, it.increase_ns, foreign));
         let over = it.increase_ns.zip(it.gap_ns).map(|(increase, gap)| increase + gap);
-        all.rows.push(row(format!("loaded connections, {way}"), &it.self_ns, over, values.map(|it| it.self_rpm)));
+        all.rows.push(row(format!("{way}, self probes"), &it.self_ns, it.self_p95_ns, over, own));
     }
     all
-}
-
-/// 95 of 100 are not above it: the upper bound of its bucket.
-fn percentile_95(times: &Distribution) -> u64 {
-    let rank = (times.count * 95).div_ceil(100);
-    let mut seen = 0;
-    let found = times.buckets.iter().find(|[_, count]| {
-        seen += count;
-        seen >= rank
-    });
-    found.map_or(times.max, |[bound, _]| (*bound).min(times.max))
 }
 
 /// For a terminal.
@@ -148,7 +139,7 @@ pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String 
     let new = load.foreign.iter().filter(|it| it.at_us > before).flat_map(|it| [it.tcp_us, it.tls_us, it.http_us]);
     let own = load.own.iter().filter(|it| it.at_us > before).map(|it| it.http_us);
     format!(
-        "{:<4} {:>4} of {}  {:>2} connections  {:>12}  working {}, loaded connections {}",
+        "{:<4} {:>4} of {}  {:>2} connections  {:>12}  working {}, self {}",
         word(load.flow),
         micros(last.end_us / 100_000 * 100_000),
         micros(plan.limit_ms * 1_000),
@@ -198,7 +189,9 @@ mod tests {
             connections: 12,
             duration_ms: 12_003,
             working_ns: times(110),
+            working_p95_ns: 270_000_000,
             self_ns: times(130),
+            self_p95_ns: 310_000_000,
             increase_ns: Some(90_000_000),
             gap_ns: Some(20_000_000),
             failed_probes: 0,
@@ -214,6 +207,7 @@ mod tests {
             address: "192.0.2.7:4043".into(),
             congestion_control: Some("cubic".into()),
             idle_ns: times(20),
+            idle_p95_ns: 48_000_000,
             directions: vec![
                 direction(Flow::Down, 1_820.0, Confidence::High),
                 direction(Flow::Up, 212.0, Confidence::Medium),
@@ -251,7 +245,7 @@ mod tests {
         };
         insta::assert_snapshot!(
             progress(&load, &ResponsivenessPlan::default()),
-            @"down 2.00 s of 20.0 s   2 connections   10.0 Mbit/s  working 21.0 ms, loaded connections –"
+            @"down 2.00 s of 20.0 s   2 connections   10.0 Mbit/s  working 21.0 ms, self –"
         );
     }
 }

@@ -77,6 +77,10 @@ fn distribution(us: impl Iterator<Item = u64>) -> Distribution {
     all.distribution()
 }
 
+fn p95(times: &Distribution) -> u64 {
+    Histogram::from_distribution(times).quantile(0.95).unwrap_or(0)
+}
+
 /// How far one median is above another.
 fn above(high: &Distribution, low: &Distribution) -> Option<i64> {
     let both = high.count > 0 && low.count > 0;
@@ -110,6 +114,8 @@ fn direction(load: &ResponsivenessLoad, idle: &Distribution) -> ResponsivenessDi
         duration_ms: load.intervals.last().map_or(0, |it| it.end_us / 1_000),
         increase_ns: above(&working_ns, idle),
         gap_ns: above(&self_ns, &working_ns),
+        working_p95_ns: p95(&working_ns),
+        self_p95_ns: p95(&self_ns),
         working_ns,
         self_ns,
         failed_probes: load.failed_probes,
@@ -129,6 +135,7 @@ pub fn report(record: &ResponsivenessRecord) -> ResponsivenessReport {
         asked: record.asked.clone(),
         address: record.address.clone(),
         congestion_control: record.congestion_control.clone(),
+        idle_p95_ns: p95(&idle_ns),
         idle_ns,
         directions,
         remarks,

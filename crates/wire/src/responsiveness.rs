@@ -102,12 +102,13 @@ pub struct Configuration {
 
 #[derive(Deserialize)]
 struct Urls {
-    #[serde(alias = "large_https_download_url")]
-    large_download_url: String,
-    #[serde(alias = "small_https_download_url")]
-    small_download_url: String,
-    #[serde(alias = "https_upload_url")]
-    upload_url: String,
+    large_download_url: Option<String>,
+    small_download_url: Option<String>,
+    upload_url: Option<String>,
+    // As earlier versions of the draft name them.
+    large_https_download_url: Option<String>,
+    small_https_download_url: Option<String>,
+    https_upload_url: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -128,11 +129,14 @@ impl Configuration {
         if object.version != 1 {
             return Err(ConfigurationError::Version(object.version));
         }
-        let [large, small, upload] = [
-            Url::parse(&object.urls.large_download_url)?,
-            Url::parse(&object.urls.small_download_url)?,
-            Url::parse(&object.urls.upload_url)?,
-        ];
+        let urls = object.urls;
+        let url = |name: &str, new: Option<String>, old: Option<String>| {
+            let word = new.or(old).ok_or_else(|| ConfigurationError::Json(format!("it has no `{name}`")))?;
+            Url::parse(&word)
+        };
+        let large = url("large_download_url", urls.large_download_url, urls.large_https_download_url)?;
+        let small = url("small_download_url", urls.small_download_url, urls.small_https_download_url)?;
+        let upload = url("upload_url", urls.upload_url, urls.https_upload_url)?;
         let same = |other: &Url| (&other.host, other.port) == (&large.host, large.port);
         if !same(&small) || !same(&upload) {
             return Err(ConfigurationError::Hosts);
@@ -145,7 +149,8 @@ impl Configuration {
     }
 }
 
-/// The configuration of narrows' own server, for a client that called it by this host and port; `None`: that is no host.
+/// The configuration of narrows' own server, for a client that called it by this host and port; `None`: that is no host. It has the
+/// names of earlier versions, too: goresponsiveness reads no others, and clients ignore what they do not know.
 #[must_use]
 pub fn configuration(authority: &str) -> Option<String> {
     let authority = Url::parse(&format!("https://{authority}/")).ok().filter(|url| url.path == "/")?.authority();
@@ -156,6 +161,9 @@ pub fn configuration(authority: &str) -> Option<String> {
             "large_download_url": url(LARGE_PATH),
             "small_download_url": url(SMALL_PATH),
             "upload_url": url(UPLOAD_PATH),
+            "large_https_download_url": url(LARGE_PATH),
+            "small_https_download_url": url(SMALL_PATH),
+            "https_upload_url": url(UPLOAD_PATH),
         },
     });
     Some(format!("{json}\n"))
@@ -192,6 +200,9 @@ mod tests {
         assert!(parse(&of(1, "http://a/s")).unwrap_err().contains("must begin with https://"));
         assert!(parse("{}").unwrap_err().starts_with("not the JSON object"));
         let twice = of(1, "https://a/s").replacen('{', r#"{"version": 1, "#, 1);
+        assert!(
+            parse(&of(1, "https://a/s").replace("upload_url", "x")).unwrap_err().ends_with("it has no `upload_url`")
+        );
         assert!(parse(&twice).unwrap_err().contains("duplicate field"));
     }
 

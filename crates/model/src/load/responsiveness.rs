@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "narrows.responsiveness/1";
 pub struct ResponsivenessPlan {
     /// The directions of the load; both: first down, then up.
     pub direction: Direction,
-    /// ID: time between two looks at the stability, ms.
+    /// ID: interval at which stability is evaluated, ms.
     pub interval_ms: u64,
     /// The longest load of a direction, ms.
     pub limit_ms: u64,
@@ -228,8 +228,12 @@ pub struct ResponsivenessDirection {
     pub duration_ms: u64,
     /// Working latency: round trips of new connections (TCP, TLS, HTTP) in the last intervals, ns.
     pub working_ns: Distribution,
+    /// 95 of 100 of them are not above it.
+    pub working_p95_ns: u64,
     /// Requests on connections that carry load in the last intervals, ns.
     pub self_ns: Distribution,
+    /// 95 of 100 of them are not above it.
+    pub self_p95_ns: u64,
     /// Median of the working latency above that of the idle path, ns.
     pub increase_ns: Option<i64>,
     /// Median of requests on connections with load above the working latency, ns: what waits in the sender, and retransmissions.
@@ -255,6 +259,8 @@ pub struct ResponsivenessReport {
     pub congestion_control: Option<String>,
     /// Idle latency: round trips of new connections (TCP, TLS, HTTP) before the load, ns.
     pub idle_ns: Distribution,
+    /// 95 of 100 of them are not above it.
+    pub idle_p95_ns: u64,
     /// The directions, in their order.
     pub directions: Vec<ResponsivenessDirection>,
     /// What a reader must know.

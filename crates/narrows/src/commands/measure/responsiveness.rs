@@ -30,7 +30,7 @@ pub(super) struct ResponsivenessArgs {
     /// Longest load of a direction
     #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "20s", help_heading = "Load")]
     limit: Duration,
-    /// Time between two looks at the stability
+    /// Interval at which stability is evaluated
     #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s", help_heading = "Load")]
     interval: Duration,
     /// Most connections with load

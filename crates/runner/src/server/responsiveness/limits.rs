@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 /// Connections at the same time …
-pub(super) const MAX_CONNECTIONS: usize = 256;
+pub(super) const MAX_CONNECTIONS: usize = 512;
 /// … and of one source: the load of a test, and probes that come and go.
-pub(super) const MAX_OF_SOURCE: usize = 128;
+pub(super) const MAX_OF_SOURCE: usize = 256;
 /// From the acceptance of a connection to the end of its TLS handshake.
 pub(super) const GREETING: Duration = Duration::from_secs(5);
-/// From there to the first request.
-pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(5);
+/// A connection without a request is closed after so many of these: clients leave those of their probes open.
+pub(super) const TICK: Duration = Duration::from_secs(1);
+pub(super) const IDLE_TICKS: u32 = 3;
 /// The longest connection, whatever it does: two loads of a test are shorter.
 pub(super) const MAX_CONNECTION: Duration = Duration::from_secs(150);
-/// A silent connection is probed after this time …
-pub(super) const IDLE: Duration = Duration::from_secs(5);
+/// A connection is probed at this interval …
+pub(super) const PING: Duration = Duration::from_secs(5);
 /// … and closed if it does not answer within this one.
-pub(super) const IDLE_ANSWER: Duration = Duration::from_secs(10);
+pub(super) const PING_ANSWER: Duration = Duration::from_secs(10);
 /// Requests of a connection at the same time.
 pub(super) const MAX_STREAMS: u32 = 32;
 /// Bytes of a request's header.

@@ -14,18 +14,17 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use limits::{
-    FIRST_REQUEST, GREETING, IDLE, IDLE_ANSWER, MAX_CONNECTION, MAX_CONNECTIONS, MAX_HEADER, MAX_OF_SOURCE,
-    MAX_STREAMS, THREADS, UNSENT, WINDOW,
+    GREETING, IDLE_TICKS, MAX_CONNECTION, MAX_CONNECTIONS, MAX_HEADER, MAX_OF_SOURCE, MAX_STREAMS, PING, PING_ANSWER,
+    THREADS, TICK, UNSENT, WINDOW,
 };
 use narrows_sys::tcp;
-use service::Rates;
+use service::{Activity, Rates};
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 /// Connections by their source.
@@ -114,17 +113,14 @@ async fn attend(stream: TcpStream, acceptor: TlsAcceptor, rates: Arc<Rates>) {
     let _ = tcp::set_unsent_limit(&stream, UNSENT);
     let Ok(Ok(mut tls)) = timeout(GREETING, acceptor.accept(stream)).await else { return };
     tls.get_mut().1.set_buffer_limit(Some(UNSENT as usize));
-    let asked = Arc::new(AtomicBool::new(false));
-    let seen = asked.clone();
-    let service = service_fn(move |request| {
-        seen.store(true, Ordering::Relaxed);
-        service::serve(request, rates.clone())
-    });
+    let activity = Arc::new(Activity::default());
+    let of_service = activity.clone();
+    let service = service_fn(move |request| service::serve(request, rates.clone(), of_service.clone()));
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
-        .keep_alive_interval(IDLE)
-        .keep_alive_timeout(IDLE_ANSWER)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING_ANSWER)
         .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(MAX_HEADER)
         .initial_stream_window_size(WINDOW)
@@ -132,18 +128,21 @@ async fn attend(stream: TcpStream, acceptor: TlsAcceptor, rates: Arc<Rates>) {
         .max_send_buf_size(UNSENT as usize);
     let connection = builder.serve_connection(TokioIo::new(tls), service);
     tokio::pin!(connection);
-    let deadline = sleep(FIRST_REQUEST);
-    tokio::pin!(deadline);
-    let mut checked = false;
+    let mut tick = interval(TICK);
+    let (mut idle, mut begun) = (0, 0);
     loop {
         tokio::select! {
             // Its errors are the client's.
             _ = &mut connection => return,
-            () = &mut deadline, if !checked => {
-                if !asked.load(Ordering::Relaxed) {
-                    return;
+            _ = tick.tick() => {
+                let (is_active, now) = activity.since(begun);
+                begun = now;
+                idle = if is_active { 0 } else { idle + 1 };
+                match idle.cmp(&IDLE_TICKS) {
+                    std::cmp::Ordering::Less => {}
+                    std::cmp::Ordering::Equal => connection.as_mut().graceful_shutdown(),
+                    std::cmp::Ordering::Greater => return,
                 }
-                checked = true;
             }
         }
     }
@@ -159,7 +158,7 @@ mod tests {
         let of = |host: u8| places.take([192, 0, 2, host].into());
         let first: Vec<_> = (0..MAX_OF_SOURCE).map_while(|_| of(1)).collect();
         assert!(first.len() == MAX_OF_SOURCE && of(1).is_none());
-        let others: Vec<_> = (2..=200).map_while(of).collect();
+        let others: Vec<_> = (1..=4).flat_map(|nth| (0..MAX_OF_SOURCE).map(move |_| nth + 1)).map_while(of).collect();
         assert_eq!(others.len(), MAX_CONNECTIONS - MAX_OF_SOURCE);
         drop(first);
         assert!(of(1).is_some());

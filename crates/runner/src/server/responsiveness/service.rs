@@ -13,6 +13,7 @@ use narrows_wire::responsiveness::{LARGE_PATH, SMALL_PATH, UPLOAD_PATH, WELL_KNO
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use tokio::time::{Sleep, sleep_until};
 
@@ -29,8 +30,39 @@ pub(super) struct Rates {
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
+/// The requests of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Activity {
+    open: AtomicUsize,
+    begun: AtomicU64,
+}
+
+/// A request that is not yet done.
+struct Open(Arc<Activity>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Activity {
+    fn begin(self: &Arc<Self>) -> Open {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Open(self.clone())
+    }
+
+    /// Whether a request is open, or began since so many had; and how many have.
+    pub(super) fn since(&self, before: u64) -> (bool, u64) {
+        let begun = self.begun.load(Ordering::Relaxed);
+        (self.open.load(Ordering::Relaxed) > 0 || begun != before, begun)
+    }
+}
+
 /// A body of zeros at the rate of all.
 struct Large {
+    _open: Open,
     left: u64,
     rates: Arc<Rates>,
     wait: Pin<Box<Sleep>>,
@@ -73,7 +105,12 @@ const BYTES: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
 /// Answers a request.
-pub(super) async fn serve(request: Request<Incoming>, rates: Arc<Rates>) -> Result<Answer, Infallible> {
+pub(super) async fn serve(
+    request: Request<Incoming>,
+    rates: Arc<Rates>,
+    activity: Arc<Activity>,
+) -> Result<Answer, Infallible> {
+    let open = activity.begin();
     let mut done = match (request.method(), request.uri().path()) {
         (&Method::GET, WELL_KNOWN) => {
             let host = request.uri().authority().map_or("", |authority| authority.as_str());
@@ -86,7 +123,7 @@ pub(super) async fn serve(request: Request<Incoming>, rates: Arc<Rates>) -> Resu
         (&Method::GET, LARGE_PATH) => {
             let wait = Box::pin(sleep_until(clock::now().into()));
             let mut large = answer(StatusCode::OK, BYTES, Bytes::new());
-            *large.body_mut() = UnsyncBoxBody::new(Large { left: LARGE, rates, wait });
+            *large.body_mut() = UnsyncBoxBody::new(Large { _open: open, left: LARGE, rates, wait });
             large
         }
         (&Method::POST, UPLOAD_PATH) => return Ok(discard(request.into_body(), &rates).await),
