@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check server-check campaign-check iperf3 store-bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check server-check campaign-check optimise-check iperf3 store-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -75,6 +75,9 @@ server-check: setup ## the server: a minute of strangers' worst; 200 kills of cl
 
 campaign-check: setup ## a campaign of five factors in the lab, once whole and once killed three times, and single measurements (20 minutes)
 	NARROWS_CAMPAIGN=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_campaign -- --nocapture
+
+optimise-check: .lab setup ## narrows optimise on a path with three limits, against the same path without them (15 minutes)
+	NARROWS_OPTIMISE=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test optimise -- --nocapture --test-threads=1
 
 iperf3: setup ## 105 combinations of options against the installed iperf3, in both roles; 32 clients at once (two minutes)
 	@.ci/iperf3

@@ -3,7 +3,7 @@
 use crate::style::Style;
 use crate::{
     audit, both_directions, campaign, command, compare, connections, diff, forwarding, frames, history, json,
-    line_rate, markdown, page, picture, search, stamp, sweep, text, trace, watch,
+    line_rate, markdown, optimise, page, picture, responsiveness, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -12,6 +12,7 @@ use narrows_model::host::connection::ConnectionsView;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::both_directions::BothDirections;
 use narrows_model::run::campaign::CampaignReport;
@@ -19,6 +20,7 @@ use narrows_model::run::command::CommandRecord;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
@@ -243,6 +245,15 @@ impl Document for CommandRecord {
         &[Writer::new(Format::Text, "For a terminal", |it, style| Ok(command::text(it, style)))];
 }
 
+impl Document for OptimiseReport {
+    const NAME: &'static str = "an optimisation";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, _| Ok(optimise::text(it))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(optimise::markdown(it))),
+    ];
+}
+
 impl Document for FramesReport {
     const NAME: &'static str = "a trial of frames";
     const FORMATS: &'static [Writer<Self>] = &[
@@ -269,6 +280,16 @@ impl Document for ConnectionsView {
         ),
         Writer::json("For programs, of one reading (--once); the schema is in docs/"),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
+    ];
+}
+
+impl Document for ResponsivenessReport {
+    const NAME: &'static str = "a test of responsiveness";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(responsiveness::text(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(responsiveness::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&responsiveness::markdown(it), None))),
     ];
 }
 

@@ -12,6 +12,7 @@ pub mod forwarding;
 pub mod frames;
 pub mod history;
 pub mod measure;
+pub mod responsiveness;
 pub mod search;
 pub mod stamp;
 pub mod sweep;

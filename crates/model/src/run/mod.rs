@@ -8,6 +8,7 @@ pub mod diff;
 pub mod history;
 pub mod measure;
 pub mod ministat;
+pub mod optimise;
 pub mod report;
 pub mod search;
 pub mod search_report;
