@@ -8,6 +8,8 @@ use narrows_model::Place;
 pub(super) const READY_MS: u64 = 300;
 /// Of each run, for the store.
 const RUN_MS: u64 = 40;
+/// Of the control of a trial, which shares the queue of the path with the load and sometimes is lost there.
+const QUEUE_MS: u64 = 250;
 /// Of both inventories, for loads that read them.
 const INVENTORY_MS: u64 = 300;
 /// Of a setting and its roll-back, for the journal.
@@ -26,14 +28,14 @@ fn rtts_us(plan: &CampaignPlan, step: &Step, rtt_us: &[u64], count: u64) -> u64 
 
 /// What a run takes, microseconds, as [`expected_ms`].
 pub(super) fn run_us(plan: &CampaignPlan, step: &Step, rtt_us: &[u64]) -> u64 {
-    let (inventory_ms, rtts) = match &plan.load {
-        Load::Narrows(load) if load.needs_inventory() => (INVENTORY_MS, RUN_RTTS),
-        Load::Narrows(_) => (0, RUN_RTTS),
+    let (control_ms, rtts) = match &plan.load {
+        Load::Narrows(load) if load.needs_inventory() => (QUEUE_MS + INVENTORY_MS, RUN_RTTS),
+        Load::Narrows(_) => (QUEUE_MS, RUN_RTTS),
         Load::Command(_) => (0, 0),
     };
     let settings: Vec<_> = plan.of_cell(&step.cell).flat_map(|(_, level)| &level.settings).collect();
     let far = settings.iter().filter(|(place, _)| *place == Place::Server).count() as u64;
-    let ms = plan.load.duration_ms() + RUN_MS + inventory_ms + SETTING_MS * settings.len() as u64;
+    let ms = plan.load.duration_ms() + RUN_MS + control_ms + SETTING_MS * settings.len() as u64;
     ms * 1000 + rtts_us(plan, step, rtt_us, rtts + 2 * far)
 }
 
@@ -60,8 +62,8 @@ mod tests {
         let text = "hosts = [\"a\"]\nrepetitions = 1\n[load]\nduration = \"1s\"\n[[factor]]\nat = \"both\"\n\
             sysctl = \"net.ipv4.tcp_sack\"\nvalues = [0, 1]\n";
         let plan = plan::parse(text, false).expect("a plan");
-        // Two runs of 1 s with two settings each, 40 ms for the store, and one session.
-        let still = 2 * (1_000 + 40 + 2 * 40) + 400;
+        // Two runs of 1 s with two settings each, 40 ms for the store, 250 ms of a full queue; and one session.
+        let still = 2 * (1_000 + 40 + 250 + 2 * 40) + 400;
         assert_eq!(expected_ms(&plan, &steps(&plan), &[]), still);
         // Two runs with 19 round trips and those of one far setting; the session.
         assert_eq!(expected_ms(&plan, &steps(&plan), &[10_000]), still + 10 * (2 * (19 + 2) + 20));
