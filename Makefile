@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check server-check optimise-check iperf3 store-bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check server-check campaign-check optimise-check iperf3 store-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -72,6 +72,9 @@ server-check: setup ## the server: a minute of strangers' worst; 200 kills of cl
 	NARROWS_STORM_S=60 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test storm -- --nocapture
 	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_try killed_at_any -- --nocapture
 	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test cli killed_at_any -- --nocapture
+
+campaign-check: setup ## a campaign of five factors in the lab, once whole and once killed three times, and single measurements (15 minutes)
+	NARROWS_CAMPAIGN=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_campaign -- --nocapture
 
 optimise-check: .lab setup ## narrows optimise on a path with three limits, against the same path without them (15 minutes)
 	NARROWS_OPTIMISE=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test optimise -- --nocapture --test-threads=1

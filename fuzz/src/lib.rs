@@ -3,6 +3,7 @@
 //! (`crates/runner/tests/fuzz.rs`), which includes this file.
 
 mod api;
+mod campaign_plan;
 mod columns;
 mod connection;
 mod forwarding_plan;
@@ -59,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     reached("iperf3", iperf3::run),
     reached("probe", probe::run),
     reached("stamp", stamp::run),
+    target("campaign_plan", campaign_plan::run, 500),
     target("columns", columns::run, 2_000),
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),

@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 use crate::{
-    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown,
-    optimise, page, picture, search, stamp, sweep, text, trace, watch,
+    audit, both_directions, campaign, command, compare, connections, diff, forwarding, frames, history, json,
+    line_rate, markdown, optimise, page, picture, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -14,6 +14,8 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::both_directions::BothDirections;
+use narrows_model::run::campaign::CampaignReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
@@ -220,6 +222,26 @@ impl Document for CompareReport {
             Ok(page::of_markdown(&compare::markdown(it), Some(compare::svg::picture(it))))
         }),
     ];
+}
+
+impl Document for CampaignReport {
+    const NAME: &'static str = "a campaign";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(campaign::text(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(campaign::markdown(it))),
+        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            let picture = it.mean.map(|_| campaign::svg::picture(it));
+            Ok(page::of_markdown(&campaign::markdown(it), picture))
+        }),
+    ];
+}
+
+impl Document for CommandRecord {
+    const NAME: &'static str = "a run of another program";
+    const FORMATS: &'static [Writer<Self>] =
+        &[Writer::new(Format::Text, "For a terminal", |it, style| Ok(command::text(it, style)))];
 }
 
 impl Document for OptimiseReport {

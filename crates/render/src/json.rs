@@ -5,6 +5,7 @@ use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::optimise::OptimiseReport;
@@ -37,6 +38,7 @@ type Published = (&'static str, fn() -> Schema);
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
     ("both-directions", || schema_for!(BothDirections)),
+    ("campaign", || schema_for!(CampaignReport)),
     ("compare", || schema_for!(CompareReport)),
     ("connections", || schema_for!(ConnectionsView)),
     ("diff", || schema_for!(DiffReport)),

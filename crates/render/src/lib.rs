@@ -5,6 +5,8 @@
 pub mod advice;
 pub mod audit;
 pub mod both_directions;
+pub mod campaign;
+mod command;
 pub mod compare;
 pub mod connections;
 pub mod diff;

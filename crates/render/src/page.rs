@@ -105,6 +105,6 @@ mod tests {
         );
         assert!(page.contains("<title>Slow: x</title>") && page.contains("<figure><svg></svg></figure>"), "{page}");
         assert!(page.contains("tabindex=\"0\"><table>") && !page.contains("<script"), "{page}");
-        assert!(of_text("n", "a < b", None).contains("<pre>a &lt; b</pre>"));
+        assert!(of_text("n", "a < b", None).contains("<pre tabindex=\"0\">a &lt; b</pre>"));
     }
 }

@@ -5,6 +5,7 @@ pub mod audit;
 mod books;
 pub mod campaign;
 pub mod capture;
+mod command;
 pub mod compare;
 pub mod connections;
 pub mod demo;

@@ -7,6 +7,7 @@
 //! is not finite): missing is never zero.
 
 pub mod change_points;
+pub mod effects;
 pub mod histogram;
 pub mod ministat;
 mod normal;

@@ -22,6 +22,7 @@ pub mod fulfil;
 pub mod interrupt;
 pub mod journald;
 pub mod kernel_file;
+mod lock;
 pub mod mount;
 pub mod names;
 pub mod nanos;

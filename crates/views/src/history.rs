@@ -7,6 +7,7 @@ use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::RunPlan;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
@@ -101,6 +102,19 @@ pub fn of_trace(record: &TraceRecord) -> StoredRun {
         server: report.asked,
         verdict: harm.unwrap_or_else(|| cut(record.ending != Ending::Complete)),
         ..empty("trace", figures.into_iter().flatten().collect())
+    }
+}
+
+/// What a run of another program is listed with. `plan` is left empty.
+#[must_use]
+pub fn of_command(record: &CommandRecord) -> StoredRun {
+    StoredRun {
+        id: record.id.clone(),
+        started_unix_us: record.started_unix_us,
+        server: record.host.clone(),
+        made_by: record.made_by.clone(),
+        verdict: if record.failed.is_some() { "failed" } else { "complete" }.to_owned(),
+        ..empty(record.program(), record.figure().into_iter().collect())
     }
 }
 

@@ -4,6 +4,7 @@
 //! The types of the views are in `narrows_model`, since the formats (`narrows_render`) know no other crate.
 
 pub mod both_directions;
+pub mod campaign;
 pub mod compare;
 pub mod connections;
 pub mod diff;

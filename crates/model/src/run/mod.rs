@@ -1,6 +1,8 @@
 //! Runs: the plan, what both hosts were, and what was measured. Raw, and the only thing that is stored.
 
 pub mod both_directions;
+pub mod campaign;
+pub mod command;
 pub mod compare;
 pub mod diff;
 pub mod history;

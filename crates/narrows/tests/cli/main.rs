@@ -7,6 +7,7 @@
 
 mod advise;
 mod bench;
+mod campaign;
 mod chain;
 mod compare;
 mod connections;

@@ -5,7 +5,7 @@ pub mod csv;
 pub mod ministat;
 mod picture;
 pub mod svg;
-mod words;
+pub(crate) mod words;
 
 use crate::markdown::text as word;
 use crate::style::{Style, Tone};

@@ -5,6 +5,7 @@ use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::StoredRun;
 use narrows_model::{Run, TraceRecord};
 use narrows_store::Kind;
@@ -40,6 +41,13 @@ pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
 /// What a run is listed with, without its user.
 pub(crate) fn listed(run: &Run) -> StoredRun {
     StoredRun { plan: plan_hash(&run.plan), ..history::of_run(run, crate::books::headline) }
+}
+
+/// Puts a run of another program into the store, with tags. Runs of the same command have the same plan.
+pub fn keep_command(record: &CommandRecord, tags: &[String]) -> Result<(), Error> {
+    let plan = plan_hash(&(&record.command, &record.pattern));
+    let entry = StoredRun { who: who(), tags: tags.to_vec(), plan, ..history::of_command(record) };
+    put(&mut store()?, &entry, Kind::Command, record)
 }
 
 /// Puts a forwarding benchmark into the store.

@@ -6,6 +6,7 @@ use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{HistoryReport, SCHEMA, StoredRun, TrendReport};
 use narrows_model::{Run, TraceRecord};
 use narrows_store::{Kind, LARGEST, compat, file_name, id::ENDING};
@@ -172,6 +173,7 @@ pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
             Kind::Frames => serde_json::from_slice::<FramesReport>(json).map(drop),
             Kind::Stamp => serde_json::from_slice::<StampReport>(json).map(drop),
             Kind::Trace => serde_json::from_slice::<TraceRecord>(json).map(drop),
+            Kind::Command => serde_json::from_slice::<CommandRecord>(json).map(drop),
         };
         parsed.map_err(|error| error.to_string())
     })
@@ -218,6 +220,7 @@ pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Err
         Kind::Frames => Content::Frames(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Stamp => Content::Stamp(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Trace => Content::Trace(serde_json::from_slice(&json).map_err(damaged)?),
+        Kind::Command => Content::Command(serde_json::from_slice(&json).map_err(damaged)?),
     };
     Ok(Some((entry, content)))
 }
@@ -231,6 +234,8 @@ pub enum Content {
     Forwarding(Box<ForwardingRecord>),
     /// One of two configurations.
     Pair(Box<AbRecord>),
+    /// A run of another program.
+    Command(Box<CommandRecord>),
     /// A report of raw frames.
     Frames(Box<FramesReport>),
     /// A STAMP session.

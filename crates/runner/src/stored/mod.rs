@@ -4,7 +4,9 @@ mod entry;
 pub mod maintenance;
 
 use crate::state;
-pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_stamp, keep_tagged, keep_trace, tag};
+pub use entry::{
+    keep, keep_command, keep_forwarding, keep_frames, keep_pair, keep_stamp, keep_tagged, keep_trace, tag,
+};
 pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
 pub use narrows_store::Error as StoreError;
@@ -89,6 +91,7 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
                 Some((Kind::Frames, _)) => Err(LoadError::Other(id, "generate")),
                 Some((Kind::Stamp, _)) => Err(LoadError::Other(id, "measure stamp")),
                 Some((Kind::Trace, _)) => Err(LoadError::Other(id, "trace")),
+                Some((Kind::Command, _)) => Err(LoadError::Other(id, "campaign")),
                 Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
                 None => Err(LoadError::Unknown(word.to_owned(), store_file()?)),
             }

@@ -29,15 +29,18 @@ pub enum Kind {
     Stamp,
     /// A trace.
     Trace,
+    /// A run of another program.
+    Command,
 }
 
-const KINDS: [(Kind, &str); 6] = [
+const KINDS: [(Kind, &str); 7] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
     (Kind::Stamp, "stamp"),
     (Kind::Trace, "trace"),
+    (Kind::Command, "command"),
 ];
 
 impl Kind {
