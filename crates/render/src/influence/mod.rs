@@ -21,7 +21,7 @@ use serde::Serialize;
 pub struct Influence(pub CampaignReport);
 
 /// Characters of the longest bar.
-const BAR: usize = 30;
+const BAR: usize = 20;
 
 /// For a terminal.
 #[must_use]
