@@ -7,7 +7,7 @@ use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::{Direction, Ending, MeasureReport, Place, Setting};
 use narrows_runner::demo::Stage;
 use narrows_runner::emulated::LabSpec;
-use narrows_sys::{clock, process, sysctl};
+use narrows_sys::{clock, files, process, sysctl};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -91,6 +91,28 @@ fn a_short_time_leaves_the_hosts_as_before_or_as_printed() {
     let (_, history, err) =
         output(stage.on_client(&["history", "--tag", &report.tag, "--format", "json"]).expect("a client"));
     assert_eq!(history.matches(&report.tag).count() as u64, report.runs, "{history}{err}");
+}
+
+#[test]
+fn a_sweep_over_settings_of_both_hosts_leaves_them_as_before() {
+    let stage = stage(0.0);
+    let before = settings(&stage);
+    let [csv, svg] = ["sweep.csv", "sweep.svg"].map(|name| stage.scratch.join(name));
+    let flags = ["--csv", &csv.display().to_string(), "--svg", &svg.display().to_string()].map(str::to_owned);
+    let words = ["sweep", "server", "--over", "server:tcp_rmem=64k,4M", "--over", "client:tcp_wmem=64k,4M"];
+    let rest = ["--repeat", "2", "-t", "500ms", "--seed", "5"];
+    let all: Vec<&str> = words.into_iter().chain(rest).chain(flags.iter().map(String::as_str)).collect();
+    let (code, out, err) = output(stage.client(&all).expect("a client"));
+    eprintln!("{out}{err}");
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.starts_with("Influence of server:tcp_rmem and client:tcp_wmem on goodput up"), "{out}");
+    assert_eq!(settings(&stage), before);
+    let csv = files::read_text(&csv).expect("a file");
+    assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
+    assert!(files::read_text(&svg).expect("a file").ends_with("</svg>\n"));
+    // The same command with the seed measures nothing again.
+    let (code, again, err) = output(stage.client(&all).expect("a client"));
+    assert_eq!((code, again), (Some(0), out), "{err}");
 }
 
 #[test]

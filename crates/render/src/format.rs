@@ -1,9 +1,10 @@
 //! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
 
+use crate::influence::Influence;
 use crate::style::Style;
 use crate::{
-    audit, both_directions, campaign, command, compare, connections, diff, forwarding, frames, history, json,
-    line_rate, markdown, optimise, page, picture, responsiveness, search, stamp, sweep, text, trace, watch,
+    audit, both_directions, campaign, command, compare, connections, diff, forwarding, frames, history, influence,
+    json, line_rate, markdown, optimise, page, picture, responsiveness, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -235,6 +236,18 @@ impl Document for CampaignReport {
         Writer::new(Format::Html, PAGE, |it, _| {
             let picture = it.mean.map(|_| campaign::svg::picture(it));
             Ok(page::of_markdown(&campaign::markdown(it), picture))
+        }),
+    ];
+}
+
+impl Document for Influence {
+    const NAME: &'static str = "a sweep over factors";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "A table with bars", |it, style| Ok(influence::text(&it.0, style))),
+        Writer::json("One object; the schema is in docs/ (campaign)"),
+        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(&it.0))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_text("Influence", &influence::text(&it.0, wide()), Some(influence::picture(&it.0))))
         }),
     ];
 }

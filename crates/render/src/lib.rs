@@ -14,6 +14,7 @@ pub mod format;
 pub mod forwarding;
 pub mod frames;
 pub mod history;
+pub mod influence;
 mod iperf3;
 pub mod json;
 pub mod latency;

@@ -69,7 +69,7 @@ impl Args {
         let (tag, steps) = (campaign::tag(&plan), campaign::steps(&plan));
         let done = results::done(&tag).map_err(Failure::run)?;
         let left = results::left(&steps, &done);
-        let mut around = Around { args: &self, plan: &plan, stop: stop_on_interrupt()?, rtt_us: BTreeMap::new() };
+        let mut around = Around::new(&self.way, self.quiet, &plan)?;
         let rtts = campaign::rtts(&plan, &mut around);
         let seconds = campaign::expected_ms(&plan, &left, &rtts).div_ceil(1000);
         if self.dry_run {
@@ -118,11 +118,19 @@ fn undo() -> Outcome {
     if undone.is_empty() { Ok(0) } else { super::tune::print_undone(undone, "") }
 }
 
-struct Around<'a> {
-    args: &'a Args,
+/// What a campaign, or a sweep over factors, needs around it.
+pub(super) struct Around<'a> {
+    way: &'a WayArgs,
+    quiet: bool,
     plan: &'a CampaignPlan,
     stop: Stop,
     rtt_us: BTreeMap<String, Option<u64>>,
+}
+
+impl<'a> Around<'a> {
+    pub(super) fn new(way: &'a WayArgs, quiet: bool, plan: &'a CampaignPlan) -> Result<Self, Failure> {
+        Ok(Self { way, quiet, plan, stop: stop_on_interrupt()?, rtt_us: BTreeMap::new() })
+    }
 }
 
 impl Surroundings for Around<'_> {
@@ -130,7 +138,7 @@ impl Surroundings for Around<'_> {
         if let Some(known) = self.rtt_us.get(host) {
             return *known;
         }
-        let rtts = self.args.way.connect(host, true, LiveInstruments { collect: false });
+        let rtts = self.way.connect(host, true, LiveInstruments { collect: false });
         let rtts = rtts.map_err(|failure| failure.to_string());
         let rtt = match rtts.and_then(|it| it.idle_rtt_us(3).map_err(|error| error.to_string())) {
             Ok(rtts) => rtts.first().copied(),
@@ -151,13 +159,13 @@ impl Surroundings for Around<'_> {
             return Ok((Box::new(campaign::Here { tuner: own()?, stop: self.stop.clone() }), target));
         }
         let instruments = LiveInstruments { collect: true };
-        let remote = self.args.way.connect(host, true, instruments).map_err(lost)?;
+        let remote = self.way.connect(host, true, instruments).map_err(lost)?;
         if self.plan.sets(Place::Server) && !remote.hello().permissions.tune {
             return Err(EndsError::Failed(format!(
                 "cannot tune {host}: its server does not allow it; restart it with `narrows serve --allow-tune`"
             )));
         }
-        let session = open_session(&remote, &self.stop, self.args.quiet).map_err(lost)?;
+        let session = open_session(&remote, &self.stop, self.quiet).map_err(lost)?;
         let target = remote.target();
         Ok((Box::new(LiveEnds::new(remote, session, instruments, Some(own()?), self.stop.clone())), target))
     }
@@ -167,7 +175,7 @@ impl Surroundings for Around<'_> {
     }
 
     fn line(&mut self, text: &str) {
-        if !self.args.quiet {
+        if !self.quiet {
             anstream::eprintln!("{text}");
         }
     }

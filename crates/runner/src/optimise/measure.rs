@@ -1,7 +1,7 @@
 //! Measurements of the optimiser: the settings that are in force, pairs of runs, diagnoses.
 
 use super::candidates::At;
-use super::{Optimiser, Watch, duration_ms};
+use super::state::{Optimiser, Watch, duration_ms};
 use crate::diagnosis;
 use crate::ends::EndsError;
 use crate::measure;

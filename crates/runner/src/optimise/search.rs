@@ -2,14 +2,14 @@
 
 use super::candidates::{self, At, Candidate, TUNABLE};
 use super::measure::{CONFIRM_PAIRS, DIAGNOSIS_MS, Pairs};
-use super::{Member, Optimiser};
+use super::state::{Member, Optimiser};
 use crate::ends::EndsError;
 use narrows_model::Setting;
 use narrows_model::run::optimise::OptimiseGain;
 use std::mem::discriminant;
 
 /// Pairs that decide, and the most where they do not.
-pub(super) const PAIRS: u32 = 3;
+const PAIRS: u32 = 3;
 const PAIRS_MAX: u32 = 6;
 /// The same of the leave-one-out pass, which must not drop what is needed.
 const NEED_PAIRS_MAX: u32 = 8;
@@ -67,6 +67,12 @@ fn same_subject(a: &At, b: &At) -> bool {
 impl Optimiser<'_> {
     fn settings(&self) -> Vec<At> {
         self.set.iter().map(|it| it.at.clone()).collect()
+    }
+
+    /// Measurements that remain to be made for the set: leave-one-out and the confirmation.
+    fn reserve(&self) -> u64 {
+        let (members, pairs) = (self.set.len() as u64, u64::from(PAIRS));
+        2 * pairs * if members > 1 { members } else { 0 } + if members > 0 { 2 * CONFIRM_PAIRS } else { 0 }
     }
 
     /// Diagnoses and tries the fixes, until a verdict has none that gains.

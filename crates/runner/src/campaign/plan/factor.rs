@@ -4,6 +4,7 @@ use super::load::{Flag, Load};
 use super::reader::Reader;
 use super::{CommandSetting, Factor, Level};
 use crate::tune::{self, TuneError};
+use narrows_model::words::units::parse_size;
 use narrows_model::{LoadPlan, Place, Setting, TcpPlan};
 use toml::de::DeTable;
 
@@ -192,8 +193,12 @@ fn flag(name: &str, value: &str, load: &Load) -> Result<Flag, String> {
             number.map(Flag::Streams)
         }
         (Load::Narrows(LoadPlan::Tcp(_)), "congestion-control") => Ok(Flag::CongestionControl(value.to_owned())),
+        (Load::Narrows(LoadPlan::Tcp(_)), "window") => {
+            let bytes = parse_size(value).ok().and_then(|it| u32::try_from(it).ok()).filter(|it| *it > 0);
+            bytes.map(Flag::Window).ok_or_else(|| format!("`{value}` is not a size such as 64k or 4M"))
+        }
         (Load::Narrows(LoadPlan::Tcp(_)), _) => {
-            Err(format!("unknown flag `{name}`; known flags: streams, congestion-control"))
+            Err(format!("unknown flag `{name}`; known flags: streams, congestion-control, window"))
         }
         (Load::Narrows(_), _) => Err(format!("unknown flag `{name}`; known flags of this load: streams")),
     }

@@ -39,6 +39,8 @@ pub enum Flag {
     Streams(u32),
     /// `--congestion-control`.
     CongestionControl(String),
+    /// `--window`, bytes.
+    Window(u32),
     /// A word of a command: `{name}` in it becomes `value`.
     Word {
         /// Its name.
@@ -63,6 +65,9 @@ impl Load {
             (Self::Narrows(LoadPlan::Rr(plan)), Flag::Streams(count)) => plan.streams = *count,
             (Self::Narrows(LoadPlan::Tcp(plan)), Flag::CongestionControl(name)) => {
                 plan.congestion_control = Some(name.clone());
+            }
+            (Self::Narrows(LoadPlan::Tcp(plan)), Flag::Window(bytes)) => {
+                (plan.send_buffer_bytes, plan.receive_buffer_bytes) = (Some(*bytes), Some(*bytes));
             }
             (Self::Command(load), Flag::Word { name, value }) => {
                 let mark = format!("{{{name}}}");
