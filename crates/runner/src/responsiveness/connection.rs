@@ -110,7 +110,11 @@ impl Connection {
     pub(super) async fn get(&self, url: &Url, most: usize) -> Result<Bytes, String> {
         let getting = async {
             let response = self.begin(Method::GET, url, empty()).await?;
-            Limited::new(response.into_body(), most).collect().await.map_err(words).map(http_body_util::Collected::to_bytes)
+            Limited::new(response.into_body(), most)
+                .collect()
+                .await
+                .map_err(words)
+                .map(http_body_util::Collected::to_bytes)
         };
         timeout(STEP, getting).await.map_err(|_| late("answer"))?
     }
