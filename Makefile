@@ -73,7 +73,7 @@ server-check: setup ## the server: a minute of strangers' worst; 200 kills of cl
 	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_try killed_at_any -- --nocapture
 	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test cli killed_at_any -- --nocapture
 
-campaign-check: setup ## a campaign of five factors in the lab, once whole and once killed three times, and single measurements (15 minutes)
+campaign-check: setup ## a campaign of five factors in the lab, once whole and once killed three times, and single measurements (20 minutes)
 	NARROWS_CAMPAIGN=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_campaign -- --nocapture
 
 optimise-check: .lab setup ## narrows optimise on a path with three limits, against the same path without them (15 minutes)

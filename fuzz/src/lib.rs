@@ -19,6 +19,7 @@ mod mutator;
 mod pack;
 mod probe;
 mod records;
+mod responsiveness;
 mod run;
 mod sequence;
 #[cfg(feature = "snmp")]
@@ -59,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     reached("headers", headers::run),
     reached("iperf3", iperf3::run),
     reached("probe", probe::run),
+    reached("responsiveness", responsiveness::run),
     reached("stamp", stamp::run),
     target("campaign_plan", campaign_plan::run, 500),
     target("columns", columns::run, 2_000),

@@ -4,7 +4,7 @@ use crate::influence::Influence;
 use crate::style::Style;
 use crate::{
     audit, both_directions, campaign, command, compare, connections, diff, forwarding, frames, history, influence,
-    json, line_rate, markdown, optimise, page, picture, search, stamp, sweep, text, trace, watch,
+    json, line_rate, markdown, optimise, page, picture, responsiveness, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -13,6 +13,7 @@ use narrows_model::host::connection::ConnectionsView;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::both_directions::BothDirections;
 use narrows_model::run::campaign::CampaignReport;
@@ -295,6 +296,16 @@ impl Document for ConnectionsView {
     ];
 }
 
+impl Document for ResponsivenessReport {
+    const NAME: &'static str = "a test of responsiveness";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(responsiveness::text(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(responsiveness::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&responsiveness::markdown(it), None))),
+    ];
+}
+
 impl Document for StampReport {
     const NAME: &'static str = "a STAMP session";
     const FORMATS: &'static [Writer<Self>] = &[
@@ -322,7 +333,7 @@ impl Document for WatchView {
         Writer::new(
             Format::Text,
             "A table that is painted anew in a terminal; elsewhere one after the other",
-            |it, style| Ok(watch::frame(it, style, usize::MAX, watch::Help::None) + "\n"),
+            |it, style| Ok(watch::frame(it, style) + "\n"),
         ),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
     ];

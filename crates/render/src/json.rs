@@ -4,6 +4,7 @@ use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
@@ -51,6 +52,7 @@ const SCHEMAS: &[Published] = &[
     ("measure-udp", || schema_for!(MeasureUdpReport)),
     ("optimise", || schema_for!(OptimiseReport)),
     ("report", || schema_for!(Report)),
+    ("responsiveness", || schema_for!(ResponsivenessReport)),
     ("search", || schema_for!(SearchReport)),
     ("stamp", || schema_for!(StampReport)),
     ("sweep", || schema_for!(SweepReport)),

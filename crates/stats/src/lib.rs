@@ -16,6 +16,7 @@ pub mod proportion;
 pub mod quantile;
 pub mod rank;
 pub mod ratio;
+pub mod responsiveness;
 pub mod series;
 pub mod several;
 pub mod student;

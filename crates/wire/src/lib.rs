@@ -29,6 +29,7 @@ pub mod iperf3;
 pub mod pack;
 pub mod probe;
 pub mod profile;
+pub mod responsiveness;
 pub mod rip;
 pub mod rr;
 pub mod stamp;

@@ -8,6 +8,7 @@ use narrows_model::TraceReport;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{HistoryReport, TrendReport};
@@ -141,6 +142,10 @@ fn show(store: &Store, id: &str, style: Style) -> Outcome {
         Content::Forwarding(record) => written::<ForwardingReport>(&forwarding::report(&record), Format::Text, style)?,
         Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), Format::Text, style)?,
         Content::Trace(record) => written::<TraceReport>(&narrows_runner::trace::report(&record), Format::Text, style)?,
+        Content::Responsiveness(record) => {
+            let report = narrows_runner::responsiveness::report(&record);
+            written::<ResponsivenessReport>(&report, Format::Text, style)?
+        }
         Content::Stamp(report) => written::<StampReport>(&report, Format::Text, style)?,
         Content::Command(record) => written::<CommandRecord>(&record, Format::Text, style)?,
         Content::Frames(report) => written::<FramesReport>(&report, Format::Text, style)?,

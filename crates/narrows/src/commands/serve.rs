@@ -58,6 +58,12 @@ pub(crate) struct Args {
     /// With --iperf3: the most that a test may carry each way
     #[arg(long, hide_short_help = true, value_parser = bps, value_name = "RATE", requires = "iperf3")]
     iperf3_rate: Option<u64>,
+    /// Serve responsiveness tests on this port, too, as Apple's networkQuality makes them: without a token
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "4043", conflicts_with = "stdio")]
+    responsiveness: Option<u16>,
+    /// With --responsiveness: the most that all tests together may carry each way
+    #[arg(long, hide_short_help = true, value_parser = bps, default_value = "1G", value_name = "RATE", requires = "responsiveness")]
+    responsiveness_rate: u64,
     /// Reflect STAMP and TWAMP Light sessions, too (RFC 8762), at UDP port 862 or this one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "862", help_heading = "STAMP")]
     stamp: Option<u16>,
@@ -178,6 +184,8 @@ impl Args {
             separation,
             iperf3: self.iperf3,
             iperf3_rate_bps: self.iperf3_rate,
+            responsiveness: self.responsiveness,
+            responsiveness_rate_bps: self.responsiveness_rate,
             stamp,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })

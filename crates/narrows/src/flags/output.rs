@@ -75,6 +75,24 @@ pub(crate) struct FullArg {
     pub(crate) full: bool,
 }
 
+/// The live view.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TuiArg {
+    /// Show a live view with graphs in the terminal; q quits
+    #[arg(long)]
+    pub(crate) tui: bool,
+}
+
+/// What is shown, and where.
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    pub(crate) full: FullArg,
+    #[command(flatten)]
+    pub(crate) tui: TuiArg,
+}
+
 impl FullArg {
     /// The style of text on this terminal, with all of the result where that was asked for.
     pub(crate) fn style(&self) -> Style {

@@ -28,6 +28,7 @@ mod serve_user;
 mod shell;
 mod sweep;
 mod trace;
+mod tui;
 mod usage;
 mod watch;
 mod world;

@@ -1,20 +1,16 @@
 //! The conduct of a campaign: sessions, settings, runs, and what is done where one fails.
 
-use super::commands::NotSet;
-use super::duration::{READY_MS, expected_ms};
-use super::foreign;
+use super::duration::{READY_MS, expected_ms, run_us};
 use super::hold::{self, Hold};
-use super::plan::{CampaignPlan, Load};
+use super::plan::CampaignPlan;
 use super::schedule::Step;
+use super::step::{Making, Outcome, Stop};
 use super::{steps, tag};
 use crate::ends::{Ends, EndsError, On};
-use crate::measure::{self, empty_run};
 use crate::stored;
-use narrows_model::run::command::CommandRecord;
-use narrows_model::run::{Ending, RunPlan};
-use narrows_model::{Change, Limit, LoadPlan, Place, Progress, Run, Target, TcpPlan, Trial};
+use narrows_model::{Limit, Target, TcpPlan};
 use narrows_sys::clock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often a host that is gone is tried again, and the pause before.
 const RETRIES: u32 = 5;
@@ -48,24 +44,6 @@ pub enum Ended {
     HostsLost(Vec<String>),
 }
 
-/// What one step gave.
-enum Outcome {
-    Run(Box<Run>),
-    Command(Box<CommandRecord>),
-}
-
-impl Outcome {
-    fn failed(&self) -> Option<&str> {
-        match self {
-            Self::Run(run) => match &run.ending {
-                Ending::Failed(why) => Some(why),
-                _ => None,
-            },
-            Self::Command(record) => record.failed.as_deref(),
-        }
-    }
-}
-
 /// A step that failed: whether it was its own fault is known once its host answers again.
 struct Suspect {
     number: usize,
@@ -73,25 +51,6 @@ struct Suspect {
     proven: u32,
     /// The latest failure, if it is not judged yet.
     last: Option<Outcome>,
-}
-
-/// Why a session ended before its steps.
-enum Stop {
-    Interrupted,
-    /// The same step again in a new session.
-    Again,
-    Lost(String),
-    Failed(String),
-}
-
-impl From<EndsError> for Stop {
-    fn from(error: EndsError) -> Self {
-        match error {
-            EndsError::Interrupted => Self::Interrupted,
-            EndsError::Lost(why) => Self::Lost(why),
-            EndsError::Failed(why) => Self::Failed(why),
-        }
-    }
 }
 
 struct Conduct<'a> {
@@ -105,7 +64,9 @@ struct Conduct<'a> {
     /// Sessions that failed since the host was there.
     tries: u32,
     suspect: Option<Suspect>,
-    began: Instant,
+    /// How long the runs of this process took, and how long they were expected to, microseconds.
+    took_us: u64,
+    expected_us: u64,
 }
 
 /// Makes the steps that are left, and keeps each run. First it rolls back what commands of killed campaigns set.
@@ -123,11 +84,11 @@ pub fn perform(plan: &CampaignPlan, left: &[Step], around: &mut dyn Surroundings
         rtt_us: Vec::new(),
         tries: 0,
         suspect: None,
-        began: clock::now(),
+        took_us: 0,
+        expected_us: 0,
     };
     conduct.recover()?;
     conduct.rtt_us = rtts(plan, conduct.around);
-    conduct.began = clock::now();
     conduct.all()
 }
 
@@ -199,7 +160,8 @@ impl Conduct<'_> {
             let left = self.left_ms(step).div_ceil(1000);
             let at = format!("[{}/{total}] block {}, {}", step.number, step.block, plan.hosts[step.host]);
             self.around.line(&format!("{at}: {words} ({left} s left)"));
-            let outcome = self.one(step, ends.as_mut(), &target)?;
+            let (began, undo) = (clock::now(), &mut self.hold.undo);
+            let outcome = Making { plan, step, ends: ends.as_mut(), target: &target, undo }.make()?;
             if let Some(why) = outcome.failed() {
                 let why = why.to_owned();
                 let proven = self.suspect.as_ref().filter(|it| it.number == step.number).map_or(0, |it| it.proven);
@@ -208,6 +170,8 @@ impl Conduct<'_> {
                 return Err(Stop::Again);
             }
             self.keep(step, &outcome)?;
+            self.took_us += clock::micros_since(began);
+            self.expected_us += run_us(plan, step, &self.rtt_us);
             *rest = after;
         }
         Ok(())
@@ -234,13 +198,9 @@ impl Conduct<'_> {
         let at = self.left.iter().position(|it| it.number == step.number).unwrap_or(0);
         let of = |steps| expected_ms(self.plan, steps, &self.rtt_us);
         // The session of this step is behind.
-        let behind = of(&self.left[..at]);
-        let ahead = of(self.left).saturating_sub(behind);
-        if at < 3 || behind == 0 {
-            return ahead;
-        }
-        let took = u128::from(clock::micros_since(self.began)) / 1000;
-        u64::try_from(u128::from(ahead) * took / u128::from(behind)).unwrap_or(ahead)
+        let ahead = of(self.left).saturating_sub(of(&self.left[..at]));
+        let pace = |ahead: u64| u128::from(ahead) * u128::from(self.took_us) / u128::from(self.expected_us.max(1));
+        if at < 3 || self.took_us == 0 { ahead } else { u64::try_from(pace(ahead)).unwrap_or(ahead) }
     }
 
     fn keep(&self, step: &Step, outcome: &Outcome) -> Result<(), Stop> {
@@ -251,83 +211,4 @@ impl Conduct<'_> {
         };
         kept.map_err(|error| Stop::Failed(error.to_string()))
     }
-
-    /// One run, with the settings of its cell.
-    fn one(&mut self, step: &Step, ends: &mut dyn Ends, target: &Target) -> Result<Outcome, Stop> {
-        let name = stored::new_name().map_err(|error| Stop::Failed(error.to_string()))?;
-        let mut changes = Vec::new();
-        let outcome = match self.set(step, ends, &mut changes) {
-            Ok(()) => self.measure(step, ends, target, name),
-            Err(NotSet::Failed(why)) => Ok(self.unset(step, target, name, why)),
-            Err(NotSet::Stopped) => Err(Stop::Interrupted),
-            Err(NotSet::Fatal(why)) => Err(Stop::Failed(why)),
-            Err(NotSet::Ends(error)) => Err(error.into()),
-        };
-        // All of them, also after a failure: a host that is gone rolls back by itself.
-        let restored = self.hold.undo.restore().map_err(Stop::Failed);
-        let undone: Vec<_> = changes.iter().rev().map(|change| ends.undo(change)).collect();
-        restored?;
-        let outcome = outcome?;
-        for error in undone.into_iter().filter_map(Result::err) {
-            if outcome.failed().is_none() || !matches!(error, EndsError::Lost(_)) {
-                return Err(error.into());
-            }
-        }
-        Ok(outcome)
-    }
-
-    fn set(&mut self, step: &Step, ends: &mut dyn Ends, changes: &mut Vec<Change>) -> Result<(), NotSet> {
-        let plan = self.plan;
-        for (place, setting) in plan.of_cell(&step.cell).flat_map(|(_, level)| &level.settings) {
-            changes.push(ends.apply(*place, setting).map_err(NotSet::Ends)?);
-        }
-        for (factor, level) in plan.of_cell(&step.cell) {
-            if let Some(to) = &level.command {
-                let stopped = || ends.stopped();
-                self.hold.undo.set(&factor.name, &plan.hosts[step.host], to, &stopped)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn measure(
-        &self,
-        step: &Step,
-        ends: &mut dyn Ends,
-        target: &Target,
-        name: (String, String),
-    ) -> Result<Outcome, Stop> {
-        match self.plan.load(&step.cell) {
-            Load::Narrows(load) => {
-                let run = measure::measure(ends, &load, target.clone(), name, &mut Silent);
-                if run.ending == Ending::Interrupted { Err(Stop::Interrupted) } else { Ok(Outcome::Run(Box::new(run))) }
-            }
-            Load::Command(load) => {
-                let record = foreign::run(&load, &self.plan.hosts[step.host], name, &|| ends.stopped());
-                record.map(|it| Outcome::Command(Box::new(it))).ok_or(Stop::Interrupted)
-            }
-        }
-    }
-
-    /// A run whose settings could not be made.
-    fn unset(&self, step: &Step, target: &Target, name: (String, String), why: String) -> Outcome {
-        match self.plan.load(&step.cell) {
-            Load::Narrows(load) => {
-                let run = empty_run(RunPlan::Measure(load), target.clone(), name);
-                Outcome::Run(Box::new(Run { ending: Ending::Failed(why), ..run }))
-            }
-            Load::Command(load) => {
-                Outcome::Command(Box::new(foreign::not_run(&load, &self.plan.hosts[step.host], name, why)))
-            }
-        }
-    }
-}
-
-/// The campaign shows its steps, not their progress.
-struct Silent;
-
-impl measure::Watch for Silent {
-    fn begins(&mut self, _: &LoadPlan) {}
-    fn progress(&mut self, _: Place, _: &Progress) {}
-    fn ended(&mut self, _: &Trial) {}
 }

@@ -10,6 +10,7 @@ mod hold;
 pub mod plan;
 pub mod results;
 pub mod schedule;
+mod step;
 
 pub use conduct::{Ended, Surroundings, perform, rtts};
 pub use duration::expected_ms;

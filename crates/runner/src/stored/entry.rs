@@ -4,6 +4,7 @@ use super::{Begun, Error, MADE_BY, Store, store};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::StoredRun;
@@ -66,6 +67,12 @@ pub fn keep_pair(record: &AbRecord, begun: &Begun) -> Result<(), Error> {
 pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
     let plan = plan_hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
     put(&mut store()?, &made(history::of_frames(report), begun, plan), Kind::Frames, report)
+}
+
+/// Puts a test of responsiveness into the store.
+pub fn keep_responsiveness(record: &ResponsivenessRecord, begun: &Begun) -> Result<(), Error> {
+    let entry = made(history::of_responsiveness(record), begun, plan_hash(&record.plan));
+    put(&mut store()?, &entry, Kind::Responsiveness, record)
 }
 
 /// Puts the report of a STAMP session into the store.

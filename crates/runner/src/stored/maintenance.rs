@@ -5,6 +5,7 @@ use super::{Error, Filter, Store, directory, load};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{HistoryReport, SCHEMA, StoredRun, TrendReport};
@@ -171,6 +172,7 @@ pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
             Kind::Forwarding => serde_json::from_slice::<ForwardingRecord>(json).map(drop),
             Kind::ForwardingPair => serde_json::from_slice::<AbRecord>(json).map(drop),
             Kind::Frames => serde_json::from_slice::<FramesReport>(json).map(drop),
+            Kind::Responsiveness => serde_json::from_slice::<ResponsivenessRecord>(json).map(drop),
             Kind::Stamp => serde_json::from_slice::<StampReport>(json).map(drop),
             Kind::Trace => serde_json::from_slice::<TraceRecord>(json).map(drop),
             Kind::Command => serde_json::from_slice::<CommandRecord>(json).map(drop),
@@ -218,6 +220,7 @@ pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Err
         Kind::Forwarding => Content::Forwarding(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::ForwardingPair => Content::Pair(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Frames => Content::Frames(serde_json::from_slice(&json).map_err(damaged)?),
+        Kind::Responsiveness => Content::Responsiveness(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Stamp => Content::Stamp(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Trace => Content::Trace(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Command => Content::Command(serde_json::from_slice(&json).map_err(damaged)?),
@@ -238,6 +241,8 @@ pub enum Content {
     Command(Box<CommandRecord>),
     /// A report of raw frames.
     Frames(Box<FramesReport>),
+    /// A test of responsiveness.
+    Responsiveness(Box<ResponsivenessRecord>),
     /// A STAMP session.
     Stamp(Box<StampReport>),
     /// A trace.

@@ -5,7 +5,8 @@ pub mod maintenance;
 
 use crate::state;
 pub use entry::{
-    keep, keep_command, keep_forwarding, keep_frames, keep_pair, keep_stamp, keep_tagged, keep_trace, tag,
+    keep, keep_command, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_tagged,
+    keep_trace, tag,
 };
 pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
@@ -89,6 +90,7 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
             match found {
                 Some((Kind::Run, json)) => Ok(narrows_store::compat::read(&json, Path::new(&id))?),
                 Some((Kind::Frames, _)) => Err(LoadError::Other(id, "generate")),
+                Some((Kind::Responsiveness, _)) => Err(LoadError::Other(id, "measure responsiveness")),
                 Some((Kind::Stamp, _)) => Err(LoadError::Other(id, "measure stamp")),
                 Some((Kind::Trace, _)) => Err(LoadError::Other(id, "trace")),
                 Some((Kind::Command, _)) => Err(LoadError::Other(id, "campaign")),

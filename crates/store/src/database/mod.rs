@@ -25,6 +25,8 @@ pub enum Kind {
     ForwardingPair,
     /// A report of raw frames.
     Frames,
+    /// A test of responsiveness.
+    Responsiveness,
     /// A report of a STAMP session.
     Stamp,
     /// A trace.
@@ -33,11 +35,12 @@ pub enum Kind {
     Command,
 }
 
-const KINDS: [(Kind, &str); 7] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
+    (Kind::Responsiveness, "responsiveness"),
     (Kind::Stamp, "stamp"),
     (Kind::Trace, "trace"),
     (Kind::Command, "command"),
