@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
     narrows sweep server -d up,down --repetitions 5 --csv sweep.csv\n  \
     narrows sweep server --resume sweep.run.json     continue after Ctrl-C\n  \
     narrows sweep server --over window=32k,128k,512k,1M,8M --svg window.svg\n  \
-    narrows sweep server --over server:tcp_rmem=64k,1M --over streams=1,4 --repeat 5\n\
+    narrows sweep server --over server:tcp_rmem=64k,1M --over streams=1,4\n\
     The lossless UDP rate of each size is the result of a short search: trials of 1 s, 25 s at most, width 2 %. No \
     search is needed if a trial of 2 s or more loses nothing. `narrows search` measures the NDR."
 )]
@@ -46,15 +46,15 @@ pub(crate) struct Args {
     /// Write the table to this file (CSV)
     #[arg(long, value_name = "PATH")]
     csv: Option<PathBuf>,
-    /// Show the influence of a parameter: [HOST:]NAME[@DEVICE]=VALUES
+    /// Show the influence of NAME=VALUES; twice: of two
     ///
-    /// Given once or twice. NAME is streams, congestion-control or window; a parameter such as tcp_rmem (a size is its maximum) or
+    /// The form is [HOST:]NAME[@DEVICE]=VALUES. NAME is streams, congestion-control or window; a parameter such as tcp_rmem (a size is its maximum) or
     /// net.core.rmem_default; mtu, qdisc or an offload, with the device: client:gro@eth0=on,off. HOST is client, server or both. Runs are
     /// in random order, with one protocol (TCP by default) in one direction (up by default), 3 of each combination by default.
-    #[arg(long, value_name = "PARAMETER", conflicts_with_all = ["resume", "output"])]
+    #[arg(long, value_name = "PARAMETER", conflicts_with_all = ["resume", "output"], help_heading = "Points")]
     over: Vec<String>,
     /// With --over: random seed; the same command with the seed continues
-    #[arg(long, value_name = "N", requires = "over", hide_short_help = true, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", requires = "over", help_heading = "Points", hide_short_help = true, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
     /// Resume an interrupted sweep: its file or run id
     #[arg(long, value_name = "RUN")]
@@ -72,6 +72,7 @@ pub(crate) struct Args {
 #[command(
     next_help_heading = "Points",
     mut_arg("omit", |it| it.help("Exclude this time of each trial [default: 0s]").hide_short_help(true)),
+    mut_arg("direction", |it| it.hide_possible_values(true).help("Directions: up, down, both")),
     mut_arg("streams", |it| it.hide_short_help(true)),
     mut_arg("rate", |it| {
         it.default_value("max").help(
@@ -84,8 +85,15 @@ struct PlanArgs {
     given: Given,
     #[command(flatten)]
     size: SizeListArg,
-    /// Protocols, comma-separated
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "PROTOCOLS", default_value = "udp,tcp")]
+    /// Protocols: udp, tcp
+    #[arg(
+        long,
+        hide_possible_values = true,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "PROTOCOLS",
+        default_value = "udp,tcp"
+    )]
     protocol: Vec<ProtocolWord>,
     #[command(flatten)]
     direction: DirectionListArg,
