@@ -89,10 +89,9 @@ fn help_and_pause() {
 fn the_smallest_terminals_and_empty_views_are_drawn() {
     for (width, height) in (0..12).flat_map(|width| (0..8).map(move |height| (width, height))) {
         shown(&mut Screen::new(measured()), [width, height]);
-        for mut screen in [Screen::new(MeasureLive::new(LiveKind::Rr))] {
-            screen.key(Key::Char('?'));
-            shown(&mut screen, [width, height]);
-        }
+        let mut screen = Screen::new(MeasureLive::new(LiveKind::Rr));
+        screen.key(Key::Char('?'));
+        shown(&mut screen, [width, height]);
         shown(&mut Screen::new(WatchLive::new(false)), [width, height]);
         shown(&mut Screen::new(TraceLive::default()), [width, height]);
         shown(&mut Screen::new(ConnectionsLive::new(ConnectionOrder::Rate, true)), [width, height]);
@@ -124,7 +123,7 @@ fn connection(port: u16, send_bps: f64, rtt_ms: f64) -> ConnectionView {
         remote: format!("198.51.100.20:{port}"),
         process: None,
         uid: 0,
-        limit: if port % 2 == 0 { ConnectionLimit::Application } else { ConnectionLimit::ReceiveWindow },
+        limit: if port.is_multiple_of(2) { ConnectionLimit::Application } else { ConnectionLimit::ReceiveWindow },
         why: "the evidence".to_owned(),
         shares: None,
         send_bps: Some(send_bps),

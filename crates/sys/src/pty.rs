@@ -43,11 +43,8 @@ impl Pty {
     pub fn resize(&self, columns: u16, rows: u16) -> Result<()> {
         let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the pointer is to a winsize that outlives the call.
-        check(
-            unsafe { libc::ioctl(self.user.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) },
-            "resize",
-            "a terminal",
-        )?;
+        let result = unsafe { libc::ioctl(self.user.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
+        check(result, "resize", "a terminal")?;
         Ok(())
     }
 
@@ -103,7 +100,8 @@ impl Pty {
         // SAFETY: a termios is plain integers, and the call fills it.
         let mut modes: libc::termios = unsafe { std::mem::zeroed() };
         // SAFETY: the pointer is to a termios.
-        check(unsafe { libc::tcgetattr(self.program.as_raw_fd(), &raw mut modes) }, "read", "the modes of a terminal")?;
+        let result = unsafe { libc::tcgetattr(self.program.as_raw_fd(), &raw mut modes) };
+        check(result, "read", "the modes of a terminal")?;
         Ok(modes.c_lflag & (libc::ICANON | libc::ECHO) == libc::ICANON | libc::ECHO)
     }
 }

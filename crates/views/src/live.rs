@@ -29,9 +29,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, sample: &LoadSample) {
         let (delay, lost) = match sample {
-            LoadSample::Tcp(it) => {
-                (it.tcp.rtt_us.map(|us| (us as f64 / 1e3, 1.0)), it.tcp.total_retrans.map(u64::from))
-            }
+            LoadSample::Tcp(it) => (it.tcp.rtt_us.map(|us| (us as f64 / 1e3, 1.0)), it.tcp.total_retrans),
             LoadSample::Udp(it) => (Some((it.jitter_ns / 1e6, 1.0)), Some(it.lost)),
             LoadSample::Rr(it) => {
                 self.done += it.transactions as f64;
