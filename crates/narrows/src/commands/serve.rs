@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long)]
     open: bool,
     /// With --open: the most that a client without a token may send or be sent
-    #[arg(long, value_parser = bps, default_value = "1G", value_name = "RATE")]
+    #[arg(long, hide_short_help = true, value_parser = bps, default_value = "1G", value_name = "RATE")]
     open_rate: u64,
     /// Let clients with the token change network settings of this host; all are rolled back when the client is gone
     #[arg(long)]
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N")]
     parallel: usize,
     /// As root: the user that speaks to the network; root: everything in one process (default: narrows, else nobody)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, hide_short_help = true, value_name = "NAME")]
     user: Option<String>,
     /// Speak on standard input and output, as ssh:// clients want it
     #[arg(long, hide_short_help = true)]
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     #[arg(long, hide_short_help = true, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]
     stamp_key: Option<PathBuf>,
     /// Append who measured and changed what to this file as JSON lines; `journald`: to systemd's journal
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     audit_log: Option<PathBuf>,
 }
 
