@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto bench store-check server-check iperf3 store-bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check server-check campaign-check optimise-check iperf3 store-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -58,6 +58,9 @@ verify: .lab build ## emulator, packet ledger and search against what the lab kn
 howto: .lab build ## every command of docs/howto.md, in emulated networks (about four minutes)
 	@.ci/howto $(NARROWS)
 
+pages: .lab build ## every page that narrows writes, looked at by Chromium and axe: widths, light, dark, print (as root; three minutes)
+	@.ci/pages $(NARROWS)
+
 bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their peers (as root; 35 minutes)
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-bench -- --narrows $(NARROWS)
 
@@ -69,6 +72,12 @@ server-check: setup ## the server: a minute of strangers' worst; 200 kills of cl
 	NARROWS_STORM_S=60 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test storm -- --nocapture
 	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_try killed_at_any -- --nocapture
 	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test cli killed_at_any -- --nocapture
+
+campaign-check: setup ## a campaign of five factors in the lab, once whole and once killed three times, and single measurements (20 minutes)
+	NARROWS_CAMPAIGN=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_campaign -- --nocapture
+
+optimise-check: .lab setup ## narrows optimise on a path with three limits, against the same path without them (15 minutes)
+	NARROWS_OPTIMISE=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test optimise -- --nocapture --test-threads=1
 
 iperf3: setup ## 105 combinations of options against the installed iperf3, in both roles; 32 clients at once (two minutes)
 	@.ci/iperf3

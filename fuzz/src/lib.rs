@@ -3,6 +3,7 @@
 //! (`crates/runner/tests/fuzz.rs`), which includes this file.
 
 mod api;
+mod campaign_plan;
 mod columns;
 mod connection;
 mod forwarding_plan;
@@ -18,6 +19,7 @@ mod mutator;
 mod pack;
 mod probe;
 mod records;
+mod responsiveness;
 mod run;
 mod sequence;
 #[cfg(feature = "snmp")]
@@ -58,7 +60,9 @@ pub const TARGETS: &[Target] = &[
     reached("headers", headers::run),
     reached("iperf3", iperf3::run),
     reached("probe", probe::run),
+    reached("responsiveness", responsiveness::run),
     reached("stamp", stamp::run),
+    target("campaign_plan", campaign_plan::run, 500),
     target("columns", columns::run, 2_000),
     target("forwarding_plan", forwarding_plan::run, 500),
     target("frame", frame::run, 5_000),

@@ -78,6 +78,8 @@ commands! {
     Sweep(commands::sweep::Args),
     /// Measure the effect of settings in randomised blocks
     Campaign(commands::campaign::Args),
+    /// Find the shortest set of settings that gives the goodput
+    Optimise(commands::optimise::Args),
     /// Show live interface traffic of both ends
     Watch(commands::watch::Args),
     /// Show what limits each TCP connection of this host now; no load

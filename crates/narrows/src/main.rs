@@ -11,8 +11,8 @@ mod failure;
 mod flags;
 mod output;
 mod progress;
-mod screen;
 mod session;
+mod tui;
 
 use std::process::ExitCode;
 

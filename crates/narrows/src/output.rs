@@ -48,6 +48,13 @@ pub(crate) fn style() -> Style {
     Style { color, width, ..Style::default() }
 }
 
+/// Writes a piece of text; a closed pipe is an error.
+pub(crate) fn write(text: &str) -> std::io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
 /// Prints a result. A closed pipe (`narrows … | head`) is not a failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();

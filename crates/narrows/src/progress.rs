@@ -74,7 +74,8 @@ impl Progress {
 pub(crate) struct SavedRun {
     /// The file, if the user named one.
     pub(crate) file: Option<PathBuf>,
-    stored: bool,
+    /// Its tags there; `None`: it is not stored.
+    tags: Option<Vec<String>>,
     /// Its id, once it was saved in the store.
     id: Option<String>,
     failed: Option<StoreError>,
@@ -83,18 +84,16 @@ pub(crate) struct SavedRun {
 }
 
 impl SavedRun {
-    pub(crate) const fn new(file: Option<PathBuf>, stored: bool) -> Self {
-        Self { file, stored, id: None, failed: None, not_stored: None }
+    pub(crate) const fn new(file: Option<PathBuf>, tags: Option<Vec<String>>) -> Self {
+        Self { file, tags, id: None, failed: None, not_stored: None }
     }
 
     pub(crate) fn save(&mut self, run: &Run) {
         if let Some(file) = &self.file {
             self.failed = stored::save(run, file).err();
         }
-        if !self.stored {
-            return;
-        }
-        match (stored::keep(run), &self.file) {
+        let Some(tags) = &self.tags else { return };
+        match (stored::keep(run).and_then(|()| stored::tag(&run.id, tags)), &self.file) {
             (Ok(()), _) => (self.id, self.not_stored) = (Some(run.id.clone()), None),
             (Err(error), None) => self.failed = Some(error),
             // Without a state directory there is no store, and the file is what the user asked for.

@@ -45,6 +45,8 @@ type Open = Box<dyn FnOnce(Option<Tuner>, bool) -> Result<Box<dyn Ends>, Failure
 pub(crate) struct Far {
     pub(crate) target: Target,
     pub(crate) open: Open,
+    /// Raised by Ctrl-C.
+    pub(crate) stop: Stop,
     /// What the far end says of changes of its host.
     pub(crate) tune: Result<(), String>,
 }
@@ -53,12 +55,13 @@ pub(crate) struct Far {
 pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far, Failure> {
     if let Some(peer) = remote.iperf3()? {
         let (target, stop) = (peer.target(), stop_on_interrupt()?);
-        let open = move || Iperf3Ends::new(peer, LiveInstruments { collect }, stop);
+        let raised = stop.clone();
+        let open = move || Iperf3Ends::new(peer, LiveInstruments { collect }, raised);
         let no_tune = format!(
             "cannot tune {}: iperf3 cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
             target.asked
         );
-        return Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(open()))), tune: Err(no_tune) });
+        return Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(open()))), stop, tune: Err(no_tune) });
     }
     let connection = Connection::open(remote, tune, collect)?;
     let hello = connection.remote.hello();
@@ -68,8 +71,9 @@ pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far,
             hello.host
         )
     });
-    let target = connection.remote.target();
-    Ok(Far { target, open: Box::new(move |tuner, quiet| Ok(Box::new(connection.ends(tuner, quiet)?))), tune: allowed })
+    let (target, stop) = (connection.remote.target(), connection.stop.clone());
+    let open = move |tuner, quiet| Ok(Box::new(connection.ends(tuner, quiet)?) as Box<dyn Ends>);
+    Ok(Far { target, open: Box::new(open), stop, tune: allowed })
 }
 
 /// Opens a session and shows the position in the queue meanwhile; Ctrl-C ends the wait.

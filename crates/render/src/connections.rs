@@ -15,14 +15,12 @@ pub struct LiveOptions {
     pub rows: usize,
     /// The marked connection, by its place in the table.
     pub marked: Option<usize>,
-    /// What the keys are, or what the columns are.
-    pub legend: Option<bool>,
     /// The word for the order.
     pub order: &'static str,
 }
 
-const KEYS: &str = "q quits, s changes the order, j and k move, Enter opens a connection, ? explains the columns";
-const LEGEND: [&str; 6] = [
+/// What the columns are.
+pub(crate) const LEGEND: [&str; 6] = [
     "limit: what the connection waited for most in the last interval",
     "send, receive: payload that was acknowledged, payload that arrived in order",
     "RTT: smoothed; retrans: segments sent again, of those sent in the interval",
@@ -41,13 +39,8 @@ pub fn text(view: &ConnectionsView, style: Style) -> String {
 #[must_use]
 pub fn frame(view: &ConnectionsView, style: Style, options: &LiveOptions) -> String {
     let shown: Vec<&ConnectionView> = shown(view, style.full).collect();
-    let below: Vec<&str> = match options.legend {
-        None => Vec::new(),
-        Some(false) => vec![KEYS],
-        Some(true) => LEGEND.into_iter().chain([KEYS]).collect(),
-    };
     // The heading, the head of the table and two lines of remarks.
-    let room = options.rows.saturating_sub(below.len() + view.remarks.len() + 5).max(3);
+    let room = options.rows.saturating_sub(view.remarks.len() + 5).max(3);
     let first = options.marked.map_or(0, |marked| (marked + 1).saturating_sub(room));
     let mut page = Page::new(style);
     let count = plural(view.matching as u64, "connection");
@@ -86,9 +79,6 @@ pub fn frame(view: &ConnectionsView, style: Style, options: &LiveOptions) -> Str
     for remark in &view.remarks {
         page.labelled("  ! ", &clean(remark), Some(Tone::Mark));
     }
-    for line in below {
-        page.labelled("", line, Some(Tone::Faint));
-    }
     page.finish()
 }
 
@@ -116,9 +106,28 @@ fn row(one: &ConnectionView, marked: bool) -> Row {
     ])
 }
 
-/// One connection with its shares of time, its ceilings, and its rates so far, oldest first.
+/// One interval of a connection.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Past {
+    /// Payload of both directions, bits per second.
+    pub bps: f64,
+    /// Smoothed RTT, milliseconds.
+    pub rtt_ms: Option<f64>,
+    /// What limited it.
+    pub limit: ConnectionLimit,
+}
+
+impl Past {
+    /// The last interval of a connection.
+    #[must_use]
+    pub fn of(one: &ConnectionView) -> Self {
+        Self { bps: one.bps(), rtt_ms: one.rtt_ms, limit: one.limit }
+    }
+}
+
+/// One connection with its shares of time, its ceilings, and what it was so far, oldest first.
 #[must_use]
-pub fn opened(one: &ConnectionView, history_bps: &[f64], style: Style) -> String {
+pub fn opened(one: &ConnectionView, past: &[Past], style: Style) -> String {
     let mut page = Page::new(style);
     page.heading(&format!("{} → {}", clean(&one.local), clean(&one.remote)), &format!("connection {}", one.id));
     page.labelled("  limit    ", &format!("{}: {}", one.limit.word(), clean(&one.why)), Some(Tone::Strong));
@@ -157,11 +166,33 @@ pub fn opened(one: &ConnectionView, history_bps: &[f64], style: Style) -> String
             page.line(&format!("  {} {}", left(ceiling.limit.word(), 18), right(&bps(ceiling.bps), 12)));
         }
     }
-    if history_bps.len() > 1 {
-        page.heading("rate so far", &format!("highest {}", bps(history_bps.iter().copied().fold(0.0, f64::max))));
-        page.line(&format!("  {}", sparkline(history_bps, style.columns() - 4, Some(0.0))));
+    if past.len() > 1 {
+        history(&mut page, past);
     }
     page.finish()
+}
+
+fn history(page: &mut Page, past: &[Past]) {
+    let wide = page.style().columns() - 4;
+    let mut curve = |values: &[f64], name: &str, high: fn(f64) -> String| {
+        if !values.is_empty() {
+            page.heading(name, &format!("highest {}", high(values.iter().copied().fold(0.0, f64::max))));
+            page.line(&format!("  {}", sparkline(values, wide, Some(0.0))));
+        }
+    };
+    curve(&past.iter().map(|it| it.bps).collect::<Vec<_>>(), "rate so far", bps);
+    curve(&past.iter().filter_map(|it| it.rtt_ms).collect::<Vec<_>>(), "RTT so far", |ms| format!("{} ms", tick(ms)));
+    let mut counts: Vec<(usize, &str)> = Vec::new();
+    for it in past {
+        match counts.iter_mut().find(|(_, word)| *word == it.limit.word()) {
+            Some((count, _)) => *count += 1,
+            None => counts.push((1, it.limit.word())),
+        }
+    }
+    counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    page.heading("limits so far", &plural(past.len() as u64, "interval"));
+    let words: Vec<String> = counts.iter().map(|(count, word)| format!("{word} {count}")).collect();
+    page.labelled("  ", &words.join(", "), None);
 }
 
 const fn named(shares: &ConnectionShares) -> [(&'static str, f64); 4] {

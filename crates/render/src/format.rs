@@ -1,9 +1,10 @@
 //! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
 
+use crate::influence::Influence;
 use crate::style::Style;
 use crate::{
-    audit, both_directions, compare, connections, diff, forwarding, frames, history, json, line_rate, markdown, page,
-    picture, search, stamp, sweep, text, trace, watch,
+    audit, both_directions, campaign, command, compare, connections, diff, forwarding, frames, history, influence,
+    json, line_rate, markdown, optimise, page, picture, responsiveness, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -12,11 +13,15 @@ use narrows_model::host::connection::ConnectionsView;
 use narrows_model::host::watch::WatchView;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::both_directions::BothDirections;
+use narrows_model::run::campaign::CampaignReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::run::sweep::SweepReport;
@@ -190,7 +195,9 @@ impl Document for HistoryReport {
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "A table for a terminal", |it, style| Ok(history::text::list(it, style))),
         Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(history::text::markdown(it))),
         Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&history::text::markdown(it), None))),
     ];
 }
 
@@ -213,6 +220,50 @@ impl Document for CompareReport {
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::markdown(it))),
         Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_markdown(&compare::markdown(it), Some(compare::svg::picture(it))))
+        }),
+    ];
+}
+
+impl Document for CampaignReport {
+    const NAME: &'static str = "a campaign";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(campaign::text(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(campaign::markdown(it))),
+        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            let picture = it.mean.map(|_| campaign::svg::picture(it));
+            Ok(page::of_markdown(&campaign::markdown(it), picture))
+        }),
+    ];
+}
+
+impl Document for Influence {
+    const NAME: &'static str = "a sweep over factors";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "A table with bars", |it, style| Ok(influence::text(&it.0, style))),
+        Writer::json("One object; the schema is in docs/ (campaign)"),
+        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(&it.0))),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_text("Influence", &influence::text(&it.0, wide()), Some(influence::picture(&it.0))))
+        }),
+    ];
+}
+
+impl Document for CommandRecord {
+    const NAME: &'static str = "a run of another program";
+    const FORMATS: &'static [Writer<Self>] =
+        &[Writer::new(Format::Text, "For a terminal", |it, style| Ok(command::text(it, style)))];
+}
+
+impl Document for OptimiseReport {
+    const NAME: &'static str = "an optimisation";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, _| Ok(optimise::text(it))),
+        Writer::json("One object; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(optimise::markdown(it))),
     ];
 }
 
@@ -245,6 +296,16 @@ impl Document for ConnectionsView {
     ];
 }
 
+impl Document for ResponsivenessReport {
+    const NAME: &'static str = "a test of responsiveness";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(responsiveness::text(it, style))),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(responsiveness::markdown(it))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&responsiveness::markdown(it), None))),
+    ];
+}
+
 impl Document for StampReport {
     const NAME: &'static str = "a STAMP session";
     const FORMATS: &'static [Writer<Self>] = &[
@@ -272,7 +333,7 @@ impl Document for WatchView {
         Writer::new(
             Format::Text,
             "A table that is painted anew in a terminal; elsewhere one after the other",
-            |it, style| Ok(watch::frame(it, style, usize::MAX, watch::Help::None) + "\n"),
+            |it, style| Ok(watch::frame(it, style) + "\n"),
         ),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
     ];

@@ -4,9 +4,12 @@ use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
+use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::{
     BothDirections, ConnectionsView, DiffReport, Ledger, MeasureUdpReport, Report, SweepReport, TraceReport,
@@ -36,6 +39,7 @@ type Published = (&'static str, fn() -> Schema);
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
     ("both-directions", || schema_for!(BothDirections)),
+    ("campaign", || schema_for!(CampaignReport)),
     ("compare", || schema_for!(CompareReport)),
     ("connections", || schema_for!(ConnectionsView)),
     ("diff", || schema_for!(DiffReport)),
@@ -46,7 +50,9 @@ const SCHEMAS: &[Published] = &[
     ("ledger", || schema_for!(Ledger)),
     ("line-rate", || schema_for!(LineRateReport)),
     ("measure-udp", || schema_for!(MeasureUdpReport)),
+    ("optimise", || schema_for!(OptimiseReport)),
     ("report", || schema_for!(Report)),
+    ("responsiveness", || schema_for!(ResponsivenessReport)),
     ("search", || schema_for!(SearchReport)),
     ("stamp", || schema_for!(StampReport)),
     ("sweep", || schema_for!(SweepReport)),

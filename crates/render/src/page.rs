@@ -8,6 +8,10 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 /// The page may fetch and run nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
+/// What may be wider than the screen.
+const SCROLLS_OPEN: &str = "<div class=\"table\" role=\"group\" aria-label=\"table\" tabindex=\"0\">";
+const PRE_OPEN: &str = "<pre tabindex=\"0\">";
+
 /// A whole page: its name, a line below it, and its content.
 pub(crate) fn document(name: &str, below: Option<&str>, main: &Markup) -> String {
     let name = clean(name);
@@ -69,18 +73,20 @@ pub(crate) fn of_markdown(markdown: &str, picture: Option<String>) -> String {
         // A report holds no HTML: what looks like it came from a host's words.
         Event::Html(words) | Event::InlineHtml(words) => Some(vec![Event::Text(words)]),
         Event::Start(Tag::Table(columns)) => {
-            Some(vec![Event::Html("<div class=\"table\">".into()), Event::Start(Tag::Table(columns))])
+            Some(vec![Event::Html(SCROLLS_OPEN.into()), Event::Start(Tag::Table(columns))])
         }
         Event::End(TagEnd::Table) => Some(vec![Event::End(TagEnd::Table), Event::Html("</div>".into())]),
         event => Some(vec![event]),
     });
     pulldown_cmark::html::push_html(&mut body, events.flatten());
+    // A screen reader announces each head of a column: an empty one is none. What is wider than the screen is scrolled with keys, too.
+    let body = body.replace("<th></th>", "<td></td>").replace("<pre>", PRE_OPEN);
     document(&name, None, &html! { (figure(picture)) (PreEscaped(body)) })
 }
 
 /// A page of a report in plain text, with a picture above it.
 pub(crate) fn of_text(name: &str, text: &str, picture: Option<String>) -> String {
-    document(name, None, &html! { (figure(picture)) pre { (clean_lines(text)) } })
+    document(name, None, &html! { (figure(picture)) pre tabindex="0" { (clean_lines(text)) } })
 }
 
 fn clean_lines(text: &str) -> String {
@@ -98,7 +104,7 @@ mod tests {
             Some("<svg></svg>".into()),
         );
         assert!(page.contains("<title>Slow: x</title>") && page.contains("<figure><svg></svg></figure>"), "{page}");
-        assert!(page.contains("<div class=\"table\"><table>") && !page.contains("<script"), "{page}");
-        assert!(of_text("n", "a < b", None).contains("<pre>a &lt; b</pre>"));
+        assert!(page.contains("tabindex=\"0\"><table>") && !page.contains("<script"), "{page}");
+        assert!(of_text("n", "a < b", None).contains("<pre tabindex=\"0\">a &lt; b</pre>"));
     }
 }

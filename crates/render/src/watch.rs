@@ -1,5 +1,4 @@
-//! Interfaces of both ends while traffic runs, in one frame of text: each with now, peak and total, in and out. The caller paints it
-//! over the frame before.
+//! Interfaces of both ends while traffic runs, in one frame of text: each with now, peak and total, in and out.
 
 use crate::figures::{grouped, pps_short};
 use crate::style::{Style, Tone};
@@ -16,56 +15,29 @@ const TOTAL: usize = 10;
 const COUNT: usize = 14;
 const DROPS: usize = 9;
 
-/// What is said of the keys below a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Help {
-    /// There are none.
-    None,
-    /// Which there are.
-    Keys,
-    /// And what the columns are.
-    Legend,
-}
-
-/// What `?` shows.
-const LEGEND: [&str; 5] = [
+/// What the columns are.
+pub(crate) const LEGEND: [&str; 5] = [
     "now: the last interval; peak: the highest interval so far",
     "in, out: as the interface counts them, with Ethernet headers",
     "pps: packets per second; total: bytes since the start",
     "dropped: by the interface or its queue since the start",
     "bar: now, relative to the highest peak of its end; │ peak",
 ];
-const KEYS: &str = "q quits, ? explains the columns";
 
-/// The frame, at most `rows` lines; the last one says how many did not fit. Interfaces without traffic so far are left
-/// out unless `style.full`.
+/// The frame. Interfaces without traffic so far are left out unless `style.full`.
 #[must_use]
-pub fn frame(view: &WatchView, style: Style, rows: usize, help: Help) -> String {
-    let below: Vec<&str> = match help {
-        Help::None => Vec::new(),
-        Help::Keys => vec![KEYS],
-        Help::Legend => LEGEND.into_iter().chain([KEYS]).collect(),
-    };
-    let text = interfaces(view, style, rows.saturating_sub(below.len()));
-    below.into_iter().fold(text, |all, line| all + &style.paint(Tone::Faint, line) + "\n")
-}
-
-fn interfaces(view: &WatchView, style: Style, rows: usize) -> String {
+pub fn frame(view: &WatchView, style: Style) -> String {
     let mut page = Page::new(style);
     // A bar is relative to the highest peak of the same end.
     for end in &view.ends {
         one(&mut page, end, view.elapsed_s);
     }
-    let text = page.finish();
-    let lines: Vec<&str> = text.lines().collect();
-    if lines.len() <= rows.max(2) {
-        return text;
-    }
-    let kept = rows.max(2) - 1;
-    let more = format!("… {} more lines: a higher terminal shows them", lines.len() - kept);
-    let mut out = lines[..kept].join("\n");
-    out += &format!("\n{}\n", style.paint(Tone::Faint, &more));
-    out
+    page.finish()
+}
+
+/// Whether there was traffic so far.
+pub(crate) fn active(row: &WatchRow) -> bool {
+    row.rx.total_packets.saturating_add(row.tx.total_packets) > 0 || row.rx.dropped > 0 || row.tx.dropped > 0
 }
 
 /// The optional columns: the totals in bytes and in packets, the peak's packets, then the bar.
@@ -111,10 +83,6 @@ fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
     }
     head += &right("dropped", DROPS);
     page.line(&page.style().paint(Tone::Faint, &head));
-    let active = |row: &&WatchRow| {
-        let packets = row.rx.total_packets.saturating_add(row.tx.total_packets);
-        packets > 0 || row.rx.dropped > 0 || row.tx.dropped > 0
-    };
     let full = page.style().full;
     let shown: Vec<&WatchRow> = end.interfaces.iter().filter(|row| full || active(row)).collect();
     let highest = shown.iter().flat_map(|row| [row.rx.peak_bps, row.tx.peak_bps]).flatten().fold(0.0, f64::max);

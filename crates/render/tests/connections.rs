@@ -3,7 +3,7 @@
 use narrows_model::{
     ConnectionCeiling, ConnectionLimit as Limit, ConnectionShares, ConnectionView, ConnectionsView, Owner,
 };
-use narrows_render::connections::{LiveOptions, frame, opened, text};
+use narrows_render::connections::{LiveOptions, Past, frame, opened, text};
 use narrows_render::{Style, json};
 
 fn one(port: u16, limit: Limit, why: &str, [send, receive]: [f64; 2]) -> ConnectionView {
@@ -67,7 +67,7 @@ fn a_live_frame_has_no_more_lines_than_the_terminal() {
     let mut many = view();
     many.connections = (1..200).map(|port| one(port, Limit::Path, "BBR", [1e6, 0.0])).collect();
     for marked in [0, 7, 198] {
-        let options = LiveOptions { rows: 24, marked: Some(marked), legend: Some(false), order: "rate" };
+        let options = LiveOptions { rows: 24, marked: Some(marked), order: "rate" };
         let text = frame(&many, Style { width: 80, ..Style::default() }, &options);
         assert!(text.lines().count() <= 24, "{text}");
         let line = text.lines().find(|line| line.trim_start().starts_with('>')).expect("the marked one");
@@ -78,7 +78,8 @@ fn a_live_frame_has_no_more_lines_than_the_terminal() {
 #[test]
 fn one_opened() {
     let view = view();
-    insta::assert_snapshot!("opened", opened(&view.connections[0], &[1e6, 5e6, 14.7e6], Style::default()));
+    let past = [1e6, 5e6, 14.7e6].map(|bps| Past { bps, ..Past::of(&view.connections[0]) });
+    insta::assert_snapshot!("opened", opened(&view.connections[0], &past, Style::default()));
 }
 
 #[test]

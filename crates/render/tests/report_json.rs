@@ -19,6 +19,7 @@ const PUBLISHED: &[(&str, &str)] = &[
     ("line-rate", include_str!("../../../docs/line-rate.schema.json")),
     ("measure-udp", include_str!("../../../docs/measure-udp.schema.json")),
     ("report", include_str!("../../../docs/report.schema.json")),
+    ("responsiveness", include_str!("../../../docs/responsiveness.schema.json")),
     ("search", include_str!("../../../docs/search.schema.json")),
     ("stamp", include_str!("../../../docs/stamp.schema.json")),
     ("sweep", include_str!("../../../docs/sweep.schema.json")),

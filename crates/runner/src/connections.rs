@@ -7,7 +7,7 @@ use narrows_model::{ConnectionSample, ConnectionsView, Owner};
 use narrows_sys::{clock, process};
 use narrows_traffic::Stop;
 use narrows_views::connections::Accumulator;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -51,8 +51,6 @@ pub(crate) fn within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
 
 /// Looking for the processes of new sockets reads a link for each descriptor of the host, so not more often than this.
 const OWNERS_EVERY: Duration = Duration::from_secs(5);
-/// Rates of one connection that are kept.
-const HISTORY: usize = 160;
 
 /// The connections of this host.
 #[derive(Debug)]
@@ -61,20 +59,13 @@ pub struct Watched {
     seen: Accumulator,
     owners: HashMap<u64, Owner>,
     looked: Option<Instant>,
-    history: HashMap<String, VecDeque<f64>>,
 }
 
 impl Watched {
     /// Nothing read yet.
     #[must_use]
     pub fn new(filter: Filter) -> Self {
-        Self {
-            filter,
-            seen: Accumulator::new(&process::host_name()),
-            owners: HashMap::new(),
-            looked: None,
-            history: HashMap::new(),
-        }
+        Self { filter, seen: Accumulator::new(&process::host_name()), owners: HashMap::new(), looked: None }
     }
 
     /// Reads all connections once.
@@ -99,33 +90,15 @@ impl Watched {
     /// What limits each connection; rates are since the reading before.
     pub fn view(&mut self) -> ConnectionsView {
         let mut view = self.seen.view(&self.owners);
-        let rates: HashMap<String, f64> =
-            view.connections.iter().map(|it| (it.id.clone(), narrows_views::connections::rate(it))).collect();
-        self.history.retain(|id, _| rates.contains_key(id));
-        for (id, rate) in rates {
-            if rate > 0.0 || self.history.contains_key(&id) {
-                let all = self.history.entry(id).or_default();
-                all.push_back(rate);
-                if all.len() > HISTORY {
-                    all.pop_front();
-                }
-            }
-        }
         let unseen = view.connections.iter().filter(|it| it.process.is_none()).count();
         if unseen > 0 && !process::is_root() {
             view.remarks.push(format!("the process of {unseen} of them is not visible to this user; root sees it"));
         }
         view
     }
-
-    /// The rates of a connection so far, oldest first, bits per second.
-    #[must_use]
-    pub fn history(&self, id: &str) -> Vec<f64> {
-        self.history.get(id).into_iter().flatten().copied().collect()
-    }
 }
 
-/// Reads and shows until `stop` is set, `count` views were shown, or `show` returns false. `poll` is called between readings.
+/// Reads and shows until `stop` is set, `count` views were shown, or `show` returns false.
 ///
 /// # Errors
 /// The kernel does not answer.
@@ -134,16 +107,15 @@ pub fn watch(
     interval: Duration,
     count: Option<u64>,
     stop: &Stop,
-    poll: &mut dyn FnMut(),
-    show: &mut dyn FnMut(&mut ConnectionsView, &Watched) -> bool,
+    show: &mut dyn FnMut(&mut ConnectionsView) -> bool,
 ) -> Result<(), Missing> {
     let mut watched = Watched::new(filter);
     watched.read()?;
     let mut failed = None;
-    repeat(interval, count, stop, poll, &mut || match watched.read() {
+    repeat(interval, count, stop, &mut || match watched.read() {
         Ok(()) => {
             let mut view = watched.view();
-            show(&mut view, &watched)
+            show(&mut view)
         }
         Err(missing) => {
             failed = Some(missing);

@@ -48,32 +48,23 @@ pub fn there<'a>(session: &'a Session, host: &str) -> Watched<'a> {
 
 /// Watches until `stop` is set, `count` views were shown, or `show` returns false. The first view follows after the first interval,
 /// because a rate needs two readings.
-///
-/// `poll` is called while the next reading is waited for: for the keys of the user.
 pub fn watch(
     ends: &mut [Watched<'_>],
     interval: Duration,
     count: Option<u64>,
     stop: &Stop,
-    poll: &mut dyn FnMut(),
     show: &mut dyn FnMut(&WatchView) -> bool,
 ) {
     let mut seen = Accumulator::new();
     read_all(ends, &mut seen);
-    repeat(interval, count, stop, poll, &mut || {
+    repeat(interval, count, stop, &mut || {
         read_all(ends, &mut seen);
         show(&seen.view())
     });
 }
 
-/// Calls `step` after each interval until `stop` is set, `count` steps were made, or `step` returns false; `poll` meanwhile.
-pub(crate) fn repeat(
-    interval: Duration,
-    count: Option<u64>,
-    stop: &Stop,
-    poll: &mut dyn FnMut(),
-    step: &mut dyn FnMut() -> bool,
-) {
+/// Calls `step` after each interval until `stop` is set, `count` steps were made, or `step` returns false.
+pub(crate) fn repeat(interval: Duration, count: Option<u64>, stop: &Stop, step: &mut dyn FnMut() -> bool) {
     let mut due = clock::now();
     let mut made = 0;
     while count.is_none_or(|count| made < count) {
@@ -81,7 +72,6 @@ pub(crate) fn repeat(
         due = (due + interval).max(clock::now());
         while !stop.is_set() && clock::now() < due {
             clock::sleep(due.saturating_duration_since(clock::now()).min(POLL));
-            poll();
         }
         if stop.is_set() || !step() {
             return;
@@ -121,7 +111,7 @@ mod tests {
     fn so_many_views_are_shown_and_each_has_rates() {
         let mut ends = [played(Place::Client, u64::MAX), played(Place::Server, 2)];
         let mut views = Vec::new();
-        watch(&mut ends, Duration::from_millis(1), Some(3), &Stop::new(), &mut || {}, &mut |view| {
+        watch(&mut ends, Duration::from_millis(1), Some(3), &Stop::new(), &mut |view| {
             views.push(view.clone());
             true
         });
@@ -138,31 +128,21 @@ mod tests {
     fn a_raised_flag_and_a_reader_that_went_away_end_it() {
         let stop = Stop::new();
         let mut shown = 0;
-        watch(&mut [played(Place::Client, 9)], Duration::from_millis(1), None, &stop, &mut || {}, &mut |_| {
+        watch(&mut [played(Place::Client, 9)], Duration::from_millis(1), None, &stop, &mut |_| {
             shown += 1;
             stop.stop();
             true
         });
         assert_eq!(shown, 1);
-        watch(&mut [played(Place::Client, 9)], Duration::from_millis(1), None, &Stop::new(), &mut || {}, &mut |_| {
+        watch(&mut [played(Place::Client, 9)], Duration::from_millis(1), None, &Stop::new(), &mut |_| {
             shown += 1;
             shown < 4
         });
         assert_eq!(shown, 4);
-        watch(&mut [played(Place::Client, 9)], Duration::from_secs(3600), None, &stop, &mut || {}, &mut |_| {
+        watch(&mut [played(Place::Client, 9)], Duration::from_secs(3600), None, &stop, &mut |_| {
             shown += 1;
             true
         });
         assert_eq!(shown, 4, "an interval is not waited for");
-        let stop = Stop::new();
-        watch(
-            &mut [played(Place::Client, 9)],
-            Duration::from_secs(3600),
-            None,
-            &stop,
-            &mut || stop.stop(),
-            &mut |_| true,
-        );
-        assert!(stop.is_set(), "a key ends it while it waits");
     }
 }

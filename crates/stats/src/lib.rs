@@ -7,6 +7,7 @@
 //! is not finite): missing is never zero.
 
 pub mod change_points;
+pub mod effects;
 pub mod histogram;
 pub mod ministat;
 mod normal;
@@ -15,6 +16,7 @@ pub mod proportion;
 pub mod quantile;
 pub mod rank;
 pub mod ratio;
+pub mod responsiveness;
 pub mod series;
 pub mod several;
 pub mod student;

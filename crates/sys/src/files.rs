@@ -1,5 +1,6 @@
 //! Files: each read has a limit, each write is atomic.
 
+pub use crate::lock::{Locked, lock, try_lock};
 use crate::{Error, Result};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -124,23 +125,6 @@ fn sync_directory(of: &Path) -> std::io::Result<()> {
         Some(parent) => fs::File::open(parent)?.sync_all(),
         None => Ok(()),
     }
-}
-
-/// A lock on a file, released on drop and by the end of the process, however it ends.
-#[derive(Debug)]
-pub struct Locked(#[allow(dead_code)] fs::File);
-
-/// Locks a file against other processes and waits for it (`flock(2)`); creates it if it is absent.
-///
-/// # Errors
-/// The path and the kernel's error.
-pub fn lock(path: &Path) -> Result<Locked> {
-    let locked = || {
-        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
-        file.lock()?;
-        Ok(Locked(file))
-    };
-    locked().map_err(|error| Error::new("lock", path.display().to_string(), error))
 }
 
 /// Checks whether [`write_whole`] could write there, without changing anything.

@@ -90,6 +90,14 @@ pub fn signal(pid: u32, signal: i32) -> Result<()> {
     crate::error::check(unsafe { libc::kill(id, signal) }, "signal process", pid.to_string()).map(drop)
 }
 
+/// Ends a process group with SIGKILL: a process that leads one, and its children. One that has ended is no error.
+pub fn kill_group(leader: u32) {
+    if let Ok(id @ 2..) = libc::pid_t::try_from(leader) {
+        // SAFETY: kill takes plain numbers.
+        unsafe { libc::kill(-id, libc::SIGKILL) };
+    }
+}
+
 /// When a process started, in clock ticks since boot: with the id it identifies a process uniquely. `None`: it has
 /// ended.
 #[must_use]

@@ -224,6 +224,14 @@ pub fn set_low_water(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes, "set SO_RCVLOWAT to")
 }
 
+/// Takes more of the sender only while less than this waits unsent (`TCP_NOTSENT_LOWAT`).
+///
+/// # Errors
+/// The kernel's error.
+pub fn set_unsent_limit(socket: impl AsFd, bytes: u32) -> Result<()> {
+    set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes, "set TCP_NOTSENT_LOWAT to")
+}
+
 /// The kernel's state of the connection (`TCP_INFO`), with the length that it returned.
 ///
 /// # Errors

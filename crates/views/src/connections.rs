@@ -69,22 +69,16 @@ impl Accumulator {
             view(sample, before.as_ref(), owners.get(&sample.inode).cloned())
         };
         let mut connections: Vec<ConnectionView> = self.newest.iter().map(one).collect();
-        connections.sort_by(|a, b| rate(b).total_cmp(&rate(a)).then_with(|| a.id.cmp(&b.id)));
+        connections.sort_by(|a, b| b.bps().total_cmp(&a.bps()).then_with(|| a.id.cmp(&b.id)));
         ConnectionsView {
             host: self.host.clone(),
             elapsed_s: float(self.newest_us.saturating_sub(self.first_us.unwrap_or(self.newest_us))) / 1e6,
             matching: connections.len(),
-            active: connections.iter().filter(|it| rate(it) > 0.0).count(),
+            active: connections.iter().filter(|it| it.bps() > 0.0).count(),
             connections,
             remarks: Vec::new(),
         }
     }
-}
-
-/// Payload both ways, bits per second.
-#[must_use]
-pub fn rate(view: &ConnectionView) -> f64 {
-    view.send_bps.unwrap_or(0.0) + view.receive_bps.unwrap_or(0.0)
 }
 
 /// One connection between two readings.

@@ -5,12 +5,14 @@ use narrows_diagnose::report;
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::RunPlan;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
-use narrows_model::{Ending, Family, LoadPlan, Run, Status, TraceRecord, Unit};
+use narrows_model::{Ending, Family, Flow, LoadPlan, Run, Status, TraceRecord, Unit};
 use narrows_stats::change_points::{Options, change_points};
 use std::collections::BTreeMap;
 
@@ -84,6 +86,31 @@ pub fn of_stamp(report: &StampReport) -> StoredRun {
     }
 }
 
+/// What a test of responsiveness is listed with: both directions' RPM and goodput. `plan`, id, time and program are left empty.
+#[must_use]
+pub fn of_responsiveness(record: &ResponsivenessRecord) -> StoredRun {
+    let report = crate::responsiveness::report(record);
+    let names = |flow| match flow {
+        Flow::Down => ["down RPM", "down"],
+        Flow::Up => ["up RPM", "up"],
+    };
+    let figures = report.directions.iter().flat_map(|it| {
+        let [rpm, goodput] = names(it.flow);
+        let value = it.responsiveness.map(|it| Headline::new(rpm, it.rpm, Unit::Number));
+        [value, Some(Headline::new(goodput, it.goodput_bps, Unit::BitsPerSecond))]
+    });
+    let worst = report.directions.iter().filter_map(|it| it.responsiveness).min_by(|a, b| a.rpm.total_cmp(&b.rpm));
+    let ended = record.loads.iter().map(|load| &load.ending).find(|ending| **ending != Ending::Complete);
+    StoredRun {
+        server: record.asked.clone(),
+        verdict: match (ended, worst) {
+            (None, Some(worst)) => worst.band.word().to_owned(),
+            _ => cut(true),
+        },
+        ..empty("measure responsiveness", figures.flatten().collect())
+    }
+}
+
 /// What a trace is listed with: its first harm, or how it ended. `plan`, id, time and program are left empty.
 #[must_use]
 pub fn of_trace(record: &TraceRecord) -> StoredRun {
@@ -101,6 +128,19 @@ pub fn of_trace(record: &TraceRecord) -> StoredRun {
         server: report.asked,
         verdict: harm.unwrap_or_else(|| cut(record.ending != Ending::Complete)),
         ..empty("trace", figures.into_iter().flatten().collect())
+    }
+}
+
+/// What a run of another program is listed with. `plan` is left empty.
+#[must_use]
+pub fn of_command(record: &CommandRecord) -> StoredRun {
+    StoredRun {
+        id: record.id.clone(),
+        started_unix_us: record.started_unix_us,
+        server: record.host.clone(),
+        made_by: record.made_by.clone(),
+        verdict: if record.failed.is_some() { "failed" } else { "complete" }.to_owned(),
+        ..empty(record.program(), record.figure().into_iter().collect())
     }
 }
 

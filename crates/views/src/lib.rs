@@ -4,13 +4,16 @@
 //! The types of the views are in `narrows_model`, since the formats (`narrows_render`) know no other crate.
 
 pub mod both_directions;
+pub mod campaign;
 pub mod compare;
 pub mod connections;
 pub mod diff;
 pub mod forwarding;
 pub mod frames;
 pub mod history;
+pub mod live;
 pub mod measure;
+pub mod responsiveness;
 pub mod search;
 pub mod stamp;
 pub mod sweep;

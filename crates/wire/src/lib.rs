@@ -31,6 +31,7 @@ pub mod iperf3_report;
 pub mod pack;
 pub mod probe;
 pub mod profile;
+pub mod responsiveness;
 pub mod rip;
 pub mod rr;
 pub mod stamp;

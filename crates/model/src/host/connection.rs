@@ -170,3 +170,55 @@ pub struct ConnectionsView {
     /// What could not be seen, and why.
     pub remarks: Vec<String>,
 }
+
+/// What connections are in order of, highest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionOrder {
+    /// Payload per second.
+    Rate,
+    /// Smoothed RTT.
+    Rtt,
+    /// Share of segments sent again.
+    Retrans,
+    /// The limits, in alphabetical order.
+    Limit,
+}
+
+impl ConnectionOrder {
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::Rate, "rate"), (Self::Rtt, "RTT"), (Self::Retrans, "retransmissions"), (Self::Limit, "limit")];
+
+    /// The order after this one, in a circle.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|(order, _)| *order == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()].0
+    }
+
+    /// What is shown.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(order, _)| *order == self).map_or("", |(_, word)| word)
+    }
+
+    /// Sorts; equal ones stay as they are.
+    pub fn apply(self, all: &mut [ConnectionView]) {
+        let high_first = |of: fn(&ConnectionView) -> Option<f64>| {
+            move |a: &ConnectionView, b: &ConnectionView| of(b).unwrap_or(-1.0).total_cmp(&of(a).unwrap_or(-1.0))
+        };
+        match self {
+            Self::Rate => all.sort_by(high_first(|it| Some(it.bps()))),
+            Self::Rtt => all.sort_by(high_first(|it| it.rtt_ms)),
+            Self::Retrans => all.sort_by(high_first(|it| it.retransmitted)),
+            Self::Limit => all.sort_by_key(|it| it.limit.word()),
+        }
+    }
+}
+
+impl ConnectionView {
+    /// Payload of both directions, bits per second.
+    #[must_use]
+    pub fn bps(&self) -> f64 {
+        self.send_bps.unwrap_or(0.0) + self.receive_bps.unwrap_or(0.0)
+    }
+}

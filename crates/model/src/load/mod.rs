@@ -8,6 +8,7 @@ pub mod host;
 pub mod kind;
 pub mod line_rate;
 pub mod profile;
+pub mod responsiveness;
 pub mod rr;
 pub mod stamp;
 pub mod tcp;

@@ -1,11 +1,15 @@
 //! Runs: the plan, what both hosts were, and what was measured. Raw, and the only thing that is stored.
 
 pub mod both_directions;
+pub mod campaign;
+pub mod command;
 pub mod compare;
 pub mod diff;
 pub mod history;
+pub mod live;
 pub mod measure;
 pub mod ministat;
+pub mod optimise;
 pub mod report;
 pub mod search;
 pub mod search_report;

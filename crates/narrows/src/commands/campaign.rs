@@ -1,50 +1,77 @@
 //! `narrows campaign`: an unattended matrix of runs, and the effect of each factor.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::WayArgs;
-use crate::output::print;
+use crate::flags::{FormatArg, FullArg, SvgArg, WayArgs, values};
+use crate::output::{print, printed};
 use crate::session::{INTERRUPTED, open_session, stop_on_interrupt, tuner};
-use narrows_model::{Place, Target};
+use narrows_model::run::campaign::CampaignReport;
+use narrows_model::{Family, Place, Target};
+use narrows_render::campaign::svg;
 use narrows_runner::Stop;
 use narrows_runner::campaign::plan::{self, CampaignPlan};
 use narrows_runner::campaign::{self, Ended, Surroundings, results};
 use narrows_runner::ends::{Ends, EndsError};
 use narrows_runner::forwarding::files;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
+use narrows_runner::stored;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Measure the effect of settings in randomised blocks
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("svg", |it| it.help("Write a plot of the effects to this file (SVG)")),
+    mut_arg("full", |it| it.help("Show all combinations and interactions")),
+    after_help = "Examples:\n  \
     narrows campaign plan.toml --dry-run      print each step and the total time\n  \
-    narrows campaign plan.toml --token-file token\n\
+    narrows campaign plan.toml --token-file token\n  \
+    narrows campaign plan.toml --format csv   one run per line\n\
     Ctrl-C keeps all runs; the same command continues. All settings are rolled back after each run.\n\
-    Settings of the server need `narrows serve --allow-tune` there.")]
+    Settings of the server need `narrows serve --allow-tune` there. Details: docs/campaign.md."
+)]
 pub(crate) struct Args {
     /// Plan file (TOML)
-    #[arg(value_name = "PLAN")]
-    plan: PathBuf,
+    #[arg(value_name = "PLAN", required_unless_present = "undo")]
+    plan: Option<PathBuf>,
     /// Print the steps and the total time; measure nothing
     #[arg(long)]
     dry_run: bool,
+    /// Roll back what a killed campaign left on this host; measure nothing
+    #[arg(long, conflicts_with = "plan")]
+    undo: bool,
     /// Do not show progress
     #[arg(long, short = 'q')]
     quiet: bool,
+    /// Largest effect that is none, in % of the mean
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = values::percent)]
+    margin: f64,
+    /// Allow factors by command that cannot be rolled back
+    #[arg(long)]
+    no_undo: bool,
     #[command(flatten)]
     way: WayArgs,
+    #[command(flatten)]
+    full: FullArg,
+    #[command(flatten)]
+    svg: SvgArg,
+    #[command(flatten)]
+    format: FormatArg<CampaignReport>,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        let text = files::read_plan(&self.plan).map_err(Failure::usage)?;
-        let plan = plan::parse(&text).map_err(|problems| {
+        let Some(file) = &self.plan else { return undo() };
+        let text = files::read_plan(file).map_err(Failure::usage)?;
+        let plan = plan::parse(&text, self.no_undo).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            Failure::usage(format!("cannot read the plan {}:\n{}", self.plan.display(), lines.join("\n")))
+            Failure::usage(format!("cannot read the plan {}:\n{}", file.display(), lines.join("\n")))
         })?;
         let (tag, steps) = (campaign::tag(&plan), campaign::steps(&plan));
         let done = results::done(&tag).map_err(Failure::run)?;
-        let left: Vec<_> = steps.iter().filter(|it| !done.contains_key(&it.number)).cloned().collect();
-        let seconds = campaign::expected_ms(&plan, &left).div_ceil(1000);
+        let left = results::left(&steps, &done);
+        let mut around = Around::new(&self.way, self.quiet, &plan)?;
+        let rtts = campaign::rtts(&plan, &mut around);
+        let seconds = campaign::expected_ms(&plan, &left, &rtts).div_ceil(1000);
         if self.dry_run {
             let line = |it: &campaign::schedule::Step| {
                 let host = &plan.hosts[it.host];
@@ -54,14 +81,19 @@ impl Args {
             print(&format!("{lines}{} runs, {} done, {seconds} s left; {tag}\n", steps.len(), done.len()))?;
             return Ok(0);
         }
-        let mut around = Around { args: &self, plan: &plan, stop: stop_on_interrupt()? };
         for undoing in tuner("campaign")?.recover().map_err(Failure::run)? {
             around.line(&format!("rolled back what a killed campaign left: {}", undoing.entry.change.set));
         }
         around.line(&format!("{} runs, {} done, {seconds} s left; {tag}", steps.len(), done.len()));
         let ended = campaign::perform(&plan, &left, &mut around).map_err(Failure::run)?;
-        let done = results::done(&tag).map_err(Failure::run)?;
-        print(&results::text(&plan, &steps, &done))?;
+        let mut report = results::report(&plan, self.margin).map_err(Failure::run)?;
+        if let Ended::HostsLost(lost) = &ended {
+            report.warnings.extend(lost.iter().map(|it| format!("host lost: {it}")));
+        }
+        if let Some(file) = &self.svg.svg {
+            stored::write(file, &svg::picture(&report)).map_err(Failure::run)?;
+        }
+        print(&self.format.write(&report, self.full.style())?)?;
         match ended {
             Ended::Complete => Ok(0),
             Ended::Interrupted => Ok(INTERRUPTED),
@@ -73,28 +105,69 @@ impl Args {
     }
 }
 
-struct Around<'a> {
-    args: &'a Args,
+/// Rolls back what killed campaigns left.
+fn undo() -> Outcome {
+    let undone = tuner("campaign")?.recover().map_err(Failure::run)?;
+    let factors = campaign::recover().map_err(Failure::run)?;
+    for factor in &factors {
+        print(&format!("factor {factor}: rolled back"))?;
+    }
+    if undone.is_empty() && factors.is_empty() {
+        return printed("no campaign left anything to roll back");
+    }
+    if undone.is_empty() { Ok(0) } else { super::tune::print_undone(undone, "") }
+}
+
+/// What a campaign, or a sweep over factors, needs around it.
+pub(super) struct Around<'a> {
+    way: &'a WayArgs,
+    quiet: bool,
     plan: &'a CampaignPlan,
     stop: Stop,
+    rtt_us: BTreeMap<String, Option<u64>>,
+}
+
+impl<'a> Around<'a> {
+    pub(super) fn new(way: &'a WayArgs, quiet: bool, plan: &'a CampaignPlan) -> Result<Self, Failure> {
+        Ok(Self { way, quiet, plan, stop: stop_on_interrupt()?, rtt_us: BTreeMap::new() })
+    }
 }
 
 impl Surroundings for Around<'_> {
+    fn rtt_us(&mut self, host: &str) -> Option<u64> {
+        if let Some(known) = self.rtt_us.get(host) {
+            return *known;
+        }
+        let rtts = self.way.connect(host, true, LiveInstruments { collect: false });
+        let rtts = rtts.map_err(|failure| failure.to_string());
+        let rtt = match rtts.and_then(|it| it.idle_rtt_us(3).map_err(|error| error.to_string())) {
+            Ok(rtts) => rtts.first().copied(),
+            Err(why) => {
+                self.line(&format!("{host}: {why}; the expected time is without its RTT"));
+                None
+            }
+        };
+        self.rtt_us.insert(host.to_owned(), rtt);
+        rtt
+    }
+
     fn connect(&mut self, host: &str) -> Result<(Box<dyn Ends>, Target), EndsError> {
         let lost = |failure: Failure| EndsError::Lost(failure.to_string());
+        let own = || tuner("campaign").map_err(|failure| EndsError::Failed(failure.to_string()));
+        if !self.plan.needs_server() {
+            let target = Target { asked: host.to_owned(), address: String::new(), family: Family::Ipv4 };
+            return Ok((Box::new(campaign::Here { tuner: own()?, stop: self.stop.clone() }), target));
+        }
         let instruments = LiveInstruments { collect: true };
-        let remote = self.args.way.connect(host, true, instruments).map_err(lost)?;
-        let mut levels = self.plan.factors.iter().flat_map(|it| &it.levels);
-        let tunes = levels.any(|it| it.settings.iter().any(|(place, _)| *place == Place::Server));
-        if tunes && !remote.hello().permissions.tune {
+        let remote = self.way.connect(host, true, instruments).map_err(lost)?;
+        if self.plan.sets(Place::Server) && !remote.hello().permissions.tune {
             return Err(EndsError::Failed(format!(
                 "cannot tune {host}: its server does not allow it; restart it with `narrows serve --allow-tune`"
             )));
         }
-        let session = open_session(&remote, &self.stop, self.args.quiet).map_err(lost)?;
+        let session = open_session(&remote, &self.stop, self.quiet).map_err(lost)?;
         let target = remote.target();
-        let tuner = tuner("campaign").map_err(|failure| EndsError::Failed(failure.to_string()))?;
-        Ok((Box::new(LiveEnds::new(remote, session, instruments, Some(tuner), self.stop.clone())), target))
+        Ok((Box::new(LiveEnds::new(remote, session, instruments, Some(own()?), self.stop.clone())), target))
     }
 
     fn stopped(&self) -> bool {
@@ -102,7 +175,7 @@ impl Surroundings for Around<'_> {
     }
 
     fn line(&mut self, text: &str) {
-        if !self.args.quiet {
+        if !self.quiet {
             anstream::eprintln!("{text}");
         }
     }

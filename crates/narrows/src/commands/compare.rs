@@ -1,11 +1,12 @@
 //! `narrows compare`: samples of runs, or of plain numbers, compared with the first one.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FormatArg, known, values};
+use crate::flags::{FormatArg, SvgArg, known, values};
 use crate::output::printed;
 use narrows_model::run::compare::CompareReport;
-use narrows_render::compare::ministat;
+use narrows_render::compare::{ministat, svg};
 use narrows_runner::compare::{self, Columns, CompareError, Options, SIDES_MAX};
+use narrows_runner::stored;
 use std::io::IsTerminal as _;
 
 /// Compare samples of runs or of numbers with statistics
@@ -13,12 +14,15 @@ use std::io::IsTerminal as _;
 /// A sample is a tag of stored runs (tag:NAME), run ids with commas, a file of runs, a file with a column of numbers, or - for standard
 /// input. Each sample is compared with the first one. The unit is the run: a sample needs several.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("svg", |it| it.help("Write a plot of the samples to this file (SVG)").conflicts_with("ministat")),
+    after_help = "Examples:\n  \
     narrows compare tag:before tag:after\n  \
     narrows compare before.txt after.txt --margin 2%\n  \
     narrows compare tag:gro-on tag:gro-off --figure 'idle RTT' --paired\n  \
     narrows compare --ministat -c 99 before.txt after.txt\n\
-    Details: docs/compare.md.")]
+    Details: docs/compare.md."
+)]
 pub(crate) struct Args {
     /// Samples; the first is the reference
     #[arg(value_name = "SAMPLE", add = known::runs(), required_unless_present = "ministat")]
@@ -49,6 +53,8 @@ pub(crate) struct Args {
     delimiters: String,
     #[command(flatten)]
     ministat: MinistatArgs,
+    #[command(flatten)]
+    svg: SvgArg,
     #[command(flatten)]
     format: FormatArg<CompareReport>,
 }
@@ -109,6 +115,9 @@ impl Args {
             figures: self.figure,
         };
         let report = compare::compare(&self.samples, &columns, &options).map_err(failure)?;
+        if let Some(file) = &self.svg.svg {
+            stored::write(file, &svg::picture(&report)).map_err(Failure::run)?;
+        }
         printed(&self.format.write(&report, crate::output::style())?)
     }
 }

@@ -2,15 +2,14 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::network;
-use crate::flags::{FormatArg, FullArg, IntervalArg};
-use crate::screen::{Screen, write};
+use crate::flags::{FormatArg, FullArg, IntervalArg, TuiArg, words};
+use crate::output::write;
 use crate::session::stop_on_interrupt;
-use narrows_model::{ConnectionLimit, ConnectionView, ConnectionsView};
-use narrows_render::connections::{LiveOptions, frame, opened, shown};
-use narrows_render::{Document as _, Style};
-use narrows_runner::Keys;
-use narrows_runner::connections::{Filter, Watched, control_groups, watch};
-use std::cell::RefCell;
+use crate::tui::Tui;
+use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionsView};
+use narrows_render::Document as _;
+use narrows_render::live::connections::ConnectionsLive;
+use narrows_runner::connections::{Filter, control_groups, watch};
 use std::io;
 use std::net::IpAddr;
 
@@ -23,7 +22,7 @@ use std::net::IpAddr;
 #[command(
     mut_arg("full", |it| it.help("Show connections without data, too")),
     after_help = "Examples:\n  \
-    narrows connections                          live; s changes the order, Enter opens one\n  \
+    narrows connections                          live: sorted, filtered, one opened\n  \
     narrows connections --process rsync --once   what limits rsync, over one second\n  \
     narrows connections --port 443 --limit receive-window --count 60 --format ndjson"
 )]
@@ -58,45 +57,21 @@ pub(crate) struct Args {
     format: FormatArg<ConnectionsView>,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    tui: TuiArg,
 }
 
-/// What the connections are in order of, highest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Order {
-    /// Payload per second, both directions
-    Rate,
-    /// Smoothed RTT
-    Rtt,
-    /// Share of segments sent again
-    Retrans,
-    /// The limits, in alphabetical order
-    Limit,
-}
-
-impl Order {
-    const ALL: [(Self, &'static str); 4] =
-        [(Self::Rate, "rate"), (Self::Rtt, "RTT"), (Self::Retrans, "retransmissions"), (Self::Limit, "limit")];
-
-    fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|(order, _)| *order == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()].0
-    }
-
-    fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(order, _)| *order == self).map_or("", |(_, word)| word)
-    }
-
-    /// The views come in order of their rate, and stay so where the keys are equal.
-    fn apply(self, all: &mut [ConnectionView]) {
-        let high_first = |of: fn(&ConnectionView) -> Option<f64>| {
-            move |a: &ConnectionView, b: &ConnectionView| of(b).unwrap_or(-1.0).total_cmp(&of(a).unwrap_or(-1.0))
-        };
-        match self {
-            Self::Rate => {}
-            Self::Rtt => all.sort_by(high_first(|it| it.rtt_ms)),
-            Self::Retrans => all.sort_by(high_first(|it| it.retransmitted)),
-            Self::Limit => all.sort_by_key(|it| it.limit.word()),
-        }
+words! {
+    /// What the connections are in order of, highest first.
+    Order for ConnectionOrder {
+        /// Payload per second, both directions
+        Rate,
+        /// Smoothed RTT
+        Rtt,
+        /// Share of segments sent again
+        Retrans,
+        /// The limits, in alphabetical order
+        Limit,
     }
 }
 
@@ -109,64 +84,10 @@ fn limit(word: &str) -> Result<ConnectionLimit, String> {
     })
 }
 
-/// What the keys changed, and what is on the screen.
-struct Live {
-    screen: Screen,
-    order: Order,
-    legend: Option<bool>,
-    marked: usize,
-    opened: Option<String>,
-    view: Option<ConnectionsView>,
-    history: Vec<f64>,
-}
-
-impl Live {
-    /// Whether the screen is to be painted anew.
-    fn key(&mut self, key: u8, full: bool) -> bool {
-        let count = self.view.as_ref().map_or(0, |view| shown(view, full).count());
-        match key {
-            b'?' => self.legend = self.legend.map(|all| !all),
-            b's' => {
-                self.order = self.order.next();
-                let order = self.order;
-                if let Some(view) = &mut self.view {
-                    Order::apply(order, &mut view.connections);
-                }
-            }
-            b'j' => self.marked = (self.marked + 1).min(count.saturating_sub(1)),
-            b'k' => self.marked = self.marked.saturating_sub(1),
-            b'\n' | b'\r' if self.opened.is_none() => {
-                let marked = self.view.as_ref().and_then(|view| shown(view, full).nth(self.marked));
-                self.opened = marked.map(|one| one.id.clone());
-            }
-            b'\n' | b'\r' | 0x1b => self.opened = None,
-            _ => return false,
-        }
-        true
-    }
-
-    fn paint(&mut self, style: Style) -> io::Result<()> {
-        let Some(view) = &self.view else { return Ok(()) };
-        let one = self.opened.as_ref().and_then(|id| view.connections.iter().find(|one| one.id == *id));
-        let text = match (&self.opened, one) {
-            (Some(_), Some(one)) => opened(one, &self.history, style) + "\nEnter goes back, q quits\n",
-            (Some(_), None) => "this connection is gone\n\nEnter goes back, q quits\n".to_owned(),
-            (None, _) => {
-                let marked = self.legend.map(|_| self.marked.min(shown(view, style.full).count().saturating_sub(1)));
-                let options =
-                    LiveOptions { rows: Screen::rows(), marked, legend: self.legend, order: self.order.word() };
-                frame(view, style, &options)
-            }
-        };
-        let rows = Screen::rows();
-        let text: Vec<&str> = text.lines().take(rows.max(2)).collect();
-        self.screen.paint(&(text.join("\n") + "\n"), style.width)
-    }
-}
-
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         self.interval.check_live()?;
+        self.tui.check()?;
         let groups = self.cgroup.as_deref().map(control_groups).transpose();
         let filter = Filter {
             process: self.process.clone(),
@@ -176,53 +97,30 @@ impl Args {
                 .map_err(|missing| Failure::usage(format!("cannot find the control group: {missing}")))?,
         };
         let stop = stop_on_interrupt()?;
-        let screen = Screen::new(self.format.format());
-        let keys = if screen.moving { Keys::open() } else { None };
-        let live = RefCell::new(Live {
-            legend: keys.as_ref().map(|_| false),
-            screen,
-            order: self.sort,
-            marked: 0,
-            opened: None,
-            view: None,
-            history: Vec::new(),
-        });
-        let failed = RefCell::new(None);
-        // A closed pipe (`narrows … | head`) is not a failure.
-        let went_well = |result: io::Result<()>| match result {
-            Ok(()) => true,
-            Err(error) => {
-                if error.kind() != io::ErrorKind::BrokenPipe {
-                    *failed.borrow_mut() = Some(error);
-                }
-                false
-            }
-        };
-        let mut poll = || {
-            while let Some(key) = keys.as_ref().and_then(Keys::next) {
-                let live = &mut *live.borrow_mut();
-                if key == b'q' || (live.key(key, self.full.full) && !went_well(live.paint(self.full.style()))) {
-                    stop.stop();
-                }
-            }
-        };
-        let mut show = |view: &mut ConnectionsView, watched: &Watched| {
-            let live = &mut *live.borrow_mut();
-            live.order.apply(&mut view.connections);
+        let order = ConnectionOrder::from(self.sort);
+        let live = self.tui.live(self.format.format(), || ConnectionsLive::new(order, self.full.full), &stop)?;
+        let (mut failed, mut last) = (None, None);
+        let count = if self.once { Some(1) } else { self.count };
+        let watched = watch(filter, self.interval.interval, count, &stop, &mut |view| {
+            order.apply(&mut view.connections);
             if let Some(limit) = self.limit {
                 view.connections.retain(|one| one.limit == limit);
             }
-            if !live.screen.moving {
-                return went_well(self.line(view));
+            if let Some(live) = &live {
+                live.update(|shown| shown.show(view));
+                last = Some(view.clone());
+                return true;
             }
-            live.history = live.opened.as_ref().map(|id| watched.history(id)).unwrap_or_default();
-            live.view = Some(view.clone());
-            went_well(live.paint(self.full.style()))
-        };
-        let count = if self.once { Some(1) } else { self.count };
-        watch(filter, self.interval.interval, count, &stop, &mut poll, &mut show)
-            .map_err(|missing| Failure::run(format!("cannot read the TCP connections: {missing}")))?;
-        failed.take().map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
+            // A closed pipe (`narrows … | head`) is not a failure.
+            let shown = self.line(view);
+            shown.map_err(|error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe)).is_ok()
+        });
+        live.map_or(Ok(()), Tui::close)?;
+        watched.map_err(|missing| Failure::run(format!("cannot read the TCP connections: {missing}")))?;
+        if let Some(view) = last {
+            failed = self.line(&view).err();
+        }
+        failed.map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
     }
 
     fn line(&self, view: &ConnectionsView) -> io::Result<()> {

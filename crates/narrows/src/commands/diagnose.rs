@@ -2,15 +2,20 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, UdpLoadArgs, slow_start_ms};
+use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, UdpLoadArgs, ViewArgs, slow_start_ms};
 use crate::output::{print, written};
 use crate::progress::{Progress, SavedRun};
 use crate::session::{Far, INTERRUPTED, far, tuner};
+use crate::tui::Tui;
+use narrows_model::words::show::clean;
 use narrows_model::words::units;
 use narrows_model::{
     self as model, DiagnosePlan, Direction, Ending, Family, LoadPlan, Place, Report, Run, TcpPlan, UdpPlan,
 };
+use narrows_render::live::measure::MeasureLive;
+use narrows_render::{Format, Style};
 use narrows_runner::{both_directions, diagnosis, stored};
+use narrows_views::live::{Points, kind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -49,7 +54,6 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     narrows diagnose server --token-file token\n  \
     narrows diagnose ssh://admin@server --direction both\n  \
     narrows diagnose server --try            (server: narrows serve --allow-tune)\n  \
-    narrows diagnose server --expect 900M    report a path below this rate\n  \
     narrows diagnose server -u -b 500M       where are datagrams dropped?\n  \
     narrows diagnose server --format json | jq .verdict"
 )]
@@ -95,7 +99,7 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = UDP_HEADING)]
     datagrams: UdpLoadArgs,
     #[command(flatten)]
-    full: FullArg,
+    view: ViewArgs,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -108,7 +112,8 @@ impl Args {
         if !self.udp {
             self.load(Direction::Up, Family::Ipv4)?;
         }
-        let Far { target, open, tune } = far(&self.remote, self.try_fixes, true)?;
+        self.view.tui.check()?;
+        let Far { target, open, tune, stop } = far(&self.remote, self.try_fixes, true)?;
         if self.try_fixes {
             tune.map_err(Failure::run)?;
         }
@@ -127,9 +132,14 @@ impl Args {
         }
         let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;
         let mut ends = open(tuner, self.result.quiet)?;
+        let view = MeasureLive::new(kind(&self.load(ways[0], target.family)?));
+        let tui = self.view.tui.open(view, &stop)?;
+        if let Some(tui) = &tui {
+            tui.update(|view| view.begin(&format!("diagnosis of the path to {}\n", clean(&target.asked))));
+        }
         let (mut runs, mut saved) = (Vec::new(), Vec::new());
         for (plan, name, file) in planned {
-            let mut watch = Watch::new(self.result.quiet, file);
+            let mut watch = Watch::new(self.result.quiet, file, tui.as_ref());
             let run = diagnosis::diagnose(&mut *ends, &mut watch, &plan, target.clone(), name);
             watch.progress.clear();
             let complete = run.ending == Ending::Complete;
@@ -140,7 +150,13 @@ impl Args {
             }
         }
         drop(ends);
-        let rendered = self.render(&runs);
+        if let Some(tui) = tui {
+            let style = Style { color: true, ..self.view.full.style() };
+            let report = self.render(&runs, Format::Text, style).unwrap_or_else(|failure| failure.to_string());
+            tui.update(|view| view.report(report));
+            tui.finish()?;
+        }
+        let rendered = self.render(&runs, self.result.format(), self.view.full.style());
         if let Ok(text) = &rendered {
             print(text)?;
         }
@@ -181,8 +197,7 @@ impl Args {
     }
 
     /// The report of one direction, or of both.
-    fn render(&self, runs: &[Run]) -> Result<String, Failure> {
-        let (format, style) = (self.result.format(), self.full.style());
+    fn render(&self, runs: &[Run], format: Format, style: Style) -> Result<String, Failure> {
         let both = self.load.direction.direction() == Direction::Both;
         match (runs.last(), both.then(|| both_directions(runs)).flatten()) {
             (_, Some(both)) => written(&both, format, style),
@@ -201,21 +216,29 @@ fn of_direction(path: &Path, way: Direction) -> PathBuf {
 }
 
 /// Shows the steps of a diagnosis, and saves it after each.
-struct Watch {
+struct Watch<'a> {
+    /// The live view, and what makes its points.
+    tui: Option<(&'a Tui<MeasureLive>, Points)>,
     progress: Progress,
     saved: SavedRun,
     /// Time in the trial and bytes of all streams at the last report.
     last: Option<(u64, u64)>,
 }
 
-impl Watch {
-    fn new(quiet: bool, saved: SavedRun) -> Self {
-        Self { progress: Progress::new(quiet, "  {bar:30} {msg}"), saved, last: None }
+impl<'a> Watch<'a> {
+    fn new(quiet: bool, saved: SavedRun, tui: Option<&'a Tui<MeasureLive>>) -> Self {
+        let quiet = quiet || tui.is_some();
+        let tui = tui.map(|tui| (tui, Points::default()));
+        Self { tui, progress: Progress::new(quiet, "  {bar:30} {msg}"), saved, last: None }
     }
 }
 
-impl diagnosis::Watch for Watch {
+impl diagnosis::Watch for Watch<'_> {
     fn step(&mut self, text: &str) {
+        if let Some((tui, points)) = &mut self.tui {
+            *points = Points::default();
+            tui.update(|view| view.step(&format!("* {}\n", clean(text))));
+        }
         self.last = None;
         self.progress.position(0, None);
         self.progress.show(String::new());
@@ -223,10 +246,23 @@ impl diagnosis::Watch for Watch {
     }
 
     fn result(&mut self, text: &str) {
+        if let Some((tui, _)) = &self.tui {
+            tui.update(|view| view.add(&format!("  {}\n", clean(text))));
+        }
         self.progress.line(&format!("  {text}"));
     }
 
     fn progress(&mut self, place: Place, progress: &model::Progress, planned_ms: Option<u64>) {
+        if let Some((tui, points)) = &mut self.tui {
+            let points = points.take(place, progress);
+            tui.update(|view| {
+                points.iter().for_each(|point| view.point(point));
+                #[allow(clippy::cast_precision_loss)] // a bar
+                if let Some(ms) = planned_ms.filter(|ms| *ms > 0) {
+                    view.part(progress.at_us as f64 / 1e3 / ms as f64);
+                }
+            });
+        }
         // One end is enough for the progress line, and the client always reports.
         if place != Place::Client {
             return;

@@ -8,7 +8,9 @@ use narrows_model::TraceReport;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_render::{Format, Style, history};
 use narrows_runner::forwarding;
@@ -60,7 +62,7 @@ enum What {
         #[arg(value_name = "ID", add = known::runs())]
         id: String,
         /// Tags
-        #[arg(value_name = "TAG", required = true)]
+        #[arg(value_name = "TAG", required = true, value_parser = crate::flags::values::tag)]
         tags: Vec<String>,
     },
     /// Remove tags from a run
@@ -140,31 +142,18 @@ fn show(store: &Store, id: &str, style: Style) -> Outcome {
         Content::Forwarding(record) => written::<ForwardingReport>(&forwarding::report(&record), Format::Text, style)?,
         Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), Format::Text, style)?,
         Content::Trace(record) => written::<TraceReport>(&narrows_runner::trace::report(&record), Format::Text, style)?,
+        Content::Responsiveness(record) => {
+            let report = narrows_runner::responsiveness::report(&record);
+            written::<ResponsivenessReport>(&report, Format::Text, style)?
+        }
         Content::Stamp(report) => written::<StampReport>(&report, Format::Text, style)?,
         Content::Foreign(json) => json,
+        Content::Command(record) => written::<CommandRecord>(&record, Format::Text, style)?,
         Content::Frames(report) => written::<FramesReport>(&report, Format::Text, style)?,
     })
 }
 
-/// The characters of a tag besides letters and digits.
-const TAG_MARKS: &str = "-_.:/+=@";
-
-fn is_tag(tag: &str) -> bool {
-    (1..=100).contains(&tag.len()) && tag.chars().all(|c| c.is_alphanumeric() || TAG_MARKS.contains(c))
-}
-
-/// A tag of the command line.
-pub(super) fn tag_value(word: &str) -> Result<String, String> {
-    let why = || format!("use letters, digits and {TAG_MARKS}, 100 bytes at most");
-    if is_tag(word) { Ok(word.to_owned()) } else { Err(why()) }
-}
-
 fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {
-    if let Some(bad) = tags.iter().find(|tag| !is_tag(tag)) {
-        return Err(Failure::usage(format!(
-            "invalid tag `{bad}`: use letters, digits and {TAG_MARKS}, 100 bytes at most"
-        )));
-    }
     for tag in tags {
         if !store.tag(id, tag, add).map_err(Failure::run)? {
             return Err(unknown(store, id));

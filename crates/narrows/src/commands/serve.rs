@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long)]
     open: bool,
     /// With --open: the most that a client without a token may send or be sent
-    #[arg(long, value_parser = bps, default_value = "1G", value_name = "RATE")]
+    #[arg(long, hide_short_help = true, value_parser = bps, default_value = "1G", value_name = "RATE")]
     open_rate: u64,
     /// Let clients with the token change network settings of this host; all are rolled back when the client is gone
     #[arg(long)]
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N")]
     parallel: usize,
     /// As root: the user that speaks to the network; root: everything in one process (default: narrows, else nobody)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, hide_short_help = true, value_name = "NAME")]
     user: Option<String>,
     /// Speak on standard input and output, as ssh:// clients want it
     #[arg(long, hide_short_help = true)]
@@ -58,6 +58,12 @@ pub(crate) struct Args {
     /// With --iperf3: the most that a test may carry each way
     #[arg(long, hide_short_help = true, value_parser = bps, value_name = "RATE", requires = "iperf3")]
     iperf3_rate: Option<u64>,
+    /// Serve responsiveness tests on this port, too, as Apple's networkQuality makes them: without a token
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "4043", conflicts_with = "stdio")]
+    responsiveness: Option<u16>,
+    /// With --responsiveness: the most that all tests together may carry each way
+    #[arg(long, hide_short_help = true, value_parser = bps, default_value = "1G", value_name = "RATE", requires = "responsiveness")]
+    responsiveness_rate: u64,
     /// Reflect STAMP and TWAMP Light sessions, too (RFC 8762), at UDP port 862 or this one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "862", help_heading = "STAMP")]
     stamp: Option<u16>,
@@ -71,7 +77,7 @@ pub(crate) struct Args {
     #[arg(long, hide_short_help = true, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]
     stamp_key: Option<PathBuf>,
     /// Append who measured and changed what to this file as JSON lines; `journald`: to systemd's journal
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     audit_log: Option<PathBuf>,
 }
 
@@ -178,6 +184,8 @@ impl Args {
             separation,
             iperf3: self.iperf3,
             iperf3_rate_bps: self.iperf3_rate,
+            responsiveness: self.responsiveness,
+            responsiveness_rate_bps: self.responsiveness_rate,
             stamp,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })

@@ -33,7 +33,7 @@ enum What {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
         /// Tag imported results of other programs; repeatable
-        #[arg(long = "tag", value_name = "TAG", value_parser = super::history::tag_value)]
+        #[arg(long = "tag", value_name = "TAG", value_parser = values::tag)]
         tags: Vec<String>,
         /// Figure that columns of numbers are
         #[arg(long, value_name = "NAME", default_value = "value")]

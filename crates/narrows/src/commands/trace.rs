@@ -2,18 +2,18 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{ResultArgs, SaveArgs, SvgArg, words};
-use crate::output::{print, style};
-use crate::screen::{Screen, write};
+use crate::flags::{ResultArgs, SaveArgs, SvgArg, TuiArg, words};
+use crate::output::{print, style, write};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
+use crate::tui::Tui;
 use narrows_model::words::place::Family;
 use narrows_model::{Ending, TracePlan, TraceProtocol, TraceRecord, TraceReport};
 use narrows_render::Format;
-use narrows_render::trace::{frame, picture};
-use narrows_runner::Keys;
+use narrows_render::live::trace::TraceLive;
+use narrows_render::trace::picture;
 use narrows_runner::stored::{self, Begun};
 use narrows_runner::trace::{self, TraceError, report};
-use std::cell::{Cell, RefCell};
+use narrows_views::live::hops;
 use std::io;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("quiet", |it| it.help("Do not print the id of the saved run")),
+    mut_arg("tui", |it| it.requires("watch")),
     mut_arg("svg", |it| it.help("Write a picture of the hops to this file (SVG)")),
     after_help = "Examples:\n  \
     narrows trace server\n  \
@@ -82,6 +83,8 @@ pub(crate) struct Args {
     svg: SvgArg,
     #[command(flatten)]
     save: SaveArgs,
+    #[command(flatten)]
+    tui: TuiArg,
 }
 
 words! {
@@ -136,45 +139,32 @@ impl Args {
     }
 
     pub(crate) fn run(self) -> Outcome {
+        self.tui.check()?;
         let plan = self.plan()?;
         let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
-        let screen = RefCell::new(Screen::new(self.result.format()));
-        let live = self.watch && screen.borrow().moving;
+        let live = if self.watch { self.tui.live(self.result.format(), TraceLive::default, &stop)? } else { None };
         // One after the other; of JSON and Markdown there is one at the end.
-        let each = self.watch && matches!(self.result.format(), Format::Text | Format::Ndjson);
-        let keys = if live { Keys::open() } else { None };
-        let legend = Cell::new(false);
+        let each = self.watch && live.is_none() && matches!(self.result.format(), Format::Text | Format::Ndjson);
         let mut failed = None;
-        let mut poll = || match keys.as_ref().and_then(Keys::next) {
-            Some(b'q') => stop.stop(),
-            Some(b'?') => legend.set(!legend.get()),
-            _ => {}
-        };
         let mut show = |record: &TraceRecord| {
-            let view = report(record);
-            let shown = if live {
-                let style = style();
-                let text = frame(&view, style, keys.as_ref().map(|_| legend.get()));
-                let rows: Vec<&str> = text.lines().take(Screen::rows().max(2)).collect();
-                screen.borrow_mut().paint(&(rows.join("\n") + "\n"), style.width)
+            if let Some(live) = &live {
+                live.update(|shown| shown.show(report(record), hops(record)));
             } else if each {
-                self.result.write(&view, style()).map_or(Ok(()), |text| write(&text))
-            } else {
-                Ok(())
-            };
-            // A closed pipe (`narrows … | head`) is not a failure.
-            shown.map_err(|error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe)).is_ok()
+                let shown = self.result.write(&report(record), style()).map_or(Ok(()), |text| write(&text));
+                // A closed pipe (`narrows … | head`) is not a failure.
+                let kept = |error: io::Error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe);
+                return shown.map_err(kept).is_ok();
+            }
+            true
         };
-        let record = trace::trace(plan, &stop, &mut poll, &mut show).map_err(failure)?;
-        drop(keys);
+        let record = trace::trace(plan, &stop, &mut || {}, &mut show);
+        live.map_or(Ok(()), Tui::close)?;
+        let record = record.map_err(failure)?;
         if let Some(error) = failed {
             return Err(Failure::run(format!("cannot write the result: {error}")));
         }
         let view = report(&record);
-        if live {
-            screen.borrow_mut().paint("", style().width).map_err(Failure::run)?;
-        }
-        if !each || live {
+        if !each {
             print(&self.result.write(&view, style())?)?;
         }
         if let Some(file) = &self.svg.svg {

@@ -1,17 +1,16 @@
 //! `narrows watch`: live counters of the interfaces of both ends.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FormatArg, FullArg, IntervalArg, WayArgs};
-use crate::screen::{Screen, write};
+use crate::flags::{FormatArg, FullArg, IntervalArg, TuiArg, WayArgs};
+use crate::output::write;
 use crate::session::stop_on_interrupt;
+use crate::tui::Tui;
 use narrows_model::WatchView;
 use narrows_render::Document as _;
-use narrows_render::watch::{Help, frame};
-use narrows_runner::Keys;
+use narrows_render::live::watch::WatchLive;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::Remote;
 use narrows_runner::watch::{here, there, watch};
-use std::cell::Cell;
 use std::io;
 
 /// Watch the traffic of both ends' interfaces
@@ -41,11 +40,14 @@ pub(crate) struct Args {
     format: FormatArg<WatchView>,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    tui: TuiArg,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         self.interval.check_live()?;
+        self.tui.check()?;
         let stop = stop_on_interrupt()?;
         let remote = match &self.host {
             Some(host) => Some(self.way.connect(host, false, LiveInstruments { collect: false })?),
@@ -58,23 +60,17 @@ impl Args {
             session.interfaces().map_err(Failure::run)?;
             ends.push(there(session, &remote.hello().host));
         }
-        let mut screen = Screen::new(self.format.format());
+        let live = self.tui.live(self.format.format(), || WatchLive::new(self.full.full), &stop)?;
         let mut failed = None;
-        let keys = if screen.moving { Keys::open() } else { None };
-        let help = Cell::new(if keys.is_some() { Help::Keys } else { Help::None });
-        let mut poll = || match keys.as_ref().and_then(Keys::next) {
-            Some(b'q') => stop.stop(),
-            Some(b'?') => help.set(if help.get() == Help::Legend { Help::Keys } else { Help::Legend }),
-            _ => {}
-        };
+        let mut last = None;
         let (interval, count) = (self.interval.interval, self.count);
-        watch(
-            &mut ends,
-            interval,
-            count,
-            &stop,
-            &mut poll,
-            &mut |view| match self.show(&mut screen, view, help.get()) {
+        watch(&mut ends, interval, count, &stop, &mut |view| {
+            if let Some(live) = &live {
+                live.update(|shown| shown.show(view));
+                last = Some(view.clone());
+                return true;
+            }
+            match self.show(view) {
                 Ok(()) => true,
                 // A closed pipe (`narrows … | head`) is not a failure.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
@@ -82,16 +78,16 @@ impl Args {
                     failed = Some(error);
                     false
                 }
-            },
-        );
+            }
+        });
+        live.map_or(Ok(()), Tui::close)?;
+        if let Some(view) = last {
+            failed = failed.or(self.show(&view).err());
+        }
         failed.map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
     }
 
-    fn show(&self, screen: &mut Screen, view: &WatchView, help: Help) -> io::Result<()> {
-        let style = self.full.style();
-        if screen.moving {
-            return screen.paint(&frame(view, style, Screen::rows(), help), style.width);
-        }
-        write(&view.write(self.format.format(), style).map_err(io::Error::other)?.unwrap_or_default())
+    fn show(&self, view: &WatchView) -> io::Result<()> {
+        write(&view.write(self.format.format(), self.full.style()).map_err(io::Error::other)?.unwrap_or_default())
     }
 }

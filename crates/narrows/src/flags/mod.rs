@@ -19,7 +19,7 @@ pub(crate) mod values;
 pub(crate) use filter::{FilterArgs, confirmed};
 pub(crate) use given::Given;
 pub(crate) use load::{DirectionArg, DirectionListArg, DirectionWord, LoadArgs, SeedArg, SocketArgs, StreamsArg};
-pub(crate) use output::{FormatArg, FullArg, OutputArg, ResultArgs, SaveArgs, SvgArg};
+pub(crate) use output::{FormatArg, FullArg, OutputArg, ResultArgs, SaveArgs, SvgArg, TuiArg, ViewArgs};
 pub(crate) use rate::{FrameRateArg, LinkSpeedArg, PathRateArg, RateArg, TransactionRateArg};
 pub(crate) use remote::{RemoteArgs, WayArgs};
 pub(crate) use size::{FrameSizeArg, FrameSizeListArg, SizeArg, SizeListArg};

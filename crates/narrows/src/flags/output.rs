@@ -39,6 +39,9 @@ pub(crate) struct SaveArgs {
     /// Do not save the run in the store (`narrows history`)
     #[arg(long, hide_short_help = true)]
     pub(crate) no_save: bool,
+    /// Tag of the saved run, for `history` and `compare`; repeatable
+    #[arg(long, value_name = "TAG", value_parser = super::values::tag, conflicts_with = "no_save", hide_short_help = true)]
+    pub(crate) tag: Vec<String>,
 }
 
 /// What a command that measures shows and saves; `R` is its report.
@@ -72,6 +75,24 @@ pub(crate) struct FullArg {
     pub(crate) full: bool,
 }
 
+/// The live view.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TuiArg {
+    /// Show a live view with graphs in the terminal; q quits
+    #[arg(long)]
+    pub(crate) tui: bool,
+}
+
+/// What is shown, and where.
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    pub(crate) full: FullArg,
+    #[command(flatten)]
+    pub(crate) tui: TuiArg,
+}
+
 impl FullArg {
     /// The style of text on this terminal, with all of the result where that was asked for.
     pub(crate) fn style(&self) -> Style {
@@ -96,7 +117,12 @@ impl SaveArgs {
         if let Some(file) = output {
             stored::check(file).map_err(Failure::run)?;
         }
-        Ok(SavedRun::new(output.map(Into::into), !self.no_save))
+        Ok(self.saved(output.map(Into::into)))
+    }
+
+    /// As [`SaveArgs::run_file`], with a file that was checked.
+    pub(crate) fn saved(&self, file: Option<PathBuf>) -> SavedRun {
+        SavedRun::new(file, (!self.no_save).then(|| self.tag.clone()))
     }
 
     /// Saves a record of another kind (frames, forwarding) to the store: a failure is reported and changes nothing else.
@@ -104,7 +130,7 @@ impl SaveArgs {
         if self.no_save {
             return;
         }
-        match put(begun) {
+        match put(begun).and_then(|()| stored::tag(&begun.id, &self.tag)) {
             Ok(()) if !quiet => anstream::eprintln!("saved as {}", begun.id),
             Ok(()) => {}
             Err(error) => anstream::eprintln!("cannot save the run: {error}"),

@@ -54,6 +54,11 @@ impl RemoteArgs {
         &self.host
     }
 
+    /// The way to it.
+    pub(crate) const fn way(&self) -> &WayArgs {
+        &self.way
+    }
+
     /// The server of iperf3 that the word names, if it does.
     pub(crate) fn iperf3(&self) -> Result<Option<Peer>, Failure> {
         if !is_iperf3(&self.host) {

@@ -51,6 +51,13 @@ pub(crate) fn percent(word: &str) -> Result<f64, UnitError> {
     units::parse_share(word, BareShare::Percent)
 }
 
+/// A tag of stored runs.
+pub(crate) fn tag(word: &str) -> Result<String, String> {
+    const MARKS: &str = "-_.:/+=@";
+    let fits = (1..=100).contains(&word.len()) && word.chars().all(|c| c.is_alphanumeric() || MARKS.contains(c));
+    if fits { Ok(word.to_owned()) } else { Err(format!("use letters, digits and {MARKS}, 100 bytes at most")) }
+}
+
 /// Whole milliseconds.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)

@@ -7,6 +7,7 @@
 
 mod advise;
 mod bench;
+mod campaign;
 mod chain;
 mod compare;
 mod connections;
@@ -27,6 +28,7 @@ mod serve_user;
 mod shell;
 mod sweep;
 mod trace;
+mod tui;
 mod usage;
 mod watch;
 mod world;

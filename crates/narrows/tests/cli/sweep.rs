@@ -26,6 +26,29 @@ fn a_sweep_that_cannot_be_is_named_with_its_limits() {
     assert!(said.err.starts_with(error), "{said:?}");
 }
 
+#[test]
+fn a_sweep_over_parameters_that_cannot_be_is_named() {
+    for (words, sentence) in [
+        (
+            &["--over", "streams"][..],
+            "invalid --over `streams`; write it like streams=1,4, server:tcp_rmem=64k,1M or client:gro@eth0=on,off",
+        ),
+        (&["--over", "window=1"], "cannot sweep over window=1: factor.values: must have 2 to 16 different values"),
+        (
+            &["--over", "window=1k,big"],
+            "cannot sweep over window=1k,big: factor.values: `big` is not a size such as 64k or 4M",
+        ),
+        (
+            &["--over", "streams=1,2", "--protocol", "udp,tcp"],
+            "cannot sweep over parameters with several protocols: give one",
+        ),
+        (&["--over", "streams=1,2", "-d", "both"], "cannot sweep over parameters in both directions: give up or down"),
+        (&["--over", "streams=1,2", "-l", "64"], "cannot sweep over parameters with --size: only UDP takes one size"),
+    ] {
+        assert_eq!(alone().sentence(2, &[&["sweep", "127.0.0.1"], words].concat()), sentence);
+    }
+}
+
 /// Five points, a second and more together, of which the first is measured.
 fn begun<'a>(world: &World, port: &'a str, token: &'a str, file: &'a str) -> (Vec<&'a str>, crate::world::Running) {
     let way = vec!["sweep", "127.0.0.1", "--port", port, "--token-file", token];

@@ -262,7 +262,7 @@ fn a_live_table_takes_keys_and_sizes_and_quits() {
         panic!("no `{words}`: {}", tmux(&["capture-pane", "-p", "-t", "t"]).expect("a screen"));
     };
     let screen = shows("path MTU  1500 bytes");
-    assert!(screen.contains("10.0.7.2") && screen.contains("q quits, ? explains the columns"), "{screen}");
+    assert!(screen.contains("10.0.7.2") && screen.contains("q quit  ? help"), "{screen}");
     tmux(&["send-keys", "-t", "t", "?"]).expect("a key");
     shows("asymm N: the answer");
     tmux(&["resize-window", "-t", "t", "-x", "120", "-y", "30"]).expect("a size");

@@ -38,9 +38,16 @@ const ADDITIONS: &[Addition] = &[
         max: 6,
         others: &[
             ("crates/model/src/lib.rs", "re-exports for short paths, which an engine can do without"),
+            (
+                "crates/model/src/run/live.rs",
+                "names of its figures in a live view; an engine without them has those of TCP",
+            ),
+            ("crates/views/src/live.rs", "the same; an engine without them shows bits per second"),
+            ("crates/render/src/live/measure.rs", "the same"),
             ("crates/diagnose/src/latency/", "a rule about latency, which reads its records"),
             ("crates/wire/src/lib.rs", "declares its header over UDP; an engine without one of its own needs none"),
             ("crates/runner/src/remote/session.rs", "rates that a server may lower; an engine without them needs none"),
+            ("crates/runner/src/campaign/plan/load.rs", "keys of a plan file; an engine need not be in campaigns"),
             ("crates/traffic/src/common/", "a session answers the connections of single transactions"),
             ("crates/traffic/src/engines.rs", "the same"),
             ("crates/runner/src/server/running.rs", "the same"),

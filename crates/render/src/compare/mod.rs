@@ -4,7 +4,8 @@ mod c_number;
 pub mod csv;
 pub mod ministat;
 mod picture;
-mod words;
+pub mod svg;
+pub(crate) mod words;
 
 use crate::markdown::text as word;
 use crate::style::{Style, Tone};

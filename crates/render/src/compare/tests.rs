@@ -7,7 +7,7 @@ use narrows_model::run::compare::{CompareInventory, CompareRun};
 use narrows_model::run::diff::DiffParameter;
 use narrows_views::compare::{Options, Side, Values, compare};
 
-fn report() -> CompareReport {
+pub(super) fn report() -> CompareReport {
     let numbers = |name: &str, values: &[f64]| Side { name: name.into(), values: Values::Numbers(values.to_vec()) };
     let many: Vec<f64> = (0..12).map(|k| 900e6 + f64::from(k * k % 7) * 3e6).collect();
     let sides = [

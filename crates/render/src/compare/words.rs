@@ -6,7 +6,7 @@ use narrows_model::words::show::plural;
 use narrows_model::words::units::{bps, grouped};
 
 /// A figure with its unit; plain numbers with six digits. Differences have their sign.
-pub(super) fn figure(unit: Unit, value: f64) -> String {
+pub(crate) fn figure(unit: Unit, value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "" };
     match unit {
         Unit::BitsPerSecond => format!("{sign}{}", bps(value.abs())),
@@ -23,17 +23,17 @@ pub(super) fn interval(unit: Unit, [low, high]: [f64; 2]) -> String {
 }
 
 /// A change with its sign, two digits after the point below 1 %.
-pub(super) fn share(of: f64) -> String {
+pub(crate) fn share(of: f64) -> String {
     let percent = of * 100.0;
     if percent.abs() < 1.0 { format!("{percent:+.2} %") } else { format!("{percent:+.1} %") }
 }
 
-pub(super) fn probability(p: f64) -> String {
+pub(crate) fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
 }
 
 /// A share without the digits that it does not need.
-fn plain(of: f64) -> String {
+pub(crate) fn plain(of: f64) -> String {
     format!("{} %", super::c_number::g(of * 100.0, 6))
 }
 

@@ -13,6 +13,32 @@ use narrows_model::words::show::plural;
 #[must_use]
 pub fn list(report: &HistoryReport, style: Style) -> String {
     let mut page = Page::new(style);
+    if report.runs.is_empty() {
+        page.labelled("", if report.total == 0 { "no runs match" } else { "no more runs" }, None);
+        return page.finish();
+    }
+    table::text(&mut page, &runs(report).trimmed());
+    let end = report.offset + report.runs.len() as u64;
+    if end < report.total || report.offset > 0 {
+        let more = if end < report.total { format!("; older ones: --offset {end}") } else { String::new() };
+        page.blank();
+        page.labelled(
+            "",
+            &format!("{} to {end} of {}{more}", report.offset + 1, plural(report.total, "run")),
+            Some(Tone::Faint),
+        );
+    }
+    page.finish()
+}
+
+/// The list for a ticket or a wiki.
+#[must_use]
+pub fn markdown(report: &HistoryReport) -> String {
+    let shown = report.runs.len() as u64;
+    format!("# Runs\n\n{shown} of {}\n\n{}", plural(report.total, "run"), table::markdown(&runs(report).trimmed(), 2))
+}
+
+fn runs(report: &HistoryReport) -> Table {
     let columns = [
         Column::words("run"),
         Column::words("started (UTC)").spare(5),
@@ -39,22 +65,7 @@ pub fn list(report: &HistoryReport, style: Style) -> String {
             Cell::new(&run.client),
         ]));
     }
-    if report.runs.is_empty() {
-        page.labelled("", if report.total == 0 { "no runs match" } else { "no more runs" }, None);
-        return page.finish();
-    }
-    table::text(&mut page, &table.trimmed());
-    let end = report.offset + report.runs.len() as u64;
-    if end < report.total || report.offset > 0 {
-        let more = if end < report.total { format!("; older ones: --offset {end}") } else { String::new() };
-        page.blank();
-        page.labelled(
-            "",
-            &format!("{} to {end} of {}{more}", report.offset + 1, plural(report.total, "run")),
-            Some(Tone::Faint),
-        );
-    }
-    page.finish()
+    table
 }
 
 /// One run as it is listed.

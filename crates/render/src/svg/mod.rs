@@ -5,6 +5,7 @@ pub(crate) mod canvas;
 pub(crate) mod legend;
 pub(crate) mod palette;
 pub(crate) mod panel;
+pub(crate) mod rows;
 pub(crate) mod scale;
 
 pub(crate) use canvas::{Anchor, Canvas, Font, Stroke};

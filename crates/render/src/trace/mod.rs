@@ -10,16 +10,20 @@ use crate::markdown;
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
-use crate::words::plural;
+use crate::words::{plural, sparkline};
+use narrows_model::run::live::HopHistory;
 use narrows_model::trace::report::{TraceEnd, TraceHop, TraceNode};
 use narrows_model::words::units::percent;
 use narrows_model::{Ending, TraceProtocol, TraceReport};
 pub use svg::picture;
 
-const KEYS: &str = "q quits, ? explains the columns";
-const LEGEND: [&str; 6] = [
+/// Probes of a hop that a live view shows.
+const PROBES: usize = 20;
+/// What the columns are.
+pub(crate) const LEGEND: [&str; 7] = [
     "loss: probes without an answer; of a router it is loss of the path only if later hops lose as much",
     "least, median, worst: RTT in ms",
+    "last probes: RTT of each, highest at the top of its line; × without an answer",
     "PMTU: the largest packet, in bytes, that came to the hop",
     "!A administratively prohibited, !H host, !N network, !P protocol unreachable",
     "asymm N: the answer came over N hops, by its TTL",
@@ -32,12 +36,12 @@ pub fn text(report: &TraceReport, style: Style) -> String {
     frame(report, style, None)
 }
 
-/// One frame of a live view. `legend`: what the keys are, or what the columns are.
+/// One frame; of a live view with what the last probes to each hop brought.
 #[must_use]
-pub fn frame(report: &TraceReport, style: Style, legend: Option<bool>) -> String {
+pub fn frame(report: &TraceReport, style: Style, history: Option<&HopHistory>) -> String {
     let mut page = Page::new(style);
     page.heading(&title(report), &remark(report));
-    table::text(&mut page, &hops(report));
+    table::text(&mut page, &hops(report, history));
     if let Some(line) = mtu(report) {
         page.blank();
         page.labelled("path MTU  ", &line, None);
@@ -52,13 +56,8 @@ pub fn frame(report: &TraceReport, style: Style, legend: Option<bool>) -> String
     for remark in &report.remarks {
         page.labelled("", remark, Some(Tone::Faint));
     }
-    if report.ending == Ending::Interrupted && legend.is_none() {
+    if report.ending == Ending::Interrupted && history.is_none() {
         page.labelled("", "interrupted", Some(Tone::Mark));
-    }
-    if let Some(all) = legend {
-        for line in LEGEND.iter().filter(|_| all).chain([&KEYS]) {
-            page.labelled("", line, Some(Tone::Faint));
-        }
     }
     page.finish()
 }
@@ -73,7 +72,7 @@ pub fn markdown(report: &TraceReport) -> String {
     if !report.findings.is_empty() {
         out.push('\n');
     }
-    let mut all = hops(report);
+    let mut all = hops(report, None);
     "Hops".clone_into(&mut all.title);
     out += &table::markdown(&all, 2);
     if let Some(line) = mtu(report) {
@@ -109,7 +108,7 @@ fn mtu(report: &TraceReport) -> Option<String> {
     Some(format!("{} bytes {upto}; the first link takes {}", mtu.path_bytes, mtu.first_link_bytes))
 }
 
-fn hops(report: &TraceReport) -> Table {
+fn hops(report: &TraceReport, history: Option<&HopHistory>) -> Table {
     let columns = [
         Column::figures("hop"),
         Column::words("address"),
@@ -119,25 +118,35 @@ fn hops(report: &TraceReport) -> Table {
         Column::figures("least"),
         Column::figures("median"),
         Column::figures("worst").spare(2),
-        Column::figures("PMTU").spare(1),
+        Column::words("last probes").spare(1),
+        Column::figures("PMTU").spare(2),
         Column::words("notes").spare(1),
     ];
     let mut all = Table::new("", "", &columns);
     let mut shrinks = report.mtu.as_ref().map(|mtu| mtu.first_link_bytes);
+    let last = |hop: &TraceHop| history.and_then(|all| all.get(&hop.ttl)).map_or_else(String::new, |all| probes(all));
     for hop in &report.hops {
         let less = hop.pmtu_bytes.is_some_and(|bytes| shrinks.is_some_and(|before| bytes < before));
         shrinks = hop.pmtu_bytes.or(shrinks);
         if hop.nodes.is_empty() {
-            all.rows.push(row(hop, None, true, less));
+            all.rows.push(row(hop, None, true, less, &last(hop)));
         }
         for (at, node) in hop.nodes.iter().enumerate() {
-            all.rows.push(row(hop, Some(node), at == 0, less));
+            all.rows.push(row(hop, Some(node), at == 0, less, &last(hop)));
         }
     }
     all.trimmed()
 }
 
-fn row(hop: &TraceHop, node: Option<&TraceNode>, first: bool, less: bool) -> Row {
+/// The last probes to a hop as blocks.
+fn probes(rtts_ms: &[Option<f64>]) -> String {
+    let last = &rtts_ms[rtts_ms.len().saturating_sub(PROBES)..];
+    let answered: Vec<f64> = last.iter().copied().flatten().collect();
+    let mut blocks = sparkline(&answered, answered.len(), Some(0.0)).chars().collect::<Vec<_>>().into_iter();
+    last.iter().map(|rtt| rtt.and_then(|_| blocks.next()).unwrap_or('×')).collect()
+}
+
+fn row(hop: &TraceHop, node: Option<&TraceNode>, first: bool, less: bool, last: &str) -> Row {
     let once = |text: String| Cell::new(if first { text } else { String::new() });
     let rtt = |at: usize| Cell::maybe(node.and_then(|node| node.rtt_ms).map(|all| tick(all[at])));
     let lost = hop.loss.filter(|loss| *loss > 0.0);
@@ -151,6 +160,7 @@ fn row(hop: &TraceHop, node: Option<&TraceNode>, first: bool, less: bool) -> Row
         rtt(0),
         rtt(1),
         rtt(2),
+        once(last.to_owned()),
         once(hop.pmtu_bytes.map_or_else(|| "–".to_owned(), |bytes| bytes.to_string()))
             .tone_if(first && less, Tone::Mark),
         Cell::new(notes(hop, node, first)),

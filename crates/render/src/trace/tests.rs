@@ -83,7 +83,8 @@ fn as_text() {
 
 #[test]
 fn as_a_frame_of_80_columns() {
-    insta::assert_snapshot!(frame(&sample(), Style { width: 80, ..Style::default() }, Some(true)));
+    let history = [(1, vec![Some(0.4), Some(0.5), None, Some(0.4)]), (4, vec![None; 30])].into();
+    insta::assert_snapshot!(frame(&sample(), Style { width: 80, ..Style::default() }, Some(&history)));
 }
 
 #[test]

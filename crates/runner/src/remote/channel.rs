@@ -192,7 +192,7 @@ pub(super) fn is_packed(response: &Response<Incoming>) -> bool {
 }
 
 /// An error with its causes: the library's outermost words say little.
-pub(super) fn words(error: &dyn std::error::Error) -> String {
+pub(crate) fn words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -10,7 +10,9 @@ mod session;
 mod spec;
 mod ssh;
 
+pub(crate) use channel::words;
 pub(crate) use connection::{connect_first, resolve};
+pub(crate) use pin::Pin;
 pub(crate) use spec::family_of;
 
 pub use connection::Remote;

@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{CertificateError, ClientConfig, DigitallySignedStruct
 
 /// Takes one key only.
 #[derive(Debug)]
-pub(super) struct Pin {
+pub(crate) struct Pin {
     provider: Arc<CryptoProvider>,
     /// The one that must be, or that was first.
     wanted: Mutex<Option<Fingerprint>>,
@@ -21,13 +21,13 @@ pub(super) struct Pin {
 }
 
 impl Pin {
-    pub(super) fn new(wanted: Option<Fingerprint>) -> Arc<Self> {
+    pub(crate) fn new(wanted: Option<Fingerprint>) -> Arc<Self> {
         let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
         Arc::new(Self { provider, wanted: Mutex::new(wanted), shown: Mutex::new(None) })
     }
 
     /// The TLS side of the client.
-    pub(super) fn config(self: &Arc<Self>) -> Result<Arc<ClientConfig>, Error> {
+    pub(crate) fn config(self: &Arc<Self>) -> Result<Arc<ClientConfig>, Error> {
         let mut config = ClientConfig::builder_with_provider(self.provider.clone())
             .with_safe_default_protocol_versions()?
             .dangerous() // no authority is asked: the fingerprint is the identity
@@ -38,7 +38,7 @@ impl Pin {
     }
 
     /// What was wanted and what was shown, where they differ.
-    pub(super) fn mismatch(&self) -> Option<(Fingerprint, Fingerprint)> {
+    pub(crate) fn mismatch(&self) -> Option<(Fingerprint, Fingerprint)> {
         let wanted = (*lock(&self.wanted))?;
         let shown = (*lock(&self.shown))?;
         (wanted != shown).then_some((wanted, shown))

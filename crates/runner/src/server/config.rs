@@ -42,6 +42,10 @@ pub struct ServeConfig {
     pub iperf3: Option<u16>,
     /// The most that a test of iperf3 may carry each way, in bits per second.
     pub iperf3_rate_bps: Option<u64>,
+    /// The port of responsiveness tests, if they are served; 0 takes a free one.
+    pub responsiveness: Option<u16>,
+    /// The most that all of these tests together may carry each way, in bits per second.
+    pub responsiveness_rate_bps: u64,
     /// How to reflect STAMP sessions, if at all.
     pub stamp: Option<StampConfig>,
     /// What this end measures with.
@@ -68,6 +72,8 @@ impl ServeConfig {
             audit: None,
             iperf3: None,
             iperf3_rate_bps: None,
+            responsiveness: None,
+            responsiveness_rate_bps: 1_000_000_000,
             stamp: None,
             instruments,
         }

@@ -28,11 +28,19 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 
 /// The TLS side of the server.
 pub(super) fn acceptor(identity: &Identity) -> Result<TlsAcceptor, tokio_rustls::rustls::Error> {
+    acceptor_of(identity, &[b"h2", b"http/1.1"])
+}
+
+/// The TLS side of a port that speaks these protocols.
+pub(super) fn acceptor_of(
+    identity: &Identity,
+    protocols: &[&[u8]],
+) -> Result<TlsAcceptor, tokio_rustls::rustls::Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(vec![identity.certificate.clone()], identity.key.clone_key())?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

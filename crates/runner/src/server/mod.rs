@@ -22,6 +22,7 @@ mod listen;
 mod reflector;
 mod refusal;
 mod request;
+mod responsiveness;
 mod rights;
 mod running;
 mod session;
@@ -117,6 +118,14 @@ impl Server {
         let iperf3 =
             config.iperf3.map(|port| iperf3::Ports::open(port, config.bind).map_err(taken(port))).transpose()?;
         let iperf3_port = iperf3.as_ref().map(|ports| ports.port);
+        let tests = config.responsiveness.map(|port| {
+            let at = config.bind.map(|address| SocketAddr::new(address, port));
+            let listener = at.map_or_else(|| net::listen(port), net::listen_at).map_err(taken(port))?;
+            let opened = listener.set_nonblocking(true).and_then(|()| listener.local_addr());
+            Ok::<_, ServeError>((listener, opened.map_err(ServeError::Start)?.port()))
+        });
+        let tests = tests.transpose()?;
+        let tests_port = tests.as_ref().map(|(_, port)| *port);
         let identity = if config.stdio {
             None
         } else {
@@ -124,6 +133,7 @@ impl Server {
         };
         let sink = config.audit.as_ref().map(AuditTo::sink).transpose()?;
         let acceptor = identity.as_ref().map(listen::acceptor).transpose()?;
+        let of_tests = identity.as_ref().filter(|_| tests.is_some()).map(responsiveness::acceptor).transpose()?;
         let (token, warnings) =
             identity.map(|identity| ((identity.token, identity.token_file), identity.warnings)).unzip();
         let (stop, stopped) = watch::channel(false);
@@ -149,6 +159,10 @@ impl Server {
         let lost = Arc::default();
         helpers.watch(&stop, &lost);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
+        let tests = tests.zip(of_tests).map(|((listener, _), acceptor)| {
+            responsiveness::start(listener, acceptor, shared.config.responsiveness_rate_bps)
+        });
+        let tests = tests.transpose().map_err(ServeError::Start)?;
         let serving = shared.clone();
         let thread = std::thread::Builder::new()
             .name("narrows-serve".to_owned())
@@ -161,6 +175,8 @@ impl Server {
         Ok(ServerHandle {
             port,
             iperf3_port,
+            tests_port,
+            _tests: tests,
             token,
             stop,
             thread: Some(thread),
@@ -229,6 +245,8 @@ async fn run(
 pub struct ServerHandle {
     port: u16,
     iperf3_port: Option<u16>,
+    tests_port: Option<u16>,
+    _tests: Option<responsiveness::Running>,
     token: Option<(Token, PathBuf)>,
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -251,6 +269,12 @@ impl ServerHandle {
     #[must_use]
     pub const fn iperf3_port(&self) -> Option<u16> {
         self.iperf3_port
+    }
+
+    /// The port of responsiveness tests, if they are served.
+    #[must_use]
+    pub const fn responsiveness_port(&self) -> Option<u16> {
+        self.tests_port
     }
 
     /// The token that clients need; none over ssh.
@@ -330,6 +354,12 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
         announce(&handle.announcement());
         if let Some(port) = handle.iperf3_port() {
             announce(&format!("iperf3 clients are served on port {port} (TCP and UDP), without a token"));
+        }
+        if let Some(port) = handle.responsiveness_port() {
+            announce(&format!(
+                "responsiveness tests are served on port {port} (https://HOST:{port}{}), without a token",
+                narrows_wire::responsiveness::WELL_KNOWN
+            ));
         }
         announce(handle.separated());
         handle.reflects().iter().for_each(|line| announce(line));

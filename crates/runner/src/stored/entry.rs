@@ -4,7 +4,9 @@ use super::{Begun, Error, MADE_BY, Store, store};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::StoredRun;
 use narrows_model::{Run, TraceRecord};
 use narrows_store::Kind;
@@ -23,6 +25,15 @@ pub fn keep_tagged(run: &Run, tags: &[String]) -> Result<(), Error> {
     put(&mut store()?, &entry, Kind::Run, run)
 }
 
+/// Adds tags to a stored record.
+pub fn tag(id: &str, tags: &[String]) -> Result<(), Error> {
+    if tags.is_empty() {
+        return Ok(());
+    }
+    let mut store = store()?;
+    tags.iter().try_for_each(|tag| store.tag(id, tag, true).map(drop))
+}
+
 /// As [`keep`], in this store.
 pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
     put(store, &StoredRun { who: who(), ..listed(run) }, Kind::Run, run)
@@ -31,6 +42,13 @@ pub(super) fn put_run(store: &mut Store, run: &Run) -> Result<(), Error> {
 /// What a run is listed with, without its user.
 pub(crate) fn listed(run: &Run) -> StoredRun {
     StoredRun { plan: plan_hash(&run.plan), ..history::of_run(run, crate::books::headline) }
+}
+
+/// Puts a run of another program into the store, with tags. Runs of the same command have the same plan.
+pub fn keep_command(record: &CommandRecord, tags: &[String]) -> Result<(), Error> {
+    let plan = plan_hash(&(&record.command, &record.pattern));
+    let entry = StoredRun { who: who(), tags: tags.to_vec(), plan, ..history::of_command(record) };
+    put(&mut store()?, &entry, Kind::Command, record)
 }
 
 /// Puts a forwarding benchmark into the store.
@@ -49,6 +67,12 @@ pub fn keep_pair(record: &AbRecord, begun: &Begun) -> Result<(), Error> {
 pub fn keep_frames(report: &FramesReport, begun: &Begun) -> Result<(), Error> {
     let plan = plan_hash(&report.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
     put(&mut store()?, &made(history::of_frames(report), begun, plan), Kind::Frames, report)
+}
+
+/// Puts a test of responsiveness into the store.
+pub fn keep_responsiveness(record: &ResponsivenessRecord, begun: &Begun) -> Result<(), Error> {
+    let entry = made(history::of_responsiveness(record), begun, plan_hash(&record.plan));
+    put(&mut store()?, &entry, Kind::Responsiveness, record)
 }
 
 /// Puts the report of a STAMP session into the store.

@@ -12,6 +12,7 @@ use narrows_wire::columns::Columns;
 use narrows_wire::iperf3_report::{self, Report, Start, Sum};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The maximum size of a file of other programs (64 MiB).
@@ -75,9 +76,9 @@ pub(super) fn import(
             return Ok(());
         }
     };
-    let mut new = Vec::new();
+    let (mut new, mut ids) = (Vec::new(), BTreeSet::new());
     for run in runs {
-        if store.has(&run.0.id)? {
+        if store.has(&run.0.id)? || !ids.insert(run.0.id.clone()) {
             done.known += 1;
         } else {
             new.push(run);

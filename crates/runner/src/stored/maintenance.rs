@@ -6,7 +6,9 @@ use super::{Error, Filter, Store, directory, load};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
+use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{HistoryReport, SCHEMA, StoredRun, TrendReport};
 use narrows_model::{Run, TraceRecord};
 use narrows_store::{Kind, LARGEST, compat, file_name, id::ENDING};
@@ -63,6 +65,10 @@ fn file_of(path: &Path) -> String {
 /// A file of a directory, or the files of a configuration: a directory in it.
 fn import_in(store: &mut Store, path: &Path, name: &str, how: &As, done: &mut Imported) -> Result<(), Error> {
     let place = path.join(name);
+    // What `narrows store export` wrote of records that are no runs.
+    if Kind::words().any(|word| name.ends_with(&format!(".{word}.json")) && !name.ends_with(ENDING)) {
+        return Ok(());
+    }
     let Ok(files) = files::list(&place) else {
         return import_file(store, &place, name, None, how, done);
     };
@@ -216,10 +222,12 @@ pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
             Kind::Forwarding => serde_json::from_slice::<ForwardingRecord>(json).map(drop),
             Kind::ForwardingPair => serde_json::from_slice::<AbRecord>(json).map(drop),
             Kind::Frames => serde_json::from_slice::<FramesReport>(json).map(drop),
+            Kind::Responsiveness => serde_json::from_slice::<ResponsivenessRecord>(json).map(drop),
             Kind::Stamp => serde_json::from_slice::<StampReport>(json).map(drop),
             Kind::Trace => serde_json::from_slice::<TraceRecord>(json).map(drop),
             Kind::Iperf3 => serde_json::from_slice::<narrows_wire::iperf3_report::Report>(json).map(drop),
             Kind::Number => serde_json::from_slice::<foreign::Number>(json).map(drop),
+            Kind::Command => serde_json::from_slice::<CommandRecord>(json).map(drop),
         };
         parsed.map_err(|error| error.to_string())
     })
@@ -264,12 +272,14 @@ pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Err
         Kind::Forwarding => Content::Forwarding(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::ForwardingPair => Content::Pair(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Frames => Content::Frames(serde_json::from_slice(&json).map_err(damaged)?),
+        Kind::Responsiveness => Content::Responsiveness(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Stamp => Content::Stamp(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Trace => Content::Trace(serde_json::from_slice(&json).map_err(damaged)?),
         Kind::Iperf3 | Kind::Number => {
             let value: serde_json::Value = serde_json::from_slice(&json).map_err(damaged)?;
             Content::Foreign(serde_json::to_string_pretty(&value).map_err(damaged)?)
         }
+        Kind::Command => Content::Command(serde_json::from_slice(&json).map_err(damaged)?),
     };
     Ok(Some((entry, content)))
 }
@@ -283,8 +293,12 @@ pub enum Content {
     Forwarding(Box<ForwardingRecord>),
     /// One of two configurations.
     Pair(Box<AbRecord>),
+    /// A run of another program.
+    Command(Box<CommandRecord>),
     /// A report of raw frames.
     Frames(Box<FramesReport>),
+    /// A test of responsiveness.
+    Responsiveness(Box<ResponsivenessRecord>),
     /// A STAMP session.
     Stamp(Box<StampReport>),
     /// A trace.

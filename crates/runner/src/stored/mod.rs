@@ -5,7 +5,10 @@ pub mod foreign;
 pub mod maintenance;
 
 use crate::state;
-pub use entry::{keep, keep_forwarding, keep_frames, keep_pair, keep_stamp, keep_tagged, keep_trace};
+pub use entry::{
+    keep, keep_command, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_tagged,
+    keep_trace, tag,
+};
 pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
 pub use narrows_store::Error as StoreError;
@@ -88,9 +91,11 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
             match found {
                 Some((Kind::Run, json)) => Ok(narrows_store::compat::read(&json, Path::new(&id))?),
                 Some((Kind::Frames, _)) => Err(LoadError::Other(id, "generate")),
+                Some((Kind::Responsiveness, _)) => Err(LoadError::Other(id, "measure responsiveness")),
                 Some((Kind::Stamp, _)) => Err(LoadError::Other(id, "measure stamp")),
                 Some((Kind::Iperf3 | Kind::Number, _)) => Err(LoadError::Other(id, "store import")),
                 Some((Kind::Trace, _)) => Err(LoadError::Other(id, "trace")),
+                Some((Kind::Command, _)) => Err(LoadError::Other(id, "campaign")),
                 Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
                 None => Err(LoadError::Unknown(word.to_owned(), store_file()?)),
             }

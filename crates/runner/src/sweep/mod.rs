@@ -2,6 +2,7 @@
 //! on where it stood.
 
 mod lossless;
+pub mod over;
 
 use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;

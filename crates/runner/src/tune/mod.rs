@@ -61,6 +61,14 @@ pub fn check_for_client(setting: &Setting) -> Result<(), TuneError> {
     }
 }
 
+/// What is wrong with a setting, as far as the tables know it, without a look at this host.
+pub(crate) fn check(setting: &Setting) -> Result<(), TuneError> {
+    match setting {
+        Setting::Sysctl { .. } | Setting::Offload { .. } => knob(setting).check(),
+        _ => Ok(()),
+    }
+}
+
 /// The current value on this host, and whether it is the setting's. Sets nothing; fails where the setting cannot be made here, as
 /// far as that is known before.
 pub fn look(setting: &Setting) -> Result<(String, bool), TuneError> {

@@ -25,6 +25,8 @@ pub enum Kind {
     ForwardingPair,
     /// A report of raw frames.
     Frames,
+    /// A test of responsiveness.
+    Responsiveness,
     /// A report of a STAMP session.
     Stamp,
     /// A trace.
@@ -33,20 +35,29 @@ pub enum Kind {
     Iperf3,
     /// A number of a file of another program.
     Number,
+    /// A run of another program.
+    Command,
 }
 
-const KINDS: [(Kind, &str); 8] = [
+const KINDS: [(Kind, &str); 10] = [
     (Kind::Run, "run"),
     (Kind::Forwarding, "forwarding"),
     (Kind::ForwardingPair, "forwarding-pair"),
     (Kind::Frames, "frames"),
+    (Kind::Responsiveness, "responsiveness"),
     (Kind::Stamp, "stamp"),
     (Kind::Trace, "trace"),
     (Kind::Iperf3, "iperf3"),
     (Kind::Number, "number"),
+    (Kind::Command, "command"),
 ];
 
 impl Kind {
+    /// The names of all kinds.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().map(|(_, word)| *word)
+    }
+
     /// Its name, as in the store.
     #[must_use]
     pub fn word(self) -> &'static str {

@@ -6,6 +6,7 @@
 /// The sum of the words of `bytes`; an odd last byte counts as the upper half of a word. At most 0xffff, so that a caller may
 /// add 65,536 more words to it before it overflows.
 #[must_use]
+#[inline]
 pub fn partial(bytes: &[u8]) -> u32 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let sum: u64 = pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum();

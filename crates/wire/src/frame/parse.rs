@@ -41,6 +41,7 @@ impl Seen {
     /// (without extension headers), not UDP or TCP, a fragment, truncated before the end of the signature, or
     /// without one.
     #[must_use]
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (mut ethertype, mut offset, mut vlan) = (word(bytes, 12)?, 14, None);
         if matches!(ethertype, ETHERTYPE_VLAN | ETHERTYPE_SERVICE_VLAN) {
@@ -79,10 +80,12 @@ impl Seen {
     }
 }
 
+#[inline]
 fn word(bytes: &[u8], offset: usize) -> Option<u16> {
     bytes.get(offset..)?.first_chunk().map(|word| u16::from_be_bytes(*word))
 }
 
+#[inline]
 fn v4(bytes: &[u8]) -> Option<Ip> {
     let header = bytes.first_chunk::<20>()?;
     let header_bytes = usize::from(header[0] & 0x0f) * 4;
@@ -94,6 +97,7 @@ fn v4(bytes: &[u8]) -> Option<Ip> {
     Some(Ip { source: address(12)?, destination: address(16)?, protocol: header[9], header_bytes, packet_bytes })
 }
 
+#[inline]
 fn v6(bytes: &[u8]) -> Option<Ip> {
     let header = bytes.first_chunk::<40>()?;
     if header[0] >> 4 != 6 {
@@ -105,6 +109,7 @@ fn v6(bytes: &[u8]) -> Option<Ip> {
 }
 
 /// Options may start at the fifth word.
+#[inline]
 fn tcp_header_bytes(segment: &[u8]) -> Option<usize> {
     let bytes = usize::from(segment.get(12)? >> 4) * 4;
     (bytes >= 20).then_some(bytes)

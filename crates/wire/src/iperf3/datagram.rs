@@ -51,6 +51,7 @@ impl Header {
     }
 
     /// Writes it; `wide`: the counter has 64 bits. A buffer that is too short stays as it is.
+    #[inline]
     pub fn encode(&self, wide: bool, into: &mut [u8]) {
         let Some(into) = into.get_mut(..Self::bytes(wide)) else { return };
         #[allow(clippy::cast_possible_truncation)] // counters wrap, as iperf3's do
@@ -65,6 +66,7 @@ impl Header {
     }
 
     /// Reads it; `None`: too short.
+    #[inline]
     #[must_use]
     pub fn decode(wide: bool, bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u64::from(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?)));

@@ -1,5 +1,6 @@
 //! `narrows measure`: one plain measurement.
 
+mod responsiveness;
 mod rr;
 mod run;
 mod stamp;
@@ -20,6 +21,8 @@ pub(crate) struct Args {
 enum What {
     /// Goodput of TCP streams
     Tcp(Box<tcp::TcpArgs>),
+    /// Latency under load over HTTP/2 and TLS: round trips per minute, idle and working latency
+    Responsiveness(Box<responsiveness::ResponsivenessArgs>),
     /// Requests and responses over one connection a stream: latency, transactions a second
     Rr(Box<rr::RrArgs>),
     /// Connect, request, response, close: each transaction on a connection of its own
@@ -35,6 +38,7 @@ impl Args {
         match self.what {
             What::Tcp(args) => args.run(),
             What::Udp(args) => args.run(),
+            What::Responsiveness(args) => args.run(),
             What::Rr(args) => args.run(),
             What::Crr(args) => args.run(),
             What::Stamp(args) => args.run(),

@@ -4,8 +4,8 @@ use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{plan_bytes, size};
 use crate::flags::{
-    DirectionWord, DurationArg, FullArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg,
-    TransactionRateArg, slow_start_ms,
+    DirectionWord, DurationArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg, TransactionRateArg,
+    ViewArgs, slow_start_ms,
 };
 use clap::Args;
 use narrows_model::{Limit, Plan, RrPlan, RrReport, TcpPlan, Transaction};
@@ -68,7 +68,7 @@ struct Common {
     #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded", hide_short_help = true)]
     load_streams: u32,
     #[command(flatten)]
-    full: FullArg,
+    view: ViewArgs,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -122,6 +122,6 @@ impl Common {
     }
 
     fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
-        run(remote, &self.result, &self.save, &self.full, true, |_| Ok(plan.clone().into()), |_| Ok(()))
+        run(remote, &self.result, &self.save, &self.view, true, |_| Ok(plan.clone().into()), |_| Ok(()))
     }
 }

@@ -1,14 +1,17 @@
 //! One plain measurement of any load, from the connection to the result.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FullArg, RemoteArgs, ResultArgs, SaveArgs};
+use crate::flags::{RemoteArgs, ResultArgs, SaveArgs, ViewArgs};
 use crate::output::{print, written_measurement};
 use crate::session::{Far, INTERRUPTED, LiveLines, far};
+use crate::tui::Tui;
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target, Trial};
+use narrows_render::live::measure::MeasureLive;
 use narrows_render::measure::{Lines, Live};
 use narrows_render::{Document, Format};
 use narrows_runner::measure::{self, Watch};
 use narrows_runner::stored;
+use narrows_views::live::{Points, kind};
 
 /// Prints the lines of a measurement as they come.
 struct Printer<'a> {
@@ -18,6 +21,38 @@ struct Printer<'a> {
     intervals: bool,
     live: Option<Box<dyn Live>>,
     lines: LiveLines,
+}
+
+/// Shows the lines of a measurement in a live view, with its curves.
+struct Drawn<'a> {
+    target: &'a Target,
+    form: Lines,
+    live: Option<Box<dyn Live>>,
+    points: Points,
+    tui: &'a Tui<MeasureLive>,
+}
+
+impl Watch for Drawn<'_> {
+    fn begins(&mut self, plan: &LoadPlan) {
+        let live = narrows_runner::live(plan);
+        let head = live.start(self.target, self.form, true).unwrap_or_default();
+        self.tui.update(|view| view.begin(&head));
+        (self.live, self.points) = (Some(live), Points::default());
+    }
+
+    fn progress(&mut self, place: Place, progress: &Progress) {
+        let lines = self.live.as_mut().and_then(|live| live.push(place, progress, self.form).ok()).unwrap_or_default();
+        let points = self.points.take(place, progress);
+        self.tui.update(|view| {
+            view.add(&lines);
+            points.iter().for_each(|point| view.point(point));
+        });
+    }
+
+    fn ended(&mut self, trial: &Trial) {
+        let lines = self.live.as_ref().and_then(|live| live.rest(trial, self.form).ok()).unwrap_or_default();
+        self.tui.update(|view| view.add(&lines));
+    }
 }
 
 impl Printer<'_> {
@@ -57,17 +92,18 @@ pub(super) fn run<R: Document>(
     remote: &RemoteArgs,
     result: &ResultArgs<R>,
     save: &SaveArgs,
-    full: &FullArg,
+    view: &ViewArgs,
     collect: bool,
     plan: impl Fn(Family) -> Result<LoadPlan, Failure>,
     finish: impl FnOnce(&Run) -> Result<(), Failure>,
 ) -> Outcome {
     plan(Family::Ipv4)?;
-    let Far { target, open, .. } = far(remote, false, collect)?;
+    view.tui.check()?;
+    let Far { target, open, stop, .. } = far(remote, false, collect)?;
     let plan = plan(target.family)?;
     let name = stored::new_name().map_err(Failure::run)?;
     let mut saved = save.run_file(result.output())?;
-    let style = full.style();
+    let style = view.full.style();
     let mut ends = open(None, result.quiet)?;
     let (form, intervals) = match result.format() {
         Format::Text => (Some(Lines::Text(style)), !result.quiet),
@@ -75,9 +111,20 @@ pub(super) fn run<R: Document>(
         _ => (None, false),
     };
     let mut printer = Printer { target: &target, form, intervals, live: None, lines: LiveLines::default() };
-    let run = measure::measure(&mut *ends, &plan, target.clone(), name, &mut printer);
+    let tui = view.tui.open(MeasureLive::new(kind(&plan)), &stop)?;
+    let shown = Lines::Text(style);
+    let mut drawn =
+        tui.as_ref().map(|tui| Drawn { target: &target, form: shown, live: None, points: Points::default(), tui });
+    let watch: &mut dyn Watch = drawn.as_mut().map_or(&mut printer as _, |drawn| drawn as _);
+    let run = measure::measure(&mut *ends, &plan, target.clone(), name, watch);
     drop(ends);
-    let Some(report) = narrows_runner::measurement(&run) else {
+    let report = narrows_runner::measurement(&run);
+    if let Some(tui) = tui {
+        let summary = report.as_ref().and_then(|report| report.summary(shown).ok()).unwrap_or_default();
+        tui.update(|view| view.end(&summary));
+        tui.finish()?;
+    }
+    let Some(report) = report else {
         return match run.ending {
             Ending::Failed(why) => Err(Failure::run(why)),
             Ending::Interrupted => Ok(INTERRUPTED),

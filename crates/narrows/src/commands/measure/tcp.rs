@@ -3,7 +3,7 @@
 use super::run::run;
 use crate::failure::Outcome;
 use crate::flags::values::bps;
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs};
+use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, ViewArgs};
 use narrows_model::MeasureReport;
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub(super) struct TcpArgs {
     #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
-    full: FullArg,
+    view: ViewArgs,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -51,6 +51,6 @@ impl TcpArgs {
             }
             Ok(plan.into())
         };
-        run(&self.remote, &self.result, &self.save, &self.full, !self.no_collect, plan, |_| Ok(()))
+        run(&self.remote, &self.result, &self.save, &self.view, !self.no_collect, plan, |_| Ok(()))
     }
 }

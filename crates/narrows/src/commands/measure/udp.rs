@@ -2,7 +2,7 @@
 
 use super::run::run;
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FullArg, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, UdpLoadArgs};
+use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, UdpLoadArgs, ViewArgs};
 use narrows_render::measure::UdpMeasurement;
 use narrows_runner::{ledgers, stored};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(super) struct UdpArgs {
     #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
-    full: FullArg,
+    view: ViewArgs,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub(super) struct UdpArgs {
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
         let plan = |family| Ok(self.udp.plan(&self.load, family)?.into());
-        run(&self.remote, &self.result, &self.save, &self.full, !self.no_collect, plan, |run| {
+        run(&self.remote, &self.result, &self.save, &self.view, !self.no_collect, plan, |run| {
             let Some(file) = &self.ledger else { return Ok(()) };
             let ledgers = ledgers(run);
             for ledger in &ledgers {

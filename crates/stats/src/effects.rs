@@ -1,20 +1,15 @@
 //! Effects of factors: ordinary least squares by the sweep operator (J. H. Goodnight, The American Statistician 33, 1979), which
 //! leaves out a column that the ones before it determine: its effect is *aliased*, not zero.
 
-use narrows_stats::student::t_quantile;
+use crate::count;
+use crate::student::{Estimate, t_quantile};
 
-/// An estimated coefficient.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Effect {
-    /// In the unit of the observations.
-    pub value: f64,
-    /// Half of the width of its interval; `None` without degrees of freedom.
-    pub half_width: Option<f64>,
-}
-
-/// Fits `y` to the columns of `rows`; one answer for each column, `None` where it is aliased. `None` if there is nothing to fit.
+/// Fits `y` to the columns of `rows`; one answer for each column, `None` where it is aliased. Without degrees of freedom an answer has no
+/// interval: its ends are infinite.
+///
+/// `None` if there is nothing to fit.
 #[must_use]
-pub fn fit(rows: &[Vec<f64>], y: &[f64], level: f64) -> Option<Vec<Option<Effect>>> {
+pub fn fit(rows: &[Vec<f64>], y: &[f64], level: f64) -> Option<Vec<Option<Estimate>>> {
     let width = rows.first()?.len();
     if rows.len() != y.len() || rows.iter().any(|row| row.len() != width) || !y.iter().all(|it| it.is_finite()) {
         return None;
@@ -37,14 +32,15 @@ pub fn fit(rows: &[Vec<f64>], y: &[f64], level: f64) -> Option<Vec<Option<Effect
         })
         .collect();
     let left = rows.len() - fitted.iter().filter(|it| **it).count().min(rows.len());
-    #[allow(clippy::cast_precision_loss)]
-    let df = left as f64;
+    let df = count(left);
     let t = t_quantile(level, df);
-    let effect = |k: usize| Effect {
-        value: sums[k][width],
-        half_width: t.map(|t| t * (sums[width][width].max(0.0) / df * sums[k][k]).sqrt()),
+    let estimate = |k: usize| {
+        let value = sums[k][width];
+        let error = (sums[width][width].max(0.0) / df * sums[k][k]).sqrt();
+        let half = t.map_or(f64::INFINITY, |t| t * error);
+        Estimate { value, interval: [value - half, value + half], df, error }
     };
-    Some((0..width).map(|k| fitted[k].then(|| effect(k))).collect())
+    Some((0..width).map(|k| fitted[k].then(|| estimate(k))).collect())
 }
 
 fn sweep(a: &mut [Vec<f64>], k: usize) {
@@ -81,6 +77,6 @@ mod tests {
         let fitted = fit(&rows, &[1.0, 3.0, 5.0, 7.0], 0.95).expect("a fit");
         let effect = fitted[1].expect("not aliased");
         assert!((effect.value - 4.0).abs() < 1e-9);
-        assert!((effect.half_width.expect("df 2") - 4.302_65 * 2f64.sqrt()).abs() < 1e-4);
+        assert!((effect.interval[1] - 4.0 - 4.302_65 * 2f64.sqrt()).abs() < 1e-4, "{effect:?}");
     }
 }

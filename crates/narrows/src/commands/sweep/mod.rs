@@ -1,5 +1,7 @@
 //! `narrows sweep`: a table over sizes, protocols and directions.
 
+mod over;
+
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::plan_bytes;
 use crate::flags::{
@@ -28,7 +30,9 @@ use std::path::{Path, PathBuf};
     narrows sweep server --token-file token\n  \
     narrows sweep server --size 64,1472 --protocol udp -t 2s --svg sweep.svg\n  \
     narrows sweep server -d up,down --repetitions 5 --csv sweep.csv\n  \
-    narrows sweep server --resume sweep.run.json     continue after Ctrl-C\n\
+    narrows sweep server --resume sweep.run.json     continue after Ctrl-C\n  \
+    narrows sweep server --over window=32k,128k,512k,1M,8M --svg window.svg\n  \
+    narrows sweep server --over server:tcp_rmem=64k,1M --over streams=1,4\n\
     The lossless UDP rate of each size is the result of a short search: trials of 1 s, 25 s at most, width 2 %. No \
     search is needed if a trial of 2 s or more loses nothing. `narrows search` measures the NDR."
 )]
@@ -42,6 +46,16 @@ pub(crate) struct Args {
     /// Write the table to this file (CSV)
     #[arg(long, value_name = "PATH")]
     csv: Option<PathBuf>,
+    /// Show the influence of NAME=VALUES; twice: of two
+    ///
+    /// The form is [HOST:]NAME[@DEVICE]=VALUES. NAME is streams, congestion-control or window; a parameter such as tcp_rmem (a size is its maximum) or
+    /// net.core.rmem_default; mtu, qdisc or an offload, with the device: client:gro@eth0=on,off. HOST is client, server or both. Runs are
+    /// in random order, with one protocol (TCP by default) in one direction (up by default), 3 of each combination by default.
+    #[arg(long, value_name = "PARAMETER", conflicts_with_all = ["resume", "output"], help_heading = "Points")]
+    over: Vec<String>,
+    /// With --over: random seed; the same command with the seed continues
+    #[arg(long, value_name = "N", requires = "over", help_heading = "Points", hide_short_help = true, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
     /// Resume an interrupted sweep: its file or run id
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
@@ -58,6 +72,7 @@ pub(crate) struct Args {
 #[command(
     next_help_heading = "Points",
     mut_arg("omit", |it| it.help("Exclude this time of each trial [default: 0s]").hide_short_help(true)),
+    mut_arg("direction", |it| it.hide_possible_values(true).help("Directions: up, down, both")),
     mut_arg("streams", |it| it.hide_short_help(true)),
     mut_arg("rate", |it| {
         it.default_value("max").help(
@@ -70,8 +85,15 @@ struct PlanArgs {
     given: Given,
     #[command(flatten)]
     size: SizeListArg,
-    /// Protocols, comma-separated
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "PROTOCOLS", default_value = "udp,tcp")]
+    /// Protocols: udp, tcp
+    #[arg(
+        long,
+        hide_possible_values = true,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "PROTOCOLS",
+        default_value = "udp,tcp"
+    )]
     protocol: Vec<ProtocolWord>,
     #[command(flatten)]
     direction: DirectionListArg,
@@ -80,7 +102,7 @@ struct PlanArgs {
     #[command(flatten)]
     omit: OmitArg,
     /// Repetitions of the whole table; results are medians
-    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
+    #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, hide_short_help = true)]
     repetitions: u32,
     #[command(flatten)]
     streams: StreamsArg,
@@ -138,6 +160,9 @@ impl PlanArgs {
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
+        if !self.over.is_empty() {
+            return self.over();
+        }
         let begun = self.resume.as_deref().map(|word| self.begun(word)).transpose()?;
         if let Some((run, source)) = &begun
             && run.sweep.as_ref().is_some_and(|record| record.remaining().is_empty())
@@ -193,7 +218,7 @@ impl Args {
             Source::File(file) => Some(file),
             Source::Id(_) => None,
         };
-        SavedRun::new(self.result.output().map(Path::to_owned).or(file), !self.save.no_save)
+        self.save.saved(self.result.output().map(Path::to_owned).or(file))
     }
 
     /// The sweep to resume, and where it is.

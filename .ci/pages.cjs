@@ -1,0 +1,63 @@
+// Looks at the pages of a directory in Chromium; exits with 1 if one of them is not in order.
+const fs = require('fs');
+const path = require('path');
+const puppeteer = require('puppeteer-core');
+const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const directory = process.argv[2];
+const views = ['light', 'dark'].flatMap(scheme => [390, 1280, 1920].map(width => ({ scheme, width, media: 'screen' })));
+// The width of A4 between its margins.
+views.push({ scheme: 'light', width: 688, media: 'print' });
+
+// What runs over the page: elements whose end is right of it, and that no ancestor scrolls; words that their box cuts.
+function faults() {
+    const wide = document.documentElement.clientWidth;
+    const paper = matchMedia('print').matches;
+    const scrolls = it => it && !paper && (getComputedStyle(it).overflowX === 'auto' || scrolls(it.parentElement));
+    const name = it => it.tagName.toLowerCase() + (it.className && it.className.baseVal === undefined ? '.' + it.className : '') +
+        ' "' + (it.textContent || '').trim().slice(0, 40) + '"';
+    const found = [];
+    if (document.documentElement.scrollWidth > wide) found.push('the page is ' + document.documentElement.scrollWidth + ' px wide');
+    for (const it of document.body.querySelectorAll('*')) {
+        const box = it.getBoundingClientRect();
+        if (box.width > 0 && box.right > wide + 1 && !scrolls(it) && !it.closest('svg svg')) found.push('runs over: ' + name(it));
+        if (getComputedStyle(it).overflowX === 'hidden' && it.scrollWidth > it.clientWidth + 1) found.push('is cut: ' + name(it));
+    }
+    for (const picture of document.querySelectorAll('svg')) {
+        const sheet = picture.getBoundingClientRect();
+        for (const it of picture.querySelectorAll('text')) {
+            const box = it.getBoundingClientRect();
+            if (box.right > sheet.right + 1 || box.left < sheet.left - 1) found.push('leaves its picture: ' + name(it));
+        }
+    }
+    return found.slice(0, 8);
+}
+
+(async () => {
+    const browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+    let passed = 0, failed = 0;
+    for (const file of fs.readdirSync(directory).filter(it => it.endsWith('.html')).sort()) {
+        for (const { scheme, width, media } of views) {
+            const page = await browser.newPage();
+            await page.setBypassCSP(true);
+            await page.setViewport({ width, height: 900 });
+            await page.emulateMediaType(media);
+            await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+            await page.goto('file://' + path.join(directory, file));
+            const found = await page.evaluate(faults);
+            await page.evaluate(axe);
+            const result = await page.evaluate(() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'best-practice'] }));
+            for (const it of result.violations) {
+                found.push(it.id + ' (' + it.nodes.length + '): ' + it.nodes[0].target.join(' ') + ': ' + (it.nodes[0].any[0] || it).message);
+            }
+            const view = file.replace('.html', '') + '-' + (media === 'print' ? 'print' : scheme) + '-' + width;
+            await page.screenshot({ path: path.join(directory, view + '.png'), fullPage: true });
+            await page.close();
+            if (found.length) failed += 1; else passed += 1;
+            for (const it of found) console.log('FAILED ' + view + ': ' + it);
+        }
+    }
+    await browser.close();
+    console.log('pages: ' + passed + ' passed, ' + failed + ' failed');
+    process.exit(failed || !passed ? 1 : 0);
+})();

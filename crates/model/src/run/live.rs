@@ -1,0 +1,54 @@
+//! What a live view shows of a running trial.
+
+use crate::words::place::{Flow, Place};
+use crate::words::units::bps;
+use std::collections::BTreeMap;
+
+/// RTTs of the last probes to each TTL, milliseconds, oldest first; `None` without an answer.
+pub type HopHistory = BTreeMap<u8, Vec<Option<f64>>>;
+
+/// What the figures of a load are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveKind {
+    /// Bits per second, RTT and retransmissions.
+    Tcp,
+    /// Bits per second, delay variation and lost datagrams.
+    Udp,
+    /// Transactions per second, latency and failures.
+    Rr,
+}
+
+impl LiveKind {
+    /// Names of the delay and of the loss.
+    #[must_use]
+    pub const fn words(self) -> [&'static str; 2] {
+        match self {
+            Self::Tcp => ["RTT", "Retr"],
+            Self::Udp => ["delay variation", "lost"],
+            Self::Rr => ["latency", "failed"],
+        }
+    }
+
+    /// A rate with its unit.
+    #[must_use]
+    pub fn rate(self, rate: f64) -> String {
+        if self == Self::Rr { format!("{rate:.0}/s") } else { bps(rate) }
+    }
+}
+
+/// One direction of a running trial at one instant, seen from one end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LivePoint {
+    /// The direction.
+    pub flow: Flow,
+    /// The end that says it.
+    pub place: Place,
+    /// Since the trial began, seconds.
+    pub at_s: f64,
+    /// Since the point before; bits or transactions per second.
+    pub rate: f64,
+    /// RTT, delay variation or latency, milliseconds.
+    pub delay_ms: Option<f64>,
+    /// Retransmissions, losses or failures since the trial began.
+    pub lost: Option<u64>,
+}

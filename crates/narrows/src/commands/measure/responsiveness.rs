@@ -1,0 +1,125 @@
+//! `narrows measure responsiveness`: responsiveness under working conditions (draft-ietf-ippm-responsiveness-09).
+
+use crate::commands::generate::check_output;
+use crate::failure::{Failure, Outcome};
+use crate::flags::values::duration;
+use crate::flags::{DirectionWord, ResultArgs, SaveArgs};
+use crate::output::{print, style};
+use crate::session::{INTERRUPTED, stop_on_interrupt};
+use clap::Args;
+use narrows_model::load::responsiveness::{ResponsivenessPlan, ResponsivenessReport};
+use narrows_model::{Ending, Family};
+use narrows_render::responsiveness::progress;
+use narrows_runner::responsiveness::{self, ResponsivenessFailure, Target, Trust};
+use narrows_runner::stored::{self, Begun};
+use narrows_runner::{DEFAULT_PORT, trust, trusted};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    narrows measure responsiveness server            narrows serve --responsiveness, known by its token\n  \
+    narrows measure responsiveness server -d up --insecure\n  \
+    narrows measure responsiveness https://host/.well-known/nq --ca /etc/ssl/certs/ca-certificates.crt")]
+pub(super) struct ResponsivenessArgs {
+    /// Server: HOST[:4043], or the https:// URL of a configuration
+    host: String,
+    /// Direction of the load; both: down, then up
+    #[arg(long, short = 'd', value_enum, default_value = "both", help_heading = "Load")]
+    direction: DirectionWord,
+    /// Longest load of a direction
+    #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "20s", help_heading = "Load")]
+    limit: Duration,
+    /// Interval at which stability is evaluated
+    #[arg(long, short = 'i', value_parser = duration, value_name = "TIME", default_value = "1s", help_heading = "Load")]
+    interval: Duration,
+    /// Most connections with load
+    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Load")]
+    connections: u32,
+    /// File with the server's token (see `narrows trust`): its key must be that of the token
+    #[arg(long, value_name = "PATH", help_heading = "Connection")]
+    token_file: Option<PathBuf>,
+    /// File with the authorities that may have signed the server's certificate (PEM)
+    #[arg(long, value_name = "FILE", conflicts_with = "token_file", help_heading = "Connection")]
+    ca: Option<PathBuf>,
+    /// Do not check the server's key
+    #[arg(long, conflicts_with_all = ["token_file", "ca"], help_heading = "Connection")]
+    insecure: bool,
+    /// Use IPv4 only
+    #[arg(long, short = '4', conflicts_with = "ipv6", hide_short_help = true, help_heading = "Connection")]
+    ipv4: bool,
+    /// Use IPv6 only
+    #[arg(long, short = '6', hide_short_help = true, help_heading = "Connection")]
+    ipv6: bool,
+    #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
+    result: ResultArgs<ResponsivenessReport>,
+}
+
+fn failure(error: ResponsivenessFailure) -> Failure {
+    match error {
+        ResponsivenessFailure::Target(..) | ResponsivenessFailure::NoTrust(_) => Failure::usage(error),
+        ResponsivenessFailure::Ca(..) | ResponsivenessFailure::Server(..) | ResponsivenessFailure::Here(_) => {
+            Failure::run(error)
+        }
+    }
+}
+
+impl ResponsivenessArgs {
+    /// How the key is checked: as told, else by the token of this host's server.
+    fn trust(&self, target: &Target) -> Result<Trust, Failure> {
+        if self.insecure {
+            return Ok(Trust::Any);
+        }
+        if let Some(file) = &self.ca {
+            return Ok(Trust::Ca(file.clone()));
+        }
+        let given = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
+        let stored = || trusted::token_of(&trusted::file().ok()?, &target.url.host, DEFAULT_PORT);
+        let token = given.or_else(stored).map(Box::new);
+        token.map(Trust::Token).ok_or_else(|| failure(ResponsivenessFailure::NoTrust(target.url.authority())))
+    }
+
+    pub(super) fn run(self) -> Outcome {
+        let target = responsiveness::parse(&self.host).map_err(failure)?;
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let plan = ResponsivenessPlan {
+            direction: self.direction.into(),
+            interval_ms: millis(self.interval),
+            limit_ms: millis(self.limit),
+            connections_max: self.connections,
+            ..ResponsivenessPlan::default()
+        };
+        plan.check().map_err(Failure::usage)?;
+        check_output(self.result.output())?;
+        let trust = self.trust(&target)?;
+        let family = match (self.ipv4, self.ipv6) {
+            (true, _) => Some(Family::Ipv4),
+            (_, true) => Some(Family::Ipv6),
+            _ => None,
+        };
+        let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
+        let record = responsiveness::measure(&plan, &target, &trust, family, &stop, &mut |load| {
+            if !self.result.quiet {
+                anstream::eprintln!("{}", progress(load, &plan));
+            }
+        });
+        let record = record.map_err(failure)?;
+        let report = responsiveness::report(&record);
+        if let Some(file) = self.result.output() {
+            let text = narrows_render::json::pretty(&report).map_err(Failure::run)?;
+            stored::write(file, &text).map_err(Failure::run)?;
+        }
+        print(&self.result.write(&report, style())?)?;
+        self.save.keep(&begun, self.result.quiet, |begun| stored::keep_responsiveness(&record, begun));
+        let known = |it: &narrows_model::load::responsiveness::ResponsivenessDirection| {
+            it.responsiveness.is_some() && !matches!(it.ending, Ending::Failed(_))
+        };
+        match (stop.is_set(), report.directions.iter().all(known)) {
+            (true, _) => Ok(INTERRUPTED),
+            (false, true) => Ok(0),
+            (false, false) => Ok(1),
+        }
+    }
+}

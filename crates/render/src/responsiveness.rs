@@ -1,0 +1,251 @@
+//! Responsiveness under working conditions: RPM with its class, and the latency of each direction beside the idle one.
+
+use crate::style::{Style, Tone};
+use crate::table::{self, Cell, Column, Row, Table};
+use crate::text::page::Page;
+use crate::words::{clean, plural};
+use narrows_model::load::responsiveness::{
+    Band, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessPlan, ResponsivenessReport,
+};
+use narrows_model::words::units::{bps, grouped, micros};
+use narrows_model::{Distribution, Flow};
+
+/// ns as a time with a unit.
+fn time(ns: u64) -> String {
+    micros(ns.div_ceil(1_000))
+}
+
+fn signed(ns: i64) -> String {
+    format!("{}{}", if ns < 0 { "-" } else { "+" }, time(ns.unsigned_abs()))
+}
+
+const fn word(flow: Flow) -> &'static str {
+    match flow {
+        Flow::Up => "up",
+        Flow::Down => "down",
+    }
+}
+
+fn title(report: &ResponsivenessReport) -> String {
+    let control = report.congestion_control.as_ref().map(|name| format!(", {name} here")).unwrap_or_default();
+    format!("HTTP/2 over TLS to {} ({}){control}", report.asked, report.address)
+}
+
+fn rpm(value: f64) -> String {
+    grouped(i128::from(crate::words::rounded(value)))
+}
+
+/// The finding of a direction: `down  512 RPM, fair (high confidence), 94.1 Mbit/s with 9 connections in 12.0 s`.
+fn finding(it: &ResponsivenessDirection) -> String {
+    let responsiveness = it.responsiveness.map_or("responsiveness unknown".to_owned(), |it| {
+        format!("{} RPM, {} ({} confidence)", rpm(it.rpm), it.band.word(), it.confidence.word())
+    });
+    format!(
+        "{responsiveness}; {} ({} confidence) with {} in {}",
+        bps(it.goodput_bps),
+        it.goodput_confidence.word(),
+        plural(it.connections.into(), "connection"),
+        micros(it.duration_ms * 1_000)
+    )
+}
+
+const fn tone(band: Band) -> Tone {
+    match band {
+        Band::Poor => Tone::Bad,
+        Band::Fair => Tone::Mark,
+        Band::Good | Band::Excellent => Tone::Good,
+    }
+}
+
+fn latencies(report: &ResponsivenessReport) -> Table {
+    let columns = [
+        Column::words(""),
+        Column::figures("p50"),
+        Column::figures("p95"),
+        Column::figures("p99"),
+        Column::figures("max").spare(1),
+        Column::figures("over idle"),
+        Column::figures("RPM"),
+        Column::figures("samples").spare(2),
+    ];
+    let mut all =
+        Table::new("round trips", "idle, working: of new connections; self probes: on connections with load", &columns);
+    let row = |name: String, times: &Distribution, p95: u64, over: Option<i64>, value: Option<f64>| {
+        let part = |value: u64| Cell::maybe((times.count > 0).then(|| time(value)));
+        Row::new(vec![
+            Cell::new(name),
+            part(times.p50),
+            part(p95),
+            part(times.p99),
+            part(times.max),
+            Cell::maybe(over.map(signed)),
+            Cell::maybe(value.map(rpm)),
+            Cell::new(grouped(times.count)),
+        ])
+    };
+    all.rows.push(row("idle".to_owned(), &report.idle_ns, report.idle_p95_ns, None, None));
+    for it in &report.directions {
+        let way = word(it.flow);
+        let values = it.responsiveness;
+        let (foreign, own) = (values.map(|it| it.foreign_rpm), values.map(|it| it.self_rpm));
+        all.rows.push(row(format!("{way}, working"), &it.working_ns, it.working_p95_ns, it.increase_ns, foreign));
+        let over = it.increase_ns.zip(it.gap_ns).map(|(increase, gap)| increase + gap);
+        all.rows.push(row(format!("{way}, self probes"), &it.self_ns, it.self_p95_ns, over, own));
+    }
+    all
+}
+
+/// For a terminal.
+#[must_use]
+pub fn text(report: &ResponsivenessReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.labelled("responsiveness  ", &clean(&title(report)), Some(Tone::Strong));
+    for it in &report.directions {
+        let tone = it.responsiveness.map_or(Tone::Mark, |it| tone(it.band));
+        page.labelled(&format!("{:<16}", word(it.flow)), &finding(it), Some(tone));
+    }
+    page.blank();
+    table::text(&mut page, &latencies(report));
+    for remark in &report.remarks {
+        page.labelled("  ! ", &clean(remark), Some(Tone::Mark));
+    }
+    page.finish()
+}
+
+/// For a ticket or a wiki.
+#[must_use]
+pub fn markdown(report: &ResponsivenessReport) -> String {
+    let mut all = format!("# Responsiveness\n\n{}\n\n", clean(&title(report)));
+    report.directions.iter().for_each(|it| all += &format!("- **{}**: {}\n", word(it.flow), finding(it)));
+    all.push('\n');
+    all += &table::markdown(&latencies(report), 2);
+    all.push('\n');
+    report.remarks.iter().for_each(|remark| all += &format!("- {}\n", clean(remark)));
+    all
+}
+
+/// One line of progress: the last interval.
+#[must_use]
+pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String {
+    let Some(last) = load.intervals.last() else { return String::new() };
+    let before = load.intervals.len().checked_sub(2).and_then(|nth| load.intervals.get(nth)).map_or(0, |it| it.end_us);
+    let us = last.end_us.saturating_sub(before).max(1);
+    #[allow(clippy::cast_precision_loss)]
+    let rate = last.bytes as f64 * 8e6 / us as f64;
+    let middle = |mut times: Vec<u64>| {
+        times.sort_unstable();
+        times.get(times.len() / 2).map_or("–".to_owned(), |us| micros(*us))
+    };
+    let new = load.foreign.iter().filter(|it| it.at_us > before).flat_map(|it| [it.tcp_us, it.tls_us, it.http_us]);
+    let own = load.own.iter().filter(|it| it.at_us > before).map(|it| it.http_us);
+    format!(
+        "{:<4} {:>4} of {}  {:>2} connections  {:>12}  working {}, self {}",
+        word(load.flow),
+        micros(last.end_us / 100_000 * 100_000),
+        micros(plan.limit_ms * 1_000),
+        last.connections,
+        bps(rate),
+        middle(new.collect()),
+        middle(own.collect())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Ending;
+    use narrows_model::load::responsiveness::{
+        Confidence, ForeignProbe, Responsiveness, ResponsivenessInterval, SCHEMA, SelfProbe,
+    };
+
+    fn times(ms: u64) -> Distribution {
+        let ns = ms * 1_000_000;
+        Distribution {
+            count: 600,
+            min: ns / 2,
+            mean: 1.0,
+            p50: ns,
+            p90: ns * 2,
+            p99: ns * 3,
+            p99_9: ns * 4,
+            p99_99: ns * 4,
+            max: ns * 4,
+            buckets: vec![[ns, 300], [ns * 5 / 2, 280], [ns * 4, 20]],
+        }
+    }
+
+    fn direction(flow: Flow, rpm: f64, confidence: Confidence) -> ResponsivenessDirection {
+        ResponsivenessDirection {
+            flow,
+            responsiveness: Some(Responsiveness {
+                rpm,
+                foreign_rpm: rpm * 1.2,
+                self_rpm: rpm * 0.8,
+                band: Band::of(rpm),
+                confidence,
+            }),
+            goodput_bps: 18_940_000.0,
+            goodput_confidence: Confidence::High,
+            connections: 12,
+            duration_ms: 12_003,
+            working_ns: times(110),
+            working_p95_ns: 270_000_000,
+            self_ns: times(130),
+            self_p95_ns: 310_000_000,
+            increase_ns: Some(90_000_000),
+            gap_ns: Some(20_000_000),
+            failed_probes: 0,
+            ending: Ending::Complete,
+        }
+    }
+
+    fn report() -> ResponsivenessReport {
+        ResponsivenessReport {
+            schema: SCHEMA.into(),
+            plan: ResponsivenessPlan::default(),
+            asked: "far".into(),
+            address: "192.0.2.7:4043".into(),
+            congestion_control: Some("cubic".into()),
+            idle_ns: times(20),
+            idle_p95_ns: 48_000_000,
+            directions: vec![
+                direction(Flow::Down, 1_820.0, Confidence::High),
+                direction(Flow::Up, 212.0, Confidence::Medium),
+            ],
+            remarks: vec!["the server's key is that of its token".into()],
+        }
+    }
+
+    #[test]
+    fn a_test_in_words() {
+        insta::assert_snapshot!("wide", text(&report(), Style { width: 110, ..Style::default() }));
+        insta::assert_snapshot!("narrow", text(&report(), Style { width: 60, ..Style::default() }));
+        insta::assert_snapshot!("markdown", markdown(&report()));
+        let mut nothing = report();
+        nothing.directions.truncate(1);
+        nothing.directions[0].responsiveness = None;
+        nothing.directions[0].working_ns = Distribution::default();
+        insta::assert_snapshot!("nothing", text(&nothing, Style { width: 80, ..Style::default() }));
+    }
+
+    #[test]
+    fn progress_is_of_the_last_interval() {
+        let interval = |nth: u32| ResponsivenessInterval {
+            end_us: u64::from(nth) * 1_000_000,
+            connections: nth,
+            bytes: 1_250_000,
+        };
+        let load = ResponsivenessLoad {
+            flow: Flow::Down,
+            intervals: vec![interval(1), interval(2)],
+            foreign: vec![ForeignProbe { at_us: 1_500_000, tcp_us: 20_000, tls_us: 21_000, http_us: 22_000 }],
+            own: vec![SelfProbe { at_us: 900_000, http_us: 5 }],
+            failed_probes: 0,
+            ending: Ending::Complete,
+        };
+        insta::assert_snapshot!(
+            progress(&load, &ResponsivenessPlan::default()),
+            @"down 2.00 s of 20.0 s   2 connections   10.0 Mbit/s  working 21.0 ms, self –"
+        );
+    }
+}

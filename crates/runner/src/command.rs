@@ -1,0 +1,174 @@
+//! The user's own commands: they are run without a shell, none runs for ever, and what of their output is kept is bounded.
+
+use narrows_sys::{clock, process};
+use std::io::Read;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How often a command is looked at.
+const STEP: Duration = Duration::from_millis(5);
+/// What of a command's errors is kept; the rest is thrown away.
+const ERRORS_BYTES: u64 = 64 * 1024;
+/// The most that a command may print where its output is read.
+pub(crate) const OUTPUT_BYTES: u64 = 1 << 20;
+/// How long the output of a command that has ended is waited for: a process of its own may hold it open.
+const REST: Duration = Duration::from_secs(2);
+/// The longest last line that a sentence repeats.
+const LINE_CHARS: usize = 200;
+
+/// Why a command did not end well. To be said after its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CommandError {
+    /// `stopped` said so, and it was killed.
+    Stopped,
+    /// It could not be run, did not end in time or failed.
+    Failed(String),
+}
+
+/// What a command printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Printed {
+    /// [`OUTPUT_BYTES`] at most; invalid UTF-8 is replaced.
+    pub(crate) text: String,
+    /// Whether there was more.
+    pub(crate) cut: bool,
+}
+
+/// Runs a command, waits for its end and returns its output. It has a process group of its own: a Ctrl-C at the terminal is for this
+/// program, which then decides by `stopped` whether the command ends, too. The whole group is killed with it.
+pub(crate) fn run(
+    words: &[String],
+    limit: Duration,
+    stopped: &dyn Fn() -> bool,
+) -> (Printed, Result<(), CommandError>) {
+    let failed = |why: String| Err(CommandError::Failed(why));
+    let Some((program, rest)) = words.split_first() else {
+        return (Printed::default(), failed("the command is empty".to_owned()));
+    };
+    let mut command = process::bound_command(program);
+    command.args(rest).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return (Printed::default(), failed(format!("cannot be started: {error}"))),
+    };
+    let output = child.stdout.take().map(|it| kept(it, OUTPUT_BYTES));
+    let errors = child.stderr.take().map(|it| kept(it, ERRORS_BYTES));
+    let waited = wait(&mut child, limit, stopped);
+    if !matches!(waited, Ok(Some(_))) {
+        process::kill_group(child.id());
+        let _ = child.wait();
+    }
+    let printed = output.map(|it| text(&it)).unwrap_or_default();
+    let ended = match waited {
+        Err(error) => failed(format!("cannot be waited for: {error}")),
+        Ok(None) if stopped() => Err(CommandError::Stopped),
+        Ok(None) => failed(format!("did not end within {:.0} s and was killed", limit.as_secs_f64())),
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(status)) => {
+            let said = errors.map(|it| text(&it).text).unwrap_or_default();
+            failed(match said.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+                Some(line) => format!("ended with {status}: {}", line.chars().take(LINE_CHARS).collect::<String>()),
+                None => format!("ended with {status}"),
+            })
+        }
+    };
+    (printed, ended)
+}
+
+/// Its end; nothing where it did not come in time, or `stopped` said so.
+fn wait(child: &mut Child, limit: Duration, stopped: &dyn Fn() -> bool) -> std::io::Result<Option<ExitStatus>> {
+    let since = clock::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if since.elapsed() >= limit || stopped() {
+            return Ok(None);
+        }
+        clock::sleep(STEP);
+    }
+}
+
+/// What is read of a pipe, in parts, up to a limit. The rest is read and thrown away: a command whose output nobody reads would stop.
+fn kept(mut pipe: impl Read + Send + 'static, limit: u64) -> Receiver<Option<Vec<u8>>> {
+    let (to, from) = channel();
+    std::thread::spawn(move || {
+        let (mut buffer, mut left) = (vec![0; 64 * 1024], limit);
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            let part = &buffer[..count];
+            let take = part.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            left -= take as u64;
+            if take > 0 {
+                let _ = to.send(Some(part[..take].to_vec()));
+            }
+            if take < part.len() {
+                let _ = to.send(None);
+            }
+        }
+    });
+    from
+}
+
+/// The text of a pipe.
+fn text(from: &Receiver<Option<Vec<u8>>>) -> Printed {
+    let (mut bytes, mut cut, since) = (Vec::new(), false, clock::now());
+    loop {
+        match from.recv_timeout(REST.saturating_sub(since.elapsed())) {
+            Ok(Some(part)) => bytes.extend(part),
+            Ok(None) => cut = true,
+            Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => break,
+        }
+    }
+    Printed { text: String::from_utf8_lossy(&bytes).into_owned(), cut }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str], limit_s: u64, stop: bool) -> Result<String, CommandError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let (printed, ended) = run(&words, Duration::from_secs(limit_s), &|| stop);
+        ended.map(|()| printed.text)
+    }
+
+    fn why(answer: Result<String, CommandError>) -> String {
+        match answer {
+            Err(CommandError::Failed(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_command_ends_well_or_says_why_not() {
+        assert_eq!(of(&["echo", "17"], 60, false), Ok("17\n".to_owned()));
+        assert_eq!(why(of(&["false"], 60, false)), "ended with exit status: 1");
+        let says = "echo first >&2; echo 'no such table' >&2; exit 3";
+        assert_eq!(why(of(&["sh", "-c", says], 60, false)), "ended with exit status: 3: no such table");
+        let absent = why(of(&["/no/such/program"], 60, false));
+        assert!(absent.starts_with("cannot be started: No such file"), "{absent}");
+        assert_eq!(why(of(&[], 60, false)), "the command is empty");
+    }
+
+    #[test]
+    fn no_command_runs_for_ever_and_its_children_end_with_it() {
+        assert_eq!(why(of(&["sleep", "60"], 0, false)), "did not end within 0 s and was killed");
+        assert_eq!(of(&["sleep", "60"], 60, true), Err(CommandError::Stopped));
+        // The shell's child would hold the pipe open.
+        let since = clock::now();
+        assert_eq!(why(of(&["sh", "-c", "sleep 60 & wait"], 0, false)), "did not end within 0 s and was killed");
+        assert!(since.elapsed() < Duration::from_secs(50));
+    }
+
+    #[test]
+    fn output_without_an_end_is_bounded() {
+        let words = ["sh", "-c", "yes 0123456789 | head -c 3000000"].map(str::to_owned);
+        let (printed, ended) = run(&words, Duration::from_secs(60), &|| false);
+        assert_eq!((printed.text.len(), printed.cut, ended), (1 << 20, true, Ok(())));
+        let long = "yes 0123456789 | head -c 300000 >&2; exit 1";
+        let why = why(of(&["sh", "-c", long], 60, false));
+        assert!(why.starts_with("ended with exit status: 1: 0123") && why.len() < 300, "{why}");
+    }
+}

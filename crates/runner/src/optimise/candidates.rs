@@ -1,0 +1,98 @@
+//! What is tried: the fixes of a verdict, and safe settings that both hosts have.
+
+use narrows_model::{Direction, Place, Setting, Snapshot, Verdict, keys};
+
+/// A setting at a host.
+pub(super) type At = (Place, Setting);
+
+/// Settings that are tried together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// The cause that they fix, or [`TUNABLE`].
+    pub(super) origin: String,
+    pub(super) settings: Vec<At>,
+}
+
+/// The origin of a setting that no diagnosis named.
+pub(super) const TUNABLE: &str = "tunable";
+
+/// The maximum of a TCP buffer that holds 1 Gbit/s over 130 ms, twice for the overhead.
+const BUFFER_BYTES: u64 = 32 << 20;
+
+/// The fixes of a verdict, the most likely cause first; and those that narrows cannot apply, in words.
+pub(super) fn of_verdict(verdict: &Verdict) -> (Vec<Candidate>, Vec<String>) {
+    let (can, cannot): (Vec<_>, Vec<_>) = verdict.causes.iter().partition(|it| !it.fix.settings.is_empty());
+    let fixes = can.iter().map(|it| Candidate { origin: it.id.clone(), settings: it.fix.settings.clone() });
+    let words = cannot.iter().filter(|it| !it.fix.advice.is_empty()).map(|it| format!("{}: {}", it.id, it.fix.advice));
+    (fixes.collect(), words.collect())
+}
+
+/// Safe settings that differ from what the hosts have, those of most promise first. A host that may not be changed has none.
+pub(super) fn tunables(hosts: [&Snapshot; 2], direction: Direction, may: impl Fn(Place) -> bool) -> Vec<Candidate> {
+    let [client, server] = [(Place::Client, hosts[0]), (Place::Server, hosts[1])];
+    let (sender, receiver) = if direction == Direction::Down { (server, client) } else { (client, server) };
+    let mut found: Vec<Option<At>> = vec![
+        at(receiver, buffer(receiver.1, "tcp_rmem", ["tcp.rmem.min", "tcp.rmem.default", "tcp.rmem.max"])),
+        at(sender, buffer(sender.1, "tcp_wmem", ["tcp.wmem.min", "tcp.wmem.default", "tcp.wmem.max"])),
+        at(sender, bbr(sender.1)),
+        at(receiver, number(receiver.1, keys::TCP_MODERATE_RCVBUF.name, "tcp_moderate_rcvbuf", 1)),
+        at(sender, number(sender.1, keys::TCP_SLOW_START_AFTER_IDLE.name, "tcp_slow_start_after_idle", 0)),
+        at(sender, fq(sender.1)),
+    ];
+    for host in [sender, receiver] {
+        for (key, name) in [
+            (keys::TCP_WINDOW_SCALING.name, "tcp_window_scaling"),
+            (keys::TCP_SACK.name, "tcp_sack"),
+            (keys::TCP_TIMESTAMPS.name, "tcp_timestamps"),
+            (keys::TCP_MTU_PROBING.name, "tcp_mtu_probing"),
+        ] {
+            found.push(at(host, number(host.1, key, name, 1)));
+        }
+        for (key, feature) in [
+            (keys::NIC_FEATURE_TSO.name, "tso"),
+            (keys::NIC_FEATURE_GSO.name, "gso"),
+            (keys::NIC_FEATURE_GRO.name, "gro"),
+        ] {
+            found.push(at(host, offload(host.1, key, feature)));
+        }
+    }
+    let may = found.into_iter().flatten().filter(|(place, _)| may(*place));
+    may.map(|it| Candidate { origin: TUNABLE.to_owned(), settings: vec![it] }).collect()
+}
+
+fn at(host: (Place, &Snapshot), setting: Option<Setting>) -> Option<At> {
+    setting.map(|it| (host.0, it))
+}
+
+fn sysctl(name: &str, value: impl std::fmt::Display) -> Setting {
+    Setting::Sysctl { key: format!("net.ipv4.{name}"), value: format!("{value}") }
+}
+
+fn buffer(host: &Snapshot, name: &str, [min, default, max]: [&str; 3]) -> Option<Setting> {
+    #[allow(clippy::cast_precision_loss)] // 2^25
+    let small = host.number(max)? < BUFFER_BYTES as f64;
+    let value = format!("{:.0} {:.0} {BUFFER_BYTES}", host.number(min)?, host.number(default)?);
+    small.then(|| sysctl(name, value))
+}
+
+fn bbr(host: &Snapshot) -> Option<Setting> {
+    let available = host.get(keys::TCP_CONGESTION_CONTROL_AVAILABLE)?.value.to_string();
+    let other = host.text(keys::TCP_CONGESTION_CONTROL)? != "bbr";
+    (other && available.split_whitespace().any(|it| it == "bbr")).then(|| sysctl("tcp_congestion_control", "bbr"))
+}
+
+fn number(host: &Snapshot, key: &str, name: &str, wanted: u8) -> Option<Setting> {
+    let now = host.number(key)?;
+    ((now == 0.0) == (wanted != 0)).then(|| sysctl(name, wanted))
+}
+
+fn offload(host: &Snapshot, key: &str, feature: &str) -> Option<Setting> {
+    let device = host.text(keys::NIC_NAME)?.to_owned();
+    (host.number(key)? == 0.0).then(|| Setting::Offload { device, feature: feature.to_owned(), on: true })
+}
+
+fn fq(host: &Snapshot) -> Option<Setting> {
+    let simple = matches!(host.text(keys::QDISC_ROOT_KIND)?, "pfifo_fast" | "fq_codel" | "pfifo");
+    let device = host.text(keys::NIC_NAME)?.to_owned();
+    simple.then(|| Setting::RootQdisc { device, kind: "fq".to_owned() })
+}

@@ -1,0 +1,48 @@
+//! The most that all clients together may be sent, and may send.
+
+use crate::lock;
+use narrows_sys::clock;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// What may be made up for after a pause.
+const BURST: Duration = Duration::from_millis(10);
+
+/// A rate that all share, in the order in which they come.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    bps: u64,
+    /// When all that was taken will have passed.
+    free: Mutex<Instant>,
+}
+
+impl Bucket {
+    pub(super) fn new(bps: u64) -> Self {
+        Self { bps: bps.max(1), free: Mutex::new(clock::now()) }
+    }
+
+    /// Takes bytes, and tells until when to wait before the next.
+    pub(super) fn take(&self, bytes: usize, now: Instant) -> Instant {
+        let ns = u128::from(bytes as u64) * 8_000_000_000 / u128::from(self.bps);
+        let mut free = lock(&self.free);
+        *free = (*free).max(now) + Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
+        free.checked_sub(BURST).unwrap_or(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_together_are_held_to_the_rate() {
+        let (bucket, now) = (Bucket::new(8_000_000), clock::now());
+        let mut until = now;
+        for _ in 0..10 {
+            until = bucket.take(100_000, now);
+        }
+        let wait = until.duration_since(now) + BURST;
+        assert!((Duration::from_millis(999)..Duration::from_millis(1_010)).contains(&wait), "{wait:?}");
+        assert!(bucket.take(1, now + Duration::from_secs(5)) <= now + Duration::from_secs(5), "a pause is forgotten");
+    }
+}
