@@ -8,6 +8,7 @@ use serde_json::Value;
 
 const PUBLISHED: &[(&str, &str)] = &[
     ("both-directions", include_str!("../../../docs/both-directions.schema.json")),
+    ("campaign", include_str!("../../../docs/campaign.schema.json")),
     ("compare", include_str!("../../../docs/compare.schema.json")),
     ("connections", include_str!("../../../docs/connections.schema.json")),
     ("diff", include_str!("../../../docs/diff.schema.json")),
@@ -18,6 +19,7 @@ const PUBLISHED: &[(&str, &str)] = &[
     ("ledger", include_str!("../../../docs/ledger.schema.json")),
     ("line-rate", include_str!("../../../docs/line-rate.schema.json")),
     ("measure-udp", include_str!("../../../docs/measure-udp.schema.json")),
+    ("optimise", include_str!("../../../docs/optimise.schema.json")),
     ("report", include_str!("../../../docs/report.schema.json")),
     ("responsiveness", include_str!("../../../docs/responsiveness.schema.json")),
     ("search", include_str!("../../../docs/search.schema.json")),
