@@ -44,7 +44,7 @@ fn verdict(report: &ForwardingReport) -> Markup {
         @for traffic in &report.traffic {
             @let tiles: Vec<Markup> = traffic.sizes.iter().filter_map(tile).collect();
             @if !tiles.is_empty() {
-                h3 { "Throughput, " (clean(&traffic.name)) @if traffic.traffic.bidirectional { ", each way" } }
+                h2.first { "Throughput, " (clean(&traffic.name)) @if traffic.traffic.bidirectional { ", each way" } }
                 div.tiles { @for tile in &tiles { (tile) } }
             }
         }

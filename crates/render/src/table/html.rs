@@ -10,7 +10,7 @@ pub(crate) fn html(table: &Table) -> Markup {
     let has_head = table.columns.iter().any(|column| !column.name.is_empty());
     html! {
         @if !table.rows.is_empty() {
-            div.table {
+            div.table role="group" aria-label="table" tabindex="0" {
                 table {
                     @if has_caption {
                         caption {
