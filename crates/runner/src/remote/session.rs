@@ -9,13 +9,14 @@ use crate::ends::Watch;
 use hyper::Method;
 use narrows_model::{
     Change, InterfaceSample, LoadPlan, LoadRecord, Place, ProfilePlan, Progress, RrPlan, Setting, Snapshot, TcpPlan,
-    Trial, UdpPlan, UdpRate,
+    TracePlan, TraceRecord, Trial, UdpPlan, UdpRate,
 };
 use narrows_sys::clock;
 use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
 use narrows_wire::api::frames::{LinksAnswer, LinksRequest};
 use narrows_wire::api::{
-    BeginRequest, ChangeRequest, Event, InventoryRequest, SessionUse, TrialReady, TrialRequest, key_from_hex,
+    BeginRequest, ChangeRequest, Event, InventoryRequest, SessionUse, TraceRequest, TrialReady, TrialRequest,
+    key_from_hex,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,8 @@ use tokio::time::timeout;
 
 /// For an inventory: collectors may be slow on a large machine.
 const INVENTORY: Duration = Duration::from_secs(30);
+/// A trace, and its turn behind those of others.
+const TRACE: Duration = Duration::from_secs(60);
 /// For the server to gather the streams and to read its counters.
 const BEGIN: Duration = Duration::from_secs(30);
 /// For the server's record, once this end is done.
@@ -103,6 +106,11 @@ impl Session {
     /// The inventory of the server's host, for the route to this client.
     pub fn inventory(&self) -> Result<Snapshot, RemoteError> {
         self.call(Method::POST, "inventory", &InventoryRequest::default(), INVENTORY)
+    }
+
+    /// The path from the server back to this client; for sessions that only look as well. Needs the server's token.
+    pub fn trace(&self, plan: &TracePlan) -> Result<TraceRecord, RemoteError> {
+        self.call(Method::POST, "trace", &TraceRequest { peer: None, plan: plan.clone() }, TRACE)
     }
 
     /// The server's interfaces, with their traffic so far; for sessions that only look as well. Needs the server's token.

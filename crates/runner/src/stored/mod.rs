@@ -134,9 +134,9 @@ pub fn newest(limit: usize) -> Vec<Kept> {
     newest
 }
 
-/// Writes text to a file.
+/// Writes text that the user asked for to a file, for those to read whom the umask lets.
 pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
-    narrows_sys::files::write_whole(path, text.as_bytes(), 0o600)
+    narrows_sys::files::write_whole(path, text.as_bytes(), 0o666)
 }
 
 /// Checks that [`write()`] can write the file, before anything is measured.
