@@ -188,7 +188,7 @@ async fn trace_back(asked: Asked, body: Body) -> Answer {
     let TraceRequest { peer, plan } = read(body).await?;
     let client =
         client_of(&asked, peer.as_deref())?.ok_or_else(|| Refused::bad("the address of the client is unknown"))?;
-    let plan = bounded_trace(plan, client);
+    let plan = bounded_trace(&plan, client);
     let _turn = asked.shared.traces.acquire().await;
     let (session, stop) = (asked.session, Stop::new());
     let record = blocking(move || {

@@ -68,7 +68,7 @@ impl Standing {
 }
 
 /// The trace back to a client: its kind and its rhythm within limits, so that it is over within [`TRACE`] and little is sent.
-pub(super) fn bounded_trace(asked: TracePlan, client: IpAddr) -> TracePlan {
+pub(super) fn bounded_trace(asked: &TracePlan, client: IpAddr) -> TracePlan {
     let tcp = asked.protocol == TraceProtocol::Tcp;
     TracePlan {
         asked: client.to_string(),
