@@ -16,6 +16,7 @@ pub use conduct::{Ended, Surroundings, perform, rtts};
 pub use duration::expected_ms;
 pub use here::Here;
 pub use hold::recover;
+pub(crate) use hold::Pending;
 
 use crate::stored;
 use plan::CampaignPlan;

@@ -2,6 +2,7 @@
 
 use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::{CounterSource, Traffic};
+use narrows_model::host::table::TableKind;
 use narrows_model::load::frame_words::{family, protocol, walk};
 use narrows_model::load::frames::Walk;
 use narrows_model::run::search::{GoalResult, Outcome, TesterLimit};
@@ -36,6 +37,10 @@ fn modifier(of: &Modifier) -> String {
                 plural((*networks).into(), "network")
             )
         }
+        Modifier::Table { table: TableKind::Rules, entries } => {
+            format!("past {}", TableKind::Rules.entries(*entries))
+        }
+        Modifier::Table { table, entries } => format!("over {}", table.entries(*entries)),
     }
 }
 
@@ -48,6 +53,7 @@ fn short_modifier(of: &Modifier) -> String {
         }
         Modifier::Management { .. } => "SNMP queries".to_owned(),
         Modifier::Routes { .. } => "RIP updates".to_owned(),
+        Modifier::Table { table, entries } => table.entries(*entries),
     }
 }
 
