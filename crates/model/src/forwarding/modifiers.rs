@@ -131,7 +131,7 @@ pub struct RoutesSeen {
 pub struct TableSeen {
     /// How long it took to add the entries, ms.
     pub install_ms: u64,
-    /// How long after that all frames of a check arrived, ms.
+    /// How long after that the check began of which all frames arrived, ms; 0: the first one.
     pub converge_ms: u64,
     /// Frames of the last check, to addresses drawn over the entries.
     pub sent: u64,

@@ -82,7 +82,7 @@ impl Bench<'_> {
         let seen = self.converge(row, fill, within)?;
         let Some(seen) = seen else { return Ok(()) };
         let says = format!(
-            "{fill} added in {install_ms} ms; all {} frames to them arrived {} ms later, none of {} control frames",
+            "{fill} added in {install_ms} ms; all {} frames through them arrive {} ms later, none of {} control frames",
             seen.sent, seen.converge_ms, seen.control_sent
         );
         (self.watch)(Event::Says(&says));
@@ -95,6 +95,7 @@ impl Bench<'_> {
         let load = Load::Burst { frames: FRAMES, pps: FRAMES_PPS };
         let began = clock::now();
         let (sent, arrived, converge_ms) = loop {
+            let converge_ms = millis(began);
             let (trial, _) = self.tester.trial(row, &Request::new(Test::Qualification, 0, load, Keep::Always))?;
             if self.stop.is_set() {
                 return Ok(None);
@@ -102,7 +103,7 @@ impl Bench<'_> {
             let sent: u64 = trial.directions.iter().map(|it| it.sent.sent()).sum();
             let arrived: u64 = trial.directions.iter().map(|it| it.got.distinct()).sum();
             if sent > 0 && arrived == sent {
-                break (sent, arrived, millis(began));
+                break (sent, arrived, converge_ms);
             }
             (self.watch)(Event::Says(&format!("{arrived} of {sent} frames to the {fill} arrived")));
             if began.elapsed() >= within {

@@ -16,7 +16,7 @@ pub fn traffic(of: &Traffic) -> String {
         "1 flow".to_owned()
     } else {
         // Several networks are visited at random: in turns a walk would stay in one for seconds.
-        let walked = if of.networks > 1 && of.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { of.walk };
+        let walked = if (of.networks > 1 || of.table().is_some_and(|it| it.table != TableKind::Rules)) && of.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { of.walk };
         format!("{} flows {}", grouped(of.flows), walk(walked))
     };
     let networks = if of.networks > 1 { format!(" to {} networks", of.networks) } else { String::new() };
