@@ -45,8 +45,8 @@ enum By {
     Command(Box<Pending>),
 }
 
-fn failed(fill: TableFill, why: impl ToString) -> ForwardingError {
-    ForwardingError::Table(fill.to_string(), why.to_string())
+fn failed(fill: TableFill, why: impl Into<String>) -> ForwardingError {
+    ForwardingError::Table(fill.to_string(), why.into())
 }
 
 fn tuner() -> Result<Tuner, String> {
