@@ -10,6 +10,7 @@ use crate::evidence::udp::UdpEvidence;
 use crate::experiments::profile::PATH_PROFILE;
 use crate::interrupted::Interrupted;
 use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
+use crate::latency::working;
 use crate::ledger::tcp_ledger;
 use crate::path;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
@@ -98,7 +99,8 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     }
     untried(&mut verdict, &next);
     without_profile(&mut verdict, run, evidence.profile.is_some());
-    verdict.hazards.extend(bufferbloat(&evidence));
+    let latency = working::latency(run, round, &evidence);
+    verdict.hazards.extend(latency.as_ref().and_then(working::bufferbloat));
     if let Some(stolen) = evidence.replaced {
         let share = units::percent(stolen);
         verdict.headline.push_str(&format!(
@@ -117,6 +119,7 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
         roofline: ceilings,
         time_budget: time_budget(&evidence),
         path_profile: evidence.profile.as_ref().map(PathProfile::view),
+        latency,
         phases,
         ledger,
     };
@@ -144,25 +147,6 @@ fn without_profile(verdict: &mut Verdict, run: &Run, is_known: bool) {
         let why = "path profile: its UDP datagrams did not come through, or the time did not last; more TCP streams stand in for it";
         verdict.missing.push(why.to_owned());
     }
-}
-
-/// A queue of so long is felt in any conversation over the same path …
-const BLOATED_US: f64 = 50_000.0;
-/// … where it makes the round trip so many times as long.
-const BLOATED: f64 = 3.0;
-
-/// That the load makes everybody wait who shares its queue (Gettys and Nichols, *Bufferbloat*, ACM Queue 9(11), 2011).
-fn bufferbloat(evidence: &TcpEvidence) -> Option<String> {
-    let (idle_us, queue_us) = (evidence.min_rtt_us?, evidence.queue_us()?);
-    (queue_us >= BLOATED_US && idle_us + queue_us >= BLOATED * idle_us).then(|| {
-        let micros = |us: f64| units::micros(us.clamp(0.0, 1e12) as u64);
-        format!(
-            "bufferbloat at path: the RTT is {} under load and {} when idle; a shorter queue or one that is managed (fq_codel, cake) at the \
-             bottleneck gives the same goodput without the wait",
-            micros(idle_us + queue_us),
-            micros(idle_us)
-        )
-    })
 }
 
 /// A load at the limit that the server sets for clients without a token says nothing of what lies above it, and no more than the limit
@@ -287,7 +271,14 @@ fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
     let ledger = flows.iter().map(|flow| flow.base.ledger.clone()).collect();
     let path_profile = judged.profile.as_ref().map(PathProfile::view);
     Some(Diagnosis {
-        accounts: AccountsView { roofline: ceilings, time_budget: None, path_profile, phases: Vec::new(), ledger },
+        accounts: AccountsView {
+            roofline: ceilings,
+            time_budget: None,
+            path_profile,
+            latency: None,
+            phases: Vec::new(),
+            ledger,
+        },
         verdict,
         next,
     })

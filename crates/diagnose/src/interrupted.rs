@@ -94,6 +94,7 @@ impl<'a> Interrupted<'a> {
                 roofline: Vec::new(),
                 time_budget: None,
                 path_profile: None,
+                latency: None,
                 phases: Vec::new(),
                 ledger: Vec::new(),
             },

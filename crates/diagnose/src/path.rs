@@ -107,6 +107,7 @@ mod tests {
             mtu_done: true,
             names: BTreeMap::new(),
             ending: Ending::Complete,
+            back: None,
         }
     }
 

@@ -13,6 +13,7 @@ pub mod filter;
 mod form_1;
 pub mod id;
 mod migrations;
+pub mod spool;
 
 pub use database::{Kind, Point, Store, is_address, shown};
 pub use error::Error;

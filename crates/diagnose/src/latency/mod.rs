@@ -4,6 +4,7 @@
 mod bufferbloat;
 mod responsiveness;
 mod seen;
+pub(crate) mod working;
 
 use narrows_model::{LatencyUnderLoad, RrTrial, words::units};
 use narrows_stats::Histogram;

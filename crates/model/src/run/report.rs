@@ -139,12 +139,62 @@ pub struct AccountsView {
     /// What the path does by itself, where it was profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_profile: Option<PathProfileView>,
+    /// The latency of the path idle and under the load, and where the difference waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<WorkingLatency>,
     /// Parts of the load between which its rate changed for good; empty where it did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseView>,
     /// Where the packets went: of each flow, stage by stage; empty where the counters do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<Ledger>,
+}
+
+/// Latency of the path idle and under the load, and where the difference waits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkingLatency {
+    /// Which way the load went.
+    pub direction: Direction,
+    /// Round trips of probes before the load; `null` where none was answered.
+    pub idle_us: Option<LatencySpread>,
+    /// Round trips of the load's own segments, as its TCP smooths them (RFC 6298).
+    pub loaded_us: LatencySpread,
+    /// In which queue a byte waits at the median, in the order of its way.
+    pub waits: Vec<Wait>,
+}
+
+/// How latencies are distributed, microseconds. A percentile is `null` where too few values were seen to have one beyond it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencySpread {
+    /// How many values.
+    pub count: u64,
+    /// The median.
+    pub p50: f64,
+    /// 95 of 100 are not above it.
+    pub p95: Option<f64>,
+    /// 99 of 100.
+    pub p99: Option<f64>,
+}
+
+/// A wait in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Wait {
+    /// The queue.
+    pub queue: Queue,
+    /// How long, microseconds.
+    pub us: f64,
+}
+
+/// A queue that data wait in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Queue {
+    /// The sender's socket: written by the application and not yet sent. No round trip holds it.
+    Socket,
+    /// The queue of the sender's device (queueing discipline and ring): given to the device and not yet gone.
+    Device,
+    /// The path, and the receiver's host.
+    Path,
 }
 
 /// A part of the load with a rate of its own.

@@ -129,4 +129,7 @@ pub struct TraceRecord {
     pub names: BTreeMap<IpAddr, String>,
     /// How it ended.
     pub ending: Ending,
+    /// The path back, as a narrows server at the target traced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<Box<TraceRecord>>,
 }

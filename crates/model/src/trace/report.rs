@@ -159,4 +159,7 @@ pub struct TraceReport {
     pub remarks: Vec<String>,
     /// How the run ended.
     pub ending: Ending,
+    /// The path back, as a narrows server at the target traced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<Box<TraceReport>>,
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{ResultArgs, SaveArgs, SvgArg, TuiArg, words};
+use crate::flags::{ResultArgs, SaveArgs, SvgArg, TuiArg, WayArgs, words};
 use crate::output::{print, style, write};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use crate::tui::Tui;
@@ -11,10 +11,12 @@ use narrows_model::{Ending, TracePlan, TraceProtocol, TraceRecord, TraceReport};
 use narrows_render::Format;
 use narrows_render::live::trace::TraceLive;
 use narrows_render::trace::picture;
+use narrows_runner::live::LiveInstruments;
 use narrows_runner::stored::{self, Begun};
 use narrows_runner::trace::{self, TraceError, report};
 use narrows_views::live::hops;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Trace the path to any host
@@ -30,7 +32,8 @@ use std::time::Duration;
     narrows trace server\n  \
     narrows trace server --protocol tcp --port 443   if UDP is dropped\n  \
     narrows trace server --watch                     live, until q\n  \
-    narrows trace server -n --flows 1 --no-mtu       addresses of one path only"
+    narrows trace server -n --flows 1 --no-mtu       addresses of one path only\n  \
+    narrows trace server --back                      both ways"
 )]
 pub(crate) struct Args {
     /// Any name or address
@@ -53,7 +56,7 @@ pub(crate) struct Args {
     /// Do not measure the path MTU
     #[arg(long)]
     no_mtu: bool,
-    /// Maximum number of flows that look for equal-cost paths
+    /// Flows that look for equal-cost paths
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     flows: u16,
     /// Probes to each hop
@@ -71,9 +74,18 @@ pub(crate) struct Args {
     /// Last TTL
     #[arg(long, short = 'm', value_name = "TTL", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..))]
     max_hops: u8,
-    /// Silent hops in a row after which the trace ends
+    /// Silent hops after which the trace ends
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     gap: u8,
+    /// Also trace back from the `narrows serve` of HOST
+    #[arg(long, conflicts_with = "watch")]
+    back: bool,
+    /// With --back: the server's token
+    #[arg(long, value_name = "PATH", requires = "back")]
+    token_file: Option<PathBuf>,
+    /// With --back: port of the server
+    #[arg(long, value_name = "PORT", requires = "back", default_value_t = 5220, value_parser = clap::value_parser!(u16).range(1..))]
+    server_port: u16,
     /// Go on until Ctrl-C or q, and show a live table
     #[arg(long)]
     watch: bool,
@@ -141,6 +153,9 @@ impl Args {
     pub(crate) fn run(self) -> Outcome {
         self.tui.check()?;
         let plan = self.plan()?;
+        let instruments = LiveInstruments { collect: false };
+        let way = || WayArgs::of(self.server_port, self.token_file.clone(), Some(Family::of(&plan.target)));
+        let server = self.back.then(|| way().connect(&self.host, false, instruments)).transpose()?;
         let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
         let live = if self.watch { self.tui.live(self.result.format(), TraceLive::default, &stop)? } else { None };
         // One after the other; of JSON and Markdown there is one at the end.
@@ -157,9 +172,22 @@ impl Args {
             }
             true
         };
-        let record = trace::trace(plan, &stop, &mut || {}, &mut show);
+        let (record, back) = std::thread::scope(|scope| {
+            let back = server.as_ref().map(|server| scope.spawn(|| trace::back(server, &plan)));
+            let record = trace::trace(plan.clone(), &stop, &mut || {}, &mut show);
+            (record, back.and_then(|back| back.join().ok()))
+        });
         live.map_or(Ok(()), Tui::close)?;
-        let record = record.map_err(failure)?;
+        let mut record = record.map_err(failure)?;
+        let mut failed_back = false;
+        match back {
+            Some(Ok(back)) => record.back = Some(Box::new(back)),
+            Some(Err(error)) => {
+                anstream::eprintln!("narrows: cannot trace the path back: {error}");
+                failed_back = true;
+            }
+            None => {}
+        }
         if let Some(error) = failed {
             return Err(Failure::run(format!("cannot write the result: {error}")));
         }
@@ -176,7 +204,7 @@ impl Args {
         }
         self.save.keep(&begun, self.result.quiet, |begun| stored::keep_trace(&record, begun));
         let interrupted = record.ending == Ending::Interrupted && !self.watch;
-        Ok(if interrupted { INTERRUPTED } else { 0 })
+        Ok(if interrupted { INTERRUPTED } else { failed_back.into() })
     }
 }
 

@@ -78,6 +78,12 @@ impl RemoteArgs {
 }
 
 impl WayArgs {
+    /// The way to a server whose flags are named otherwise.
+    pub(crate) fn of(port: u16, token_file: Option<PathBuf>, family: Option<Family>) -> Self {
+        let (ipv4, ipv6) = (family == Some(Family::Ipv4), family == Some(Family::Ipv6));
+        Self { port, token_file, ipv4, ipv6, remote_command: "narrows".to_owned() }
+    }
+
     fn family(&self) -> Option<Family> {
         match (self.ipv4, self.ipv6) {
             (true, _) => Some(Family::Ipv4),

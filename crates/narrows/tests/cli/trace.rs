@@ -227,6 +227,34 @@ fn ctrl_c_keeps_what_was_measured() {
 }
 
 #[test]
+fn the_server_traces_the_path_back() {
+    let (world, chain) = (alone(), Chain::new());
+    let _server = world.serve_on(chain.host(usize::from(ROUTERS) + 1), &[]);
+    let token = world.token_file();
+    let report = trace(&world, &chain, &[TARGET, "--back", "--token-file", &token]);
+    assert_eq!(hops(&report), chain_of("10.0."));
+    let mut back: Vec<Vec<String>> = (1..=ROUTERS + 1).map(|net| vec![format!("10.0.{net}.1")]).collect();
+    back.reverse();
+    assert_eq!((hops(&report["back"]), &report["back"]["target"]), (back, &Value::from("10.0.1.1")));
+    assert_eq!(finding(&report, "asymmetry"), None, "{report}");
+
+    // The near end of a link sends 1400 bytes at most; a veth receives four more than its MTU, for a VLAN tag (`is_skb_forwardable`).
+    chain.set_mtu(3, "right", 1400);
+    let report = trace(&world, &chain, &[TARGET, "--back", "--token-file", &token]);
+    assert_eq!((&report["mtu"]["path_bytes"], &report["back"]["mtu"]["path_bytes"]), (&1400.into(), &1404.into()));
+    assert_eq!(finding(&report, "asymmetry"), Some("path MTU 1400 bytes there, 1404 bytes back (both traced)"));
+    let said =
+        world.run_on(chain.client(), &["trace", TARGET, "-n", "--no-save", "-i20ms", "--back", "--token-file", &token]);
+    assert!(said.out.contains("\nback from 10.0.7.2 (10.0.1.1)  UDP port 33434, reached in 7 hops"), "{}", said.out);
+
+    // A client without the token, and a host without a server.
+    let open =
+        world.run_on(chain.client(), &["trace", "10.0.1.2", "-n", "--no-save", "--back", "--token-file", &token]);
+    assert_eq!(open.code, Some(1), "{open:?}");
+    assert!(open.err.contains("cannot connect to 10.0.1.2:5220: connection refused"), "{open:?}");
+}
+
+#[test]
 fn a_trace_that_goes_on_prints_each_interval_until_it_is_ended() {
     let (world, chain) = (alone(), Chain::new());
     let words = ["trace", TARGET, "-n", "--watch", "--count", "2", "--interval", "100ms", "--format", "ndjson", "-q"];

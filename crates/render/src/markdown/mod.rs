@@ -4,7 +4,7 @@ use crate::ledger;
 use crate::text::budget::{parts, phases, waits_behind};
 use crate::text::roofline::{binds, method};
 use crate::text::verdict::CONFIDENCE;
-use crate::text::{hosts, path_profile, rounds};
+use crate::text::{hosts, latency, path_profile, rounds};
 use crate::words::{clean, range, share};
 use narrows_model::run::report::{CauseView, RoundView};
 use narrows_model::words::units::{bps, micros, percent};
@@ -23,6 +23,7 @@ pub fn report(report: &Report) -> String {
     list(&mut out, "Worth mending, not limiting now", &report.verdict.hazards);
     roofline(&mut out, report);
     profiled(&mut out, report);
+    latency_of(&mut out, report);
     budget(&mut out, report);
     ledger::markdown::write(&mut out, report);
     experiments(&mut out, report);
@@ -170,6 +171,15 @@ fn profiled(out: &mut String, report: &Report) {
         vec![bps(step.offered_bps), bps(step.delivered_bps), share(step.loss), format!("{:.1} ms", step.queue_us / 1e3)]
     };
     *out += &table(&["Offered", "Delivered", "Lost", "Queue"], &profile.steps.iter().map(row).collect::<Vec<_>>());
+}
+
+fn latency_of(out: &mut String, report: &Report) {
+    let Some(of) = &report.accounts.latency else { return };
+    let _ = writeln!(out, "\n## Latency\n\nRound trips ({}; {}).\n", latency::way(of), latency::MEANING);
+    let row = |(name, [p50, p95, p99], count): (&str, [String; 3], String)| vec![name.to_owned(), p50, p95, p99, count];
+    let [name, p50, p95, p99] = latency::HEAD;
+    *out += &table(&[name, p50, p95, p99, "of"], &latency::rows(of).into_iter().map(row).collect::<Vec<_>>());
+    latency::waits(of).iter().for_each(|words| out.push_str(&format!("\n{}.\n", text(words))));
 }
 
 fn budget(out: &mut String, report: &Report) {

@@ -3,6 +3,7 @@
 pub(crate) mod budget;
 mod experiments;
 pub(crate) mod hosts;
+pub(crate) mod latency;
 pub(crate) mod page;
 pub(crate) mod path_profile;
 pub(crate) mod roofline;
@@ -22,6 +23,7 @@ pub fn report(report: &Report, style: Style) -> String {
     verdict::write(&mut page, report);
     roofline::write(&mut page, report);
     path_profile::write(&mut page, report);
+    latency::write(&mut page, report);
     budget::write(&mut page, report);
     crate::ledger::text::write(&mut page, report);
     experiments::write(&mut page, report);

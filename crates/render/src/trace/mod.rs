@@ -59,29 +59,39 @@ pub fn frame(report: &TraceReport, style: Style, history: Option<&HopHistory>) -
     if report.ending == Ending::Interrupted && history.is_none() {
         page.labelled("", "interrupted", Some(Tone::Mark));
     }
-    page.finish()
+    page.finish() + &report.back.as_deref().map_or_else(String::new, |back| format!("\n{}", frame(back, style, None)))
 }
 
 /// The trace for a ticket or a wiki.
 #[must_use]
 pub fn markdown(report: &TraceReport) -> String {
-    let mut out = format!("# Trace to {}\n\n{}\n", markdown::text(&title(report)), markdown::text(&remark(report)));
+    let mut out = String::new();
+    write(&mut out, report, 1);
+    out
+}
+
+fn write(out: &mut String, report: &TraceReport, level: usize) {
+    let (marks, title) = ("#".repeat(level), title(report));
+    *out += &format!("{marks} Trace to {}\n\n{}\n", markdown::text(&title), markdown::text(&remark(report)));
     for finding in &report.findings {
-        out += &format!("\n- **{}**: {}", markdown::text(&finding.id), markdown::text(&finding.says));
+        *out += &format!("\n- **{}**: {}", markdown::text(&finding.id), markdown::text(&finding.says));
     }
     if !report.findings.is_empty() {
         out.push('\n');
     }
     let mut all = hops(report, None);
     "Hops".clone_into(&mut all.title);
-    out += &table::markdown(&all, 2);
+    *out += &table::markdown(&all, level + 1);
     if let Some(line) = mtu(report) {
-        out += &format!("\nPath MTU: {}\n", markdown::text(&line));
+        *out += &format!("\nPath MTU: {}\n", markdown::text(&line));
     }
     for remark in &report.remarks {
-        out += &format!("\n{}\n", markdown::text(remark));
+        *out += &format!("\n{}\n", markdown::text(remark));
     }
-    out
+    if let Some(back) = &report.back {
+        out.push('\n');
+        write(out, back, level + 1);
+    }
 }
 
 /// `server (192.0.2.7)`

@@ -73,6 +73,7 @@ pub(crate) fn sample() -> TraceReport {
         mtu_done: true,
         names,
         ending: Ending::Interrupted,
+        back: None,
     })
 }
 

@@ -145,6 +145,7 @@ pub(crate) fn limited() -> Report {
             ledger: vec![],
             roofline: roofline(),
             path_profile: None,
+            latency: None,
             phases: vec![],
             time_budget: Some(TimeBudget {
                 app_idle: 0.001,
@@ -280,6 +281,16 @@ pub(crate) fn healthy() -> Report {
     report.accounts.time_budget =
         Some(TimeBudget { congestion_window: 0.97, recovery: 0.02, unexplained: 0.01, ..TimeBudget::default() });
     report.accounts.path_profile = Some(profile());
+    report.accounts.latency = Some(WorkingLatency {
+        direction: Direction::Up,
+        idle_us: Some(LatencySpread { count: 100, p50: 34_900.0, p95: Some(35_300.0), p99: Some(36_100.0) }),
+        loaded_us: LatencySpread { count: 80, p50: 47_100.0, p95: Some(52_300.0), p99: None },
+        waits: vec![
+            Wait { queue: Queue::Socket, us: 86_000.0 },
+            Wait { queue: Queue::Device, us: 1_200.0 },
+            Wait { queue: Queue::Path, us: 11_000.0 },
+        ],
+    });
     report.hosts.server = usual("umfs05", 33_554_432, 4_194_304);
     report.experiments.clear();
     report
@@ -368,7 +379,8 @@ pub(crate) fn unknown() -> Report {
         ..phase(4.2, 8.0, 40.2e6)
     };
     let phases = vec![phase(2.0, 4.2, 300e6), slow];
-    report.accounts = AccountsView { roofline: vec![], time_budget: None, path_profile: None, phases, ledger: vec![] };
+    report.accounts =
+        AccountsView { roofline: vec![], time_budget: None, path_profile: None, latency: None, phases, ledger: vec![] };
     report.experiments.clear();
     report.hosts.server = HostView {
         name: String::new(),

@@ -4,7 +4,7 @@ use super::audit::{self, Action, By};
 use super::events::{self, EventBody};
 use super::frames;
 use super::life;
-use super::limits::bounded;
+use super::limits::{TRACE, bounded, bounded_trace};
 use super::refusal::{Refused, json};
 use super::request::{Answer, Asked, blocking, done, read};
 use super::rights::{Caller, Rights, holder, own_address_of_ssh};
@@ -14,6 +14,7 @@ use super::shared::Shared;
 use super::trial;
 use crate::helper::Tuning;
 use crate::tokens::Allowed;
+use crate::trace::trace;
 use crate::tune::TuneError;
 use crate::{VERSION, lock, trust};
 use axum::Router;
@@ -25,10 +26,12 @@ use axum::response::IntoResponse as _;
 use axum::routing::{delete, get, post};
 use hyper::body::Body as HttpBody;
 use narrows_model::Change;
+use narrows_sys::clock;
+use narrows_traffic::Stop;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
-    BeginRequest, ChangeRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, Reason, SessionUse, TrialReady,
-    TrialRequest, key_to_hex,
+    BeginRequest, ChangeRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, Reason, SessionUse, TraceRequest,
+    TrialReady, TrialRequest, key_to_hex,
 };
 use narrows_wire::pack::{ENCODING, Packer, is_taken};
 use std::net::IpAddr;
@@ -43,6 +46,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions", post(open_session))
         .route("/v1/sessions/{id}/inventory", post(inventory))
         .route("/v1/sessions/{id}/interfaces", get(interfaces))
+        .route("/v1/sessions/{id}/trace", post(trace_back))
         .route("/v1/sessions/{id}/trials", post(open_trial))
         .route("/v1/sessions/{id}/trials/begin", post(begin_trial))
         .route("/v1/sessions/{id}/trials/end", post(end_trial))
@@ -164,13 +168,39 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, headers: 
 
 async fn inventory(asked: Asked, body: Body) -> Answer {
     let request: InventoryRequest = read(body).await?;
-    let peer = request.peer.as_deref().map(str::parse::<IpAddr>).transpose();
-    let peer = peer.map_err(|_| Refused::bad("`peer` must be an IP address"))?;
-    let peer = asked.session.address.or(peer).map(|address| address.to_canonical());
+    let peer = client_of(&asked, request.peer.as_deref())?;
     let _turn = asked.shared.inventories.acquire().await;
     let reading = asked.shared.reading.clone();
     let snapshot = blocking(move || reading.inventory(peer)).await?.map_err(Refused::failed)?;
     Ok(json(&asked.rights.standing.visible(snapshot)))
+}
+
+/// The client's address: as this server sees it, else as the client does.
+fn client_of(asked: &Asked, peer: Option<&str>) -> Result<Option<IpAddr>, Refused> {
+    let peer = peer.map(str::parse::<IpAddr>).transpose();
+    let peer = peer.map_err(|_| Refused::bad("`peer` must be an IP address"))?;
+    Ok(asked.session.address.or(peer).map(|address| address.to_canonical()))
+}
+
+async fn trace_back(asked: Asked, body: Body) -> Answer {
+    asked.may_see("the path from it")?;
+    asked.rights.holder.check(Allowed::Measure)?;
+    let TraceRequest { peer, plan } = read(body).await?;
+    let client =
+        client_of(&asked, peer.as_deref())?.ok_or_else(|| Refused::bad("the address of the client is unknown"))?;
+    let plan = bounded_trace(&plan, client);
+    let _turn = asked.shared.traces.acquire().await;
+    let (session, stop) = (asked.session, Stop::new());
+    let record = blocking(move || {
+        let began = clock::now();
+        let mut poll = || {
+            if began.elapsed() >= TRACE || session.end.is_raised() {
+                stop.stop();
+            }
+        };
+        trace(plan, &stop, &mut poll, &mut |_| true)
+    });
+    Ok(json(&record.await?.map_err(Refused::failed)?))
 }
 
 async fn interfaces(asked: Asked) -> Answer {

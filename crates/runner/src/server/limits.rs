@@ -1,7 +1,8 @@
 //! What a client may do, by how it showed who it is.
 
-use narrows_model::{Absent, Cap, LoadPlan, Snapshot, TcpPlan};
+use narrows_model::{Absent, Cap, LoadPlan, Snapshot, TcpPlan, TracePlan, TraceProtocol};
 use narrows_wire::api::Permissions;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// From the acceptance of a connection to the end of its TLS handshake or data hello.
@@ -14,6 +15,8 @@ pub(super) const UNACKNOWLEDGED: Duration = Duration::from_millis(4 * narrows_wi
 pub(super) const BODY: Duration = Duration::from_secs(10);
 /// From a trial's announcement to the last of its data connections.
 pub(super) const CONNECT_ALL: Duration = Duration::from_secs(20);
+/// The longest trace back to a client; what was seen until then is answered.
+pub(super) const TRACE: Duration = Duration::from_secs(25);
 /// For an engine to end after it was told to.
 pub(super) const ENGINE_END: Duration = Duration::from_secs(5);
 /// For a trial of bytes instead of time, the longest that a server with a token waits.
@@ -61,6 +64,29 @@ impl Standing {
         }];
         snapshot.collectors.clear();
         snapshot
+    }
+}
+
+/// The trace back to a client: its kind and its rhythm within limits, so that it is over within [`TRACE`] and little is sent.
+pub(super) fn bounded_trace(asked: &TracePlan, client: IpAddr) -> TracePlan {
+    let tcp = asked.protocol == TraceProtocol::Tcp;
+    TracePlan {
+        asked: client.to_string(),
+        target: client,
+        // A port of the client that is open would have to be known.
+        protocol: if tcp { TraceProtocol::Udp } else { asked.protocol },
+        port: if tcp { 33_434 } else { asked.port.max(1) },
+        first_ttl: asked.first_ttl.clamp(1, 64),
+        max_ttl: asked.max_ttl.clamp(1, 64),
+        gap: asked.gap.clamp(1, 10),
+        rounds: asked.rounds.clamp(1, 40),
+        continuous: false,
+        flows: asked.flows.clamp(1, 64),
+        interval_ms: asked.interval_ms.clamp(20, 1_000),
+        wait_ms: asked.wait_ms.clamp(20, 2_000),
+        probe_bytes: asked.probe_bytes.clamp(64, 1_400),
+        mtu: asked.mtu && !tcp,
+        names: false,
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Shared {
     pub(super) uses: Uses,
     /// Inventories that are read at one time: each takes a thread, and the roll-back must have one.
     pub(super) inventories: Semaphore,
+    /// Traces back to clients at a time.
+    pub(super) traces: Semaphore,
     stop: watch::Sender<bool>,
     table: Mutex<Table>,
     /// Told when a session is gone for good.
@@ -86,6 +88,7 @@ impl Shared {
             reading,
             uses: Uses::default(),
             inventories: Semaphore::new(2),
+            traces: Semaphore::new(2),
             stop,
             table: Mutex::new(table),
             left: watch::Sender::new(0),

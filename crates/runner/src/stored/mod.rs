@@ -3,6 +3,7 @@
 mod entry;
 pub mod foreign;
 pub mod maintenance;
+pub mod spool;
 
 use crate::state;
 pub use entry::{
@@ -72,11 +73,11 @@ pub fn store() -> Result<Store, Error> {
 
 /// The store, and how many runs it got that waited for it.
 pub fn opened() -> Result<(Store, u64), Error> {
-    let Some(chosen) = chosen() else { return Ok((local()?, 0)) };
-    let mut store = Store::open(&chosen)?;
+    let mut store = chosen().map_or_else(local, |chosen| Store::open(&chosen))?;
     let may_wait = server().is_some() && local_file().is_ok_and(|it| narrows_sys::files::exists(&it));
     let sent = if may_wait { local()?.send(&mut store)? } else { 0 };
     *why() = None;
+    spool::recover(&mut store, entry::put_run)?;
     Ok((store, sent))
 }
 
@@ -182,9 +183,9 @@ pub fn newest(limit: usize) -> Vec<Kept> {
     newest
 }
 
-/// Writes text to a file.
+/// Writes text that the user asked for to a file, for those to read whom the umask lets.
 pub fn write(path: &Path, text: &str) -> Result<(), narrows_sys::Error> {
-    narrows_sys::files::write_whole(path, text.as_bytes(), 0o600)
+    narrows_sys::files::write_whole(path, text.as_bytes(), 0o666)
 }
 
 /// Checks that [`write()`] can write the file, before anything is measured.

@@ -4,6 +4,7 @@ mod channel;
 mod error;
 mod names;
 
+use crate::remote::{Remote, RemoteError};
 use channel::Channel;
 pub use error::TraceError;
 use names::Names;
@@ -85,6 +86,14 @@ pub fn trace(
     names.wait(NAMES, stop);
     planner.set_names(names.known());
     Ok(planner.finish())
+}
+
+/// The same path traced at the same time from its far end, where a narrows server is, back to this host.
+///
+/// # Errors
+/// What the server refuses or could not do.
+pub fn back(server: &Remote, plan: &TracePlan) -> Result<TraceRecord, RemoteError> {
+    server.open_look()?.trace(plan)
 }
 
 /// The trace of a diagnosis: of the path MTU, or enough samples for loss.

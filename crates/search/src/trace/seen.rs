@@ -38,6 +38,7 @@ impl Seen {
             mtu_done: false,
             names: BTreeMap::new(),
             ending: Ending::Complete,
+            back: None,
         };
         let (ends, pending) = (BTreeMap::new(), BTreeSet::new());
         Self { record, serial, ends, farthest: 0, horizon: 0, surveyed: false, max_rtt_us: 0, pending }

@@ -6,8 +6,8 @@ use narrows_search::profile::{Next, Staircase};
 use narrows_sys::nanos;
 use narrows_wire::profile::Note;
 
-/// Probes of the idle path, and the time between two.
-const PROBES: u32 = 60;
+/// Probes of the idle path, so many that a 99th percentile has one beyond it, and the time between two.
+const PROBES: u32 = 100;
 const PROBE_GAP_NS: u64 = 8_000_000;
 /// How long an answer is waited for before the question is repeated, at least, and how long in all.
 const ASK_NS: u64 = 60_000_000;

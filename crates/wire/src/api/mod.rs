@@ -6,6 +6,7 @@
 //! | `POST /v1/sessions` | a stream of [`Event`]s, one JSON object per line, as long as the session lives |
 //! | `POST /v1/sessions/{id}/inventory` [`InventoryRequest`] | a [`narrows_model::Snapshot`] |
 //! | `GET /v1/sessions/{id}/interfaces` | a list of [`narrows_model::InterfaceSample`]s |
+//! | `POST /v1/sessions/{id}/trace` [`TraceRequest`] | a [`narrows_model::TraceRecord`] of the path back to the client |
 //! | `POST /v1/sessions/{id}/trials` [`TrialRequest`] | [`TrialReady`] |
 //! | `POST /v1/sessions/{id}/trials/begin` [`BeginRequest`] | nothing, when the server is ready: all streams are there, its counters are read |
 //! | `POST /v1/sessions/{id}/trials/end` | nothing; the client has read its counters, the record comes as an event |
@@ -19,7 +20,7 @@
 
 pub mod frames;
 
-use narrows_model::{LoadPlan, LoadRecord, Progress, Setting};
+use narrows_model::{LoadPlan, LoadRecord, Progress, Setting, TracePlan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -87,6 +88,16 @@ pub enum SessionUse {
 pub struct InventoryRequest {
     /// The peer's address as the client sees itself; used only where the server does not see it (over ssh).
     pub peer: Option<String>,
+}
+
+/// Asks for a trace of the path from the server to this client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceRequest {
+    /// As in [`InventoryRequest`].
+    #[serde(default)]
+    pub peer: Option<String>,
+    /// The client's own plan; the target is the client, and what exceeds the server's limits is lowered.
+    pub plan: TracePlan,
 }
 
 /// Asks for a trial.

@@ -128,6 +128,9 @@ fn listed(hops: &[&TraceHop]) -> String {
 /// The reverse path of the last hop that answers is longer or shorter than the forward path. What rejects a probe of a higher TTL is nearer
 /// than that.
 fn asymmetry(report: &TraceReport, all: &mut Vec<TraceFinding>) {
+    if let Some(back) = &report.back {
+        return traced_asymmetry(report, back, all);
+    }
     let back = |hop: &TraceHop| {
         let node = hop.nodes.iter().find(|node| node.marks.is_empty() && node.return_hops.is_some());
         node.and_then(|node| node.return_hops).map(|back| (hop.ttl, back))
@@ -141,6 +144,22 @@ fn asymmetry(report: &TraceReport, all: &mut Vec<TraceFinding>) {
         place(&report.hops, ttl)
     );
     all.push(finding("asymmetry", false, says));
+}
+
+/// The same, where the path back was traced, too: its length and its MTU.
+fn traced_asymmetry(report: &TraceReport, back: &TraceReport, all: &mut Vec<TraceFinding>) {
+    let hops = |report: &TraceReport| match report.end {
+        TraceEnd::Reached { ttl } => Some(ttl),
+        _ => None,
+    };
+    if let Some((there, back)) = hops(report).zip(hops(back)).filter(|(there, back)| there != back) {
+        let says = format!("{} there, {} back (both traced)", plural(there.into(), "hop"), plural(back.into(), "hop"));
+        all.push(finding("asymmetry", false, says));
+    }
+    let mtu = |report: &TraceReport| report.mtu.as_ref().filter(|mtu| mtu.to_target).map(|mtu| mtu.path_bytes);
+    if let Some((there, back)) = mtu(report).zip(mtu(back)).filter(|(there, back)| there != back) {
+        all.push(finding("asymmetry", false, format!("path MTU {there} bytes there, {back} bytes back (both traced)")));
+    }
 }
 
 /// A router that answers in the name of the target translates addresses.

@@ -30,7 +30,7 @@ pub fn report(record: &TraceRecord) -> TraceReport {
     let end = end(record, &hops);
     let newest = record.probes.iter().map(|it| it.answer.as_ref().map_or(it.sent_us, |answer| answer.at_us)).max();
     let paths = paths::paths(record, last);
-    let mut report = TraceReport {
+    let mut view = TraceReport {
         asked: plan.asked.clone(),
         target: plan.target.to_string(),
         protocol: plan.protocol,
@@ -44,10 +44,14 @@ pub fn report(record: &TraceRecord) -> TraceReport {
         findings: Vec::new(),
         remarks: Vec::new(),
         ending: record.ending.clone(),
+        back: record
+            .back
+            .as_deref()
+            .map(|back| Box::new(TraceReport { asked: format!("back from {}", plan.asked), ..report(back) })),
     };
-    report.findings = findings::findings(record, &report);
-    report.remarks = findings::remarks(record, &report);
-    report
+    view.findings = findings::findings(record, &view);
+    view.remarks = findings::remarks(record, &view);
+    view
 }
 
 /// How the path ends: the target, if any flow came there.

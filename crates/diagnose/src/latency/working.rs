@@ -1,0 +1,185 @@
+//! Working latency in a diagnosis: round trips of the idle path beside those of the load, and the queue that the difference waits in.
+//!
+//! All of it is in the samples of the load: TCP's smoothed RTT (`tcpi_rtt`) runs from the moment a segment is given to the device, so it
+//! holds the wait in the sender's queueing discipline and in the queues of the path, and not the wait in the socket. What the device has
+//! not sent yet is `sk_wmem_alloc`, what the socket has not sent yet is `tcpi_notsent_bytes`; over the rate both are times (Little's law).
+
+use crate::evidence::tcp::TcpEvidence;
+use crate::experiments::profile::PATH_PROFILE;
+use narrows_model::load::tcp::{TcpSample, TcpStreamRecord};
+use narrows_model::run::report::{LatencySpread, Queue, Wait, WorkingLatency};
+use narrows_model::words::units;
+use narrows_model::{Direction, Flow, ProfilePlan, ProfileTrial, Run};
+use narrows_stats::quantile;
+
+/// A queue of so long is felt in any conversation over the same path …
+const BLOATED_US: f64 = 50_000.0;
+/// … where it makes the round trip so many times as long.
+const BLOATED: f64 = 3.0;
+
+/// Shorter waits are of the sampling and of scheduling.
+const SEEN_US: f64 = 500.0;
+
+/// The latency of a round; `None` where the kernel gave no RTT of the load.
+pub(crate) fn latency(run: &Run, round: u32, evidence: &TcpEvidence) -> Option<WorkingLatency> {
+    let trial = evidence.judged_trial(run, round)?;
+    let omit_us = trial.plan.omit_ms.saturating_mul(1000);
+    let all = &trial.end(evidence.flow.sender())?.streams;
+    let streams: Vec<&[TcpSample]> =
+        all.iter().filter(|stream| stream.flow == evidence.flow).map(|stream| counted(stream, omit_us)).collect();
+    let each = |of: &dyn Fn(&TcpSample, f64) -> Option<f64>| -> Vec<f64> {
+        let of_stream = |samples: &&[TcpSample]| {
+            let bps = rate(samples);
+            samples.iter().filter_map(|sample| of(sample, bps?)).collect::<Vec<_>>()
+        };
+        streams.iter().flat_map(of_stream).filter(|us| us.is_finite()).collect()
+    };
+    let rtts: Vec<f64> = streams.iter().flat_map(|samples| samples.iter()).filter_map(rtt).collect();
+    let loaded_us = spread(&rtts)?;
+    let idle_us = spread(&idle(run, round, evidence.flow));
+    let wait = |bytes: f64, bps: f64| bytes * 8e6 / bps;
+    let socket = median(&each(&|sample, bps| Some(wait(float(sample.tcp.notsent_bytes?), bps))));
+    let density = evidence.base.send_density.map(|density| density.min(1.0));
+    let device = median(&each(&|sample, bps| Some(wait(f64::from(sample.memory?.wmem_alloc_bytes) * density?, bps))));
+    let rise = idle_us.map(|idle| (loaded_us.p50 - idle.p50).max(0.0));
+    let path = rise.map(|rise| (rise - device.unwrap_or(0.0)).max(0.0));
+    let device = device.map(|us| rise.map_or(us, |rise| us.min(rise)));
+    let waits = [(Queue::Socket, socket), (Queue::Device, device), (Queue::Path, path)];
+    let waits = waits.into_iter().filter_map(|(queue, us)| us.filter(|us| *us >= SEEN_US).map(|us| Wait { queue, us }));
+    Some(WorkingLatency { direction: evidence.flow.direction(), idle_us, loaded_us, waits: waits.collect() })
+}
+
+/// That the load makes everybody wait who shares its queue (Gettys and Nichols, *Bufferbloat*, ACM Queue 9(11), 2011).
+pub(crate) fn bufferbloat(latency: &WorkingLatency) -> Option<String> {
+    let (idle, loaded) = (latency.idle_us?.p50, latency.loaded_us.p50);
+    if loaded - idle < BLOATED_US || loaded < BLOATED * idle {
+        return None;
+    }
+    let longest =
+        latency.waits.iter().filter(|wait| wait.queue != Queue::Socket).max_by(|a, b| a.us.total_cmp(&b.us))?;
+    let (way, sender) = match latency.direction {
+        Direction::Down => ("down", "server"),
+        Direction::Up | Direction::Both => ("up", "client"),
+    };
+    let [idle, loaded, us] = [idle, loaded, longest.us].map(micros);
+    Some(match longest.queue {
+        Queue::Device => format!(
+            "bufferbloat {way}, at {sender}: the RTT is {loaded} under load and {idle} when idle; {us} of it wait in the queue of the \
+             {sender}'s own device; a managed queue there (`tc qdisc replace dev DEVICE root fq_codel`, below the shaper where one is set) \
+             gives the same goodput without the wait"
+        ),
+        _ => format!(
+            "bufferbloat {way}, at path: the RTT is {loaded} under load and {idle} when idle; {us} of it wait in a queue of the path; a \
+             shorter queue or one that is managed (fq_codel, cake) at the bottleneck gives the same goodput without the wait"
+        ),
+    })
+}
+
+/// Round trips of the idle path: the profile's probes, or those of the control connection.
+fn idle(run: &Run, round: u32, flow: Flow) -> Vec<f64> {
+    let probed = (0..=round).rev().find_map(|round| {
+        let of_flow =
+            |(id, trial): &(&str, ProfileTrial<'_>)| *id == PATH_PROFILE.id && trial.plan.direction == flow.direction();
+        let (_, trial) = run.experiments::<ProfilePlan>(round).filter(of_flow).last()?;
+        let probes = &trial.client.probes;
+        (!probes.is_empty()).then(|| probes.iter().map(|probe| float(probe.rtt_ns) / 1e3).collect())
+    });
+    probed.unwrap_or_else(|| run.idle_rtt_us.iter().map(|us| float(*us)).collect())
+}
+
+fn counted(stream: &TcpStreamRecord, omit_us: u64) -> &[TcpSample] {
+    let from = stream.samples.partition_point(|sample| sample.at_us < omit_us);
+    let from = if stream.samples.len() - from < 2 { 0 } else { from };
+    &stream.samples[from..]
+}
+
+/// Bits a second that the application of a stream wrote over its samples.
+fn rate(samples: &[TcpSample]) -> Option<f64> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let us = last.at_us.checked_sub(first.at_us).filter(|us| *us > 0)?;
+    Some(float(last.bytes.saturating_sub(first.bytes)) * 8e6 / float(us)).filter(|bps| *bps > 0.0)
+}
+
+fn rtt(sample: &TcpSample) -> Option<f64> {
+    sample.tcp.rtt_us.filter(|us| *us > 0).map(float)
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// `None` without values.
+fn spread(values: &[f64]) -> Option<LatencySpread> {
+    // Fewer values have none beyond the percentile.
+    let at = |p: f64, least: usize| quantile(values, p).filter(|_| values.len() >= least);
+    Some(LatencySpread { count: values.len() as u64, p50: at(0.5, 1)?, p95: at(0.95, 20), p99: at(0.99, 100) })
+}
+
+#[allow(clippy::cast_precision_loss)] // bytes and times of one trial
+const fn float(n: u64) -> f64 {
+    n as f64
+}
+
+fn micros(us: f64) -> String {
+    units::micros(us.clamp(0.0, 1e12) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scene;
+
+    fn of(scene: &Scene) -> WorkingLatency {
+        crate::diagnose(&scene.run(&[]), 0).and_then(|it| it.accounts.latency).expect("a latency")
+    }
+
+    fn us(latency: &WorkingLatency, queue: Queue) -> Option<u64> {
+        latency.waits.iter().find(|wait| wait.queue == queue).map(|wait| wait.us.round() as u64)
+    }
+
+    fn bloated() -> Scene {
+        Scene { goodput_bps: 20e6, min_rtt_us: 20_000, rtt_us: 520_000, ..Scene::default() }
+    }
+
+    #[test]
+    fn the_queue_that_adds_most_is_named() {
+        let path = of(&bloated());
+        let idle = path.idle_us.expect("idle round trips");
+        assert_eq!((idle.p50, idle.p95, path.loaded_us.p50), (20_000.0, None, 520_000.0), "one idle value has no tail");
+        assert_eq!((us(&path, Queue::Path), us(&path, Queue::Device)), (Some(500_000), None));
+        let says = bufferbloat(&path).expect("a finding");
+        assert!(says.starts_with("bufferbloat up, at path: the RTT is 520 ms under load and 20"), "{says}");
+
+        // What the device has not sent: its memory by the payload that a byte of memory holds.
+        let density = TcpEvidence::of(&bloated().run(&[]), 0).and_then(|it| it.base.send_density).expect("a density");
+        let below = (0.48 * 20e6 / 8.0 / density) as u32;
+        let mut down = Scene { below, unsent: 250_000, ..bloated() };
+        down.load.direction = Direction::Down;
+        let device = of(&down);
+        let near = |queue, ms: u64| us(&device, queue).is_some_and(|us| us.abs_diff(ms * 1000) < 2_000);
+        assert!(near(Queue::Device, 480) && near(Queue::Path, 20) && near(Queue::Socket, 100), "{device:?}");
+        let says = bufferbloat(&device).expect("a finding");
+        assert!(says.starts_with("bufferbloat down, at server: ") && says.contains("server's own device"), "{says}");
+    }
+
+    #[test]
+    fn a_short_queue_and_an_unknown_round_trip_are_no_finding() {
+        let short = of(&Scene { rtt_us: 60_000, ..bloated() });
+        assert_eq!((us(&short, Queue::Path), bufferbloat(&short)), (Some(40_000), None));
+        let far = of(&Scene { min_rtt_us: 200_000, rtt_us: 400_000, ..bloated() });
+        assert_eq!((us(&far, Queue::Path), bufferbloat(&far)), (Some(200_000), None), "twice is what TCP needs");
+        let hidden = Scene { hidden: &[crate::testing::Hidden::Rtt], ..bloated() };
+        let diagnosis = crate::diagnose(&hidden.run(&[]), 0).expect("a diagnosis");
+        assert_eq!(diagnosis.accounts.latency, None);
+    }
+
+    #[test]
+    fn a_percentile_needs_a_value_beyond_it() {
+        let values: Vec<f64> = (1..=100).map(f64::from).collect();
+        let known = |n: usize| spread(&values[..n]).map(|it| (it.count, it.p95.is_some(), it.p99.is_some()));
+        assert_eq!(
+            [0, 19, 20, 100].map(known),
+            [None, Some((19, false, false)), Some((20, true, false)), Some((100, true, true))]
+        );
+    }
+}
