@@ -13,6 +13,9 @@ pub mod filter;
 mod form_1;
 pub mod id;
 mod migrations;
+#[cfg(all(test, feature = "postgres"))]
+#[path = "../tests/server/mod.rs"]
+mod server;
 pub mod spool;
 
 pub use database::{Kind, Point, Store, is_address, shown};

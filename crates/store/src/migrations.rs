@@ -111,26 +111,36 @@ mod tests {
     use rusqlite::Connection;
 
     /// A store of each version, with a run as that version wrote it, is opened by this program and keeps the run.
+    fn migrated(old: i64, path: &std::path::Path) {
+        let database = crate::database::connect(path).unwrap();
+        migrate(&database, old, 7, "narrows 0.0.1").unwrap();
+        if old >= 1 {
+            let sql = "INSERT INTO runs VALUES (1, 'a', 5, 'me', 'c', 's', '', 'ipv4', 'diagnose', 'p', 'healthy', 'n', 'run', 9, 9);
+                INSERT INTO figures VALUES (1, 0, 'goodput', 'bits_per_second', 1e9);
+                INSERT INTO tags VALUES ('t', 1)";
+            database.batch(sql).unwrap();
+        }
+        assert_eq!(version(&database).unwrap(), old);
+        let store = Store::open(path).unwrap();
+        let runs = store.list(&Filter::default(), 0, 9).unwrap();
+        assert_eq!(runs.len(), usize::from(old >= 1), "version {old}");
+        assert!(runs.iter().all(|run| run.tags == ["t"] && run.figures[0].value == 1e9));
+        assert_eq!(version(&database).unwrap(), newest());
+    }
+
     #[test]
     fn each_earlier_version_is_migrated_with_its_runs() {
         for old in 0..=newest() {
-            let directory = tempfile::tempdir().unwrap();
-            let path = directory.path().join("runs.db");
-            let database = Database::Sqlite(Connection::open(&path).unwrap());
-            migrate(&database, old, 7, "narrows 0.0.1").unwrap();
-            if old >= 1 {
-                let sql = "INSERT INTO runs VALUES (1, 'a', 5, 'me', 'c', 's', '', 'ipv4', 'diagnose', 'p', 'healthy', 'n', 'run', 9, 9);
-                    INSERT INTO figures VALUES (1, 0, 'goodput', 'bits_per_second', 1e9);
-                    INSERT INTO tags VALUES ('t', 1)";
-                database.batch(sql).unwrap();
-            }
-            assert_eq!(version(&database).unwrap(), old);
-            drop(database);
-            let store = Store::open(&path).unwrap();
-            let runs = store.list(&Filter::default(), 0, 9).unwrap();
-            assert_eq!(runs.len(), usize::from(old >= 1), "version {old}");
-            assert!(runs.iter().all(|run| run.tags == ["t"] && run.figures[0].value == 1e9));
-            assert_eq!(version(&Database::Sqlite(Connection::open(&path).unwrap())).unwrap(), newest());
+            migrated(old, &tempfile::tempdir().unwrap().path().join("runs.db"));
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn so_it_is_on_a_server() {
+        let Some(server) = crate::server::Server::start() else { return };
+        for old in 0..=newest() {
+            migrated(old, &server.database(&format!("version_{old}")));
         }
     }
 

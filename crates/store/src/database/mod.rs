@@ -96,7 +96,11 @@ impl std::fmt::Debug for Store {
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// Opens a file, which is made if there is none.
+/// Connects to a database as it is.
+pub(crate) fn connect(path: &Path) -> sql::Result<Database> {
+    if is_address(path) { server(&path.to_string_lossy()) } else { file(path) }
+}
+
 fn file(path: &Path) -> sql::Result<Database> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
@@ -144,15 +148,10 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self> {
         let shown = shown(path);
         let failed = |Fault(cause)| Error::Store { operation: "open", path: shown.clone(), cause };
-        let database = if is_address(path) {
-            server(&path.to_string_lossy())
-        } else {
-            if !files::exists(path) {
-                files::write_if_absent(path, b"", 0o600)?;
-            }
-            file(path)
-        };
-        let database = database.map_err(failed)?;
+        if !is_address(path) && !files::exists(path) {
+            files::write_if_absent(path, b"", 0o600)?;
+        }
+        let database = connect(path).map_err(failed)?;
         let (version, known) = (migrations::version(&database).map_err(failed)?, migrations::newest());
         if version > known {
             return Err(Error::StoreTooNew { path: shown, version, known });

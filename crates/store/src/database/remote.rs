@@ -31,7 +31,11 @@ struct Session {
 impl Remote {
     /// Connects to the server of this address.
     pub(crate) fn open(address: &str) -> Result<Self> {
-        let mut config: Config = address.parse()?;
+        let wrong = |error: postgres::Error| {
+            let Fault(why) = error.into();
+            Fault(format!("{why}; check NARROWS_STORE=postgres://USER:PASSWORD@HOST:PORT/DATABASE and the server"))
+        };
+        let mut config: Config = address.parse().map_err(wrong)?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(PATIENCE / 2);
         }
@@ -40,7 +44,7 @@ impl Remote {
         let (opened, answer) = channel();
         std::thread::spawn(move || {
             let connect = || -> Result<Client> {
-                let mut client = config.connect(super::tls::connector()?)?;
+                let mut client = config.connect(super::tls::connector()?).map_err(wrong)?;
                 client.batch_execute(&format!("SET lock_timeout = '{}s'", PATIENCE.as_secs()))?;
                 Ok(client)
             };
