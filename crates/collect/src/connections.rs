@@ -4,6 +4,7 @@ use crate::Missing;
 use narrows_model::{ConnectionSample, Owner};
 use narrows_sys::{clock, files, sock_diag};
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -11,13 +12,14 @@ use std::time::Instant;
 /// When this process read them first: time zero of the samples.
 static FIRST: OnceLock<Instant> = OnceLock::new();
 
-/// Every TCP connection of the calling thread's network namespace that may carry data. Times are since the first call.
+/// Every TCP connection of the calling thread's network namespace that may carry data, or those with a peer. Times are since the
+/// first call.
 ///
 /// # Errors
 /// The kernel does not answer.
-pub fn connections() -> Result<Vec<ConnectionSample>, Missing> {
+pub fn connections(peer: Option<IpAddr>) -> Result<Vec<ConnectionSample>, Missing> {
     let at_us = clock::micros_since(*FIRST.get_or_init(clock::now));
-    sock_diag::connections(at_us)
+    sock_diag::connections(at_us, peer)
         .map_err(|error| Missing::Kernel { what: "SOCK_DIAG_BY_FAMILY".to_owned(), why: error.to_string() })
 }
 
@@ -90,7 +92,7 @@ mod tests {
         let stream =
             narrows_sys::net::connect(address, std::time::Duration::from_secs(5), |_| Ok::<_, narrows_sys::Error>(()))
                 .unwrap();
-        let all = connections().unwrap();
+        let all = connections(None).unwrap();
         let own =
             all.iter().find(|it| it.local == stream.local_addr().unwrap() && it.remote == stream.peer_addr().unwrap());
         let inode = own.expect("listed").inode;

@@ -24,7 +24,7 @@ pub use diagnosis::verdict::{Command, Finding, Fix, Prediction, Rejected, Status
 pub use host::audit::{Audit, AuditRow, Hazard, Severity};
 pub use host::change::{Change, Setting};
 pub use host::connection::{
-    ConnectionCeiling, ConnectionLimit, ConnectionOrder, ConnectionSample, ConnectionShares, ConnectionView,
+    ConnectionCeiling, ConnectionEnds, ConnectionLimit, ConnectionOrder, ConnectionSample, ConnectionShares, ConnectionView,
     ConnectionsView, Owner,
 };
 pub use host::fact::{Absent, CollectorRun, Fact, FactKey, Snapshot, Unit, Value};

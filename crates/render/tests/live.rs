@@ -136,6 +136,7 @@ fn connection(port: u16, send_bps: f64, rtt_ms: f64) -> ConnectionView {
         congestion_control: None,
         unread_bytes: 0,
         unsent_bytes: None,
+        ends: None,
     }
 }
 

@@ -1,12 +1,14 @@
 //! Watches the TCP connections of this host: reads their counters at an interval and passes on what limits each. No load is made.
 
+use crate::remote::{Remote, RemoteError, Session};
 use crate::watch::repeat;
 use narrows_collect::Missing;
 pub use narrows_collect::control_groups;
 use narrows_model::{ConnectionSample, ConnectionsView, Owner};
 use narrows_sys::{clock, process};
 use narrows_traffic::Stop;
-use narrows_views::connections::Accumulator;
+use narrows_views::connections::{Accumulator, join};
+use narrows_wire::api::MAX_CONNECTIONS;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -22,6 +24,8 @@ pub struct Filter {
     pub peer: Option<(IpAddr, u8)>,
     /// Those of the control groups with these inodes.
     pub control_groups: Option<HashSet<u64>>,
+    /// Without those of this process.
+    pub others_only: bool,
 }
 
 impl Filter {
@@ -33,6 +37,9 @@ impl Filter {
     }
 
     fn passes_process(&self, owner: Option<&Owner>) -> bool {
+        if self.others_only && owner.is_some_and(|owner| owner.pid == std::process::id()) {
+            return false;
+        }
         let Some(wanted) = &self.process else { return true };
         owner.is_some_and(|owner| owner.name == *wanted || owner.pid.to_string() == *wanted)
     }
@@ -73,7 +80,10 @@ impl Watched {
     /// # Errors
     /// The kernel does not answer.
     pub fn read(&mut self) -> Result<(), Missing> {
-        let mut samples = narrows_collect::connections()?;
+        let whole = |prefix| prefix >= if self.filter.peer.is_some_and(|(peer, _)| peer.is_ipv6()) { 128 } else { 32 };
+        // The kernel passes over those with other peers.
+        let one_peer = self.filter.peer.filter(|(_, prefix)| whole(*prefix)).map(|(peer, _)| peer);
+        let mut samples = narrows_collect::connections(one_peer)?;
         samples.retain(|sample| self.filter.passes(sample));
         let inodes: HashSet<u64> = samples.iter().map(|sample| sample.inode).filter(|inode| *inode > 0).collect();
         self.owners.retain(|inode, _| inodes.contains(inode));
@@ -98,30 +108,66 @@ impl Watched {
     }
 }
 
-/// Reads and shows until `stop` is set, `count` views were shown, or `show` returns false.
+/// Why connections cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// This host's kernel does not answer.
+    #[error("cannot read the TCP connections: {0}")]
+    Here(#[from] Missing),
+    /// The other host's server.
+    #[error("cannot read the TCP connections of the other host: {0}")]
+    There(#[from] RemoteError),
+}
+
+/// The other host of the connections, read through its server.
+pub struct FarEnd {
+    session: Session,
+    seen: Accumulator,
+}
+
+impl FarEnd {
+    /// Opens a session that only reads.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn open(server: &Remote) -> Result<Self, RemoteError> {
+        Ok(Self { session: server.open_look()?, seen: Accumulator::new(&server.hello().host) })
+    }
+
+    /// Reads the other end of what `near` has just read.
+    fn read(&mut self, near: &Watched) -> Result<(), RemoteError> {
+        let wanted: Vec<_> = near.seen.newest().map(|it| (it.local, it.remote)).take(MAX_CONNECTIONS).collect();
+        self.seen.push(if wanted.is_empty() { Vec::new() } else { self.session.connections(&wanted)? });
+        Ok(())
+    }
+}
+
+/// Reads and shows until `stop` is set, `count` views were shown, or `show` returns false. With the other host, both ends of each
+/// connection are shown.
 ///
 /// # Errors
-/// The kernel does not answer.
+/// The kernel or the other host does not answer.
 pub fn watch(
     filter: Filter,
+    mut far: Option<FarEnd>,
     interval: Duration,
     count: Option<u64>,
     stop: &Stop,
     show: &mut dyn FnMut(&mut ConnectionsView) -> bool,
-) -> Result<(), Missing> {
+) -> Result<(), WatchError> {
     let mut watched = Watched::new(filter);
-    watched.read()?;
+    let mut read = || {
+        watched.read()?;
+        far.as_mut().map_or(Ok(()), |far| far.read(&watched))?;
+        let mut view = watched.view();
+        if let Some(far) = &far {
+            join(&mut view, far.seen.view(&HashMap::new()));
+        }
+        Ok(view)
+    };
+    read()?;
     let mut failed = None;
-    repeat(interval, count, stop, &mut || match watched.read() {
-        Ok(()) => {
-            let mut view = watched.view();
-            show(&mut view)
-        }
-        Err(missing) => {
-            failed = Some(missing);
-            false
-        }
-    });
+    repeat(interval, count, stop, &mut || read().map_err(|error| failed = Some(error)).is_ok_and(|mut it| show(&mut it)));
     failed.map_or(Ok(()), Err)
 }
 

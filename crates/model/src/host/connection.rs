@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// One connection at one instant, as `sock_diag` shows it (include/uapi/linux/inet_diag.h).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionSample {
     /// The socket's cookie: unique on the host while it runs.
     pub id: u64,
@@ -21,8 +21,10 @@ pub struct ConnectionSample {
     /// The user of the socket.
     pub uid: u32,
     /// The socket's inode, by which its process is found; 0: it has none any more.
+    #[serde(skip)]
     pub inode: u64,
     /// The inode of its control group, where the kernel says it.
+    #[serde(skip)]
     pub cgroup: Option<u64>,
     /// Bytes received and not yet read by the application.
     pub unread_bytes: u32,
@@ -152,6 +154,20 @@ pub struct ConnectionView {
     pub unread_bytes: u32,
     /// Bytes written by the application and not yet sent.
     pub unsent_bytes: Option<u64>,
+    /// What each end shows alone, where both are read; `limit` and `why` are then the verdict of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Box<ConnectionEnds>>,
+}
+
+/// One connection as each end of it shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionEnds {
+    /// What limits it by this end alone.
+    pub limit: ConnectionLimit,
+    /// The evidence of this end.
+    pub why: String,
+    /// The other end: its addresses, its figures and what limits it by them alone.
+    pub far: ConnectionView,
 }
 
 /// The connections of a host as their reader watches them.

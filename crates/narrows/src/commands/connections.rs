@@ -2,16 +2,18 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::network;
-use crate::flags::{FormatArg, FullArg, IntervalArg, TuiArg, words};
+use crate::flags::{FormatArg, FullArg, IntervalArg, TuiArg, WayArgs, words};
 use crate::output::write;
 use crate::session::stop_on_interrupt;
 use crate::tui::Tui;
 use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionsView};
 use narrows_render::Document as _;
 use narrows_render::live::connections::ConnectionsLive;
-use narrows_runner::connections::{Filter, control_groups, watch};
+use narrows_runner::connections::{FarEnd, Filter, control_groups, watch};
+use narrows_runner::live::LiveInstruments;
 use std::io;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// Show what limits each TCP connection of this host now
 ///
@@ -24,7 +26,8 @@ use std::net::IpAddr;
     after_help = "Examples:\n  \
     narrows connections                          live: sorted, filtered, one opened\n  \
     narrows connections --process rsync --once   what limits rsync, over one second\n  \
-    narrows connections --port 443 --limit receive-window --count 60 --format ndjson"
+    narrows connections --port 443 --limit receive-window --count 60 --format ndjson\n  \
+    narrows connections --peer-host server --once   both ends, by `narrows serve` there"
 )]
 pub(crate) struct Args {
     /// Only connections of this process (command name or id)
@@ -42,6 +45,15 @@ pub(crate) struct Args {
     /// Only connections with this limit
     #[arg(long, value_name = "LIMIT", value_parser = limit, help_heading = "Filter")]
     limit: Option<ConnectionLimit>,
+    /// Only connections with this host, both ends (narrows serve)
+    #[arg(long, value_name = "HOST", conflicts_with = "peer", help_heading = "Other end", add = crate::flags::known::hosts())]
+    peer_host: Option<String>,
+    /// With --peer-host: file with the server's token
+    #[arg(long, value_name = "PATH", requires = "peer_host", help_heading = "Other end")]
+    token_file: Option<PathBuf>,
+    /// With --peer-host: port of the server
+    #[arg(long, value_name = "PORT", requires = "peer_host", default_value_t = 5220, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Other end")]
+    server_port: u16,
     /// Order of the connections
     #[arg(long, default_value = "rate", value_enum)]
     sort: Order,
@@ -89,10 +101,16 @@ impl Args {
         self.interval.check_live()?;
         self.tui.check()?;
         let groups = self.cgroup.as_deref().map(control_groups).transpose();
+        let instruments = LiveInstruments { collect: false };
+        let way = || WayArgs::of(self.server_port, self.token_file.clone(), None);
+        let server = self.peer_host.as_ref().map(|host| way().connect(host, false, instruments)).transpose()?;
+        let host = server.as_ref().map(|server| server.data_address().ip().to_canonical());
+        let far = server.as_ref().map(FarEnd::open).transpose().map_err(Failure::run)?;
         let filter = Filter {
             process: self.process.clone(),
             port: self.port,
-            peer: self.peer,
+            peer: host.map(|host| (host, 128)).or(self.peer),
+            others_only: host.is_some(),
             control_groups: groups
                 .map_err(|missing| Failure::usage(format!("cannot find the control group: {missing}")))?,
         };
@@ -101,7 +119,7 @@ impl Args {
         let live = self.tui.live(self.format.format(), || ConnectionsLive::new(order, self.full.full), &stop)?;
         let (mut failed, mut last) = (None, None);
         let count = if self.once { Some(1) } else { self.count };
-        let watched = watch(filter, self.interval.interval, count, &stop, &mut |view| {
+        let watched = watch(filter, far, self.interval.interval, count, &stop, &mut |view| {
             order.apply(&mut view.connections);
             if let Some(limit) = self.limit {
                 view.connections.retain(|one| one.limit == limit);
@@ -116,7 +134,7 @@ impl Args {
             shown.map_err(|error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe)).is_ok()
         });
         live.map_or(Ok(()), Tui::close)?;
-        watched.map_err(|missing| Failure::run(format!("cannot read the TCP connections: {missing}")))?;
+        watched.map_err(Failure::run)?;
         if let Some(view) = last {
             failed = self.line(&view).err();
         }
