@@ -20,8 +20,8 @@ pub struct Filter {
     pub process: Option<String>,
     /// Those with this port at either end.
     pub port: Option<u16>,
-    /// Those with a peer in this network: an address and the length of its prefix.
-    pub peer: Option<(IpAddr, u8)>,
+    /// Those with a peer in one of these networks: an address and the length of its prefix.
+    pub peers: Vec<(IpAddr, u8)>,
     /// Those of the control groups with these inodes.
     pub control_groups: Option<HashSet<u64>>,
     /// Without those of this process.
@@ -32,7 +32,7 @@ impl Filter {
     /// Whether all filters but that of the process let it pass.
     fn passes(&self, sample: &ConnectionSample) -> bool {
         self.port.is_none_or(|port| sample.local.port() == port || sample.remote.port() == port)
-            && self.peer.is_none_or(|(network, prefix)| within(sample.remote.ip(), network, prefix))
+            && (self.peers.is_empty() || self.peers.iter().any(|(to, prefix)| within(sample.remote.ip(), *to, *prefix)))
             && self.control_groups.as_ref().is_none_or(|groups| sample.cgroup.is_some_and(|id| groups.contains(&id)))
     }
 
@@ -80,9 +80,11 @@ impl Watched {
     /// # Errors
     /// The kernel does not answer.
     pub fn read(&mut self) -> Result<(), Missing> {
-        let whole = |prefix| prefix >= if self.filter.peer.is_some_and(|(peer, _)| peer.is_ipv6()) { 128 } else { 32 };
         // The kernel passes over those with other peers.
-        let one_peer = self.filter.peer.filter(|(_, prefix)| whole(*prefix)).map(|(peer, _)| peer);
+        let one_peer = match self.filter.peers[..] {
+            [(peer, prefix)] if prefix >= if peer.is_ipv6() { 128 } else { 32 } => Some(peer),
+            _ => None,
+        };
         let mut samples = narrows_collect::connections(one_peer)?;
         samples.retain(|sample| self.filter.passes(sample));
         let inodes: HashSet<u64> = samples.iter().map(|sample| sample.inode).filter(|inode| *inode > 0).collect();
@@ -119,25 +121,40 @@ pub enum WatchError {
     There(#[from] RemoteError),
 }
 
-/// The other host of the connections, read through its server.
+/// The other host of the connections, read through its server: of each family of addresses a session, since a server tells of
+/// connections with the address that asks only.
 pub struct FarEnd {
-    session: Session,
+    sessions: Vec<(IpAddr, Session)>,
     seen: Accumulator,
 }
 
 impl FarEnd {
-    /// Opens a session that only reads.
+    /// Opens sessions that only read, one by each way to the same server.
     ///
     /// # Errors
     /// The server refuses.
-    pub fn open(server: &Remote) -> Result<Self, RemoteError> {
-        Ok(Self { session: server.open_look()?, seen: Accumulator::new(&server.hello().host) })
+    pub fn open(servers: &[Remote]) -> Result<Self, RemoteError> {
+        let open = |server: &Remote| Ok((server.data_address().ip().to_canonical(), server.open_look()?));
+        let host = servers.first().map(|server| server.hello().host.as_str()).unwrap_or_default();
+        Ok(Self { sessions: servers.iter().map(open).collect::<Result<_, _>>()?, seen: Accumulator::new(host) })
+    }
+
+    /// The addresses of the host.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.sessions.iter().map(|(address, _)| *address)
     }
 
     /// Reads the other end of what `near` has just read.
     fn read(&mut self, near: &Watched) -> Result<(), RemoteError> {
-        let wanted: Vec<_> = near.seen.newest().map(|it| (it.local, it.remote)).take(MAX_CONNECTIONS).collect();
-        self.seen.push(if wanted.is_empty() { Vec::new() } else { self.session.connections(&wanted)? });
+        let mut found = Vec::new();
+        for (address, session) in &self.sessions {
+            let of_host = near.seen.newest().filter(|it| it.remote.ip() == *address);
+            let wanted: Vec<_> = of_host.map(|it| (it.local, it.remote)).take(MAX_CONNECTIONS).collect();
+            if !wanted.is_empty() {
+                found.extend(session.connections(&wanted)?);
+            }
+        }
+        self.seen.push(found);
         Ok(())
     }
 }

@@ -63,6 +63,8 @@ pub enum ConnectionLimit {
     PacingCap,
     /// Loss on the path: the sender recovers from it.
     Loss,
+    /// A queue of this host, in front of its own interface.
+    LocalQueue,
     /// A queue on the path: the path is full.
     Path,
     /// The congestion window, without a queue and without loss.
@@ -73,7 +75,7 @@ pub enum ConnectionLimit {
 
 impl ConnectionLimit {
     /// All of them, with what is shown in a table.
-    pub const WORDS: [(Self, &'static str); 10] = [
+    pub const WORDS: [(Self, &'static str); 11] = [
         (Self::Idle, "idle"),
         (Self::Application, "application"),
         (Self::ReceivingApplication, "receiving application"),
@@ -81,6 +83,7 @@ impl ConnectionLimit {
         (Self::SendBuffer, "send buffer"),
         (Self::PacingCap, "pacing cap"),
         (Self::Loss, "loss"),
+        (Self::LocalQueue, "local queue"),
         (Self::Path, "path"),
         (Self::CongestionWindow, "congestion window"),
         (Self::Unknown, "unknown"),

@@ -6,7 +6,7 @@ use crate::flags::{FormatArg, FullArg, IntervalArg, TuiArg, WayArgs, words};
 use crate::output::write;
 use crate::session::stop_on_interrupt;
 use crate::tui::Tui;
-use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionsView};
+use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionsView, Family};
 use narrows_render::Document as _;
 use narrows_render::live::connections::ConnectionsLive;
 use narrows_runner::connections::{FarEnd, Filter, control_groups, watch};
@@ -101,16 +101,13 @@ impl Args {
         self.interval.check_live()?;
         self.tui.check()?;
         let groups = self.cgroup.as_deref().map(control_groups).transpose();
-        let instruments = LiveInstruments { collect: false };
-        let way = || WayArgs::of(self.server_port, self.token_file.clone(), None);
-        let server = self.peer_host.as_ref().map(|host| way().connect(host, false, instruments)).transpose()?;
-        let host = server.as_ref().map(|server| server.data_address().ip().to_canonical());
-        let far = server.as_ref().map(FarEnd::open).transpose().map_err(Failure::run)?;
+        let far = self.peer_host.as_deref().map(|host| self.far_end(host)).transpose()?;
+        let hosts = far.iter().flat_map(FarEnd::addresses).map(|host| (host, 128));
         let filter = Filter {
             process: self.process.clone(),
             port: self.port,
-            peer: host.map(|host| (host, 128)).or(self.peer),
-            others_only: host.is_some(),
+            peers: hosts.chain(self.peer).collect(),
+            others_only: far.is_some(),
             control_groups: groups
                 .map_err(|missing| Failure::usage(format!("cannot find the control group: {missing}")))?,
         };
@@ -139,6 +136,21 @@ impl Args {
             failed = self.line(&view).err();
         }
         failed.map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
+    }
+
+    /// The server on the host, by IPv4 and by IPv6 if it has both.
+    fn far_end(&self, host: &str) -> Result<FarEnd, Failure> {
+        let connect = |family| {
+            let way = WayArgs::of(self.server_port, self.token_file.clone(), family);
+            way.connect(host, false, LiveInstruments { collect: false })
+        };
+        let first = connect(None)?;
+        let other = match Family::of(&first.data_address().ip().to_canonical()) {
+            Family::Ipv4 => Family::Ipv6,
+            Family::Ipv6 => Family::Ipv4,
+        };
+        let second = if host.starts_with("ssh://") { None } else { connect(Some(other)).ok() };
+        FarEnd::open(&[Some(first), second].into_iter().flatten().collect::<Vec<_>>()).map_err(Failure::run)
     }
 
     fn line(&self, view: &ConnectionsView) -> io::Result<()> {
