@@ -39,7 +39,18 @@ type Pace = Option<(u64, Duration)>;
 struct End {
     buffer: Option<u32>,
     pace: Pace,
+    control: Option<&'static str>,
 }
+
+/// A congestion control that this host has; `bbr` paces, the others do not.
+fn control(draw: &mut Draw, of: &[&'static str]) -> Option<&'static str> {
+    let known = narrows_sys::sysctl::read("net.ipv4.tcp_available_congestion_control").expect("a list");
+    let of: Vec<_> = of.iter().filter(|name| known.split_whitespace().any(|it| it == **name)).collect();
+    let last = of.len().checked_sub(1)?;
+    Some(of[usize::try_from(draw.within(0, last as u64)).expect("small")])
+}
+
+const ANY: [&str; 3] = ["cubic", "reno", "bbr"];
 
 /// A pace of so many bits per second, in steps of so many milliseconds.
 fn pace(bps: u64, step_ms: u64) -> Pace {
@@ -97,6 +108,9 @@ impl Driven {
         let out = stage.lab.host("client").expect("a host").run(|| TcpStream::connect(to)).expect("in it").expect("open");
         let (into, _) = listener.accept().expect("a connection");
         set(&out);
+        if let Some(control) = sender.and_then(|it| it.control) {
+            tcp::set_congestion_control(&out, control).expect("a congestion control");
+        }
         if let Some(bytes) = sender.and_then(|it| it.buffer) {
             tcp::set_send_buffer(&out, bytes).expect("a buffer");
         }
@@ -168,7 +182,8 @@ impl Score {
                 let found = find(view, connection);
                 let (limit, truth) = (found["limit"].as_str().unwrap_or_default(), connection.truth);
                 let (name, why, far) = (connection.name, &found["why"], &found["ends"]["far"]["limit"]);
-                println!("  {} {name}: {limit} (far: {far}): {why}", if limit == truth { "ok   " } else { "WRONG" });
+                let control = found["congestion_control"].as_str().unwrap_or_default();
+                println!("  {} {name}, {control}: {limit} (far: {far}): {why}", if limit == truth { "ok   " } else { "WRONG" });
                 if limit != truth {
                     wrong.push(format!("{name} is {truth}, not {limit}: {found}"));
                 }
@@ -181,28 +196,33 @@ impl Score {
 fn of_hosts(stage: &Stage, draw: &mut Draw, rtt_us: u64, score: &mut Score) {
     // Twice as much is taken, half of it for overhead.
     let bytes_in_flight = |bps: u64| u32::try_from(bps / 8 * rtt_us / 1_000_000).expect("small").max(4_096);
-    let large = End { buffer: Some(212_992), pace: None };
+    let large = End { buffer: Some(212_992), ..End::default() };
     let rate = |draw: &mut Draw, most: u64| draw.within(1_500_000, most);
     let start = |name, truth, sender, receiver| Driven::start(stage, name, truth, sender, receiver);
+    let fast = |draw: &mut Draw| Some(End { control: control(draw, &ANY), ..large });
     let mut all = vec![start("nothing to send", "idle", None, large)];
     let (bps, step) = (rate(draw, 8_000_000), draw.within(5, 200));
-    all.push(start("slow writer", "application", Some(End { pace: pace(bps, step), ..large }), large));
-    let small = End { buffer: Some(bytes_in_flight(rate(draw, 15_000_000))), pace: None };
-    all.push(start("receiver's SO_RCVBUF", "receive-window", Some(large), small));
+    let writer = fast(draw).map(|end| End { pace: pace(bps, step), ..end });
+    all.push(start("slow writer", "application", writer, large));
+    let small = End { buffer: Some(bytes_in_flight(rate(draw, 15_000_000))), ..End::default() };
+    all.push(start("receiver's SO_RCVBUF", "receive-window", fast(draw), small));
     let (bps, step) = (rate(draw, 6_000_000), draw.within(2, 50));
-    all.push(start("slow reader", "receiving-application", Some(large), End { buffer: None, pace: pace(bps, step) }));
-    let small = End { buffer: Some(bytes_in_flight(rate(draw, 15_000_000))), pace: None };
-    all.push(start("sender's SO_SNDBUF", "send-buffer", Some(small), large));
+    let reader = End { pace: pace(bps, step), ..End::default() };
+    all.push(start("slow reader", "receiving-application", fast(draw), reader));
+    let small = bytes_in_flight(rate(draw, 15_000_000));
+    let sender = fast(draw).map(|end| End { buffer: Some(small), ..end });
+    all.push(start("sender's SO_SNDBUF", "send-buffer", sender, large));
     let cap = rate(draw, 12_000_000) / 8;
     let paced = |socket: &TcpStream| tcp::set_max_pacing(socket, cap).expect("a cap");
-    all.push(Driven::with(stage, "SO_MAX_PACING_RATE", "pacing-cap", Some(large), large, paced));
+    all.push(Driven::with(stage, "SO_MAX_PACING_RATE", "pacing-cap", fast(draw), large, paced));
     // What is set for a host is for the connections that follow and whose buffers grow by themselves.
     let value = (2 * bytes_in_flight(rate(draw, 15_000_000))).to_string();
     stage.lab.fault("tcp-send-buffer", Place::Client, Some(&value), Direction::Both).expect("a fault");
-    all.push(start("sender's tcp_wmem", "send-buffer", Some(End::default()), large));
+    let sender = fast(draw).map(|end| End { buffer: None, ..end });
+    all.push(start("sender's tcp_wmem", "send-buffer", sender, large));
     let value = (2 * bytes_in_flight(rate(draw, 15_000_000))).to_string();
     stage.lab.fault("tcp-receive-window", Place::Server, Some(&value), Direction::Both).expect("a fault");
-    all.push(start("receiver's tcp_rmem", "receive-window", Some(large), End::default()));
+    all.push(start("receiver's tcp_rmem", "receive-window", fast(draw), End::default()));
     clock::sleep(Duration::from_secs(3));
     score.judge(stage, &all);
     drop(all);
@@ -211,34 +231,35 @@ fn of_hosts(stage: &Stage, draw: &mut Draw, rtt_us: u64, score: &mut Score) {
 
 /// Those of the path and of the own interface, one after the other.
 fn of_path(stage: &Stage, draw: &mut Draw, base: &Impairment, score: &mut Score) {
-    let large = End { buffer: Some(212_992), pace: None };
-    let bulk = |name, truth| Driven::start(stage, name, truth, Some(End::default()), End::default());
+    let large = End { buffer: Some(212_992), ..End::default() };
+    let bulk = |name, truth, control| {
+        Driven::start(stage, name, truth, Some(End { control, ..End::default() }), End::default())
+    };
     let settle = |seconds: u64| clock::sleep(Duration::from_secs(seconds));
     let up = |change: Impairment| stage.lab.set(Flow::Up, change).expect("a path");
     up(Impairment { loss: draw.within(5, 20) as f64 / 1000.0, ..base.clone() });
-    let one = bulk("random loss", "loss");
+    let one = bulk("random loss", "loss", control(draw, &["cubic", "reno"]));
     settle(3);
     score.judge(stage, &[one]);
 
     let rate_bps = draw.within(8_000_000, 40_000_000);
     let queue_bytes = rate_bps / 8 * draw.within(30, 120) / 1000;
     up(Impairment { rate_bps, queue_bytes, queue_packets: 0, ..base.clone() });
-    let one = bulk("bottleneck of the path", "path");
+    let one = bulk("bottleneck of the path", "path", control(draw, &ANY));
     settle(4);
     score.judge(stage, &[one]);
     up(base.clone());
 
     let rate = draw.within(8_000_000, 40_000_000).to_string();
     stage.lab.fault("local-shaper", Place::Client, Some(&rate), Direction::Both).expect("a fault");
-    let one = bulk("own interface's shaper", "local-queue");
+    let one = bulk("own interface's shaper", "local-queue", control(draw, &ANY));
     settle(4);
     score.judge(stage, &[one]);
     stage.lab.unfault("all", None).expect("undone");
 
     // Grows by one segment in each round trip after the loss is over.
     up(Impairment { loss: 0.03, delay_us: draw.within(30_000, 60_000), ..base.clone() });
-    let reno = |socket: &TcpStream| tcp::set_congestion_control(socket, "reno").expect("reno");
-    let one = Driven::with(stage, "window after loss", "congestion-window", Some(End::default()), End::default(), reno);
+    let one = bulk("window after loss", "congestion-window", control(draw, &["reno"]));
     settle(2);
     let clean = Impairment { loss: 0.0, ..stage.lab.impairment(Flow::Up) };
     up(clean);

@@ -32,10 +32,11 @@ fn verdict(near: &ConnectionView, far: &ConnectionView) -> (Limit, String) {
     let near_sends = if sent(near) == sent(far) { waits(near) || !waits(far) } else { sent(near) > sent(far) };
     let (sender, receiver) = if near_sends { (near, far) } else { (far, near) };
     match (sender.limit, receiver.limit) {
-        (Limit::ReceiveWindow, Limit::ReceivingApplication) => {
-            (receiver.limit, format!("{}; {}", receiver.why, sender.why))
-        }
-        (Limit::Unknown, Limit::ReceivingApplication | Limit::ReceiveWindow) => (receiver.limit, receiver.why.clone()),
+        // An application that always finds data to read does not wait for the network, unless it waits for more of what comes slowly.
+        (Limit::Application | Limit::Idle, _) => (sender.limit, sender.why.clone()),
+        (Limit::Loss, _) if sender.send_bps == Some(0.0) => (sender.limit, sender.why.clone()),
+        (_, Limit::ReceivingApplication) => (receiver.limit, format!("{}; the sender: {}", receiver.why, sender.why)),
+        (Limit::Unknown, Limit::ReceiveWindow) => (receiver.limit, receiver.why.clone()),
         (Limit::ReceiveWindow, _) => {
             (Limit::ReceiveWindow, format!("{}, and the receiving application keeps up", sender.why))
         }

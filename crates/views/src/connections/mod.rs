@@ -178,6 +178,10 @@ mod tests {
 
     /// A second later: 10 Mbit sent, all the time with data, with changes.
     fn limit_of(change: impl FnOnce(&mut ConnectionSample)) -> (Limit, String) {
+        limit_from(at_start(), change)
+    }
+
+    fn limit_from(before: ConnectionSample, change: impl FnOnce(&mut ConnectionSample)) -> (Limit, String) {
         let mut now = at_start();
         now.at_us = SECOND;
         now.tcp.bytes_acked = Some(1_250_000);
@@ -188,7 +192,7 @@ mod tests {
         now.tcp.notsent_bytes = Some(30_000);
         change(&mut now);
         let mut seen = Accumulator::new("a");
-        seen.push(vec![at_start()]);
+        seen.push(vec![before]);
         assert_eq!(seen.view(&HashMap::new()).connections[0].limit, Limit::Unknown, "seen once");
         seen.push(vec![now]);
         let view = seen.view(&HashMap::new());
@@ -230,6 +234,12 @@ mod tests {
         };
         assert_eq!(limit_of(receives).0, Limit::Unknown);
         let (limit, why) = limit_of(|now| {
+            receives(now);
+            now.unread_bytes = 64_000;
+        });
+        assert_eq!(limit, Limit::Unknown, "once may be chance: {why}");
+        let lazy = ConnectionSample { unread_bytes: 60_000, ..at_start() };
+        let (limit, why) = limit_from(lazy, |now| {
             receives(now);
             now.unread_bytes = 64_000;
         });
