@@ -24,10 +24,10 @@ use std::path::PathBuf;
 #[command(
     mut_arg("full", |it| it.help("Show connections without data, too")),
     after_help = "Examples:\n  \
-    narrows connections                          live: sorted, filtered, one opened\n  \
-    narrows connections --process rsync --once   what limits rsync, over one second\n  \
-    narrows connections --port 443 --limit receive-window --count 60 --format ndjson\n  \
-    narrows connections --peer-host server --once   both ends, by `narrows serve` there"
+    narrows connections                          live: sorted, filtered\n  \
+    narrows connections --process rsync --once   what limits rsync now\n  \
+    narrows connections --peer-host server       both ends (narrows serve)\n  \
+    narrows connections --port 443 --limit receive-window --format ndjson"
 )]
 pub(crate) struct Args {
     /// Only connections of this process (command name or id)
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Only connections with this limit
     #[arg(long, value_name = "LIMIT", value_parser = limit, help_heading = "Filter")]
     limit: Option<ConnectionLimit>,
-    /// Only connections with this host, both ends (narrows serve)
+    /// Only connections with this host, and their other ends
     #[arg(long, value_name = "HOST", conflicts_with = "peer", help_heading = "Other end", add = crate::flags::known::hosts())]
     peer_host: Option<String>,
     /// With --peer-host: file with the server's token
