@@ -105,7 +105,8 @@ impl Driven {
             tcp::set_receive_buffer(&listener, bytes).expect("a buffer");
         }
         let to = listener.local_addr().expect("an address");
-        let out = stage.lab.host("client").expect("a host").run(|| TcpStream::connect(to)).expect("in it").expect("open");
+        let out =
+            stage.lab.host("client").expect("a host").run(|| TcpStream::connect(to)).expect("in it").expect("open");
         let (into, _) = listener.accept().expect("a connection");
         set(&out);
         if let Some(control) = sender.and_then(|it| it.control) {
@@ -183,7 +184,10 @@ impl Score {
                 let (limit, truth) = (found["limit"].as_str().unwrap_or_default(), connection.truth);
                 let (name, why, far) = (connection.name, &found["why"], &found["ends"]["far"]["limit"]);
                 let control = found["congestion_control"].as_str().unwrap_or_default();
-                println!("  {} {name}, {control}: {limit} (far: {far}): {why}", if limit == truth { "ok   " } else { "WRONG" });
+                println!(
+                    "  {} {name}, {control}: {limit} (far: {far}): {why}",
+                    if limit == truth { "ok   " } else { "WRONG" }
+                );
                 if limit != truth {
                     wrong.push(format!("{name} is {truth}, not {limit}: {found}"));
                 }
@@ -283,7 +287,8 @@ fn each_limit_is_found_by_the_sender_alone_and_by_both_ends() {
         let delay_us = draw.within(6_000, 30_000);
         let way = Impairment { rate_bps: 500_000_000, delay_us, ..Impairment::default() };
         println!("seed {seed}: {} ms", 2 * delay_us / 1000);
-        let spec = LabSpec { name: "limits".to_owned(), up: way.clone(), down: way.clone(), seed, ..LabSpec::default() };
+        let spec =
+            LabSpec { name: "limits".to_owned(), up: way.clone(), down: way.clone(), seed, ..LabSpec::default() };
         let stage = Stage::with_program(&spec, &[], env!("CARGO_BIN_EXE_narrows").into()).expect("a lab");
         let mut score = Score::default();
         of_hosts(&stage, &mut draw, 2 * delay_us, &mut score);
@@ -298,8 +303,7 @@ fn each_limit_is_found_by_the_sender_alone_and_by_both_ends() {
 #[test]
 fn watching_sends_nothing() {
     let stage = Stage::with_program(&LabSpec::default(), &[], env!("CARGO_BIN_EXE_narrows").into()).expect("a lab");
-    let all: Vec<Driven> =
-        (0..20).map(|_| Driven::start(&stage, "idle", "idle", None, End::default())).collect();
+    let all: Vec<Driven> = (0..20).map(|_| Driven::start(&stage, "idle", "idle", None, End::default())).collect();
     clock::sleep(Duration::from_millis(300));
     let packets = || [Flow::Up, Flow::Down].map(|flow| stage.lab.counters(flow).taken_packets);
     let before = packets();

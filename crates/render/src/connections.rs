@@ -87,7 +87,8 @@ pub fn markdown(view: &ConnectionsView, full: bool) -> String {
     all.columns.remove(0);
     all.rows.iter_mut().for_each(|row| drop(row.cells.remove(0)));
     let count = plural(view.matching as u64, "connection");
-    let mut out = format!("## {}\n\n{count}, {} with data, {:.0} s\n\n", escaped(&view.host), view.active, view.elapsed_s);
+    let mut out =
+        format!("## {}\n\n{count}, {} with data, {:.0} s\n\n", escaped(&view.host), view.active, view.elapsed_s);
     out += &table::markdown(&all.trimmed(), 2);
     for remark in &view.remarks {
         let _ = write!(out, "\n- {}\n", escaped(remark));

@@ -1,7 +1,8 @@
 //! Connections: a table, narrow and wide, and one connection opened.
 
 use narrows_model::{
-    ConnectionCeiling, ConnectionEnds, ConnectionLimit as Limit, ConnectionShares, ConnectionView, ConnectionsView, Owner,
+    ConnectionCeiling, ConnectionEnds, ConnectionLimit as Limit, ConnectionShares, ConnectionView, ConnectionsView,
+    Owner,
 };
 use narrows_render::connections::{LiveOptions, Past, frame, markdown, opened, text};
 use narrows_render::{Style, json};

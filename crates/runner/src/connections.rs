@@ -184,7 +184,9 @@ pub fn watch(
     };
     read()?;
     let mut failed = None;
-    repeat(interval, count, stop, &mut || read().map_err(|error| failed = Some(error)).is_ok_and(|mut it| show(&mut it)));
+    repeat(interval, count, stop, &mut || {
+        read().map_err(|error| failed = Some(error)).is_ok_and(|mut it| show(&mut it))
+    });
     failed.map_or(Ok(()), Err)
 }
 

@@ -23,6 +23,7 @@ mod loopback;
 pub mod measure;
 pub mod optimise;
 pub mod remote;
+mod reports;
 pub mod responsiveness;
 pub mod scenarios;
 pub mod search;

@@ -7,6 +7,8 @@ use narrows_sys::clock;
 
 /// Hears how a measurement goes.
 pub trait Watch {
+    /// The run as it is before its first trial.
+    fn planned(&mut self, _run: &Run) {}
     /// A trial of this plan begins.
     fn begins(&mut self, plan: &LoadPlan);
     /// The progress of one end.
@@ -78,6 +80,7 @@ pub fn measure(
     if plan.needs_inventory() {
         take_inventories(ends, &mut run);
     }
+    watch.planned(&run);
     for (nth, phase) in phases.iter().enumerate() {
         if nth > 0 {
             watch.begins(phase);

@@ -27,14 +27,17 @@ pub(crate) struct Body {
 
 /// The level of zstd: higher ones take several times as long for a tenth less.
 const LEVEL: i32 = 9;
+/// That of large runs: a higher one takes tens of megabytes.
+const LEVEL_PLAIN: i32 = 3;
 /// Larger runs are compressed as they are: their tree would take too much memory.
-const COLUMNS_MAX: usize = 32 << 20;
+const COLUMNS_MAX: usize = 8 << 20;
 
 /// Codes the JSON of a run.
 pub(crate) fn encode(json: &[u8]) -> Result<Body, String> {
     // The columnar form is used only if it gives back exactly this value.
     let columnar = || {
-        let value: Value = serde_json::from_slice(json).ok().filter(|_| json.len() <= COLUMNS_MAX)?;
+        let json = Some(json).filter(|json| json.len() <= COLUMNS_MAX)?;
+        let value: Value = serde_json::from_slice(json).ok()?;
         let text = serde_json::to_vec(&columns::encode(value.clone())?).ok()?;
         let back = columns::decode(serde_json::from_slice(&text).ok()?).ok()?;
         (back == value).then_some(text)
@@ -42,7 +45,7 @@ pub(crate) fn encode(json: &[u8]) -> Result<Body, String> {
     let (codec, text) = columnar().map_or((Codec::Plain, None), |text| (Codec::Columns, Some(text)));
     let packed = match &text {
         Some(text) => Compressor::with_dictionary(LEVEL, DICTIONARY).and_then(|mut it| it.compress(text)),
-        None => zstd::bulk::compress(json, LEVEL),
+        None => zstd::bulk::compress(json, LEVEL_PLAIN),
     };
     let bytes = packed.map_err(|error| error.to_string())?;
     Ok(Body { codec: codec as i64, sha256: digest(&SHA256, &bytes).as_ref().to_vec(), bytes })

@@ -13,6 +13,7 @@ pub mod filter;
 mod form_1;
 pub mod id;
 mod migrations;
+pub mod spool;
 
 pub use database::{Kind, Point, Store};
 pub use error::Error;

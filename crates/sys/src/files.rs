@@ -1,6 +1,7 @@
 //! Files: each read has a limit, each write is atomic.
 
 pub use crate::lock::{Locked, lock, try_lock};
+pub use crate::open_file::{Appender, Reader};
 use crate::{Error, Result};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -266,49 +267,6 @@ pub fn remove_tree(path: &Path) -> Result<()> {
             Err(Error::new("remove", path.display().to_string(), error))
         }
         _ => Ok(()),
-    }
-}
-
-/// A regular file that is appended to. It may be renamed or removed meanwhile, as long as this process may open it again.
-#[derive(Debug)]
-pub struct Appender {
-    path: std::path::PathBuf,
-    mode: u32,
-    file: fs::File,
-}
-
-impl Appender {
-    /// Opens a file, and creates it with this mode. A symbolic link is not followed.
-    ///
-    /// # Errors
-    /// The path and the kernel's error.
-    pub fn open(path: &Path, mode: u32) -> Result<Self> {
-        let file = Self::opened(path, mode);
-        let file = file.map_err(|error| Error::new("append to", path.display().to_string(), error))?;
-        Ok(Self { path: path.to_owned(), mode, file })
-    }
-
-    fn opened(path: &Path, mode: u32) -> std::io::Result<fs::File> {
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let file = fs::OpenOptions::new().append(true).create(true).mode(mode).custom_flags(flags).open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(std::io::Error::other("it is not a regular file"));
-        }
-        Ok(file)
-    }
-
-    /// Appends in one call.
-    ///
-    /// # Errors
-    /// The path and the kernel's error.
-    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        match Self::opened(&self.path, self.mode) {
-            Ok(file) => self.file = file,
-            // A process that gave up the right to open files goes on with the one that it has.
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
-            Err(error) => return Err(Error::new("append to", self.path.display().to_string(), error)),
-        }
-        self.file.write_all(bytes).map_err(|error| Error::new("append to", self.path.display().to_string(), error))
     }
 }
 

@@ -33,6 +33,7 @@ pub mod netlink;
 pub mod netns;
 pub mod network_id;
 pub mod nftables;
+mod open_file;
 pub mod packet_io;
 pub mod packet_ring;
 pub mod packet_tap;

@@ -16,6 +16,7 @@
 //! - [`rip`]: routing updates as frames.
 //! - [`rr`]: the header of a request and a response over UDP.
 //! - [`stamp`]: STAMP and TWAMP Light, of senders and reflectors.
+//! - [`tables`]: the entries that fill a table of a device under test.
 //! - [`token`]: the string that identifies both sides.
 //! - [`version`]: the protocol's number, and the error if the numbers differ.
 
@@ -35,6 +36,7 @@ pub mod responsiveness;
 pub mod rip;
 pub mod rr;
 pub mod stamp;
+pub mod tables;
 pub mod token;
 pub mod version;
 

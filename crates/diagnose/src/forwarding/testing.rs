@@ -112,6 +112,7 @@ pub(super) fn plan() -> ForwardingPlan {
         hops: ["switch", "router", "switch2"].map(hop).to_vec(),
         tests: Tests::default(),
         conditions: TrialConditions { learning_frames: 0, residue_ms: 0, rest_ms: 0 },
+        tables: None,
         lost_dut_wait_ms: 0,
     }
 }

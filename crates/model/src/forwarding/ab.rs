@@ -243,6 +243,7 @@ mod tests {
                 hops: Vec::new(),
                 tests: Tests::default(),
                 conditions: TrialConditions { learning_frames: 0, residue_ms: 0, rest_ms: 0 },
+                tables: None,
                 lost_dut_wait_ms: 0,
             },
             a: configuration("plain"),

@@ -2,6 +2,7 @@
 //! planned, and what was seen of it in a trial.
 
 use crate::forwarding::credentials::SnmpAgent;
+use crate::host::table::TableKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,14 @@ pub enum Modifier {
         every_ms: u64,
         /// Networks of an update, at most 25 (RFC 2453, section 3.6). Nothing is sent to them.
         networks: u32,
+    },
+    /// RFC 3222: a table of the device is filled, and the frames go through its entries. It is filled before the first trial, checked
+    /// by traffic, and emptied at the end.
+    Table {
+        /// Which.
+        table: TableKind,
+        /// Entries that are added.
+        entries: u32,
     },
 }
 
@@ -117,6 +126,23 @@ pub struct RoutesSeen {
     pub why: Option<String>,
 }
 
+/// A table that was filled, as its check by traffic found it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct TableSeen {
+    /// How long it took to add the entries, ms.
+    pub install_ms: u64,
+    /// How long after that the check began of which all frames arrived, ms; 0: the first one.
+    pub converge_ms: u64,
+    /// Frames of the last check, to addresses drawn over the entries.
+    pub sent: u64,
+    /// Of those, that arrived.
+    pub arrived: u64,
+    /// Control frames, which the full table must not forward.
+    pub control_sent: u64,
+    /// Of those, that arrived nevertheless.
+    pub control_arrived: u64,
+}
+
 /// What was seen of a modifier in a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -130,6 +156,8 @@ pub enum ModifierSeen {
     Management(ManagementSeen),
     /// Of [`Modifier::Routes`].
     Routes(RoutesSeen),
+    /// Of [`Modifier::Table`].
+    Table(TableSeen),
 }
 
 impl ModifierSeen {
@@ -171,7 +199,7 @@ impl ModifierSeen {
     #[must_use]
     pub const fn other_frames(&self) -> u64 {
         match self {
-            Self::Broadcast { .. } => 0,
+            Self::Broadcast { .. } | Self::Table(_) => 0,
             Self::Management(seen) => seen.asked.saturating_mul(2),
             Self::Routes(seen) => seen.announced.saturating_add(seen.withdrawn),
         }

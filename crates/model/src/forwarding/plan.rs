@@ -4,6 +4,7 @@ use crate::forwarding::credentials::SnmpAgent;
 use crate::forwarding::modifiers::Modifier;
 use crate::forwarding::procedures::Tests;
 use crate::forwarding::settings::{Default as D, Kind, Value, settings};
+use crate::host::table::TableFill;
 use crate::load::frames::{Transport, Walk, min_frame_bytes};
 use crate::load::line_rate::frames_per_second;
 use crate::run::search::Goal;
@@ -124,6 +125,9 @@ pub struct ForwardingPlan {
     /// What surrounds each trial.
     #[serde(flatten)]
     pub conditions: TrialConditions,
+    /// What fills tables of the device under test where narrows cannot; `None`: narrows does, in the network of the hop under test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<TableCommands>,
     /// How long to wait for an unresponsive device under test; 0: not at all.
     #[serde(rename = "lost_device_wait_ms")]
     pub lost_dut_wait_ms: u64,
@@ -138,6 +142,18 @@ settings! {
         pub residue_ms: u64 = "residue", Kind::Duration(0..=60_000), D::Presets(Value::Ms(500), Value::Ms(2_000));
         /// Rest before the next trial.
         pub rest_ms: u64 = "rest", Kind::Duration(0..=3_600_000), D::Presets(Value::Ms(200), Value::Ms(5_000));
+    }
+}
+
+settings! {
+    /// Commands that fill and empty a table of the DUT. Placeholders: {table} routes, rules or neighbours, {entries} their number, {family} ipv4 or ipv6, {gateway} the address of the tester behind the DUT, {file} a file with one entry per line.
+    pub struct TableCommands {
+        /// Command that adds the entries, run without a shell.
+        pub install: Vec<String> = "install", Kind::Command, D::Required;
+        /// Command that removes them, also those of an unfinished install; run at any end, after a crash by the next benchmark.
+        pub remove: Vec<String> = "remove", Kind::Command, D::Required;
+        /// Time limit of each command, and of the convergence after it.
+        pub within_ms: u64 = "within", Kind::Duration(1_000..=86_400_000), D::Always(Value::Ms(600_000));
     }
 }
 
@@ -185,6 +201,15 @@ impl TesterPort {
 }
 
 impl Traffic {
+    /// The table that it goes through, where it has one.
+    #[must_use]
+    pub const fn table(&self) -> Option<TableFill> {
+        match self.modifier {
+            Some(Modifier::Table { table, entries }) => Some(TableFill { table, family: self.family, entries }),
+            _ => None,
+        }
+    }
+
     /// First source port of the flows.
     pub const FIRST_PORT: u16 = 2000;
     /// The most flows: source ports from [`Traffic::FIRST_PORT`] on.
@@ -206,6 +231,12 @@ impl ForwardingPlan {
         let of = self.traffic.get(traffic).filter(|of| of.modifier.is_some())?;
         let plain = Traffic { modifier: None, ..of.clone() };
         self.traffic.iter().position(|other| *other == plain)
+    }
+
+    /// The table that a traffic goes through, where it has one.
+    #[must_use]
+    pub fn table(&self, traffic: usize) -> Option<TableFill> {
+        self.traffic.get(traffic)?.table()
     }
 
     /// The rows of the results, in the order in which they are measured; the mix of a traffic comes last.

@@ -1,5 +1,6 @@
 //! Changes of a host: what can be set, and the note of what it was before.
 
+use crate::host::table::TableFill;
 use crate::words::mac::Mac;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,17 @@ pub enum Setting {
         /// Of the transmit rings.
         tx: u32,
     },
+    /// Entries of a table of a device under test, all of which lead to one neighbour.
+    Table {
+        /// How many of what.
+        fill: TableFill,
+        /// The device that they lead through.
+        device: String,
+        /// The neighbour's address.
+        gateway: IpAddr,
+        /// Its Ethernet address.
+        mac: Mac,
+    },
 }
 
 impl fmt::Display for Setting {
@@ -105,6 +117,7 @@ impl fmt::Display for Setting {
                 write!(f, "ethtool -A {device} autoneg {word} rx {word} tx {word}")
             }
             Self::Rings { device, rx, tx } => write!(f, "ethtool -G {device} rx {rx} tx {tx}"),
+            Self::Table { fill, device, gateway, .. } => write!(f, "add {fill} through {device} to {gateway}"),
         }
     }
 }

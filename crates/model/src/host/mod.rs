@@ -7,4 +7,5 @@ pub mod device_state;
 pub mod fact;
 pub mod keys;
 pub mod side_by_side;
+pub mod table;
 pub mod watch;

@@ -107,6 +107,12 @@ pub trait EndRecord {
     fn samples(&self) -> Vec<Vec<&dyn Sample>>;
 }
 
+/// What one end recorded of a stream.
+pub trait Keyed {
+    /// Its number and its direction, the same in the reports of the running trial.
+    fn key(&self) -> (u32, Flow);
+}
+
 /// What one end saw of a load of streams.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamsRecord<S> {
@@ -162,6 +168,11 @@ pub trait Plan {
     /// The first part of it that no summary counts.
     fn omitted_ms(&self) -> u64 {
         0
+    }
+
+    /// The length of its intervals and of the part that no summary counts, ms; `None` where it has none.
+    fn times_mut(&mut self) -> Option<[&mut u64; 2]> {
+        None
     }
 
     /// The highest rate that each of its flows may have, bits a second; `None` where the plan bounds none.

@@ -16,7 +16,7 @@ pub mod tcp_info;
 pub mod trial;
 pub mod udp;
 
-pub use kind::{Cap, Carrier, EndRecord, Load, Member, Plan, Sample, StreamSpec};
+pub use kind::{Cap, Carrier, EndRecord, Keyed, Load, Member, Plan, Sample, StreamSpec};
 
 use crate::host::fact::Snapshot;
 use crate::words::place::{Flow, Place};
@@ -128,6 +128,11 @@ macro_rules! loads {
                 match self { $(Self::$kind(plan) => plan.capped(cap).map(Into::into),)* }
             }
 
+            /// The length of its intervals and of the part that no summary counts, ms; `None` where it has none.
+            pub fn times_mut(&mut self) -> Option<[&mut u64; 2]> {
+                match self { $(Self::$kind(plan) => plan.times_mut(),)* }
+            }
+
             /// The record of an end of which only its reports are known, in the order of time; samples of another kind are left
             /// out, as are those of a stream that had ended.
             #[must_use]
@@ -154,6 +159,28 @@ macro_rules! loads {
             #[must_use]
             pub fn end(&self) -> &dyn EndRecord {
                 match self { $(Self::$kind(record) => record,)* }
+            }
+
+            /// Leaves only what is from one time to another, microseconds since the trial began. Streams of which `reports` (in the order
+            /// of time) has samples get those instead of their own.
+            pub fn cut(&mut self, reports: &[Progress], from_us: u64, to_us: u64) {
+                let within = |at_us: u64| (from_us..=to_us).contains(&at_us);
+                match self {
+                    $(Self::$kind(record) => {
+                        for stream in &mut record.streams {
+                            let told = reports.iter().flat_map(|report| &report.streams);
+                            let told = told.filter(|it| (it.id, it.flow) == stream.key());
+                            let mut told: Vec<$sample> =
+                                told.filter_map(|it| <$sample>::of(&it.sample)).cloned().collect();
+                            told.dedup_by_key(|sample| sample.at_us());
+                            if !told.is_empty() {
+                                stream.samples = told;
+                            }
+                            stream.samples.retain(|sample| within(sample.at_us()));
+                        }
+                        record.host.retain(|sample| within(sample.at_us));
+                    })*
+                }
             }
 
             /// Sets the host's counters right before and right after the load.

@@ -289,6 +289,12 @@ pub struct ProfileStream {
     pub samples: Vec<ProfileSample>,
 }
 
+impl crate::load::Keyed for ProfileStream {
+    fn key(&self) -> (u32, Flow) {
+        (0, self.flow)
+    }
+}
+
 /// A trial of a profile.
 pub type ProfileTrial<'a> = TrialOf<'a, ProfilePlan>;
 

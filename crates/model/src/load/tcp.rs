@@ -188,6 +188,10 @@ impl Plan for TcpPlan {
         Some(self.pacing_bps?.saturating_mul(self.streams.into()))
     }
 
+    fn times_mut(&mut self) -> Option<[&mut u64; 2]> {
+        Some([&mut self.interval_ms, &mut self.omit_ms])
+    }
+
     fn describe(&self) -> String {
         let span = match self.limit {
             Limit::DurationMs(ms) => units::micros(ms * 1000),
@@ -311,6 +315,12 @@ pub struct TcpStreamRecord {
     pub method: String,
     /// In the order of time; the first is taken right after the connection was made, the last after the last byte.
     pub samples: Vec<TcpSample>,
+}
+
+impl crate::load::Keyed for TcpStreamRecord {
+    fn key(&self) -> (u32, Flow) {
+        (self.id, self.flow)
+    }
 }
 
 /// What one end saw of a trial.

@@ -1,6 +1,6 @@
 //! `narrows history`: the runs of the store: listed, shown, tagged, deleted; their figures over time.
 
-use super::render_run;
+use super::{join_intervals, render_run};
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, FormatArg, FullArg, confirmed, known};
 use crate::output::{print, printed, written};
@@ -138,7 +138,10 @@ fn show(store: &Store, id: &str, style: Style) -> Outcome {
     let (run, content) = maintenance::show(store, id).map_err(Failure::run)?.ok_or_else(|| unknown(store, id))?;
     print(&(history::text::entry(&run, style) + "\n"))?;
     printed(&match content {
-        Content::Run(run) => render_run(&run, Format::Text, style)?,
+        Content::Run(mut run) => {
+            join_intervals(&mut run, Format::Text);
+            render_run(&run, Format::Text, style)?
+        }
         Content::Forwarding(record) => written::<ForwardingReport>(&forwarding::report(&record), Format::Text, style)?,
         Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), Format::Text, style)?,
         Content::Trace(record) => written::<TraceReport>(&narrows_runner::trace::report(&record), Format::Text, style)?,

@@ -34,6 +34,7 @@ use crate::output::{written, written_measurement};
 use narrows_model::Run;
 use narrows_model::run::{Ending, RunPlan};
 use narrows_render::{Document, Format, Style};
+use narrows_runner::stored::spool;
 
 /// The grammar of the command line, for the commands that describe it: it is set first of all.
 pub(crate) static GRAMMAR: std::sync::OnceLock<fn() -> clap::Command> = std::sync::OnceLock::new();
@@ -51,6 +52,14 @@ pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<Stri
         }
         RunPlan::Search(_) => of(narrows_runner::search_report(run), run, format, style),
         RunPlan::Sweep(_) => of(narrows_runner::sweep_report(run).filter(|report| report.done > 0), run, format, style),
+    }
+}
+
+/// Joins the intervals of a long measurement for those who read it.
+pub(crate) fn join_intervals(run: &mut Run, format: Format) {
+    if matches!(format, Format::Text | Format::Markdown) && spool::coarsen(run) {
+        let id = &run.id;
+        anstream::eprintln!("intervals are joined; `narrows report {id} --from 10m --to 20m` shows a part in detail");
     }
 }
 

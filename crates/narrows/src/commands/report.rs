@@ -1,13 +1,17 @@
 //! `narrows report`: a stored run, rendered and diagnosed again.
 
 use crate::failure::{Failure, Outcome};
+use crate::flags::values::duration;
 use crate::flags::{FormatArg, FullArg, SvgArg, known};
 use crate::output::{printed, written};
-use narrows_model::Report;
 use narrows_model::run::RunPlan;
+use narrows_model::words::units;
+use narrows_model::{Report, Run};
 use narrows_render::picture::picture;
+use narrows_runner::stored::spool;
 use narrows_runner::{report, stored};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Render a stored run again
 #[derive(Debug, clap::Args)]
@@ -19,7 +23,8 @@ use std::path::PathBuf;
     after_help = "Examples:\n  \
     narrows report 20260101-120000-1a2b3c4d --format markdown\n  \
     narrows report 20260101-120000-1a2b3c4d --why-not tcp-receive-window\n  \
-    narrows report before.run.json --diff after.run.json"
+    narrows report before.run.json --diff after.run.json\n  \
+    narrows report 20260101-120000-1a2b3c4d --from 180m --to 190m"
 )]
 pub(crate) struct Args {
     /// Run file or run id
@@ -31,6 +36,12 @@ pub(crate) struct Args {
     full: FullArg,
     #[command(flatten)]
     svg: SvgArg,
+    /// Of a measurement, show only what is from this time of each trial on
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    from: Option<Duration>,
+    /// Of a measurement, show only what is up to this time of each trial
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    to: Option<Duration>,
     /// Show the evidence for and against this cause
     #[arg(long, value_name = "CAUSE", add = known::causes())]
     why_not: Option<String>,
@@ -40,8 +51,31 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Leaves the part of a measurement that was asked for.
+    fn zoom(&self, run: &mut Run) -> Result<(), Failure> {
+        if self.from.is_none() && self.to.is_none() {
+            return Ok(());
+        }
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let (from_us, to_us) = (self.from.map_or(0, micros), self.to.map_or(u64::MAX, micros));
+        if from_us >= to_us {
+            return Err(Failure::usage("--to must be later than --from"));
+        }
+        if !matches!(run.plan, RunPlan::Measure(_)) {
+            let why = "only measurements have parts (narrows measure tcp, udp, rr, crr)";
+            return Err(Failure::usage(format!("cannot show a part of run {}: {why}", run.id)));
+        }
+        if spool::zoom(run, from_us, to_us).map_err(Failure::run)? {
+            return Ok(());
+        }
+        let why =
+            format!("it has no two samples in that time; its longest trial took {}", units::micros(run.elapsed_us));
+        Err(Failure::usage(format!("cannot show that part of run {}: {why}", run.id)))
+    }
+
     pub(crate) fn run(self) -> Outcome {
-        let run = stored::load(&self.run).map_err(Failure::run)?;
+        let mut run = stored::load(&self.run).map_err(Failure::run)?;
+        self.zoom(&mut run)?;
         let style = self.full.style();
         if let Some(id) = &self.why_not {
             let weighed = narrows_views::weigh(&run, 0, id).ok_or_else(|| {
@@ -68,6 +102,7 @@ impl Args {
                 .ok_or_else(|| Failure::run(format!("cannot draw run {}: nothing was diagnosed in it", run.id)))?;
             stored::write(file, &picture).map_err(Failure::run)?;
         }
+        super::join_intervals(&mut run, self.format.format());
         let text = super::render_run(&run, self.format.format(), style)?;
         printed(&text)
     }

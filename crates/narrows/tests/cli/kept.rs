@@ -1,9 +1,10 @@
 //! What a forwarding benchmark leaves on disk: looked at before it begins, written while it runs, whole in the end.
 
 use crate::bench::{PORTS, with_router};
-use crate::world::{World, alone, word};
+use crate::world::{World, alone, on_loopback, word};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::{clock, sysctl};
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
@@ -95,5 +96,91 @@ fn a_whole_benchmark_is_kept_as_such_and_its_pictures_may_be_read() {
         assert!(world.path("pictures/report.html").exists());
         let again = world.run(&["rfc2544", "--again", "record.json"]);
         assert_eq!((again.code, again.out), (Some(0), said.out));
+    });
+}
+
+/// A measurement of which the samples come fast, so that much is written in a short time.
+const FAST: [&str; 10] = ["measure", "tcp", "::1", "-i", "10ms", "-P", "16", "-b", "1M", "-q"];
+
+fn listed(world: &World) -> Vec<Value> {
+    let said = world.run(&["history", "--format", "json"]).out;
+    let mut report: Value = serde_json::from_str(&said).expect("JSON");
+    serde_json::from_value(report["runs"].take()).expect("runs")
+}
+
+/// Begin and end of the intervals of the first stream, from one time to another, in milliseconds.
+fn intervals(world: &World, id: &str, from: &str, to: &str) -> Vec<[i64; 2]> {
+    let said = world.run(&["report", id, "--from", from, "--to", to, "--format", "json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let report: Value = serde_json::from_str(&said.out).expect("JSON");
+    let all = report["intervals"].as_array().expect("intervals").iter();
+    let ms = |it: &Value| (it.as_f64().expect("seconds") * 1e3).round() as i64;
+    all.filter(|it| it["stream"] == 0).map(|it| [ms(&it["from_s"]), ms(&it["to_s"])]).collect()
+}
+
+#[test]
+fn a_measurement_whose_program_was_killed_is_kept_up_to_then() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let mut words = FAST.to_vec();
+        words.extend(["-t", "30s", "--port", &port, "--token-file", &token]);
+        let running = world.start(&words);
+        let samples = world.state().join("samples");
+        let written = || {
+            let file = std::fs::read_dir(&samples).ok()?.next()?.ok()?;
+            Some(file.metadata().ok()?.len())
+        };
+        let began = clock::now();
+        while written().is_none_or(|bytes| bytes < 100_000) {
+            assert!(began.elapsed() < Duration::from_secs(25), "nothing is written");
+            clock::sleep(Duration::from_millis(20));
+        }
+        // It still runs: nobody else takes it.
+        assert!(listed(world).is_empty());
+        running.signal(9);
+        running.end();
+        let runs = listed(world);
+        assert_eq!(
+            (runs.len(), &runs[0]["command"], &runs[0]["verdict"]),
+            (1, &"measure tcp".into(), &"failed".into())
+        );
+        let id = runs[0]["id"].as_str().expect("an id").to_owned();
+        let shown = world.run(&["history", "show", &id]).out;
+        assert!(shown.contains("narrows was killed; this is what was measured until then"), "{shown}");
+        let part = intervals(world, &id, "100ms", "300ms");
+        assert!(part.len() > 5 && part.iter().all(|it| it[0] >= 100 && it[1] <= 300), "{part:?}");
+        // Once: it is the same run afterwards.
+        assert_eq!(listed(world).len(), 1);
+        assert_eq!(world.run(&["history", "delete", &id, "--yes"]).code, Some(0));
+        assert!(listed(world).is_empty() && written().is_none());
+    });
+}
+
+#[test]
+fn a_long_measurement_is_shown_in_parts_at_its_full_resolution() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let mut words = FAST.to_vec();
+        words.extend(["-t", "5s", "--port", &port, "--token-file", &token]);
+        let said = world.run(&words);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let id = listed(world)[0]["id"].as_str().expect("an id").to_owned();
+        let part = intervals(world, &id, "1s", "1200ms");
+        // As finely as it was sampled; the record alone has every other sample, or fewer.
+        assert!(part.len() >= 10 && part.iter().all(|it| it[0] >= 1_000 && it[1] <= 1_200), "{part:?}");
+        assert!(part.iter().any(|it| it[1] - it[0] < 15), "{part:?}");
+        // All of it in no more intervals than one can look at.
+        let all = intervals(world, &id, "0s", "1h");
+        assert!((30..=125).contains(&all.len()), "{}", all.len());
+        let said = world.run(&["history", "show", &id]);
+        assert!(said.err.contains(&format!("intervals are joined; `narrows report {id} --from")), "{said:?}");
+        assert_eq!(world.sentence(2, &["report", &id, "--from", "2s", "--to", "1s"]), "--to must be later than --from");
+        let why = world.sentence(2, &["report", &id, "--from", "1h"]);
+        assert!(
+            why.starts_with(&format!("cannot show that part of run {id}: it has no two samples in that time")),
+            "{why}"
+        );
     });
 }

@@ -3,21 +3,30 @@
 use crate::world::{Said, World, alone, on_loopback};
 
 /// A lab that is taken down with the test.
-struct Lab<'a> {
+pub(crate) struct Lab<'a> {
     world: &'a World,
     name: String,
 }
 
 impl<'a> Lab<'a> {
     fn up(world: &'a World, word: &str) -> Self {
+        Self::up_as(world, word, &[])
+    }
+
+    /// The same with these flags.
+    pub(crate) fn up_as(world: &'a World, word: &str, flags: &[&str]) -> Self {
         let lab = Self { world, name: format!("cli-{word}-{}", std::process::id()) };
-        let said = world.run(&["lab", "up", &lab.name]);
+        let said = world.run(&[&["lab", "up", &lab.name], flags].concat());
         assert_eq!(said.code, Some(0), "{said:?}");
         lab
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// `narrows lab COMMAND NAME WORDS…`
-    fn run(&self, command: &str, words: &[&str]) -> Said {
+    pub(crate) fn run(&self, command: &str, words: &[&str]) -> Said {
         self.world.run(&[&["lab", command, &self.name], words].concat())
     }
 

@@ -27,6 +27,7 @@ mod rfc2544;
 mod serve_user;
 mod shell;
 mod sweep;
+mod tables;
 mod trace;
 mod tui;
 mod usage;

@@ -73,7 +73,8 @@ fn runs(report: &HistoryReport) -> Table {
 pub fn entry(run: &StoredRun, style: Style) -> String {
     let mut page = Page::new(style);
     let size = format!("{} bytes, {} as JSON", run.stored_bytes, run.raw_bytes);
-    let path = format!("{} and {} ({})", run.client, run.server, run.family);
+    let client = if run.client.is_empty() { String::new() } else { format!("{} and ", run.client) };
+    let path = format!("{client}{} ({})", run.server, run.family);
     let rows = [
         ("run       ", run.id.clone()),
         ("started   ", format!("{} UTC", date::minute(run.started_unix_us))),

@@ -1,6 +1,7 @@
 //! A campaign that runs holds a lock, so that it does not run twice; what a killed one left is rolled back by the next.
 
-use super::commands::Undo;
+use super::commands::{NotSet, Undo};
+use super::plan::CommandSetting;
 use crate::state;
 use narrows_sys::files::{self, Locked};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,41 @@ impl Hold {
         take_in(&directory()?, hash)?.ok_or_else(|| {
             "cannot start the campaign: it is already running in another process; wait for its end".to_owned()
         })
+    }
+}
+
+/// What a command outside of a campaign changed, with its way back.
+#[derive(Debug)]
+pub(crate) struct Pending(Hold);
+
+impl Pending {
+    /// Writes the way back down, then runs the command: also one that failed is to be rolled back.
+    ///
+    /// # Errors
+    /// The state directory cannot be used; nothing was run.
+    pub(crate) fn run(
+        hash: &str,
+        name: &str,
+        set: Vec<String>,
+        restore: Vec<String>,
+        limit_ms: u64,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(Self, Result<(), String>), String> {
+        let mut hold = Hold::take(hash)?;
+        let to = CommandSetting { set, read: None, restore: Some(restore), limit_ms };
+        let ran = match hold.undo.set(name, "", &to, stopped) {
+            Ok(()) => Ok(()),
+            Err(NotSet::Stopped) => Err("interrupted".to_owned()),
+            Err(NotSet::Failed(why)) => Err(why),
+            Err(NotSet::Fatal(why)) => return Err(why),
+            Err(NotSet::Ends(error)) => Err(error.to_string()),
+        };
+        Ok((Self(hold), ran))
+    }
+
+    /// Rolls it back.
+    pub(crate) fn restore(&mut self) -> Result<Vec<String>, String> {
+        self.0.undo.restore()
     }
 }
 

@@ -29,6 +29,9 @@ pub enum ForwardingError {
         /// What is wrong.
         why: String,
     },
+    /// A table of the device under test, and why it cannot be filled or emptied.
+    #[error("the device under test cannot be measured with {0}: {1}")]
+    Table(String, String),
     /// The helper with privileges, in its words.
     #[error("{0}")]
     Helper(String),

@@ -16,7 +16,8 @@ pub(crate) fn frame_format(traffic: &Traffic, sizes: Vec<u32>, ends: &Ends) -> F
     let last_port = Traffic::FIRST_PORT.saturating_add(u16::try_from(traffic.flows.max(1) - 1).unwrap_or(u16::MAX));
     let [source, destination] = ends.addresses;
     let ports = [Traffic::FIRST_PORT; 2];
-    let several = traffic.networks > 1;
+    let table = traffic.table().and_then(|fill| narrows_wire::tables::destinations(fill, ports));
+    let several = traffic.networks > 1 || table.is_some();
     FrameFormat {
         source_mac: ends.macs[0],
         destination_mac: ends.macs[1],
@@ -25,7 +26,8 @@ pub(crate) fn frame_format(traffic: &Traffic, sizes: Vec<u32>, ends: &Ends) -> F
         transport: traffic.transport,
         source: Endpoints::one(source, [Traffic::FIRST_PORT, last_port]),
         // A plan that has not so many networks was refused.
-        destination: Endpoints::networks(destination, traffic.networks, ports)
+        destination: table
+            .or_else(|| Endpoints::networks(destination, traffic.networks, ports))
             .unwrap_or_else(|| Endpoints::one(destination, ports)),
         // In turns a walk stays in one network for seconds: several are visited pseudo-randomly (RFC 4814).
         walk: if several && traffic.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { traffic.walk },

@@ -16,6 +16,7 @@ mod modifier;
 pub(crate) mod port;
 mod qualify;
 mod row;
+mod tables;
 mod tester;
 mod watch;
 pub mod words;
@@ -63,6 +64,8 @@ struct Bench<'a> {
     /// How often hosts of the tester were connected to again.
     renewals: u32,
     autosave: Autosave<'a>,
+    /// The table of the device that is filled.
+    filled: Option<tables::Filled>,
     /// The row under way, from 1, and how many there are.
     at: (usize, usize),
 }
@@ -100,13 +103,13 @@ pub fn run_kept<'a>(
     let record = ForwardingRecord::of(plan.clone());
     let rows = plan.rows();
     let autosave = Autosave::new(keep);
-    let mut bench =
-        Bench { tester, record, watch, stop: stop.clone(), telling: 0, renewals: 0, autosave, at: (0, rows.len()) };
+    let (filled, at) = (None, (0, rows.len()));
+    let mut bench = Bench { tester, record, watch, stop: stop.clone(), telling: 0, renewals: 0, autosave, filled, at };
     for row in rows {
         (bench.watch)(Event::Row(row));
         bench.at.0 += 1;
         bench.telling = 0;
-        match bench.row(plan, row) {
+        match bench.table(plan, row).and_then(|()| if bench.over() { Ok(()) } else { bench.row(plan, row) }) {
             Ok(()) => {}
             Err(error) => bench.record.ended = Some(error.to_string()),
         }
@@ -118,6 +121,10 @@ pub fn run_kept<'a>(
             break;
         }
         bench.keep();
+    }
+    if let Err(error) = bench.empty() {
+        (bench.watch)(Event::Says(&error.to_string()));
+        bench.record.ended.get_or_insert_with(|| error.to_string());
     }
     Ok(bench.record)
 }

@@ -4,7 +4,7 @@
 
 use super::hops::Hop;
 use crate::result_of;
-use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen, RoutesSeen};
+use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen, RoutesSeen, TableSeen};
 use narrows_model::load::frames::Mac;
 use narrows_sys::clock;
 use narrows_sys::packet_io::{PacketSender, Sent};
@@ -30,6 +30,8 @@ const AGAIN: Duration = Duration::from_millis(10);
 pub(super) struct ModifierTraffic {
     /// Whether the networks were announced last: updates take turns from trial to trial, too.
     announced: bool,
+    /// The table that is filled, as its check found it.
+    pub(super) table: Option<TableSeen>,
     #[cfg(feature = "snmp")]
     asker: Option<management::Asker>,
 }
@@ -50,6 +52,7 @@ impl ModifierTraffic {
     ) -> (T, Option<ModifierSeen>) {
         match modifier {
             None | Some(Modifier::Broadcast { .. }) => (load(), None),
+            Some(Modifier::Table { .. }) => (load(), self.table.clone().map(ModifierSeen::Table)),
             #[cfg(feature = "snmp")]
             Some(Modifier::Management { agent }) => {
                 let asker = self.asker.take().filter(|asker| asker.is_of(agent));
@@ -154,7 +157,7 @@ pub(super) fn check(plan: &narrows_model::forwarding::ForwardingPlan) -> Vec<Str
             Some(Modifier::Routes { .. }) if plan.generator.host.is_some() => {
                 "routing updates are sent from this host only, and the generator is on another".to_owned()
             }
-            Some(Modifier::Broadcast { .. } | Modifier::Routes { .. }) | None => continue,
+            Some(Modifier::Broadcast { .. } | Modifier::Routes { .. } | Modifier::Table { .. }) | None => continue,
         };
         wrong.push(format!("modifier of traffic[{at}]: {why}"));
     }

@@ -10,20 +10,25 @@ use super::port::{self, Port, QualifyRequest, Receiving};
 use super::watch::Watch;
 use crate::result_of;
 use narrows_model::Family;
-use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen};
+use narrows_model::forwarding::modifiers::{Modifier, ModifierSeen, TableSeen};
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{AddressPair, ForwardingPlan, ForwardingTrial, HopCount, TesterMaximum, TesterPort};
-use narrows_model::load::frames::{BROADCAST_STREAM, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, ReceivePlan};
+use narrows_model::host::table::TableFill;
+use narrows_model::load::frames::{
+    BROADCAST_STREAM, Endpoints, FrameLoad, FrameTrial, GeneratePlan, GenerateRecord, Mac, ReceivePlan,
+};
 use narrows_search::procedures::latency::stamp_every;
 use narrows_search::procedures::{Load, Request};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Frames a second of one worker, with room to spare.
 const PPS_OF_ONE_WORKER: f64 = 3e6;
 const LEARNING_PPS: f64 = 10_000.0;
+const CONTROL_FRAMES: u64 = 100;
 /// How long frames are waited for that a bridge may pass on, and a router does not.
 const FLOODED: Duration = Duration::from_millis(50);
 /// The longest stall of a worker that is made up for. Other programs of a busy host take its CPU for some 200 us at a time: the frames
@@ -54,6 +59,8 @@ pub(super) struct Way {
     pub(super) from: End,
     pub(super) to: End,
     ends: Ends,
+    /// The Ethernet address of the port where the frames arrive.
+    arrives_at: Mac,
     cpus: u32,
 }
 
@@ -90,9 +97,9 @@ impl Way {
         let look = from.port.look(&from.plan.device, Some(own.gateway))?;
         let gateway = look.gateway.ok_or_else(|| from.unfit("its gateway has no MAC address"))?;
         // That frames cannot be counted is to be known before any is sent.
-        to.port.look(&to.plan.device, None)?;
+        let arrives_at = to.port.look(&to.plan.device, None)?.own;
         let ends = Ends { macs: [look.own, gateway], addresses: [own.address, other.address] };
-        Ok(Self { family, from: from.clone(), to: to.clone(), ends, cpus: look.cpus })
+        Ok(Self { family, from: from.clone(), to: to.clone(), ends, arrives_at, cpus: look.cpus })
     }
 }
 
@@ -178,6 +185,40 @@ impl<'a> Tester<'a> {
         let way = self.ways(row).into_iter().next();
         let device = &self.plan.generator.device;
         way.ok_or_else(|| ForwardingError::Port(device.clone(), "the plan has no such frames".to_owned()))
+    }
+
+    /// The hop under test.
+    pub(super) fn dut(&self) -> Option<&Hop> {
+        self.hops.iter().find(|hop| hop.is_under_test())
+    }
+
+    /// The table that trials go through from now on.
+    pub(super) fn set_table(&mut self, table: Option<TableSeen>) {
+        self.modifier_traffic.table = table;
+    }
+
+    /// The neighbour behind the device that a row's frames go to.
+    pub(super) fn behind(&self, row: Row) -> Result<(IpAddr, Mac), ForwardingError> {
+        self.way(row).map(|way| (way.ends.addresses[1], way.arrives_at))
+    }
+
+    /// The addresses of a row's frames where they go through no table.
+    pub(super) fn usual(&self, row: Row) -> Result<[IpAddr; 2], ForwardingError> {
+        self.way(row).map(|way| way.ends.addresses)
+    }
+
+    /// Sends frames that a device with the whole table does not forward: how many were sent, and how many arrived.
+    pub(super) fn control(&self, row: Row, fill: TableFill) -> Result<[u64; 2], ForwardingError> {
+        let (way, load) = (self.way(row)?, Load::Burst { frames: CONTROL_FRAMES, pps: LEARNING_PPS });
+        let mut plan = self.generate_plan(&way, row, load, 1);
+        let [source, destination] = narrows_wire::tables::control(fill, way.ends.addresses);
+        plan.format.source = Endpoints::one(source, plan.format.source.ports);
+        plan.format.destination = Endpoints::one(destination, plan.format.destination.ports);
+        let receiver = way.to.port.receive(&self.receive_plan(&way, load), false)?;
+        let mut sent = way.from.port.generate(&[plan], &self.halt)?;
+        let sent = sent.pop().ok_or_else(|| way.from.unfit("a generator has no samples"))?;
+        let frames = collect(sent, receiver, Duration::from_millis(self.plan.conditions.residue_ms))?;
+        Ok([frames.sent.sent(), frames.got.distinct()])
     }
 
     fn sizes(&self, row: Row) -> Vec<u32> {

@@ -49,7 +49,31 @@ fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
         );
     }
     text += &hosts(plan);
-    (text, procedures::total(&all))
+    let (lines, more_ms) = tables(plan);
+    text += &lines;
+    let (expected, most) = procedures::total(&all);
+    (text, (expected.saturating_add(more_ms[0]), most.saturating_add(more_ms[1])))
+}
+
+/// A table that is filled with each number of entries takes so long: its entries, the check by traffic; and at most, where the device
+/// needs the whole time to converge.
+const ENTRY_US: u64 = 10;
+const CHECK_MS: u64 = 2_500;
+
+/// The tables of the device that are filled, and what that takes: expected and at most, ms.
+fn tables(plan: &ForwardingPlan) -> (String, [u64; 2]) {
+    let all: Vec<_> = (0..plan.traffic.len()).filter_map(|at| plan.table(at)).collect();
+    let (mut text, mut took) = (String::new(), [0_u64; 2]);
+    let within = plan.tables.as_ref().map_or(60_000, |it| it.within_ms.saturating_mul(2));
+    for fill in &all {
+        let expected = u64::from(fill.entries) * 2 * ENTRY_US / 1_000 + CHECK_MS;
+        took = [took[0].saturating_add(expected), took[1].saturating_add(expected.saturating_add(within))];
+        text += &format!(
+            "Table: {fill} are added to the DUT, checked by traffic, and removed, in {}.\n",
+            seconds(expected)
+        );
+    }
+    (if all.is_empty() { text } else { format!("\n{text}") }, took)
 }
 
 /// Every step of a benchmark with two configurations, and its time.

@@ -6,17 +6,18 @@ use super::data;
 use super::error::{RemoteError, TrialError, plain};
 use super::events::{self, BeatHolder, Incomings};
 use crate::ends::Watch;
+use crate::reports::Reports;
 use hyper::Method;
 use narrows_model::{
-    Change, ConnectionSample, InterfaceSample, LoadPlan, LoadRecord, Place, ProfilePlan, Progress, RrPlan, Setting, Snapshot, TcpPlan,
-    TracePlan, TraceRecord, Trial, UdpPlan, UdpRate,
+    Change, ConnectionSample, InterfaceSample, LoadPlan, LoadRecord, Place, ProfilePlan, RrPlan, Setting, Snapshot,
+    TcpPlan, TracePlan, TraceRecord, Trial, UdpPlan, UdpRate,
 };
 use narrows_sys::clock;
 use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
 use narrows_wire::api::frames::{LinksAnswer, LinksRequest};
 use narrows_wire::api::{
-    BeginRequest, ChangeRequest, ConnectionsRequest, Event, InventoryRequest, SessionUse, TraceRequest, TrialReady, TrialRequest,
-    key_from_hex,
+    BeginRequest, ChangeRequest, ConnectionsRequest, Event, InventoryRequest, SessionUse, TraceRequest, TrialReady,
+    TrialRequest, key_from_hex,
 };
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -219,7 +220,7 @@ impl Session {
             None => {
                 let why = news.why(self.channel.lost("it did not deliver its record"));
                 let remark = format!("the record of this end has only its progress reports: {why}");
-                let server = plan.partial_record(Place::Server, &news.reports, remark);
+                let server = plan.partial_record(Place::Server, &std::mem::take(&mut news.reports).into_kept(), remark);
                 Err(TrialError { partial: Some(Box::new(Trial { plan, client, server, elapsed_us })), why })
             }
         }
@@ -371,7 +372,7 @@ fn within(asked: &LoadPlan, ready: &LoadPlan) -> Result<(), RemoteError> {
 #[derive(Default)]
 struct Heard {
     /// What it reported while the trial ran: its record, should it be lost.
-    reports: Vec<Progress>,
+    reports: Reports,
     record: Option<Box<LoadRecord>>,
     trouble: Option<RemoteError>,
 }
@@ -389,7 +390,6 @@ impl Heard {
             Ok(Event::Progress { trial: of, progress }) if of == trial => {
                 on_progress(Place::Server, &progress);
                 self.reports.push(progress);
-                thin(&mut self.reports);
             }
             Ok(Event::Finished { trial: of, record }) if of == trial => self.record = Some(record),
             Ok(Event::Failed { trial: of, why }) if of == trial => {
@@ -403,19 +403,6 @@ impl Heard {
     /// The server's trouble explains ours, where it had any.
     fn why(&mut self, otherwise: RemoteError) -> RemoteError {
         self.trouble.take().unwrap_or(otherwise)
-    }
-}
-
-/// Samples that are kept of a server's reports: a diagnosis of 128 streams has fewer.
-const MAX_SAMPLES: usize = 32 << 10;
-
-/// Leaves out every second report, but for the newest, once they hold too many samples.
-fn thin(reports: &mut Vec<Progress>) {
-    let streams = reports.last().map_or(0, |report| report.streams.len().max(1));
-    if reports.len() * streams > MAX_SAMPLES {
-        let newest = reports.len() - 1;
-        let mut nth = 0..;
-        reports.retain(|_| nth.next().is_some_and(|nth| nth % 2 == 0 || nth == newest));
     }
 }
 
@@ -479,18 +466,5 @@ mod tests {
         for (asked, ready) in &wrong {
             assert!(within(asked, ready).expect_err("another plan").to_string().contains("another plan"), "{ready:?}");
         }
-    }
-
-    #[test]
-    fn a_long_trial_keeps_reports_of_all_its_time_in_bounded_memory() {
-        let mut reports = Vec::new();
-        for at_us in 0..3 * MAX_SAMPLES as u64 {
-            reports.push(Progress { at_us, streams: Vec::new() });
-            thin(&mut reports);
-        }
-        assert!((MAX_SAMPLES / 2..=MAX_SAMPLES).contains(&reports.len()), "{}", reports.len());
-        let ends = (reports[0].at_us, reports[reports.len() - 1].at_us);
-        assert_eq!(ends, (0, 3 * MAX_SAMPLES as u64 - 1));
-        assert!(reports.windows(2).all(|two| two[0].at_us < two[1].at_us && two[1].at_us - two[0].at_us <= 64));
     }
 }

@@ -30,8 +30,8 @@ use narrows_sys::clock;
 use narrows_traffic::Stop;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
-    BeginRequest, ChangeRequest, ConnectionsRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, MAX_CONNECTIONS, Reason, SessionUse, TraceRequest,
-    TrialReady, TrialRequest, key_to_hex,
+    BeginRequest, ChangeRequest, ConnectionsRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, MAX_CONNECTIONS,
+    Reason, SessionUse, TraceRequest, TrialReady, TrialRequest, key_to_hex,
 };
 use narrows_wire::pack::{ENCODING, Packer, is_taken};
 use std::collections::HashSet;

@@ -176,6 +176,7 @@ pub fn export(store: &Store, filter: &Filter, to: &Path) -> Result<u64, Error> {
 pub fn delete(store: &mut Store, ids: &[String]) -> Result<usize, Error> {
     let deleted = store.delete(ids)?;
     for id in ids {
+        super::spool::delete(id)?;
         let file: PathBuf = directory()?.join(file_name(id));
         if files::exists(&file) {
             files::remove(&file)?;

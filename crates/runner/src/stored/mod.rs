@@ -3,6 +3,7 @@
 mod entry;
 pub mod foreign;
 pub mod maintenance;
+pub mod spool;
 
 use crate::state;
 pub use entry::{
@@ -56,13 +57,15 @@ pub fn store() -> Result<Store, Error> {
     if let Some(directory) = file.parent() {
         narrows_sys::files::make_directory(directory)?;
     }
-    Store::open(&file)
+    let mut store = Store::open(&file)?;
+    spool::recover(&mut store, entry::put_run)?;
+    Ok(store)
 }
 
 /// The store where there is one.
 pub fn existing_store() -> Result<Option<Store>, Error> {
     let file = store_file()?;
-    if narrows_sys::files::exists(&file) { Store::open(&file).map(Some) } else { Ok(None) }
+    if narrows_sys::files::exists(&file) { store().map(Some) } else { Ok(None) }
 }
 
 /// Where a run is: in a file of this name, else in the store, else in the directory of earlier versions.

@@ -45,6 +45,7 @@ fn subject(setting: &Setting) -> (std::mem::Discriminant<Setting>, &str, String)
         Setting::Offload { device, feature, .. } => (device, feature.clone()),
         Setting::Neighbour { device, address, .. } => (device, address.to_string()),
         Setting::Bridge { bridge, option, .. } => (bridge, option.clone()),
+        Setting::Table { fill, device, .. } => (device, format!("{} {:?}", fill.table, fill.family)),
         Setting::Mtu { device, .. }
         | Setting::RootQdisc { device, .. }
         | Setting::FlowControl { device, .. }

@@ -2,7 +2,7 @@
 //! can be undone by `narrows tune undo` from the journal alone, after any crash.
 //!
 //! One file per kind of setting ([`sysctl`], [`offload`], [`mtu`], [`qdisc`], [`neighbour`], [`bridge`], [`flow_control`],
-//! [`rings`]), each a [`Knob`]. Nothing outside of their tables is ever set, and for a client over the network only what a
+//! [`rings`], [`table`]), each a [`Knob`]. Nothing outside of their tables is ever set, and for a client over the network only what a
 //! path needs ([`check_for_client`]).
 
 mod bridge;
@@ -17,6 +17,7 @@ mod offload;
 mod qdisc;
 mod rings;
 mod sysctl;
+pub(crate) mod table;
 mod together;
 mod undo;
 
@@ -48,6 +49,9 @@ fn knob(setting: &Setting) -> Box<dyn Knob + '_> {
         Setting::Bridge { bridge, option, value } => Box::new(bridge::Bridge { bridge, option, value: *value }),
         Setting::FlowControl { device, on } => Box::new(flow_control::FlowControl { device, on: *on }),
         Setting::Rings { device, rx, tx } => Box::new(rings::Rings { device, rx: *rx, tx: *tx }),
+        Setting::Table { fill, device, gateway, mac } => {
+            Box::new(table::Table { fill: *fill, device, gateway: *gateway, mac: *mac })
+        }
     }
 }
 

@@ -95,6 +95,7 @@ fn plan() -> ForwardingPlan {
             frmol: Some(FrmolTest { duration_ms: 10_000, repetitions: 3 }),
         },
         conditions: TrialConditions { learning_frames: 10, residue_ms: 2_000, rest_ms: 5_000 },
+        tables: None,
         lost_dut_wait_ms: 0,
     }
 }

@@ -40,6 +40,7 @@ pub(crate) fn plan() -> ForwardingPlan {
         hops: Vec::new(),
         tests: Tests::default(),
         conditions: TrialConditions { learning_frames: 0, residue_ms: 200, rest_ms: 100 },
+        tables: None,
         lost_dut_wait_ms: 0,
     }
 }

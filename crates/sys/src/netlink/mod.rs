@@ -313,13 +313,7 @@ fn keep(replies: &mut Vec<Message>) -> impl FnMut(u16, &[u8]) {
     |kind, body| replies.push(Message { kind, payload: body.to_vec() })
 }
 
-fn take(
-    family: Family,
-    kind: u16,
-    header: Header,
-    body: &[u8],
-    each: &mut dyn FnMut(u16, &[u8]),
-) -> Result<Progress> {
+fn take(family: Family, kind: u16, header: Header, body: &[u8], each: &mut dyn FnMut(u16, &[u8])) -> Result<Progress> {
     let code = u32_at(body, 0).unwrap_or(0).cast_signed();
     match libc::c_int::from(header.kind) {
         libc::NLMSG_NOOP => Ok(Progress::More),

@@ -126,7 +126,7 @@ impl Error {
 mod tests {
     use super::*;
     use crate::netns::Namespaces;
-    use crate::nftables::{Counted, counted, delete_table};
+    use crate::nftables::{Counted, counted, delete_table, exists};
 
     fn in_a_namespace(work: impl FnOnce() + Send) {
         let made = Namespaces::create("test", || -> std::result::Result<_, crate::Error> { Ok(()) });
@@ -161,9 +161,9 @@ mod tests {
             assert_eq!(rules, 10_000);
             let twice = add_misses("own", Hook::Forward, 1).expect_err("there is one");
             assert!(twice.to_string().contains("own"), "{twice}");
-            assert_eq!(rules_of("own"), 10_000);
+            assert_eq!((rules_of("own"), exists("own").expect("nf_tables")), (10_000, true));
             delete_table("own").expect("it goes");
-            assert_eq!(rules_of("own"), 0);
+            assert_eq!((rules_of("own"), exists("own").expect("nf_tables")), (0, false));
         });
     }
 

@@ -63,6 +63,7 @@ pub struct Counted {
 /// `NFNL_SUBSYS_NFTABLES`
 const SUBSYSTEM: u16 = 10;
 const NEW_TABLE: u16 = SUBSYSTEM << 8;
+const GET_TABLE: u16 = SUBSYSTEM << 8 | 1;
 const DELETE_TABLE: u16 = SUBSYSTEM << 8 | 2;
 const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
 const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
@@ -174,6 +175,23 @@ pub fn delete_table(table: &str) -> Result<()> {
     match commit("take away", table, vec![delete]) {
         Err(error) if error.source.errno() == Some(libc::ENOENT) => Ok(()),
         other => other,
+    }
+}
+
+/// Whether there is a table of that name.
+///
+/// # Errors
+/// The kernel has no `nf_tables`.
+pub fn exists(table: &str) -> Result<bool> {
+    let ask = || {
+        let mut request = Builder::with_header(&header(INET, 0));
+        request.text(TABLE, table);
+        Socket::open(Family::Netfilter)?.request(GET_TABLE, 0, &request.finish()?)
+    };
+    match ask() {
+        Err(error) if error.errno() == Some(libc::ENOENT) => Ok(false),
+        Err(source) => Err(Error { operation: "read", table: table.to_owned(), source }),
+        Ok(_) => Ok(true),
     }
 }
 

@@ -29,16 +29,16 @@ impl VethEnd<'_> {
 }
 
 /// `NUD_PERMANENT`: never resolved, never removed.
-const PERMANENT: u16 = 0x80;
+pub(super) const PERMANENT: u16 = 0x80;
 /// `NUD_NOARP`: for a bridge, a static address that does not age.
 const STATIC: u16 = 0x40;
 /// `NTF_MASTER`
 const OF_THE_BRIDGE: u8 = 0x04;
-const NDA_DST: u16 = 1;
-const NDA_LLADDR: u16 = 2;
+pub(super) const NDA_DST: u16 = 1;
+pub(super) const NDA_LLADDR: u16 = 2;
 
 /// `struct ndmsg`
-fn neighbour_header(family: u8, index: u32, state: u16, flags: u8) -> [u8; 12] {
+pub(super) fn neighbour_header(family: u8, index: u32, state: u16, flags: u8) -> [u8; 12] {
     let mut header = [family, 0, 0, 0, 0, 0, 0, 0, 0, 0, flags, 0];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
     header[8..10].copy_from_slice(&state.to_ne_bytes());

@@ -1,6 +1,7 @@
 //! Links, addresses and routes over `NETLINK_ROUTE`. Source: rtnetlink(7), kernel `include/uapi/linux/if_link.h`.
 
 mod bridge;
+mod bulk;
 mod ethernet;
 pub mod qdisc;
 mod route;

@@ -47,13 +47,11 @@ pub(crate) struct Thinning {
 
 impl Thinning {
     /// Samples of all streams together: about 1 KB each.
-    const MAX_IN_ALL: usize = 40_000;
-    /// Samples of one stream.
-    const MAX: usize = 20_000;
+    const MAX_IN_ALL: usize = 4_800;
 
     pub(crate) fn new(streams: usize) -> Self {
         // Even, so that after thinning the kept ones stay evenly spaced.
-        let max = (Self::MAX_IN_ALL / streams.max(1)).clamp(200, Self::MAX) & !1;
+        let max = (Self::MAX_IN_ALL / streams.max(1)).max(200) & !1;
         Self { max, step: 1, seen: 0 }
     }
 
@@ -136,7 +134,7 @@ mod tests {
         assert!(list.len() < 8);
         assert_eq!(list, (0..100).step_by(16).collect::<Vec<_>>());
         assert_eq!(keep.step(), 16);
-        assert_eq!(Thinning::new(1).max, 20_000);
+        assert_eq!(Thinning::new(1).max, 4_800);
         assert_eq!(Thinning::new(256).max, 200);
     }
 }

@@ -125,7 +125,10 @@ impl<'a> Interval<'a> {
         let [then, now] = [self.before, self.now].map(|sample| local_wait_us(sample, bps));
         let waits = now.filter(|_| then.is_some())?;
         let waits = units::micros(rounded(waits));
-        Some((Limit::LocalQueue, format!("data waits {waits} in front of this host's interface, which is what the RTT rose by")))
+        Some((
+            Limit::LocalQueue,
+            format!("data waits {waits} in front of this host's interface, which is what the RTT rose by"),
+        ))
     }
 
     /// What of the network limits a sender that has data, a window and a buffer.

@@ -28,6 +28,7 @@ fn view(of: ModifierSeen) -> ModifierView {
             answer_ns: spread(it.answer_ns.iter().map(|ns| float(*ns))),
             why: it.why,
         },
+        ModifierSeen::Table(it) => ModifierView::Table(it),
         ModifierSeen::Routes(it) => {
             ModifierView::Routes { announced: it.announced, withdrawn: it.withdrawn, learned: it.learned, why: it.why }
         }

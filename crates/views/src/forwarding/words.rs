@@ -2,6 +2,7 @@
 
 use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::{CounterSource, Traffic};
+use narrows_model::host::table::TableKind;
 use narrows_model::load::frame_words::{family, protocol, walk};
 use narrows_model::load::frames::Walk;
 use narrows_model::run::search::{GoalResult, Outcome, TesterLimit};
@@ -15,7 +16,13 @@ pub fn traffic(of: &Traffic) -> String {
         "1 flow".to_owned()
     } else {
         // Several networks are visited at random: in turns a walk would stay in one for seconds.
-        let walked = if of.networks > 1 && of.walk == Walk::Odometer { Walk::Random { seed: 1 } } else { of.walk };
+        let walked = if (of.networks > 1 || of.table().is_some_and(|it| it.table != TableKind::Rules))
+            && of.walk == Walk::Odometer
+        {
+            Walk::Random { seed: 1 }
+        } else {
+            of.walk
+        };
         format!("{} flows {}", grouped(of.flows), walk(walked))
     };
     let networks = if of.networks > 1 { format!(" to {} networks", of.networks) } else { String::new() };
@@ -36,6 +43,10 @@ fn modifier(of: &Modifier) -> String {
                 plural((*networks).into(), "network")
             )
         }
+        Modifier::Table { table: TableKind::Rules, entries } => {
+            format!("past {}", TableKind::Rules.entries(*entries))
+        }
+        Modifier::Table { table, entries } => format!("over {}", table.entries(*entries)),
     }
 }
 
@@ -48,6 +59,7 @@ fn short_modifier(of: &Modifier) -> String {
         }
         Modifier::Management { .. } => "SNMP queries".to_owned(),
         Modifier::Routes { .. } => "RIP updates".to_owned(),
+        Modifier::Table { table, entries } => table.entries(*entries),
     }
 }
 

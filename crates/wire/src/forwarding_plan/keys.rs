@@ -4,7 +4,7 @@
 
 use super::section::Section;
 use super::{ab, procedures};
-use narrows_model::forwarding::TrialConditions;
+use narrows_model::forwarding::plan::{TableCommands, TrialConditions};
 use narrows_model::forwarding::settings::Settings as _;
 use std::sync::LazyLock;
 
@@ -12,8 +12,14 @@ use std::sync::LazyLock;
 pub static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
     let ends = [Section::of("generator"), Section::like("receiver", "generator")];
     let way = ["traffic", "traffic.modifiers", "hop", "hop.source"].map(Section::of);
+    let tables = Section {
+        name: "tables",
+        written: "[tables]".to_owned(),
+        what: TableCommands::DOC.trim().to_owned(),
+        keys: procedures::declared(TableCommands::KEYS),
+    };
     let pair = [Section::of("ab"), Section::of(ab::SIDES[0]), Section::like(ab::SIDES[1], ab::SIDES[0])];
-    let all = std::iter::once(root()).chain(ends).chain(way).chain(procedures::sections()).chain(pair);
+    let all = std::iter::once(root()).chain(ends).chain(way).chain([tables]).chain(procedures::sections()).chain(pair);
     all.collect()
 });
 

@@ -133,6 +133,10 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
     let mut tests = procedures::tests(root, preset);
     tests.complete(max_load_pps.map_or(line_pps, |most| most.min(line_pps)));
     let conditions = procedures::read(root, preset);
+    let tables = root.table("tables").and_then(|table| procedures::read(&table, preset));
+    if tables.is_none() && !root.has("tables") {
+        modifiers::check_tables(root, &traffic, &hops);
+    }
     let wait = root.item("wait-for-lost-device").and_then(|item| item.duration_ms(0..=86_400_000));
     let pair = ab::pair(root);
     if pair.is_some() && tests.throughput.is_none() {
@@ -148,6 +152,7 @@ fn read(root: &Table<'_>) -> Option<PlanFile> {
         hops,
         tests,
         conditions: conditions?,
+        tables,
         lost_dut_wait_ms: wait.unwrap_or(0),
     };
     let ab = pair.map(|pair| ForwardingAb {

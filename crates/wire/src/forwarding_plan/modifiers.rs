@@ -7,6 +7,7 @@ use narrows_model::Family;
 use narrows_model::forwarding::credentials::SnmpAgent;
 use narrows_model::forwarding::modifiers::Modifier;
 use narrows_model::forwarding::{CounterSource, HopPlan, Traffic};
+use narrows_model::host::table::TableKind;
 
 /// Modifiers of one traffic.
 const MAX: usize = 8;
@@ -41,16 +42,41 @@ impl Kind {
 pub(super) fn modified(table: &Table<'_>, plain: Traffic, hops: &[HopPlan]) -> Vec<Traffic> {
     let entries = table.item("modifiers").and_then(|item| item.list(0..=MAX, KINDS)).unwrap_or_default();
     let mut all = vec![plain];
-    for entry in &entries {
-        let Some(modifier) = modifier(entry, all[0].family, hops) else { continue };
-        let traffic = Traffic { modifier: Some(modifier), ..all[0].clone() };
-        if all.contains(&traffic) {
-            entry.note("it is in the list twice");
-        } else {
-            all.push(traffic);
+    for table_of in TableKind::ALL {
+        let sizes = table.item(table_of.word()).and_then(|item| item.list(1..=MAX, "numbers of entries"));
+        for entry in sizes.unwrap_or_default() {
+            let Some(entries) = entry.count(1..=table_of.most()) else { continue };
+            if all[0].bidirectional {
+                entry.note("the table leads to the receiver only; leave bidirectional out");
+            }
+            push(&entry, &mut all, Modifier::Table { table: table_of, entries });
         }
     }
+    for entry in &entries {
+        let Some(modifier) = modifier(entry, all[0].family, hops) else { continue };
+        push(entry, &mut all, modifier);
+    }
     all
+}
+
+/// The plain traffic once more, under a modifier.
+fn push(entry: &Item<'_>, all: &mut Vec<Traffic>, modifier: Modifier) {
+    let traffic = Traffic { modifier: Some(modifier), ..all[0].clone() };
+    if all.contains(&traffic) {
+        entry.note("it is in the list twice");
+    } else {
+        all.push(traffic);
+    }
+}
+
+/// Without commands the tables must be of a kernel on this machine.
+pub(super) fn check_tables(root: &Table<'_>, traffic: &[Traffic], hops: &[HopPlan]) {
+    let here = |hop: &HopPlan| hop.under_test && matches!(hop.source, CounterSource::Namespace { .. });
+    if traffic.iter().any(|it| it.table().is_some()) && !hops.iter().any(here) {
+        let says = "no hop under test is a namespace of this machine, so that narrows cannot fill its tables; add \
+                    [tables] with install and remove";
+        root.note("tables", says);
+    }
 }
 
 fn modifier(entry: &Item<'_>, family: Family, hops: &[HopPlan]) -> Option<Modifier> {

@@ -1,5 +1,6 @@
 //! What is shown beside the results of a size: the same frames under a modifier, and the devices meanwhile.
 
+use crate::forwarding::modifiers::TableSeen;
 use crate::load::frames_report::FrameRate;
 use crate::run::sweep::Spread;
 use schemars::JsonSchema;
@@ -55,6 +56,8 @@ pub enum ModifierView {
         /// Why an update could not be sent, or what the device learned not be read.
         why: Option<String>,
     },
+    /// A table that was filled, and the last check of it.
+    Table(TableSeen),
 }
 
 /// A device under test over several trials: whether it stayed up, and what interrupts cost it.

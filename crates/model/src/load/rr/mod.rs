@@ -143,6 +143,10 @@ impl Plan for RrPlan {
         self.load.as_ref()?.rate_limit_bps()
     }
 
+    fn times_mut(&mut self) -> Option<[&mut u64; 2]> {
+        Some([&mut self.interval_ms, &mut self.omit_ms])
+    }
+
     fn describe(&self) -> String {
         format!("requests up for {}", units::micros(self.duration_ms * 1000))
     }
@@ -234,6 +238,12 @@ pub struct RrStreamRecord {
     pub connect_ns: Distribution,
     /// In the order of time.
     pub samples: Vec<RrSample>,
+}
+
+impl crate::load::Keyed for RrStreamRecord {
+    fn key(&self) -> (u32, Flow) {
+        (self.id, Flow::Up)
+    }
 }
 
 /// What one end saw of a request/response trial.

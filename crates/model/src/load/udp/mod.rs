@@ -208,6 +208,10 @@ impl Plan for UdpPlan {
         self.flows().iter().map(of).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
+    fn times_mut(&mut self) -> Option<[&mut u64; 2]> {
+        Some([&mut self.interval_ms, &mut self.omit_ms])
+    }
+
     fn describe(&self) -> String {
         #[allow(clippy::cast_precision_loss)] // for a sentence
         let rate = match self.rate(self.flows().first().copied().unwrap_or(Flow::Up)) {

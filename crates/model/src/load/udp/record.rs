@@ -210,5 +210,11 @@ pub struct UdpStreamRecord {
     pub samples: Vec<UdpSample>,
 }
 
+impl crate::load::Keyed for UdpStreamRecord {
+    fn key(&self) -> (u32, Flow) {
+        (self.id, self.flow)
+    }
+}
+
 /// What one end saw of a UDP trial.
 pub type UdpEndRecord = StreamsRecord<UdpStreamRecord>;

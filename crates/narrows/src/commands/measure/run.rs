@@ -10,7 +10,7 @@ use narrows_render::live::measure::MeasureLive;
 use narrows_render::measure::{Lines, Live};
 use narrows_render::{Document, Format};
 use narrows_runner::measure::{self, Watch};
-use narrows_runner::stored;
+use narrows_runner::stored::{self, spool::Samples};
 use narrows_views::live::{Points, kind};
 
 /// Prints the lines of a measurement as they come.
@@ -116,8 +116,16 @@ pub(super) fn run<R: Document>(
     let mut drawn =
         tui.as_ref().map(|tui| Drawn { target: &target, form: shown, live: None, points: Points::default(), tui });
     let watch: &mut dyn Watch = drawn.as_mut().map_or(&mut printer as _, |drawn| drawn as _);
-    let run = measure::measure(&mut *ends, &plan, target.clone(), name, watch);
+    let mut samples = Samples::new(&name.0, !save.no_save);
+    let run = measure::measure(&mut *ends, &plan, target.clone(), name, &mut samples.beside(watch));
     drop(ends);
+    // Before the report is made, which takes as much memory again.
+    if !run.trials.is_empty() {
+        saved.save(&run);
+    }
+    if let Some(why) = samples.finish(&run) {
+        anstream::eprintln!("cannot keep all samples of the run: {why}");
+    }
     let report = narrows_runner::measurement(&run);
     if let Some(tui) = tui {
         let summary = report.as_ref().and_then(|report| report.summary(shown).ok()).unwrap_or_default();
@@ -131,7 +139,6 @@ pub(super) fn run<R: Document>(
             Ending::Complete => Err(Failure::run("nothing was measured")),
         };
     };
-    saved.save(&run);
     print(&match form {
         Some(form) => report.summary(form).map_err(Failure::run)?,
         None => written_measurement(&*report, result.format(), style)?,

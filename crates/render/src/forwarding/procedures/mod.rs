@@ -5,6 +5,7 @@ mod frmol;
 mod latency;
 mod loss;
 mod outages;
+mod scaling;
 mod throughput;
 
 use super::section::Section;
@@ -20,6 +21,7 @@ pub(super) const ALL: &[Section] = &[
     back_to_back::SECTION,
     frmol::SECTION,
     outages::SECTION,
+    scaling::SECTION,
     Section::of("modifiers", "Modifiers", |it| vec![tables::modifiers(it)]),
     Section::of("devices", "Device under test", |it| vec![tables::dut(it)]),
 ];

@@ -5,7 +5,7 @@ use crate::figures::{digits, grouped, nanos};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Table};
 use crate::words::rounded;
-use narrows_model::forwarding::report::{ForwardingReport, ModifiedView, ModifierView};
+use narrows_model::forwarding::report::{ForwardingReport, ModifiedView, ModifierView, SizeView};
 
 /// One row for each size under a modifier.
 pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {
@@ -21,7 +21,12 @@ pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {
     ];
     let words = ["Modifiers", "throughput with and without each modifier (RFC 2544, section 11)"];
     let notes = |it: &ModifiedView| [it.remark.clone(), it.seen.as_ref().and_then(why)].into_iter().flatten();
-    of_sizes(report, words, |it| it.modified.as_ref(), &figures, notes)
+    of_sizes(report, words, other_than_table, &figures, notes)
+}
+
+/// Tables of the device have a section of their own.
+fn other_than_table(of: &SizeView) -> Option<&ModifiedView> {
+    of.modified.as_ref().filter(|it| !matches!(it.seen, Some(ModifierView::Table(_))))
 }
 
 fn seen_words(of: &ModifierView) -> String {
@@ -33,6 +38,7 @@ fn seen_words(of: &ModifierView) -> String {
             let time = answer_ns.map(|it| format!(" in {}", nanos(rounded(it.median)))).unwrap_or_default();
             format!("{} of {} answered{time}", grouped(*answered), grouped(*asked))
         }
+        ModifierView::Table(_) => String::new(),
         ModifierView::Routes { announced, withdrawn, learned, .. } => {
             let learned = learned.map_or_else(|| "number of learned routes unknown".to_owned(), grouped);
             format!("{} sent, {learned} learned", grouped(announced.saturating_add(*withdrawn)))
@@ -46,7 +52,7 @@ fn is_trouble(of: &ModifierView) -> bool {
 
 fn why(of: &ModifierView) -> Option<String> {
     match of {
-        ModifierView::Broadcast { .. } => None,
+        ModifierView::Broadcast { .. } | ModifierView::Table(_) => None,
         ModifierView::Management { asked, answered, wrong, why, .. } => {
             let silent = asked.saturating_sub(*answered).saturating_sub(*wrong);
             let counts = match (silent, wrong) {

@@ -169,6 +169,15 @@ impl Hop {
         &self.plan.name
     }
 
+    pub(super) fn output(&self) -> &str {
+        &self.plan.output
+    }
+
+    /// Runs `work` in its network, where that is of this machine.
+    pub(super) fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+        self.reader.within(|| Ok(work()))
+    }
+
     pub(super) const fn is_under_test(&self) -> bool {
         self.plan.under_test
     }

@@ -3,6 +3,7 @@
 mod families;
 mod hosts;
 mod modifiers;
+mod tables;
 
 use super::{MAX_BYTES, PlanFile, Problems, keys, parse, reference};
 use narrows_model::Family;
@@ -213,7 +214,7 @@ line 8, column 1: receiver.gateway: it is missing: address of the DUT on this si
 line 12, column 10: traffic[0].sizes[0]: it is 20, but the minimum for IPv4, UDP with signature is 64 bytes with FCS
 line 12, column 14: traffic[0].sizes[1]: it is 10000, but must be a whole number from 64 to 9216
 line 13, column 9: traffic[0].flows: it is 0, but must be a whole number from 1 to 63536
-line 14, column 1: traffic[0].colour: unknown key; known keys: family, transport, sizes, mix, flows, networks, walk, seed, bidirectional, modifiers
+line 14, column 1: traffic[0].colour: unknown key; known keys: family, transport, sizes, mix, flows, networks, walk, seed, bidirectional, routes, rules, neighbours, modifiers
 line 15, column 1: latency: latency needs the throughput; add [throughput]
 line 16, column 15: latency.repetitions: it is `many`, but must be a whole number from 1 to 1000
 line 18, column 8: loss.step: it is 0.2, but must be from 0.001 to 0.1: RFC 2544, section 26.3 allows no steps above a tenth"#,
