@@ -38,7 +38,7 @@ fn only_connections_with_the_client_are_told() {
         let later = session.connections(&[own]).expect("told");
         assert!(later[0].at_us > one.at_us && later[0].id == one.id);
         let error = session.connections(&vec![own; 4097]).expect_err("too many").to_string();
-        assert_eq!(error, "at most 4096 connections can be asked for at once");
+        assert_eq!(error, "the server says: at most 4096 connections can be asked for at once");
     });
 }
 
