@@ -58,7 +58,7 @@ pub fn frame(view: &ConnectionsView, style: Style, options: &LiveOptions) -> Str
     if left_out > 0 {
         page.line(&style.paint(Tone::Faint, &format!("  … {left_out} more")));
     }
-    let idle = view.connections.len() - shown.len();
+    let idle = view.quiet + view.connections.len() - shown.len();
     if idle > 0 {
         page.line(
             &style.paint(

@@ -65,6 +65,7 @@ fn view() -> ConnectionsView {
         elapsed_s: 3.0,
         matching: all.len(),
         active: 3,
+        quiet: 0,
         connections: all,
         remarks: vec!["the process of 2 of them is not visible to this user; root sees it".to_owned()],
     }

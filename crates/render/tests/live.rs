@@ -150,6 +150,7 @@ fn connections_are_sorted_filtered_and_opened() {
             elapsed_s: f64::from(second),
             matching: 60,
             active: 60,
+            quiet: 0,
             connections: all.collect(),
             remarks: Vec::new(),
         });

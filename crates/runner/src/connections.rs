@@ -2,9 +2,9 @@
 
 use crate::remote::{Remote, RemoteError, Session};
 use crate::watch::repeat;
-use narrows_collect::Missing;
 pub use narrows_collect::control_groups;
-use narrows_model::{ConnectionSample, ConnectionsView, Owner};
+use narrows_collect::{Connections, Missing};
+use narrows_model::{ConnectionSample, ConnectionsReading, ConnectionsView, Owner};
 use narrows_sys::{clock, process};
 use narrows_traffic::Stop;
 use narrows_views::connections::{Accumulator, join};
@@ -56,23 +56,41 @@ pub(crate) fn within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
     family == of && a & mask == b & mask
 }
 
-/// Looking for the processes of new sockets reads a link for each descriptor of the host, so not more often than this.
+/// Looking for the processes of new sockets reads a link for each descriptor of the host, so not more often than this, and for a
+/// hundredth of the time at most.
 const OWNERS_EVERY: Duration = Duration::from_secs(5);
+const OWNERS_PART: u32 = 100;
 
 /// The connections of this host.
 #[derive(Debug)]
 pub struct Watched {
     filter: Filter,
+    sockets: Connections,
     seen: Accumulator,
     owners: HashMap<u64, Owner>,
-    looked: Option<Instant>,
+    /// Inodes of sockets whose process was not looked for so far.
+    new: HashSet<u64>,
+    /// Inodes whose process is not visible.
+    unowned: HashSet<u64>,
+    look_at: Option<Instant>,
 }
 
 impl Watched {
     /// Nothing read yet.
-    #[must_use]
-    pub fn new(filter: Filter) -> Self {
-        Self { filter, seen: Accumulator::new(&process::host_name()), owners: HashMap::new(), looked: None }
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub fn new(filter: Filter) -> Result<Self, Missing> {
+        let (sockets, seen) = (Connections::open()?, Accumulator::new(&process::host_name()));
+        Ok(Self {
+            filter,
+            sockets,
+            seen,
+            owners: HashMap::new(),
+            new: HashSet::new(),
+            unowned: HashSet::new(),
+            look_at: None,
+        })
     }
 
     /// Reads all connections once.
@@ -85,23 +103,39 @@ impl Watched {
             [(peer, prefix)] if prefix >= if peer.is_ipv6() { 128 } else { 32 } => Some(peer),
             _ => None,
         };
-        let mut samples = narrows_collect::connections(one_peer)?;
-        samples.retain(|sample| self.filter.passes(sample));
-        let inodes: HashSet<u64> = samples.iter().map(|sample| sample.inode).filter(|inode| *inode > 0).collect();
-        self.owners.retain(|inode, _| inodes.contains(inode));
-        let due = self.looked.is_none_or(|looked| looked.elapsed() >= OWNERS_EVERY);
-        if due && inodes.iter().any(|inode| !self.owners.contains_key(inode)) {
-            self.owners = narrows_collect::owners(&inodes);
-            self.looked = Some(clock::now());
+        let mut reading = self.sockets.read(one_peer)?;
+        // Of sockets that are gone, mostly; those that are not are looked for again.
+        if self.owners.len() + self.unowned.len() > 2 * (reading.changed.len() + reading.quiet.len()) + 1000 {
+            (self.owners, self.unowned) = (HashMap::new(), HashSet::new());
+            self.sockets.forget();
         }
-        samples.retain(|sample| self.filter.passes_process(self.owners.get(&sample.inode)));
-        self.seen.push(samples);
+        reading.changed.retain(|sample| self.filter.passes(sample));
+        self.find_owners(&reading.changed);
+        reading.changed.retain(|sample| self.filter.passes_process(self.owners.get(&sample.inode)));
+        self.seen.push(reading);
         Ok(())
     }
 
-    /// What limits each connection; rates are since the reading before.
-    pub fn view(&mut self) -> ConnectionsView {
-        let mut view = self.seen.view(&self.owners);
+    fn find_owners(&mut self, changed: &[ConnectionSample]) {
+        let inodes = changed.iter().map(|it| it.inode).filter(|inode| *inode > 0);
+        self.new.extend(inodes.filter(|inode| !self.owners.contains_key(inode) && !self.unowned.contains(inode)));
+        let begin = clock::now();
+        if self.new.is_empty() || self.look_at.is_some_and(|at| begin < at) {
+            return;
+        }
+        self.owners.extend(narrows_collect::owners(&self.new));
+        self.unowned.extend(self.new.drain().filter(|inode| !self.owners.contains_key(inode)));
+        self.look_at = Some(clock::now() + OWNERS_EVERY.max(begin.elapsed() * OWNERS_PART));
+        if self.filter.process.is_some() || self.filter.others_only {
+            // What was passed over for want of its process is judged again.
+            self.sockets.forget();
+        }
+    }
+
+    /// What limits each connection; rates are since the reading before. Without `all`, those that carried no data so far are
+    /// counted only.
+    pub fn view(&mut self, all: bool) -> ConnectionsView {
+        let mut view = self.seen.view(&self.owners, all);
         let unseen = view.connections.iter().filter(|it| it.process.is_none()).count();
         if unseen > 0 && !process::is_root() {
             view.remarks.push(format!("the process of {unseen} of them is not visible to this user; root sees it"));
@@ -154,31 +188,34 @@ impl FarEnd {
                 found.extend(session.connections(&wanted)?);
             }
         }
-        self.seen.push(found);
+        let at_us = found.iter().map(|it| it.at_us).max().unwrap_or_default();
+        self.seen.push(ConnectionsReading::of(at_us, found));
         Ok(())
     }
 }
 
 /// Reads and shows until `stop` is set, `count` views were shown, or `show` returns false. With the other host, both ends of each
-/// connection are shown.
+/// connection are shown. `all`: also those that carried no data so far.
 ///
 /// # Errors
 /// The kernel or the other host does not answer.
 pub fn watch(
     filter: Filter,
     mut far: Option<FarEnd>,
+    all: bool,
     interval: Duration,
     count: Option<u64>,
     stop: &Stop,
     show: &mut dyn FnMut(&mut ConnectionsView) -> bool,
 ) -> Result<(), WatchError> {
-    let mut watched = Watched::new(filter);
+    let mut watched = Watched::new(filter)?;
+    let all = all || far.is_some();
     let mut read = || {
         watched.read()?;
         far.as_mut().map_or(Ok(()), |far| far.read(&watched))?;
-        let mut view = watched.view();
+        let mut view = watched.view(all);
         if let Some(far) = &far {
-            join(&mut view, far.seen.view(&HashMap::new()));
+            join(&mut view, far.seen.view(&HashMap::new(), true));
         }
         Ok(view)
     };
@@ -216,7 +253,7 @@ mod tests {
         let mut sender = connect();
         let (mut receiver, _) = listener.accept().unwrap();
         let mut idle = connect();
-        let mut watched = Watched::new(Filter { port: Some(port), ..Filter::default() });
+        let mut watched = Watched::new(Filter { port: Some(port), ..Filter::default() }).unwrap();
         watched.read().unwrap();
         // More than both buffers hold.
         sender.set_nonblocking(true).unwrap();
@@ -225,7 +262,7 @@ mod tests {
         loop {
             while sender.write(&data).is_ok() {}
             watched.read().unwrap();
-            let view = watched.view();
+            let view = watched.view(true);
             let of = |local: &TcpStream| {
                 let name = local.local_addr().unwrap().to_string();
                 view.connections.iter().find(|it| it.local == name).map(|it| it.limit)

@@ -36,6 +36,25 @@ pub struct ConnectionSample {
     pub tcp: TcpInfo,
 }
 
+/// All connections at one instant.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ConnectionsReading {
+    /// When, by the host's own clock.
+    pub at_us: u64,
+    /// Those that are new, sent or received something, or hold data that waits.
+    pub changed: Vec<ConnectionSample>,
+    /// The ids of the others: as they were in the reading before.
+    pub quiet: Vec<u64>,
+}
+
+impl ConnectionsReading {
+    /// A reading of these, all with their counters.
+    #[must_use]
+    pub fn of(at_us: u64, changed: Vec<ConnectionSample>) -> Self {
+        Self { at_us, changed, quiet: Vec::new() }
+    }
+}
+
 /// A process that holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
@@ -184,10 +203,18 @@ pub struct ConnectionsView {
     pub matching: usize,
     /// Of them, those that carried data in the last interval.
     pub active: usize,
+    /// Of them, those without any data so far that are not listed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub quiet: usize,
     /// The connections, in the order that was asked for.
     pub connections: Vec<ConnectionView>,
     /// What could not be seen, and why.
     pub remarks: Vec<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What connections are in order of, highest first.

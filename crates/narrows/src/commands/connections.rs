@@ -7,8 +7,8 @@ use crate::output::write;
 use crate::session::stop_on_interrupt;
 use crate::tui::Tui;
 use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionsView, Family};
-use narrows_render::Document as _;
 use narrows_render::live::connections::ConnectionsLive;
+use narrows_render::{Document as _, Format};
 use narrows_runner::connections::{FarEnd, Filter, control_groups, watch};
 use narrows_runner::live::LiveInstruments;
 use std::io;
@@ -116,7 +116,9 @@ impl Args {
         let live = self.tui.live(self.format.format(), || ConnectionsLive::new(order, self.full.full), &stop)?;
         let (mut failed, mut last) = (None, None);
         let count = if self.once { Some(1) } else { self.count };
-        let watched = watch(filter, far, self.interval.interval, count, &stop, &mut |view| {
+        // Programs get all of them.
+        let all = self.full.full || self.limit.is_some() || self.format.format() != Format::Text;
+        let watched = watch(filter, far, all, self.interval.interval, count, &stop, &mut |view| {
             order.apply(&mut view.connections);
             if let Some(limit) = self.limit {
                 view.connections.retain(|one| one.limit == limit);

@@ -229,14 +229,14 @@ async fn connections(asked: Asked, body: Body) -> Answer {
     // A task of its own: a request that is given up does not shorten the rest until the next one.
     let (done, read) = oneshot::channel();
     tokio::spawn(async move {
-        let _ = done.send(blocking(move || narrows_collect::connections(Some(client))).await);
+        let _ = done.send(blocking(move || narrows_collect::Connections::open()?.read(Some(client))).await);
         tokio::time::sleep(CONNECTIONS_EVERY).await;
         shared.connections.add_permits(1);
     });
     let read = read.await.map_err(Refused::failed)??.map_err(Refused::failed)?;
     let wanted: HashSet<_> = connections.into_iter().collect();
     let of_client = |one: &ConnectionSample| one.remote.ip() == client && wanted.contains(&(one.remote, one.local));
-    Ok(json(&read.into_iter().filter(of_client).collect::<Vec<_>>()))
+    Ok(json(&read.changed.into_iter().filter(of_client).collect::<Vec<_>>()))
 }
 
 async fn open_trial(asked: Asked, body: Body) -> Answer {

@@ -29,9 +29,9 @@ pub(super) struct Interval<'a> {
 }
 
 impl<'a> Interval<'a> {
-    pub(super) fn of(before: &'a ConnectionSample, now: &'a ConnectionSample) -> Option<Self> {
-        let us = now.at_us.checked_sub(before.at_us).filter(|us| *us > 0)?;
-        Some(Self { seconds: float(us) / 1e6, before, now })
+    /// `us` apart.
+    pub(super) fn of(before: &'a ConnectionSample, now: &'a ConnectionSample, us: u64) -> Option<Self> {
+        (us > 0).then(|| Self { seconds: float(us) / 1e6, before, now })
     }
 
     /// Whether something holds at both readings.

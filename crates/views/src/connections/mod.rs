@@ -12,8 +12,8 @@ pub use both::join;
 use limit::Interval;
 use narrows_model::words::figures::float;
 use narrows_model::{
-    ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView, ConnectionsView,
-    Owner,
+    ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView,
+    ConnectionsReading, ConnectionsView, Owner,
 };
 use std::collections::HashMap;
 
@@ -22,8 +22,22 @@ use std::collections::HashMap;
 pub struct Accumulator {
     host: String,
     first_us: Option<u64>,
-    newest_us: u64,
-    newest: Vec<(ConnectionSample, Option<ConnectionSample>)>,
+    /// Of the last two readings.
+    at_us: [u64; 2],
+    readings: u64,
+    entries: HashMap<u64, Entry>,
+}
+
+/// A connection in the newest reading.
+#[derive(Debug)]
+struct Entry {
+    sample: Box<ConnectionSample>,
+    /// `None`: it is new, or quiet since.
+    before: Option<Box<ConnectionSample>>,
+    /// The newest reading that has it.
+    reading: u64,
+    is_quiet: bool,
+    has_carried: bool,
 }
 
 impl Accumulator {
@@ -33,47 +47,58 @@ impl Accumulator {
         Self { host: host.to_owned(), ..Self::default() }
     }
 
-    /// Takes all connections at one instant. One that is gone is forgotten.
-    pub fn push(&mut self, samples: Vec<ConnectionSample>) {
-        let at_us = samples.iter().map(|sample| sample.at_us).max().unwrap_or(self.newest_us);
-        self.first_us.get_or_insert(at_us);
-        self.newest_us = self.newest_us.max(at_us);
-        let mut before: HashMap<u64, ConnectionSample> =
-            self.newest.drain(..).map(|(sample, _)| (sample.id, sample)).collect();
-        let with_earlier = |sample: ConnectionSample| {
-            let earlier = before.remove(&sample.id);
-            (sample, earlier)
-        };
-        self.newest = samples.into_iter().map(with_earlier).collect();
+    /// Takes all connections at one instant. One that is gone is forgotten, and one that is quiet and was not known is not taken.
+    pub fn push(&mut self, reading: ConnectionsReading) {
+        self.first_us.get_or_insert(reading.at_us);
+        self.at_us = [self.at_us[1], reading.at_us.max(self.at_us[1])];
+        self.readings += 1;
+        let reading_now = self.readings;
+        for sample in reading.changed {
+            let (id, sample) = (sample.id, Box::new(sample));
+            let known = self.entries.remove(&id);
+            let has_carried = known.as_ref().is_some_and(|it| it.has_carried || carried(&it.sample, &sample));
+            let before = known.map(|known| known.sample);
+            self.entries.insert(id, Entry { sample, before, reading: reading_now, is_quiet: false, has_carried });
+        }
+        for id in reading.quiet {
+            if let Some(known) = self.entries.get_mut(&id) {
+                (known.before, known.reading, known.is_quiet) = (None, reading_now, true);
+            }
+        }
+        self.entries.retain(|_, entry| entry.reading == reading_now);
     }
 
-    /// The newest reading of each.
+    /// The newest counters of each.
     pub fn newest(&self) -> impl Iterator<Item = &ConnectionSample> {
-        self.newest.iter().map(|(sample, _)| sample)
+        self.entries.values().map(|entry| &*entry.sample)
     }
 
-    /// The inodes of the sockets.
-    pub fn inodes(&self) -> impl Iterator<Item = u64> {
-        self.newest.iter().map(|(sample, _)| sample.inode).filter(|inode| *inode > 0)
-    }
-
-    /// The view of all of them, in order of their rate.
+    /// The view of them, in order of their rate; without `all`, those that carried no data so far are counted only.
     #[must_use]
-    pub fn view(&self, owners: &HashMap<u64, Owner>) -> ConnectionsView {
-        let one = |(sample, before): &(ConnectionSample, Option<ConnectionSample>)| {
-            view(sample, before.as_ref(), owners.get(&sample.inode).cloned())
+    pub fn view(&self, owners: &HashMap<u64, Owner>, all: bool) -> ConnectionsView {
+        let us = self.at_us[1] - self.at_us[0];
+        let one = |entry: &Entry| {
+            let before = if entry.is_quiet { Some(&entry.sample) } else { entry.before.as_ref() };
+            view(&entry.sample, before.map(|before| (&**before, us)), owners.get(&entry.sample.inode).cloned())
         };
-        let mut connections: Vec<ConnectionView> = self.newest.iter().map(one).collect();
+        let listed = self.entries.values().filter(|entry| all || !entry.is_quiet || entry.has_carried);
+        let mut connections: Vec<ConnectionView> = listed.map(one).collect();
         connections.sort_by(|a, b| b.bps().total_cmp(&a.bps()).then_with(|| a.id.cmp(&b.id)));
         ConnectionsView {
             host: self.host.clone(),
-            elapsed_s: float(self.newest_us.saturating_sub(self.first_us.unwrap_or(self.newest_us))) / 1e6,
-            matching: connections.len(),
+            elapsed_s: float(self.at_us[1].saturating_sub(self.first_us.unwrap_or(self.at_us[1]))) / 1e6,
+            matching: self.entries.len(),
             active: connections.iter().filter(|it| it.bps() > 0.0).count(),
+            quiet: self.entries.len() - connections.len(),
             connections,
             remarks: Vec::new(),
         }
     }
+}
+
+/// Whether data moved between two readings.
+fn carried(before: &ConnectionSample, now: &ConnectionSample) -> bool {
+    before.tcp.bytes_acked != now.tcp.bytes_acked || before.tcp.bytes_received != now.tcp.bytes_received
 }
 
 /// What each limit allows at the present RTT.
@@ -96,9 +121,9 @@ fn ceilings(sample: &ConnectionSample) -> Vec<ConnectionCeiling> {
     ceilings
 }
 
-fn view(sample: &ConnectionSample, before: Option<&ConnectionSample>, process: Option<Owner>) -> ConnectionView {
+fn view(sample: &ConnectionSample, before: Option<(&ConnectionSample, u64)>, process: Option<Owner>) -> ConnectionView {
     let tcp = &sample.tcp;
-    let interval = before.and_then(|before| Interval::of(before, sample));
+    let interval = before.and_then(|(before, us)| Interval::of(before, sample, us));
     let (limit, why) = interval
         .as_ref()
         .map_or_else(|| (Limit::Unknown, "seen once so far: a rate needs two readings".to_owned()), Interval::limit);
@@ -192,10 +217,10 @@ mod tests {
         now.tcp.notsent_bytes = Some(30_000);
         change(&mut now);
         let mut seen = Accumulator::new("a");
-        seen.push(vec![before]);
-        assert_eq!(seen.view(&HashMap::new()).connections[0].limit, Limit::Unknown, "seen once");
-        seen.push(vec![now]);
-        let view = seen.view(&HashMap::new());
+        seen.push(ConnectionsReading::of(0, vec![before]));
+        assert_eq!(seen.view(&HashMap::new(), true).connections[0].limit, Limit::Unknown, "seen once");
+        seen.push(ConnectionsReading::of(SECOND, vec![now]));
+        let view = seen.view(&HashMap::new(), true);
         (view.connections[0].limit, view.connections[0].why.clone())
     }
 
@@ -258,10 +283,12 @@ mod tests {
     #[test]
     fn an_idle_connection_and_one_that_is_gone() {
         let mut seen = Accumulator::new("a");
-        seen.push(vec![at_start(), ConnectionSample { id: 8, ..at_start() }]);
-        seen.push(vec![ConnectionSample { at_us: 2 * SECOND, ..at_start() }]);
+        seen.push(ConnectionsReading::of(0, vec![at_start(), ConnectionSample { id: 8, ..at_start() }]));
+        seen.push(ConnectionsReading { at_us: 2 * SECOND, changed: Vec::new(), quiet: vec![7, 9] });
         let owner = Owner { pid: 1, name: "init".to_owned() };
-        let view = seen.view(&HashMap::from([(11, owner.clone())]));
+        let counted = seen.view(&HashMap::new(), false);
+        assert_eq!((counted.matching, counted.quiet, counted.connections.len()), (1, 1, 0));
+        let view = seen.view(&HashMap::from([(11, owner.clone())]), true);
         assert_eq!((view.matching, view.active, view.elapsed_s), (1, 0, 2.0));
         let one = &view.connections[0];
         assert_eq!((one.limit, one.process.as_ref(), one.id.as_str()), (Limit::Idle, Some(&owner), "7"));
