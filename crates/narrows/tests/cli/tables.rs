@@ -46,11 +46,22 @@ repetitions = 1
 fn tables(lab: &Lab<'_>) -> Vec<String> {
     let said = lab.run("exec", &["router", "cat", "/proc/net/route", "/proc/net/ipv6_route", "/proc/net/arp"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    let mut lines: Vec<String> = said.out.lines().map(str::to_owned).collect();
+    // A neighbour that was asked for in vain is forgotten by the kernel.
+    let lines = said.out.lines().filter(|line| !line.contains("00:00:00:00:00:00"));
+    let mut lines: Vec<String> = lines.map(str::to_owned).collect();
     // Of IPv6 routes the use counts vary.
     lines.iter_mut().filter(|line| line.len() > 140 && !line.contains('\t')).for_each(|line| line.truncate(100));
     lines.sort();
     lines
+}
+
+/// Checks that the tables are as they were.
+fn unchanged(lab: &Lab<'_>, before: &[String]) {
+    let now = tables(lab);
+    let only = |these: &[String], those: &[String]| -> Vec<String> {
+        these.iter().filter(|line| !those.contains(line)).take(5).cloned().collect()
+    };
+    assert_eq!((only(&now, before), only(before, &now)), (Vec::new(), Vec::new()), "added, and gone");
 }
 
 /// A benchmark on the tester, and its process.
@@ -86,7 +97,7 @@ fn frames_pass_each_table_and_the_router_is_as_before() {
         seen += 1;
     }
     assert_eq!(seen, 7);
-    assert_eq!(tables(&lab), before);
+    unchanged(&lab, &before);
 }
 
 #[test]
@@ -95,7 +106,10 @@ fn a_benchmark_that_is_interrupted_empties_the_table_and_one_that_was_killed_is_
     let lab = Lab::up_as(&world, "killed", &["--topology", "dut"]);
     let before = tables(&lab);
     let traffic = "[[traffic]]\nsizes = [64]\nroutes = [3000]\nneighbours = [40]\n";
-    let long = plan(&lab, &world, traffic, "[recovery]\noverload = \"60s\"\n[throughput]\n");
+    // Long enough for a signal after the table is filled.
+    let long = plan(&lab, &world, traffic, "");
+    let text = std::fs::read_to_string(&long).expect("a plan").replace("duration = \"500ms\"", "duration = \"3s\"");
+    let long = world.file("long.toml", &text);
     let begin = |awaited: &str| {
         let (mut running, pid) = start(&world, &lab, &long);
         running.await_error(awaited);
@@ -105,7 +119,8 @@ fn a_benchmark_that_is_interrupted_empties_the_table_and_one_that_was_killed_is_
     assert!(tables(&lab).len() > before.len() + 2_900);
     process::signal(pid, 2).expect("it lives");
     let said = running.end();
-    assert_eq!((said.code, tables(&lab)), (Some(1), before.clone()), "{said:?}");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    unchanged(&lab, &before);
 
     let (running, pid) = begin("  3,000 routes added");
     process::signal(pid, 9).expect("it lives");
@@ -116,7 +131,7 @@ fn a_benchmark_that_is_interrupted_empties_the_table_and_one_that_was_killed_is_
     assert!(elsewhere.code == Some(1) && tables(&lab).len() > before.len(), "{elsewhere:?}");
     let undone = lab.run("exec", &["router", env!("CARGO_BIN_EXE_narrows"), "tune", "undo", "all"]);
     assert!(undone.code == Some(0) && undone.out.contains("3,000 routes"), "{undone:?}");
-    assert_eq!(tables(&lab), before);
+    unchanged(&lab, &before);
 
     // The next benchmark does it, too.
     let (running, pid) = begin("  3,000 routes added");
@@ -128,7 +143,7 @@ fn a_benchmark_that_is_interrupted_empties_the_table_and_one_that_was_killed_is_
     running.await_error("  3,000 routes added");
     process::signal(pid, 2).expect("it lives");
     running.end();
-    assert_eq!(tables(&lab), before);
+    unchanged(&lab, &before);
 }
 
 #[test]
@@ -148,11 +163,11 @@ fn a_table_that_cannot_be_filled_is_named() {
     let run = |install: &str| start(&world, &lab, &plan(&lab, &world, traffic, &commands(install))).0.end();
     let said = run("(wc -l < $0; echo $1 $2) > ASKED");
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("with 300 routes: only 0 of 10000 frames to them arrived after 1 s"), "{said:?}");
+    assert!(said.out.contains("with 300 routes: only 0 of 10000 frames to them arrived after 1 s"), "{said:?}");
     assert_eq!(std::fs::read_to_string(&asked).expect("a file"), "300\n300 198.19.0.2\n");
     std::fs::remove_file(&removed).expect("it was run");
     let said = run("echo no such device >&2; exit 3");
-    assert!(said.err.contains("`sh` ended with exit status: 3: no such device"), "{said:?}");
+    assert!(said.out.contains("`sh` ended with exit status: 3: no such device"), "{said:?}");
     assert!(std::fs::exists(&removed).expect("a directory"), "also what worked in part is removed");
 
     // A default route forwards frames to addresses without an entry.
@@ -160,6 +175,6 @@ fn a_table_that_cannot_be_filled_is_named() {
     if lab.run("exec", &[&["router"], &more[..]].concat()).code == Some(0) {
         let said = start(&world, &lab, &plan(&lab, &world, traffic, "")).0.end();
         let why = "100 of 100 control frames to an address that has no route arrived; remove the default route";
-        assert!(said.code == Some(1) && said.err.contains(why), "{said:?}");
+        assert!(said.code == Some(1) && said.out.contains(why), "{said:?}");
     }
 }

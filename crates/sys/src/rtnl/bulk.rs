@@ -174,8 +174,8 @@ mod tests {
             }
             let v4 = |nth: u32| IpAddr::from(Ipv4Addr::from_bits((16 << 24) + (nth << 8)));
             let v6 = |nth: u32| IpAddr::from(Ipv6Addr::from_bits((0x3fff << 112) + (u128::from(nth) << 80)));
-            let all: [(&dyn Fn(u32) -> IpAddr, u8, IpAddr); 2] = [(&v4, 24, hop[0]), (&v6, 48, hop[1])];
-            for (address, prefix_bits, gateway) in all {
+            let addresses: [&dyn Fn(u32) -> IpAddr; 2] = [&v4, &v6];
+            for ((address, prefix_bits), gateway) in addresses.into_iter().zip([24, 48]).zip(hop) {
                 let route = |nth| Route { destination: address(nth), prefix_bits, gateway: Some(gateway) };
                 let routes = || (0..1_000).map(route);
                 assert!(!links.is_added(address(999))?);
