@@ -267,7 +267,7 @@ mod tests {
                 let name = local.local_addr().unwrap().to_string();
                 view.connections.iter().find(|it| it.local == name).map(|it| it.limit)
             };
-            if of(&sender) == Some(ConnectionLimit::ReceiveWindow) {
+            if of(&sender) == Some(ConnectionLimit::ReceivingApplication) {
                 assert_eq!(of(&idle), Some(ConnectionLimit::Idle));
                 let own = std::process::id();
                 assert!(view.connections.iter().filter_map(|it| it.process.as_ref()).all(|owner| owner.pid == own));

@@ -76,8 +76,12 @@ impl<'a> Interval<'a> {
             let times = units::grouped(i128::from(timeouts));
             return (Limit::Loss, format!("nothing was acknowledged after {times} retransmission timeouts"));
         }
-        if tcp.snd_wnd_bytes == Some(0) || tcp.probes.is_some_and(|probes| probes > 0) {
-            return (Limit::ReceiveWindow, "the peer's window is zero: its application does not read".to_owned());
+        // A window stays zero only where the buffer is full of what is not read.
+        if tcp.probes.is_some_and(|probes| probes > 0) || self.both(is_closed) {
+            return (
+                Limit::ReceivingApplication,
+                "the peer's window stays zero: its application does not read".to_owned(),
+            );
         }
         let Some(shares) = self.shares() else {
             return (Limit::Unknown, "the kernel does not report what the sender waited for".to_owned());
@@ -210,6 +214,11 @@ fn queue_us(tcp: &TcpInfo) -> Option<(f64, f64)> {
 /// The congestion window is not full; a tenth is what super-packets leave.
 fn has_room(sample: &ConnectionSample) -> Option<bool> {
     Some(sample.tcp.unacked?.saturating_mul(10) < sample.tcp.snd_cwnd?.saturating_mul(9))
+}
+
+/// The peer's window is zero, and data waits for it.
+fn is_closed(sample: &ConnectionSample) -> Option<bool> {
+    Some(sample.tcp.snd_wnd_bytes? == 0 && sample.tcp.notsent_bytes? > 0)
 }
 
 /// Data waits, and no further segment fits into the window that the peer announced (net/ipv4/tcp_output.c, `tcp_snd_wnd_test`).

@@ -234,7 +234,35 @@ mod tests {
         assert_eq!(named(|now| now.tcp.max_pacing_rate_bytes_s = Some(1_300_000)), Limit::PacingCap);
         assert_eq!(named(|now| now.tcp.total_retrans = Some(5)), Limit::Loss);
         assert_eq!(named(|now| now.tcp.rtt_us = Some(60_000)), Limit::Path);
-        assert_eq!(named(|now| now.tcp.snd_wnd_bytes = Some(0)), Limit::ReceiveWindow);
+        assert_eq!(named(|now| now.tcp.probes = Some(1)), Limit::ReceivingApplication);
+        assert_eq!(named(|now| now.tcp.snd_wnd_bytes = Some(0)), Limit::CongestionWindow, "closed for a moment");
+        let mut closed = at_start();
+        (closed.tcp.snd_wnd_bytes, closed.tcp.notsent_bytes) = (Some(0), Some(9_000));
+        let (limit, why) = limit_from(closed, |now| now.tcp.snd_wnd_bytes = Some(0));
+        assert_eq!(limit, Limit::ReceivingApplication, "{why}");
+        // Small enough to leave the congestion window room: BBR adapts its pace, so that the window is full for part of the time only.
+        let roomy = |now: &mut ConnectionSample| {
+            (now.tcp.unacked, now.tcp.rwnd_limited_us) = (Some(20), Some(SECOND * 3 / 10));
+        };
+        assert_eq!(named(roomy), Limit::ReceiveWindow);
+        // 12.5 kB are in this host, which are 10 ms at 10 Mbit/s; the RTT rose by 9 ms. Without a rise (`fq`) they are not it.
+        let waits = |sample: &mut ConnectionSample| {
+            sample.tcp.unacked = Some(40);
+            sample.tcp.notsent_bytes = Some(42_080);
+            sample.tcp.rtt_us = Some(29_000);
+            let memory = sample.memory.unwrap_or_default();
+            let [wmem_alloc_bytes, wmem_queued_bytes] = [12_500, 100_000];
+            sample.memory = Some(narrows_model::SocketMemory { wmem_alloc_bytes, wmem_queued_bytes, ..memory });
+        };
+        let mut before = at_start();
+        waits(&mut before);
+        let (limit, why) = limit_from(before.clone(), waits);
+        assert_eq!(limit, Limit::LocalQueue, "{why}");
+        let (limit, why) = limit_from(before, |now| {
+            waits(now);
+            now.tcp.rtt_us = Some(20_100);
+        });
+        assert_eq!(limit, Limit::Unknown, "{why}");
         assert_eq!(named(|now| now.tcp.retransmits = Some(3)), Limit::Loss);
         assert_eq!(named(|now| now.tcp.unacked = Some(20)), Limit::Unknown);
         // Few bytes that leave at once: the application, although the kernel was never without data.
