@@ -1,5 +1,5 @@
 //! CPU time that `narrows connections` takes at one reading per second, on a host of the lab with many sockets: connections over
-//! loopback between two processes, a twentieth of them busy. `make connections-bench`.
+//! loopback between pairs of processes, one of 21 busy. `make connections-bench`.
 //!
 //! `connections_cost NARROWS [SOCKETS…]`; the number of sockets counts both ends.
 
@@ -14,27 +14,22 @@ use std::process::Stdio;
 use std::time::Duration;
 
 const SECONDS: u64 = 20;
-/// Connections of one port: ephemeral ports end at about 28,000.
-const OF_ONE_PORT: usize = 10_000;
+/// Connections of a pair of processes: a process may have a limited number of open files.
+const OF_ONE_PAIR: usize = 9_000;
 const FIRST_PORT: u16 = 7001;
 /// One of so many connections carries data, ten times a second.
 const BUSY: usize = 21;
 
-fn port(number: usize) -> SocketAddr {
-    let port = u16::try_from(number / OF_ONE_PORT).expect("few") + FIRST_PORT;
+fn address(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-/// Accepts all connections and answers on the busy ones, until standard input ends.
-fn answer(connections: usize) {
+/// Accepts all connections and answers on the busy ones until the other process ends.
+fn answer(port: u16, connections: usize) {
     process::raise_open_files().expect("a limit");
-    let listeners: Vec<_> =
-        (0..connections).step_by(OF_ONE_PORT).map(|number| TcpListener::bind(port(number)).expect("a port")).collect();
+    let listener = TcpListener::bind(address(port)).expect("a port");
     println!("ready");
-    let mut held = Vec::new();
-    for number in 0..connections {
-        held.push(listeners[number / OF_ONE_PORT].accept().expect("a connection").0);
-    }
+    let mut held: Vec<_> = (0..connections).map(|_| listener.accept().expect("a connection").0).collect();
     println!("all");
     let mut bytes = [0; 1000];
     for turn in 0_usize.. {
@@ -46,10 +41,10 @@ fn answer(connections: usize) {
 }
 
 /// Opens all connections and asks on the busy ones in turn.
-fn ask(connections: usize) {
+fn ask(port: u16, connections: usize) {
     process::raise_open_files().expect("a limit");
-    let mut held: Vec<_> =
-        (0..connections).map(|number| TcpStream::connect(port(number)).expect("a connection")).collect();
+    let open = |_| TcpStream::connect(address(port)).expect("a connection");
+    let mut held: Vec<_> = (0..connections).map(open).collect();
     println!("all");
     let busy = connections.div_ceil(BUSY);
     let mut bytes = [0; 1000];
@@ -76,22 +71,27 @@ fn measure(program: &str, sockets: usize) {
     let lab = Lab::up(&LabSpec { name: "cost".to_owned(), ..LabSpec::default() }).expect("a lab");
     let host = lab.host("client").expect("a host");
     let own = process::own_program().expect("a program").to_string_lossy().into_owned();
-    let start = |role: &str| {
-        let count = connections.to_string();
-        let mut child = host.command(&own).args([role, &count]).stdout(Stdio::piped()).spawn().expect("a process");
-        let out = child.stdout.take().expect("a pipe");
-        (child, std::io::BufReader::new(out))
+    let start = |role: &str, port: u16, count: usize| {
+        let words = [role, &port.to_string(), &count.to_string()].map(str::to_owned);
+        let mut child = host.command(&own).args(words).stdout(Stdio::piped()).spawn().expect("a process");
+        let out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+        (child, out)
     };
     let wait = |out: &mut std::io::BufReader<_>, word: &str| {
         let mut line = String::new();
         std::io::BufRead::read_line(out, &mut line).expect("a line");
         assert_eq!(line.trim(), word);
     };
-    let (mut server, mut said) = start("--answer");
-    wait(&mut said, "ready");
-    let (mut client, mut told) = start("--ask");
-    wait(&mut told, "all");
-    wait(&mut said, "all");
+    let mut processes = Vec::new();
+    for (port, first) in (FIRST_PORT..).zip((0..connections).step_by(OF_ONE_PAIR)) {
+        let count = OF_ONE_PAIR.min(connections - first);
+        let (server, mut said) = start("--answer", port, count);
+        wait(&mut said, "ready");
+        let (client, mut told) = start("--ask", port, count);
+        wait(&mut told, "all");
+        wait(&mut said, "all");
+        processes.extend([client, server]);
+    }
     for format in ["text", "ndjson"] {
         let words = ["connections", "--interval", "1s", "--format", format];
         let mut watching = host.command(program).args(words).stdout(Stdio::null()).spawn().expect("narrows");
@@ -106,7 +106,7 @@ fn measure(program: &str, sockets: usize) {
         watching.kill().expect("ended");
         watching.wait().expect("ended");
     }
-    for child in [&mut client, &mut server] {
+    for child in &mut processes {
         child.kill().expect("ended");
         child.wait().expect("ended");
     }
@@ -115,9 +115,10 @@ fn measure(program: &str, sockets: usize) {
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let count = |word: &String| word.parse().expect("a number of sockets");
+    let number = |word: &str| word.parse::<u16>().expect("a small number");
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--answer", _] => answer(count(&words[1])),
-        ["--ask", _] => ask(count(&words[1])),
+        ["--answer", port, connections] => answer(number(port), number(connections).into()),
+        ["--ask", port, connections] => ask(number(port), number(connections).into()),
         [program] => [21_000, 50_000].into_iter().for_each(|sockets| measure(program, sockets)),
         [program, ..] => words[1..].iter().for_each(|sockets| measure(program, count(sockets))),
         [] => panic!("usage: connections_cost NARROWS [SOCKETS…]"),
