@@ -2,6 +2,7 @@
 //! never a verdict.
 
 pub mod hazards;
+pub mod path;
 pub mod rule;
 mod template;
 

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FormatArg, FullArg, WayArgs};
 use crate::output::printed;
+use crate::session::stop_on_interrupt;
 use narrows_model::Audit;
 use narrows_runner::audit;
 use narrows_runner::live::LiveInstruments;
@@ -11,7 +12,8 @@ use narrows_runner::live::LiveInstruments;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("full", |it| it.help("Show every row")),
-    after_help = "Examples:\n  narrows audit                 this host alone\n  narrows audit server --token-file token"
+    after_help = "Examples:\n  narrows audit                 this host alone\n  narrows audit server --token-file token\n  \
+    narrows audit server --trace                 with the MTU of each direction, and where it shrinks"
 )]
 pub(crate) struct Args {
     /// A name or address that runs `narrows serve`, or ssh://[user@]host[:port] (default: this host alone)
@@ -19,6 +21,9 @@ pub(crate) struct Args {
     host: Option<String>,
     #[command(flatten)]
     way: WayArgs,
+    /// Trace the path from both ends: MTU, black holes, asymmetry (some hundred probes)
+    #[arg(long, requires = "host")]
+    trace: bool,
     #[command(flatten)]
     format: FormatArg<Audit>,
     #[command(flatten)]
@@ -28,8 +33,16 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let instruments = LiveInstruments { collect: true };
+        let stop = self.trace.then(stop_on_interrupt).transpose()?;
         let audit = match &self.host {
-            Some(host) => audit::both(&self.way.connect(host, false, instruments)?).map_err(Failure::run)?,
+            Some(host) => {
+                let remote = self.way.connect(host, false, instruments)?;
+                let (audit, why) = audit::both(&remote, stop.as_ref()).map_err(Failure::run)?;
+                if let Some(why) = why {
+                    anstream::eprintln!("cannot trace the path both ways: {why}");
+                }
+                audit
+            }
             None => audit::this_host(),
         };
         let style = self.full.style();

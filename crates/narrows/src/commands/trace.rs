@@ -172,21 +172,14 @@ impl Args {
             }
             true
         };
-        let (record, back) = std::thread::scope(|scope| {
-            let back = server.as_ref().map(|server| scope.spawn(|| trace::back(server, &plan)));
-            let record = trace::trace(plan.clone(), &stop, &mut || {}, &mut show);
-            (record, back.and_then(|back| back.join().ok()))
-        });
+        let traced = match &server {
+            Some(server) => trace::both_ways(server, plan, &stop, &mut || {}, &mut show),
+            None => trace::trace(plan, &stop, &mut || {}, &mut show).map(|record| (record, None)),
+        };
         live.map_or(Ok(()), Tui::close)?;
-        let mut record = record.map_err(failure)?;
-        let mut failed_back = false;
-        match back {
-            Some(Ok(back)) => record.back = Some(Box::new(back)),
-            Some(Err(error)) => {
-                anstream::eprintln!("narrows: cannot trace the path back: {error}");
-                failed_back = true;
-            }
-            None => {}
+        let (record, failed_back) = traced.map_err(failure)?;
+        if let Some(error) = &failed_back {
+            anstream::eprintln!("narrows: cannot trace the path back: {error}");
         }
         if let Some(error) = failed {
             return Err(Failure::run(format!("cannot write the result: {error}")));
@@ -204,7 +197,7 @@ impl Args {
         }
         self.save.keep(&begun, self.result.quiet, |begun| stored::keep_trace(&record, begun));
         let interrupted = record.ending == Ending::Interrupted && !self.watch;
-        Ok(if interrupted { INTERRUPTED } else { failed_back.into() })
+        Ok(if interrupted { INTERRUPTED } else { failed_back.is_some().into() })
     }
 }
 

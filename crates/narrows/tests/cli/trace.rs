@@ -247,6 +247,19 @@ fn the_server_traces_the_path_back() {
         world.run_on(chain.client(), &["trace", TARGET, "-n", "--no-save", "-i20ms", "--back", "--token-file", &token]);
     assert!(said.out.contains("\nback from 10.0.7.2 (10.0.1.1)  UDP port 33434, reached in 7 hops"), "{}", said.out);
 
+    // An audit knows the hops.
+    let audited = world.run_on(chain.client(), &["audit", TARGET, "--trace", "--token-file", &token, "--format=json"]);
+    assert_eq!((audited.code, audited.err.as_str()), (Some(0), ""), "{audited:?}");
+    let audit: Value = serde_json::from_str(&audited.out).expect("JSON");
+    let hazards = audit["hazards"].as_array().expect("hazards").iter();
+    let said: Vec<&str> = hazards
+        .filter(|it| it["key"] == "path.mtu" && it["at"] == "path")
+        .filter_map(|it| it["says"].as_str())
+        .collect();
+    assert!(said.iter().any(|it| it.starts_with("the MTU shrinks to 1400 bytes between hop 3")), "{said:?}");
+    assert!(said.iter().any(|it| it.starts_with("way back: between hop")), "{said:?}");
+    assert!(said.contains(&"path MTU 1400 bytes there, 1404 bytes back (both traced)"), "{said:?}");
+
     // A client without the token, and a host without a server.
     let open =
         world.run_on(chain.client(), &["trace", "10.0.1.2", "-n", "--no-save", "--back", "--token-file", &token]);

@@ -88,12 +88,31 @@ pub fn trace(
     Ok(planner.finish())
 }
 
-/// The same path traced at the same time from its far end, where a narrows server is, back to this host.
+/// As [`trace`], while the server at its far end traces the path back to this host. The second value is why it did not.
 ///
 /// # Errors
-/// What the server refuses or could not do.
-pub fn back(server: &Remote, plan: &TracePlan) -> Result<TraceRecord, RemoteError> {
-    server.open_look()?.trace(plan)
+/// As of [`trace`].
+pub fn both_ways(
+    server: &Remote,
+    plan: TracePlan,
+    stop: &Stop,
+    poll: &mut dyn FnMut(),
+    show: &mut dyn FnMut(&TraceRecord) -> bool,
+) -> Result<(TraceRecord, Option<RemoteError>), TraceError> {
+    std::thread::scope(|scope| {
+        let asked = plan.clone();
+        let back = scope.spawn(move || server.open_look()?.trace(&asked));
+        let mut record = trace(plan, stop, poll, show)?;
+        let why = match back.join() {
+            Ok(Ok(back)) => {
+                record.back = Some(Box::new(back));
+                None
+            }
+            Ok(Err(why)) => Some(why),
+            Err(_) => Some(RemoteError::Here("the thread that waits for it failed".to_owned())),
+        };
+        Ok((record, why))
+    })
 }
 
 /// The trace of a diagnosis: of the path MTU, or enough samples for loss.
