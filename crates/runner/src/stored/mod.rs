@@ -51,9 +51,12 @@ fn local_file() -> Result<PathBuf, Error> {
     state::directory().map(|state| state.join("runs.db")).ok_or(Error::NoPlace)
 }
 
+/// The variable that chooses the store.
+pub(crate) const STORE: &str = "NARROWS_STORE";
+
 /// The store that the user chose: a file, or the address of a PostgreSQL server, which can have a password in it.
 fn chosen() -> Option<PathBuf> {
-    std::env::var_os("NARROWS_STORE").filter(|word| !word.is_empty()).map(PathBuf::from)
+    std::env::var_os(STORE).filter(|word| !word.is_empty()).map(PathBuf::from)
 }
 
 /// The address of the chosen server.
