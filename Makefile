@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check server-check campaign-check optimise-check iperf3 store-bench connections-bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check campaign-check optimise-check iperf3 store-bench connections-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -67,6 +67,10 @@ bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their pee
 store-check: setup ## the store: twenty killed writers; change points of 1,000 simulated series (minutes)
 	NARROWS_KILLS=20 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows-store --test killed -- --nocapture
 	NARROWS_SERIES=1000 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows-stats change_points -- --nocapture
+
+postgres-check: setup ## the store on PostgreSQL, where it is installed: the answers of SQLite, twenty killed writers, a server that stops (ten minutes)
+	NARROWS_KILLS=20 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows-store --features postgres -- --nocapture
+	$(CARGO) test --locked $(CARGO_FLAGS) -p narrows --features postgres --test postgres -- --nocapture
 
 server-check: setup ## the server: a minute of strangers' worst; 200 kills of client, server and helpers during --try (45 minutes)
 	NARROWS_STORM_S=60 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test storm -- --nocapture

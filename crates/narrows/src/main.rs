@@ -23,7 +23,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(failure) => return failure.report(),
     };
-    match cli.command.run() {
+    let done = cli.command.run();
+    if let Some(line) = narrows_runner::stored::waiting() {
+        anstream::eprintln!("{line}");
+    }
+    match done {
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.report(),
     }

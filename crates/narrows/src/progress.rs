@@ -93,7 +93,7 @@ impl SavedRun {
             self.failed = stored::save(run, file).err();
         }
         let Some(tags) = &self.tags else { return };
-        match (stored::keep(run).and_then(|()| stored::tag(&run.id, tags)), &self.file) {
+        match (stored::keep(run, tags), &self.file) {
             (Ok(()), _) => (self.id, self.not_stored) = (Some(run.id.clone()), None),
             (Err(error), None) => self.failed = Some(error),
             // Without a state directory there is no store, and the file is what the user asked for.

@@ -49,6 +49,8 @@ pub(crate) fn run(
     };
     let mut command = process::bound_command(program);
     command.args(rest).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    // It can hold a password.
+    command.env_remove(crate::stored::STORE);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return (Printed::default(), failed(format!("cannot be started: {error}"))),

@@ -1,6 +1,7 @@
 //! Errors of stored runs. Each names the file.
 
-use std::path::{Path, PathBuf};
+use crate::database::sql::Fault;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// A run could not be stored, found or parsed.
@@ -42,7 +43,7 @@ pub enum Error {
     Store {
         /// A verb in the infinitive.
         operation: &'static str,
-        /// The file of the store.
+        /// The file of the store, or its address without the password.
         path: PathBuf,
         /// Why not, and what to do.
         cause: String,
@@ -54,7 +55,7 @@ pub enum Error {
         path.display()
     )]
     StoreTooNew {
-        /// The file of the store.
+        /// The file of the store, or its address without the password.
         path: PathBuf,
         /// Its version.
         version: i64,
@@ -66,9 +67,8 @@ pub enum Error {
     Damaged(String, String),
 }
 
-impl Error {
-    /// An error of SQLite, with its remedy.
-    pub(crate) fn sqlite(operation: &'static str, path: &Path, error: &rusqlite::Error) -> Self {
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as C;
         // Extended codes of `SQLITE_IOERR`: a lock, or the shared memory beside the file, failed.
         const LOCKS: [i32; 9] = [2_058, 2_314, 2_570, 3_594, 3_850, 4_618, 4_874, 5_130, 5_386];
@@ -92,7 +92,6 @@ impl Error {
             }
             _ => "see the cause",
         };
-        let cause = if remedy == "see the cause" { error.to_string() } else { format!("{error}; {remedy}") };
-        Self::Store { operation, path: path.to_owned(), cause }
+        if remedy == "see the cause" { Self(error.to_string()) } else { Self(format!("{error}; {remedy}")) }
     }
 }

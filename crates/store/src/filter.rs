@@ -1,7 +1,7 @@
 //! Which runs of the store are meant.
 
+use crate::database::sql::Value as Sql;
 use narrows_model::Unit;
-use rusqlite::types::Value as Sql;
 
 /// A filter of stored runs; the default lets all pass. All parts must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,39 +25,43 @@ pub struct Filter {
 impl Filter {
     /// The condition on the table `runs`, and its values.
     pub(crate) fn sql(&self) -> (String, Vec<Sql>) {
-        let (mut parts, mut values) = (vec!["TRUE"], Vec::new());
+        let (mut parts, mut values) = (vec!["TRUE".to_owned()], Vec::new());
         let text = |word: &String| Sql::Text(word.clone());
         let time = |us: u64| Sql::Integer(i64::try_from(us).unwrap_or(i64::MAX));
-        let starts = |word: &String| Sql::Text(format!("{} *", word.replace(['*', '?', '['], "?")));
+        // LIKE and GLOB differ between databases; the lengths are of characters.
+        let starts = |column: &str, with: &str| format!("substr({column}, 1, {}) = ?", with.chars().count());
+        let ends = |column: &str, with: &str| {
+            format!("substr({column}, length({column}) - {}) = ?", with.chars().count().saturating_sub(1))
+        };
         if let Some(id) = &self.id {
-            parts.push("id = ?");
+            parts.push("id = ?".to_owned());
             values.push(text(id));
         }
         if let Some(host) = &self.host {
-            parts.push("(server = ? OR client = ? OR server_name = ?)");
+            parts.push("(server = ? OR client = ? OR server_name = ?)".to_owned());
             values.extend([text(host), text(host), text(host)]);
         }
         if let Some(since) = self.since_unix_us {
-            parts.push("started_unix_us >= ?");
+            parts.push("started_unix_us >= ?".to_owned());
             values.push(time(since));
         }
         if let Some(before) = self.before_unix_us {
-            parts.push("started_unix_us < ?");
+            parts.push("started_unix_us < ?".to_owned());
             values.push(time(before));
         }
         if let Some(tag) = &self.tag {
-            parts.push("number IN (SELECT run FROM tags WHERE tag = ?)");
+            parts.push("number IN (SELECT run FROM tags WHERE tag = ?)".to_owned());
             values.push(text(tag));
         }
         if let Some(verdict) = &self.verdict {
-            parts.push("(verdict = ? OR verdict GLOB ? OR verdict LIKE ? ESCAPE '\\')");
-            let cause = verdict.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-            let first = Sql::Text(format!("{}: *", verdict.replace(['*', '?', '['], "?")));
-            values.extend([text(verdict), first, Sql::Text(format!("%: {cause}"))]);
+            let [first, cause] = [format!("{verdict}: "), format!(": {verdict}")];
+            parts.push(format!("(verdict = ? OR {} OR {})", starts("verdict", &first), ends("verdict", &cause)));
+            values.extend([text(verdict), Sql::Text(first), Sql::Text(cause)]);
         }
         if let Some(command) = &self.command {
-            parts.push("(command = ? OR command GLOB ?)");
-            values.extend([text(command), starts(command)]);
+            let first = format!("{command} ");
+            parts.push(format!("(command = ? OR {})", starts("command", &first)));
+            values.extend([text(command), Sql::Text(first)]);
         }
         (parts.join(" AND "), values)
     }

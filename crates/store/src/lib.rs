@@ -1,4 +1,4 @@
-//! Stored runs: all in one SQLite file ([`Store`]), or one file per run; each is read according to its format version.
+//! Stored runs: all in one SQLite file or PostgreSQL database ([`Store`]), or one file per run; each is read according to its format version.
 //!
 //! What is stored is the [`Run`](narrows_model::Run) as JSON. Reports are never stored: they are derived from the run, so that
 //! newer rules can evaluate an old one.
@@ -13,9 +13,12 @@ pub mod filter;
 mod form_1;
 pub mod id;
 mod migrations;
+#[cfg(all(test, feature = "postgres"))]
+#[path = "../tests/server/mod.rs"]
+mod server;
 pub mod spool;
 
-pub use database::{Kind, Point, Store};
+pub use database::{Kind, Point, Store, is_address, shown};
 pub use error::Error;
 pub use file::{LARGEST, host, load, save};
 pub use filter::Filter;

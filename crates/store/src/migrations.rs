@@ -1,9 +1,9 @@
 //! The versions of the store's schema. A version is one line in [`VERSIONS`] and never changes once it was released.
 
-use rusqlite::{Connection, Result, TransactionBehavior};
+use crate::database::sql::{Database, Result, values};
 
 /// The steps, oldest first: the n-th leads to version n + 1.
-pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2];
+pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 /// Runs with their headline figures, tags and bodies. A body has a table of its own, so that a list does not pass over it.
 const VERSION_1: &str = "
@@ -54,62 +54,93 @@ const VERSION_2: &str = "
     CREATE INDEX tags_by_run ON tags (run);
 ";
 
+/// Runs of the local store that wait for the store of this address.
+const VERSION_3: &str = "
+    CREATE TABLE waiting (
+        run INTEGER PRIMARY KEY REFERENCES runs (number) ON DELETE CASCADE,
+        store TEXT NOT NULL
+    ) STRICT;
+";
+
+/// The versions of a store, with the time and the program of each step.
+const LIST: &str = "
+    CREATE TABLE IF NOT EXISTS versions (
+        version INTEGER PRIMARY KEY, since_unix_us INTEGER NOT NULL, made_by TEXT NOT NULL
+    ) STRICT
+";
+
 /// The newest version that this program knows.
 pub(crate) const fn newest() -> i64 {
     VERSIONS.len() as i64
 }
 
 /// The version of a store; 0 of an empty one.
-pub(crate) fn version(connection: &Connection) -> Result<i64> {
-    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'versions'";
-    if connection.query_row(tables, [], |row| row.get::<_, i64>(0))? == 0 {
+pub(crate) fn version(database: &Database) -> Result<i64> {
+    let tables = if database.is_file() {
+        "SELECT count(*) FROM sqlite_schema WHERE name = 'versions'"
+    } else {
+        "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'versions'"
+    };
+    if database.number(tables, vec![])? == 0 {
         return Ok(0);
     }
-    connection.query_row("SELECT coalesce(max(version), 0) FROM versions", [], |row| row.get(0))
+    database.number("SELECT coalesce(max(version), 0) FROM versions", vec![])
 }
 
 /// Brings a store to a version, forward only; all steps together or none. Two programs that open an old store do it once.
-pub(crate) fn migrate(connection: &mut Connection, to: i64, now_unix_us: i64, made_by: &str) -> Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(
-        "CREATE TABLE IF NOT EXISTS versions (
-            version INTEGER PRIMARY KEY, since_unix_us INTEGER NOT NULL, made_by TEXT NOT NULL
-        ) STRICT",
-    )?;
-    let from = version(&transaction)?;
-    for (step, number) in VERSIONS.iter().zip(1i64..).filter(|(_, number)| *number > from && *number <= to) {
-        transaction.execute_batch(step)?;
-        transaction.execute("INSERT INTO versions VALUES (?, ?, ?)", (number, now_unix_us, made_by))?;
-    }
-    transaction.commit()
+pub(crate) fn migrate(database: &Database, to: i64, now_unix_us: i64, made_by: &str) -> Result<()> {
+    database.together(|| {
+        if !database.is_file() {
+            // Until the end of the transaction; the number is of narrows.
+            database.batch("SELECT pg_advisory_xact_lock(7954772)")?;
+        }
+        database.schema(LIST)?;
+        let from = version(database)?;
+        for (step, number) in VERSIONS.iter().zip(1i64..).filter(|(_, number)| *number > from && *number <= to) {
+            database.schema(step)?;
+            database.rows("INSERT INTO versions VALUES (?, ?, ?)", values![number, now_unix_us, made_by.to_owned()])?;
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Filter, Store};
+    use rusqlite::Connection;
 
     /// A store of each version, with a run as that version wrote it, is opened by this program and keeps the run.
+    fn migrated(old: i64, path: &std::path::Path) {
+        let database = crate::database::connect(path).unwrap();
+        migrate(&database, old, 7, "narrows 0.0.1").unwrap();
+        if old >= 1 {
+            let sql = "INSERT INTO runs VALUES (1, 'a', 5, 'me', 'c', 's', '', 'ipv4', 'diagnose', 'p', 'healthy', 'n', 'run', 9, 9);
+                INSERT INTO figures VALUES (1, 0, 'goodput', 'bits_per_second', 1e9);
+                INSERT INTO tags VALUES ('t', 1)";
+            database.batch(sql).unwrap();
+        }
+        assert_eq!(version(&database).unwrap(), old);
+        let store = Store::open(path).unwrap();
+        let runs = store.list(&Filter::default(), 0, 9).unwrap();
+        assert_eq!(runs.len(), usize::from(old >= 1), "version {old}");
+        assert!(runs.iter().all(|run| run.tags == ["t"] && run.figures[0].value == 1e9));
+        assert_eq!(version(&database).unwrap(), newest());
+    }
+
     #[test]
     fn each_earlier_version_is_migrated_with_its_runs() {
         for old in 0..=newest() {
-            let directory = tempfile::tempdir().unwrap();
-            let path = directory.path().join("runs.db");
-            let mut connection = Connection::open(&path).unwrap();
-            migrate(&mut connection, old, 7, "narrows 0.0.1").unwrap();
-            if old >= 1 {
-                let sql = "INSERT INTO runs VALUES (1, 'a', 5, 'me', 'c', 's', '', 'ipv4', 'diagnose', 'p', 'healthy', 'n', 'run', 9, 9);
-                    INSERT INTO figures VALUES (1, 0, 'goodput', 'bits_per_second', 1e9);
-                    INSERT INTO tags VALUES ('t', 1)";
-                connection.execute_batch(sql).unwrap();
-            }
-            assert_eq!(version(&connection).unwrap(), old);
-            drop(connection);
-            let store = Store::open(&path).unwrap();
-            let runs = store.list(&Filter::default(), 0, 9).unwrap();
-            assert_eq!(runs.len(), usize::from(old >= 1), "version {old}");
-            assert!(runs.iter().all(|run| run.tags == ["t"] && run.figures[0].value == 1e9));
-            assert_eq!(version(&Connection::open(&path).unwrap()).unwrap(), newest());
+            migrated(old, &tempfile::tempdir().unwrap().path().join("runs.db"));
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn so_it_is_on_a_server() {
+        let Some(server) = crate::server::Server::start() else { return };
+        for old in 0..=newest() {
+            migrated(old, &server.database(&format!("version_{old}")));
         }
     }
 

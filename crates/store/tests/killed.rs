@@ -4,6 +4,9 @@
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a test that starts itself as another process
 
+#[cfg(feature = "postgres")]
+mod server;
+
 use narrows_model::run::history::StoredRun;
 use narrows_store::{Filter, Kind, Store};
 use std::io::{BufRead as _, BufReader};
@@ -67,20 +70,28 @@ fn write_and_kill(file: &PathBuf, after: usize) -> Vec<String> {
 
 #[test]
 fn no_finished_run_is_lost() {
-    if std::env::var_os(WRITER).is_some() {
-        return;
-    }
-    let rounds = std::env::var("NARROWS_KILLS").ok().and_then(|word| word.parse().ok()).unwrap_or(3usize);
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("runs.db");
+    none_is_lost(&directory.path().join("runs.db"));
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn no_finished_run_is_lost_on_a_server() {
+    if let Some(server) = server::Server::start() {
+        none_is_lost(&server.database("runs"));
+    }
+}
+
+fn none_is_lost(file: &PathBuf) {
+    let rounds = std::env::var("NARROWS_KILLS").ok().and_then(|word| word.parse().ok()).unwrap_or(3usize);
     let mut finished = Vec::new();
     for round in 0..rounds {
         // In the first, in the middle and near the end.
         let after = 1 + (round * 379 + 60) % 900;
-        let put = write_and_kill(&file, after);
+        let put = write_and_kill(file, after);
         assert!(put.len() >= after && put.len() < RUNS, "killed in the middle: {}", put.len());
         finished.extend(put);
-        let store = Store::open(&file).unwrap();
+        let store = Store::open(file).unwrap();
         for id in &finished {
             let n = id.rsplit_once('-').unwrap().1.parse().unwrap();
             let (_, json) = store.json(id).unwrap().unwrap_or_else(|| panic!("round {round}: {id} is lost"));

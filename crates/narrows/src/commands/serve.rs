@@ -4,6 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::values::{bps, network};
 use crate::output::printed;
 use narrows_runner::DEFAULT_PORT;
+use narrows_runner::iperf3::auth::Users;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::server::{self, AuditTo, Separation, ServeConfig, StampConfig};
 use narrows_runner::stamp;
@@ -11,6 +12,7 @@ use narrows_runner::state;
 use narrows_runner::tokens::{self, Allowed};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Run the measurement server
 #[derive(Debug, clap::Args)]
@@ -58,6 +60,12 @@ pub(crate) struct Args {
     /// With --iperf3: the most that a test may carry each way
     #[arg(long, hide_short_help = true, value_parser = bps, value_name = "RATE", requires = "iperf3")]
     iperf3_rate: Option<u64>,
+    /// With --iperf3: serve users only, whose login this private RSA key (PEM) decrypts
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires_all = ["iperf3", "authorized_users_path"])]
+    rsa_private_key_path: Option<PathBuf>,
+    /// With --iperf3: the users, `user,HASH` in each line with the SHA-256 of `{user}password`
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "rsa_private_key_path")]
+    authorized_users_path: Option<PathBuf>,
     /// Serve responsiveness tests on this port, too, as Apple's networkQuality makes them: without a token
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "4043", conflicts_with = "stdio")]
     responsiveness: Option<u16>,
@@ -171,6 +179,8 @@ impl Args {
             Some(name) => Separation::User(name),
             None => Separation::Usual,
         };
+        let users = self.rsa_private_key_path.as_deref().zip(self.authorized_users_path.as_deref());
+        let users = users.map(|(key, list)| Users::read(key, list)).transpose().map_err(Failure::run)?;
         let config = ServeConfig {
             port: if self.stdio && self.port == DEFAULT_PORT { 0 } else { self.port },
             bind: self.bind,
@@ -183,6 +193,7 @@ impl Args {
             stdio: self.stdio,
             separation,
             iperf3: self.iperf3,
+            iperf3_users: users.map(Arc::new),
             iperf3_rate_bps: self.iperf3_rate,
             responsiveness: self.responsiveness,
             responsiveness_rate_bps: self.responsiveness_rate,

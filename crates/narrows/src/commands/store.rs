@@ -1,4 +1,4 @@
-//! `narrows store`: the store as a whole: import, export, prune, check.
+//! `narrows store`: the store as a whole: import, export, prune, check, send.
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, confirmed, values};
@@ -11,7 +11,7 @@ use narrows_runner::stored::maintenance::{self, Imported};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Import, export, prune and check the store of runs
+/// Import, export, prune, check and send the store of runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows store import old-runs/\n  \
@@ -19,7 +19,8 @@ use std::time::Duration;
     narrows store export --since 30d runs.jsonl\n  \
     narrows store prune --older-than 365d\n  \
     narrows store check\n\
-    The store is the file runs.db in the state directory.")]
+    The store is the file runs.db in the state directory, or what NARROWS_STORE names: another file, or
+    postgres://USER:PASSWORD@HOST:PORT/DATABASE in a build with PostgreSQL.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -64,6 +65,8 @@ enum What {
     },
     /// Check the store and each run in it
     Check,
+    /// Send the runs that were kept locally because PostgreSQL could not be reached
+    Send,
 }
 
 impl Args {
@@ -98,6 +101,10 @@ impl Args {
                     return printed(&format!("{}: {}, all readable", store.path().display(), plural(count, "run")));
                 }
                 Ok(1)
+            }
+            What::Send => {
+                let (store, sent) = stored::opened().map_err(Failure::run)?;
+                printed(&format!("sent {} to {}", plural(sent, "run"), store.path().display()))
             }
         }
     }

@@ -130,7 +130,7 @@ impl SaveArgs {
         if self.no_save {
             return;
         }
-        match put(begun).and_then(|()| stored::tag(&begun.id, &self.tag)) {
+        match put(&Begun { tags: self.tag.clone(), ..begun.clone() }) {
             Ok(()) if !quiet => anstream::eprintln!("saved as {}", begun.id),
             Ok(()) => {}
             Err(error) => anstream::eprintln!("cannot save the run: {error}"),

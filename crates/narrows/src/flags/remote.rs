@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
 use narrows_runner::forwarding::HostAccess;
+use narrows_runner::iperf3::auth::Login;
 use narrows_runner::iperf3::{Peer, is_iperf3};
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
@@ -18,6 +19,34 @@ pub(crate) struct RemoteArgs {
     host: String,
     #[command(flatten)]
     way: WayArgs,
+    #[command(flatten)]
+    login: LoginArgs,
+}
+
+/// A login at a server of iperf3 with users.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+struct LoginArgs {
+    /// With iperf3://: user name; the password is in IPERF3_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path", hide_short_help = true)]
+    username: Option<String>,
+    /// With iperf3://: the server's public RSA key (PEM)
+    #[arg(long, value_name = "FILE", requires = "username", hide_short_help = true)]
+    rsa_public_key_path: Option<PathBuf>,
+    /// With iperf3://: encrypt the login as servers before iperf3 3.17 expect it
+    #[arg(long, requires = "username", hide_short_help = true)]
+    use_pkcs1_padding: bool,
+}
+
+impl LoginArgs {
+    fn login(&self) -> Result<Option<Login>, Failure> {
+        let Some((user, key)) = self.username.as_deref().zip(self.rsa_public_key_path.as_deref()) else {
+            return Ok(None);
+        };
+        let password = std::env::var("IPERF3_PASSWORD")
+            .map_err(|_| Failure::usage(format!("cannot log in as {user}: set IPERF3_PASSWORD to the password")))?;
+        Login::read(user, &password, key, self.use_pkcs1_padding).map(Some).map_err(Failure::run)
+    }
 }
 
 /// The way to the other end, wherever that is.
@@ -61,14 +90,16 @@ impl RemoteArgs {
 
     /// The server of iperf3 that the word names, if it does.
     pub(crate) fn iperf3(&self) -> Result<Option<Peer>, Failure> {
+        let login = self.login.login()?;
         if !is_iperf3(&self.host) {
-            return Ok(None);
+            let why = "cannot use --username here: only servers of iperf3 have users; write iperf3://HOST";
+            return if login.is_some() { Err(Failure::usage(why)) } else { Ok(None) };
         }
         let found = Peer::find(&self.host, self.way.family()).map_err(|error| match error {
             RemoteError::BadTarget { .. } => Failure::usage(error),
             _ => Failure::run(error),
         });
-        found.map(Some)
+        found.map(|peer| Some(peer.with_login(login)))
     }
 
     /// Connects. `tune`: whether a server that ssh starts may change its host.

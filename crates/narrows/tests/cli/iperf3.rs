@@ -35,7 +35,11 @@ fn bytes(result: &Value, sum: &str) -> u64 {
 }
 
 pub(crate) fn serve(world: &World) -> (Running, String) {
-    let (mut server, _) = world.serve(&["--iperf3", "0", "--user", "root"]);
+    serve_for(world, &[])
+}
+
+fn serve_for(world: &World, flags: &[&str]) -> (Running, String) {
+    let (mut server, _) = world.serve(&[&["--iperf3", "0", "--user", "root"], flags].concat());
     let line = server.line_of_errors();
     let port = line.strip_prefix("iperf3 clients are served on port ").and_then(|rest| rest.split(' ').next());
     (server, port.unwrap_or_else(|| panic!("no port: {line}")).to_owned())
@@ -117,9 +121,17 @@ pub(crate) struct Server(Child);
 
 impl Server {
     pub(crate) fn start(port: &str) -> Self {
+        Self::start_for(port, &[])
+    }
+
+    fn start_for(port: &str, flags: &[&str]) -> Self {
         let mut command = Command::new("iperf3");
-        let child =
-            command.args(["-s", "-p", port, "--forceflush"]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let child = command
+            .args(["-s", "-p", port, "--forceflush"])
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
         let mut server = Self(child.expect("iperf3"));
         let mut heard = [0; 64];
         let read = server.0.stdout.as_mut().expect("piped").read(&mut heard).expect("its first words");
@@ -170,5 +182,74 @@ fn a_server_of_iperf3_is_measured() {
         let words = "narrows: the iperf3 server at 127.0.0.1:5201 answered: the server is busy running a test. try again later\n";
         assert_eq!((said.code, said.err.as_str()), (Some(1), words));
         drop(result(busy));
+    });
+}
+
+/// The files of a server with one user, `ada` with `secret`: private key, public key, list.
+fn users(world: &World) -> Option<[String; 3]> {
+    let [private, public] = ["private.pem", "public.pem"].map(|name| world.path(name).display().to_string());
+    let made = |words: &[&str]| Command::new("openssl").args(words).output().is_ok_and(|it| it.status.success());
+    let keys =
+        made(&["genrsa", "-out", &private, "2048"]) && made(&["rsa", "-in", &private, "-pubout", "-out", &public]);
+    // printf '{ada}secret' | sha256sum
+    let hash = "649724750d24496f99e258b0020be5c96fd77bdd660faf0e7b4e0e155af4c831";
+    keys.then(|| [private, public, world.file("users", &format!("ada,{hash}\n"))])
+}
+
+#[test]
+fn users_of_iperf3_are_known_by_their_passwords() {
+    with_iperf3("the users of iperf3", |world| {
+        let Some([private, public, list]) = users(world) else {
+            println!("NOT CHECKED: the users of iperf3, since openssl made no key");
+            return;
+        };
+        let files = ["--rsa-private-key-path", &private, "--authorized-users-path", &list];
+        let theirs = |port: &str, password: Option<&str>| {
+            let mut command = Command::new("iperf3");
+            command.args(["-c", "127.0.0.1", "-p", port, "-J", "-n", "1M"]).stdin(Stdio::null());
+            if let Some(password) = password {
+                command.env("IPERF3_PASSWORD", password).args(["--username", "ada", "--rsa-public-key-path", &public]);
+            }
+            let output = command.output().expect("iperf3");
+            serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["error"].clone()
+        };
+        let ours = |port: &str, password: Option<&str>, old: bool| {
+            let server = format!("iperf3://127.0.0.1:{port}");
+            let mut words = vec!["measure", "tcp", &server, "-n", "1M", "-q", "--no-save"];
+            if password.is_some() {
+                words.extend(["--username", "ada", "--rsa-public-key-path", &public]);
+            }
+            words.extend(old.then_some("--use-pkcs1-padding"));
+            let mut command = world.command(&words);
+            let output = command.env("IPERF3_PASSWORD", password.unwrap_or_default()).output().expect("narrows");
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let refused = "test authorization failed";
+        let (_server, port) = serve_for(world, &files);
+        assert_eq!(theirs(&port, Some("secret")), Value::Null);
+        for password in [Some("wrong"), None] {
+            let error = theirs(&port, password);
+            assert!(error.as_str().is_some_and(|it| it.contains(refused)), "{password:?}: {error}");
+            let (code, said) = ours(&port, password, false);
+            assert!(code == Some(1) && said.contains(refused), "{password:?}: {said}");
+        }
+        // Both paddings, since versions of iperf3 differ.
+        for old in [false, true] {
+            let (code, said) = ours(&port, Some("secret"), old);
+            assert_eq!(code, Some(0), "{old}: {said}");
+        }
+
+        // With iperf3's own server, of either padding.
+        let _theirs = Server::start_for("5301", &files);
+        let good = [true, false].map(|old| ours("5301", Some("secret"), old).0);
+        assert!(good.contains(&Some(0)), "{good:?}");
+        assert_eq!(ours("5301", Some("wrong"), good[0] == Some(0)).0, Some(1));
+
+        // What makes no sense.
+        let key = ["--username", "ada", "--rsa-public-key-path", &public];
+        let why = world.sentence(2, &[&["measure", "tcp", "iperf3://127.0.0.1"], &key[..]].concat());
+        assert_eq!(why, "cannot log in as ada: set IPERF3_PASSWORD to the password");
+        let why = world.sentence(1, &["serve", "--iperf3", "0", files[0], &public, files[2], &list]);
+        assert!(why.starts_with("cannot read a private RSA key from"), "{why}");
     });
 }

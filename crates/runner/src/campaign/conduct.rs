@@ -206,7 +206,7 @@ impl Conduct<'_> {
     fn keep(&self, step: &Step, outcome: &Outcome) -> Result<(), Stop> {
         let tags = [tag(self.plan), format!("step:{}", step.number)];
         let kept = match outcome {
-            Outcome::Run(run) => stored::keep_tagged(run, &tags),
+            Outcome::Run(run) => stored::keep(run, &tags),
             Outcome::Command(record) => stored::keep_command(record, &tags),
         };
         kept.map_err(|error| Stop::Failed(error.to_string()))

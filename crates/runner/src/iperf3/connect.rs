@@ -1,5 +1,6 @@
 //! The server as the user names it, `iperf3://host:port`, and how it is found.
 
+use super::auth::Login;
 use crate::remote::{RemoteError, TargetSpec, connect_first, resolve};
 use narrows_model::{Family, Target};
 use narrows_wire::iperf3::PORT;
@@ -43,6 +44,7 @@ pub fn is_iperf3(word: &str) -> bool {
 pub struct Peer {
     asked: String,
     addresses: Vec<SocketAddr>,
+    login: Option<Login>,
 }
 
 impl Peer {
@@ -64,7 +66,18 @@ impl Peer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| RemoteError::Here(error.to_string()))?;
         let addresses = runtime.block_on(resolve(&host, port, family))?;
-        Ok(Self { asked: asked.to_owned(), addresses })
+        Ok(Self { asked: asked.to_owned(), addresses, login: None })
+    }
+
+    /// The same for a server with users.
+    #[must_use]
+    pub fn with_login(self, login: Option<Login>) -> Self {
+        Self { login, ..self }
+    }
+
+    /// Who this client is, encrypted; `None`: nobody in particular.
+    pub(super) fn word(&self) -> Result<Option<String>, Iperf3Error> {
+        self.login.as_ref().map(Login::word).transpose().map_err(|error| Iperf3Error::Here(error.to_string()))
     }
 
     /// For the run.

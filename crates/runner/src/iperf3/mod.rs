@@ -1,5 +1,6 @@
 //! A client of iperf3: the far end of a measurement is `iperf3 -s`, which has no token, no inventory and no counters.
 
+pub mod auth;
 mod connect;
 mod control;
 mod ends;

@@ -62,6 +62,7 @@ struct Opened {
 /// Until the server says that the test runs.
 fn open(peer: &Peer, plan: &LoadPlan) -> Result<Opened, Iperf3Error> {
     let mut params = Params::of(plan).map_err(Iperf3Error::Here)?;
+    params.auth_token = peer.word()?;
     let mut plan = plan.clone();
     let (address, stream) = peer.connect()?;
     if let LoadPlan::Udp(udp) = &mut plan

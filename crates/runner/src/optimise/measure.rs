@@ -84,8 +84,7 @@ impl Optimiser<'_> {
     }
 
     fn store(&mut self, run: &Run) -> Result<(), EndsError> {
-        stored::keep_tagged(run, std::slice::from_ref(&self.tag))
-            .map_err(|error| EndsError::Failed(error.to_string()))?;
+        stored::keep(run, std::slice::from_ref(&self.tag)).map_err(|error| EndsError::Failed(error.to_string()))?;
         self.report.runs += 1;
         match &run.ending {
             Ending::Complete => Ok(()),

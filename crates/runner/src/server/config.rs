@@ -4,10 +4,12 @@ use super::audit::AuditTo;
 use crate::DEFAULT_PORT;
 use crate::helper::Separation;
 use crate::instruments::LiveInstruments;
+use crate::iperf3::auth::Users;
 use narrows_model::words::show::plural;
 use narrows_wire::stamp::Key;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How to serve.
 #[derive(Clone)]
@@ -40,6 +42,8 @@ pub struct ServeConfig {
     pub audit: Option<AuditTo>,
     /// The port of iperf3's clients, if they are served; 0 takes a free one.
     pub iperf3: Option<u16>,
+    /// Whom of iperf3's clients it serves; `None`: everyone.
+    pub iperf3_users: Option<Arc<Users>>,
     /// The most that a test of iperf3 may carry each way, in bits per second.
     pub iperf3_rate_bps: Option<u64>,
     /// The port of responsiveness tests, if they are served; 0 takes a free one.
@@ -71,6 +75,7 @@ impl ServeConfig {
             separation: Separation::None,
             audit: None,
             iperf3: None,
+            iperf3_users: None,
             iperf3_rate_bps: None,
             responsiveness: None,
             responsiveness_rate_bps: 1_000_000_000,

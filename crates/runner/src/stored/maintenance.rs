@@ -132,8 +132,10 @@ fn import_file(
 /// The store cannot be opened or written.
 pub fn whole() -> Result<Store, Error> {
     let mut store = super::store()?;
-    // What cannot be read there is named by `narrows store import`.
-    let _ = files::exists(&directory()?).then(|| import(&mut store, None, &As::default())).transpose()?;
+    // What cannot be read there is named by `narrows store import`. Another store takes them in only if the user asks.
+    let _ = (super::chosen().is_none() && files::exists(&directory()?))
+        .then(|| import(&mut store, None, &As::default()))
+        .transpose()?;
     Ok(store)
 }
 

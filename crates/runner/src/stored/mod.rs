@@ -7,8 +7,7 @@ pub mod spool;
 
 use crate::state;
 pub use entry::{
-    keep, keep_command, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_tagged,
-    keep_trace, tag,
+    keep, keep_command, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_trace,
 };
 pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
@@ -16,6 +15,7 @@ pub use narrows_store::Error as StoreError;
 use narrows_store::{Error, Kind};
 pub use narrows_store::{Filter, Store};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
 /// Why a run cannot be loaded.
@@ -46,26 +46,75 @@ pub(crate) fn directory() -> Result<PathBuf, Error> {
     state::directory().map(|state| state.join("runs")).ok_or(Error::NoPlace)
 }
 
-/// The file of the store: `runs.db` in the state directory.
-pub fn store_file() -> Result<PathBuf, Error> {
+/// The file of the local store: `runs.db` in the state directory.
+fn local_file() -> Result<PathBuf, Error> {
     state::directory().map(|state| state.join("runs.db")).ok_or(Error::NoPlace)
+}
+
+/// The variable that chooses the store.
+pub(crate) const STORE: &str = "NARROWS_STORE";
+
+/// The store that the user chose: a file, or the address of a PostgreSQL server, which can have a password in it.
+fn chosen() -> Option<PathBuf> {
+    std::env::var_os(STORE).filter(|word| !word.is_empty()).map(PathBuf::from)
+}
+
+/// The address of the chosen server.
+fn server() -> Option<PathBuf> {
+    chosen().filter(|it| narrows_store::is_address(it))
+}
+
+/// Where the store is, for the user: its file, or its address without the password.
+pub fn place() -> Result<PathBuf, Error> {
+    chosen().map_or_else(local_file, |chosen| Ok(narrows_store::shown(&chosen)))
 }
 
 /// The store, which is made if there is none.
 pub fn store() -> Result<Store, Error> {
-    let file = store_file()?;
+    opened().map(|(store, _)| store)
+}
+
+/// The store, and how many runs it got that waited for it.
+pub fn opened() -> Result<(Store, u64), Error> {
+    let mut store = chosen().map_or_else(local, |chosen| Store::open(&chosen))?;
+    let may_wait = server().is_some() && local_file().is_ok_and(|it| narrows_sys::files::exists(&it));
+    let sent = if may_wait { local()?.send(&mut store)? } else { 0 };
+    *why() = None;
+    spool::recover(&mut store, entry::put_run)?;
+    Ok((store, sent))
+}
+
+/// The store of the state directory.
+fn local() -> Result<Store, Error> {
+    let file = local_file()?;
     if let Some(directory) = file.parent() {
         narrows_sys::files::make_directory(directory)?;
     }
-    let mut store = Store::open(&file)?;
-    spool::recover(&mut store, entry::put_run)?;
-    Ok(store)
+    Store::open(&file)
+}
+
+/// Why runs wait in the local store, if some of this process do.
+static WAITING: Mutex<Option<String>> = Mutex::new(None);
+
+fn why() -> MutexGuard<'static, Option<String>> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the user must know about runs that could not be put into the store.
+#[must_use]
+pub fn waiting() -> Option<String> {
+    let why = why().clone()?;
+    let file = local_file().ok()?;
+    Some(format!(
+        "kept in {} until the next command that reaches the store, or `narrows store send`: {why}",
+        file.display()
+    ))
 }
 
 /// The store where there is one.
 pub fn existing_store() -> Result<Option<Store>, Error> {
-    let file = store_file()?;
-    if narrows_sys::files::exists(&file) { store().map(Some) } else { Ok(None) }
+    let is_there = server().is_some() || narrows_sys::files::exists(&place()?);
+    is_there.then(store).transpose()
 }
 
 /// Where a run is: in a file of this name, else in the store, else in the directory of earlier versions.
@@ -81,7 +130,7 @@ pub fn find(word: &Path) -> Result<Source, LoadError> {
     if narrows_sys::files::exists(&by_id) {
         Ok(Source::File(by_id))
     } else {
-        Err(LoadError::Unknown(word.to_owned(), store_file()?))
+        Err(LoadError::Unknown(word.to_owned(), place()?))
     }
 }
 
@@ -100,7 +149,7 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
                 Some((Kind::Trace, _)) => Err(LoadError::Other(id, "trace")),
                 Some((Kind::Command, _)) => Err(LoadError::Other(id, "campaign")),
                 Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
-                None => Err(LoadError::Unknown(word.to_owned(), store_file()?)),
+                None => Err(LoadError::Unknown(word.to_owned(), place()?)),
             }
         }
     }
@@ -164,13 +213,15 @@ pub struct Begun {
     pub id: String,
     /// Microseconds since the Unix epoch.
     pub unix_us: u64,
+    /// Its tags in the store.
+    pub tags: Vec<String>,
 }
 
 impl Begun {
     /// With a new id.
     pub fn now() -> Result<Self, Error> {
         let unix_us = narrows_sys::clock::unix_us();
-        Ok(Self { id: narrows_store::new_id(unix_us)?, unix_us })
+        Ok(Self { id: narrows_store::new_id(unix_us)?, unix_us, tags: Vec::new() })
     }
 }
 

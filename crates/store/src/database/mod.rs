@@ -1,12 +1,19 @@
-//! The store: all runs in one SQLite file. A run that was put is on the disk: in WAL mode with `synchronous=FULL` each commit is
-//! synced, and neither a killed process nor a power failure loses it.
+//! The store: all runs in one SQLite file, or in a PostgreSQL database. A run that was put is on the disk: in WAL mode with
+//! `synchronous=FULL` each commit of SQLite is synced, and neither a killed process nor a power failure loses it.
+
+#[cfg(feature = "postgres")]
+mod remote;
+pub(crate) mod sql;
+#[cfg(feature = "postgres")]
+mod tls;
 
 use crate::filter::{self, Filter};
 use crate::{Error, body, migrations};
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_sys::{clock, files};
-use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode};
+use sql::{Cells, Database, Fault, Value, values};
+pub use sql::{is_address, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,13 +82,48 @@ pub struct Point {
 }
 
 /// The store, open.
-#[derive(Debug)]
 pub struct Store {
-    connection: Connection,
+    database: Database,
+    /// As it may be shown.
     path: PathBuf,
 }
 
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 type Result<T> = std::result::Result<T, Error>;
+
+/// Connects to a database as it is.
+pub(crate) fn connect(path: &Path) -> sql::Result<Database> {
+    if is_address(path) { server(&path.to_string_lossy()) } else { file(path) }
+}
+
+fn file(path: &Path) -> sql::Result<Database> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    // Only a new file obeys: the space of deleted runs can be given back.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // Where the file system has no shared memory, the answer is another mode, which is as safe and slower.
+    write_ahead(&connection)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(Database::Sqlite(connection))
+}
+
+#[cfg(feature = "postgres")]
+fn server(address: &str) -> sql::Result<Database> {
+    remote::Remote::open(address).map(Database::Postgres)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn server(_: &str) -> sql::Result<Database> {
+    let why = "this narrows is built without PostgreSQL; install one built with `--features postgres`, or set NARROWS_STORE \
+               to a file";
+    Err(Fault(why.to_owned()))
+}
 
 /// Turns the write-ahead log on. A new file must be had alone for it, and SQLite does not wait for that by itself: it could be a deadlock
 /// (sqlite3_busy_handler).
@@ -98,44 +140,39 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 impl Store {
-    /// Opens the store, which is made or migrated if necessary. Only its owner can read it, since runs contain inventories.
+    /// Opens the store, which is made or migrated if necessary: a file, or the address of a PostgreSQL server
+    /// (`postgres://user:password@host:port/database`). Only its owner can read the file, since runs contain inventories.
     ///
     /// # Errors
-    /// The file cannot be opened or locked, is damaged, or was written by a newer version.
+    /// The file cannot be opened or locked, is damaged, or was written by a newer version. The server cannot be reached.
     pub fn open(path: &Path) -> Result<Self> {
-        if !files::exists(path) {
+        let shown = shown(path);
+        let failed = |Fault(cause)| Error::Store { operation: "open", path: shown.clone(), cause };
+        if !is_address(path) && !files::exists(path) {
             files::write_if_absent(path, b"", 0o600)?;
         }
-        let failed = |error: rusqlite::Error| Error::sqlite("open", path, &error);
-        let mut connection = Connection::open(path).map_err(failed)?;
-        connection.busy_timeout(BUSY).map_err(failed)?;
-        // Only a new file obeys: the space of deleted runs can be given back.
-        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
-        // Where the file system has no shared memory, the answer is another mode, which is as safe and slower.
-        write_ahead(&connection).map_err(failed)?;
-        connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
-        connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-        let (version, known) = (migrations::version(&connection).map_err(failed)?, migrations::newest());
+        let database = connect(path).map_err(failed)?;
+        let (version, known) = (migrations::version(&database).map_err(failed)?, migrations::newest());
         if version > known {
-            return Err(Error::StoreTooNew { path: path.to_owned(), version, known });
+            return Err(Error::StoreTooNew { path: shown, version, known });
         }
         if version < known {
             let now = i64::try_from(clock::unix_us()).unwrap_or(i64::MAX);
             let made_by = concat!("narrows ", env!("CARGO_PKG_VERSION"));
-            migrations::migrate(&mut connection, known, now, made_by).map_err(failed)?;
+            migrations::migrate(&database, known, now, made_by).map_err(failed)?;
         }
-        Ok(Self { connection, path: path.to_owned() })
+        Ok(Self { database, path: shown })
     }
 
-    /// The file.
+    /// The file, or the address without its password.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn failed(&self, operation: &'static str) -> impl Fn(rusqlite::Error) -> Error + use<> {
+    fn failed(&self, operation: &'static str) -> impl Fn(Fault) -> Error + use<> {
         let path = self.path.clone();
-        move |error| Error::sqlite(operation, &path, &error)
+        move |Fault(cause)| Error::Store { operation, path: path.clone(), cause }
     }
 
     /// Puts a run, or replaces the one of this id; its tags stay. `json`: the run itself. The sizes of `run` are set here.
@@ -143,28 +180,54 @@ impl Store {
     /// # Errors
     /// The run cannot be written.
     pub fn put(&mut self, run: &StoredRun, kind: Kind, json: &[u8]) -> Result<()> {
-        let failed = self.failed("write to");
-        let body = body::encode(json).map_err(|why| Error::Encode(run.id.clone(), why))?;
-        let mut put = || {
-            let write = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            put_in(&write, run, (kind, json.len()), &body)?;
-            write.commit()
+        self.database.together(|| put_in(&self.database, run, kind, json).map(drop)).map_err(self.failed("write to"))
+    }
+
+    /// As [`Self::put`]; the run waits here for the store of this address, see [`Self::send`].
+    ///
+    /// # Errors
+    /// The run cannot be written.
+    pub fn put_waiting(&mut self, run: &StoredRun, kind: Kind, json: &[u8], store: &Path) -> Result<()> {
+        let put = || {
+            let number = put_in(&self.database, run, kind, json)?;
+            let sql = "INSERT INTO waiting VALUES (?1, ?2) ON CONFLICT (run) DO UPDATE SET store = ?2";
+            self.database.rows(sql, values![number, shown(store).display().to_string()]).map(drop)
         };
-        put().map_err(failed)
+        self.database.together(put).map_err(self.failed("write to"))
+    }
+
+    /// Moves the runs that wait here for another store into it; how many there were. This store is locked for each run: what another
+    /// program puts there after it saw none waiting is newer.
+    ///
+    /// # Errors
+    /// A run cannot be read here or written there. It stays here.
+    pub fn send(&mut self, to: &mut Self) -> Result<u64> {
+        let place = to.path.display().to_string();
+        let sql = "SELECT id FROM runs JOIN waiting ON run = number WHERE store = ? ORDER BY number LIMIT 1";
+        let next = || self.database.rows(sql, values![place.clone()]);
+        let mut sent = 0;
+        while !next().map_err(self.failed("read"))?.is_empty() {
+            let one = || {
+                let Some(id) = next()?.first_mut().map(Cells::text).transpose()? else { return Ok(0) };
+                let why = |error: Error| Fault(error.to_string());
+                let run = self.list(&Filter { id: Some(id.clone()), ..Filter::default() }, 0, 1).map_err(why)?.pop();
+                if let (Some(run), Some((kind, json))) = (run, self.json(&id).map_err(why)?) {
+                    to.put(&run, kind, &json).map_err(why)?;
+                }
+                self.database.rows("DELETE FROM runs WHERE id = ?", values![id]).map(|_| 1)
+            };
+            sent += self.database.together(one).map_err(self.failed("send from"))?;
+        }
+        Ok(sent)
     }
 
     /// Puts runs, all or none.
     ///
     /// # Errors
     /// As [`Self::put`].
-    pub fn put_all(&mut self, runs: impl Iterator<Item = (StoredRun, Kind, Vec<u8>)>) -> Result<()> {
-        let failed = self.failed("write to");
-        let write = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
-        for (run, kind, json) in runs {
-            let body = body::encode(&json).map_err(|why| Error::Encode(run.id.clone(), why))?;
-            put_in(&write, &run, (kind, json.len()), &body).map_err(&failed)?;
-        }
-        write.commit().map_err(failed)
+    pub fn put_all(&mut self, mut runs: impl Iterator<Item = (StoredRun, Kind, Vec<u8>)>) -> Result<()> {
+        let put = || runs.try_for_each(|(run, kind, json)| put_in(&self.database, &run, kind, &json).map(drop));
+        self.database.together(put).map_err(self.failed("write to"))
     }
 
     /// The JSON of a run and what it is; `None` if this id is unknown.
@@ -173,12 +236,11 @@ impl Store {
     /// The store cannot be read, or the run is damaged.
     pub fn json(&self, id: &str) -> Result<Option<(Kind, Vec<u8>)>> {
         let sql = "SELECT kind, codec, sha256, body FROM runs LEFT JOIN bodies ON run = number WHERE id = ?";
-        let found: Option<(String, Option<body::Body>)> = self
-            .connection
-            .prepare_cached(sql)
-            .and_then(|mut query| query.query_row([id], |row| Ok((row.get(0)?, body_of(row)?))).optional())
-            .map_err(self.failed("read"))?;
-        let Some((word, body)) = found else { return Ok(None) };
+        let found = || {
+            let mut rows = self.database.rows(sql, values![id.to_owned()])?;
+            rows.first_mut().map(|row| Ok((row.text()?, body_of(row)?))).transpose()
+        };
+        let Some((word, body)) = found().map_err(self.failed("read"))? else { return Ok(None) };
         let damaged = |why: String| Error::Damaged(id.to_owned(), why);
         let kind = KINDS.iter().find(|(_, it)| *it == word).map(|(kind, _)| *kind);
         let kind = kind.ok_or_else(|| damaged(format!("it is of the unknown kind `{word}`; upgrade narrows")))?;
@@ -191,8 +253,8 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn has(&self, id: &str) -> Result<bool> {
-        let found = self.connection.prepare_cached("SELECT 1 FROM runs WHERE id = ?");
-        found.and_then(|mut query| query.exists([id])).map_err(self.failed("read"))
+        let found = self.database.rows("SELECT 1 FROM runs WHERE id = ?", values![id.to_owned()]);
+        found.map(|rows| !rows.is_empty()).map_err(self.failed("read"))
     }
 
     /// Runs that match, newest first, from the `offset`-th on.
@@ -201,21 +263,31 @@ impl Store {
     /// The store cannot be read.
     pub fn list(&self, filter: &Filter, offset: u64, limit: u64) -> Result<Vec<StoredRun>> {
         let (condition, mut values) = filter.sql();
-        let number = |value: u64| Sql::Integer(i64::try_from(value).unwrap_or(i64::MAX));
+        let number = |value: u64| Value::Integer(i64::try_from(value).unwrap_or(i64::MAX));
         values.extend([number(limit), number(offset)]);
         let sql = format!(
-            "SELECT {RUN} FROM runs WHERE {condition} ORDER BY started_unix_us DESC, number DESC LIMIT ? OFFSET ?"
+            "SELECT number, {RUN} FROM runs WHERE {condition} ORDER BY started_unix_us DESC, number DESC LIMIT ? OFFSET ?"
         );
-        let list = || -> rusqlite::Result<Vec<StoredRun>> {
-            let mut query = self.connection.prepare_cached(&sql)?;
-            let found = query.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, run_of(row)?)))?;
-            let mut runs: Vec<(i64, StoredRun)> = found.collect::<rusqlite::Result<_>>()?;
-            for (number, run) in &mut runs {
-                let mut query = self.connection.prepare_cached("SELECT tag FROM tags WHERE run = ? ORDER BY tag")?;
-                run.tags = query.query_map([&*number], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-                let sql = "SELECT name, value, unit FROM figures WHERE run = ? ORDER BY place";
-                let mut query = self.connection.prepare_cached(sql)?;
-                run.figures = query.query_map([&*number], |row| figure_of(row, 0))?.collect::<rusqlite::Result<_>>()?;
+        let list = || -> sql::Result<Vec<StoredRun>> {
+            let found = self.database.rows(&sql, values)?;
+            let mut runs: Vec<(i64, StoredRun)> =
+                found.into_iter().map(|mut row| Ok((row.integer()?, run_of(&mut row)?))).collect::<sql::Result<_>>()?;
+            // A server may be far away: not a question per run.
+            for part in runs.chunks_mut(PART) {
+                let numbers: Vec<String> = part.iter().map(|(number, _)| number.to_string()).collect();
+                let numbers = numbers.join(", ");
+                let mut part: BTreeMap<i64, &mut StoredRun> = part.iter_mut().map(|(at, run)| (*at, run)).collect();
+                let tags = format!("SELECT run, tag FROM tags WHERE run IN ({numbers}) ORDER BY tag");
+                for mut row in self.database.rows(&tags, vec![])? {
+                    let (number, tag) = (row.integer()?, row.text()?);
+                    part.entry(number).and_modify(|run| run.tags.push(tag));
+                }
+                let figures =
+                    format!("SELECT run, name, value, unit FROM figures WHERE run IN ({numbers}) ORDER BY place");
+                for mut row in self.database.rows(&figures, vec![])? {
+                    let (number, figure) = (row.integer()?, figure_of(&mut row)?);
+                    part.entry(number).and_modify(|run| run.figures.push(figure));
+                }
             }
             Ok(runs.into_iter().map(|(_, run)| run).collect())
         };
@@ -228,10 +300,7 @@ impl Store {
     /// The store cannot be read.
     pub fn count(&self, filter: &Filter) -> Result<u64> {
         let (condition, values) = filter.sql();
-        let count = self
-            .connection
-            .prepare_cached(&format!("SELECT count(*) FROM runs WHERE {condition}"))
-            .and_then(|mut query| query.query_row(rusqlite::params_from_iter(values), |row| row.get::<_, i64>(0)));
+        let count = self.database.number(&format!("SELECT count(*) FROM runs WHERE {condition}"), values);
         Ok(count.map_err(self.failed("read"))?.unsigned_abs())
     }
 
@@ -241,25 +310,15 @@ impl Store {
     /// The store cannot be read.
     pub fn points(&self, filter: &Filter, figure: Option<&str>) -> Result<Vec<Point>> {
         let (condition, mut values) = filter.sql();
-        let which = match figure {
-            Some(name) => {
-                values.push(Sql::Text(name.to_owned()));
-                "name = ?"
-            }
-            None => "place = 0",
-        };
+        values.extend(figure.map(|name| Value::Text(name.to_owned())));
+        let which = if figure.is_some() { "name = ?" } else { "place = 0" };
         let sql = format!(
             "SELECT {RUN}, name, value, unit FROM runs JOIN figures ON run = number WHERE {condition} AND {which}
             ORDER BY started_unix_us, number"
         );
-        let points = || -> rusqlite::Result<Vec<Point>> {
-            let mut query = self.connection.prepare_cached(&sql)?;
-            let found = query.query_map(rusqlite::params_from_iter(values), |row| {
-                Ok(Point { run: run_of(row)?, figure: figure_of(row, COLUMNS)? })
-            })?;
-            found.collect()
-        };
-        points().map_err(self.failed("read"))
+        let point = |mut row: Cells| Ok(Point { run: run_of(&mut row)?, figure: figure_of(&mut row)? });
+        let points = self.database.rows(&sql, values).and_then(|rows| rows.into_iter().map(point).collect());
+        points.map_err(self.failed("read"))
     }
 
     /// Adds or removes a tag of a run; `false` if this id is unknown.
@@ -271,11 +330,11 @@ impl Store {
             return Ok(false);
         }
         let sql = if add {
-            "INSERT OR IGNORE INTO tags SELECT ?2, number FROM runs WHERE id = ?1"
+            "INSERT INTO tags SELECT ?1, number FROM runs WHERE id = ?2 ON CONFLICT DO NOTHING"
         } else {
-            "DELETE FROM tags WHERE tag = ?2 AND run = (SELECT number FROM runs WHERE id = ?1)"
+            "DELETE FROM tags WHERE tag = ?1 AND run = (SELECT number FROM runs WHERE id = ?2)"
         };
-        self.connection.execute(sql, (id, tag)).map_err(self.failed("write to"))?;
+        self.database.rows(sql, values![tag.to_owned(), id.to_owned()]).map_err(self.failed("write to"))?;
         Ok(true)
     }
 
@@ -284,31 +343,22 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn delete(&mut self, ids: &[String]) -> Result<usize> {
-        let failed = self.failed("write to");
-        let mut delete = || -> rusqlite::Result<usize> {
-            let write = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let mut deleted = 0;
-            for id in ids {
-                deleted += write.prepare_cached("DELETE FROM runs WHERE id = ?")?.execute([id])?;
-            }
-            write.commit()?;
-            Ok(deleted)
-        };
-        delete().map_err(failed)
+        let sql = "DELETE FROM runs WHERE id = ? RETURNING id";
+        let one = |deleted: usize, id: &String| Ok(deleted + self.database.rows(sql, values![id.clone()])?.len());
+        self.database.together(|| ids.iter().try_fold(0, one)).map_err(self.failed("write to"))
     }
 
-    /// Gives the space of deleted runs back to the file system.
+    /// Gives the space of deleted runs back to the file system; a server does so by itself.
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn shrink(&mut self) -> Result<()> {
-        let shrink = || -> rusqlite::Result<()> {
-            let mut query = self.connection.prepare("PRAGMA incremental_vacuum")?;
-            let mut rows = query.query([])?;
-            while rows.next()?.is_some() {}
-            self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        let shrink = || {
+            ["PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"]
+                .iter()
+                .try_for_each(|sql| self.database.rows(sql, vec![]).map(drop))
         };
-        shrink().map_err(self.failed("shrink"))
+        if self.database.is_file() { shrink().map_err(self.failed("shrink")) } else { Ok(()) }
     }
 
     /// Checks the file and each run; what is wrong, by run, and that of the file itself under an empty id. `readable` parses a run.
@@ -319,22 +369,15 @@ impl Store {
         &self,
         readable: impl Fn(Kind, &[u8]) -> std::result::Result<(), String>,
     ) -> Result<BTreeMap<String, String>> {
-        let failed = self.failed("read");
         let mut wrong = BTreeMap::new();
-        let whole = || -> rusqlite::Result<Vec<String>> {
-            let mut query = self.connection.prepare("PRAGMA integrity_check(20)")?;
-            query.query_map([], |row| row.get(0))?.collect()
-        };
-        match whole() {
-            Ok(says) if says == ["ok"] => {}
-            Ok(says) => drop(wrong.insert(String::new(), says.join("; "))),
-            Err(error) => drop(wrong.insert(String::new(), error.to_string())),
+        let texts = |sql| self.database.rows(sql, vec![])?.iter_mut().map(Cells::text).collect::<sql::Result<Vec<_>>>();
+        match self.database.is_file().then(|| texts("PRAGMA integrity_check(20)")) {
+            None => {}
+            Some(Ok(says)) if says == ["ok"] => {}
+            Some(Ok(says)) => drop(wrong.insert(String::new(), says.join("; "))),
+            Some(Err(Fault(why))) => drop(wrong.insert(String::new(), why)),
         }
-        let ids = || -> rusqlite::Result<Vec<String>> {
-            let mut query = self.connection.prepare("SELECT id FROM runs ORDER BY started_unix_us")?;
-            query.query_map([], |row| row.get(0))?.collect()
-        };
-        for id in ids().map_err(failed)? {
+        for id in texts("SELECT id FROM runs ORDER BY started_unix_us").map_err(self.failed("read"))? {
             let why = match self.json(&id) {
                 Ok(Some((kind, json))) => readable(kind, &json).err(),
                 Ok(None) => Some("it is gone".to_owned()),
@@ -347,100 +390,87 @@ impl Store {
     }
 }
 
-fn put_in(
-    write: &Transaction<'_>,
-    run: &StoredRun,
-    (kind, raw): (Kind, usize),
-    body: &body::Body,
-) -> rusqlite::Result<()> {
+/// Puts a run; its number.
+fn put_in(database: &Database, run: &StoredRun, kind: Kind, json: &[u8]) -> sql::Result<i64> {
+    let body = body::encode(json).map_err(|why| Fault(Error::Encode(run.id.clone(), why).to_string()))?;
     let size = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
-    let number: i64 = write
-        .prepare_cached(
-            "INSERT INTO runs (id, started_unix_us, who, client, server, server_name, family, command, plan, verdict, made_by,
-                kind, raw_bytes, stored_bytes)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
-            ON CONFLICT (id) DO UPDATE SET started_unix_us = ?2, who = ?3, client = ?4, server = ?5, server_name = ?6,
-                family = ?7, command = ?8, plan = ?9, verdict = ?10, made_by = ?11, kind = ?12, raw_bytes = ?13,
-                stored_bytes = ?14
-            RETURNING number",
-        )?
-        .query_row(
-            params![
-                run.id,
-                i64::try_from(run.started_unix_us).unwrap_or(i64::MAX),
-                run.who,
-                run.client,
-                run.server,
-                run.server_name,
-                run.family,
-                run.command,
-                run.plan,
-                run.verdict,
-                run.made_by,
-                kind.word(),
-                size(raw),
-                size(body.bytes.len()),
-            ],
-            |row| row.get(0),
-        )?;
-    write.prepare_cached("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?, ?)")?.execute(params![
-        number,
-        body.codec,
-        body.sha256,
-        body.bytes
-    ])?;
-    write.prepare_cached("DELETE FROM figures WHERE run = ?")?.execute([number])?;
+    let number = database.number(
+        "INSERT INTO runs (id, started_unix_us, who, client, server, server_name, family, command, plan, verdict, made_by,
+            kind, raw_bytes, stored_bytes)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+        ON CONFLICT (id) DO UPDATE SET started_unix_us = ?2, who = ?3, client = ?4, server = ?5, server_name = ?6,
+            family = ?7, command = ?8, plan = ?9, verdict = ?10, made_by = ?11, kind = ?12, raw_bytes = ?13,
+            stored_bytes = ?14
+        RETURNING number",
+        values![
+            run.id.clone(),
+            i64::try_from(run.started_unix_us).unwrap_or(i64::MAX),
+            run.who.clone(),
+            run.client.clone(),
+            run.server.clone(),
+            run.server_name.clone(),
+            run.family.clone(),
+            run.command.clone(),
+            run.plan.clone(),
+            run.verdict.clone(),
+            run.made_by.clone(),
+            kind.word().to_owned(),
+            size(json.len()),
+            size(body.bytes.len()),
+        ],
+    )?;
+    let sql =
+        "INSERT INTO bodies VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run) DO UPDATE SET codec = ?2, sha256 = ?3, body = ?4";
+    database.rows(sql, values![number, body.codec, body.sha256, body.bytes])?;
+    database.rows("DELETE FROM figures WHERE run = ?", values![number])?;
     for (place, figure) in (0i64..).zip(run.figures.iter().filter(|it| it.value.is_finite())) {
-        write.prepare_cached("INSERT INTO figures VALUES (?, ?, ?, ?, ?)")?.execute(params![
-            number,
-            place,
-            figure.name,
-            filter::unit_word(figure.unit),
-            figure.value
-        ])?;
+        let values = values![number, place, figure.name.clone(), filter::unit_word(figure.unit), figure.value];
+        database.rows("INSERT INTO figures VALUES (?, ?, ?, ?, ?)", values)?;
     }
     for tag in &run.tags {
-        write.prepare_cached("INSERT OR IGNORE INTO tags VALUES (?, ?)")?.execute(params![tag, number])?;
+        database.rows("INSERT INTO tags VALUES (?, ?) ON CONFLICT DO NOTHING", values![tag.clone(), number])?;
     }
-    Ok(())
+    Ok(number)
 }
 
-/// The columns of [`run_of`], and how many.
-const RUN: &str = "number, id, started_unix_us, who, client, server, server_name, family, command, plan, verdict, made_by, raw_bytes, \
-                   stored_bytes";
-const COLUMNS: usize = 14;
+/// Runs whose tags and figures are read together.
+const PART: usize = 500;
 
-fn run_of(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
-    let size = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
+/// The columns of [`run_of`].
+const RUN: &str = "id, started_unix_us, who, client, server, server_name, family, command, plan, verdict, made_by, raw_bytes, \
+                   stored_bytes";
+
+fn run_of(row: &mut Cells) -> sql::Result<StoredRun> {
     Ok(StoredRun {
-        id: row.get(1)?,
-        started_unix_us: size(2)?,
-        who: row.get(3)?,
-        client: row.get(4)?,
-        server: row.get(5)?,
-        server_name: row.get(6)?,
-        family: row.get(7)?,
-        command: row.get(8)?,
-        plan: row.get(9)?,
-        verdict: row.get(10)?,
-        made_by: row.get(11)?,
-        raw_bytes: size(12)?,
-        stored_bytes: size(13)?,
+        id: row.text()?,
+        started_unix_us: row.integer()?.unsigned_abs(),
+        who: row.text()?,
+        client: row.text()?,
+        server: row.text()?,
+        server_name: row.text()?,
+        family: row.text()?,
+        command: row.text()?,
+        plan: row.text()?,
+        verdict: row.text()?,
+        made_by: row.text()?,
+        raw_bytes: row.integer()?.unsigned_abs(),
+        stored_bytes: row.integer()?.unsigned_abs(),
         tags: Vec::new(),
         figures: Vec::new(),
     })
 }
 
-/// Name, value and unit from this column on.
-fn figure_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Headline> {
-    let unit: String = row.get(at + 2)?;
-    Ok(Headline { name: row.get(at)?, value: row.get(at + 1)?, unit: filter::unit(&unit) })
+/// Name, value and unit.
+fn figure_of(row: &mut Cells) -> sql::Result<Headline> {
+    Ok(Headline { name: row.text()?, value: row.real()?, unit: filter::unit(&row.text()?) })
 }
 
-/// A body from the second column on; `None` where the run has none.
-fn body_of(row: &Row<'_>) -> rusqlite::Result<Option<body::Body>> {
-    let Some(codec) = row.get(1)? else { return Ok(None) };
-    Ok(Some(body::Body { codec, sha256: row.get(2)?, bytes: row.get(3)? }))
+/// A body; `None` where the run has none.
+fn body_of(row: &mut Cells) -> sql::Result<Option<body::Body>> {
+    if row.0.front() == Some(&Value::Null) {
+        return Ok(None);
+    }
+    Ok(Some(body::Body { codec: row.integer()?, sha256: row.blob()?, bytes: row.blob()? }))
 }
 
 #[cfg(test)]

@@ -134,9 +134,9 @@ fn what_is_no_store_is_refused_with_the_remedy() {
 fn a_full_disk_is_named_and_what_was_there_stays() {
     let (_directory, mut store) = store();
     store.put(&entry("a", 1, "far", 1e9), Kind::Run, &json("a")).unwrap();
-    let pages: i64 = store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    let pages = store.database.number("PRAGMA page_count", vec![]).unwrap();
     // SQLite reports a file at its maximum as a full disk.
-    store.connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
+    store.database.number(&format!("PRAGMA max_page_count = {pages}"), vec![]).unwrap();
     let mut value = serde_json::to_value(model_run("b")).unwrap();
     let mut state = 1u64;
     let noise = (0..200_000).map(|_| {

@@ -22,3 +22,5 @@ pub(super) const MAX_STREAMS: usize = 512;
 pub(super) const IDLE: Duration = Duration::from_secs(5);
 /// Datagrams of strangers that are looked at before other tasks have their turn.
 pub(super) const DATAGRAMS_AT_ONCE: usize = 64;
+/// From the parameters of a user who is not admitted to the answer.
+pub(super) const REFUSAL: Duration = Duration::from_millis(500);

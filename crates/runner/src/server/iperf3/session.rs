@@ -2,11 +2,12 @@
 
 use super::control::{Control, within};
 use super::gather::gather;
-use super::limits::{ANSWER, GRACE, IDLE, MAX_TEST};
+use super::limits::{ANSWER, GRACE, IDLE, MAX_TEST, REFUSAL};
 use super::listen::Server;
 use super::output;
 use super::table::Seat;
 use super::test::{self, Ended};
+use crate::iperf3::auth::Users;
 use crate::server::audit::{self, By};
 use crate::server::limits::words_of;
 use narrows_model::LoadPlan;
@@ -14,6 +15,7 @@ use narrows_sys::{clock, tcp};
 use narrows_wire::iperf3::{MAX_PARAMS, MAX_RESULTS, Params, Protocol, Results, State, errors, json, own};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -70,6 +72,9 @@ async fn conduct(
     control.tell(State::ParamExchange).await?;
     let params = control.json(MAX_PARAMS).await?;
     let params = Params::parse(&params).map_err(|error| Broken::Refused(error.code, error.why))?;
+    if let Some(users) = &server.shared.config.iperf3_users {
+        admit(users, params.auth_token.clone()).await?;
+    }
     let plan = planned(server, &params)?;
     *kind = plan.kind();
     if !seat.take_streams(plan.streams().len()) {
@@ -99,6 +104,20 @@ async fn conduct(
     // Whether the client says goodbye makes no difference.
     let _ = within(ANSWER, control.state()).await;
     Ok(results.streams.iter().map(|stream| stream.bytes).sum())
+}
+
+/// Admits a user. A refusal takes the same time whatever its reason, so that the time tells nothing of the key (RSA decryption).
+async fn admit(users: &Arc<Users>, word: Option<String>) -> Result<(), Broken> {
+    let due = tokio::time::Instant::now() + REFUSAL;
+    let users = users.clone();
+    let admitted = word.map(|word| tokio::task::spawn_blocking(move || users.admits(&word)));
+    if let Some(admitted) = admitted
+        && admitted.await.unwrap_or(false)
+    {
+        return Ok(());
+    }
+    tokio::time::sleep_until(due).await;
+    Err(Broken::Refused(errors::AUTH, "the user is not known, or the password, clock or padding is wrong".to_owned()))
 }
 
 /// The load that the parameters ask for, if this server carries it.
