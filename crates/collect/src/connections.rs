@@ -16,7 +16,7 @@ static FIRST: OnceLock<Instant> = OnceLock::new();
 #[derive(Debug)]
 pub struct Connections(sock_diag::Connections);
 
-fn missing(error: narrows_sys::netlink::Error) -> Missing {
+fn missing(error: &narrows_sys::netlink::Error) -> Missing {
     Missing::Kernel { what: "SOCK_DIAG_BY_FAMILY".to_owned(), why: error.to_string() }
 }
 
@@ -26,7 +26,7 @@ impl Connections {
     /// # Errors
     /// The kernel does not answer.
     pub fn open() -> Result<Self, Missing> {
-        sock_diag::Connections::open().map(Self).map_err(missing)
+        sock_diag::Connections::open().map(Self).map_err(|error| missing(&error))
     }
 
     /// All of them now, or those with a peer.
@@ -34,7 +34,7 @@ impl Connections {
     /// # Errors
     /// The kernel does not answer.
     pub fn read(&mut self, peer: Option<IpAddr>) -> Result<ConnectionsReading, Missing> {
-        self.0.read(clock::micros_since(*FIRST.get_or_init(clock::now)), peer).map_err(missing)
+        self.0.read(clock::micros_since(*FIRST.get_or_init(clock::now)), peer).map_err(|error| missing(&error))
     }
 
     /// Lets the next reading have all of them with their counters.
