@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check campaign-check optimise-check iperf3 store-bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check campaign-check optimise-check iperf3 store-bench connections-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -85,6 +85,9 @@ optimise-check: .lab setup ## narrows optimise on a path with three limits, agai
 
 iperf3: setup ## 105 combinations of options against the installed iperf3, in both roles; 32 clients at once (two minutes)
 	@.ci/iperf3
+
+connections-bench: .lab build ## CPU time of narrows connections with 21,000 and 50,000 sockets (as root; two minutes)
+	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-runner --example connections_cost -- $(NARROWS)
 
 store-bench: setup ## the store with 100,000 runs: lists, trend, size (minutes; 600 MB below target/)
 	XDG_STATE_HOME=$(CURDIR)/target/store-bench $(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-runner --example store_load

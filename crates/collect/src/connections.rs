@@ -1,9 +1,10 @@
 //! TCP connections of this host without a descriptor of them, and the processes that hold them.
 
 use crate::Missing;
-use narrows_model::{ConnectionSample, Owner};
+use narrows_model::{ConnectionsReading, Owner};
 use narrows_sys::{clock, files, sock_diag};
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -11,14 +12,35 @@ use std::time::Instant;
 /// When this process read them first: time zero of the samples.
 static FIRST: OnceLock<Instant> = OnceLock::new();
 
-/// Every TCP connection of the calling thread's network namespace that may carry data. Times are since the first call.
-///
-/// # Errors
-/// The kernel does not answer.
-pub fn connections() -> Result<Vec<ConnectionSample>, Missing> {
-    let at_us = clock::micros_since(*FIRST.get_or_init(clock::now));
-    sock_diag::connections(at_us)
-        .map_err(|error| Missing::Kernel { what: "SOCK_DIAG_BY_FAMILY".to_owned(), why: error.to_string() })
+/// Reads every TCP connection of a network namespace that may carry data. Times are since this process read them first.
+#[derive(Debug)]
+pub struct Connections(sock_diag::Connections);
+
+fn missing(error: narrows_sys::netlink::Error) -> Missing {
+    Missing::Kernel { what: "SOCK_DIAG_BY_FAMILY".to_owned(), why: error.to_string() }
+}
+
+impl Connections {
+    /// In the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub fn open() -> Result<Self, Missing> {
+        sock_diag::Connections::open().map(Self).map_err(missing)
+    }
+
+    /// All of them now, or those with a peer.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub fn read(&mut self, peer: Option<IpAddr>) -> Result<ConnectionsReading, Missing> {
+        self.0.read(clock::micros_since(*FIRST.get_or_init(clock::now)), peer).map_err(missing)
+    }
+
+    /// Lets the next reading have all of them with their counters.
+    pub fn forget(&mut self) {
+        self.0.forget();
+    }
 }
 
 /// The processes that hold the sockets with these inodes, as far as this user may see them; of several, that with the lowest id
@@ -90,7 +112,7 @@ mod tests {
         let stream =
             narrows_sys::net::connect(address, std::time::Duration::from_secs(5), |_| Ok::<_, narrows_sys::Error>(()))
                 .unwrap();
-        let all = connections().unwrap();
+        let all = Connections::open().unwrap().read(None).unwrap().changed;
         let own =
             all.iter().find(|it| it.local == stream.local_addr().unwrap() && it.remote == stream.peer_addr().unwrap());
         let inode = own.expect("listed").inode;

@@ -23,7 +23,7 @@ mod settings;
 
 pub use collector::{Class, Collector, Context, Peer, Sink};
 pub use collectors::COLLECTORS;
-pub use connections::{connections, control_groups, owners};
+pub use connections::{Connections, control_groups, owners};
 pub use cpu_times::cpu_times;
 pub use device_state::{boot_id, device_state};
 pub use drop_watch::DropWatch;

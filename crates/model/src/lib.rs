@@ -24,8 +24,8 @@ pub use diagnosis::verdict::{Command, Finding, Fix, Prediction, Rejected, Status
 pub use host::audit::{Audit, AuditRow, Hazard, Severity};
 pub use host::change::{Change, Setting};
 pub use host::connection::{
-    ConnectionCeiling, ConnectionLimit, ConnectionOrder, ConnectionSample, ConnectionShares, ConnectionView,
-    ConnectionsView, Owner,
+    ConnectionCeiling, ConnectionEnds, ConnectionLimit, ConnectionOrder, ConnectionSample, ConnectionShares,
+    ConnectionView, ConnectionsReading, ConnectionsView, Owner,
 };
 pub use host::fact::{Absent, CollectorRun, Fact, FactKey, Snapshot, Unit, Value};
 pub use host::keys;

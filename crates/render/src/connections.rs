@@ -1,12 +1,14 @@
 //! The TCP connections of a host and what limits each: a table, and one connection opened.
 
 use crate::figures::tick;
+use crate::markdown::text as escaped;
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
 use crate::words::{clean, columns, left, or_dash, plural, right, sparkline};
 use narrows_model::words::units::{bps, bytes, grouped, percent};
-use narrows_model::{ConnectionLimit, ConnectionShares, ConnectionView, ConnectionsView};
+use narrows_model::{ConnectionEnds, ConnectionLimit, ConnectionShares, ConnectionView, ConnectionsView};
+use std::fmt::Write as _;
 
 /// How a live view is shown.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +28,7 @@ pub(crate) const LEGEND: [&str; 6] = [
     "RTT: smoothed; retrans: segments sent again, of those sent in the interval",
     "application: nothing to send; path: a queue, or BBR at the rate that it measured",
     "congestion window: full without a queue and without loss",
-    "unknown: this end does not show it (for what is received, the sender knows)",
+    "unknown: this end does not show it (for what is received, the sender knows: --peer-host)",
 ];
 
 /// All connections; those without data are only counted, unless `style.full`.
@@ -46,28 +48,17 @@ pub fn frame(view: &ConnectionsView, style: Style, options: &LiveOptions) -> Str
     let count = plural(view.matching as u64, "connection");
     let order = if options.order.is_empty() { String::new() } else { format!(", by {}", options.order) };
     page.heading(&clean(&view.host), &format!("{count}, {} with data{order}, {:.0} s", view.active, view.elapsed_s));
-    let names = [
-        Column::words(""),
-        Column::words("remote"),
-        Column::words("local").spare(4),
-        Column::words("process").spare(3),
-        Column::words("limit"),
-        Column::figures("send"),
-        Column::figures("receive"),
-        Column::figures("RTT ms").spare(1),
-        Column::figures("retrans").spare(2),
-        Column::words("why").spare(5),
-    ];
-    let mut all = Table::new("", "", &names);
+    let mut all = head(view);
     for (at, one) in shown.iter().enumerate().skip(first).take(room) {
-        all.rows.push(row(one, options.marked == Some(at)));
+        let mark = if options.marked == Some(at) { ">" } else { "" };
+        all.rows.push(row(one, mark, view));
     }
     table::text(&mut page, &all);
     let left_out = shown.len().saturating_sub(first + room);
     if left_out > 0 {
         page.line(&style.paint(Tone::Faint, &format!("  … {left_out} more")));
     }
-    let idle = view.connections.len() - shown.len();
+    let idle = view.quiet + view.connections.len() - shown.len();
     if idle > 0 {
         page.line(
             &style.paint(
@@ -87,23 +78,75 @@ pub fn shown(view: &ConnectionsView, full: bool) -> impl Iterator<Item = &Connec
     view.connections.iter().filter(move |it| full || it.limit != ConnectionLimit::Idle)
 }
 
-fn row(one: &ConnectionView, marked: bool) -> Row {
+/// For a ticket or a wiki: all connections; those without data only if `full`.
+#[must_use]
+pub fn markdown(view: &ConnectionsView, full: bool) -> String {
+    let mut all = head(view);
+    all.rows = shown(view, full).map(|one| row(one, "", view)).collect();
+    // The mark of the live table.
+    all.columns.remove(0);
+    all.rows.iter_mut().for_each(|row| drop(row.cells.remove(0)));
+    let count = plural(view.matching as u64, "connection");
+    let mut out =
+        format!("## {}\n\n{count}, {} with data, {:.0} s\n\n", escaped(&view.host), view.active, view.elapsed_s);
+    out += &table::markdown(&all.trimmed(), 2);
+    for remark in &view.remarks {
+        let _ = write!(out, "\n- {}\n", escaped(remark));
+    }
+    out
+}
+
+/// Whether the other end of any of them is known.
+fn has_ends(view: &ConnectionsView) -> bool {
+    view.connections.iter().any(|one| one.ends.is_some())
+}
+
+fn head(view: &ConnectionsView) -> Table {
+    let mut names = vec![
+        Column::words(""),
+        Column::words("remote"),
+        Column::words("local").spare(4),
+        Column::words("process").spare(3),
+        Column::words("limit"),
+    ];
+    if has_ends(view) {
+        names.extend([Column::words("this end alone").spare(4), Column::words("other end alone").spare(4)]);
+    }
+    names.extend([
+        Column::figures("send"),
+        Column::figures("receive"),
+        Column::figures("RTT ms").spare(1),
+        Column::figures("retrans").spare(2),
+        Column::words("why").spare(5),
+    ]);
+    Table::new("", "", &names)
+}
+
+fn row(one: &ConnectionView, mark: &str, view: &ConnectionsView) -> Row {
     let process = one.process.as_ref().map(|owner| format!("{} ({})", owner.name, owner.pid));
     let rate = |bits: Option<f64>| Cell::maybe(bits.map(|bits| if bits > 0.0 { bps(bits) } else { "–".to_owned() }));
     let lost = one.retransmitted.filter(|part| *part > 0.0);
-    let mark = |cell: Cell| cell.tone_if(marked, Tone::Strong);
-    Row::new(vec![
-        Cell::new(if marked { ">" } else { "" }),
-        mark(Cell::new(&one.remote)),
+    let marked = |cell: Cell| cell.tone_if(!mark.is_empty(), Tone::Strong);
+    let mut cells = vec![
+        Cell::new(mark),
+        marked(Cell::new(&one.remote)),
         Cell::new(&one.local),
         Cell::maybe(process),
-        mark(Cell::new(one.limit.word())),
+        marked(Cell::new(one.limit.word())),
+    ];
+    if has_ends(view) {
+        let ends = one.ends.as_ref();
+        cells.push(Cell::maybe(ends.map(|ends| ends.limit.word().to_owned())));
+        cells.push(Cell::maybe(ends.map(|ends| ends.far.limit.word().to_owned())));
+    }
+    cells.extend([
         rate(one.send_bps),
         rate(one.receive_bps),
         Cell::maybe(one.rtt_ms.map(tick)),
         Cell::maybe(lost.map(percent)).tone_if(lost.is_some(), Tone::Mark),
         Cell::new(&one.why),
-    ])
+    ]);
+    Row::new(cells)
 }
 
 /// One interval of a connection.
@@ -166,10 +209,36 @@ pub fn opened(one: &ConnectionView, past: &[Past], style: Style) -> String {
             page.line(&format!("  {} {}", left(ceiling.limit.word(), 18), right(&bps(ceiling.bps), 12)));
         }
     }
+    if let Some(ends) = &one.ends {
+        both(&mut page, one, ends);
+    }
     if past.len() > 1 {
         history(&mut page, past);
     }
     page.finish()
+}
+
+/// Each end's own figures, side by side.
+fn both(page: &mut Page, one: &ConnectionView, ends: &ConnectionEnds) {
+    let far = &ends.far;
+    page.heading("each end alone", "its figures, and what limits the connection by them");
+    let names = [Column::words(""), Column::words("this end"), Column::words("other end")];
+    let mut table = Table::new("", "", &names);
+    let mut row = |name: &str, of: [Option<String>; 2]| {
+        let [near, far] = of.map(Cell::maybe);
+        table.rows.push(Row::new(vec![Cell::new(name), near, far]));
+    };
+    row("limit", [ends.limit, far.limit].map(|limit| Some(limit.word().to_owned())));
+    row("sent", [one, far].map(|end| end.send_bps.map(bps)));
+    row("received", [one, far].map(|end| end.receive_bps.map(bps)));
+    row("RTT", [one, far].map(|end| end.rtt_ms.map(|ms| format!("{} ms", tick(ms)))));
+    row("retrans", [one, far].map(|end| end.retransmitted.map(percent)));
+    row("unread", [one, far].map(|end| Some(bytes(end.unread_bytes.into()))));
+    row("unsent", [one, far].map(|end| end.unsent_bytes.map(bytes)));
+    row("control", [one, far].map(|end| end.congestion_control.as_deref().map(clean)));
+    table::text(page, &table);
+    page.labelled("  this end   ", &clean(&ends.why), None);
+    page.labelled("  other end  ", &clean(&far.why), None);
 }
 
 fn history(page: &mut Page, past: &[Past]) {

@@ -293,6 +293,7 @@ impl Document for ConnectionsView {
         ),
         Writer::json("For programs, of one reading (--once); the schema is in docs/"),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(connections::markdown(it, style.full))),
     ];
 }
 

@@ -1,9 +1,10 @@
 //! Connections: a table, narrow and wide, and one connection opened.
 
 use narrows_model::{
-    ConnectionCeiling, ConnectionLimit as Limit, ConnectionShares, ConnectionView, ConnectionsView, Owner,
+    ConnectionCeiling, ConnectionEnds, ConnectionLimit as Limit, ConnectionShares, ConnectionView, ConnectionsView,
+    Owner,
 };
-use narrows_render::connections::{LiveOptions, Past, frame, opened, text};
+use narrows_render::connections::{LiveOptions, Past, frame, markdown, opened, text};
 use narrows_render::{Style, json};
 
 fn one(port: u16, limit: Limit, why: &str, [send, receive]: [f64; 2]) -> ConnectionView {
@@ -34,7 +35,22 @@ fn one(port: u16, limit: Limit, why: &str, [send, receive]: [f64; 2]) -> Connect
         congestion_control: Some("cubic".to_owned()),
         unread_bytes: 0,
         unsent_bytes: Some(1_300_000),
+        ends: None,
     }
+}
+
+/// Both ends of the first connection.
+fn both() -> ConnectionsView {
+    let mut view = view();
+    let mut far = one(50812, Limit::ReceivingApplication, "48 KiB are received and not read", [0.0, 14.6e6]);
+    (far.local, far.remote) = (view.connections[0].remote.clone(), view.connections[0].local.clone());
+    (far.unread_bytes, far.process, far.shares, far.congestion_control) =
+        (49_152, None, None, Some("b\x1b[0m|br".to_owned()));
+    let near = &mut view.connections[0];
+    let why = std::mem::replace(&mut near.why, "48 KiB are received and not read; the window was full".to_owned());
+    near.ends = Some(Box::new(ConnectionEnds { limit: near.limit, why, far }));
+    near.limit = Limit::ReceivingApplication;
+    view
 }
 
 fn view() -> ConnectionsView {
@@ -49,6 +65,7 @@ fn view() -> ConnectionsView {
         elapsed_s: 3.0,
         matching: all.len(),
         active: 3,
+        quiet: 0,
         connections: all,
         remarks: vec!["the process of 2 of them is not visible to this user; root sees it".to_owned()],
     }
@@ -83,7 +100,17 @@ fn one_opened() {
 }
 
 #[test]
+fn both_ends_are_side_by_side() {
+    let view = both();
+    insta::assert_snapshot!("both_wide", text(&view, Style { width: 190, ..Style::default() }));
+    insta::assert_snapshot!("both_markdown", markdown(&view, false));
+    insta::assert_snapshot!("both_opened", opened(&view.connections[0], &[], Style::default()));
+}
+
+#[test]
 fn its_json_reads_back_as_it_was() {
-    let text = json::pretty(&view()).expect("JSON");
-    assert_eq!(serde_json::from_str::<ConnectionsView>(&text).expect("a view"), view());
+    for view in [view(), both()] {
+        let text = json::pretty(&view).expect("JSON");
+        assert_eq!(serde_json::from_str::<ConnectionsView>(&text).expect("a view"), view);
+    }
 }

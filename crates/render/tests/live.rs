@@ -136,6 +136,7 @@ fn connection(port: u16, send_bps: f64, rtt_ms: f64) -> ConnectionView {
         congestion_control: None,
         unread_bytes: 0,
         unsent_bytes: None,
+        ends: None,
     }
 }
 
@@ -149,6 +150,7 @@ fn connections_are_sorted_filtered_and_opened() {
             elapsed_s: f64::from(second),
             matching: 60,
             active: 60,
+            quiet: 0,
             connections: all.collect(),
             remarks: Vec::new(),
         });

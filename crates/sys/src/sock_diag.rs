@@ -1,11 +1,14 @@
 //! The state of TCP connections, of one by its addresses or of all: no descriptor is needed (include/uapi/linux/inet_diag.h,
 //! net/ipv4/inet_diag.c).
 
-use crate::netlink::{self, DUMP, Family, Socket, attributes, find};
-use narrows_model::{ConnectionSample, TcpInfo};
+use crate::netlink::{self, Family, Socket, attributes, find};
+use narrows_model::{ConnectionSample, ConnectionsReading, TcpInfo};
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const INET_DIAG_REQ_BYTECODE: u16 = 1;
+const INET_DIAG_BC_D_COND: u8 = 8;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
 const INET_DIAG_SKMEMINFO: u16 = 7;
@@ -32,20 +35,84 @@ pub fn tcp_info(local: SocketAddr, remote: SocketAddr) -> netlink::Result<Option
     }
 }
 
-/// All TCP connections of the calling thread's network namespace that may carry data, at `at_us`.
-///
-/// # Errors
-/// The kernel lacks `CONFIG_INET_DIAG`, or refuses; more sockets than an answer may hold.
-pub fn connections(at_us: u64) -> netlink::Result<Vec<ConnectionSample>> {
-    let mut socket = Socket::open(Family::SockDiag)?;
-    let mut all = Vec::new();
-    for any in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-        let any = SocketAddr::from((any, 0));
-        let wanted = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
-        let replies = socket.request(SOCK_DIAG_BY_FAMILY, DUMP, &request(any, any, !WITHOUT_DATA, &wanted))?;
-        all.extend(replies.iter().filter_map(|reply| connection(&reply.payload, at_us)));
+/// Reads all TCP connections of a network namespace again and again, and takes apart only those with which something happened.
+#[derive(Debug)]
+pub struct Connections {
+    socket: Socket,
+    seen: HashMap<u64, (Activity, u64)>,
+    readings: u64,
+}
+
+/// What of a connection changes with whatever happens to it: state, inode, bytes unread and unacknowledged, segments out and in.
+type Activity = [u32; 6];
+
+impl Connections {
+    /// In the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// The kernel lacks `CONFIG_INET_DIAG`.
+    pub fn open() -> netlink::Result<Self> {
+        Ok(Self { socket: Socket::open(Family::SockDiag)?, seen: HashMap::new(), readings: 0 })
     }
-    Ok(all)
+
+    /// Those that may carry data, at `at_us`; only those with this peer, if given (the kernel selects them).
+    ///
+    /// # Errors
+    /// The kernel refuses; more sockets than an answer may hold.
+    pub fn read(&mut self, at_us: u64, peer: Option<IpAddr>) -> netlink::Result<ConnectionsReading> {
+        let Self { socket, seen, readings } = self;
+        *readings += 1;
+        let mut reading = ConnectionsReading { at_us, ..ConnectionsReading::default() };
+        for any in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
+            let any = SocketAddr::from((any, 0));
+            let mut request = request(any, any, !WITHOUT_DATA, &[INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO]);
+            request.extend(peer.map(only_peer).unwrap_or_default());
+            socket.dump(SOCK_DIAG_BY_FAMILY, &request, &mut |message| {
+                let Some((id, activity)) = activity(message) else { return };
+                let waits = activity[3] > 0;
+                let before = seen.insert(id, (activity, *readings));
+                if !waits && before.is_some_and(|(before, _)| before == activity) {
+                    return reading.quiet.push(id);
+                }
+                let one = connection(message, at_us).filter(|one| peer.is_none_or(|peer| one.remote.ip() == peer));
+                reading.changed.extend(one);
+            })?;
+        }
+        seen.retain(|_, (_, seen)| seen == readings);
+        Ok(reading)
+    }
+
+    /// Lets the next reading have all of them with their counters.
+    pub fn forget(&mut self) {
+        self.seen.clear();
+    }
+}
+
+/// The cookie of a socket and what happens to it; `None` of a message that is cut.
+fn activity(message: &[u8]) -> Option<(u64, Activity)> {
+    let number = |at| netlink::u32_at(message, at);
+    let info = find(message.get(MESSAGE..)?, INET_DIAG_INFO)?.payload;
+    let segments = |at| netlink::u32_at(info, at);
+    let id = u64::from(number(44)?) | u64::from(number(48)?) << 32;
+    Some((id, [(*message.get(1)?).into(), number(68)?, number(56)?, number(60)?, segments(136)?, segments(140)?]))
+}
+
+/// The attribute with the kernel's filter program of one condition on the peer's address (`struct inet_diag_bc_op`,
+/// `inet_diag_hostcond`). Where it does not hold, the offset `no` leads behind the end, which rejects.
+fn only_peer(peer: IpAddr) -> Vec<u8> {
+    let (family, address) = netlink::octets(peer);
+    let condition = 8 + address.len();
+    let (yes, no) = (4 + condition, 4 + condition + 4);
+    let mut bytes = vec![0, 0];
+    bytes.extend_from_slice(&INET_DIAG_REQ_BYTECODE.to_ne_bytes());
+    bytes.extend_from_slice(&[INET_DIAG_BC_D_COND, yes as u8]);
+    bytes.extend_from_slice(&(no as u16).to_ne_bytes());
+    bytes.extend_from_slice(&[family, (address.len() * 8) as u8, 0, 0]);
+    bytes.extend_from_slice(&(-1_i32).to_ne_bytes()); // any port
+    bytes.extend_from_slice(&address);
+    let length = (bytes.len() as u16).to_ne_bytes();
+    bytes[..2].copy_from_slice(&length);
+    bytes
 }
 
 /// A socket from `struct inet_diag_msg` and its attributes; `None` of another family or a message that is cut.
@@ -140,10 +207,21 @@ mod tests {
             }
             let received = tcp_info(accepted.local_addr().unwrap(), accepted.peer_addr().unwrap()).unwrap().unwrap();
             assert_eq!(received.bytes_received, Some(12));
-            let all = connections(7).unwrap();
+            let mut reader = Connections::open().unwrap();
+            let all = reader.read(7, None).unwrap().changed;
             let ends = [stream.local_addr().unwrap(), stream.peer_addr().unwrap()].map(crate::net::canonical);
+            let here = |peer| {
+                let found = Connections::open().unwrap().read(7, Some(peer)).unwrap().changed;
+                found.iter().filter(|it| it.local == ends[1]).count()
+            };
+            let elsewhere: IpAddr = if ip.is_ipv6() { "2001:db8::1".parse().unwrap() } else { [192, 0, 2, 1].into() };
+            assert_eq!((here(ends[0].ip()), here(elsewhere)), (1, 0), "{ip}");
             let found: Vec<_> = all.iter().filter(|it| it.local == ends[1] && it.remote == ends[0]).collect();
             let [one] = found[..] else { panic!("{ip}: {found:?}") };
+            assert!(reader.read(8, None).unwrap().quiet.contains(&one.id), "nothing happened to it");
+            stream.write_all(b"!").unwrap();
+            accepted.read_exact(&mut [0]).unwrap();
+            assert!(reader.read(9, None).unwrap().changed.iter().any(|it| it.id == one.id));
             assert_eq!((one.at_us, one.state, one.unread_bytes, one.tcp.bytes_received), (7, 1, 0, Some(12)));
             assert!(one.inode > 0 && one.id > 0 && one.uid == crate::process::user_id(), "{one:?}");
             assert!(

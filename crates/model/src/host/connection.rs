@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// One connection at one instant, as `sock_diag` shows it (include/uapi/linux/inet_diag.h).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionSample {
     /// The socket's cookie: unique on the host while it runs.
     pub id: u64,
@@ -21,8 +21,10 @@ pub struct ConnectionSample {
     /// The user of the socket.
     pub uid: u32,
     /// The socket's inode, by which its process is found; 0: it has none any more.
+    #[serde(skip)]
     pub inode: u64,
     /// The inode of its control group, where the kernel says it.
+    #[serde(skip)]
     pub cgroup: Option<u64>,
     /// Bytes received and not yet read by the application.
     pub unread_bytes: u32,
@@ -32,6 +34,25 @@ pub struct ConnectionSample {
     pub memory: Option<SocketMemory>,
     /// Its counters.
     pub tcp: TcpInfo,
+}
+
+/// All connections at one instant.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ConnectionsReading {
+    /// When, by the host's own clock.
+    pub at_us: u64,
+    /// Those that are new, sent or received something, or hold data that waits.
+    pub changed: Vec<ConnectionSample>,
+    /// The ids of the others: as they were in the reading before.
+    pub quiet: Vec<u64>,
+}
+
+impl ConnectionsReading {
+    /// A reading of these, all with their counters.
+    #[must_use]
+    pub fn of(at_us: u64, changed: Vec<ConnectionSample>) -> Self {
+        Self { at_us, changed, quiet: Vec::new() }
+    }
 }
 
 /// A process that holds a socket.
@@ -61,6 +82,8 @@ pub enum ConnectionLimit {
     PacingCap,
     /// Loss on the path: the sender recovers from it.
     Loss,
+    /// A queue of this host, in front of its own interface.
+    LocalQueue,
     /// A queue on the path: the path is full.
     Path,
     /// The congestion window, without a queue and without loss.
@@ -71,7 +94,7 @@ pub enum ConnectionLimit {
 
 impl ConnectionLimit {
     /// All of them, with what is shown in a table.
-    pub const WORDS: [(Self, &'static str); 10] = [
+    pub const WORDS: [(Self, &'static str); 11] = [
         (Self::Idle, "idle"),
         (Self::Application, "application"),
         (Self::ReceivingApplication, "receiving application"),
@@ -79,6 +102,7 @@ impl ConnectionLimit {
         (Self::SendBuffer, "send buffer"),
         (Self::PacingCap, "pacing cap"),
         (Self::Loss, "loss"),
+        (Self::LocalQueue, "local queue"),
         (Self::Path, "path"),
         (Self::CongestionWindow, "congestion window"),
         (Self::Unknown, "unknown"),
@@ -152,6 +176,20 @@ pub struct ConnectionView {
     pub unread_bytes: u32,
     /// Bytes written by the application and not yet sent.
     pub unsent_bytes: Option<u64>,
+    /// What each end shows alone, where both are read; `limit` and `why` are then the verdict of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Box<ConnectionEnds>>,
+}
+
+/// One connection as each end of it shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionEnds {
+    /// What limits it by this end alone.
+    pub limit: ConnectionLimit,
+    /// The evidence of this end.
+    pub why: String,
+    /// The other end: its addresses, its figures and what limits it by them alone.
+    pub far: ConnectionView,
 }
 
 /// The connections of a host as their reader watches them.
@@ -165,10 +203,18 @@ pub struct ConnectionsView {
     pub matching: usize,
     /// Of them, those that carried data in the last interval.
     pub active: usize,
+    /// Of them, those without any data so far that are not listed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub quiet: usize,
     /// The connections, in the order that was asked for.
     pub connections: Vec<ConnectionView>,
     /// What could not be seen, and why.
     pub remarks: Vec<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What connections are in order of, highest first.

@@ -2,16 +2,18 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::network;
-use crate::flags::{FormatArg, FullArg, IntervalArg, TuiArg, words};
+use crate::flags::{FormatArg, FullArg, IntervalArg, TuiArg, WayArgs, words};
 use crate::output::write;
 use crate::session::stop_on_interrupt;
 use crate::tui::Tui;
-use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionsView};
-use narrows_render::Document as _;
+use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionsView, Family};
 use narrows_render::live::connections::ConnectionsLive;
-use narrows_runner::connections::{Filter, control_groups, watch};
+use narrows_render::{Document as _, Format};
+use narrows_runner::connections::{FarEnd, Filter, control_groups, watch};
+use narrows_runner::live::LiveInstruments;
 use std::io;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// Show what limits each TCP connection of this host now
 ///
@@ -22,9 +24,10 @@ use std::net::IpAddr;
 #[command(
     mut_arg("full", |it| it.help("Show connections without data, too")),
     after_help = "Examples:\n  \
-    narrows connections                          live: sorted, filtered, one opened\n  \
-    narrows connections --process rsync --once   what limits rsync, over one second\n  \
-    narrows connections --port 443 --limit receive-window --count 60 --format ndjson"
+    narrows connections                          live: sorted, filtered\n  \
+    narrows connections --process rsync --once   what limits rsync now\n  \
+    narrows connections --peer-host server       both ends (narrows serve)\n  \
+    narrows connections --port 443 --limit receive-window --format ndjson"
 )]
 pub(crate) struct Args {
     /// Only connections of this process (command name or id)
@@ -42,6 +45,15 @@ pub(crate) struct Args {
     /// Only connections with this limit
     #[arg(long, value_name = "LIMIT", value_parser = limit, help_heading = "Filter")]
     limit: Option<ConnectionLimit>,
+    /// Only connections with this host, and their other ends
+    #[arg(long, value_name = "HOST", conflicts_with = "peer", help_heading = "Other end", add = crate::flags::known::hosts())]
+    peer_host: Option<String>,
+    /// With --peer-host: file with the server's token
+    #[arg(long, value_name = "PATH", requires = "peer_host", help_heading = "Other end")]
+    token_file: Option<PathBuf>,
+    /// With --peer-host: port of the server
+    #[arg(long, value_name = "PORT", requires = "peer_host", default_value_t = 5220, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Other end")]
+    server_port: u16,
     /// Order of the connections
     #[arg(long, default_value = "rate", value_enum)]
     sort: Order,
@@ -89,10 +101,13 @@ impl Args {
         self.interval.check_live()?;
         self.tui.check()?;
         let groups = self.cgroup.as_deref().map(control_groups).transpose();
+        let far = self.peer_host.as_deref().map(|host| self.far_end(host)).transpose()?;
+        let hosts = far.iter().flat_map(FarEnd::addresses).map(|host| (host, 128));
         let filter = Filter {
             process: self.process.clone(),
             port: self.port,
-            peer: self.peer,
+            peers: hosts.chain(self.peer).collect(),
+            others_only: far.is_some(),
             control_groups: groups
                 .map_err(|missing| Failure::usage(format!("cannot find the control group: {missing}")))?,
         };
@@ -101,7 +116,9 @@ impl Args {
         let live = self.tui.live(self.format.format(), || ConnectionsLive::new(order, self.full.full), &stop)?;
         let (mut failed, mut last) = (None, None);
         let count = if self.once { Some(1) } else { self.count };
-        let watched = watch(filter, self.interval.interval, count, &stop, &mut |view| {
+        // Programs get all of them.
+        let all = self.full.full || self.limit.is_some() || self.format.format() != Format::Text;
+        let watched = watch(filter, far, all, self.interval.interval, count, &stop, &mut |view| {
             order.apply(&mut view.connections);
             if let Some(limit) = self.limit {
                 view.connections.retain(|one| one.limit == limit);
@@ -116,11 +133,26 @@ impl Args {
             shown.map_err(|error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe)).is_ok()
         });
         live.map_or(Ok(()), Tui::close)?;
-        watched.map_err(|missing| Failure::run(format!("cannot read the TCP connections: {missing}")))?;
+        watched.map_err(Failure::run)?;
         if let Some(view) = last {
             failed = self.line(&view).err();
         }
         failed.map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
+    }
+
+    /// The server on the host, by IPv4 and by IPv6 if it has both.
+    fn far_end(&self, host: &str) -> Result<FarEnd, Failure> {
+        let connect = |family| {
+            let way = WayArgs::of(self.server_port, self.token_file.clone(), family);
+            way.connect(host, false, LiveInstruments { collect: false })
+        };
+        let first = connect(None)?;
+        let other = match Family::of(&first.data_address().ip().to_canonical()) {
+            Family::Ipv4 => Family::Ipv6,
+            Family::Ipv6 => Family::Ipv4,
+        };
+        let second = if host.starts_with("ssh://") { None } else { connect(Some(other)).ok() };
+        FarEnd::open(&[Some(first), second].into_iter().flatten().collect::<Vec<_>>()).map_err(Failure::run)
     }
 
     fn line(&self, view: &ConnectionsView) -> io::Result<()> {

@@ -17,6 +17,12 @@ fn bad_filters_are_explained() {
     );
     let said = alone().sentence(2, &["connections", "--cgroup", "no/such/group", "--once"]);
     assert!(said.starts_with("cannot find the control group: /sys/fs/cgroup/no/such/group: "), "{said}");
+    let said = alone().run(&["connections", "--token-file", "x"]);
+    assert!(said.code == Some(2) && said.err.contains("--peer-host"), "{said:?}");
+    on_loopback(|world| {
+        let said = world.sentence(1, &["connections", "--peer-host", "127.0.0.1", "--once"]);
+        assert!(said.starts_with("cannot connect to 127.0.0.1:5220: connection refused"), "{said}");
+    });
 }
 
 #[test]

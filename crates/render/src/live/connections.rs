@@ -79,6 +79,7 @@ impl ConnectionsLive {
         };
         let mut view = self.view.clone()?;
         view.connections.retain(passes);
+        view.quiet = if filter.is_empty() { view.quiet } else { 0 };
         Some(view)
     }
 

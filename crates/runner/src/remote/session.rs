@@ -9,16 +9,18 @@ use crate::ends::Watch;
 use crate::reports::Reports;
 use hyper::Method;
 use narrows_model::{
-    Change, InterfaceSample, LoadPlan, LoadRecord, Place, ProfilePlan, RrPlan, Setting, Snapshot, TcpPlan, TracePlan,
-    TraceRecord, Trial, UdpPlan, UdpRate,
+    Change, ConnectionSample, InterfaceSample, LoadPlan, LoadRecord, Place, ProfilePlan, RrPlan, Setting, Snapshot,
+    TcpPlan, TracePlan, TraceRecord, Trial, UdpPlan, UdpRate,
 };
 use narrows_sys::clock;
 use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
 use narrows_wire::api::frames::{LinksAnswer, LinksRequest};
 use narrows_wire::api::{
-    BeginRequest, ChangeRequest, Event, InventoryRequest, SessionUse, TraceRequest, TrialReady, TrialRequest,
-    key_from_hex,
+    BeginRequest, ChangeRequest, ConnectionsRequest, Event, InventoryRequest, SessionUse, TraceRequest, TrialReady,
+    TrialRequest, key_from_hex,
 };
+use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -112,6 +114,16 @@ impl Session {
     /// The path from the server back to this client; for sessions that only look as well. Needs the server's token.
     pub fn trace(&self, plan: &TracePlan) -> Result<TraceRecord, RemoteError> {
         self.call(Method::POST, "trace", &TraceRequest { peer: None, plan: plan.clone() }, TRACE)
+    }
+
+    /// Counters of connections between this client and the server's host, each by its address here and there, as that host has
+    /// them; as [`Session::interfaces`]. One that the host does not have, or not with this client's address, is missing.
+    pub fn connections(&self, all: &[(SocketAddr, SocketAddr)]) -> Result<Vec<ConnectionSample>, RemoteError> {
+        let wanted: HashSet<_> = all.iter().copied().collect();
+        let request = ConnectionsRequest { peer: None, connections: all.to_vec() };
+        let mut found: Vec<ConnectionSample> = self.call(Method::POST, "connections", &request, REQUEST)?;
+        found.retain(|one| wanted.contains(&(one.remote, one.local)));
+        Ok(found)
     }
 
     /// The server's interfaces, with their traffic so far; for sessions that only look as well. Needs the server's token.

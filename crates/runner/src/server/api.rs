@@ -4,7 +4,7 @@ use super::audit::{self, Action, By};
 use super::events::{self, EventBody};
 use super::frames;
 use super::life;
-use super::limits::{TRACE, bounded, bounded_trace};
+use super::limits::{CONNECTIONS_EVERY, TRACE, bounded, bounded_trace};
 use super::refusal::{Refused, json};
 use super::request::{Answer, Asked, blocking, done, read};
 use super::rights::{Caller, Rights, holder, own_address_of_ssh};
@@ -25,17 +25,19 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{delete, get, post};
 use hyper::body::Body as HttpBody;
-use narrows_model::Change;
+use narrows_model::{Change, ConnectionSample};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
-    BeginRequest, ChangeRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, Reason, SessionUse, TraceRequest,
-    TrialReady, TrialRequest, key_to_hex,
+    BeginRequest, ChangeRequest, ConnectionsRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, MAX_CONNECTIONS,
+    Reason, SessionUse, TraceRequest, TrialReady, TrialRequest, key_to_hex,
 };
 use narrows_wire::pack::{ENCODING, Packer, is_taken};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 type Server = State<Arc<Shared>>;
 
@@ -47,6 +49,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions/{id}/inventory", post(inventory))
         .route("/v1/sessions/{id}/interfaces", get(interfaces))
         .route("/v1/sessions/{id}/trace", post(trace_back))
+        .route("/v1/sessions/{id}/connections", post(connections))
         .route("/v1/sessions/{id}/trials", post(open_trial))
         .route("/v1/sessions/{id}/trials/begin", post(begin_trial))
         .route("/v1/sessions/{id}/trials/end", post(end_trial))
@@ -209,6 +212,31 @@ async fn interfaces(asked: Asked) -> Answer {
     let reading = asked.shared.reading.clone();
     let interfaces = blocking(move || reading.interfaces()).await?.map_err(Refused::failed)?;
     Ok(json(&interfaces))
+}
+
+/// Only those with the client's own address; of others a token tells nothing.
+async fn connections(asked: Asked, body: Body) -> Answer {
+    asked.may_see("its connections")?;
+    let ConnectionsRequest { peer, connections } = read(body).await?;
+    if connections.len() > MAX_CONNECTIONS {
+        return Err(Refused::bad(format!("at most {MAX_CONNECTIONS} connections can be asked for at once")));
+    }
+    let client =
+        client_of(&asked, peer.as_deref())?.ok_or_else(|| Refused::bad("the address of the client is unknown"))?;
+    let shared = asked.shared.clone();
+    let turn = asked.shared.connections.acquire().await.map_err(Refused::failed)?;
+    turn.forget();
+    // A task of its own: a request that is given up does not shorten the rest until the next one.
+    let (done, read) = oneshot::channel();
+    tokio::spawn(async move {
+        let _ = done.send(blocking(move || narrows_collect::Connections::open()?.read(Some(client))).await);
+        tokio::time::sleep(CONNECTIONS_EVERY).await;
+        shared.connections.add_permits(1);
+    });
+    let read = read.await.map_err(Refused::failed)??.map_err(Refused::failed)?;
+    let wanted: HashSet<_> = connections.into_iter().collect();
+    let of_client = |one: &ConnectionSample| one.remote.ip() == client && wanted.contains(&(one.remote, one.local));
+    Ok(json(&read.changed.into_iter().filter(of_client).collect::<Vec<_>>()))
 }
 
 async fn open_trial(asked: Asked, body: Body) -> Answer {

@@ -17,6 +17,8 @@ pub(super) const BODY: Duration = Duration::from_secs(10);
 pub(super) const CONNECT_ALL: Duration = Duration::from_secs(20);
 /// The longest trace back to a client; what was seen until then is answered.
 pub(super) const TRACE: Duration = Duration::from_secs(25);
+/// Between two readings of the host's connections, of whatever clients: each walks through all its sockets.
+pub(super) const CONNECTIONS_EVERY: Duration = Duration::from_millis(25);
 /// For an engine to end after it was told to.
 pub(super) const ENGINE_END: Duration = Duration::from_secs(5);
 /// For a trial of bytes instead of time, the longest that a server with a token waits.

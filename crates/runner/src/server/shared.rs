@@ -50,6 +50,8 @@ pub(super) struct Shared {
     pub(super) inventories: Semaphore,
     /// Traces back to clients at a time.
     pub(super) traces: Semaphore,
+    /// Readings of the host's connections at a time.
+    pub(super) connections: Semaphore,
     stop: watch::Sender<bool>,
     table: Mutex<Table>,
     /// Told when a session is gone for good.
@@ -89,6 +91,7 @@ impl Shared {
             uses: Uses::default(),
             inventories: Semaphore::new(2),
             traces: Semaphore::new(2),
+            connections: Semaphore::new(1),
             stop,
             table: Mutex::new(table),
             left: watch::Sender::new(0),

@@ -2,6 +2,7 @@
 //! who mean harm or lose their power cord. Each test has a namespace and a state directory of its own.
 
 mod abuse;
+mod connections;
 mod interfaces;
 mod loss;
 mod queue;

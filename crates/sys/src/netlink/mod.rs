@@ -157,11 +157,21 @@ impl Socket {
         for _ in 0..ATTEMPTS {
             let mut replies = Vec::new();
             let first = self.send(&[Outgoing { kind, flags, payload }])?;
-            if self.receive(kind, first, 1, 1, &mut replies)? {
+            if self.receive(kind, first, 1, 1, &mut keep(&mut replies))? {
                 return Ok(replies);
             }
         }
         Err(Error::Unsteady { family: self.family.word(), kind, attempts: ATTEMPTS })
+    }
+
+    /// Dumps a whole table without keeping it: `each` gets the messages as they come, without their netlink headers. A change of
+    /// the table meanwhile is not seen.
+    ///
+    /// # Errors
+    /// As [`Socket::request`].
+    pub fn dump(&mut self, kind: u16, payload: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let first = self.send(&[Outgoing { kind, flags: DUMP, payload }])?;
+        self.receive(kind, first, 1, 1, &mut |_, body| each(body)).map(drop)
     }
 
     /// Sends several messages at once (`nf_tables` transactions) and waits for those with `NLM_F_ACK`.
@@ -174,7 +184,8 @@ impl Socket {
         let mut replies = Vec::new();
         if awaited > 0 {
             let kind = messages.first().map_or(0, |message| message.kind);
-            self.receive(kind, first, u32::try_from(messages.len()).unwrap_or(u32::MAX), awaited, &mut replies)?;
+            let count = u32::try_from(messages.len()).unwrap_or(u32::MAX);
+            self.receive(kind, first, count, awaited, &mut keep(&mut replies))?;
         }
         Ok(replies)
     }
@@ -226,7 +237,7 @@ impl Socket {
         first: u32,
         count: u32,
         awaited: usize,
-        replies: &mut Vec<Message>,
+        each: &mut dyn FnMut(u16, &[u8]),
     ) -> Result<bool> {
         let deadline = Instant::now() + TIME_LIMIT;
         let (mut finished, mut steady, mut size) = (0, true, 0);
@@ -242,7 +253,7 @@ impl Socket {
                     continue; // a late answer to an earlier request
                 }
                 steady &= header.flags & INTERRUPTED == 0;
-                match take(self.family, kind, header, body, replies)? {
+                match take(self.family, kind, header, body, each)? {
                     Progress::More => {}
                     Progress::Finished => finished += 1,
                 }
@@ -297,7 +308,12 @@ impl Socket {
     }
 }
 
-fn take(family: Family, kind: u16, header: Header, body: &[u8], replies: &mut Vec<Message>) -> Result<Progress> {
+/// Keeps each message.
+fn keep(replies: &mut Vec<Message>) -> impl FnMut(u16, &[u8]) {
+    |kind, body| replies.push(Message { kind, payload: body.to_vec() })
+}
+
+fn take(family: Family, kind: u16, header: Header, body: &[u8], each: &mut dyn FnMut(u16, &[u8])) -> Result<Progress> {
     let code = u32_at(body, 0).unwrap_or(0).cast_signed();
     match libc::c_int::from(header.kind) {
         libc::NLMSG_NOOP => Ok(Progress::More),
@@ -309,7 +325,7 @@ fn take(family: Family, kind: u16, header: Header, body: &[u8], replies: &mut Ve
         }),
         libc::NLMSG_ERROR | libc::NLMSG_DONE => Ok(Progress::Finished),
         _ => {
-            replies.push(Message { kind: header.kind, payload: body.to_vec() });
+            each(header.kind, body);
             Ok(Progress::More)
         }
     }
@@ -342,7 +358,7 @@ struct Header {
 pub fn read_any(bytes: &[u8]) -> usize {
     let mut replies = Vec::new();
     for (header, body) in Messages(bytes) {
-        let taken = take(Family::Route, header.kind, header, body, &mut replies);
+        let taken = take(Family::Route, header.kind, header, body, &mut keep(&mut replies));
         debug_assert!(taken.is_ok() || bytes.len() >= HEADER + 4);
         attributes(body).for_each(|it| drop((it.u8(), it.u64(), it.be32(), it.text(), it.nested().count())));
     }

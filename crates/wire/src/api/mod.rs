@@ -7,6 +7,7 @@
 //! | `POST /v1/sessions/{id}/inventory` [`InventoryRequest`] | a [`narrows_model::Snapshot`] |
 //! | `GET /v1/sessions/{id}/interfaces` | a list of [`narrows_model::InterfaceSample`]s |
 //! | `POST /v1/sessions/{id}/trace` [`TraceRequest`] | a [`narrows_model::TraceRecord`] of the path back to the client |
+//! | `POST /v1/sessions/{id}/connections` [`ConnectionsRequest`] | a list of [`narrows_model::ConnectionSample`]s |
 //! | `POST /v1/sessions/{id}/trials` [`TrialRequest`] | [`TrialReady`] |
 //! | `POST /v1/sessions/{id}/trials/begin` [`BeginRequest`] | nothing, when the server is ready: all streams are there, its counters are read |
 //! | `POST /v1/sessions/{id}/trials/end` | nothing; the client has read its counters, the record comes as an event |
@@ -23,11 +24,14 @@ pub mod frames;
 use narrows_model::{LoadPlan, LoadRecord, Progress, Setting, TracePlan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// The largest body of a request.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
 /// The largest answer or event line that a client accepts: a long trial of many streams.
 pub const MAX_ANSWER_BYTES: usize = 256 << 20;
+/// The most connections of one request for their counters.
+pub const MAX_CONNECTIONS: usize = 4096;
 /// How often each side of a session sends a heartbeat: the client a newline in the request's body, the server an event.
 /// Only the rhythm counts, not the round trip, so that a full queue on the path does not look like a failure.
 pub const HEARTBEAT_MS: u64 = 250;
@@ -98,6 +102,16 @@ pub struct TraceRequest {
     pub peer: Option<String>,
     /// The client's own plan; the target is the client, and what exceeds the server's limits is lowered.
     pub plan: TracePlan,
+}
+
+/// Asks for the counters of TCP connections between this client and the server's host, as that host has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConnectionsRequest {
+    /// As in [`InventoryRequest`].
+    pub peer: Option<String>,
+    /// Which ones: of each the address of the client, then that of the server's host; at most [`MAX_CONNECTIONS`].
+    pub connections: Vec<(SocketAddr, SocketAddr)>,
 }
 
 /// Asks for a trial.

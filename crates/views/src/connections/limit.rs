@@ -1,0 +1,253 @@
+//! What limits one connection between two readings of its counters.
+
+use narrows_model::words::figures::float;
+use narrows_model::words::units;
+use narrows_model::{ConnectionLimit as Limit, ConnectionSample, ConnectionShares, TcpInfo};
+
+/// Half of the time names what limits: nothing else can have more.
+const HALF: f64 = 0.5;
+/// And so much where the congestion window has room.
+const MINOR: f64 = 0.2;
+/// A receiver uses its window where what arrives in one RTT is this part of it.
+const WINDOW_FULL: f64 = 0.75;
+/// Unread data of this part of the receive buffer stays because the application does not read.
+const UNREAD: f64 = 0.25;
+/// A rate this close to the cap of the socket is that of the cap.
+const AT_CAP: f64 = 0.85;
+/// Loss that a loss-based congestion control notices (see the cause `random-loss`), and one that BBR does.
+const LOSSY: f64 = 1e-3;
+const LOSSY_BBR: f64 = 0.02;
+/// An RTT above its least by this part and this time is a queue.
+const QUEUE: f64 = 0.25;
+const QUEUE_US: f64 = 500.0;
+
+/// One connection between two readings.
+pub(super) struct Interval<'a> {
+    seconds: f64,
+    before: &'a ConnectionSample,
+    now: &'a ConnectionSample,
+}
+
+impl<'a> Interval<'a> {
+    /// `us` apart.
+    pub(super) fn of(before: &'a ConnectionSample, now: &'a ConnectionSample, us: u64) -> Option<Self> {
+        (us > 0).then(|| Self { seconds: float(us) / 1e6, before, now })
+    }
+
+    /// Whether something holds at both readings.
+    fn both(&self, holds: fn(&ConnectionSample) -> Option<bool>) -> bool {
+        [self.before, self.now].into_iter().all(|sample| holds(sample) == Some(true))
+    }
+
+    fn grew(&self, of: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
+        Some(float(of(&self.now.tcp)?.saturating_sub(of(&self.before.tcp)?)))
+    }
+
+    pub(super) fn bps(&self, of: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
+        Some(self.grew(of)? * 8.0 / self.seconds)
+    }
+
+    /// Part of the interval that a limited-time counter grew by.
+    fn share(&self, of: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
+        Some((self.grew(of)? / 1e6 / self.seconds).clamp(0.0, 1.0))
+    }
+
+    pub(super) fn shares(&self) -> Option<ConnectionShares> {
+        let busy = self.share(|tcp| tcp.busy_time_us)?;
+        let receive_window = self.share(|tcp| tcp.rwnd_limited_us)?.min(busy);
+        let send_buffer = self.share(|tcp| tcp.sndbuf_limited_us)?.min(busy - receive_window);
+        Some(ConnectionShares {
+            application: 1.0 - busy,
+            receive_window,
+            send_buffer,
+            network: busy - receive_window - send_buffer,
+        })
+    }
+
+    pub(super) fn retransmitted(&self) -> Option<f64> {
+        let sent = self.grew(|tcp| tcp.data_segs_out)?;
+        Some(if sent > 0.0 { (self.grew(|tcp| tcp.total_retrans)? / sent).min(1.0) } else { 0.0 })
+    }
+
+    /// What limits the sender; the sentence is the evidence.
+    fn sending(&self) -> (Limit, String) {
+        let tcp = &self.now.tcp;
+        if let Some(timeouts) = tcp.retransmits.filter(|timeouts| *timeouts > 0) {
+            let times = units::grouped(i128::from(timeouts));
+            return (Limit::Loss, format!("nothing was acknowledged after {times} retransmission timeouts"));
+        }
+        // A window stays zero only where the buffer is full of what is not read.
+        if tcp.probes.is_some_and(|probes| probes > 0) || self.both(is_closed) {
+            return (
+                Limit::ReceivingApplication,
+                "the peer's window stays zero: its application does not read".to_owned(),
+            );
+        }
+        let Some(shares) = self.shares() else {
+            return (Limit::Unknown, "the kernel does not report what the sender waited for".to_owned());
+        };
+        let part = |share: f64| units::percent(share);
+        // Where the congestion window has room, what the network takes of the time is not what ends the rate: a congestion control
+        // with pacing (BBR) adapts its pace to what a window or a buffer lets through, and waits for both by turns.
+        let most = if self.both(has_room) { MINOR } else { HALF * (1.0 - shares.application) };
+        let more = |share: f64, other: f64| share >= most && share > shares.application && share > other;
+        let window = tcp.snd_wnd_bytes.map_or_else(String::new, |window| format!(" of {}", units::bytes(window)));
+        if more(shares.receive_window, shares.send_buffer) {
+            let share = part(shares.receive_window);
+            return (Limit::ReceiveWindow, format!("the peer's window{window} was full {share} of the time"));
+        }
+        if more(shares.send_buffer, shares.receive_window) {
+            let size = self.now.memory.map(|memory| units::bytes(memory.sndbuf_bytes.into()));
+            let size = size.map_or_else(String::new, |size| format!(" of {size}"));
+            let share = part(shares.send_buffer);
+            return (Limit::SendBuffer, format!("the send buffer{size} was full {share} of the time"));
+        }
+        if shares.application >= HALF {
+            return (Limit::Application, format!("nothing to send {} of the time", part(shares.application)));
+        }
+        if self.both(window_full) {
+            return (Limit::ReceiveWindow, format!("what is in flight fills the peer's window{window}"));
+        }
+        self.by_application_or_host().unwrap_or_else(|| self.by_network())
+    }
+
+    /// What the kernel keeps no time of: an application whose data leaves at once, a cap on the pace, a queue of this host.
+    fn by_application_or_host(&self) -> Option<(Limit, String)> {
+        let (tcp, bps) = (&self.now.tcp, self.bps(|tcp| tcp.bytes_acked).unwrap_or(0.0));
+        if starved(self.now) == Some(true) {
+            return Some((
+                Limit::Application,
+                "the application writes less than the congestion window carries".to_owned(),
+            ));
+        }
+        if let Some(cap) = tcp.max_pacing_bps().map(float).filter(|cap| bps >= AT_CAP * cap) {
+            return Some((
+                Limit::PacingCap,
+                format!("{} of the cap of {} (SO_MAX_PACING_RATE)", units::percent(bps / cap), units::bps(cap)),
+            ));
+        }
+        let [then, now] = [self.before, self.now].map(|sample| local_wait_us(sample, bps));
+        let waits = now.filter(|_| then.is_some())?;
+        let waits = units::micros(rounded(waits));
+        Some((
+            Limit::LocalQueue,
+            format!("data waits {waits} in front of this host's interface, which is what the RTT rose by"),
+        ))
+    }
+
+    /// What of the network limits a sender that has data, a window and a buffer.
+    fn by_network(&self) -> (Limit, String) {
+        let tcp = &self.now.tcp;
+        let bbr = self.now.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
+        let lost = self.retransmitted().unwrap_or(0.0);
+        let queued = queue_us(tcp).filter(|(queue, least)| *queue > QUEUE * least && *queue > QUEUE_US);
+        if lost >= if bbr { LOSSY_BBR } else { LOSSY } && queued.is_none() {
+            return (Limit::Loss, format!("{} of the segments were sent again, without a queue", units::percent(lost)));
+        }
+        if let Some((queue, _)) = queued {
+            let queue = units::micros(rounded(queue));
+            return (Limit::Path, format!("the RTT is {queue} above its least: a queue on the path is full"));
+        }
+        if bbr {
+            return (Limit::Path, "BBR sends at the rate that it measured on the path".to_owned());
+        }
+        let (unacked, window) = (tcp.unacked.unwrap_or(0), tcp.snd_cwnd.unwrap_or(0));
+        if window > 0 && unacked.saturating_mul(10) >= window.saturating_mul(7) {
+            let window = units::grouped(i128::from(window));
+            return (
+                Limit::CongestionWindow,
+                format!("the congestion window of {window} segments was full, without a queue and without loss"),
+            );
+        }
+        (Limit::Unknown, "the sender waited for the network; its counters do not show for what".to_owned())
+    }
+
+    /// What limits the receiver, as far as this end knows it.
+    fn receiving(&self) -> (Limit, String) {
+        if self.both(unread) {
+            let unread = units::bytes(self.now.unread_bytes.into());
+            return (Limit::ReceivingApplication, format!("{unread} are received and not read by the application"));
+        }
+        let per_rtt = |rtt: f64| self.grew(|tcp| tcp.bytes_received).unwrap_or(0.0) / self.seconds * rtt / 1e6;
+        // The RTT of a connection that only receives is that of its handshake, mostly: without the queue that it makes.
+        let rtt = self.now.tcp.min_rtt_us.or(self.now.tcp.rtt_us).map(float).filter(|rtt| *rtt > 0.0);
+        if let Some((rtt, window)) = rtt.zip(self.now.tcp.rcv_wnd_bytes.map(float).filter(|window| *window > 0.0))
+            && per_rtt(rtt) >= WINDOW_FULL * window
+        {
+            let bytes = units::bytes(rounded(window));
+            return (
+                Limit::ReceiveWindow,
+                format!(
+                    "{} of this host's window of {bytes} arrive in each RTT",
+                    units::percent((per_rtt(rtt) / window).min(1.0))
+                ),
+            );
+        }
+        (Limit::Unknown, "only the sending end sees what limits it".to_owned())
+    }
+
+    pub(super) fn limit(&self) -> (Limit, String) {
+        let sent = self.grew(|tcp| tcp.bytes_sent).or_else(|| self.grew(|tcp| tcp.bytes_acked)).unwrap_or(0.0);
+        let received = self.grew(|tcp| tcp.bytes_received).unwrap_or(0.0);
+        let waits = self.now.tcp.unacked.unwrap_or(0) > 0 || self.now.tcp.notsent_bytes.unwrap_or(0) > 0;
+        if received > sent && received > 0.0 {
+            return self.receiving();
+        }
+        if sent == 0.0 && !waits {
+            return (Limit::Idle, "no data".to_owned());
+        }
+        self.sending()
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+fn rounded(value: f64) -> u64 {
+    value as u64
+}
+
+/// The RTT above its least, and that, microseconds.
+fn queue_us(tcp: &TcpInfo) -> Option<(f64, f64)> {
+    let (rtt, least) = tcp.rtt_us.zip(tcp.min_rtt_us)?;
+    Some((float(rtt) - float(least), float(least)))
+}
+
+/// The congestion window is not full; a tenth is what super-packets leave.
+fn has_room(sample: &ConnectionSample) -> Option<bool> {
+    Some(sample.tcp.unacked?.saturating_mul(10) < sample.tcp.snd_cwnd?.saturating_mul(9))
+}
+
+/// The peer's window is zero, and data waits for it.
+fn is_closed(sample: &ConnectionSample) -> Option<bool> {
+    Some(sample.tcp.snd_wnd_bytes? == 0 && sample.tcp.notsent_bytes? > 0)
+}
+
+/// Data waits, and no further segment fits into the window that the peer announced (net/ipv4/tcp_output.c, `tcp_snd_wnd_test`).
+fn window_full(sample: &ConnectionSample) -> Option<bool> {
+    let tcp = &sample.tcp;
+    let (mss, window) = (tcp.snd_mss_bytes?, tcp.snd_wnd_bytes?);
+    Some(tcp.notsent_bytes? >= mss && tcp.unacked?.saturating_add(1).saturating_mul(mss) > window && has_room(sample)?)
+}
+
+/// What the kernel marks as limited by the application (net/ipv4/tcp_rate.c, `tcp_rate_check_app_limited`). A send buffer that is
+/// full looks the same, but holds two thirds of what it may.
+fn starved(sample: &ConnectionSample) -> Option<bool> {
+    let (tcp, memory) = (&sample.tcp, sample.memory?);
+    let full = u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6;
+    Some(tcp.delivery_rate_app_limited()? && tcp.notsent_bytes? < tcp.snd_mss_bytes? && has_room(sample)? && !full)
+}
+
+/// How long data waits in this host below TCP, microseconds, if that explains what the RTT rose by. A queueing discipline that paces
+/// (`fq`) holds data as well, but by departure times that do not count for the RTT.
+fn local_wait_us(sample: &ConnectionSample, bps: f64) -> Option<f64> {
+    let (tcp, memory) = (&sample.tcp, sample.memory?);
+    let payload = float(tcp.notsent_bytes?) + float(tcp.unacked?) * float(tcp.snd_mss_bytes?);
+    let part = (payload / float(memory.wmem_queued_bytes.into())).min(1.0);
+    let wait = float(memory.wmem_alloc_bytes.into()) * part * 8.0 / bps * 1e6;
+    let (queue, _) = queue_us(tcp)?;
+    (wait > QUEUE_US && (0.5..=2.0).contains(&(wait / queue))).then_some(wait)
+}
+
+/// The application leaves much unread.
+fn unread(sample: &ConnectionSample) -> Option<bool> {
+    Some(float(sample.unread_bytes.into()) >= UNREAD * float(sample.memory?.rcvbuf_bytes.into()))
+}

@@ -1,0 +1,329 @@
+//! What limits each TCP connection of a host, from two readings of its counters and without any load.
+//!
+//! The sender's kernel keeps the time that it waited for the application, the receiver's window and the send buffer (`tcp_chrono`,
+//! net/ipv4/tcp_output.c); what else it waited for is distinguished by loss, the pacing rate and the RTT above its minimum. A
+//! receiver knows of its own application and window only.
+
+mod both;
+mod limit;
+
+pub use both::join;
+
+use limit::Interval;
+use narrows_model::words::figures::float;
+use narrows_model::{
+    ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView,
+    ConnectionsReading, ConnectionsView, Owner,
+};
+use std::collections::HashMap;
+
+/// The connections so far.
+#[derive(Debug, Default)]
+pub struct Accumulator {
+    host: String,
+    first_us: Option<u64>,
+    /// Of the last two readings.
+    at_us: [u64; 2],
+    readings: u64,
+    entries: HashMap<u64, Entry>,
+}
+
+/// A connection in the newest reading.
+#[derive(Debug)]
+struct Entry {
+    sample: Box<ConnectionSample>,
+    /// `None`: it is new, or quiet since.
+    before: Option<Box<ConnectionSample>>,
+    /// The newest reading that has it.
+    reading: u64,
+    is_quiet: bool,
+    has_carried: bool,
+}
+
+impl Accumulator {
+    /// Nothing watched yet.
+    #[must_use]
+    pub fn new(host: &str) -> Self {
+        Self { host: host.to_owned(), ..Self::default() }
+    }
+
+    /// Takes all connections at one instant. One that is gone is forgotten, and one that is quiet and was not known is not taken.
+    pub fn push(&mut self, reading: ConnectionsReading) {
+        self.first_us.get_or_insert(reading.at_us);
+        self.at_us = [self.at_us[1], reading.at_us.max(self.at_us[1])];
+        self.readings += 1;
+        let reading_now = self.readings;
+        for sample in reading.changed {
+            let (id, sample) = (sample.id, Box::new(sample));
+            let known = self.entries.remove(&id);
+            let has_carried = known.as_ref().is_some_and(|it| it.has_carried || carried(&it.sample, &sample));
+            let before = known.map(|known| known.sample);
+            self.entries.insert(id, Entry { sample, before, reading: reading_now, is_quiet: false, has_carried });
+        }
+        for id in reading.quiet {
+            if let Some(known) = self.entries.get_mut(&id) {
+                (known.before, known.reading, known.is_quiet) = (None, reading_now, true);
+            }
+        }
+        self.entries.retain(|_, entry| entry.reading == reading_now);
+    }
+
+    /// The newest counters of each.
+    pub fn newest(&self) -> impl Iterator<Item = &ConnectionSample> {
+        self.entries.values().map(|entry| &*entry.sample)
+    }
+
+    /// The view of them, in order of their rate; without `all`, those that carried no data so far are counted only.
+    #[must_use]
+    pub fn view(&self, owners: &HashMap<u64, Owner>, all: bool) -> ConnectionsView {
+        let us = self.at_us[1] - self.at_us[0];
+        let one = |entry: &Entry| {
+            let before = if entry.is_quiet { Some(&entry.sample) } else { entry.before.as_ref() };
+            view(&entry.sample, before.map(|before| (&**before, us)), owners.get(&entry.sample.inode).cloned())
+        };
+        let listed = self.entries.values().filter(|entry| all || !entry.is_quiet || entry.has_carried);
+        let mut connections: Vec<ConnectionView> = listed.map(one).collect();
+        connections.sort_by(|a, b| b.bps().total_cmp(&a.bps()).then_with(|| a.id.cmp(&b.id)));
+        ConnectionsView {
+            host: self.host.clone(),
+            elapsed_s: float(self.at_us[1].saturating_sub(self.first_us.unwrap_or(self.at_us[1]))) / 1e6,
+            matching: self.entries.len(),
+            active: connections.iter().filter(|it| it.bps() > 0.0).count(),
+            quiet: self.entries.len() - connections.len(),
+            connections,
+            remarks: Vec::new(),
+        }
+    }
+}
+
+/// Whether data moved between two readings.
+fn carried(before: &ConnectionSample, now: &ConnectionSample) -> bool {
+    before.tcp.bytes_acked != now.tcp.bytes_acked || before.tcp.bytes_received != now.tcp.bytes_received
+}
+
+/// What each limit allows at the present RTT.
+fn ceilings(sample: &ConnectionSample) -> Vec<ConnectionCeiling> {
+    let tcp = &sample.tcp;
+    let Some(rtt_s) = tcp.rtt_us.filter(|rtt| *rtt > 0).map(|rtt| float(rtt) / 1e6) else { return Vec::new() };
+    let window = |bytes: Option<f64>| Some(bytes? * 8.0 / rtt_s);
+    let cwnd = tcp.snd_cwnd.zip(tcp.snd_mss_bytes).map(|(segments, mss)| float(segments) * float(mss));
+    // Of the send buffer about half is overhead of the kernel (net/ipv4/tcp_input.c, tcp_sndbuf_expand).
+    let buffer = sample.memory.map(|memory| float(memory.sndbuf_bytes.into()) / 2.0);
+    let found = [
+        (Limit::ReceiveWindow, window(tcp.snd_wnd_bytes.map(float))),
+        (Limit::SendBuffer, window(buffer)),
+        (Limit::CongestionWindow, window(cwnd)),
+        (Limit::PacingCap, tcp.max_pacing_bps().map(float)),
+    ];
+    let mut ceilings: Vec<_> =
+        found.into_iter().filter_map(|(limit, bps)| Some(ConnectionCeiling { limit, bps: bps? })).collect();
+    ceilings.sort_by(|a, b| a.bps.total_cmp(&b.bps));
+    ceilings
+}
+
+fn view(sample: &ConnectionSample, before: Option<(&ConnectionSample, u64)>, process: Option<Owner>) -> ConnectionView {
+    let tcp = &sample.tcp;
+    let interval = before.and_then(|(before, us)| Interval::of(before, sample, us));
+    let (limit, why) = interval
+        .as_ref()
+        .map_or_else(|| (Limit::Unknown, "seen once so far: a rate needs two readings".to_owned()), Interval::limit);
+    let sends = |shares: &ConnectionShares| shares.application < 1.0;
+    let ms = |us: Option<u64>| Some(float(us?) / 1e3);
+    ConnectionView {
+        id: format!("{:x}", sample.id),
+        local: sample.local.to_string(),
+        remote: sample.remote.to_string(),
+        process,
+        uid: sample.uid,
+        limit,
+        why,
+        shares: interval.as_ref().and_then(Interval::shares).filter(sends),
+        send_bps: interval.as_ref().and_then(|it| it.bps(|tcp| tcp.bytes_acked)),
+        receive_bps: interval.as_ref().and_then(|it| it.bps(|tcp| tcp.bytes_received)),
+        rtt_ms: ms(tcp.rtt_us),
+        min_rtt_ms: ms(tcp.min_rtt_us.filter(|us| *us < u64::from(u32::MAX))),
+        retransmitted: interval.as_ref().and_then(Interval::retransmitted),
+        retransmitted_total: tcp.total_retrans,
+        ceilings: ceilings(sample),
+        congestion_control: sample.congestion_control.clone(),
+        unread_bytes: sample.unread_bytes,
+        unsent_bytes: tcp.notsent_bytes,
+        ends: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::TcpInfo;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn at_start() -> ConnectionSample {
+        ConnectionSample {
+            id: 7,
+            at_us: 0,
+            local: "192.0.2.1:443".parse().unwrap(),
+            remote: "192.0.2.2:50000".parse().unwrap(),
+            state: 1,
+            uid: 0,
+            inode: 11,
+            cgroup: None,
+            unread_bytes: 0,
+            congestion_control: Some("cubic".to_owned()),
+            memory: Some(narrows_model::SocketMemory {
+                sndbuf_bytes: 200_000,
+                rcvbuf_bytes: 131_072,
+                ..Default::default()
+            }),
+            tcp: TcpInfo {
+                bytes_acked: Some(0),
+                bytes_sent: Some(0),
+                bytes_received: Some(0),
+                busy_time_us: Some(0),
+                rwnd_limited_us: Some(0),
+                sndbuf_limited_us: Some(0),
+                data_segs_out: Some(0),
+                total_retrans: Some(0),
+                retransmits: Some(0),
+                probes: Some(0),
+                rtt_us: Some(20_000),
+                min_rtt_us: Some(20_000),
+                snd_wnd_bytes: Some(500_000),
+                rcv_wnd_bytes: Some(65_536),
+                snd_cwnd: Some(100),
+                snd_mss_bytes: Some(1_448),
+                unacked: Some(0),
+                notsent_bytes: Some(0),
+                flags: Some(0),
+                ..TcpInfo::default()
+            },
+        }
+    }
+
+    /// A second later: 10 Mbit sent, all the time with data, with changes.
+    fn limit_of(change: impl FnOnce(&mut ConnectionSample)) -> (Limit, String) {
+        limit_from(at_start(), change)
+    }
+
+    fn limit_from(before: ConnectionSample, change: impl FnOnce(&mut ConnectionSample)) -> (Limit, String) {
+        let mut now = at_start();
+        now.at_us = SECOND;
+        now.tcp.bytes_acked = Some(1_250_000);
+        now.tcp.bytes_sent = Some(1_250_000);
+        now.tcp.data_segs_out = Some(864);
+        now.tcp.busy_time_us = Some(SECOND);
+        now.tcp.unacked = Some(100);
+        now.tcp.notsent_bytes = Some(30_000);
+        change(&mut now);
+        let mut seen = Accumulator::new("a");
+        seen.push(ConnectionsReading::of(0, vec![before]));
+        assert_eq!(seen.view(&HashMap::new(), true).connections[0].limit, Limit::Unknown, "seen once");
+        seen.push(ConnectionsReading::of(SECOND, vec![now]));
+        let view = seen.view(&HashMap::new(), true);
+        (view.connections[0].limit, view.connections[0].why.clone())
+    }
+
+    #[test]
+    fn what_the_sender_waits_for_is_named() {
+        let named = |change: fn(&mut ConnectionSample)| limit_of(change).0;
+        assert_eq!(named(|_| {}), Limit::CongestionWindow);
+        assert_eq!(named(|now| now.tcp.busy_time_us = Some(SECOND / 3)), Limit::Application);
+        assert_eq!(named(|now| now.tcp.rwnd_limited_us = Some(SECOND * 6 / 10)), Limit::ReceiveWindow);
+        assert_eq!(named(|now| now.tcp.sndbuf_limited_us = Some(SECOND * 6 / 10)), Limit::SendBuffer);
+        assert_eq!(named(|now| now.tcp.max_pacing_rate_bytes_s = Some(1_300_000)), Limit::PacingCap);
+        assert_eq!(named(|now| now.tcp.total_retrans = Some(5)), Limit::Loss);
+        assert_eq!(named(|now| now.tcp.rtt_us = Some(60_000)), Limit::Path);
+        assert_eq!(named(|now| now.tcp.probes = Some(1)), Limit::ReceivingApplication);
+        assert_eq!(named(|now| now.tcp.snd_wnd_bytes = Some(0)), Limit::CongestionWindow, "closed for a moment");
+        let mut closed = at_start();
+        (closed.tcp.snd_wnd_bytes, closed.tcp.notsent_bytes) = (Some(0), Some(9_000));
+        let (limit, why) = limit_from(closed, |now| now.tcp.snd_wnd_bytes = Some(0));
+        assert_eq!(limit, Limit::ReceivingApplication, "{why}");
+        // Small enough to leave the congestion window room: BBR adapts its pace, so that the window is full for part of the time only.
+        let roomy = |now: &mut ConnectionSample| {
+            (now.tcp.unacked, now.tcp.rwnd_limited_us) = (Some(20), Some(SECOND * 3 / 10));
+        };
+        assert_eq!(named(roomy), Limit::ReceiveWindow);
+        // 12.5 kB are in this host, which are 10 ms at 10 Mbit/s; the RTT rose by 9 ms. Without a rise (`fq`) they are not it.
+        let waits = |sample: &mut ConnectionSample| {
+            sample.tcp.unacked = Some(40);
+            sample.tcp.notsent_bytes = Some(42_080);
+            sample.tcp.rtt_us = Some(29_000);
+            let memory = sample.memory.unwrap_or_default();
+            let [wmem_alloc_bytes, wmem_queued_bytes] = [12_500, 100_000];
+            sample.memory = Some(narrows_model::SocketMemory { wmem_alloc_bytes, wmem_queued_bytes, ..memory });
+        };
+        let mut before = at_start();
+        waits(&mut before);
+        let (limit, why) = limit_from(before.clone(), waits);
+        assert_eq!(limit, Limit::LocalQueue, "{why}");
+        let (limit, why) = limit_from(before, |now| {
+            waits(now);
+            now.tcp.rtt_us = Some(20_100);
+        });
+        assert_eq!(limit, Limit::Unknown, "{why}");
+        assert_eq!(named(|now| now.tcp.retransmits = Some(3)), Limit::Loss);
+        assert_eq!(named(|now| now.tcp.unacked = Some(20)), Limit::Unknown);
+        // Few bytes that leave at once: the application, although the kernel was never without data.
+        let small = |now: &mut ConnectionSample| {
+            (now.tcp.unacked, now.tcp.notsent_bytes, now.tcp.flags) = (Some(20), Some(0), Some(1));
+        };
+        assert_eq!(named(small), Limit::Application);
+        // Loss behind a full queue is that of the path; BBR bears some.
+        assert_eq!(named(|now| (now.tcp.rtt_us, now.tcp.total_retrans) = (Some(60_000), Some(5))), Limit::Path);
+        let bbr = |now: &mut ConnectionSample| {
+            (now.congestion_control, now.tcp.total_retrans) = (Some("bbr".to_owned()), Some(5));
+        };
+        assert_eq!(named(bbr), Limit::Path);
+        assert_eq!(limit_of(|now| now.tcp.busy_time_us = None).0, Limit::Unknown, "an old kernel");
+    }
+
+    #[test]
+    fn a_receiver_knows_its_application_and_its_window() {
+        let receives = |now: &mut ConnectionSample| {
+            (now.tcp.bytes_acked, now.tcp.bytes_sent) = (Some(0), Some(0));
+            now.tcp.bytes_received = Some(1_250_000);
+        };
+        assert_eq!(limit_of(receives).0, Limit::Unknown);
+        let (limit, why) = limit_of(|now| {
+            receives(now);
+            now.unread_bytes = 64_000;
+        });
+        assert_eq!(limit, Limit::Unknown, "once may be chance: {why}");
+        let lazy = ConnectionSample { unread_bytes: 60_000, ..at_start() };
+        let (limit, why) = limit_from(lazy, |now| {
+            receives(now);
+            now.unread_bytes = 64_000;
+        });
+        assert_eq!(limit, Limit::ReceivingApplication, "{why}");
+        // 65,536 bytes in 20 ms are 26 Mbit/s.
+        let (limit, why) = limit_of(|now| {
+            receives(now);
+            now.tcp.bytes_received = Some(3_000_000);
+        });
+        assert_eq!(
+            (limit, why.as_str()),
+            (Limit::ReceiveWindow, "92 % of this host's window of 64 KiB arrive in each RTT")
+        );
+    }
+
+    #[test]
+    fn an_idle_connection_and_one_that_is_gone() {
+        let mut seen = Accumulator::new("a");
+        seen.push(ConnectionsReading::of(0, vec![at_start(), ConnectionSample { id: 8, ..at_start() }]));
+        seen.push(ConnectionsReading { at_us: 2 * SECOND, changed: Vec::new(), quiet: vec![7, 9] });
+        let owner = Owner { pid: 1, name: "init".to_owned() };
+        let counted = seen.view(&HashMap::new(), false);
+        assert_eq!((counted.matching, counted.quiet, counted.connections.len()), (1, 1, 0));
+        let view = seen.view(&HashMap::from([(11, owner.clone())]), true);
+        assert_eq!((view.matching, view.active, view.elapsed_s), (1, 0, 2.0));
+        let one = &view.connections[0];
+        assert_eq!((one.limit, one.process.as_ref(), one.id.as_str()), (Limit::Idle, Some(&owner), "7"));
+        assert_eq!((one.send_bps, one.shares), (Some(0.0), None));
+        // 100 segments of 1,448 bytes in 20 ms; half of 200,000 bytes; 500,000 bytes.
+        let ceilings: Vec<_> = one.ceilings.iter().map(|it| (it.limit, it.bps)).collect();
+        let expected = [(Limit::SendBuffer, 40e6), (Limit::CongestionWindow, 57.92e6), (Limit::ReceiveWindow, 200e6)];
+        assert_eq!(ceilings, expected);
+    }
+}
