@@ -125,9 +125,21 @@ fn what_a_server_cannot_take_is_kept_and_sent_later() {
     let mut lines = BufReader::new(serve.stderr.take().unwrap()).lines().map(Result::unwrap);
     let port =
         lines.find_map(|line| line.strip_prefix("narrows serves on port ")?.split(' ').next().map(str::to_owned));
-    let port = port.unwrap();
+    let (port, token) = (port.unwrap(), home.join("state/narrows/token").to_str().unwrap().to_owned());
     let measure = |tag| {
-        let words = ["measure", "tcp", "127.0.0.1", "--port", &port, "--duration", "500ms", "--tag", tag];
+        let words = [
+            "measure",
+            "tcp",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--token-file",
+            &token,
+            "--duration",
+            "500ms",
+            "--tag",
+            tag,
+        ];
         said(home, Some(&store), &words)[1].clone()
     };
     let count = |store: Option<&Path>| {
@@ -154,7 +166,8 @@ fn what_a_server_cannot_take_is_kept_and_sent_later() {
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["total"], 1);
 
     // The server goes in the middle of a measurement, whose plan is there already or not.
-    let words = ["measure", "tcp", "127.0.0.1", "--port", &port, "--duration", "3s", "--tag", "fourth"];
+    let words =
+        ["measure", "tcp", "127.0.0.1", "--port", &port, "--token-file", &token, "--duration", "3s", "--tag", "fourth"];
     let mut running = command(home, Some(&store), &words);
     let running = running.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_secs(1));

@@ -44,7 +44,7 @@ impl Remote {
         let (opened, answer) = channel();
         std::thread::spawn(move || {
             let connect = || -> Result<Client> {
-                let mut client = config.connect(super::tls::connector()?).map_err(wrong)?;
+                let mut client = config.connect(super::tls::connector().map_err(Fault)?).map_err(wrong)?;
                 client.batch_execute(&format!("SET lock_timeout = '{}s'", PATIENCE.as_secs()))?;
                 Ok(client)
             };
