@@ -1,7 +1,7 @@
 //! The store on PostgreSQL, by the program: it answers as SQLite does, and nothing is lost while the server is away.
 //! `make postgres-check`.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a test that starts programs
+#![allow(clippy::disallowed_methods, clippy::panic, clippy::unwrap_used)] // a test that starts programs
 
 #[path = "../../store/tests/server/mod.rs"]
 mod server;

@@ -241,7 +241,7 @@ mod tests {
         damaged[100] ^= 0xff;
         files::write_whole(&path, &damaged, 0o600).unwrap();
         assert!(times(0, u64::MAX).unwrap_err().to_string().contains("frame at byte 32"));
-        std::fs::write(&path, [7; 100]).unwrap();
+        files::write_whole(&path, &[7; 100], 0o600).unwrap();
         assert!(times(0, u64::MAX).unwrap_err().to_string().contains("it has no header"));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! `NARROWS_KILLS=20 cargo test -p narrows-store --test killed` kills it twenty times, instead of three.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a test that starts itself as another process
+#![allow(clippy::disallowed_methods, clippy::panic, clippy::unwrap_used)] // a test that starts itself as another process
 
 #[cfg(feature = "postgres")]
 mod server;
