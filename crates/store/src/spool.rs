@@ -106,12 +106,13 @@ impl Spool {
         self.reports
     }
 
-    /// Writes what waits, so that the file is whole; without a file there is none.
+    /// Writes what waits, and gives the file the name that a whole one has; without a file there is none.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(mut self) -> Result<(), Error> {
-        self.write()
+    pub fn finish(mut self, whole: &Path) -> Result<(), Error> {
+        self.write()?;
+        self.file.as_ref().map_or(Ok(()), |_| Ok(narrows_sys::files::rename(&self.path, whole)?))
     }
 
     /// Removes the file.
@@ -211,7 +212,10 @@ mod tests {
         assert_eq!(spool.reports(), 4_000);
         // Another process sees that it is being written.
         assert!(narrows_sys::files::try_lock(&path).unwrap().is_none());
-        spool.finish().unwrap();
+        let part = path;
+        let path = directory.path().join("whole.zst");
+        spool.finish(&path).unwrap();
+        assert!(!files::exists(&part));
         assert!(narrows_sys::files::try_lock(&path).unwrap().is_some());
         let times = |from: u64, to: u64| {
             let (mut times, mut runs) = (Vec::new(), 0);
@@ -241,7 +245,7 @@ mod tests {
         damaged[100] ^= 0xff;
         files::write_whole(&path, &damaged, 0o600).unwrap();
         assert!(times(0, u64::MAX).unwrap_err().to_string().contains("frame at byte 32"));
-        narrows_sys::files::write_whole(&path, &[7; 100], 0o600).unwrap();
+        files::write_whole(&path, &[7; 100], 0o600).unwrap();
         assert!(times(0, u64::MAX).unwrap_err().to_string().contains("it has no header"));
     }
 

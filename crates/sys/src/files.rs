@@ -1,7 +1,7 @@
 //! Files: each read has a limit, each write is atomic.
 
 pub use crate::lock::{Locked, lock, try_lock};
-pub use crate::open_file::{Appender, Reader};
+pub use crate::open_file::{Appender, Reader, rename};
 use crate::{Error, Result};
 use std::fs;
 use std::io::{Read as _, Write as _};

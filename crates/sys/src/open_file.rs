@@ -6,6 +6,14 @@ use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+/// Gives a file another name in the same file system, and replaces one that has it.
+///
+/// # Errors
+/// The path and the kernel's error.
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|error| Error::new("rename", from.display().to_string(), error))
+}
+
 /// A regular file of which parts are read.
 #[derive(Debug)]
 pub struct Reader {

@@ -127,6 +127,11 @@ fn a_measurement_whose_program_was_killed_is_kept_up_to_then() {
         words.extend(["-t", "30s", "--port", &port, "--token-file", &token]);
         let running = world.start(&words);
         let samples = world.state().join("samples");
+        // What cannot be read is put aside, and keeps nobody from the store.
+        std::fs::create_dir_all(&samples).expect("a directory");
+        std::fs::write(samples.join("old.part.zst"), [7; 100]).expect("a file");
+        assert!(listed(world).is_empty());
+        std::fs::remove_file(samples.join("old.damaged.zst")).expect("put aside");
         let written = || {
             let file = std::fs::read_dir(&samples).ok()?.next()?.ok()?;
             Some(file.metadata().ok()?.len())

@@ -11,8 +11,12 @@ use narrows_sys::files;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The end of the name of a spool; before it stands the id of its run.
+/// The end of the name of a spool, after the id of its run.
 const ENDING: &str = ".samples.zst";
+/// As long as the run is not in the store.
+const PART: &str = ".part.zst";
+/// If it cannot be read.
+const DAMAGED: &str = ".damaged.zst";
 /// Intervals of a trial that are shown, if a part is asked for or text is written.
 const ROWS: u64 = 120;
 
@@ -42,7 +46,7 @@ impl Samples {
     pub fn new(id: &str, save: bool) -> Self {
         let spool = || {
             files::make_directory(&directory()?)?;
-            file_of(id).map(Spool::new)
+            Ok(Spool::new(directory()?.join(format!("{id}{PART}"))))
         };
         let spool = save.then(spool).transpose();
         // Without a state directory nothing is saved, which whoever saves the run says.
@@ -67,7 +71,8 @@ impl Samples {
     pub fn finish(mut self, run: &Run) -> Option<Error> {
         let kept = |trial: &TrialRecord| trial.trial.client.end().host().len() + trial.trial.server.end().host().len();
         let kept = run.trials.iter().map(kept).sum::<usize>() as u64;
-        let ended = self.spool.take().map(|it| if it.reports() > kept { it.finish() } else { it.discard() });
+        let ended =
+            self.spool.take().map(|it| if it.reports() > kept { it.finish(&file_of(&run.id)?) } else { it.discard() });
         self.failed.or_else(|| ended?.err())
     }
 }
@@ -95,13 +100,20 @@ impl Watch for Spooled<'_> {
 /// Takes the measurements into the store whose programs were killed, by this function.
 pub(super) fn recover(store: &mut Store, put: fn(&mut Store, &Run) -> Result<(), Error>) -> Result<(), Error> {
     for name in files::list(&directory()?).unwrap_or_default() {
-        let Some(id) = name.strip_suffix(ENDING).filter(|id| !store.has(id).unwrap_or(true)) else { continue };
-        let path = file_of(id)?;
+        let Some(id) = name.strip_suffix(PART) else { continue };
+        let path = directory()?.join(&name);
         // Who still writes it has it locked.
         let Some(_locked) = files::try_lock(&path)? else { continue };
-        if let Some(run) = killed(&path)? {
-            put(store, &run)?;
+        let known = store.has(id)?;
+        match if known { Ok(None) } else { killed(&path) } {
+            Ok(run) => run.iter().try_for_each(|run| put(store, run))?,
+            // It must not keep the store from being opened.
+            Err(_) => {
+                files::rename(&path, &directory()?.join(format!("{id}{DAMAGED}")))?;
+                continue;
+            }
         }
+        files::rename(&path, &file_of(id)?)?;
     }
     Ok(())
 }
