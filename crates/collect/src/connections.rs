@@ -37,6 +37,12 @@ impl Connections {
         self.0.read(clock::micros_since(*FIRST.get_or_init(clock::now)), peer).map_err(|error| missing(&error))
     }
 
+    /// How many the newest reading saw.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.count()
+    }
+
     /// Lets the next reading have all of them with their counters.
     pub fn forget(&mut self) {
         self.0.forget();

@@ -25,7 +25,7 @@ pub use host::audit::{Audit, AuditRow, Hazard, Severity};
 pub use host::change::{Change, Setting};
 pub use host::connection::{
     ConnectionCeiling, ConnectionEnds, ConnectionLimit, ConnectionOrder, ConnectionSample, ConnectionShares,
-    ConnectionView, ConnectionsReading, ConnectionsView, Owner,
+    ConnectionView, ConnectionsReading, ConnectionsView, Others, Owner,
 };
 pub use host::fact::{Absent, CollectorRun, Fact, FactKey, Snapshot, Unit, Value};
 pub use host::keys;

@@ -1,12 +1,18 @@
 //! Live views in buffers of cells: small, usual and large terminals.
 
-use narrows_model::run::live::{LiveKind, LivePoint};
-use narrows_model::{ConnectionLimit, ConnectionOrder, ConnectionView, ConnectionsView, Flow, InterfaceSample, Place};
+use narrows_model::run::campaign::{CampaignFactor, CampaignReport, Design, Step};
+use narrows_model::run::history::Headline;
+use narrows_model::run::live::{CampaignStep, LiveKind, LivePoint};
+use narrows_model::{
+    ConnectionLimit, ConnectionOrder, ConnectionView, ConnectionsView, Flow, InterfaceSample, Place, Unit,
+};
+use narrows_render::live::campaign::CampaignLive;
 use narrows_render::live::connections::ConnectionsLive;
 use narrows_render::live::measure::MeasureLive;
 use narrows_render::live::trace::TraceLive;
 use narrows_render::live::watch::WatchLive;
 use narrows_render::live::{After, Key, Screen, View};
+use narrows_views::campaign::{Observed, Planned, cells};
 use narrows_views::watch::Accumulator;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -94,6 +100,10 @@ fn the_smallest_terminals_and_empty_views_are_drawn() {
         shown(&mut screen, [width, height]);
         shown(&mut Screen::new(WatchLive::new(false)), [width, height]);
         shown(&mut Screen::new(TraceLive::default()), [width, height]);
+        let mut screen = Screen::new(CampaignLive::default());
+        screen.view().begins(&campaign_step(0, 7_300));
+        screen.view().results(campaign(11));
+        shown(&mut screen, [width, height]);
         shown(&mut Screen::new(ConnectionsLive::new(ConnectionOrder::Rate, true)), [width, height]);
     }
 }
@@ -181,4 +191,47 @@ fn connections_are_sorted_filtered_and_opened() {
     screen.key(Key::Escape);
     screen.key(Key::Escape);
     assert!(shown(&mut screen, [80, 24]).contains("application"), "no filter");
+}
+
+/// A campaign of two factors in four blocks after so many runs.
+fn campaign(done: usize) -> CampaignReport {
+    let factor = |name: &str| CampaignFactor { name: name.to_owned(), levels: vec!["off".into(), "on".into()] };
+    let cells = cells(Design::Full, &[2, 2]);
+    let steps: Vec<Step> =
+        (0..16).map(|at| Step { number: at + 1, block: at / 4 + 1, host: 0, cell: cells[at % 4].clone() }).collect();
+    let planned = Planned {
+        name: "offloads".into(),
+        tag: "campaign:0a1b2c3d4e5f".into(),
+        hosts: vec!["server".into()],
+        factors: vec![factor("gro"), factor("tso")],
+        design: Design::Full,
+        blocks: 4,
+        steps: steps.clone(),
+        better: None,
+    };
+    let run = |step: &Step| {
+        let value =
+            if step.cell[0] == 1 { 900e6 } else { 400e6 } + f64::from(u32::try_from(step.number % 3).expect("small"));
+        let figure = Ok(Headline::new("goodput up", value, Unit::BitsPerSecond));
+        (step.number, Observed { id: step.number.to_string(), started_unix_us: 1_190_232_884_000_000, figure })
+    };
+    narrows_views::campaign::report(&planned, &steps.iter().take(done).map(run).collect(), 0.01)
+}
+
+fn campaign_step(done: usize, left_s: u64) -> CampaignStep {
+    let [host, cell] = ["server", "gro=on, tso=off"].map(str::to_owned);
+    CampaignStep { number: done + 1, of: 16, done, block: done / 4 + 1, host, cell, left_s }
+}
+
+#[test]
+fn a_campaign_shows_how_far_it_is_and_its_results_so_far() {
+    let mut screen = Screen::new(CampaignLive::default());
+    assert!(shown(&mut screen, [80, 24]).starts_with("connecting\n"));
+    screen.view().begins(&campaign_step(0, 7_300));
+    let text = shown(&mut screen, [60, 20]);
+    assert!(text.contains(" 0 of 16 runs, 2 h 1 min left\n[1/16] block 1, server: gro=on, tso=off\n"), "{text}");
+    screen.view().say("server: server closed the connection; attempt 1 of 5 in 3 s");
+    screen.view().results(campaign(11));
+    screen.view().begins(&campaign_step(11, 130));
+    at_each_size!("campaign", screen);
 }

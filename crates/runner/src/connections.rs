@@ -4,7 +4,7 @@ use crate::remote::{Remote, RemoteError, Session};
 use crate::watch::repeat;
 pub use narrows_collect::control_groups;
 use narrows_collect::{Connections, Missing};
-use narrows_model::{ConnectionSample, ConnectionsReading, ConnectionsView, Owner};
+use narrows_model::{ConnectionSample, ConnectionsReading, ConnectionsView, Others, Owner};
 use narrows_sys::{clock, process};
 use narrows_traffic::Stop;
 use narrows_views::connections::{Accumulator, join};
@@ -105,13 +105,17 @@ impl Watched {
         };
         let mut reading = self.sockets.read(one_peer)?;
         // Of sockets that are gone, mostly; those that are not are looked for again.
-        if self.owners.len() + self.unowned.len() > 2 * (reading.changed.len() + reading.quiet.len()) + 1000 {
+        if self.owners.len() + self.unowned.len() > 2 * self.sockets.count() + 1000 {
             (self.owners, self.unowned) = (HashMap::new(), HashSet::new());
             self.sockets.forget();
         }
         reading.changed.retain(|sample| self.filter.passes(sample));
         self.find_owners(&reading.changed);
-        reading.changed.retain(|sample| self.filter.passes_process(self.owners.get(&sample.inode)));
+        let passes = |it: &mut ConnectionSample| self.filter.passes_process(self.owners.get(&it.inode));
+        let others: Vec<u64> = reading.changed.extract_if(.., |it| !passes(it)).map(|it| it.id).collect();
+        if let Others::Quiet(gone) = &mut reading.others {
+            gone.extend(others); // their process was not known before
+        }
         self.seen.push(reading);
         Ok(())
     }
@@ -189,7 +193,7 @@ impl FarEnd {
             }
         }
         let at_us = found.iter().map(|it| it.at_us).max().unwrap_or_default();
-        self.seen.push(ConnectionsReading::of(at_us, found));
+        self.seen.push(ConnectionsReading { at_us, changed: found, others: Others::Gone });
         Ok(())
     }
 }

@@ -25,6 +25,19 @@ pub struct Filter {
 impl Filter {
     /// The condition on the table `runs`, and its values.
     pub(crate) fn sql(&self) -> (String, Vec<Sql>) {
+        self.with_host("(server = ? OR client = ? OR server_name = ?)")
+    }
+
+    /// Conditions that let the same runs pass together, each with its values: one for each index of hosts, which has them in the
+    /// order of time.
+    pub(crate) fn by_index(&self) -> Vec<(String, Vec<Sql>)> {
+        match self.host {
+            Some(_) => ["server = ?", "client = ?", "server_name = ?"].map(|it| self.with_host(it)).into(),
+            None => vec![self.sql()],
+        }
+    }
+
+    fn with_host(&self, condition: &str) -> (String, Vec<Sql>) {
         let (mut parts, mut values) = (vec!["TRUE".to_owned()], Vec::new());
         let text = |word: &String| Sql::Text(word.clone());
         let time = |us: u64| Sql::Integer(i64::try_from(us).unwrap_or(i64::MAX));
@@ -38,8 +51,8 @@ impl Filter {
             values.push(text(id));
         }
         if let Some(host) = &self.host {
-            parts.push("(server = ? OR client = ? OR server_name = ?)".to_owned());
-            values.extend([text(host), text(host), text(host)]);
+            parts.push(condition.to_owned());
+            values.extend(condition.matches('?').map(|_| text(host)));
         }
         if let Some(since) = self.since_unix_us {
             parts.push("started_unix_us >= ?".to_owned());

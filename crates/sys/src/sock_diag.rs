@@ -2,11 +2,13 @@
 //! net/ipv4/inet_diag.c).
 
 use crate::netlink::{self, Family, Socket, attributes, find};
-use narrows_model::{ConnectionSample, ConnectionsReading, TcpInfo};
+use narrows_model::{ConnectionSample, ConnectionsReading, Others, TcpInfo};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// The older request, whose dump has the sockets of all families in one pass over the kernel's table.
+const TCPDIAG_GETSOCK: u16 = 18;
 const INET_DIAG_REQ_BYTECODE: u16 = 1;
 const INET_DIAG_BC_D_COND: u8 = 8;
 const INET_DIAG_INFO: u16 = 2;
@@ -62,24 +64,32 @@ impl Connections {
     pub fn read(&mut self, at_us: u64, peer: Option<IpAddr>) -> netlink::Result<ConnectionsReading> {
         let Self { socket, seen, readings } = self;
         *readings += 1;
-        let mut reading = ConnectionsReading { at_us, ..ConnectionsReading::default() };
-        for any in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-            let any = SocketAddr::from((any, 0));
-            let mut request = request(any, any, !WITHOUT_DATA, &[INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO]);
-            request.extend(peer.map(only_peer).unwrap_or_default());
-            socket.dump(SOCK_DIAG_BY_FAMILY, &request, &mut |message| {
-                let Some((id, activity)) = activity(message) else { return };
-                let waits = activity[3] > 0;
-                let before = seen.insert(id, (activity, *readings));
-                if !waits && before.is_some_and(|(before, _)| before == activity) {
-                    return reading.quiet.push(id);
-                }
+        let mut changed = Vec::new();
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let wanted = bits(&[INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO]);
+        // `struct inet_diag_req`
+        let mut request = vec![libc::AF_UNSPEC as u8, 0, 0, wanted];
+        request.extend(socket_id(any, any));
+        request.extend_from_slice(&(!WITHOUT_DATA).to_ne_bytes());
+        request.extend_from_slice(&[0; 4]);
+        request.extend(peer.map(only_peer).unwrap_or_default());
+        socket.dump(TCPDIAG_GETSOCK, &request, &mut |message| {
+            let Some((id, activity)) = activity(message) else { return };
+            let waits = activity[3] > 0;
+            let before = seen.insert(id, (activity, *readings));
+            if waits || before.is_none_or(|(before, _)| before != activity) {
                 let one = connection(message, at_us).filter(|one| peer.is_none_or(|peer| one.remote.ip() == peer));
-                reading.changed.extend(one);
-            })?;
-        }
-        seen.retain(|_, (_, seen)| seen == readings);
-        Ok(reading)
+                changed.extend(one);
+            }
+        })?;
+        let gone = seen.extract_if(|_, (_, seen)| seen != readings).map(|(id, _)| id).collect();
+        Ok(ConnectionsReading { at_us, changed, others: Others::Quiet(gone) })
+    }
+
+    /// How many the newest reading saw.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.seen.len()
     }
 
     /// Lets the next reading have all of them with their counters.
@@ -159,11 +169,20 @@ fn connection(message: &[u8], at_us: u64) -> Option<ConnectionSample> {
 /// `struct inet_diag_req_v2` for sockets in these states, with these attributes.
 fn request(local: SocketAddr, remote: SocketAddr, states: u32, wanted: &[u16]) -> Vec<u8> {
     let family = if local.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
-    let wanted = wanted.iter().fold(0_u8, |bits, attribute| bits | 1 << (attribute - 1));
-    let mut bytes = vec![family as u8, libc::IPPROTO_TCP as u8, wanted, 0];
+    let mut bytes = vec![family as u8, libc::IPPROTO_TCP as u8, bits(wanted), 0];
     bytes.extend_from_slice(&states.to_ne_bytes());
-    bytes.extend_from_slice(&local.port().to_be_bytes());
-    bytes.extend_from_slice(&remote.port().to_be_bytes());
+    bytes.extend(socket_id(local, remote));
+    bytes
+}
+
+/// The attributes that an answer has.
+fn bits(wanted: &[u16]) -> u8 {
+    wanted.iter().fold(0, |bits, attribute| bits | 1 << (attribute - 1))
+}
+
+/// `struct inet_diag_sockid`
+fn socket_id(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
+    let mut bytes = [local.port().to_be_bytes(), remote.port().to_be_bytes()].concat();
     for address in [local.ip(), remote.ip()] {
         let mut field = [0_u8; 16];
         match address {
@@ -218,7 +237,9 @@ mod tests {
             assert_eq!((here(ends[0].ip()), here(elsewhere)), (1, 0), "{ip}");
             let found: Vec<_> = all.iter().filter(|it| it.local == ends[1] && it.remote == ends[0]).collect();
             let [one] = found[..] else { panic!("{ip}: {found:?}") };
-            assert!(reader.read(8, None).unwrap().quiet.contains(&one.id), "nothing happened to it");
+            let next = reader.read(8, None).unwrap();
+            assert!(next.changed.iter().all(|it| it.id != one.id), "nothing happened to it");
+            assert!(!matches!(next.others, Others::Quiet(gone) if gone.contains(&one.id)));
             stream.write_all(b"!").unwrap();
             accepted.read_exact(&mut [0]).unwrap();
             assert!(reader.read(9, None).unwrap().changed.iter().any(|it| it.id == one.id));

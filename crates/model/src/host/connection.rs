@@ -36,23 +36,25 @@ pub struct ConnectionSample {
     pub tcp: TcpInfo,
 }
 
-/// All connections at one instant.
+/// Connections at one instant, by what is different from the reading before.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConnectionsReading {
     /// When, by the host's own clock.
     pub at_us: u64,
     /// Those that are new, sent or received something, or hold data that waits.
     pub changed: Vec<ConnectionSample>,
-    /// The ids of the others: as they were in the reading before.
-    pub quiet: Vec<u64>,
+    /// What became of the others.
+    pub others: Others,
 }
 
-impl ConnectionsReading {
-    /// A reading of these, all with their counters.
-    #[must_use]
-    pub fn of(at_us: u64, changed: Vec<ConnectionSample>) -> Self {
-        Self { at_us, changed, quiet: Vec::new() }
-    }
+/// Connections that a reading has no counters of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Others {
+    /// There are none.
+    #[default]
+    Gone,
+    /// They are as they were in the reading before, but those with these ids are gone.
+    Quiet(Vec<u64>),
 }
 
 /// A process that holds a socket.

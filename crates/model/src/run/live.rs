@@ -3,6 +3,7 @@
 use crate::words::place::{Flow, Place};
 use crate::words::units::bps;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// RTTs of the last probes to each TTL, milliseconds, oldest first; `None` without an answer.
 pub type HopHistory = BTreeMap<u8, Vec<Option<f64>>>;
@@ -51,4 +52,37 @@ pub struct LivePoint {
     pub delay_ms: Option<f64>,
     /// Retransmissions, losses or failures since the trial began.
     pub lost: Option<u64>,
+}
+
+/// A step of a campaign that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CampaignStep {
+    /// From 1, in the order of the schedule.
+    pub number: usize,
+    /// Steps of the whole schedule.
+    pub of: usize,
+    /// Steps that are done.
+    pub done: usize,
+    /// The repetition, from 1.
+    pub block: usize,
+    /// The host that is measured.
+    pub host: String,
+    /// The level of each factor.
+    pub cell: String,
+    /// What this step and those after it will take, seconds.
+    pub left_s: u64,
+}
+
+impl CampaignStep {
+    /// Which one it is: `[3/128] block 1, server`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("[{}/{}] block {}, {}", self.number, self.of, self.block, self.host)
+    }
+}
+
+impl fmt::Display for CampaignStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({} s left)", self.place(), self.cell, self.left_s)
+    }
 }

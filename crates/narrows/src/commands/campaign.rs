@@ -1,12 +1,15 @@
 //! `narrows campaign`: an unattended matrix of runs, and the effect of each factor.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FormatArg, FullArg, SvgArg, WayArgs, values};
+use crate::flags::{FormatArg, FullArg, SvgArg, TuiArg, WayArgs, values};
 use crate::output::{print, printed};
 use crate::session::{INTERRUPTED, open_session, stop_on_interrupt, tuner};
+use crate::tui::Tui;
 use narrows_model::run::campaign::CampaignReport;
+use narrows_model::run::live::CampaignStep;
 use narrows_model::{Family, Place, Target};
 use narrows_render::campaign::svg;
+use narrows_render::live::campaign::CampaignLive;
 use narrows_runner::Stop;
 use narrows_runner::campaign::plan::{self, CampaignPlan};
 use narrows_runner::campaign::{self, Ended, Surroundings, results};
@@ -22,6 +25,7 @@ use std::path::PathBuf;
 #[command(
     mut_arg("svg", |it| it.help("Write a plot of the effects to this file (SVG)")),
     mut_arg("full", |it| it.help("Show all combinations and interactions")),
+    mut_arg("tui", |it| it.help("Show the results so far live in the terminal; q quits").conflicts_with("dry_run")),
     after_help = "Examples:\n  \
     narrows campaign plan.toml --dry-run      print each step and the total time\n  \
     narrows campaign plan.toml --token-file token\n  \
@@ -56,11 +60,14 @@ pub(crate) struct Args {
     svg: SvgArg,
     #[command(flatten)]
     format: FormatArg<CampaignReport>,
+    #[command(flatten)]
+    tui: TuiArg,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         let Some(file) = &self.plan else { return undo() };
+        self.tui.check()?;
         let text = files::read_plan(file).map_err(Failure::usage)?;
         let plan = plan::parse(&text, self.no_undo).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -85,7 +92,11 @@ impl Args {
             around.line(&format!("rolled back what a killed campaign left: {}", undoing.entry.change.set));
         }
         around.line(&format!("{} runs, {} done, {seconds} s left; {tag}", steps.len(), done.len()));
-        let ended = campaign::perform(&plan, &left, &mut around).map_err(Failure::run)?;
+        around.live = self.tui.open(CampaignLive::new(self.full.full), &around.stop)?.map(|it| (it, self.margin));
+        around.kept();
+        let ended = campaign::perform(&plan, &left, &mut around).map_err(Failure::run);
+        around.live.take().map_or(Ok(()), |(live, _)| live.close())?;
+        let ended = ended?;
         let mut report = results::report(&plan, self.margin).map_err(Failure::run)?;
         if let Ended::HostsLost(lost) = &ended {
             report.warnings.extend(lost.iter().map(|it| format!("host lost: {it}")));
@@ -125,11 +136,13 @@ pub(super) struct Around<'a> {
     plan: &'a CampaignPlan,
     stop: Stop,
     rtt_us: BTreeMap<String, Option<u64>>,
+    /// The live view, and the largest effect that is none in it.
+    live: Option<(Tui<CampaignLive>, f64)>,
 }
 
 impl<'a> Around<'a> {
     pub(super) fn new(way: &'a WayArgs, quiet: bool, plan: &'a CampaignPlan) -> Result<Self, Failure> {
-        Ok(Self { way, quiet, plan, stop: stop_on_interrupt()?, rtt_us: BTreeMap::new() })
+        Ok(Self { way, quiet, plan, stop: stop_on_interrupt()?, rtt_us: BTreeMap::new(), live: None })
     }
 }
 
@@ -165,7 +178,7 @@ impl Surroundings for Around<'_> {
                 "cannot tune {host}: its server does not allow it; restart it with `narrows serve --allow-tune`"
             )));
         }
-        let session = open_session(&remote, &self.stop, self.quiet).map_err(lost)?;
+        let session = open_session(&remote, &self.stop, self.quiet || self.live.is_some()).map_err(lost)?;
         let target = remote.target();
         Ok((Box::new(LiveEnds::new(remote, session, instruments, Some(own()?), self.stop.clone())), target))
     }
@@ -174,8 +187,26 @@ impl Surroundings for Around<'_> {
         self.stop.is_set()
     }
 
+    fn begins(&mut self, step: &CampaignStep) {
+        match &self.live {
+            Some((live, _)) => live.update(|view| view.begins(step)),
+            None => self.line(&step.to_string()),
+        }
+    }
+
+    fn kept(&mut self) {
+        if let Some((live, margin)) = &self.live {
+            // What cannot be read now is said at the end.
+            if let Ok(report) = results::report(self.plan, *margin) {
+                live.update(|view| view.results(report));
+            }
+        }
+    }
+
     fn line(&mut self, text: &str) {
-        if !self.quiet {
+        if let Some((live, _)) = &self.live {
+            live.update(|view| view.say(text));
+        } else if !self.quiet {
             anstream::eprintln!("{text}");
         }
     }

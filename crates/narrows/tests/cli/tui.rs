@@ -229,3 +229,39 @@ fn interfaces_and_hops_are_live_on_a_terminal() {
         }
     });
 }
+
+#[test]
+fn a_campaign_is_quit_and_goes_on() {
+    let world = alone();
+    let plan = world.file(
+        "plan.toml",
+        r#"
+name = "pauses"
+hosts = ["here"]
+repetitions = 4
+[load]
+kind = "command"
+duration = "300ms"
+command = ["sh", "-c", "sleep 0.3; echo rate $(( {n} * 100 ))"]
+pattern = 'rate (\d+)'
+unit = "requests/s"
+[[factor]]
+flag = "n"
+values = [1, 2]
+"#,
+    );
+    let mut it = OnTerminal::start(&world, [80, 24], &["campaign", &plan, "--tui"]);
+    it.until_shows("[3/8] block 2, here: n=");
+    it.until_shows("pauses: 2 of 8 runs, mean sh (requests/s) 150");
+    it.resize(60, 20);
+    it.until("in the last of 20 rows", |screen| {
+        screen.rows(0, 60).nth(19).is_some_and(|line| line.starts_with(" q quit"))
+    });
+    it.press("q");
+    let (code, text) = it.end();
+    assert!(code == Some(130) && text.contains(" of 8 runs are made"), "{code:?}\n{text}");
+    let mut it = OnTerminal::start(&world, [120, 40], &["campaign", &plan, "--tui"]);
+    it.until_shows(" left\n[");
+    let (code, text) = it.end();
+    assert!(code == Some(0) && text.contains("pauses: 8 of 8 runs") && text.contains("n: 1 → 2"), "{code:?}\n{text}");
+}

@@ -1,6 +1,7 @@
 //! Live views of a terminal: each draws its model into a buffer of cells and takes keys. Pure: the terminal is the caller's.
 
 mod ansi;
+pub mod campaign;
 pub mod connections;
 pub mod measure;
 mod scroll;

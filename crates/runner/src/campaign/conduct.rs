@@ -8,6 +8,7 @@ use super::step::{Making, Outcome, Stop};
 use super::{steps, tag};
 use crate::ends::{Ends, EndsError, On};
 use crate::stored;
+use narrows_model::run::live::CampaignStep;
 use narrows_model::{Limit, Target, TcpPlan};
 use narrows_sys::clock;
 use std::time::Duration;
@@ -31,6 +32,12 @@ pub trait Surroundings {
     fn stopped(&self) -> bool;
     /// A line of progress.
     fn line(&mut self, text: &str);
+    /// A step begins.
+    fn begins(&mut self, step: &CampaignStep) {
+        self.line(&step.to_string());
+    }
+    /// A run was kept: the results have changed.
+    fn kept(&mut self) {}
 }
 
 /// How a campaign ended.
@@ -155,21 +162,20 @@ impl Conduct<'_> {
         self.tries = 0;
         self.judge(rest)?;
         while let Some((step, after)) = rest.split_first() {
-            let (plan, total) = (self.plan, self.total);
-            let words = plan.words(&step.cell);
-            let left = self.left_ms(step).div_ceil(1000);
-            let at = format!("[{}/{total}] block {}, {}", step.number, step.block, plan.hosts[step.host]);
-            self.around.line(&format!("{at}: {words} ({left} s left)"));
+            let plan = self.plan;
+            let begins = self.begins(step);
+            self.around.begins(&begins);
             let (began, undo) = (clock::now(), &mut self.hold.undo);
             let outcome = Making { plan, step, ends: ends.as_mut(), target: &target, undo }.make()?;
             if let Some(why) = outcome.failed() {
                 let why = why.to_owned();
                 let proven = self.suspect.as_ref().filter(|it| it.number == step.number).map_or(0, |it| it.proven);
                 self.suspect = Some(Suspect { number: step.number, proven, last: Some(outcome) });
-                self.around.line(&format!("{at}: {why}"));
+                self.around.line(&format!("{}: {why}", begins.place()));
                 return Err(Stop::Again);
             }
             self.keep(step, &outcome)?;
+            self.around.kept();
             self.took_us += clock::micros_since(began);
             self.expected_us += run_us(plan, step, &self.rtt_us);
             *rest = after;
@@ -193,9 +199,21 @@ impl Conduct<'_> {
         Ok(())
     }
 
-    /// What this step and those after it will take, by the pace so far.
-    fn left_ms(&self, step: &Step) -> u64 {
+    fn begins(&self, step: &Step) -> CampaignStep {
         let at = self.left.iter().position(|it| it.number == step.number).unwrap_or(0);
+        CampaignStep {
+            number: step.number,
+            of: self.total,
+            done: self.total - self.left.len() + at,
+            block: step.block,
+            host: self.plan.hosts[step.host].clone(),
+            cell: self.plan.words(&step.cell),
+            left_s: self.left_ms(at).div_ceil(1000),
+        }
+    }
+
+    /// What the step at this place of those that were left and those after it will take, by the pace so far.
+    fn left_ms(&self, at: usize) -> u64 {
         let of = |steps| expected_ms(self.plan, steps, &self.rtt_us);
         // The session of this step is behind.
         let ahead = of(self.left).saturating_sub(of(&self.left[..at]));

@@ -262,12 +262,14 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn list(&self, filter: &Filter, offset: u64, limit: u64) -> Result<Vec<StoredRun>> {
-        let (condition, mut values) = filter.sql();
+        const NEWEST: &str = "ORDER BY started_unix_us DESC, number DESC";
+        let (conditions, values): (Vec<_>, Vec<_>) = filter.by_index().into_iter().unzip();
+        let of_each = conditions.iter().map(|it| format!("SELECT number, started_unix_us FROM runs WHERE {it}"));
+        let matching = of_each.collect::<Vec<_>>().join(" UNION ");
         let number = |value: u64| Value::Integer(i64::try_from(value).unwrap_or(i64::MAX));
-        values.extend([number(limit), number(offset)]);
-        let sql = format!(
-            "SELECT number, {RUN} FROM runs WHERE {condition} ORDER BY started_unix_us DESC, number DESC LIMIT ? OFFSET ?"
-        );
+        let values = values.into_iter().flatten().chain([number(limit), number(offset)]).collect();
+        let page = format!("SELECT number FROM ({matching} {NEWEST} LIMIT ? OFFSET ?) AS page");
+        let sql = format!("SELECT number, {RUN} FROM runs WHERE number IN ({page}) {NEWEST}");
         let list = || -> sql::Result<Vec<StoredRun>> {
             let found = self.database.rows(&sql, values)?;
             let mut runs: Vec<(i64, StoredRun)> =

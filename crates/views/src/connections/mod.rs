@@ -13,7 +13,7 @@ use limit::Interval;
 use narrows_model::words::figures::float;
 use narrows_model::{
     ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView,
-    ConnectionsReading, ConnectionsView, Owner,
+    ConnectionsReading, ConnectionsView, Others, Owner,
 };
 use std::collections::HashMap;
 
@@ -32,11 +32,10 @@ pub struct Accumulator {
 #[derive(Debug)]
 struct Entry {
     sample: Box<ConnectionSample>,
-    /// `None`: it is new, or quiet since.
+    /// The counters before those; `None`: it is new.
     before: Option<Box<ConnectionSample>>,
-    /// The newest reading that has it.
+    /// The reading of `sample`: it is quiet since.
     reading: u64,
-    is_quiet: bool,
     has_carried: bool,
 }
 
@@ -47,7 +46,7 @@ impl Accumulator {
         Self { host: host.to_owned(), ..Self::default() }
     }
 
-    /// Takes all connections at one instant. One that is gone is forgotten, and one that is quiet and was not known is not taken.
+    /// Takes all connections at one instant. One that is gone is forgotten.
     pub fn push(&mut self, reading: ConnectionsReading) {
         self.first_us.get_or_insert(reading.at_us);
         self.at_us = [self.at_us[1], reading.at_us.max(self.at_us[1])];
@@ -58,14 +57,16 @@ impl Accumulator {
             let known = self.entries.remove(&id);
             let has_carried = known.as_ref().is_some_and(|it| it.has_carried || carried(&it.sample, &sample));
             let before = known.map(|known| known.sample);
-            self.entries.insert(id, Entry { sample, before, reading: reading_now, is_quiet: false, has_carried });
+            self.entries.insert(id, Entry { sample, before, reading: reading_now, has_carried });
         }
-        for id in reading.quiet {
-            if let Some(known) = self.entries.get_mut(&id) {
-                (known.before, known.reading, known.is_quiet) = (None, reading_now, true);
-            }
+        match reading.others {
+            Others::Gone => self.entries.retain(|_, entry| entry.reading == reading_now),
+            Others::Quiet(gone) => gone.iter().for_each(|id| drop(self.entries.remove(id))),
         }
-        self.entries.retain(|_, entry| entry.reading == reading_now);
+    }
+
+    fn is_quiet(&self, entry: &Entry) -> bool {
+        entry.reading < self.readings
     }
 
     /// The newest counters of each.
@@ -78,10 +79,10 @@ impl Accumulator {
     pub fn view(&self, owners: &HashMap<u64, Owner>, all: bool) -> ConnectionsView {
         let us = self.at_us[1] - self.at_us[0];
         let one = |entry: &Entry| {
-            let before = if entry.is_quiet { Some(&entry.sample) } else { entry.before.as_ref() };
+            let before = if self.is_quiet(entry) { Some(&entry.sample) } else { entry.before.as_ref() };
             view(&entry.sample, before.map(|before| (&**before, us)), owners.get(&entry.sample.inode).cloned())
         };
-        let listed = self.entries.values().filter(|entry| all || !entry.is_quiet || entry.has_carried);
+        let listed = self.entries.values().filter(|entry| all || !self.is_quiet(entry) || entry.has_carried);
         let mut connections: Vec<ConnectionView> = listed.map(one).collect();
         connections.sort_by(|a, b| b.bps().total_cmp(&a.bps()).then_with(|| a.id.cmp(&b.id)));
         ConnectionsView {
@@ -201,6 +202,10 @@ mod tests {
         }
     }
 
+    fn all(at_us: u64, changed: Vec<ConnectionSample>) -> ConnectionsReading {
+        ConnectionsReading { at_us, changed, others: Others::Gone }
+    }
+
     /// A second later: 10 Mbit sent, all the time with data, with changes.
     fn limit_of(change: impl FnOnce(&mut ConnectionSample)) -> (Limit, String) {
         limit_from(at_start(), change)
@@ -217,9 +222,9 @@ mod tests {
         now.tcp.notsent_bytes = Some(30_000);
         change(&mut now);
         let mut seen = Accumulator::new("a");
-        seen.push(ConnectionsReading::of(0, vec![before]));
+        seen.push(all(0, vec![before]));
         assert_eq!(seen.view(&HashMap::new(), true).connections[0].limit, Limit::Unknown, "seen once");
-        seen.push(ConnectionsReading::of(SECOND, vec![now]));
+        seen.push(all(SECOND, vec![now]));
         let view = seen.view(&HashMap::new(), true);
         (view.connections[0].limit, view.connections[0].why.clone())
     }
@@ -311,8 +316,8 @@ mod tests {
     #[test]
     fn an_idle_connection_and_one_that_is_gone() {
         let mut seen = Accumulator::new("a");
-        seen.push(ConnectionsReading::of(0, vec![at_start(), ConnectionSample { id: 8, ..at_start() }]));
-        seen.push(ConnectionsReading { at_us: 2 * SECOND, changed: Vec::new(), quiet: vec![7, 9] });
+        seen.push(all(0, vec![at_start(), ConnectionSample { id: 8, ..at_start() }]));
+        seen.push(ConnectionsReading { at_us: 2 * SECOND, changed: Vec::new(), others: Others::Quiet(vec![8, 9]) });
         let owner = Owner { pid: 1, name: "init".to_owned() };
         let counted = seen.view(&HashMap::new(), false);
         assert_eq!((counted.matching, counted.quiet, counted.connections.len()), (1, 1, 0));
