@@ -114,10 +114,11 @@ impl<V: View> Tui<V> {
         self.join()
     }
 
-    /// Ends the view at once.
-    pub(crate) fn close(mut self) -> Result<(), Failure> {
+    /// Ends the view at once, and gives it back.
+    pub(crate) fn close(mut self) -> Result<V, Failure> {
         self.shared.close.store(true, Ordering::Relaxed);
-        self.join()
+        self.join()?;
+        Ok(self.shared.screen().view().clone())
     }
 
     fn join(&mut self) -> Result<(), Failure> {

@@ -155,7 +155,7 @@ fn connections_are_sorted_filtered_and_opened() {
     let mut screen = Screen::new(ConnectionsLive::new(ConnectionOrder::Rate, false));
     for second in 1..=20_u16 {
         let all = (1..=60).map(|port| connection(port, f64::from(port) * 1e6, f64::from(100 - port + second)));
-        screen.view().show(&ConnectionsView {
+        screen.view().show(ConnectionsView {
             host: "here".to_owned(),
             elapsed_s: f64::from(second),
             matching: 60,

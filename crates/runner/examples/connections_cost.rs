@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::panic)] // a measurement that starts processes and fails loudly
 
 use narrows_lab::{Lab, LabSpec};
+use narrows_sys::pty::Pty;
 use narrows_sys::{clock, files, process};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -92,13 +93,28 @@ fn measure(program: &str, sockets: usize) {
         wait(&mut said, "all");
         processes.extend([client, server]);
     }
-    for format in ["text", "ndjson"] {
-        let words = ["connections", "--interval", "1s", "--format", format];
-        let mut watching = host.command(program).args(words).stdout(Stdio::null()).spawn().expect("narrows");
+    for format in ["in a terminal", "text", "ndjson"] {
+        let mut command = host.command(program);
+        command.args(["connections", "--interval", "1s"]).stdout(Stdio::null());
+        let mut terminal = (format == "in a terminal").then(|| Pty::open(120, 40).expect("a terminal"));
+        match &terminal {
+            Some(terminal) => terminal.apply(command.env("TERM", "xterm")).expect("on the terminal"),
+            None => drop(command.args(["--format", format])),
+        }
+        let mut watching = command.spawn().expect("narrows");
+        let mut wait = |time: Duration| {
+            let end = clock::now() + time;
+            while let Some(left) = end.checked_duration_since(clock::now()) {
+                match &mut terminal {
+                    Some(terminal) => drop(terminal.read(left).expect("a terminal")),
+                    None => clock::sleep(left),
+                }
+            }
+        };
         // The first reading looks for the processes of all sockets.
-        clock::sleep(Duration::from_millis(1_500));
+        wait(Duration::from_millis(2_500));
         let before = ticks(watching.id());
-        clock::sleep(Duration::from_secs(SECONDS));
+        wait(Duration::from_secs(SECONDS));
         let after = ticks(watching.id());
         #[allow(clippy::cast_precision_loss)] // few
         let [user, system] = [0, 1].map(|at| (after[at] - before[at]) as f64 / SECONDS as f64);

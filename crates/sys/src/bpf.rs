@@ -15,8 +15,10 @@ const BPF_MAP_LOOKUP_ELEM: libc::c_int = 1;
 const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
 const BPF_MAP_GET_NEXT_KEY: libc::c_int = 4;
 const BPF_PROG_TEST_RUN: libc::c_int = 10;
-const BPF_LINK_CREATE: libc::c_int = 28;
-/// `BPF_XDP` of `enum bpf_attach_type`.
+pub(crate) const BPF_LINK_CREATE: libc::c_int = 28;
+/// `BPF_TRACE_ITER` of `enum bpf_attach_type`.
+pub(crate) const ATTACH_ITERATOR: u32 = 28;
+/// `BPF_XDP` of it.
 const ATTACH_XDP: u32 = 37;
 const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
@@ -61,7 +63,7 @@ pub struct Attached {
     _link: OwnedFd,
 }
 
-fn call(command: libc::c_int, attributes: &mut [u8]) -> io::Result<libc::c_int> {
+pub(crate) fn call(command: libc::c_int, attributes: &mut [u8]) -> io::Result<libc::c_int> {
     // SAFETY: the attributes are as long as told, outlive the call, and each caller fills in pointers that do too.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_mut_ptr(), attributes.len()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(libc::c_int::try_from(result).unwrap_or(0)) }
@@ -69,19 +71,19 @@ fn call(command: libc::c_int, attributes: &mut [u8]) -> io::Result<libc::c_int> 
 
 /// Attributes of a call: the fields of the anonymous structures of `union bpf_attr`, in their order.
 #[derive(Default)]
-struct Attributes(Vec<u8>);
+pub(crate) struct Attributes(pub(crate) Vec<u8>);
 
 impl Attributes {
-    fn u32(mut self, value: u32) -> Self {
+    pub(crate) fn u32(mut self, value: u32) -> Self {
         self.0.extend(value.to_ne_bytes());
         self
     }
 
-    fn fd(self, fd: RawFd) -> Self {
+    pub(crate) fn fd(self, fd: RawFd) -> Self {
         self.u32(u32::try_from(fd).unwrap_or(u32::MAX))
     }
 
-    fn u64(mut self, value: u64) -> Self {
+    pub(crate) fn u64(mut self, value: u64) -> Self {
         self.0.resize(self.0.len().next_multiple_of(8), 0);
         self.0.extend(value.to_ne_bytes());
         self
@@ -93,7 +95,7 @@ impl Attributes {
 }
 
 /// The text of an error and of its causes: `aya` reports the verifier's message only there.
-fn chain(error: &dyn std::error::Error) -> io::Error {
+pub(crate) fn chain(error: &dyn std::error::Error) -> io::Error {
     let mut text = error.to_string();
     let mut below = error.source();
     let mut errno = None;

@@ -50,6 +50,8 @@ mod shared;
 pub mod sock_diag;
 pub mod sysctl;
 pub mod tcp;
+#[cfg(feature = "xdp")]
+mod tcp_sockets;
 pub mod thread;
 pub mod tracefs;
 pub mod tun;

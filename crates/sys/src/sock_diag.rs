@@ -41,12 +41,53 @@ pub fn tcp_info(local: SocketAddr, remote: SocketAddr) -> netlink::Result<Option
 #[derive(Debug)]
 pub struct Connections {
     socket: Socket,
-    seen: HashMap<u64, (Activity, u64)>,
-    readings: u64,
+    seen: Seen,
+    /// `None`: it was not tried, or cannot be used.
+    #[cfg(feature = "xdp")]
+    walk: Option<crate::tcp_sockets::Walk>,
+    #[cfg(feature = "xdp")]
+    may_walk: bool,
 }
 
-/// What of a connection changes with whatever happens to it: state, inode, bytes unread and unacknowledged, segments out and in.
-type Activity = [u32; 6];
+/// What changes of a connection with whatever happens to it: state, bytes unread and unacknowledged, segments out and in.
+pub(crate) type Activity = [u32; 5];
+
+/// From so many connections on, the kernel is asked for the counters of those alone that changed, if that is possible and most did not.
+#[cfg(feature = "xdp")]
+const MANY: usize = 5_000;
+#[cfg(feature = "xdp")]
+const FEW_OF: usize = 8;
+
+/// The connections so far, each with its activity and the reading that saw it.
+#[derive(Debug, Default)]
+struct Seen {
+    by_id: HashMap<u64, (Activity, u64)>,
+    readings: u64,
+    changed: usize,
+}
+
+impl Seen {
+    fn begin(&mut self) {
+        self.readings += 1;
+        self.changed = 0;
+    }
+
+    /// Whether the counters of this one are of interest.
+    fn is_changed(&mut self, id: u64, activity: Activity) -> bool {
+        let waits = activity[2] > 0;
+        let before = self.by_id.insert(id, (activity, self.readings));
+        let is_changed = waits || before.is_none_or(|(before, _)| before != activity);
+        self.changed += usize::from(is_changed);
+        is_changed
+    }
+
+    fn reading(&mut self, at_us: u64, changed: Vec<ConnectionSample>) -> ConnectionsReading {
+        let gone = self.by_id.extract_if(|_, (_, seen)| *seen != self.readings).map(|(id, _)| id).collect();
+        ConnectionsReading { at_us, changed, others: Others::Quiet(gone) }
+    }
+}
+
+const WANTED: [u16; 3] = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
 
 impl Connections {
     /// In the calling thread's network namespace.
@@ -54,7 +95,14 @@ impl Connections {
     /// # Errors
     /// The kernel lacks `CONFIG_INET_DIAG`.
     pub fn open() -> netlink::Result<Self> {
-        Ok(Self { socket: Socket::open(Family::SockDiag)?, seen: HashMap::new(), readings: 0 })
+        Ok(Self {
+            socket: Socket::open(Family::SockDiag)?,
+            seen: Seen::default(),
+            #[cfg(feature = "xdp")]
+            walk: None,
+            #[cfg(feature = "xdp")]
+            may_walk: true,
+        })
     }
 
     /// Those that may carry data, at `at_us`; only those with this peer, if given (the kernel selects them).
@@ -62,39 +110,72 @@ impl Connections {
     /// # Errors
     /// The kernel refuses; more sockets than an answer may hold.
     pub fn read(&mut self, at_us: u64, peer: Option<IpAddr>) -> netlink::Result<ConnectionsReading> {
-        let Self { socket, seen, readings } = self;
-        *readings += 1;
+        #[cfg(feature = "xdp")]
+        if peer.is_none() && self.seen.by_id.len() >= MANY && self.seen.changed * FEW_OF < self.seen.by_id.len() {
+            if self.may_walk && self.walk.is_none() {
+                self.walk = crate::tcp_sockets::Walk::load().ok();
+            }
+            self.may_walk = self.walk.is_some();
+            if self.may_walk {
+                return self.walk(at_us);
+            }
+        }
+        let Self { socket, seen, .. } = self;
+        seen.begin();
         let mut changed = Vec::new();
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let wanted = bits(&[INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO]);
         // `struct inet_diag_req`
-        let mut request = vec![libc::AF_UNSPEC as u8, 0, 0, wanted];
+        let mut request = vec![libc::AF_UNSPEC as u8, 0, 0, bits(&WANTED)];
         request.extend(socket_id(any, any));
         request.extend_from_slice(&(!WITHOUT_DATA).to_ne_bytes());
         request.extend_from_slice(&[0; 4]);
         request.extend(peer.map(only_peer).unwrap_or_default());
         socket.dump(TCPDIAG_GETSOCK, &request, &mut |message| {
             let Some((id, activity)) = activity(message) else { return };
-            let waits = activity[3] > 0;
-            let before = seen.insert(id, (activity, *readings));
-            if waits || before.is_none_or(|(before, _)| before != activity) {
+            if seen.is_changed(id, activity) {
                 let one = connection(message, at_us).filter(|one| peer.is_none_or(|peer| one.remote.ip() == peer));
                 changed.extend(one);
             }
         })?;
-        let gone = seen.extract_if(|_, (_, seen)| seen != readings).map(|(id, _)| id).collect();
-        Ok(ConnectionsReading { at_us, changed, others: Others::Quiet(gone) })
+        Ok(seen.reading(at_us, changed))
+    }
+
+    /// The same by the walk through all sockets, and the counters of those that changed, one by one.
+    #[cfg(feature = "xdp")]
+    fn walk(&mut self, at_us: u64) -> netlink::Result<ConnectionsReading> {
+        let Self { socket, seen, walk, .. } = self;
+        seen.begin();
+        let mut wanted = Vec::new();
+        if let Some(walk) = walk {
+            walk.each(&mut |found| {
+                if seen.is_changed(found.id(), found.activity()) {
+                    wanted.push((found.id(), found.ends()));
+                }
+            })?;
+        }
+        let mut changed = Vec::new();
+        for (id, [local, remote]) in wanted {
+            match socket.request(SOCK_DIAG_BY_FAMILY, 0, &request(local, remote, u32::MAX, &WANTED)) {
+                Ok(replies) => {
+                    let one = replies.first().and_then(|reply| connection(&reply.payload, at_us));
+                    changed.extend(one.filter(|one| one.id == id));
+                }
+                Err(error) if error.errno() == Some(libc::ENOENT) => {} // it ended meanwhile
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(seen.reading(at_us, changed))
     }
 
     /// How many the newest reading saw.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.seen.len()
+        self.seen.by_id.len()
     }
 
     /// Lets the next reading have all of them with their counters.
     pub fn forget(&mut self) {
-        self.seen.clear();
+        self.seen.by_id.clear();
     }
 }
 
@@ -104,7 +185,7 @@ fn activity(message: &[u8]) -> Option<(u64, Activity)> {
     let info = find(message.get(MESSAGE..)?, INET_DIAG_INFO)?.payload;
     let segments = |at| netlink::u32_at(info, at);
     let id = u64::from(number(44)?) | u64::from(number(48)?) << 32;
-    Some((id, [(*message.get(1)?).into(), number(68)?, number(56)?, number(60)?, segments(136)?, segments(140)?]))
+    Some((id, [(*message.get(1)?).into(), number(56)?, number(60)?, segments(136)?, segments(140)?]))
 }
 
 /// The attribute with the kernel's filter program of one condition on the peer's address (`struct inet_diag_bc_op`,
@@ -253,5 +334,47 @@ mod tests {
         }
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         assert!(tcp_info(nowhere, nowhere).unwrap().is_none());
+    }
+
+    #[cfg(feature = "xdp")]
+    #[test]
+    fn a_walk_through_the_sockets_says_what_a_dump_says() {
+        let mut reader = Connections::open().unwrap();
+        reader.walk = match crate::tcp_sockets::Walk::load() {
+            Ok(walk) => Some(walk),
+            Err(error) => return println!("NOT CHECKED: the walk through sockets: {error}"),
+        };
+        let listener = crate::net::listen(0).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let addresses = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(std::net::Ipv6Addr::LOCALHOST)];
+        let connect = |ip| {
+            let address = SocketAddr::from((ip, port));
+            crate::net::connect(address, Duration::from_secs(5), |_| Ok::<_, crate::Error>(())).ok()
+        };
+        let mut streams: Vec<_> =
+            addresses.into_iter().filter_map(connect).map(|it| (it, listener.accept().unwrap().0)).collect();
+        let ours = |all: &[ConnectionSample]| {
+            let is_ours = |it: &&ConnectionSample| it.local.port() == port || it.remote.port() == port;
+            let mut ours: Vec<_> = all.iter().filter(is_ours).map(|it| (it.id, it.local, it.remote)).collect();
+            ours.sort_unstable();
+            ours
+        };
+        let all = ours(&reader.read(1, None).unwrap().changed);
+        assert_eq!(all.len(), 2 * streams.len());
+        assert_eq!(ours(&reader.walk(2).unwrap().changed), [], "the same activity by both ways");
+        streams[0].0.write_all(b"twelve bytes").unwrap();
+        streams[0].1.read_exact(&mut [0; 12]).unwrap();
+        let changed = reader.walk(3).unwrap().changed;
+        let received = changed.iter().find(|it| it.tcp.bytes_received == Some(12)).expect("its counters");
+        let ends = [received.local, received.remote];
+        let wanted = [streams[0].1.local_addr(), streams[0].1.peer_addr()];
+        assert_eq!(ends, wanted.map(|it| crate::net::canonical(it.unwrap())));
+        assert_eq!(ours(&changed).len(), 2);
+        // One ends: it is gone, or without data.
+        drop(streams.pop());
+        let left = ours(&Connections::open().unwrap().read(4, None).unwrap().changed);
+        let next = reader.walk(4).unwrap();
+        let Others::Quiet(gone) = next.others else { panic!("{next:?}") };
+        assert!(all.iter().filter(|it| gone.contains(&it.0)).count() > 0 || ours(&next.changed).len() > 0, "{left:?}");
     }
 }

@@ -195,7 +195,7 @@ pub struct ConnectionEnds {
 }
 
 /// The connections of a host as their reader watches them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionsView {
     /// The name of the host.
     pub host: String,

@@ -95,7 +95,7 @@ impl Args {
         around.live = self.tui.open(CampaignLive::new(self.full.full), &around.stop)?.map(|it| (it, self.margin));
         around.kept();
         let ended = campaign::perform(&plan, &left, &mut around).map_err(Failure::run);
-        around.live.take().map_or(Ok(()), |(live, _)| live.close())?;
+        around.live.take().map(|(live, _)| live.close()).transpose()?;
         let ended = ended?;
         let mut report = results::report(&plan, self.margin).map_err(Failure::run)?;
         if let Ended::HostsLost(lost) = &ended {

@@ -114,7 +114,7 @@ impl Args {
         let stop = stop_on_interrupt()?;
         let order = ConnectionOrder::from(self.sort);
         let live = self.tui.live(self.format.format(), || ConnectionsLive::new(order, self.full.full), &stop)?;
-        let (mut failed, mut last) = (None, None);
+        let mut failed = None;
         let count = if self.once { Some(1) } else { self.count };
         // Programs get all of them.
         let all = self.full.full || self.limit.is_some() || self.format.format() != Format::Text;
@@ -124,18 +124,17 @@ impl Args {
                 view.connections.retain(|one| one.limit == limit);
             }
             if let Some(live) = &live {
-                live.update(|shown| shown.show(view));
-                last = Some(view.clone());
+                live.update(|shown| shown.show(std::mem::take(view)));
                 return true;
             }
             // A closed pipe (`narrows … | head`) is not a failure.
             let shown = self.line(view);
             shown.map_err(|error| failed = Some(error).filter(|it| it.kind() != io::ErrorKind::BrokenPipe)).is_ok()
         });
-        live.map_or(Ok(()), Tui::close)?;
+        let shown = live.map(Tui::close).transpose()?;
         watched.map_err(Failure::run)?;
-        if let Some(view) = last {
-            failed = self.line(&view).err();
+        if let Some(view) = shown.as_ref().and_then(ConnectionsLive::last) {
+            failed = self.line(view).err();
         }
         failed.map_or(Ok(0), |error| Err(Failure::run(format!("cannot write the result: {error}"))))
     }

@@ -176,7 +176,7 @@ impl Args {
             Some(server) => trace::both_ways(server, plan, &stop, &mut || {}, &mut show),
             None => trace::trace(plan, &stop, &mut || {}, &mut show).map(|record| (record, None)),
         };
-        live.map_or(Ok(()), Tui::close)?;
+        live.map(Tui::close).transpose()?;
         let (record, failed_back) = traced.map_err(failure)?;
         if let Some(error) = &failed_back {
             anstream::eprintln!("narrows: cannot trace the path back: {error}");

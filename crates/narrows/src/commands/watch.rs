@@ -80,7 +80,7 @@ impl Args {
                 }
             }
         });
-        live.map_or(Ok(()), Tui::close)?;
+        live.map(Tui::close).transpose()?;
         if let Some(view) = last {
             failed = failed.or(self.show(&view).err());
         }

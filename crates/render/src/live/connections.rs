@@ -6,6 +6,7 @@ use crate::style::Style;
 use narrows_model::{ConnectionOrder, ConnectionView, ConnectionsView};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Intervals of one connection that are kept.
@@ -47,21 +48,28 @@ impl ConnectionsLive {
     }
 
     /// A new reading, in order of the rate.
-    pub fn show(&mut self, view: &ConnectionsView) {
+    pub fn show(&mut self, view: ConnectionsView) {
         let present: HashSet<&str> = view.connections.iter().map(|one| one.id.as_str()).collect();
         self.past.retain(|id, _| present.contains(id.as_str()));
         for one in &view.connections {
             let now = Past::of(one);
-            if now.bps > 0.0 || self.past.contains_key(&one.id) {
-                let all = self.past.entry(one.id.clone()).or_default();
+            if let Some(all) = self.past.get_mut(&one.id) {
                 all.push(now);
                 if all.len() > KEPT {
                     all.remove(0);
                 }
+            } else if now.bps > 0.0 {
+                self.past.insert(one.id.clone(), vec![now]);
             }
         }
-        self.view = Some(view.clone());
+        self.view = Some(view);
         self.sort();
+    }
+
+    /// The newest reading.
+    #[must_use]
+    pub fn last(&self) -> Option<&ConnectionsView> {
+        self.view.as_ref()
     }
 
     fn sort(&mut self) {
@@ -71,16 +79,19 @@ impl ConnectionsLive {
     }
 
     /// What passes the filter.
-    fn passing(&self) -> Option<ConnectionsView> {
+    fn passing(&self) -> Option<Cow<'_, ConnectionsView>> {
+        let all = self.view.as_ref()?;
+        if self.filter.is_empty() {
+            return Some(Cow::Borrowed(all));
+        }
         let filter = self.filter.to_lowercase();
         let passes = |one: &ConnectionView| {
             let process = one.process.as_ref().map(|owner| owner.name.as_str()).unwrap_or_default();
             [&one.remote, &one.local, process, one.limit.word()].iter().any(|it| it.to_lowercase().contains(&filter))
         };
-        let mut view = self.view.clone()?;
-        view.connections.retain(passes);
-        view.quiet = if filter.is_empty() { view.quiet } else { 0 };
-        Some(view)
+        let connections = all.connections.iter().filter(|one| passes(one)).cloned().collect();
+        let (host, remarks) = (all.host.clone(), all.remarks.clone());
+        Some(Cow::Owned(ConnectionsView { host, connections, remarks, quiet: 0, ..*all }))
     }
 
     fn text(&mut self, width: usize, rows: usize) -> String {
@@ -94,14 +105,16 @@ impl ConnectionsLive {
                 None => "this connection is gone\n".to_owned(),
             };
         }
-        self.marked = self.marked.min(shown(&view, self.full).count().saturating_sub(1));
+        let marked = self.marked.min(shown(&view, self.full).count().saturating_sub(1));
         let said = if self.typing || !self.filter.is_empty() {
             format!("filter: {}{}\n", self.filter, if self.typing { "_" } else { "" })
         } else {
             String::new()
         };
         let rows = rows.saturating_sub(said.lines().count());
-        said + &frame(&view, style, &LiveOptions { rows, marked: Some(self.marked), order: self.order.word() })
+        let text = said + &frame(&view, style, &LiveOptions { rows, marked: Some(marked), order: self.order.word() });
+        self.marked = marked;
+        text
     }
 }
 

@@ -200,7 +200,7 @@ impl Store {
     /// program puts there after it saw none waiting is newer.
     ///
     /// # Errors
-    /// A run cannot be read here or written there. It stays here.
+    /// The store cannot be read here or written there. What was not sent stays here, as a damaged run does.
     pub fn send(&mut self, to: &mut Self) -> Result<u64> {
         let place = to.path.display().to_string();
         let sql = "SELECT id FROM runs JOIN waiting ON run = number WHERE store = ? ORDER BY number LIMIT 1";
@@ -211,7 +211,15 @@ impl Store {
                 let Some(id) = next()?.first_mut().map(Cells::text).transpose()? else { return Ok(0) };
                 let why = |error: Error| Fault(error.to_string());
                 let run = self.list(&Filter { id: Some(id.clone()), ..Filter::default() }, 0, 1).map_err(why)?.pop();
-                if let (Some(run), Some((kind, json))) = (run, self.json(&id).map_err(why)?) {
+                let json = match self.json(&id) {
+                    // It waits no more, and is here for `narrows store check`.
+                    Err(Error::Damaged(..)) => {
+                        let sql = "DELETE FROM waiting WHERE run IN (SELECT number FROM runs WHERE id = ?)";
+                        return self.database.rows(sql, values![id]).map(|_| 0);
+                    }
+                    json => json.map_err(why)?,
+                };
+                if let (Some(run), Some((kind, json))) = (run, json) {
                     to.put(&run, kind, &json).map_err(why)?;
                 }
                 self.database.rows("DELETE FROM runs WHERE id = ?", values![id]).map(|_| 1)

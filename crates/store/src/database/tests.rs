@@ -119,6 +119,24 @@ fn a_damaged_run_is_named_and_the_others_are_read() {
 }
 
 #[test]
+fn a_damaged_run_that_waits_stays_and_the_others_are_sent() {
+    let (directory, mut local) = store();
+    let far = directory.path().join("far.db");
+    let mut to = Store::open(&far).unwrap();
+    for (at, id) in [(1, "a"), (2, "b"), (3, "c")] {
+        local.put_waiting(&entry(id, at, "far", 1e9), Kind::Run, &json(id), &far).unwrap();
+    }
+    let other = Connection::open(directory.path().join("runs.db")).unwrap();
+    other.execute("UPDATE bodies SET body = zeroblob(length(body)) WHERE run = 2", []).unwrap();
+    assert_eq!((local.send(&mut to).unwrap(), local.send(&mut to).unwrap()), (2, 0));
+    let ids = |store: &Store| {
+        let runs = store.list(&Filter::default(), 0, 9).unwrap();
+        runs.into_iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    assert_eq!((ids(&to), ids(&local)), (vec!["c".to_owned(), "a".to_owned()], vec!["b".to_owned()]));
+}
+
+#[test]
 fn what_is_no_store_is_refused_with_the_remedy() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("runs.db");
