@@ -104,7 +104,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         }
         (Some(capacity), _) => {
             let how = format!("capacity {} (path profile), less headers", units::bps(capacity.bps));
-            (capacity.bps, [if is_sawtooth(evidence) { SAWTOOTH } else { AT_CAPACITY }, 1.03], how)
+            (capacity.bps, [if is_sawtooth(evidence) { least_of_sawtooth(evidence) } else { AT_CAPACITY }, 1.03], how)
         }
         // The path is no limit up to there; where it ends is not known.
         (None, _) => {
@@ -157,7 +157,7 @@ fn is_sawtooth(evidence: &TcpEvidence) -> bool {
     let base = &evidence.base;
     let Some(shape) = evidence.profile.as_ref().map(|profile| &profile.shape) else { return false };
     let rise_us = base.rtt_peak_us.zip(base.rtt_high_us).zip(evidence.min_rtt_us).map(|((peak, high), min)| peak.max(high) - min);
-    evidence.filled().is_some_and(|filled| filled >= SAWTOOTH)
+    evidence.filled().is_some_and(|filled| filled >= least_of_sawtooth(evidence))
         && rise_us.is_some_and(|rise| rise >= 0.8 * shape.queue_us)
         && base.loss_whole.is_some_and(|loss| loss.lost() > 0)
         && window_share(evidence).is_some_and(|share| share >= 0.7)
@@ -166,9 +166,21 @@ fn is_sawtooth(evidence: &TcpEvidence) -> bool {
         && !cpu_bound(evidence)
 }
 
-/// The least part of its path that a loss-based congestion control uses in a few seconds: it halves its window (Reno) at each overflow of a
-/// queue that is short, and takes a while to fill a long path.
-const SAWTOOTH: f64 = 0.6;
+/// The least part of its path that a loss-based congestion control uses in a few seconds, if it shrinks its window at overflows of the
+/// queue alone. With a queue of `q` windows of the idle path, the window falls to `beta (1 + q)`, grows by a segment each round trip, and
+/// the path is full from 1 on (RFC 5681, RFC 9438, whose growth is faster): three quarters without any queue, all with a long one.
+pub(super) fn least_of_sawtooth(evidence: &TcpEvidence) -> f64 {
+    let cubic = evidence.base.congestion_control.as_deref() == Some("cubic");
+    let queue_us = evidence.profile.as_ref().map_or(0.0, |profile| profile.shape.queue_us);
+    let queue = evidence.min_rtt_us.filter(|us| *us > 0.0).map_or(0.0, |min_us| queue_us.max(0.0) / min_us);
+    let low = (if cubic { 0.7 } else { 0.5 } * (1.0 + queue)).min(1.0);
+    let (rise, full) = (1.0 - low, queue * (1.0 + queue / 2.0));
+    let part = if rise + full > 0.0 { (rise * (1.0 + low) / 2.0 + full) / (rise + full) } else { 1.0 };
+    FIRST_SECONDS * part
+}
+
+/// In a few seconds the overflow at the end of slow start costs this much, and a long path takes a while to be filled again.
+const FIRST_SECONDS: f64 = 0.8;
 
 /// A congestion control that fills a queue loses less than this behind it.
 const MUCH_LOSS: f64 = 0.005;

@@ -15,6 +15,7 @@ use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::{Assessment, Cause, Evidence as _};
+use super::path_capacity::least_of_sawtooth;
 use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home, paced};
 use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
@@ -154,7 +155,7 @@ fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
     loss.moments >= MOMENTS
         && loss.spurious < loss.retransmitted.div_ceil(2)
         && shape.filter(visible).is_some()
-        && evidence.filled().is_some_and(|part| part < 0.6)
+        && evidence.filled().is_some_and(|part| part < least_of_sawtooth(evidence))
         && evidence.queue_stood() == Some(false)
         && shape.is_some_and(|shape| evidence.rise_before_loss_us().is_some_and(|rise_us| rise_us < 0.5 * shape.queue_us))
 }
