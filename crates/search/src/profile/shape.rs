@@ -97,8 +97,10 @@ impl Shape {
         // A sender that was late adds losses and hides none, so its steps bound the loss at any rate, too.
         let usual_loss = all.iter().filter(|view| view.sent >= FEW).map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
         let capacity = capacity(&steps, usual_loss);
-        let carried = steps.iter().filter(|view| !view.saturated(usual_loss));
+        let carried = steps.iter().filter(|view| !view.saturated(usual_loss) && !view.unsettled);
         let carried_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
+        // What a bucket of tokens let pass is not sustained.
+        let carried_bps = capacity.map_or(carried_bps, |capacity| carried_bps.min(capacity.bps));
         let below_bps = capacity.map_or(f64::MAX, |capacity| 0.93 * capacity.interval_bps[0]);
         let below = || steps.iter().filter(|view| view.offered_bps < below_bps);
         let arrived = || record.steps.iter().filter_map(|step| step.received.as_ref());
@@ -226,7 +228,10 @@ pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<(f64,
 
 /// The median rate of arrival in the steps that the path did not keep up with.
 fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
-    let beyond: Vec<&StepView> = steps.iter().filter(|view| view.saturated(usual_loss)).collect();
+    let mut beyond: Vec<&StepView> = steps.iter().filter(|view| view.saturated(usual_loss)).collect();
+    if beyond.iter().any(|view| !view.unsettled) {
+        beyond.retain(|view| !view.unsettled);
+    }
     let most = beyond.iter().map(|view| view.sustained_count).max()?;
     // A step that ended early tells less.
     let exact = || beyond.iter().filter(|view| 4 * view.sustained_count >= most);

@@ -29,6 +29,8 @@ const FAR: f64 = 2.0;
 const NEAR: f64 = 1.4;
 /// The rate of a step that holds the path just above what it delivers.
 const ABOVE: f64 = 1.15;
+/// The same where a bucket of tokens lets that much pass: it runs out sooner.
+const WELL_ABOVE: f64 = 2.0;
 /// Steps just above.
 const PLATEAU_STEPS: usize = 2;
 /// The rate of the step just below, where only loss that no rate explains is left.
@@ -64,6 +66,7 @@ enum Phase {
     Half {
         lossy_bps: f64,
         loss: f64,
+        passed_bps: f64,
     },
     /// Just above what was delivered.
     Plateau {
@@ -94,6 +97,8 @@ pub struct Staircase {
     usual_loss: f64,
     /// The highest rate that the path kept up with.
     carried_bps: f64,
+    /// The lowest rate at which a step ended, by its losses, before it showed what the path sustains.
+    too_fast_bps: f64,
     queue_us: f64,
     lost_without_queue: bool,
     /// Steps that were made again.
@@ -117,6 +122,7 @@ impl Staircase {
             phase: Phase::Trains(TRAINS),
             usual_loss: 0.0,
             carried_bps: 0.0,
+            too_fast_bps: f64::MAX,
             queue_us: 0.0,
             lost_without_queue: false,
             repeated: 0,
@@ -146,9 +152,9 @@ impl Staircase {
             Phase::LongTrains { datagrams, .. } => self.train(datagrams),
             Phase::Climb(bps) => self.step(bps, STEP_NS, STEP_DATAGRAMS),
             Phase::Half { lossy_bps, .. } => self.step(0.5 * lossy_bps, EXACT_NS, EXACT_DATAGRAMS),
-            Phase::Plateau { bps, .. } => self.step(ABOVE * bps, EXACT_NS, EXACT_DATAGRAMS),
+            Phase::Plateau { bps, .. } => self.step(self.above() * bps, EXACT_NS, EXACT_DATAGRAMS),
             Phase::Below(bps) => ProfileStep { stop_above_us: 0, ..self.step(BELOW * bps, EXACT_NS, EXACT_DATAGRAMS) },
-            Phase::Bucket(bps) => self.step(2.0 * bps, STEP_NS, STEP_DATAGRAMS),
+            Phase::Bucket(bps) => self.step(WELL_ABOVE * bps, STEP_NS, STEP_DATAGRAMS),
             Phase::Done => return Next::Done,
         };
         Next::Step { step, wait_ns }
@@ -214,7 +220,7 @@ impl Staircase {
         };
         self.queue_us = view.queue_us;
         let saturated = view.saturated(self.usual_loss);
-        if !saturated && !view.is_train && !view.disturbed {
+        if !saturated && !view.is_train && !view.disturbed && !view.unsettled {
             self.carried_bps = self.carried_bps.max(view.sustained_bps.min(view.offered_bps));
         }
         self.phase = self.after(&view, saturated);
@@ -232,25 +238,37 @@ impl Staircase {
         match self.phase {
             Phase::Trains(left) if left > 1 => Phase::Trains(left - 1),
             Phase::Trains(_) => Phase::Climb(self.start_bps()),
+            Phase::Climb(_) if view.unsettled && view.lost >= 30 && 0.5 * view.offered_bps > self.carried_bps => {
+                self.too_fast_bps = self.too_fast_bps.min(view.offered_bps);
+                let down_bps = (0.25 * view.offered_bps).max((self.carried_bps * view.offered_bps).sqrt());
+                Phase::Climb(down_bps)
+            }
             Phase::Climb(bps) if !saturated => self.further(bps, view),
             Phase::Climb(_) => {
                 self.lost_without_queue = !queued;
-                if !queued && self.carried_bps == 0.0 {
-                    return Phase::Half { lossy_bps: view.offered_bps, loss: view.loss() };
+                if !queued && self.carried_bps == 0.0 && !view.unsettled {
+                    return Phase::Half {
+                        lossy_bps: view.offered_bps,
+                        loss: view.loss(),
+                        passed_bps: view.sustained_bps,
+                    };
                 }
                 Phase::Plateau { left: PLATEAU_STEPS, bps: view.sustained_bps }
             }
-            // The same part is lost at half of the rate: it is no limit of the rate.
-            Phase::Half { lossy_bps, loss } if view.loss() > 0.5 * loss => {
+            // The same part is lost at half of the rate, and half as much passes: it is no limit of the rate.
+            Phase::Half { lossy_bps, loss, passed_bps }
+                if !view.unsettled && view.loss() > 0.5 * loss && view.sustained_bps < 0.75 * passed_bps =>
+            {
                 self.usual_loss = view.loss();
                 self.carried_bps = view.offered_bps;
                 Phase::Climb(NEAR * lossy_bps)
             }
-            Phase::Half { lossy_bps, loss } => Phase::Plateau { left: PLATEAU_STEPS, bps: lossy_bps * (1.0 - loss) },
+            Phase::Half { passed_bps, .. } => Phase::Plateau { left: PLATEAU_STEPS, bps: passed_bps },
             // The path carried more than it seemed: a bucket was not empty yet, or it changed.
             Phase::Plateau { bps, .. } if !saturated && self.mistaken < 3 => {
+                let tried_bps = self.above() * bps;
                 self.mistaken += 1;
-                self.further(ABOVE * bps, view)
+                self.further(tried_bps, view)
             }
             Phase::Plateau { left, .. } if left > 1 => Phase::Plateau { left: left - 1, bps: view.sustained_bps },
             Phase::Plateau { .. } => {
@@ -264,6 +282,10 @@ impl Staircase {
             }
             Phase::Below(_) | Phase::LongTrains { .. } | Phase::Done => Phase::Done,
         }
+    }
+
+    const fn above(&self) -> f64 {
+        if self.mistaken > 0 || self.too_fast_bps < f64::MAX { WELL_ABOVE } else { ABOVE }
     }
 
     /// Whether it is worth looking for a bucket of tokens.
@@ -295,7 +317,8 @@ impl Staircase {
             return Phase::Done;
         }
         let near = self.train_bps().is_none_or(|train| FAR * bps > 0.75 * train);
-        Phase::Climb(bps * if near { NEAR } else { FAR })
+        let next_bps = (bps * if near { NEAR } else { FAR }).min((bps * self.too_fast_bps).sqrt());
+        if next_bps < 1.05 * bps { Phase::Plateau { left: PLATEAU_STEPS, bps } } else { Phase::Climb(next_bps) }
     }
 
     /// Half of what the trains say where that is far above what is known: steps at low rates take long and tell little.

@@ -7,10 +7,13 @@ use narrows_model::{StepPart, StepRecord};
 pub struct StepView {
     /// What the sender put onto the path.
     pub offered_bps: f64,
-    /// What arrived over the later half of the step: what the path sustains, once bursts that it lets pass are over.
+    /// What arrived over the later half of the step, or since the first loss or queue where that came later: what the path sustains, once
+    /// bursts that it lets pass are over.
     pub sustained_bps: f64,
     /// Datagrams that `sustained_bps` was read off.
     pub sustained_count: u32,
+    /// Whether loss or a queue began so late that the step shows the rate neither with nor without it: a bucket of tokens ran out.
+    pub unsettled: bool,
     /// Datagrams sent.
     pub sent: u32,
     /// Datagrams that the path lost.
@@ -57,13 +60,21 @@ impl StepView {
         let span_s = record.sent.span_ns.max(1) as f64 / 1e9;
         let offered_bps = f64::from(sent - 1) * packet_bits / span_s;
         let asked_bps = if record.step.gap_ns == 0 { 0.0 } else { packet_bits * 1e9 / record.step.gap_ns as f64 };
-        let (sustained_bps, sustained_count) = sustained(&received.parts, packet_bits).unwrap_or_default();
         let last_quarter: Vec<f64> = received.parts[received.parts.len() * 3 / 4..]
             .iter()
             .filter(|part| part.received > 0)
             .map(|part| (part.delay_ns - base_delay_ns) as f64 / 1e3)
             .collect();
         let queue_us = narrows_stats::quantile(&last_quarter, 0.5).unwrap_or(0.0).max(0.0);
+        let before_loss = received.first_missing.unwrap_or(sent);
+        let before_queue = before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(0);
+        let first_excess =
+            [(queue_us >= FILLS_US).then_some(before_queue), (before_loss < sent).then_some(before_loss)];
+        let from = first_excess.into_iter().flatten().min().unwrap_or(0);
+        let left = || received.parts.iter().filter(|part| part.from >= from && part.received > 0);
+        let few = left().count() < 2 || (left().count() < 4 && left().map(|part| part.received).sum::<u32>() < 100);
+        let unsettled = from > 0 && few;
+        let (sustained_bps, sustained_count) = sustained(&received.parts, packet_bits, from).unwrap_or_default();
         let late_ns = record.sent.late_ns as f64;
         let busy = least_later_delay(&received.parts)
             .is_some_and(|delay| (delay - base_delay_ns) as f64 > BUSY_LATE * late_ns + BUSY_NS);
@@ -71,12 +82,13 @@ impl StepView {
             offered_bps,
             sustained_bps,
             sustained_count,
+            unsettled,
             sent,
             lost: sent.saturating_sub(received.datagrams).saturating_sub(received.socket_drops),
-            before_loss: received.first_missing.unwrap_or(sent),
+            before_loss,
             queue_us,
             rising: rising(&received.parts).unwrap_or(0.0),
-            before_queue: before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(0),
+            before_queue,
             receiver_behind: received.socket_drops > sent / 50,
             is_train: record.step.gap_ns == 0,
             asked_bps,
@@ -101,7 +113,10 @@ impl StepView {
     pub fn saturated(&self, usual_loss: f64) -> bool {
         // Two standard deviations of how many are lost by chance.
         let chance = 2.0 * (usual_loss * (1.0 - usual_loss) / f64::from(self.sustained_count.max(1))).sqrt();
-        let known = !self.is_train && !self.receiver_behind && self.sustained_count >= 10;
+        // Of what is cut to a fraction few arrive.
+        let enough =
+            self.sustained_count >= 10 || (self.sustained_count >= 3 && self.lost >= 10 * self.sustained_count);
+        let known = !self.is_train && !self.receiver_behind && enough;
         let passes = self.offered_bps * (1.0 - usual_loss);
         known && (self.sustained_bps < KEEPS_UP * (passes - chance * self.offered_bps) || self.fills(passes))
     }
@@ -162,11 +177,14 @@ fn least_later_delay(parts: &[StepPart]) -> Option<i64> {
     arrived[arrived.len().checked_sub(1)? / 2..].iter().min().copied()
 }
 
-/// The rate of arrival over the later half, and the datagrams that it was read off, by the median slope, since a host that stalls for a moment moves single parts, and the difference of the ends with them.
+/// The rate of arrival over the later half, or from a datagram on that comes later, and the datagrams that it was read off, by the median
+/// slope: a host that stalls for a moment moves single parts, and the difference of the ends with them.
 #[allow(clippy::cast_precision_loss)] // counts and times of one step
-fn sustained(parts: &[StepPart], packet_bits: f64) -> Option<(f64, u32)> {
+fn sustained(parts: &[StepPart], packet_bits: f64, from: u32) -> Option<(f64, u32)> {
     let arrived: Vec<&StepPart> = parts.iter().filter(|part| part.received > 0).collect();
-    let later = &arrived[arrived.len().checked_sub(1)? / 2..];
+    let half = arrived.len().checked_sub(1)? / 2;
+    let settled = arrived.partition_point(|part| part.from < from).min(arrived.len().saturating_sub(3));
+    let later = &arrived[half.max(settled)..];
     let mut count = 0;
     let mut points = Vec::new();
     for (index, part) in later.iter().enumerate() {

@@ -16,6 +16,9 @@ struct Path {
     rate_bps: f64,
     queue_bytes: f64,
     police: Option<(f64, f64)>,
+    /// A token bucket that delays what exceeds it: bit/s and bytes; it is full at first.
+    shape: Option<(f64, f64)>,
+    conforms_at: f64,
     loss: f64,
     jitter_ns: u64,
     delay_ns: u64,
@@ -37,6 +40,8 @@ impl Path {
             rate_bps,
             queue_bytes,
             police: None,
+            shape: None,
+            conforms_at: f64::MIN,
             loss: 0.0,
             jitter_ns: 0,
             delay_ns: 10_000_000,
@@ -75,7 +80,14 @@ impl Path {
             return None;
         }
         self.busy_until = start + bytes * 8e9 / self.rate_bps;
-        let out = self.busy_until + self.delay_ns as f64 + self.random() * self.jitter_ns as f64;
+        if let Some((rate, burst)) = self.shape {
+            let conforms_at = self.conforms_at.max(at - burst * 8e9 / rate) + bytes * 8e9 / rate;
+            if (conforms_at - at) * rate / 8e9 > self.queue_bytes {
+                return None;
+            }
+            self.conforms_at = conforms_at;
+        }
+        let out = self.busy_until.max(self.conforms_at) + self.delay_ns as f64 + self.random() * self.jitter_ns as f64;
         let stalled = self.stalls.map_or(0.0, |(period, length)| (length - out % period).max(0.0));
         Some(out + stalled)
     }
@@ -117,7 +129,7 @@ impl Path {
             sent: StepSent { datagrams: sent, span_ns: (last - begin) as u64, late_ns },
             received: Some(received(&arrivals, sent)),
         };
-        (record, end.max(self.busy_until))
+        (record, end.max(self.busy_until).max(self.conforms_at))
     }
 }
 
@@ -242,6 +254,27 @@ fn a_policer_loses_at_once_what_a_link_that_bursts_pass_would_carry() {
     assert!(shape.burst_bps.is_some_and(|bps| near(bps, 300e6, 0.1)), "{:?}", shape.burst_bps);
     let Some(Plateau::Policer { bucket_bytes }) = shape.plateau else { panic!("{:?}", shape.plateau) };
     assert!(near(bucket_bytes, 50_000.0, 0.25), "{bucket_bytes}");
+}
+
+#[test]
+fn what_a_deep_bucket_lets_pass_is_not_sustained() {
+    for rate_bps in [20e6, 100e6] {
+        for seconds in [0.02, 0.2, 0.5, 1.0] {
+            let bucket_bytes = rate_bps / 8.0 * seconds;
+            let police = Path { police: Some((rate_bps, bucket_bytes)), ..Path::new(1e9, 500_000.0) };
+            let shape = Path { shape: Some((rate_bps, bucket_bytes)), ..Path::new(1e9, rate_bps / 8.0 * 0.2) };
+            for mut path in [police, shape] {
+                let (shape, _) = profile(&mut path, (0.95 * rate_bps) as u64);
+                let case = format!("{rate_bps} bit/s, a bucket of {seconds} s: {shape:#?}");
+                assert!(near(shape.capacity.expect("saturated").bps, rate_bps, 0.03), "{case}");
+                assert!(shape.carried_bps <= 1.03 * rate_bps, "{case}");
+                match path.police {
+                    Some(_) => assert!(matches!(shape.plateau, Some(Plateau::Policer { .. })), "{case}"),
+                    None => assert!(matches!(shape.plateau, Some(Plateau::Shaper { .. })), "{case}"),
+                }
+            }
+        }
+    }
 }
 
 #[test]
