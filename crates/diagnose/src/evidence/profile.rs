@@ -67,7 +67,22 @@ fn met_own_shaper(trial: ProfileTrial<'_>, flow: Flow, shape: &Shape) -> bool {
     held && shape.capacity.zip(rate).is_some_and(|(capacity, rate)| capacity.interval_bps[1] >= 0.9 * rate)
 }
 
+/// A shaper whose bucket gives a transfer of a second less than this much more than its rate holds nobody back: it is the capacity.
+const NOTICED: f64 = 0.15;
+
 impl PathProfile {
+    /// Whether a shaper on the path holds back what the path carried before: by how much a transfer of a second exceeds the sustained
+    /// rate while the bucket lasts (RFC 2475 section 2.3.3.3). Small buckets let only bursts of milliseconds pass.
+    #[must_use]
+    pub fn shaper_limits(&self) -> bool {
+        let shape = &self.shape;
+        let (Some(capacity), Some(Plateau::Shaper { bucket_bytes })) = (shape.capacity, shape.plateau) else {
+            return false;
+        };
+        let faster = shape.burst_bps.is_none_or(|burst| burst >= (1.0 + NOTICED) * capacity.bps);
+        faster && bucket_bytes * 8.0 >= NOTICED * capacity.bps
+    }
+
     /// The latest profile of a flow's direction up to a round; `None` where none was made.
     #[must_use]
     pub fn of(run: &Run, round: u32, flow: Flow) -> Option<Self> {
@@ -123,6 +138,13 @@ impl PathProfile {
         }
     }
 
+    /// The bucket, and how fast it is emptied.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one bucket
+    fn bucket_words(&self, bucket_bytes: f64) -> String {
+        let fast = self.shape.burst_bps.map_or_else(String::new, |bps| format!(" at {}", units::bps(bps)));
+        format!(" (bursts of {} pass{fast})", units::bytes(bucket_bytes as u64))
+    }
+
     /// What it is in a few words.
     #[must_use]
     pub fn words(&self) -> String {
@@ -130,10 +152,10 @@ impl PathProfile {
         match (&shape.capacity, &shape.plateau) {
             (Some(capacity), Some(plateau)) => {
                 let what = match plateau {
-                    Plateau::Queue => "behind a queue",
-                    Plateau::Shaper { .. } => "behind a shaper",
-                    Plateau::Policer { .. } => "by a policer",
-                    Plateau::ShortQueue => "behind a short queue",
+                    Plateau::Queue => "behind a queue".to_owned(),
+                    Plateau::Shaper { bucket_bytes } => format!("behind a shaper{}", self.bucket_words(*bucket_bytes)),
+                    Plateau::Policer { bucket_bytes } => format!("by a policer{}", self.bucket_words(*bucket_bytes)),
+                    Plateau::ShortQueue => "behind a short queue".to_owned(),
                 };
                 format!("the path sustains {} {what}", units::bps(capacity.bps))
             }

@@ -149,7 +149,14 @@ fn ceiling_witness<E: Evidence>(evidence: &E, placed: &PlacedCeiling<E>) -> Opti
     let independent = cause.healthy || !(cause.ceiling)(&evidence.scaled(STEP), *role).is_some_and(follows);
     independent.then(|| {
         let (bps, goodput) = (units::bps(ceiling.bps), units::bps(evidence.goodput_bps()));
-        let says = format!("its ceiling, {bps} ({}), sits at the measured {goodput}", ceiling.how);
+        let near = (evidence.goodput_bps() / ceiling.bps - 1.0).abs() <= TOLERANCE;
+        let [low, high] = ceiling.interval_bps.map(units::bps);
+        let sits = if near {
+            format!("sits at the measured {goodput}")
+        } else {
+            format!("allows {low} to {high}, and {goodput} were measured")
+        };
+        let says = format!("its ceiling, {bps} ({}), {sits}", ceiling.how);
         Witness { kind: "ceiling".into(), says }
     })
 }
@@ -205,6 +212,8 @@ fn finding<E: Evidence>(
 ) -> Finding {
     let cause = candidate.cause;
     let prediction = if cause.healthy { None } else { predict(evidence, causes, ceilings, &[candidate], candidates) };
+    // Less than what was measured is no gain, and nothing was learnt of the path.
+    let prediction = prediction.filter(|it| it.bps > 0.0 && it.interval_bps[1] >= evidence.goodput_bps());
     Finding {
         id: cause.id.to_owned(),
         at: evidence.place(candidate.role),

@@ -66,6 +66,9 @@ impl ProfiledPath {
         let rates = [0.25, 0.5, 0.85, 1.15, 1.15, 1.4].map(|part| part * self.rate_bps);
         let trains = (0..4).map(|_| self.step(f64::INFINITY, 10));
         let steps = rates.iter().filter(|rate| **rate <= self.tried_bps).map(|rate| self.step(*rate, SENT));
+        // A deep bucket runs out only well above the rate.
+        let deep = matches!(self.excess, Excess::WaitsAfter(datagrams) if datagrams > 100);
+        let fast = (0..if deep { 2 } else { 0 }).map(|_| self.step(4.0 * self.rate_bps, 2 * SENT));
         let probe = |n: u64| ProfileProbe {
             bytes: if n.is_multiple_of(2) { 100 } else { BYTES },
             rtt_ns: self.idle_rtt_us * 1000,
@@ -77,7 +80,7 @@ impl ProfiledPath {
             datagram_bytes: BYTES,
             probes_sent: 50,
             probes: (0..50).map(probe).collect(),
-            steps: trains.chain(steps).collect(),
+            steps: trains.chain(steps).chain(fast).collect(),
             before: sender.map(|end| shaper(&end.before)).unwrap_or_default(),
             after: sender.map(|end| shaper(&end.after)).unwrap_or_default(),
             ..ProfileEndRecord::empty(Place::Client)

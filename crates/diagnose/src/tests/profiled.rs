@@ -168,11 +168,20 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
     paced.load.pacing_bps = Some(9_600_000);
     let finding = named(&paced, &[], "pacing-cap", Place::Client);
     assert!(finding.prediction.is_some_and(|prediction| (25e6..40e6).contains(&prediction.bps)), "the policer is next");
-    let shaped = Scene { rtt_us: 90_000, cwnd: 300, profile: Some(at(Excess::WaitsAfter(60))), ..slow() };
+    let shaped = Scene { rtt_us: 90_000, cwnd: 300, profile: Some(at(Excess::WaitsAfter(800))), ..slow() };
     named(&shaped, &[], "path-shaper", Place::Path);
+    // A bucket that lasts for milliseconds is only the kind of the capacity, and is said.
+    let small = Scene { profile: Some(at(Excess::WaitsAfter(60))), ..shaped.clone() };
+    let verdict = crate::testing::verdict(&small, &[]);
+    assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Healthy, "path-capacity"), "{verdict:#?}");
+    assert!(verdict.headline.contains("behind a shaper (bursts of"), "{}", verdict.headline);
+    // TCP that a policer starves is limited by it, although it gets next to nothing of its rate.
+    let starved = Scene { goodput_bps: 40e3, lost: 40_000, profile: Some(at(Excess::DroppedAfter(40))), ..slow() };
+    let finding = named(&starved, &[], "path-policer", Place::Path);
+    assert!(finding.witnesses.iter().all(|witness| !witness.says.contains("sits at")), "{:?}", finding.witnesses);
     // The same queue without a first burst is an ordinary bottleneck.
     let path = ProfiledPath { rate_bps: 40e6, burst_bps: 40e6, ..ProfiledPath::default() };
-    let verdict = verdict(&Scene { profile: Some(path), ..shaped }, &[]);
+    let verdict = crate::testing::verdict(&Scene { profile: Some(path), ..shaped }, &[]);
     assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Healthy, "path-capacity"), "{verdict:#?}");
 }
 

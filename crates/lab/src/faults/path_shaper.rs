@@ -11,13 +11,13 @@ pub(super) const FAULT: Fault = Fault {
     parameter: takes(Unit::Rate, "100M", "the rate of the shaper"),
     path: Some(|path, value, _| {
         path.rate_bps = value.number();
-        path.burst_bytes = BURST_BYTES;
+        path.burst_bytes = value.number() / 8 * BUCKET_MS / 1000;
         path.queue_packets = 0;
         path.queue_bytes = (value.number() / 8 * QUEUE_MS / 1000).max(64 << 10);
     }),
     ..Fault::NONE
 };
 
-/// The burst that passes at once after an idle time.
-const BURST_BYTES: u64 = 1 << 20;
+/// The burst that passes at once after an idle time: as much as the rate passes in this time. A small bucket is not noticed.
+const BUCKET_MS: u64 = 500;
 const QUEUE_MS: u64 = 50;

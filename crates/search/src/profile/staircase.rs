@@ -54,6 +54,9 @@ const OUTLASTS: f64 = 3.0;
 /// … but others on the path wait no longer than this for it.
 const LONGEST_QUEUE_US: f64 = 100_000.0;
 
+/// A first step that a host could not send or receive is repeated at a quarter of its rate, down to this: bits a second.
+const STARTS_AT_MOST: f64 = 20e6;
+
 /// Steps of a profile that are made again because the sender was late.
 const MAX_REPEATED: u32 = 6;
 
@@ -235,6 +238,13 @@ impl Staircase {
             return self.phase;
         }
         self.again = 0;
+        if let Phase::Climb(bps) = self.phase
+            && (view.disturbed || view.host_too_slow())
+            && self.carried_bps == 0.0
+            && bps > STARTS_AT_MOST
+        {
+            return Phase::Climb(0.25 * bps);
+        }
         match self.phase {
             Phase::Trains(left) if left > 1 => Phase::Trains(left - 1),
             Phase::Trains(_) => Phase::Climb(self.start_bps()),

@@ -37,14 +37,17 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     if gentle.events >= 5 && gentle.lost <= Shape::BUNCH * gentle.events && gentle.loss() >= SAME * loss {
         return Some(Met::Lossy);
     }
-    match (shape.capacity, shape.plateau) {
+    // A load that delivered less shows that the steps met a bucket that was full again.
+    let delivered_bps = offered_bps * (1.0 - loss);
+    let held = shape.capacity.is_none_or(|capacity| delivered_bps >= 0.9 * capacity.interval_bps[0].min(offered_bps));
+    match (shape.capacity.filter(|_| held), shape.plateau) {
         (Some(capacity), Some(plateau)) if offered_bps > 0.97 * capacity.interval_bps[0] => match plateau {
             Plateau::Policer { .. } => Some(Met::Policed),
             Plateau::Queue | Plateau::Shaper { .. } => Some(Met::Full),
             // Too short to see: whether bursts or the rate overflowed it is the paced trials' to say.
             Plateau::ShortQueue => (offered_bps > 1.1 * capacity.interval_bps[1]).then_some(Met::Full),
         },
-        _ if shape.carried_bps >= 0.95 * offered_bps && shape.lost_below == 0 => Some(Met::Bursts),
+        _ if held && shape.carried_bps >= 0.95 * offered_bps && shape.lost_below == 0 => Some(Met::Bursts),
         _ => None,
     }
 }
@@ -117,8 +120,10 @@ fn second(profile: &PathProfile, met: Met) -> Witness {
     let shape = &profile.shape;
     experiment(match met {
         Met::Policed => format!(
-            "above that rate the delay is constant ({:.0} us), and bursts pass at {}",
-            shape.steps.iter().map(|step| step.queue_us).fold(f64::MAX, f64::min),
+            "above that rate the excess is lost while the delay grows by {} at most, and bursts pass at {}",
+            units::micros(
+                shape.steps.iter().filter(|step| step.lost > 0).map(|step| step.queue_us).fold(0.0, f64::max) as u64
+            ),
             shape.burst_bps.map_or_else(|| "an unknown rate".to_owned(), units::bps)
         ),
         Met::Full => {

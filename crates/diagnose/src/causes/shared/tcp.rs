@@ -44,7 +44,12 @@ pub(crate) fn window_ceiling(
         worst = worst.min(ROOM * best);
     }
     // Acknowledgements soon space a window out that takes a small part of the round trip; a large part stays a burst.
-    let likely = best / (1.0 + 0.5 * (best / worst - 1.0).min(0.5));
+    let spaced = best / (1.0 + 0.5 * (best / worst - 1.0).min(0.5));
+    // While the window held the sender back, a window was in flight each RTT under load.
+    let loaded =
+        evidence.base.rtt_us.filter(|us| *us > 0.0).zip(evidence.window_rtt_us()).map(|(us, least)| best * least / us);
+    let held = worst <= best && evidence.held_by_window().is_some_and(|held| held >= 0.5);
+    let likely = loaded.filter(|_| held).map_or(spaced, |bps| bps.clamp(worst, best));
     let mut ceiling = ceiling_at(id, evidence, role, likely, [1.0, 1.0], method, how)?;
     ceiling.interval_bps = [worst.min(0.9 * likely), best];
     Some(ceiling)

@@ -98,7 +98,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let shape = &evidence.profile.as_ref()?.shape;
     let part = evidence.payload_part()?;
     let (bps, spread, how) = match (shape.capacity, shape.plateau) {
-        (Some(capacity), Some(Plateau::Policer { .. } | Plateau::Shaper { .. })) => {
+        (Some(capacity), Some(Plateau::Policer { .. } | Plateau::Shaper { .. })) if drops_or_limits(evidence) => {
             let burst = shape.burst_bps.filter(|burst| (1.2..=BURSTS).contains(&(*burst / capacity.bps)))?;
             (burst, [0.7, 1.3], format!("bursts pass the path at {} (path profile), less headers", units::bps(burst)))
         }
@@ -118,6 +118,13 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, bps * part, spread, Method::Measured, how)
 }
 
+/// Whether a policer or a shaper is more than the kind of the capacity.
+fn drops_or_limits(evidence: &TcpEvidence) -> bool {
+    evidence.profile.as_ref().is_some_and(|profile| {
+        matches!(profile.shape.plateau, Some(Plateau::Policer { .. })) || profile.shaper_limits()
+    })
+}
+
 /// What a profile of the path says; `None` where it leaves the question to the other evidence.
 fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
@@ -133,9 +140,9 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     }
     let words = profile.words();
     match plateau {
-        Plateau::Policer { .. } => return Some(contradicts(format!("{words}: the excess is dropped without a queue"))),
-        Plateau::Shaper { .. } => return Some(contradicts(format!("{words}; bursts pass faster"))),
-        Plateau::Queue | Plateau::ShortQueue => {}
+        Plateau::Policer { .. } => return Some(contradicts(format!("{words}, which drops the excess without a queue"))),
+        Plateau::Shaper { .. } if profile.shaper_limits() => return Some(contradicts(words)),
+        Plateau::Queue | Plateau::ShortQueue | Plateau::Shaper { .. } => {}
     }
     let says = format!("{words} (UDP in steps); goodput plus headers are {} of it", units::percent(filled));
     let taken = evidence.taken().unwrap_or(0.0);

@@ -124,11 +124,20 @@ const MOSTLY: f64 = 0.8;
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let Plateau::Policer { .. } = evidence.profile.as_ref()?.shape.plateau? else { return None };
     // Whatever gets more than that may get all of it.
+    if evidence.filled()? < LEAST && evidence.base.loss_whole.is_some_and(|loss| loss.rate() >= TIMEOUTS) {
+        return None;
+    }
     let part = if evidence.filled()? > 0.7 { 1.0 } else { MOSTLY };
     let how = "TCP's share of the policer's rate (path profile), less headers".to_owned();
     let bps = part * evidence.capacity_goodput_bps()?;
     ceiling_at(CAUSE.id, evidence, role, bps, [LEAST / part, BEYOND / part], Method::Measured, how)
 }
+
+/// See `assess`.
+const BBR_IGNORES: f64 = 0.02;
+
+/// From this loss on, retransmission timeouts decide what TCP gets, whatever the RTT (Padhye et al., SIGCOMM 1998, section 3).
+const TIMEOUTS: f64 = 0.05;
 
 /// What a profile of the path says; `None` where it reached no limit.
 fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
@@ -139,7 +148,9 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         return None;
     }
     // A loss-based congestion control gets two thirds of a policer's rate, and less where the bucket is small.
-    if filled < LEAST {
+    // Its bursts exceed the bucket: it loses so much that it waits for timeouts, where evenly spaced datagrams pass.
+    let starved = loss.rate() >= TIMEOUTS && !profile.shape.loses_below();
+    if filled < LEAST && !starved {
         return Some(contradicts(format!("the goodput is only {} of the policer's rate", units::percent(filled))));
     }
     let burst = profile.shape.burst_bps.map_or_else(String::new, |bps| format!(", while bursts pass at {}", units::bps(bps)));
@@ -174,6 +185,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     if let Some(known) = by_profile(evidence, loss) {
         return known;
+    }
+    // Behind a policer BBR, which probes above the rate and ignores less, goes on losing more (draft-ietf-ccwg-bbr, BBR.LossThresh).
+    if evidence.base.congestion_control.as_deref() == Some("bbr") && loss.rate() < BBR_IGNORES {
+        return contradicts(format!("only {} of the segments were lost, which does not slow BBR down", units::percent(loss.rate())));
     }
     match evidence.queue_seen() {
         None => {

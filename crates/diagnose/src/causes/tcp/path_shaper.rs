@@ -3,7 +3,8 @@
 //! A shaper on the path limits the rate below the link speed, usually by contract.
 //!
 //! **Shows**: a first burst passes faster than the steady rate (its bucket), then a queue of constant depth at a
-//! constant rate below both links.
+//! constant rate below both links. Only a bucket that gives a transfer of a second 15 % more counts: with a smaller one
+//! the shaper is the capacity of the path.
 //!
 //! **Mistaken for**: a slower link on the path (no first burst), a policer (no queue).
 //!
@@ -66,7 +67,9 @@ fn mean(rates: &[f64]) -> f64 {
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let plateau = evidence.profile.as_ref().and_then(|profile| profile.shape.plateau);
     if let Some(plateau) = plateau {
-        let Plateau::Shaper { .. } = plateau else { return None };
+        if !matches!(plateau, Plateau::Shaper { .. }) || !evidence.profile.as_ref()?.shaper_limits() {
+            return None;
+        }
         let how = "the shaper's rate (path profile), less headers".to_owned();
         let bps = evidence.capacity_goodput_bps()?;
         return ceiling_at(CAUSE.id, evidence, role, bps, [AT_CAPACITY, BEYOND], Method::Measured, how);
@@ -83,6 +86,9 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
     let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
     let Plateau::Shaper { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
+    if !profile.shaper_limits() {
+        return Some(contradicts(format!("{}: too short a burst to be more than the kind of the capacity", profile.words())));
+    }
     if filled < AT_CAPACITY {
         return Some(contradicts(format!("the goodput is only {} of the shaper's rate", units::percent(filled))));
     }
@@ -193,7 +199,7 @@ mod tests {
     #[test]
     fn bursts_far_above_the_shaper_foretell_nothing() {
         let foretold = |burst_bps| {
-            let path = ProfiledPath { rate_bps: 101e6, burst_bps, excess: Excess::WaitsAfter(80), ..ProfiledPath::default() };
+            let path = ProfiledPath { rate_bps: 101e6, burst_bps, excess: Excess::WaitsAfter(1300), ..ProfiledPath::default() };
             named(&Scene { profile: Some(path), ..truth() }, &[], "path-shaper", Place::Path).prediction
         };
         assert!(foretold(900e6).is_some());

@@ -15,6 +15,7 @@ use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
 use crate::judge::{Baseline, Evidence, Excludes, Experiment};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
+use narrows_search::profile::Plateau;
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
 
@@ -94,7 +95,16 @@ impl Evidence for TcpEvidence {
             (Status::Healthy, Some(cause)) if cause.at != Place::Path => {
                 format!("healthy: at capacity, {goodput} of the link")
             }
-            (Status::Healthy, _) => format!("healthy: at capacity, {goodput}"),
+            (Status::Healthy, _) => {
+                let shaped = self
+                    .profile
+                    .as_ref()
+                    .filter(|profile| matches!(profile.shape.plateau, Some(Plateau::Shaper { .. })));
+                format!(
+                    "healthy: at capacity, {goodput}{}",
+                    shaped.map_or_else(String::new, |it| format!("; {}", it.words()))
+                )
+            }
             (Status::Limited, Some(Finding { id, at, summary, .. })) => {
                 format!("limited to {goodput} by {id} at {at}: {summary}")
             }
