@@ -1,21 +1,22 @@
 //! Where on the path a cause is, by the trace that was made after the load.
 //!
-//! A trace from the client shows the MTU of the direction to the server only, and loss of the round trip.
+//! A trace from the client shows the MTU of the direction to the server only, and loss of the round trip. Its probes are few: a policer
+//! does not drop them, and routers that limit ICMP answer fewer than arrive, so its loss counts only where the load lost about as much.
 
-use narrows_model::trace::report::TraceFinding;
+use narrows_model::trace::report::{TraceFinding, TraceReport};
 use narrows_model::{Direction, Place, Status, TraceRecord, Verdict, Witness};
 use narrows_search::trace::view;
 
 /// Causes that the MTU findings of a trace locate.
 const MTU: [&str; 2] = ["mtu-black-hole", "mtu-mismatch"];
-/// Causes that its loss finding locates.
-const LOSS: [&str; 2] = ["random-loss", "path-policer"];
+/// The cause that its loss finding locates: it loses the same part of any traffic.
+const LOSS: &str = "random-loss";
 
 /// The findings of a trace that locate a cause.
 fn findings_for(cause: &str, direction: Direction) -> &'static [&'static str] {
     if MTU.contains(&cause) && direction != Direction::Down {
         &["black-hole", "mtu-shrinks"]
-    } else if LOSS.contains(&cause) {
+    } else if cause == LOSS {
         &["loss"]
     } else {
         &[]
@@ -31,7 +32,8 @@ pub fn wanted(verdict: &Verdict) -> Option<bool> {
 }
 
 /// Adds what the trace shows: the place of a cause to its evidence, that of the first one to the headline; an asymmetric path.
-pub(crate) fn locate(verdict: &mut Verdict, path: &TraceRecord) {
+/// `loss`: the part of its packets that the load lost.
+pub(crate) fn locate(verdict: &mut Verdict, path: &TraceRecord, loss: Option<f64>) {
     let report = view::report(path);
     // Without a router there is no place to name.
     if report.hops.len() < 2 {
@@ -40,7 +42,11 @@ pub(crate) fn locate(verdict: &mut Verdict, path: &TraceRecord) {
     let direction = verdict.direction;
     for (at, cause) in verdict.causes.iter_mut().enumerate().filter(|(_, cause)| cause.at == Place::Path) {
         let wanted = findings_for(&cause.id, direction);
-        let found: Vec<&TraceFinding> = report.findings.iter().filter(|it| wanted.contains(&it.id.as_str())).collect();
+        let found: Vec<&TraceFinding> = report
+            .findings
+            .iter()
+            .filter(|it| wanted.contains(&it.id.as_str()) && (it.id != "loss" || agrees(&report, loss)))
+            .collect();
         if let Some(first) = found.first().filter(|_| at == 0) {
             verdict.headline.push_str(&format!("; the trace finds: {}", first.says));
         }
@@ -48,6 +54,14 @@ pub(crate) fn locate(verdict: &mut Verdict, path: &TraceRecord) {
     }
     let asymmetry = report.findings.iter().find(|it| it.id == "asymmetry");
     verdict.hazards.extend(asymmetry.map(|it| format!("asymmetric path: {}", it.says)));
+}
+
+/// Whether the last hop that answers lost no more probes than the load's own loss makes of them: three standard deviations above it.
+fn agrees(report: &TraceReport, loss: Option<f64>) -> bool {
+    let last = report.hops.iter().rev().find(|hop| hop.answered > 0 && !hop.limits_answers);
+    let (Some(last), Some(loss)) = (last, loss) else { return false };
+    let (sent, lost) = (f64::from(last.sent), f64::from(last.sent.saturating_sub(last.answered)));
+    lost <= sent * loss + 3.0 * (sent * loss * (1.0 - loss)).sqrt()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::evidence::udp::view::UdpView;
 use crate::experiments;
 use crate::judge::lower;
 use narrows_model::run::report::{
-    CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, RoundView, SCHEMA, VerdictView,
+    CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, RoundView, RunView, SCHEMA, VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};
 use narrows_model::{Report, Run, Snapshot, Status, TcpPlan, TcpTrial, UdpTrial, Verdict};
@@ -22,9 +22,14 @@ pub fn report(run: &Run) -> Option<Report> {
         }
     }
     let first = rounds.first()?;
+    let mut view: RunView = run.into();
+    // One idle RTT in a report: the one that the loaded latency is compared with.
+    if let Some(idle) = first.accounts.latency.as_ref().and_then(|latency| latency.idle_us.as_ref()) {
+        view.idle_rtt_us = Some(idle.p50.round() as u64);
+    }
     Some(Report {
         schema: SCHEMA.to_owned(),
-        run: run.into(),
+        run: view,
         verdict: verdict_view(&first.verdict),
         accounts: first.accounts.clone(),
         hosts: HostsView { client: host_view(&run.client), server: host_view(&run.server) },

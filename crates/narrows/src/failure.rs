@@ -21,6 +21,11 @@ impl Failure {
         Self { code: 1, message: message.to_string() }
     }
 
+    /// The user interrupted it before anything was measured.
+    pub(crate) fn interrupted() -> Self {
+        Self { code: 130, message: "interrupted before anything was measured".to_owned() }
+    }
+
     /// Prints the message and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         anstream::eprintln!("narrows: {}", self.message);

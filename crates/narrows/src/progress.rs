@@ -1,5 +1,6 @@
 //! Progress on stderr, and where a long run is saved meanwhile.
 
+use crate::failure::Failure;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use narrows_model::Run;
 use narrows_runner::stored::{self, StoreError};
@@ -113,17 +114,31 @@ impl SavedRun {
     }
 
     /// Says where the run is. `what`: `run`, `sweep`. `next`: what can be done with it.
-    pub(crate) fn report(&self, what: &str, quiet: bool, next: &str) {
+    ///
+    /// # Errors
+    /// It is not in the file that the user named.
+    pub(crate) fn report(&self, what: &str, quiet: bool, next: &str) -> Result<(), Failure> {
         match (&self.failed, self.word()) {
-            (Some(why), _) => anstream::eprintln!("cannot save the {what}: {why}"),
+            (Some(why), _) => {
+                let place = self
+                    .id
+                    .as_ref()
+                    .map_or_else(|| "it is saved nowhere".to_owned(), |id| format!("it is in the store as {id}"));
+                let says = format!("cannot save the {what}: {why}; {place}");
+                if self.file.is_some() {
+                    return Err(Failure::run(says));
+                }
+                anstream::eprintln!("{says}");
+            }
             (None, Some(word)) if !quiet => {
                 let how = if self.file.is_some() { "to" } else { "as" };
                 anstream::eprintln!("saved {how} {word}{next}");
             }
             _ => {}
         }
-        if let Some(why) = &self.not_stored {
+        if let (Some(why), None) = (&self.not_stored, &self.failed) {
             anstream::eprintln!("the {what} is in its file only: {why}");
         }
+        Ok(())
     }
 }

@@ -186,6 +186,15 @@ pub fn inventory(a: &Run, b: &Run) -> Vec<DiffParameter> {
         .collect()
 }
 
+/// Why the parameters of two runs cannot be compared, where that is so: an end that recorded none of them says nothing.
+#[must_use]
+pub fn not_recorded(a: &Run, b: &Run) -> Option<String> {
+    let ends = [(Place::Client, &a.client, &b.client), (Place::Server, &a.server, &b.server)];
+    let silent = ends.iter().filter(|(_, a, b)| a.facts.is_empty() || b.facts.is_empty());
+    let at: Vec<String> = silent.map(|(at, ..)| at.to_string()).collect();
+    (!at.is_empty()).then(|| format!("the parameters of the {} were not recorded in both runs", at.join(" and the ")))
+}
+
 /// What differs, most important first.
 fn summary(diff: &DiffReport, [before, after]: [f64; 2]) -> Vec<String> {
     let [a, b] = &diff.runs;

@@ -289,7 +289,10 @@ fn of_points(of: TrendOf, unit: Unit, points: Vec<TrendPoint>, change_min: f64) 
 /// Adds to a change what differs in the inventories of the two runs around it.
 pub fn inventory(change: &mut TrendChange, runs: Result<[Run; 2], String>) {
     match runs {
-        Ok([before, after]) => change.inventory = diff::inventory(&before, &after),
+        Ok([before, after]) => {
+            change.inventory = diff::inventory(&before, &after);
+            change.inventory_missing = diff::not_recorded(&before, &after);
+        }
         Err(why) => change.inventory_missing = Some(why),
     }
 }

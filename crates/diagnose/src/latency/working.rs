@@ -45,7 +45,9 @@ pub(crate) fn latency(run: &Run, round: u32, evidence: &TcpEvidence) -> Option<W
     let path = rise.map(|rise| (rise - device.unwrap_or(0.0)).max(0.0));
     let device = device.map(|us| rise.map_or(us, |rise| us.min(rise)));
     let waits = [(Queue::Socket, socket), (Queue::Device, device), (Queue::Path, path)];
-    let waits = waits.into_iter().filter_map(|(queue, us)| us.filter(|us| *us >= SEEN_US).map(|us| Wait { queue, us }));
+    // A mean rate of next to nothing makes any queue last longer than the load did: that is no wait that anybody saw.
+    let seen = |us: &f64| *us >= SEEN_US && *us <= float(trial.elapsed_us);
+    let waits = waits.into_iter().filter_map(|(queue, us)| us.filter(seen).map(|us| Wait { queue, us }));
     Some(WorkingLatency { direction: evidence.flow.direction(), idle_us, loaded_us, waits: waits.collect() })
 }
 
@@ -171,6 +173,14 @@ mod tests {
         let hidden = Scene { hidden: &[crate::testing::Hidden::Rtt], ..bloated() };
         let diagnosis = crate::diagnose(&hidden.run(&[]), 0).expect("a diagnosis");
         assert_eq!(diagnosis.accounts.latency, None);
+    }
+
+    #[test]
+    fn nothing_waits_longer_than_the_load_lasts() {
+        let stalled = Scene { goodput_bps: 40_000.0, unsent: 250_000, ..bloated() };
+        let load_us = 10_000_000;
+        assert!(of(&stalled).waits.iter().all(|wait| wait.us <= load_us as f64), "{:?}", of(&stalled).waits);
+        assert_eq!(us(&of(&stalled), Queue::Socket), None, "50 s of an unsent quarter megabyte");
     }
 
     #[test]

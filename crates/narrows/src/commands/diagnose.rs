@@ -160,7 +160,8 @@ impl Args {
         if let Ok(text) = &rendered {
             print(text)?;
         }
-        saved.iter().for_each(|saved| saved.report("run", self.result.quiet, ""));
+        let places: Vec<Result<(), Failure>> =
+            saved.iter().map(|saved| saved.report("run", self.result.quiet, "")).collect();
         for run in &runs {
             match &run.ending {
                 Ending::Complete => {}
@@ -169,6 +170,7 @@ impl Args {
             }
         }
         rendered?;
+        places.into_iter().collect::<Result<(), _>>()?;
         let code = |run: &Run| diagnosis::final_status(run).map_or(1, diagnosis::exit_code);
         Ok(if self.exit_zero { 0 } else { runs.iter().map(code).max().unwrap_or(1) })
     }

@@ -10,7 +10,7 @@ use crate::session::{Connection, LiveLines};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::run::SearchOrder;
 use narrows_model::run::search_report::SearchReport;
-use narrows_model::{Direction, Family, Goal, Plan, SearchMethod, UdpPlan, UdpRate};
+use narrows_model::{Direction, Ending, Family, Goal, Plan, SearchMethod, UdpPlan, UdpRate};
 use narrows_render::Format;
 use narrows_render::search::{curve, svg, text};
 use narrows_runner::search::{self, SearchSpec, SpecError};
@@ -151,7 +151,12 @@ impl Args {
         })?;
         drop(ends);
         saved.save(&run);
-        let report = search_report(&run).ok_or_else(|| Failure::run("nothing was measured"))?;
+        let Some(report) = search_report(&run) else {
+            return Err(match run.ending {
+                Ending::Interrupted => Failure::interrupted(),
+                _ => super::nothing_measured(&run),
+            });
+        };
         print(&match self.result.format() {
             Format::Text => text::summary(&report, style),
             _ => self.result.write(&report, style)?,
@@ -160,8 +165,8 @@ impl Args {
             let picture = if report.curve.is_empty() { svg::picture(&report) } else { curve::picture(&report) };
             stored::write(file, &picture).map_err(Failure::run)?;
         }
-        saved.report("run", quiet, "");
-        lines.end(&run.ending)
+        let place = saved.report("run", quiet, "");
+        lines.end(&run.ending).and_then(|code| place.map(|()| code))
     }
 
     fn spec(&self, direction: Direction, family: Family) -> Result<SearchSpec, Failure> {

@@ -51,9 +51,9 @@ enum What {
         #[command(flatten)]
         filter: FilterArgs,
     },
-    /// Delete old runs
+    /// Delete old runs; with both conditions, only runs that meet both
     Prune {
-        /// Keep this many newest runs
+        /// Keep this many newest runs, however old
         #[arg(long, value_name = "N", required_unless_present = "older_than")]
         keep: Option<u64>,
         /// Delete runs older than this (12h, 30d, 8w)

@@ -53,6 +53,15 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
     );
     assert_eq!(world.run(&["history", "delete", a, "--yes"]).out, "deleted 1 run\n");
     assert_eq!(ids(&world, &[]), "21", "its file is gone, too, and it is not imported again");
+    // Two conditions: a run that is new is kept, whatever its place, and so is one of the newest, however old.
+    assert_eq!(
+        world.run(&["store", "prune", "--older-than", "36500d", "--keep", "0", "--yes"]).out,
+        "no runs to delete\n"
+    );
+    assert_eq!(
+        world.run(&["store", "prune", "--older-than", "1s", "--keep", "99", "--yes"]).out,
+        "no runs to delete\n"
+    );
     assert_eq!(world.run(&["store", "prune", "--keep", "1", "--yes"]).out, "deleted 1 run\n");
     assert_eq!(world.run(&["store", "prune", "--older-than", "1d", "--yes"]).out, "deleted 1 run\n");
     assert_eq!(world.run(&["store", "prune", "--keep", "0"]).out, "no runs to delete\n");

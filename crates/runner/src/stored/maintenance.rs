@@ -14,7 +14,7 @@ use narrows_model::{Run, TraceRecord};
 use narrows_store::{Kind, LARGEST, compat, file_name, id::ENDING};
 use narrows_sys::files;
 use narrows_views::history;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -188,23 +188,23 @@ pub fn delete(store: &mut Store, ids: &[String]) -> Result<usize, Error> {
     Ok(deleted)
 }
 
-/// The runs that a pruning deletes: all but the newest `keep`, and those that began before a time.
+/// The runs that a pruning deletes: those that meet each condition that is given, not among the newest `keep`, begun before a time.
 ///
 /// # Errors
 /// The store cannot be read.
 pub fn prunable(store: &Store, keep: Option<u64>, before_unix_us: Option<u64>) -> Result<Vec<String>, Error> {
     let all = i64::MAX.unsigned_abs();
-    let mut ids: Vec<String> = Vec::new();
-    if let Some(keep) = keep {
-        ids.extend(store.list(&Filter::default(), keep, all)?.into_iter().map(|run| run.id));
-    }
-    if before_unix_us.is_some() {
-        let old = store.list(&Filter { before_unix_us, ..Filter::default() }, 0, all)?;
-        ids.extend(old.into_iter().map(|run| run.id));
-    }
-    ids.sort();
-    ids.dedup();
-    Ok(ids)
+    let beyond = |keep| Ok::<_, Error>(store.list(&Filter::default(), keep, all)?.into_iter().map(|run| run.id));
+    let old =
+        |before| Ok::<_, Error>(store.list(&Filter { before_unix_us: Some(before), ..Filter::default() }, 0, all)?);
+    Ok(match (keep, before_unix_us) {
+        (None, None) => Vec::new(),
+        (Some(keep), None) => beyond(keep)?.collect(),
+        (keep, Some(before)) => {
+            let beyond: BTreeSet<String> = beyond(keep.unwrap_or(0))?.collect();
+            old(before)?.into_iter().map(|run| run.id).filter(|id| beyond.contains(id)).collect()
+        }
+    })
 }
 
 /// The time so long ago, microseconds since the Unix epoch.

@@ -144,6 +144,6 @@ pub(super) fn run<R: Document>(
         None => written_measurement(&*report, result.format(), style)?,
     })?;
     finish(&run)?;
-    saved.report("run", result.quiet, "");
-    printer.lines.end(&run.ending)
+    let place = saved.report("run", result.quiet, "");
+    printer.lines.end(&run.ending).and_then(|code| place.map(|()| code))
 }

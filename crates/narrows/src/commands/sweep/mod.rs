@@ -263,12 +263,13 @@ impl Args {
             Some(word) if left > 0 => format!("; continue with --resume {word}"),
             _ => String::new(),
         };
-        saved.report("sweep", self.result.quiet, &next);
+        let place = saved.report("sweep", self.result.quiet, &next);
         match (&run.ending, report) {
             (Ending::Failed(why), _) => Err(Failure::run(why)),
-            (_, None) => Err(super::nothing_measured(run)),
+            (Ending::Interrupted, None) => Err(Failure::interrupted()),
             (Ending::Interrupted, _) => Ok(INTERRUPTED),
-            (_, Some(_)) => Ok(0),
+            (_, None) => Err(super::nothing_measured(run)),
+            (_, Some(_)) => place.map(|()| 0),
         }
     }
 }
