@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn nothing_waits_longer_than_the_load_lasts() {
         let stalled = Scene { goodput_bps: 40_000.0, unsent: 250_000, ..bloated() };
-        let load_us = 10_000_000;
-        assert!(of(&stalled).waits.iter().all(|wait| wait.us <= load_us as f64), "{:?}", of(&stalled).waits);
+        let load_us = 10e6;
+        assert!(of(&stalled).waits.iter().all(|wait| wait.us <= load_us), "{:?}", of(&stalled).waits);
         assert_eq!(us(&of(&stalled), Queue::Socket), None, "50 s of an unsent quarter megabyte");
     }
 

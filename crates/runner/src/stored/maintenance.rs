@@ -195,8 +195,7 @@ pub fn delete(store: &mut Store, ids: &[String]) -> Result<usize, Error> {
 pub fn prunable(store: &Store, keep: Option<u64>, before_unix_us: Option<u64>) -> Result<Vec<String>, Error> {
     let all = i64::MAX.unsigned_abs();
     let beyond = |keep| Ok::<_, Error>(store.list(&Filter::default(), keep, all)?.into_iter().map(|run| run.id));
-    let old =
-        |before| Ok::<_, Error>(store.list(&Filter { before_unix_us: Some(before), ..Filter::default() }, 0, all)?);
+    let old = |before| store.list(&Filter { before_unix_us: Some(before), ..Filter::default() }, 0, all);
     Ok(match (keep, before_unix_us) {
         (None, None) => Vec::new(),
         (Some(keep), None) => beyond(keep)?.collect(),
