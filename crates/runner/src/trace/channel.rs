@@ -98,12 +98,16 @@ impl Channel {
             }
         }
         let target = self.target.ip();
-        let (protocol_headers, mut answered) = (self.header_bytes, Vec::new());
+        let (protocol_headers, mut answered, mut given_up) = (self.header_bytes, Vec::new(), Vec::new());
         for (id, _, socket) in &self.begun {
             let error =
                 std::iter::from_fn(|| socket.receive()).take(BATCH).find_map(|it| answer(&it, protocol_headers));
-            let by_target = || {
-                (socket.handshake()?).then(|| TraceAnswer {
+            let mut by_target = || {
+                let reached = socket.handshake()?;
+                if !reached {
+                    given_up.push(*id);
+                }
+                reached.then(|| TraceAnswer {
                     at_us: clock::unix_us(),
                     from: target,
                     kind: AnswerKind::Reached,
@@ -114,7 +118,8 @@ impl Channel {
             };
             answered.extend(error.or_else(by_target).map(|answer| (*id, answer)));
         }
-        self.begun.retain(|(id, _, _)| !answered.iter().any(|(other, _)| other == id));
+        // The kernel's own error is read once: a socket that it gave up looks connected from then on.
+        self.begun.retain(|(id, _, _)| !given_up.contains(id) && !answered.iter().any(|(other, _)| other == id));
         answered.into_iter().for_each(|(id, it)| planner.answer(id, it));
     }
 

@@ -1,11 +1,13 @@
 //! What a trace saw so far, and which probes are still on their way.
 
 use narrows_model::trace::MAX_PROBES;
-use narrows_model::{AnswerKind, Ending, ProbePurpose, TraceAnswer, TracePlan, TraceProbe, TraceRecord};
+use narrows_model::{AnswerKind, Ending, ProbePurpose, TraceAnswer, TracePlan, TraceProbe, TraceProtocol, TraceRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An answer later than this and four times the longest RTT is not waited for.
 const PATIENCE_US: u64 = 200_000;
+/// The kernel sends a SYN again after this time (RFC 6298 section 2, `TCP_TIMEOUT_INIT`): a later answer may be to the second one.
+const SYN_AGAIN_US: u64 = 1_000_000;
 
 /// The record and what is derived of it.
 #[derive(Debug)]
@@ -61,7 +63,11 @@ impl Seen {
     }
 
     pub(crate) fn answer(&mut self, id: u64, answer: TraceAnswer) {
-        self.pending.remove(&id);
+        // What comes later may answer the kernel's second SYN, which nobody has seen leave.
+        if !self.pending.remove(&id) && self.record.plan.protocol == TraceProtocol::Tcp {
+            self.record.unmatched += 1;
+            return;
+        }
         let Some(at) = id.checked_sub(self.record.forgotten).and_then(|at| usize::try_from(at).ok()) else { return };
         let Some(probe) = self.record.probes.get_mut(at).filter(|it| it.answer.is_none()) else { return };
         self.max_rtt_us = self.max_rtt_us.max(answer.at_us.saturating_sub(probe.sent_us));
@@ -77,6 +83,7 @@ impl Seen {
     /// How long an answer is waited for, microseconds.
     pub(crate) fn patience_us(&self) -> u64 {
         let wait = self.record.plan.wait_ms.saturating_mul(1_000);
+        let wait = if self.record.plan.protocol == TraceProtocol::Tcp { wait.min(SYN_AGAIN_US) } else { wait };
         if self.surveyed { wait.min(self.max_rtt_us.saturating_mul(4) + PATIENCE_US) } else { wait }
     }
 

@@ -17,7 +17,7 @@ fn finding(id: &str, harm: bool, says: String) -> TraceFinding {
 pub(super) fn findings(record: &TraceRecord, report: &TraceReport) -> Vec<TraceFinding> {
     let mut all = Vec::new();
     mtu(report, &mut all);
-    end(report, &mut all);
+    end(record, report, &mut all);
     loss(report, &mut all);
     paths(report, &mut all);
     asymmetry(report, &mut all);
@@ -48,7 +48,7 @@ fn mtu(report: &TraceReport, all: &mut Vec<TraceFinding>) {
     }
 }
 
-fn end(report: &TraceReport, all: &mut Vec<TraceFinding>) {
+fn end(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) {
     match &report.end {
         TraceEnd::Rejected { ttl, hop, address, mark } => {
             let why = match mark.as_str() {
@@ -65,8 +65,11 @@ fn end(report: &TraceReport, all: &mut Vec<TraceFinding>) {
         TraceEnd::Silent { after_hop } => {
             let from = place(&report.hops, *after_hop);
             let says = format!(
-                "nothing answers behind {from}: a filter there drops {} or the ICMP answers; try another --protocol",
-                report.protocol.word()
+                "nothing answers behind {from}: a filter there drops {} or the ICMP answers; try another --protocol or --port",
+                match record.plan.protocol {
+                    TraceProtocol::Tcp => format!("TCP to port {}", record.plan.port),
+                    other => other.word().to_owned(),
+                }
             );
             all.push(finding("silent", true, says));
         }

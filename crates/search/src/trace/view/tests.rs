@@ -2,11 +2,13 @@
 
 use super::report;
 use super::sim::{FIRST_LINK, Net, plan, run, target};
+use crate::trace::{Planner, Step};
 use narrows_model::trace::TracePlan;
 use narrows_model::trace::report::TraceEnd;
-use narrows_model::{AnswerKind, TraceReport};
+use narrows_model::{AnswerKind, TraceAnswer, TraceProtocol, TraceReport};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 fn seen(net: &Net) -> TraceReport {
     seen_with(net, plan())
@@ -18,6 +20,43 @@ fn seen_with(net: &Net, plan: TracePlan) -> TraceReport {
 
 fn ids(report: &TraceReport) -> Vec<&str> {
     report.findings.iter().map(|it| it.id.as_str()).collect()
+}
+
+#[test]
+fn an_answer_to_the_kernels_second_syn_is_none_to_the_probe() {
+    let plan = TracePlan {
+        protocol: TraceProtocol::Tcp,
+        port: 5220,
+        wait_ms: 5_000,
+        rounds: 1,
+        flows: 1,
+        max_ttl: 5,
+        mtu: false,
+        ..plan()
+    };
+    let mut planner = Planner::new(plan, 0, true);
+    let answer =
+        |at_us, from: IpAddr, kind| TraceAnswer { at_us, from, kind, reply_ttl: None, mtu: None, mpls: Vec::new() };
+    let (mut now, mut late) = (0, None);
+    for _ in 0..10_000 {
+        if let Some((at_us, id)) = late.filter(|(at, _)| *at <= now) {
+            planner.answer(id, answer(at_us, target(), AnswerKind::Reached));
+            late = None;
+        }
+        match planner.next(now) {
+            Step::Done => break,
+            Step::Wait(until) => now = until.max(now + 1),
+            Step::Send(order) if order.ttl <= 2 => {
+                now += 1_000;
+                planner.answer(order.id, answer(now, IpAddr::from([10, 0, order.ttl, 1]), AnswerKind::TimeExceeded));
+            }
+            Step::Send(order) => late = Some((now + 1_000_500, order.id)),
+        }
+    }
+    let report = report(&planner.finish());
+    assert_eq!(report.end, TraceEnd::Silent { after_hop: 2 }, "{report:#?}");
+    let says = &report.findings.iter().find(|it| it.id == "silent").expect("a finding").says;
+    assert!(says.contains("a filter there drops TCP to port 5220"), "{says}");
 }
 
 #[test]
