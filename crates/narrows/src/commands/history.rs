@@ -27,7 +27,7 @@ use std::path::PathBuf;
     narrows history --verdict tcp-receive-window --format csv\n  \
     narrows history trend --host server --command diagnose --svg trend.svg\n  \
     narrows history tag 20260101-120000-1a2b3c4d before-upgrade\n\
-    A run is named by its id. All commands that measure save their runs, except with --no-save."
+    A run is named by its id, by the beginning of it, or as last or last~2. All commands that measure save their runs, except with --no-save."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -112,22 +112,31 @@ impl Args {
                 let page = maintenance::page(&store, &filter, self.offset, self.limit).map_err(Failure::run)?;
                 printed(&self.format.write(&page, crate::output::style())?)
             }
-            Some(What::Show { id, full }) => show(&store, &id, full.style()),
+            Some(What::Show { id, full }) => show(&store, &named(&store, &id)?, full.style()),
             Some(What::Trend(args)) => args.run(&store),
-            Some(What::Tag { id, tags }) => tag(&mut store, &id, &tags, true),
-            Some(What::Untag { id, tags }) => tag(&mut store, &id, &tags, false),
+            Some(What::Tag { id, tags }) => {
+                let id = named(&store, &id)?;
+                tag(&mut store, &id, &tags, true)
+            }
+            Some(What::Untag { id, tags }) => {
+                let id = named(&store, &id)?;
+                tag(&mut store, &id, &tags, false)
+            }
             Some(What::Delete { ids, yes }) => {
-                for id in &ids {
-                    if !store.has(id).map_err(Failure::run)? {
-                        return Err(unknown(&store, id));
-                    }
-                }
+                let mut ids = ids.iter().map(|id| named(&store, id)).collect::<Result<Vec<_>, _>>()?;
+                ids.sort();
+                ids.dedup();
                 confirmed(yes, &format!("delete {}", ids.join(" ")))?;
                 let deleted = maintenance::delete(&mut store, &ids).map_err(Failure::run)?;
                 printed(&format!("deleted {}", narrows_model::words::show::plural(deleted as u64, "run")))
             }
         }
     }
+}
+
+/// The id of the run that the user named.
+fn named(store: &Store, word: &str) -> Result<String, Failure> {
+    store.named(word).map_err(Failure::run)?.ok_or_else(|| unknown(store, word))
 }
 
 fn unknown(store: &Store, id: &str) -> Failure {

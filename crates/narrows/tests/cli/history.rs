@@ -43,6 +43,16 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
     assert_eq!(world.run(&["history", "untag", a, "before"]).code, Some(0));
     assert_eq!(ids(&world, &["--tag", "before"]), "");
     let shown = world.run(&["history", "show", a]);
+    for (word, id) in [("last~1", b), ("last~2", a)] {
+        let named = world.run(&["history", "show", word]);
+        assert!(named.out.contains(id) || named.out == world.run(&["history", "show", id]).out, "{word}: {named:?}");
+    }
+    let apart = (4..=a.len()).find(|n| !b.starts_with(&a[..*n])).expect("two ids");
+    assert_eq!(world.run(&["history", "show", &a[..apart]]).out, shown.out, "the beginning of one id alone");
+    assert_eq!(world.run(&["report", &a[..apart]]).code, Some(0));
+    if apart > 4 {
+        world.sentence(1, &["history", "show", &a[..apart - 1]]);
+    }
     assert!(shown.out.contains("tags      x-1") && shown.out.contains("goodput up: "), "{shown:?}");
     assert_eq!(world.run(&["report", a]).code, Some(0));
     assert_eq!(world.run(&["report", a, "--diff", b]).code, Some(0));

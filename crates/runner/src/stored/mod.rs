@@ -123,8 +123,8 @@ pub fn find(word: &Path) -> Result<Source, LoadError> {
         return Ok(Source::File(word.to_owned()));
     }
     let id = word.to_string_lossy();
-    if existing_store()?.map(|store| store.has(&id)).transpose()? == Some(true) {
-        return Ok(Source::Id(id.into_owned()));
+    if let Some(id) = existing_store()?.map(|store| store.named(&id)).transpose()?.flatten() {
+        return Ok(Source::Id(id));
     }
     let by_id = directory()?.join(narrows_store::file_name(&id));
     if narrows_sys::files::exists(&by_id) {

@@ -102,7 +102,7 @@ impl Channel {
         for (id, _, socket) in &self.begun {
             let error =
                 std::iter::from_fn(|| socket.receive()).take(BATCH).find_map(|it| answer(&it, protocol_headers));
-            let mut by_target = || {
+            let by_target = || {
                 let reached = socket.handshake()?;
                 if !reached {
                     given_up.push(*id);

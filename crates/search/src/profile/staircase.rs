@@ -239,7 +239,8 @@ impl Staircase {
         }
         self.again = 0;
         if let Phase::Climb(bps) = self.phase
-            && (view.disturbed || view.host_too_slow())
+            && view.host_too_slow()
+            && !view.far_behind()
             && self.carried_bps == 0.0
             && bps > STARTS_AT_MOST
         {

@@ -265,6 +265,32 @@ impl Store {
         found.map(|rows| !rows.is_empty()).map_err(self.failed("read"))
     }
 
+    /// The id of the run that a word names: an id, the beginning of one id alone (four characters or more), `last` or `last~2` (the third
+    /// newest). `None`: no run, or several.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn named(&self, word: &str) -> Result<Option<String>> {
+        if self.has(word)? {
+            return Ok(Some(word.to_owned()));
+        }
+        let back = word.strip_prefix("last").and_then(|rest| match rest {
+            "" => Some(0),
+            _ => rest.strip_prefix('~')?.parse().ok(),
+        });
+        if let Some(back) = back {
+            return Ok(self.list(&Filter::default(), back, 1)?.pop().map(|run| run.id));
+        }
+        let characters = i64::try_from(word.chars().count()).unwrap_or(i64::MAX);
+        if characters < 4 {
+            return Ok(None);
+        }
+        let sql = "SELECT id FROM runs WHERE substr(id, 1, ?) = ? LIMIT 2";
+        let mut found = self.database.rows(sql, values![characters, word.to_owned()]).map_err(self.failed("read"))?;
+        let only = found.pop().filter(|_| found.is_empty());
+        only.map(|mut row| row.text()).transpose().map_err(self.failed("read"))
+    }
+
     /// Runs that match, newest first, from the `offset`-th on.
     ///
     /// # Errors
