@@ -126,6 +126,20 @@ mod tests {
     }
 
     #[test]
+    fn routers_that_limit_icmp_locate_no_loss() {
+        let mut path = trace();
+        let sample =
+            path.probes.iter().rfind(|it| it.ttl == 4 && it.bytes == 64).expect("a sample of the target").clone();
+        let lost = TraceProbe { answer: None, ..sample.clone() };
+        path.probes.extend((0..9).map(|n| if n < 2 { sample.clone() } else { lost.clone() }));
+        let report = view::report(&path);
+        // Seven of ten without an answer: what half of the load's packets lost may be, and not what one of a thousand did.
+        let last = report.hops.last().expect("hops");
+        assert_eq!((last.sent, last.answered), (10, 3), "{report:#?}");
+        assert!(agrees(&report, Some(0.5)) && !agrees(&report, Some(0.001)) && !agrees(&report, None));
+    }
+
+    #[test]
     fn a_black_hole_has_its_hop_in_headline_and_evidence() {
         let stuck = Scene { goodput_bps: 0.0, lost: 6, segments: 16, ..Scene::default() };
         let mut run = stuck.run(&[(SMALL_SEGMENTS.id, &Scene { goodput_bps: 200e6, ..Scene::default() })]);

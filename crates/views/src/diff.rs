@@ -189,7 +189,10 @@ pub fn inventory(a: &Run, b: &Run) -> Vec<DiffParameter> {
 /// Why the parameters of two runs cannot be compared, where that is so: an end that recorded none of them says nothing.
 #[must_use]
 pub fn not_recorded(a: &Run, b: &Run) -> Option<String> {
-    let ends = [(Place::Client, &a.client, &b.client), (Place::Server, &a.server, &b.server)];
+    silent_ends(&[(Place::Client, &a.client, &b.client), (Place::Server, &a.server, &b.server)])
+}
+
+fn silent_ends(ends: &[(Place, &Snapshot, &Snapshot)]) -> Option<String> {
     let silent = ends.iter().filter(|(_, a, b)| a.facts.is_empty() || b.facts.is_empty());
     let at: Vec<String> = silent.map(|(at, ..)| at.to_string()).collect();
     (!at.is_empty()).then(|| format!("the parameters of the {} were not recorded in both runs", at.join(" and the ")))
@@ -305,6 +308,14 @@ mod tests {
         assert!(loss(0.0, 0.001) && !loss(0.0, 0.0001) && !loss(0.1, 0.11), "a small loss counts");
         let known = |values| apart(DiffGroup::Path, Unit::Bytes, values);
         assert!(known([None, Some(1.0)]) && !known([None, None]));
+    }
+
+    #[test]
+    fn parameters_that_no_end_recorded_are_not_the_same() {
+        let silent = Snapshot::default();
+        let ends = [(Place::Client, &silent, &silent), (Place::Server, &silent, &silent)];
+        let why = silent_ends(&ends).expect("a reason");
+        assert_eq!(why, "the parameters of the client and the server were not recorded in both runs");
     }
 
     #[test]

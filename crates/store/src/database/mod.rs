@@ -1,6 +1,7 @@
 //! The store: all runs in one SQLite file, or in a PostgreSQL database. A run that was put is on the disk: in WAL mode with
 //! `synchronous=FULL` each commit of SQLite is synced, and neither a killed process nor a power failure loses it.
 
+mod named;
 #[cfg(feature = "postgres")]
 mod remote;
 pub(crate) mod sql;
@@ -263,32 +264,6 @@ impl Store {
     pub fn has(&self, id: &str) -> Result<bool> {
         let found = self.database.rows("SELECT 1 FROM runs WHERE id = ?", values![id.to_owned()]);
         found.map(|rows| !rows.is_empty()).map_err(self.failed("read"))
-    }
-
-    /// The id of the run that a word names: an id, the beginning of one id alone (four characters or more), `last` or `last~2` (the third
-    /// newest). `None`: no run, or several.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn named(&self, word: &str) -> Result<Option<String>> {
-        if self.has(word)? {
-            return Ok(Some(word.to_owned()));
-        }
-        let back = word.strip_prefix("last").and_then(|rest| match rest {
-            "" => Some(0),
-            _ => rest.strip_prefix('~')?.parse().ok(),
-        });
-        if let Some(back) = back {
-            return Ok(self.list(&Filter::default(), back, 1)?.pop().map(|run| run.id));
-        }
-        let characters = i64::try_from(word.chars().count()).unwrap_or(i64::MAX);
-        if characters < 4 {
-            return Ok(None);
-        }
-        let sql = "SELECT id FROM runs WHERE substr(id, 1, ?) = ? LIMIT 2";
-        let mut found = self.database.rows(sql, values![characters, word.to_owned()]).map_err(self.failed("read"))?;
-        let only = found.pop().filter(|_| found.is_empty());
-        only.map(|mut row| row.text()).transpose().map_err(self.failed("read"))
     }
 
     /// Runs that match, newest first, from the `offset`-th on.
