@@ -103,7 +103,11 @@ fn a_server_answers_as_a_file_does() {
     both(&["compare", ids[3], ids[4]]);
     both(&["store", "export", "--host", "s2", "out"]);
     both(&["history", "delete", "-y", ids[7], ids[9]]);
-    assert_eq!(both(&["store", "prune", "-y", "--keep", "150"]), "deleted 48 runs\n");
+    assert!(both(&["store", "prune", "-y", "--keep", "150"]).starts_with("deleted 48 runs; "));
+    both(&list);
+    assert_eq!(both(&["store", "undo"]), "brought back 48 runs\n");
+    both(&list);
+    both(&["store", "prune", "-y", "--keep", "150", "--for-good"]);
     both(&list);
     let [out, _] = said(home, Some(&store), &["store", "check"]);
     assert!(

@@ -3,7 +3,7 @@
 use crate::database::sql::{Database, Result, values};
 
 /// The steps, oldest first: the n-th leads to version n + 1.
-pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
+pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 /// Runs with their headline figures, tags and bodies. A body has a table of its own, so that a list does not pass over it.
 const VERSION_1: &str = "
@@ -59,6 +59,19 @@ const VERSION_3: &str = "
     CREATE TABLE waiting (
         run INTEGER PRIMARY KEY REFERENCES runs (number) ON DELETE CASCADE,
         store TEXT NOT NULL
+    ) STRICT;
+";
+
+/// Deleted runs, for [`crate::Store::undo`]: what a list knows of each as JSON, and its body.
+const VERSION_4: &str = "
+    CREATE TABLE deleted (
+        id TEXT PRIMARY KEY NOT NULL,
+        since_unix_us INTEGER NOT NULL,
+        entry TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        codec INTEGER NOT NULL,
+        sha256 BLOB NOT NULL,
+        body BLOB NOT NULL
     ) STRICT;
 ";
 

@@ -160,7 +160,7 @@ pub trait Plan {
         false
     }
 
-    /// Whether a plain measurement reads both hosts' inventories, for the packet ledger.
+    /// Whether a plain measurement reads both hosts' inventories before the load, for the packet ledger; else it reads them after it.
     fn needs_inventory(&self) -> bool {
         false
     }

@@ -2,20 +2,20 @@
 
 use super::{join_intervals, render_run};
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FilterArgs, FormatArg, FullArg, confirmed, known};
+use crate::flags::{FilterArgs, FormatArg, FullArg, known};
 use crate::output::{print, printed, written};
-use narrows_model::TraceReport;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::command::CommandRecord;
-use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::history::{HistoryReport, StoredRun, TrendReport};
+use narrows_model::{Report, TraceReport};
 use narrows_render::{Format, Style, history};
 use narrows_runner::forwarding;
 use narrows_runner::stored::maintenance::{self, Content};
-use narrows_runner::stored::{self, Store};
+use narrows_runner::stored::{self, Filter, Store};
 use std::path::PathBuf;
 
 /// List stored runs, and show their figures over time with change points
@@ -52,6 +52,8 @@ enum What {
         #[arg(value_name = "ID", add = known::runs())]
         id: String,
         #[command(flatten)]
+        format: FormatArg<Report>,
+        #[command(flatten)]
         full: FullArg,
     },
     /// Show figures over time, and where their level changed
@@ -74,11 +76,14 @@ enum What {
         #[arg(value_name = "TAG", required = true)]
         tags: Vec<String>,
     },
-    /// Delete runs
+    /// Delete runs; `narrows store undo` brings them back for a week
     Delete {
         /// Run ids
-        #[arg(value_name = "ID", required = true, add = known::runs())]
+        #[arg(value_name = "ID", required_unless_present = "tag", add = known::runs())]
         ids: Vec<String>,
+        /// Delete the runs with this tag
+        #[arg(long, value_name = "TAG")]
+        tag: Option<String>,
         /// Do not ask for confirmation
         #[arg(long, short = 'y')]
         yes: bool,
@@ -112,7 +117,7 @@ impl Args {
                 let page = maintenance::page(&store, &filter, self.offset, self.limit).map_err(Failure::run)?;
                 printed(&self.format.write(&page, crate::output::style())?)
             }
-            Some(What::Show { id, full }) => show(&store, &named(&store, &id)?, full.style()),
+            Some(What::Show { id, format, full }) => show(&store, &named(&store, &id)?, format.format(), full.style()),
             Some(What::Trend(args)) => args.run(&store),
             Some(What::Tag { id, tags }) => {
                 let id = named(&store, &id)?;
@@ -122,13 +127,25 @@ impl Args {
                 let id = named(&store, &id)?;
                 tag(&mut store, &id, &tags, false)
             }
-            Some(What::Delete { ids, yes }) => {
-                let mut ids = ids.iter().map(|id| named(&store, id)).collect::<Result<Vec<_>, _>>()?;
-                ids.sort();
-                ids.dedup();
-                confirmed(yes, &format!("delete {}", ids.join(" ")))?;
-                let deleted = maintenance::delete(&mut store, &ids).map_err(Failure::run)?;
-                printed(&format!("deleted {}", narrows_model::words::show::plural(deleted as u64, "run")))
+            Some(What::Delete { ids, tag, yes }) => {
+                let mut filters = Vec::new();
+                for word in &ids {
+                    filters.push((Filter { id: Some(named(&store, word)?), ..Filter::default() }, String::new()));
+                }
+                filters.extend(tag.map(|tag| (Filter { tag: Some(tag.clone()), ..Filter::default() }, tag)));
+                let mut runs: Vec<StoredRun> = Vec::new();
+                for (filter, tag) in filters {
+                    let found = store.list(&filter, 0, i64::MAX.unsigned_abs()).map_err(Failure::run)?;
+                    if found.is_empty() {
+                        return Err(Failure::run(format!(
+                            "no run has the tag `{tag}`; `narrows history` lists the tags"
+                        )));
+                    }
+                    runs.extend(found);
+                }
+                runs.sort_by(|a, b| (b.started_unix_us, &b.id).cmp(&(a.started_unix_us, &a.id)));
+                runs.dedup_by(|a, b| a.id == b.id);
+                super::store::deleted(&mut store, runs, yes, false)
             }
         }
     }
@@ -143,25 +160,30 @@ fn unknown(store: &Store, id: &str) -> Failure {
     Failure::run(format!("cannot find run `{id}` in {}; `narrows history` lists the runs", store.path().display()))
 }
 
-fn show(store: &Store, id: &str, style: Style) -> Outcome {
+fn show(store: &Store, id: &str, format: Format, style: Style) -> Outcome {
     let (run, content) = maintenance::show(store, id).map_err(Failure::run)?.ok_or_else(|| unknown(store, id))?;
-    print(&(history::text::entry(&run, style) + "\n"))?;
+    if format == Format::Text {
+        print(&(history::text::entry(&run, style) + "\n"))?;
+    }
     printed(&match content {
         Content::Run(mut run) => {
-            join_intervals(&mut run, Format::Text);
-            render_run(&run, Format::Text, style)?
+            join_intervals(&mut run, format);
+            render_run(&run, format, style)?
         }
-        Content::Forwarding(record) => written::<ForwardingReport>(&forwarding::report(&record), Format::Text, style)?,
-        Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), Format::Text, style)?,
-        Content::Trace(record) => written::<TraceReport>(&narrows_runner::trace::report(&record), Format::Text, style)?,
+        Content::Forwarding(record) => written::<ForwardingReport>(&forwarding::report(&record), format, style)?,
+        Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), format, style)?,
+        Content::Trace(record) => written::<TraceReport>(&narrows_runner::trace::report(&record), format, style)?,
         Content::Responsiveness(record) => {
-            let report = narrows_runner::responsiveness::report(&record);
-            written::<ResponsivenessReport>(&report, Format::Text, style)?
+            written::<ResponsivenessReport>(&narrows_runner::responsiveness::report(&record), format, style)?
         }
-        Content::Stamp(report) => written::<StampReport>(&report, Format::Text, style)?,
-        Content::Foreign(json) => json,
-        Content::Command(record) => written::<CommandRecord>(&record, Format::Text, style)?,
-        Content::Frames(report) => written::<FramesReport>(&report, Format::Text, style)?,
+        Content::Stamp(report) => written::<StampReport>(&report, format, style)?,
+        Content::Foreign(json) if matches!(format, Format::Text | Format::Json) => json,
+        Content::Foreign(_) => {
+            let why = "it is the report of another program, kept as it is";
+            return Err(Failure::usage(format!("cannot write run {id} as {}: {why}; use text or json", format.word())));
+        }
+        Content::Command(record) => written::<CommandRecord>(&record, format, style)?,
+        Content::Frames(report) => written::<FramesReport>(&report, format, style)?,
     })
 }
 

@@ -1,23 +1,27 @@
-//! `narrows store`: the store as a whole: import, export, prune, check, send.
+//! `narrows store`: the store as a whole: import, export, prune, undo, check, send.
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, confirmed, values};
 use crate::output::{print, printed};
 use narrows_model::Unit;
+use narrows_model::run::history::{HistoryReport, StoredRun};
 use narrows_model::words::show::plural;
-use narrows_runner::stored;
+use narrows_render::history;
 use narrows_runner::stored::foreign::As;
 use narrows_runner::stored::maintenance::{self, Imported};
+use narrows_runner::stored::{self, Store};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Import, export, prune, check and send the store of runs
+/// Import, export, prune, undo, check and send the store of runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows store import old-runs/\n  \
     narrows store import --tag before iperf3.json\n  \
     narrows store export --since 30d runs.jsonl\n  \
     narrows store prune --older-than 365d\n  \
+    narrows store undo\n  \
     narrows store check\n\
     The store is the file runs.db in the state directory, or what NARROWS_STORE names: another file, or
     postgres://USER:PASSWORD@HOST:PORT/DATABASE in a build with PostgreSQL.")]
@@ -62,7 +66,12 @@ enum What {
         /// Do not ask for confirmation
         #[arg(long, short = 'y')]
         yes: bool,
+        /// Free the space now: neither these runs nor those deleted before can be brought back
+        #[arg(long)]
+        for_good: bool,
     },
+    /// Bring back the runs of the last deletion, up to a week later; repeat it for the deletion before
+    Undo,
     /// Check the store and each run in it
     Check,
     /// Send the runs that were kept locally because PostgreSQL could not be reached
@@ -78,16 +87,21 @@ impl Args {
                 let count = maintenance::export(&store, &filter.filter()?, &to).map_err(Failure::run)?;
                 printed(&format!("wrote {} to {}", plural(count, "run"), to.display()))
             }
-            What::Prune { keep, older_than, yes } => {
+            What::Prune { keep, older_than, yes, for_good } => {
                 let mut store = maintenance::whole().map_err(Failure::run)?;
                 let before = older_than.map(maintenance::ago);
-                let ids = maintenance::prunable(&store, keep, before).map_err(Failure::run)?;
-                if ids.is_empty() {
+                let runs = maintenance::prunable(&store, keep, before).map_err(Failure::run)?;
+                if runs.is_empty() && !for_good {
                     return printed("no runs to delete");
                 }
-                confirmed(yes, &format!("delete {}", plural(ids.len() as u64, "run")))?;
-                let deleted = maintenance::delete(&mut store, &ids).map_err(Failure::run)?;
-                printed(&format!("deleted {}", plural(deleted as u64, "run")))
+                deleted(&mut store, runs, yes, for_good)
+            }
+            What::Undo => {
+                let mut store = stored::store().map_err(Failure::run)?;
+                match maintenance::undo(&mut store).map_err(Failure::run)? {
+                    0 => Err(Failure::run("no deleted runs can be brought back: none were deleted in the last week")),
+                    runs => printed(&format!("brought back {}", plural(runs as u64, "run"))),
+                }
             }
             What::Check => {
                 let store = maintenance::whole().map_err(Failure::run)?;
@@ -108,6 +122,27 @@ impl Args {
             }
         }
     }
+}
+
+/// How many runs are listed before they are deleted.
+const LISTED: usize = 20;
+
+/// Lists runs, asks unless `yes`, and deletes them.
+pub(super) fn deleted(store: &mut Store, runs: Vec<StoredRun>, yes: bool, for_good: bool) -> Outcome {
+    let (ids, count): (Vec<String>, _) = (runs.iter().map(|run| run.id.clone()).collect(), runs.len());
+    let shown: Vec<_> = runs.into_iter().take(LISTED).collect();
+    let rest = count - shown.len();
+    let page = HistoryReport { schema: String::new(), offset: 0, total: shown.len() as u64, runs: shown };
+    if count > 0 && (yes || std::io::stdin().is_terminal()) {
+        anstream::eprint!("{}", history::text::list(&page, crate::output::style()));
+    }
+    if rest > 0 {
+        anstream::eprintln!("and {} before them", plural(rest as u64, "older run"));
+    }
+    confirmed(yes, &format!("delete {}{}", plural(count as u64, "run"), if for_good { " for good" } else { "" }))?;
+    let gone = maintenance::delete(store, &ids, for_good).map_err(Failure::run)?;
+    let back = if for_good { "" } else { "; for a week `narrows store undo` brings back what was deleted last" };
+    printed(&format!("deleted {}{back}", plural(gone as u64, "run")))
 }
 
 fn unit(word: &str) -> Result<Unit, String> {

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::WayArgs;
 use crate::output::printed;
+use narrows_runner::DEFAULT_PORT;
 use narrows_runner::{trust, trusted};
 
 /// Store the token of a server, so that --token-file is not needed again
@@ -49,7 +50,8 @@ impl Args {
             (None, None) => {
                 return Err(Failure::usage(format!(
                     "cannot store the token of {host}: there is none; name its file with --token-file, or fetch it with \
-                     `narrows trust ssh://{host}`"
+                     `narrows trust ssh://{host}{}`",
+                    if port == DEFAULT_PORT { String::new() } else { format!(" -p {port}") }
                 )));
             }
         };

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
+use narrows_runner::DEFAULT_PORT;
 use narrows_runner::forwarding::HostAccess;
 use narrows_runner::iperf3::auth::Login;
 use narrows_runner::iperf3::{Peer, is_iperf3};
@@ -158,7 +159,11 @@ impl WayArgs {
         Remote::connect(&spec, &options).map_err(|error| match error {
             RemoteError::BadTarget { .. } => Failure::usage(error),
             RemoteError::NoToken(_) => {
-                Failure::run(format!("{error}, or store it once with `narrows trust {host} --token-file FILE`"))
+                let (host, port) = match spec.server() {
+                    Ok((name, port, None)) if port != DEFAULT_PORT => (name, format!(" -p {port}")),
+                    _ => (host.to_owned(), String::new()),
+                };
+                Failure::run(format!("{error}, or store it once with `narrows trust {host}{port} --token-file FILE`"))
             }
             RemoteError::Fingerprint { .. } | RemoteError::WrongToken(_) if is_stored => {
                 Failure::run(format!("{error}; the token was stored by `narrows trust`, which also replaces it"))

@@ -42,7 +42,8 @@ fn a_token_is_stored_once_and_then_found() {
         let token = world.token_file();
         let measure = ["measure", "tcp", "127.0.0.1", "-p", &port, "-t", "300ms", "-b", "20M", "--no-save", "-q"];
         let sentence = world.sentence(1, &measure);
-        assert!(sentence.ends_with("or store it once with `narrows trust 127.0.0.1 --token-file FILE`"), "{sentence}");
+        let advice = format!("or store it once with `narrows trust 127.0.0.1 -p {port} --token-file FILE`");
+        assert!(sentence.ends_with(&advice), "{sentence}");
         let file = world.state().join("trusted");
         let said = world.run(&["trust", "127.0.0.1", "-p", &port, "--token-file", &token]);
         let stored = format!("stored the token of 127.0.0.1, port {port}, in {}\n", word(&file));

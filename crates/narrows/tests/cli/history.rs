@@ -59,9 +59,11 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
 
     assert_eq!(
         world.sentence(2, &["history", "delete", a]),
-        format!("cannot delete {a} without confirmation: standard input is no terminal; give --yes")
+        "cannot delete 1 run without confirmation: standard input is no terminal; give --yes"
     );
-    assert_eq!(world.run(&["history", "delete", a, "--yes"]).out, "deleted 1 run\n");
+    let gone = "deleted 1 run; for a week `narrows store undo` brings back what was deleted last\n";
+    let deleted = world.run(&["history", "delete", a, "--yes"]);
+    assert!(deleted.out == gone && deleted.err.contains(a), "what goes is shown: {deleted:?}");
     assert_eq!(ids(&world, &[]), "21", "its file is gone, too, and it is not imported again");
     // Two conditions: a run that is new is kept, whatever its place, and so is one of the newest, however old.
     assert_eq!(
@@ -72,9 +74,24 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
         world.run(&["store", "prune", "--older-than", "1s", "--keep", "99", "--yes"]).out,
         "no runs to delete\n"
     );
-    assert_eq!(world.run(&["store", "prune", "--keep", "1", "--yes"]).out, "deleted 1 run\n");
-    assert_eq!(world.run(&["store", "prune", "--older-than", "1d", "--yes"]).out, "deleted 1 run\n");
+    assert_eq!(world.run(&["store", "prune", "--keep", "1", "--yes"]).out, gone);
+    assert_eq!(world.run(&["store", "prune", "--older-than", "1d", "--yes"]).out, gone);
     assert_eq!(world.run(&["store", "prune", "--keep", "0"]).out, "no runs to delete\n");
+    for _ in 0..3 {
+        assert_eq!(world.run(&["store", "undo"]).out, "brought back 1 run\n");
+    }
+    assert_eq!(
+        world.sentence(1, &["store", "undo"]),
+        "no deleted runs can be brought back: none were deleted in the last week"
+    );
+    assert_eq!(world.run(&["history", "tag", a, "old"]).code, Some(0));
+    assert_eq!(world.run(&["history", "delete", "--tag", "old", "--yes"]).out, gone);
+    assert_eq!(
+        world.sentence(1, &["history", "delete", "--tag", "old", "--yes"]),
+        "no run has the tag `old`; `narrows history` lists the tags"
+    );
+    assert_eq!(world.run(&["store", "prune", "--keep", "0", "--yes", "--for-good"]).code, Some(0));
+    assert_eq!(world.run(&["store", "undo"]).code, Some(1));
     let missing = world.sentence(1, &["history", "show", "nosuch"]);
     assert!(
         missing.starts_with("cannot find run `nosuch` in ") && missing.ends_with("`narrows history` lists the runs")

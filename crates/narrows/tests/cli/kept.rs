@@ -158,7 +158,34 @@ fn a_measurement_whose_program_was_killed_is_kept_up_to_then() {
         // Once: it is the same run afterwards.
         assert_eq!(listed(world).len(), 1);
         assert_eq!(world.run(&["history", "delete", &id, "--yes"]).code, Some(0));
+        assert!(listed(world).is_empty());
+        assert_eq!(world.run(&["store", "undo"]).code, Some(0));
+        assert_eq!(
+            intervals(world, &id, "100ms", "300ms"),
+            part,
+            "its samples are kept as long as it can be brought back"
+        );
+        assert_eq!(world.run(&["store", "prune", "--keep", "0", "--yes", "--for-good"]).code, Some(0));
         assert!(listed(world).is_empty() && written().is_none());
+    });
+}
+
+#[test]
+fn a_measurement_keeps_the_parameters_of_both_hosts_which_it_reads_after_the_load() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let (token, file) = (world.token_file(), world.state().join("run.json"));
+        for load in ["tcp", "rr", "crr"] {
+            let words = ["measure", load, "127.0.0.1", "-t", "300ms", "-q", "--port", &port, "--token-file", &token];
+            assert_eq!(world.run(&[&words[..], &["-o", file.to_str().expect("a path")]].concat()).code, Some(0));
+            let text = std::fs::read_to_string(&file).expect("a run");
+            let run: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            let after = run["started_unix_us"].as_u64().expect("a time") + 300_000;
+            for host in ["client", "server"] {
+                assert!(run[host]["facts"].as_array().is_some_and(|facts| facts.len() > 20), "{load} {host}");
+                assert!(run[host]["taken_unix_us"].as_u64().is_some_and(|at| at > after), "{load} {host}");
+            }
+        }
     });
 }
 

@@ -48,8 +48,10 @@ fn a_token_that_is_none_or_of_another_server() {
         let (_server, port) = world.serve(&[]);
         assert_eq!(
             world.sentence(1, &measure(&["--port", &port])),
-            "the server requires a token: copy the file whose path `narrows serve` printed at start, and pass it with \
-            --token-file, or store it once with `narrows trust 127.0.0.1 --token-file FILE`"
+            format!(
+                "the server requires a token: copy the file whose path `narrows serve` printed at start, and pass it with \
+            --token-file, or store it once with `narrows trust 127.0.0.1 -p {port} --token-file FILE`"
+            )
         );
         let what = "invalid token: a token is one line that starts with `narrows1.`, as `narrows serve` writes it";
         let garbage = world.file("garbage", "hello\n");

@@ -29,8 +29,7 @@ fn rtts_us(plan: &CampaignPlan, step: &Step, rtt_us: &[u64], count: u64) -> u64 
 /// What a run takes, microseconds, as [`expected_ms`].
 pub(super) fn run_us(plan: &CampaignPlan, step: &Step, rtt_us: &[u64]) -> u64 {
     let (control_ms, rtts) = match &plan.load {
-        Load::Narrows(load) if load.needs_inventory() => (QUEUE_MS + INVENTORY_MS, RUN_RTTS),
-        Load::Narrows(_) => (QUEUE_MS, RUN_RTTS),
+        Load::Narrows(_) => (QUEUE_MS + INVENTORY_MS, RUN_RTTS),
         Load::Command(_) => (0, 0),
     };
     let settings: Vec<_> = plan.of_cell(&step.cell).flat_map(|(_, level)| &level.settings).collect();
@@ -62,8 +61,8 @@ mod tests {
         let text = "hosts = [\"a\"]\nrepetitions = 1\n[load]\nduration = \"1s\"\n[[factor]]\nat = \"both\"\n\
             sysctl = \"net.ipv4.tcp_sack\"\nvalues = [0, 1]\n";
         let plan = plan::parse(text, false).expect("a plan");
-        // Two runs of 1 s with two settings each, 40 ms for the store, 250 ms of a full queue; and one session.
-        let still = 2 * (1_000 + 40 + 250 + 2 * 40) + 400;
+        // Two runs of 1 s with two settings each, 40 ms for the store, 250 ms of a full queue, the inventories; and one session.
+        let still = 2 * (1_000 + 40 + 250 + INVENTORY_MS + 2 * 40) + 400;
         assert_eq!(expected_ms(&plan, &steps(&plan), &[]), still);
         // Two runs with 19 round trips and those of one far setting; the session.
         assert_eq!(expected_ms(&plan, &steps(&plan), &[10_000]), still + 10 * (2 * (19 + 2) + 20));

@@ -6,7 +6,7 @@ use crate::measure;
 use narrows_diagnose::evidence::profile::PathProfile;
 use narrows_diagnose::experiments::profile::PATH_PROFILE;
 use narrows_model::run::search_report::LoadUnit;
-use narrows_model::run::{Purpose, RunPlan, SearchOrder, TrialRecord};
+use narrows_model::run::{Ending, Purpose, RunPlan, SearchOrder, TrialRecord};
 use narrows_model::words::units;
 use narrows_model::{
     Direction, Family, Flow, Goal, ProfilePlan, Run, SearchMethod, SearchPlan, Target, UdpPlan, UdpRate,
@@ -177,6 +177,9 @@ pub fn run(
     }
     begin(&order);
     let searched = search(ends, &order.load, flow, &order.plan, watch)?;
+    if !matches!(searched.ending, Ending::Failed(_)) {
+        measure::take_inventories(ends, &mut run);
+    }
     Ok(Run { plan: RunPlan::Search(order), search: Some(searched.record), ending: searched.ending, ..run })
 }
 

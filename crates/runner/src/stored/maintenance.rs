@@ -14,7 +14,7 @@ use narrows_model::{Run, TraceRecord};
 use narrows_store::{Kind, LARGEST, compat, file_name, id::ENDING};
 use narrows_sys::files;
 use narrows_views::history;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -171,39 +171,46 @@ pub fn export(store: &Store, filter: &Filter, to: &Path) -> Result<u64, Error> {
     Ok(count)
 }
 
-/// Deletes runs, and the files that earlier versions wrote of them; how many there were.
+/// Deletes runs; how many there were. [`undo`] brings them back for a week, unless this is `for_good`.
 ///
 /// # Errors
-/// The store cannot be written.
-pub fn delete(store: &mut Store, ids: &[String]) -> Result<usize, Error> {
-    let deleted = store.delete(ids)?;
-    for id in ids {
+/// The store or a file cannot be written.
+pub fn delete(store: &mut Store, ids: &[String], for_good: bool) -> Result<usize, Error> {
+    let deleted = store.delete(ids, for_good)?;
+    for id in &deleted.forgotten {
         super::spool::delete(id)?;
+    }
+    for id in ids {
+        // Else it would be imported again.
         let file: PathBuf = directory()?.join(file_name(id));
         if files::exists(&file) {
             files::remove(&file)?;
         }
     }
     store.shrink()?;
-    Ok(deleted)
+    Ok(deleted.runs)
 }
 
-/// The runs that a pruning deletes: those that meet each condition that is given, not among the newest `keep`, begun before a time.
+/// Brings back the runs of the last deletion; how many there were.
+///
+/// # Errors
+/// The store cannot be written.
+pub fn undo(store: &mut Store) -> Result<usize, Error> {
+    Ok(store.undo()?)
+}
+
+/// The runs that a pruning deletes, newest first: those that meet each condition that is given, not among the newest `keep`, begun
+/// before a time.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn prunable(store: &Store, keep: Option<u64>, before_unix_us: Option<u64>) -> Result<Vec<String>, Error> {
-    let all = i64::MAX.unsigned_abs();
-    let beyond = |keep| Ok::<_, Error>(store.list(&Filter::default(), keep, all)?.into_iter().map(|run| run.id));
-    let old = |before| store.list(&Filter { before_unix_us: Some(before), ..Filter::default() }, 0, all);
-    Ok(match (keep, before_unix_us) {
-        (None, None) => Vec::new(),
-        (Some(keep), None) => beyond(keep)?.collect(),
-        (keep, Some(before)) => {
-            let beyond: BTreeSet<String> = beyond(keep.unwrap_or(0))?.collect();
-            old(before)?.into_iter().map(|run| run.id).filter(|id| beyond.contains(id)).collect()
-        }
-    })
+pub fn prunable(store: &Store, keep: Option<u64>, before_unix_us: Option<u64>) -> Result<Vec<StoredRun>, Error> {
+    if keep.is_none() && before_unix_us.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut runs = store.list(&Filter::default(), keep.unwrap_or(0), i64::MAX.unsigned_abs())?;
+    runs.retain(|run| before_unix_us.is_none_or(|before| run.started_unix_us < before));
+    Ok(runs)
 }
 
 /// The time so long ago, microseconds since the Unix epoch.

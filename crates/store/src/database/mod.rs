@@ -1,6 +1,7 @@
 //! The store: all runs in one SQLite file, or in a PostgreSQL database. A run that was put is on the disk: in WAL mode with
 //! `synchronous=FULL` each commit of SQLite is synced, and neither a killed process nor a power failure loses it.
 
+mod deleted;
 mod named;
 #[cfg(feature = "postgres")]
 mod remote;
@@ -349,16 +350,6 @@ impl Store {
         Ok(true)
     }
 
-    /// Deletes runs, all or none; how many there were.
-    ///
-    /// # Errors
-    /// The store cannot be written.
-    pub fn delete(&mut self, ids: &[String]) -> Result<usize> {
-        let sql = "DELETE FROM runs WHERE id = ? RETURNING id";
-        let one = |deleted: usize, id: &String| Ok(deleted + self.database.rows(sql, values![id.clone()])?.len());
-        self.database.together(|| ids.iter().try_fold(0, one)).map_err(self.failed("write to"))
-    }
-
     /// Gives the space of deleted runs back to the file system; a server does so by itself.
     ///
     /// # Errors
@@ -404,6 +395,11 @@ impl Store {
 /// Puts a run; its number.
 fn put_in(database: &Database, run: &StoredRun, kind: Kind, json: &[u8]) -> sql::Result<i64> {
     let body = body::encode(json).map_err(|why| Fault(Error::Encode(run.id.clone(), why).to_string()))?;
+    put_body(database, run, kind.word(), json.len(), body)
+}
+
+/// As [`put_in`], with its body as it is stored. `raw_bytes`: its size as JSON.
+fn put_body(database: &Database, run: &StoredRun, kind: &str, raw_bytes: usize, body: body::Body) -> sql::Result<i64> {
     let size = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
     let number = database.number(
         "INSERT INTO runs (id, started_unix_us, who, client, server, server_name, family, command, plan, verdict, made_by,
@@ -425,14 +421,15 @@ fn put_in(database: &Database, run: &StoredRun, kind: Kind, json: &[u8]) -> sql:
             run.plan.clone(),
             run.verdict.clone(),
             run.made_by.clone(),
-            kind.word().to_owned(),
-            size(json.len()),
+            kind.to_owned(),
+            size(raw_bytes),
             size(body.bytes.len()),
         ],
     )?;
     let sql =
         "INSERT INTO bodies VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run) DO UPDATE SET codec = ?2, sha256 = ?3, body = ?4";
     database.rows(sql, values![number, body.codec, body.sha256, body.bytes])?;
+    database.rows("DELETE FROM deleted WHERE id = ?", values![run.id.clone()])?;
     database.rows("DELETE FROM figures WHERE run = ?", values![number])?;
     for (place, figure) in (0i64..).zip(run.figures.iter().filter(|it| it.value.is_finite())) {
         let values = values![number, place, figure.name.clone(), filter::unit_word(figure.unit), figure.value];

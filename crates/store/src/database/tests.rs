@@ -4,7 +4,7 @@ use super::*;
 use crate::file::tests::run as model_run;
 use narrows_model::Unit;
 
-fn entry(id: &str, at: u64, host: &str, value: f64) -> StoredRun {
+pub(super) fn entry(id: &str, at: u64, host: &str, value: f64) -> StoredRun {
     StoredRun {
         id: id.into(),
         started_unix_us: at,
@@ -24,11 +24,11 @@ fn entry(id: &str, at: u64, host: &str, value: f64) -> StoredRun {
     }
 }
 
-fn json(id: &str) -> Vec<u8> {
+pub(super) fn json(id: &str) -> Vec<u8> {
     serde_json::to_vec(&model_run(id)).unwrap()
 }
 
-fn store() -> (tempfile::TempDir, Store) {
+pub(super) fn store() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("runs.db")).unwrap();
     (directory, store)
@@ -60,7 +60,7 @@ fn a_run_is_put_found_replaced_and_deleted() {
     assert!(store.tag("b", "before", false).unwrap());
     assert_eq!(store.count(&Filter { tag: Some("before".into()), ..Filter::default() }).unwrap(), 0);
 
-    assert_eq!(store.delete(&["b".into(), "nosuch".into()]).unwrap(), 1);
+    assert_eq!(store.delete(&["b".into(), "nosuch".into()], false).unwrap().runs, 1);
     assert_eq!(store.count(&Filter::default()).unwrap(), 2);
     store.shrink().unwrap();
 }
