@@ -117,6 +117,7 @@ mod tests {
             probes,
             forgotten: 0,
             unmatched: 0,
+            other_ports: BTreeMap::new(),
             first_link_mtu: Some(1500),
             mtu_done: true,
             names: BTreeMap::new(),

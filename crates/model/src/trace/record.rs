@@ -132,4 +132,7 @@ pub struct TraceRecord {
     /// The path back, as a narrows server at the target traced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<Box<TraceRecord>>,
+    /// Other TCP ports that were tried because the one of the plan is silent, and whether the target answered.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_ports: BTreeMap<u16, bool>,
 }

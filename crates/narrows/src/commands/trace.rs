@@ -106,7 +106,7 @@ words! {
         Udp,
         /// Connections to a port
         Tcp,
-        /// Echo requests (net.ipv4.ping_group_range must allow them)
+        /// Echo requests, for root and for groups in net.ipv4.ping_group_range; UDP otherwise
         Icmp,
     }
 }
@@ -152,7 +152,12 @@ impl Args {
 
     pub(crate) fn run(self) -> Outcome {
         self.tui.check()?;
-        let plan = self.plan()?;
+        let mut plan = self.plan()?;
+        let asks_echo = plan.protocol == TraceProtocol::Icmp;
+        if let Some(why) = asks_echo.then(|| trace::echo_refused(plan.target)).flatten() {
+            anstream::eprintln!("narrows: {why}; tracing by UDP instead");
+            plan.protocol = TraceProtocol::Udp;
+        }
         let instruments = LiveInstruments { collect: false };
         let way = || WayArgs::of(self.server_port, self.token_file.clone(), Some(Family::of(&plan.target)));
         let server = self.back.then(|| way().connect(&self.host, false, instruments)).transpose()?;

@@ -69,6 +69,7 @@ pub(crate) fn sample() -> TraceReport {
         probes,
         forgotten: 0,
         unmatched: 2,
+        other_ports: BTreeMap::new(),
         first_link_mtu: Some(1500),
         mtu_done: true,
         names,

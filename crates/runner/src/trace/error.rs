@@ -12,7 +12,7 @@ pub enum TraceError {
     #[error("cannot trace `{0}`: it has no {1} address")]
     Family(String, &'static str),
     /// Ordinary users may not send echo requests.
-    #[error("{0}; add a group of this user to net.ipv4.ping_group_range, or use --protocol udp")]
+    #[error("{0}; echo requests take root (CAP_NET_RAW), or a group of this user in net.ipv4.ping_group_range")]
     Echo(#[source] narrows_sys::Error),
     /// A socket.
     #[error("{0}")]

@@ -8,12 +8,15 @@ use crate::remote::{Remote, RemoteError};
 use channel::Channel;
 pub use error::TraceError;
 use names::Names;
-use narrows_model::{Family, TracePlan, TraceProtocol, TraceRecord};
+use narrows_model::trace::report::TraceEnd;
+use narrows_model::{Ending, Family, TracePlan, TraceProtocol, TraceRecord};
 use narrows_search::trace::{Planner, Step};
-use narrows_sys::probe::{ProbeSocket, Sent};
+use narrows_sys::probe::{ProbeSocket, Sent, wait};
 use narrows_sys::{clock, path_mtu};
 use narrows_traffic::Stop;
 pub use narrows_views::trace::report;
+use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -31,6 +34,46 @@ pub fn resolve(host: &str, family: Option<Family>) -> Result<IpAddr, TraceError>
     let fits = |address: &IpAddr| family.is_none_or(|family| Family::of(address) == family);
     let word = if family == Some(Family::Ipv4) { "IPv4" } else { "IPv6" };
     all.into_iter().find(fits).ok_or_else(|| TraceError::Family(host.to_owned(), word))
+}
+
+/// Why this user may not send echo requests.
+#[must_use]
+pub fn echo_refused(target: IpAddr) -> Option<TraceError> {
+    let refused = |error: &narrows_sys::Error| {
+        error
+            .errno()
+            .is_some_and(|number| io::Error::from_raw_os_error(number).kind() == io::ErrorKind::PermissionDenied)
+    };
+    ProbeSocket::echo(target).err().filter(refused).map(TraceError::Echo)
+}
+
+/// Ports that hosts answer most often, by accepting or by refusing.
+const COMMON: [u16; 3] = [22, 80, 443];
+
+/// Which other ports the target answers, where one TCP port is silent: then a filter drops that port, not the way to the host.
+fn other_ports(record: &TraceRecord, stop: &Stop) -> BTreeMap<u16, bool> {
+    let silent = matches!(report(record).end, TraceEnd::Silent { .. }) && record.ending == Ending::Complete;
+    if record.plan.protocol != TraceProtocol::Tcp || !silent {
+        return BTreeMap::new();
+    }
+    let ports = COMMON.into_iter().filter(|port| *port != record.plan.port);
+    let begun = |port| Some((port, ProbeSocket::tcp(0, SocketAddr::new(record.plan.target, port), 64).ok()?));
+    let mut open: Vec<(u16, ProbeSocket)> = ports.filter_map(begun).collect();
+    let mut answers: BTreeMap<u16, bool> = open.iter().map(|(port, _)| (*port, false)).collect();
+    let (began, limit) = (clock::now(), Duration::from_millis(record.plan.wait_ms.max(1_000)));
+    while !open.is_empty() && began.elapsed() < limit && !stop.is_set() {
+        if wait(open.iter().map(|(_, socket)| socket), POLL).is_err() {
+            break;
+        }
+        open.retain(|(port, socket)| {
+            // An ICMP error is of a router, or of a filter in front of the target.
+            let error = std::iter::from_fn(|| socket.receive()).any(|it| it.control.error.is_some());
+            let done = if error { Some(false) } else { socket.handshake() };
+            answers.extend(done.map(|answered| (*port, answered)));
+            done.is_none()
+        });
+    }
+    answers
 }
 
 /// Traces until the plan is done, `stop` is set, or `show` returns false. `poll` is called often; `show` gets the record after each
@@ -85,7 +128,9 @@ pub fn trace(
     names.look(planner.record());
     names.wait(NAMES, stop);
     planner.set_names(names.known());
-    Ok(planner.finish())
+    let mut record = planner.finish();
+    record.other_ports = other_ports(&record, stop);
+    Ok(record)
 }
 
 /// As [`trace`], while the server at its far end traces the path back to this host. The second value is why it did not.

@@ -36,6 +36,7 @@ impl Seen {
             probes: Vec::new(),
             forgotten: 0,
             unmatched: 0,
+            other_ports: BTreeMap::new(),
             first_link_mtu: None,
             mtu_done: false,
             names: BTreeMap::new(),

@@ -12,7 +12,7 @@ pub use receive::{Received, wait};
 
 use crate::error::check;
 use crate::raw::{self, set_option};
-use crate::{Error, Result, net};
+use crate::{Error, Result, net, random};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -40,6 +40,8 @@ pub struct ProbeSocket {
     fd: OwnedFd,
     ipv4: bool,
     stream: bool,
+    /// The identifier of its echo requests, where the kernel sets none: of a raw socket.
+    identifier: Option<u16>,
 }
 
 impl ProbeSocket {
@@ -53,14 +55,23 @@ impl ProbeSocket {
         Ok(socket)
     }
 
-    /// ICMP echo, with an identifier of its own (icmp(7), *ping sockets*).
+    /// ICMP echo, with an identifier of its own (icmp(7), *ping sockets*); by a raw socket where only that is allowed.
     ///
     /// # Errors
-    /// `net.ipv4.ping_group_range` lacks the groups of this user; no route to the target.
+    /// `net.ipv4.ping_group_range` lacks the groups of this user, who has no `CAP_NET_RAW` either; no route to the target.
     pub fn echo(target: IpAddr) -> Result<Self> {
         let protocol = if target.is_ipv4() { libc::IPPROTO_ICMP } else { libc::IPPROTO_ICMPV6 };
         let target = SocketAddr::new(target, 0);
-        let socket = Self::open(target, libc::SOCK_DGRAM, protocol, "open an ICMP socket for")?;
+        let open = |kind| Self::open(target, kind, protocol, "open an ICMP socket for");
+        let socket = match open(libc::SOCK_DGRAM) {
+            Err(refused) if refused.errno() == Some(libc::EACCES) => {
+                let mut identifier = [0; 2];
+                random::fill(&mut identifier)?;
+                let socket = open(libc::SOCK_RAW).map_err(|_| refused)?;
+                Self { identifier: Some(u16::from_ne_bytes(identifier)), ..socket }
+            }
+            opened => opened?,
+        };
         socket.connect(target)?;
         Ok(socket)
     }
@@ -110,7 +121,7 @@ impl ProbeSocket {
             let _ = set(libc::SOL_IPV6, IPV6_AUTOFLOWLABEL, 0, "set IPV6_AUTOFLOWLABEL for");
         }
         set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1, "set SO_TIMESTAMPNS for")?;
-        Ok(Self { fd, ipv4, stream: kind == libc::SOCK_STREAM })
+        Ok(Self { fd, ipv4, stream: kind == libc::SOCK_STREAM, identifier: None })
     }
 
     fn connect(&self, target: SocketAddr) -> Result<()> {
@@ -132,6 +143,8 @@ impl ProbeSocket {
     /// The kernel's error, unless it is about the packet or reports an earlier one.
     pub fn send(&self, ttl: u8, bytes: &[u8]) -> Result<Sent> {
         self.set_ttl(ttl)?;
+        let own = self.identifier.map(|identifier| identified(bytes, identifier));
+        let bytes = own.as_deref().unwrap_or(bytes);
         // A send may return the error of an earlier probe instead: the queue has it as well.
         let mut last = None;
         for _ in 0..8 {
@@ -186,6 +199,21 @@ impl ProbeSocket {
             _ => None,
         }
     }
+}
+
+/// An echo request with its identifier and its checksum (RFC 792; of ICMPv6 the kernel overwrites that).
+fn identified(bytes: &[u8], identifier: u16) -> Vec<u8> {
+    let mut own = bytes.to_vec();
+    if let Some(header) = own.first_chunk_mut::<8>() {
+        header[2..4].fill(0);
+        header[4..6].copy_from_slice(&identifier.to_be_bytes());
+        let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+        let mut sum = own.chunks(2).map(word).fold(0_u32, |sum, word| (sum & 0xffff) + (sum >> 16) + word);
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum += sum >> 16;
+        own[2..4].copy_from_slice(&(!sum).to_be_bytes()[2..]);
+    }
+    own
 }
 
 impl AsFd for ProbeSocket {

@@ -25,6 +25,15 @@ impl ProbeSocket {
     /// The next message, errors first; `None`: nothing is there.
     #[must_use]
     pub fn receive(&self) -> Option<Received> {
+        // A raw socket hears what other programs ask the same target, too.
+        let is_own = |it: &Received| {
+            let own = |identifier: u16| it.bytes.get(4..6) == Some(&identifier.to_be_bytes()[..]);
+            it.control.local_mtu.is_some() || self.identifier.is_none_or(own)
+        };
+        (0..64).map_while(|_| self.next()).find(is_own)
+    }
+
+    fn next(&self) -> Option<Received> {
         if let Ok(error) = self.take(libc::MSG_ERRQUEUE) {
             return Some(error);
         }
@@ -33,7 +42,14 @@ impl ProbeSocket {
         }
         // A pending error of a probe is returned first, in front of the data.
         (0..8).find_map(|_| match self.take(0) {
-            Ok(data) => Some(Some(data)),
+            Ok(mut data) => {
+                // IPv4 hands its header over to raw sockets.
+                if self.identifier.is_some() && self.ipv4 {
+                    let header = data.bytes.first().map_or(0, |first| usize::from(first & 15) * 4);
+                    data.bytes.drain(..header.min(data.bytes.len()));
+                }
+                Some(Some(data))
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Some(None),
             Err(_) => None,
         })?
@@ -116,6 +132,29 @@ mod tests {
         assert_eq!((icmp.kind, icmp.code, error.bytes.as_slice()), (3, 3, &b"to the closed"[..]));
         assert!(error.control.ttl.is_some() && error.control.stamp_ns.is_some(), "{error:?}");
         assert_eq!(probe.receive(), None);
+    }
+
+    #[test]
+    fn an_echo_is_answered_by_a_raw_socket_as_by_a_ping_socket() {
+        for target in ["127.0.0.1", "::1"] {
+            let target: std::net::IpAddr = target.parse().expect("an address");
+            // Who may open neither has nothing to compare.
+            let Ok(probe) = ProbeSocket::echo(target) else { continue };
+            let other = ProbeSocket::echo(target).expect("as before");
+            let request = [if target.is_ipv4() { 8 } else { 128 }, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5];
+            probe.send(9, &request).expect("sent");
+            other.send(9, &request).expect("sent");
+            let reply = (0..100).find_map(|_| {
+                wait([&probe].into_iter(), Duration::from_millis(50)).expect("a wait");
+                probe.receive().filter(|it| it.bytes.first() == Some(&if target.is_ipv4() { 0 } else { 129 }))
+            });
+            let reply = reply.unwrap_or_else(|| panic!("no reply of {target}"));
+            assert_eq!(&reply.bytes[6..], &request[6..], "{target}");
+            assert!(
+                std::iter::from_fn(|| probe.receive()).all(|it| it.bytes[4..6] == reply.bytes[4..6]),
+                "own ones only"
+            );
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) fn findings(record: &TraceRecord, report: &TraceReport) -> Vec<TraceF
     let mut all = Vec::new();
     mtu(report, &mut all);
     end(record, report, &mut all);
-    loss(report, &mut all);
+    loss(record, report, &mut all);
     paths(report, &mut all);
     asymmetry(report, &mut all);
     nat(record, report, &mut all);
@@ -65,11 +65,12 @@ fn end(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) 
         TraceEnd::Silent { after_hop } => {
             let from = place(&report.hops, *after_hop);
             let says = format!(
-                "nothing answers behind {from}: a filter there drops {} or the ICMP answers; try another --protocol or --port",
+                "nothing answers behind {from}: a filter there drops {} or the ICMP answers; {}",
                 match record.plan.protocol {
                     TraceProtocol::Tcp => format!("TCP to port {}", record.plan.port),
                     other => other.word().to_owned(),
-                }
+                },
+                beside(record)
             );
             all.push(finding("silent", true, says));
         }
@@ -77,8 +78,23 @@ fn end(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) 
     }
 }
 
+/// What other ports of a silent target say.
+fn beside(record: &TraceRecord) -> String {
+    let of = |answers: bool| {
+        record.other_ports.iter().filter(move |(_, it)| **it == answers).map(|(port, _)| port.to_string())
+    };
+    let (answered, silent) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
+    if !answered.is_empty() {
+        return format!("the target answers TCP to port {}, so the filter is for this port", answered.join(" and "));
+    }
+    match silent.is_empty() {
+        true => "try another --protocol or --port".to_owned(),
+        false => format!("TCP to port {} has no answer either", silent.join(" or ")),
+    }
+}
+
 /// Loss begins where it stays for all hops behind.
-fn loss(report: &TraceReport, all: &mut Vec<TraceFinding>) {
+fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) {
     let limiting: Vec<&TraceHop> = report.hops.iter().filter(|hop| hop.limits_answers).collect();
     if let Some(worst) = limiting.iter().filter_map(|hop| hop.loss).reduce(f64::max) {
         let who = listed(&limiting);
@@ -96,13 +112,14 @@ fn loss(report: &TraceReport, all: &mut Vec<TraceFinding>) {
     let clean = answering.iter().rposition(|hop| hop.loss.is_some_and(|loss| loss <= LOSS.min(lost / 2.0)));
     let from = clean.map_or(0, |at| answering[at].ttl);
     let begins = clean.map_or(answering[0].ttl, |at| answering[at + 1].ttl);
-    let only_target = begins == last.ttl && matches!(report.end, TraceEnd::Reached { .. });
+    // Answers that are all ICMP errors may be limited everywhere alike (icmp(7), icmp_ratelimit); what the target itself answers is not.
+    let by_target = matches!(report.end, TraceEnd::Reached { .. }) && record.plan.protocol != TraceProtocol::Udp;
     let (from, to) = (place(&report.hops, from), place(&report.hops, begins));
     let mut says = format!("{} loss begins between {from} and {to}", percent(lost));
-    if only_target && report.protocol == TraceProtocol::Udp {
-        says += "; or the target limits its ICMP answers: --protocol tcp or icmp excludes that";
+    if !by_target {
+        says += "; or the ICMP answers are limited from there on: a target that answers --protocol tcp or icmp excludes that";
     }
-    all.push(finding("loss", true, says));
+    all.push(finding("loss", by_target, says));
 }
 
 fn paths(report: &TraceReport, all: &mut Vec<TraceFinding>) {
