@@ -4,7 +4,7 @@ use crate::commands;
 use crate::failure::{Failure, Outcome};
 use crate::flags::habits::{self, Meant};
 use crate::flags::old;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
 
 /// Find out what limits a network path between two hosts, and prove the fix.
@@ -32,11 +32,23 @@ impl Cli {
     pub(crate) fn from_user(arguments: impl Iterator<Item = OsString>) -> Result<Self, Failure> {
         match habits::meant(old::respelled(arguments), habits::is_host::<Self>) {
             Meant::Say(form) => Err(Failure::usage(format!("this is the form of iperf3; narrows does it by: {form}"))),
-            Meant::This(arguments) => Self::try_parse_from(arguments).or_else(|error| match habits::answer(&error) {
+            Meant::This(arguments) => Self::parsed(arguments).or_else(|error| match habits::answer(&error) {
                 Some(answer) => Err(Failure::usage(answer)),
                 None => error.exit(),
             }),
         }
+    }
+
+    /// A negative number behind a flag is its value, which the flag's own parser refuses in its own words.
+    fn parsed(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
+        fn lenient(command: clap::Command) -> clap::Command {
+            let takes = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_positional();
+            let command = command.mut_args(|arg| if takes(&arg) { arg.allow_negative_numbers(true) } else { arg });
+            command.mut_subcommands(lenient)
+        }
+        let mut command = lenient(Self::command());
+        let mut matches = command.try_get_matches_from_mut(arguments)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
 }
 

@@ -44,8 +44,10 @@ pub(crate) fn style() -> Style {
         .and_then(|columns| columns.parse().ok())
         .filter(|columns| (20..=1000).contains(columns));
     let terminal = || terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
+    // What is no terminal has no width.
+    let wide = exported.is_none() && !std::io::stdout().is_terminal();
     let width = exported.unwrap_or_else(terminal);
-    Style { color, width, ..Style::default() }
+    Style { color, width, wide, ..Style::default() }
 }
 
 /// Writes a piece of text; a closed pipe is an error.

@@ -48,7 +48,7 @@ pub fn frame(view: &ConnectionsView, style: Style, options: &LiveOptions) -> Str
     let count = plural(view.matching as u64, "connection");
     let order = if options.order.is_empty() { String::new() } else { format!(", by {}", options.order) };
     page.heading(&clean(&view.host), &format!("{count}, {} with data{order}, {:.0} s", view.active, view.elapsed_s));
-    let mut all = head(view);
+    let mut all = head(view, options.marked.is_some());
     for (at, one) in shown.iter().enumerate().skip(first).take(room) {
         let mark = if options.marked == Some(at) { ">" } else { "" };
         all.rows.push(row(one, mark, view));
@@ -81,7 +81,7 @@ pub fn shown(view: &ConnectionsView, full: bool) -> impl Iterator<Item = &Connec
 /// For a ticket or a wiki: all connections; those without data only if `full`.
 #[must_use]
 pub fn markdown(view: &ConnectionsView, full: bool) -> String {
-    let mut all = head(view);
+    let mut all = head(view, false);
     all.rows = shown(view, full).map(|one| row(one, "", view)).collect();
     // The mark of the live table.
     all.columns.remove(0);
@@ -101,23 +101,23 @@ fn has_ends(view: &ConnectionsView) -> bool {
     view.connections.iter().any(|one| one.ends.is_some())
 }
 
-fn head(view: &ConnectionsView) -> Table {
+fn head(view: &ConnectionsView, live: bool) -> Table {
     let mut names = vec![
         Column::words(""),
         Column::words("remote"),
-        Column::words("local").spare(4),
-        Column::words("process").spare(3),
+        Column::words("local").spare(5),
+        Column::words("process").spare(4),
         Column::words("limit"),
     ];
     if has_ends(view) {
-        names.extend([Column::words("this end alone").spare(4), Column::words("other end alone").spare(4)]);
+        names.extend([Column::words("this end alone").spare(5), Column::words("other end alone").spare(5)]);
     }
     names.extend([
         Column::figures("send"),
         Column::figures("receive"),
-        Column::figures("RTT ms").spare(1),
-        Column::figures("retrans").spare(2),
-        Column::words("why").spare(5),
+        Column::figures("RTT ms").spare(2),
+        Column::figures("retrans").spare(3),
+        Column::words("why").spare(1).beneath(!live),
     ]);
     Table::new("", "", &names)
 }

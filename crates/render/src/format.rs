@@ -114,7 +114,7 @@ const PAGE: &str = "One page for a browser, light and dark, without scripts";
 
 /// Of text on a page.
 const fn wide() -> Style {
-    Style { color: false, full: true, width: 110 }
+    Style { color: false, full: true, wide: false, width: 110 }
 }
 
 impl Document for Report {

@@ -5,15 +5,17 @@
 pub struct Style {
     /// ANSI colours. Colour never carries information on its own.
     pub color: bool,
-    /// Columns, clamped to 60 to 160.
+    /// Columns, clamped to 40 to 160.
     pub width: usize,
     /// Show everything instead of one screen.
     pub full: bool,
+    /// Tables keep all columns, whatever the width: for a pipe or a file.
+    pub wide: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { color: false, width: 100, full: false }
+        Self { color: false, width: 100, full: false, wide: false }
     }
 }
 
@@ -36,7 +38,7 @@ impl Style {
     /// The width in use.
     #[must_use]
     pub fn columns(&self) -> usize {
-        self.width.clamp(60, 160)
+        self.width.clamp(40, 160)
     }
 
     /// The text in its tone (SGR sequences of ECMA-48, the eight basic colours), or as it is.
@@ -61,6 +63,6 @@ mod tests {
     fn colour_only_when_asked() {
         assert_eq!(Style::default().paint(Tone::Bad, "x"), "x");
         assert_eq!(Style { color: true, ..Style::default() }.paint(Tone::Bad, "x"), "\x1b[1;31mx\x1b[0m");
-        assert_eq!(Style { width: 20, ..Style::default() }.columns(), 60);
+        assert_eq!(Style { width: 20, ..Style::default() }.columns(), 40);
     }
 }

@@ -70,14 +70,18 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
         Devices::OtherUnits | Devices::Silent => {
             path.claim = Claim { counted: false, ..Claim::exactly(whole(rest)) };
             path.source = if devices == Devices::Silent {
-                "what the other stages leave: a device gave no counters".to_owned()
+                "by subtraction, what no other stage lost: a device gave no counters".to_owned()
             } else {
-                "what the other stages leave: the devices count batches or fragments".to_owned()
+                "by subtraction, what no other stage lost: the devices count batches or fragments, not datagrams"
+                    .to_owned()
             };
         }
     }
     if rest < 0 && matches!(devices, Devices::Lost { .. }) {
-        remarks.push("the counters claim more than is missing: other traffic shares them".to_owned());
+        remarks.push(
+            "the counters claim more than is missing: they count other packets, too, or two of them the same ones"
+                .to_owned(),
+        );
     }
     blurred
 }

@@ -262,6 +262,13 @@ pub(crate) fn within<T: PartialOrd + Display + Copy>(name: &str, value: T, min: 
     if (min..=max).contains(&value) {
         return Ok(());
     }
+    let Some(name) = name.strip_suffix(" in ms") else {
+        return Err(format!("{name} is {value}, but must be from {min} to {max}"));
+    };
+    let [value, min, max] = [value, min, max].map(|ms| {
+        let ms = ms.to_string();
+        ms.parse::<u64>().map_or(ms, |ms| crate::words::units::micros(ms.saturating_mul(1_000)))
+    });
     Err(format!("{name} is {value}, but must be from {min} to {max}"))
 }
 

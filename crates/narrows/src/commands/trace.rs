@@ -117,7 +117,7 @@ impl Args {
         let (interval_ms, wait_ms) = (millis(self.interval.unwrap_or(default)), millis(self.wait));
         for (what, ms) in [("interval", interval_ms), ("wait", wait_ms)] {
             if !(10..=60_000).contains(&ms) {
-                return Err(Failure::usage(format!("{what} in ms is {ms}, but must be from 10 to 60000")));
+                return Err(Failure::usage(format!("{what} is {ms} ms, but must be from 10 ms to 60 s")));
             }
         }
         if self.first_hop > self.max_hops {

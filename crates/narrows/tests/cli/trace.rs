@@ -321,7 +321,7 @@ fn a_live_table_takes_keys_and_sizes_and_quits() {
 fn what_cannot_be_traced_is_explained() {
     on_loopback(|world| {
         let said = world.sentence(2, &["trace", "127.0.0.1", "--interval", "1ms"]);
-        assert_eq!(said, "interval in ms is 1, but must be from 10 to 60000");
+        assert_eq!(said, "interval is 1 ms, but must be from 10 ms to 60 s");
         let said = world.sentence(2, &["trace", "127.0.0.1", "--first-hop", "9", "--max-hops", "3"]);
         assert_eq!(said, "first hop is 9, but must not be above the last, 3");
         assert_eq!(world.sentence(2, &["trace", "::1", "-4"]), "cannot trace `::1`: it has no IPv4 address");

@@ -29,7 +29,7 @@ pub fn audit(audit: &Audit) -> String {
         }
         out += &table(&head, &rows);
     }
-    let shown: Vec<&AuditRow> = audit.rows.iter().filter(|row| !is_alone(audit) || is_known(row)).collect();
+    let shown: Vec<&AuditRow> = audit.rows.iter().filter(|row| is_known(row)).collect();
     for group in shown.chunk_by(|a, b| a.group == b.group) {
         let Some(first) = group.first() else { continue };
         out += &format!("\n## {}\n\n", first.group.title());

@@ -2,11 +2,14 @@
 
 use super::{is_alone, is_known, reasons};
 use crate::style::{Style, Tone};
-use crate::text::hosts::{titled, widths};
+use crate::text::hosts::{NARROW, titled, widths};
 use crate::text::page::Page;
-use crate::words::{clean, fit, left, plural};
+use crate::words::{clean, columns, fit, left, plural};
 use narrows_model::host::side_by_side::Cell;
 use narrows_model::{Audit, AuditRow, Hazard, Severity};
+
+/// Parameters that are not known are folded: so many are named for each reason.
+const FEW: usize = 3;
 
 /// The whole audit: the hazards, then the parameters in groups.
 #[must_use]
@@ -16,7 +19,7 @@ pub fn audit(audit: &Audit, style: Style) -> String {
     page.blank();
     head(&mut page, audit);
     let mut group = None;
-    for row in audit.rows.iter().filter(|row| !is_alone(audit) || is_known(row)) {
+    for row in audit.rows.iter().filter(|row| style.full && !is_alone(audit) || is_known(row)) {
         if group != Some(row.group) {
             page.heading(row.group.title(), "");
             group = Some(row.group);
@@ -26,7 +29,11 @@ pub fn audit(audit: &Audit, style: Style) -> String {
     for ((place, why), labels) in reasons(audit) {
         page.blank();
         let (lead, whose) = if is_alone(audit) { ("", String::new()) } else { ("– ", format!(" of the {place}")) };
-        let text = format!("not known{whose}: {}: {}", labels.join(", "), clean(&why));
+        let few = if style.full { labels.len() } else { FEW };
+        let names = labels.iter().take(few).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more =
+            if labels.len() > few { format!(" and {} more (--full)", labels.len() - few) } else { String::new() };
+        let text = format!("not known{whose}: {}{more}: {}", clean(&names), clean(&why));
         page.labelled(lead, &text, Some(Tone::Faint));
     }
     page.finish()
@@ -48,15 +55,29 @@ fn head(page: &mut Page, audit: &Audit) {
 
 /// Widths of the label and of each cell; a host alone gets the room of both.
 fn room(page: &Page, audit: &Audit) -> (usize, usize) {
-    let (label, cell) = widths(page.width() - 1);
+    let (label, mut cell) = widths(page.width() - 1);
+    if page.style().wide {
+        let cells = audit.rows.iter().flat_map(|row| [&row.client, &row.server]).flatten();
+        cell = cells.map(|it| columns(&it.text) + 1).chain([cell]).max().unwrap_or(cell);
+    }
     if audit.client.is_some() && audit.server.is_some() { (label, cell) } else { (label, 2 * cell) }
 }
 
 fn line(page: &mut Page, audit: &Audit, row: &AuditRow) {
     let (label, cell) = room(page, audit);
+    let narrow = page.width() < NARROW;
     let differs = if row.differs { "≠" } else { " " };
     let hazard = if row.hazards.is_empty() { " " } else { "!" };
     let mark = if is_alone(audit) { hazard.to_owned() } else { format!("{differs}{hazard}") };
+    if narrow {
+        let lead = format!("{mark} {}: ", clean(&row.label));
+        let of = |name: &Option<String>, cell: &Option<Cell>| {
+            name.as_ref().map(|_| clean(cell.as_ref().map_or("–", |cell| &cell.text)))
+        };
+        let cells: Vec<String> =
+            [of(&audit.client, &row.client), of(&audit.server, &row.server)].into_iter().flatten().collect();
+        return page.labelled(&lead, &cells.join(" | "), row.differs.then_some(Tone::Mark));
+    }
     let side = |name: &Option<String>, cell_of: &Option<Cell>| {
         let text = cell_of.as_ref().map_or("–", |cell| cell.text.as_str());
         name.as_ref().map(|_| left(&fit(&clean(text), cell - 1), cell))

@@ -86,10 +86,10 @@ fn effects(report: &CampaignReport, title: &str, remark: String, all: Vec<&Campa
     let level = format!("{} % interval", report.level * 100.0);
     let columns = [
         Column::words("factor"),
-        Column::figures("effect").spare(2),
+        Column::figures("effect").spare(1),
         Column::figures("of the mean"),
-        Column::figures(&level).spare(1),
-        Column::figures("p").spare(3),
+        Column::figures(&level).spare(3),
+        Column::figures("p").spare(2),
         Column::words("verdict"),
     ];
     let mut table = Table::new(title, remark, &columns);

@@ -70,7 +70,10 @@ pub(super) fn sentence(report: &CompareReport, of: &ComparedFigure, it: &Compari
         _ => String::new(),
     };
     let p = it.p_margin_holm.filter(|_| it.verdict == CompareVerdict::Same).unwrap_or(it.p_holm);
-    format!("{} against A: {verdict}, {by}{interval}, p {}{more}", it.side, probability(p))
+    // Another p than the table's, which is that of no difference.
+    let beyond =
+        if it.verdict == CompareVerdict::Same { format!(" of a difference beyond {margin}") } else { String::new() };
+    format!("{} against A: {verdict}, {by}{interval}, p {}{beyond}{more}", it.side, probability(p))
 }
 
 /// How the verdicts come about.

@@ -9,7 +9,7 @@ pub(super) fn reconciliation(report: &ForwardingReport) -> String {
     match (it.books, it.disagree) {
         (0, _) => "not available".to_owned(),
         (1, 0) => "the counters of the one trial reconcile".to_owned(),
-        (all, 0) => format!("the counters of all {} trials reconcile", grouped(all)),
+        (all, 0) => format!("in all {} trials the counters of the devices add up to what was lost", grouped(all)),
         (all, some) => {
             format!(
                 "the counters of {} of {} trials reconcile; in {} they \

@@ -40,14 +40,14 @@ pub fn markdown(report: &HistoryReport) -> String {
 
 fn runs(report: &HistoryReport) -> Table {
     let columns = [
-        Column::words("run"),
-        Column::words("started (UTC)").spare(5),
+        Column::id("run"),
+        Column::words("started (UTC)").spare(1),
         Column::words("command"),
         Column::words("server"),
-        Column::words("figure").spare(4),
+        Column::words("figure").spare(5),
         Column::figures("value"),
         Column::words("verdict").spare(2),
-        Column::words("tags").spare(3),
+        Column::words("tags").spare(4),
         Column::words("client").spare(6),
     ];
     let mut table = Table::new("", "", &columns);

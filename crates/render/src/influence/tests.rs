@@ -54,7 +54,7 @@ fn two() -> CampaignReport {
 
 #[test]
 fn a_table_with_bars() {
-    let style = Style { color: false, full: false, width: 100 };
+    let style = Style { color: false, full: false, wide: false, width: 100 };
     insta::assert_snapshot!("one", text(&one(), style));
     insta::assert_snapshot!("two", text(&two(), style));
     let none = CampaignReport { cells: vec![], runs: vec![], mean: None, ..one() };

@@ -59,7 +59,7 @@ pub(super) const fn remainder_words(ledger: &Ledger) -> &'static str {
     } else if ledger.unexplained > 0 {
         "lost where no counter is read"
     } else {
-        "counters exceed the loss: other traffic shares them"
+        "counters exceed the loss: they count other packets, too, or some twice"
     }
 }
 

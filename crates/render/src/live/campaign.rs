@@ -49,7 +49,7 @@ impl CampaignLive {
     }
 
     fn text(&self, width: usize) -> String {
-        let style = Style { color: true, width, full: self.full };
+        let style = Style { color: true, width, full: self.full, wide: false };
         let mut text = String::new();
         if let Some(step) = &self.step {
             let begins = clean(&format!("{}: {}", step.place(), step.cell));

@@ -95,7 +95,7 @@ impl ConnectionsLive {
     }
 
     fn text(&mut self, width: usize, rows: usize) -> String {
-        let style = Style { color: true, width, full: self.full };
+        let style = Style { color: true, width, full: self.full, wide: false };
         let Some(view) = self.passing() else { return "reading the counters\n".to_owned() };
         if let Some(id) = &self.opened {
             let all = self.view.iter().flat_map(|view| &view.connections);

@@ -24,7 +24,7 @@ impl TraceLive {
 
 impl View for TraceLive {
     fn draw(&mut self, area: Rect, buffer: &mut Buffer) {
-        let style = Style { color: true, width: area.width.into(), full: false };
+        let style = Style { color: true, width: area.width.into(), full: false, wide: false };
         let text = match &self.shown {
             Some((report, history)) => frame(report, style, Some(history)),
             None => "sending the first probes\n".to_owned(),

@@ -47,7 +47,7 @@ impl WatchLive {
 
     fn text(&self, width: usize) -> String {
         let Some(view) = &self.view else { return "reading the counters\n".to_owned() };
-        let style = Style { color: true, width, full: self.full };
+        let style = Style { color: true, width, full: self.full, wide: false };
         let mut text = frame(view, style);
         for end in &view.ends {
             let rows: Vec<_> = end.interfaces.iter().filter(|row| active(row)).collect();

@@ -28,15 +28,28 @@ pub(crate) struct Column {
     pub(crate) figures: bool,
     /// Order in which columns are left out of a text that is too wide, highest first; 0 is always shown.
     pub(crate) spare: u8,
+    /// Never cut: an id that lacks its middle names nothing.
+    pub(crate) whole: bool,
+    /// Stands beneath its row in a text that is too wide.
+    pub(crate) beneath: bool,
 }
 
 impl Column {
     pub(crate) fn words(name: &str) -> Self {
-        Self { name: clean(name), figures: false, spare: 0 }
+        Self { name: clean(name), figures: false, spare: 0, whole: false, beneath: false }
+    }
+
+    /// Words that are never cut.
+    pub(crate) fn id(name: &str) -> Self {
+        Self { whole: true, ..Self::words(name) }
     }
 
     pub(crate) fn figures(name: &str) -> Self {
-        Self { name: clean(name), figures: true, spare: 0 }
+        Self { name: clean(name), figures: true, spare: 0, whole: true, beneath: false }
+    }
+
+    pub(crate) fn beneath(self, beneath: bool) -> Self {
+        Self { beneath, ..self }
     }
 
     pub(crate) fn spare(self, spare: u8) -> Self {

@@ -1,4 +1,5 @@
-//! A table on a terminal. One that is too wide loses its spare columns first, then the middle of its widest words.
+//! A table on a terminal. One that is too wide puts some columns beneath their rows, loses its spare columns, then the middle of its
+//! widest words; then its rows are stacked, a line for each cell.
 
 use super::{Cell, Column, Row, Table};
 use crate::style::Tone;
@@ -8,18 +9,21 @@ use crate::words::{columns, fit, left, right};
 /// Blanks before a row, and between two columns.
 const INDENT: usize = 2;
 const GAP: usize = 2;
-/// Minimum width of a column of words.
-const MIN_WIDTH: usize = 6;
+/// A column of words is cut to no less: what is left of a name below that is not recognised.
+const MIN_WIDTH: usize = 12;
 
 /// The table under its heading; empty for a table without rows.
 pub(crate) fn text(page: &mut Page, table: &Table) {
     if table.rows.is_empty() {
         return;
     }
-    let layout = Layout::new(table, page.width());
+    let room = if page.style().wide { usize::MAX } else { page.width() };
     if !table.title.is_empty() {
         page.heading(&fit(&table.title, page.width()), &table.remark);
     }
+    let Some(layout) = Layout::new(table, room) else {
+        return table.rows.iter().for_each(|row| stacked(page, table, row));
+    };
     let head = layout.line(&table.columns.iter().map(|column| Cell::new(&column.name)).collect::<Vec<_>>());
     page.line(&page.style().paint(Tone::Faint, head.plain.trim_end()));
     for row in &table.rows {
@@ -27,8 +31,25 @@ pub(crate) fn text(page: &mut Page, table: &Table) {
     }
     if !layout.left_out.is_empty() {
         let names: Vec<&str> = layout.left_out.iter().map(|column| column.name.as_str()).collect();
-        let text = format!("without room here: {}", names.join(", "));
+        let text = format!("not shown at this width: {}", names.join(", "));
         page.labelled("  ", &text, Some(Tone::Faint));
+    }
+}
+
+/// A row as lines `name: cell`, the first cell without its name.
+fn stacked(page: &mut Page, table: &Table, row: &Row) {
+    let shown = |cell: &Cell| !matches!(cell.text.as_str(), "" | "–");
+    for (at, (column, cell)) in
+        table.columns.iter().zip(&row.cells).enumerate().filter(|(at, it)| *at == 0 || shown(it.1))
+    {
+        match at {
+            0 => page.labelled("  ", &cell.text, cell.tone.or(Some(Tone::Strong))),
+            _ if column.name.is_empty() => page.labelled("    ", &cell.text, cell.tone),
+            _ => page.labelled(&format!("    {}: ", column.name), &cell.text, cell.tone),
+        }
+    }
+    for note in &row.notes {
+        page.labelled("    ! ", note, Some(Tone::Mark));
     }
 }
 
@@ -38,6 +59,11 @@ fn body(page: &mut Page, layout: &Layout, row: &Row) {
     let painted: String =
         line.cells.iter().map(|(text, tone)| tone.map_or_else(|| text.clone(), |it| style.paint(it, text))).collect();
     page.line(if style.color { &painted } else { &line.plain });
+    for (at, column) in &layout.beneath {
+        if let Some(cell) = row.cells.get(*at).filter(|cell| !cell.text.is_empty()) {
+            page.labelled(&format!("      {}: ", column.name), &cell.text, cell.tone.or(Some(Tone::Faint)));
+        }
+    }
     for note in &row.notes {
         page.labelled("    ! ", note, Some(Tone::Mark));
     }
@@ -52,37 +78,47 @@ struct Line {
 /// The columns shown and their widths.
 struct Layout {
     shown: Vec<(usize, Column, usize)>,
+    beneath: Vec<(usize, Column)>,
     left_out: Vec<Column>,
 }
 
 impl Layout {
-    fn new(table: &Table, room: usize) -> Self {
+    /// `None`: not even the columns that are always shown have room.
+    fn new(table: &Table, room: usize) -> Option<Self> {
         let wide = |at: usize| {
             let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| columns(&cell.text));
             cells.chain([columns(&table.columns[at].name)]).max().unwrap_or(0)
         };
         let mut shown: Vec<_> =
             table.columns.iter().enumerate().map(|(at, column)| (at, column.clone(), wide(at))).collect();
-        let mut left_out = Vec::new();
+        let (mut beneath, mut dropped) = (Vec::new(), Vec::new());
+        if total(&shown) > room {
+            let low = |it: &mut (usize, Column, usize)| it.1.beneath;
+            beneath.extend(shown.extract_if(.., low).map(|(at, column, _)| (at, column)));
+        }
         while total(&shown) > room {
             let Some(at) = (0..shown.len()).filter(|at| shown[*at].1.spare > 0).max_by_key(|at| shown[*at].1.spare)
             else {
                 break;
             };
-            left_out.push(shown.remove(at).1);
+            dropped.push(shown.remove(at));
         }
+        // A wide one may have left room for narrower ones that went before it.
+        let mut left_out = Vec::new();
+        for column in dropped.into_iter().rev() {
+            let place = shown.partition_point(|it| it.0 < column.0);
+            shown.insert(place, column);
+            if total(&shown) > room {
+                left_out.push(shown.remove(place).1);
+            }
+        }
+        left_out.reverse();
         while total(&shown) > room {
-            // Words are cut before numbers, the widest first.
-            let widest = |figures: bool| {
-                (0..shown.len())
-                    .filter(|at| shown[*at].1.figures == figures)
-                    .max_by_key(|at| shown[*at].2)
-                    .filter(|at| shown[*at].2 > MIN_WIDTH)
-            };
-            let Some(at) = widest(false).or_else(|| widest(true)) else { break };
-            shown[at].2 -= 1;
+            let cut = |at: &usize| !shown[*at].1.whole && shown[*at].2 > MIN_WIDTH;
+            let widest = (0..shown.len()).filter(cut).max_by_key(|at| shown[*at].2)?;
+            shown[widest].2 -= 1;
         }
-        Self { shown, left_out }
+        Some(Self { shown, beneath, left_out })
     }
 
     fn line(&self, cells: &[Cell]) -> Line {
@@ -133,7 +169,7 @@ mod tests {
         let text = written(&table(), 100);
         assert!(text.contains("r?[31m   1,234  xxx") && text.contains("    ! a note"), "{text}");
         let text = written(&table(), 80);
-        assert!(!text.contains("xxx") && text.contains("without room here: reason"), "{text}");
+        assert!(!text.contains("xxx") && text.contains("not shown at this width: reason"), "{text}");
     }
 
     #[test]
@@ -143,5 +179,19 @@ mod tests {
         let text = written(&table, 80);
         assert!(text.contains("1,234") && text.contains('…'), "{text}");
         assert!(text.lines().all(|line| columns(line) <= 80), "{text}");
+    }
+
+    #[test]
+    fn where_nothing_fits_rows_are_stacked_and_no_id_is_cut() {
+        let columns_of =
+            [Column::id("run"), Column::words("command"), Column::figures("value"), Column::words("tags").spare(1)];
+        let mut table = Table::new("", "", &columns_of);
+        let id = "20260101-120000-1a2b3c4d";
+        table.rows.push(Row::new([id, "diagnose", "1.00 Gbit/s", "x y"].map(Cell::new).into()));
+        let text = written(&table, 40);
+        assert_eq!(text, format!("  {id}\n    command: diagnose\n    value: 1.00 Gbit/s\n    tags: x y\n"));
+        let mut page = Page::new(Style { width: 40, wide: true, ..Style::default() });
+        super::text(&mut page, &table);
+        assert!(page.finish().ends_with(&format!("  {id}  diagnose  1.00 Gbit/s  x y\n")), "a pipe has all columns");
     }
 }

@@ -42,7 +42,13 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     );
     page.line(&page.style().paint(Tone::Strong, title.trim_end()));
     for row in &rows {
-        page.line(&line(page, row.spec, &row.client.text, &row.server.text, row.differs));
+        if page.width() < NARROW {
+            let lead = format!("{} {}: ", if row.differs { "≠" } else { " " }, row.spec.label);
+            let cells = [&row.client, &row.server].map(|cell| clean(&cell.text)).join(" | ");
+            page.labelled(&lead, &cells, row.differs.then_some(Tone::Mark));
+        } else {
+            page.line(&line(page, row.spec, &row.client.text, &row.server.text, row.differs));
+        }
     }
 }
 
@@ -51,9 +57,12 @@ pub(crate) fn titled(side: &str, name: &str) -> String {
     if name.is_empty() { side.to_owned() } else { format!("{side} ({})", clean(name)) }
 }
 
+/// Below this width labels and cells have no columns: `label: client | server`.
+pub(crate) const NARROW: usize = 60;
+
 /// Columns of the label and of each cell.
 pub(crate) fn widths(width: usize) -> (usize, usize) {
-    let label = 30;
+    let label = if width < NARROW { width / 3 } else { 30 };
     (label, (width - label - 2) / 2)
 }
 

@@ -92,7 +92,7 @@ fn of(result: Option<&GoalResult>, least_bps: f64) -> Lossless {
             Some("limited by the sender: its socket refused datagrams".to_owned())
         }
         Outcome::TesterLimited(TesterLimit::Invalid | TesterLimit::AtMaximum) => {
-            Some("limited by the sender: it cannot sustain that rate".to_owned())
+            Some("limited by the sender: above this it does not send at the rate that was asked for".to_owned())
         }
     };
     Lossless { lower_pps: result.lower_pps, upper_pps: result.upper_pps, remark, ..Lossless::default() }

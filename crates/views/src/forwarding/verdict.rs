@@ -63,7 +63,7 @@ fn lost(losses: &[LossPlace], books: &Reconciliation) -> Vec<String> {
     if books.books == 0 {
         return vec!["place of loss unknown: no accounting".to_owned()];
     }
-    if losses.is_empty() {
+    if losses.is_empty() || books.lost == 0 {
         return vec![match books.lost {
             0 => "no frame was lost in any valid trial".to_owned(),
             n => format!("{} frames were lost; too few to name a hop, within the counters' error", grouped(n)),

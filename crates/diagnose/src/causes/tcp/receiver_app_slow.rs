@@ -34,7 +34,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-/// What waits unread, as a part of the window that could have been announced: the reader keeps up below a quarter.
+/// What waits unread, as a part of the window that could have been announced: the receiving application keeps up below a quarter.
 ///
 /// On a short path the buffer stays small and the queue is short when it is looked at, while a packet that is read in part
 /// holds all of its memory: then the buffer's own filling tells. In the fault bank it is 0.68 and more on average where
@@ -77,14 +77,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return cannot_tell("the receiver's queue could not be read");
     };
     if backlog < 0.25 {
-        return contradicts(format!("the reader keeps up: only {} unread", units::bytes(unread as u64)));
+        return contradicts(format!("the receiving application keeps up: {} wait for it", units::bytes(unread as u64)));
     }
     let mut witnesses = vec![
         counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
         counter(match evidence.base.rcvbuf_filled.filter(|part| *part >= FILLED && *part >= backlog) {
             Some(part) => format!("the receive buffer was {} full of unread packets on average", units::percent(part)),
             None => format!(
-                "{} unread at the receiver, {} of its window",
+                "{} had arrived and not been read by the application, {} of the receive window",
                 units::bytes(unread as u64),
                 units::percent(backlog)
             ),
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_quarter_of_the_window_must_wait_unread() {
         // 24 and 26 % of what the window would be with the queue read.
-        assert_contradicts(&of(&Scene { recv_q: 315_000, ..truth() }), "the reader keeps up");
+        assert_contradicts(&of(&Scene { recv_q: 315_000, ..truth() }), "the receiving application keeps up");
         assert_supports(&of(&Scene { recv_q: 352_000, ..truth() }));
     }
 
@@ -156,7 +156,7 @@ mod tests {
     fn a_buffer_full_of_packets_read_in_part_is_unread_data() {
         // The queue is short at the instants of the samples, but its packets still fill the buffer (1 ms, 64 KiB packets).
         let scene = |filled: f64| Scene { recv_q: 30_000, rcvbuf_filled: filled, ..truth() };
-        assert_contradicts(&of(&scene(0.4)), "the reader keeps up");
+        assert_contradicts(&of(&scene(0.4)), "the receiving application keeps up");
         let Assessment::Supports { witnesses, .. } = of(&scene(0.8)) else { panic!("it says") };
         assert!(witnesses[1].says.contains("80 % full of unread packets"), "{:?}", witnesses[1]);
     }

@@ -160,7 +160,7 @@ mod tests {
     fn the_call_that_capped_the_buffer_is_named_and_not_the_sysctl() {
         let finding = named(&truth(), &[], "tcp-receive-buffer-fixed", Place::Server);
         assert_rejects(&finding, "tcp-receive-window", "the application fixed the receive buffer");
-        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_rejects(&finding, "receiver-app-slow", "the receiving application keeps up");
         assert_rejects(&finding, "window-scaling-off", "has window scaling");
         assert!(finding.fix.advice.contains("rmem_max (now 128 KiB)"), "{}", finding.fix.advice);
         assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").receive_buffer_bytes, None);

@@ -138,8 +138,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         ));
     }
     let waited = counter(format!(
-        "the sender waited for the receive window {} of the time; only {} unread at the receiver, its buffer at the \
-        tcp_rmem maximum of {}",
+        "the sender waited for the receive window {} of the time; the receiving application reads at once ({} wait for \
+        it), and the receive buffer is at the tcp_rmem maximum of {}",
         units::percent(held),
         units::bytes(unread as u64),
         units::bytes(max as u64)
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_window_of_256_kib_at_35_ms_is_named() {
         let finding = named(&truth(), &[], "tcp-receive-window", Place::Server);
-        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_rejects(&finding, "receiver-app-slow", "the receiving application keeps up");
         assert_rejects(&finding, "tcp-receive-buffer-fixed", "the application did not fix the buffer");
         assert_rejects(&finding, "window-scaling-off", "has window scaling");
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");

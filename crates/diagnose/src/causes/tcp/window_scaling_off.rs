@@ -131,7 +131,7 @@ mod tests {
     fn a_window_of_64_kib_is_named_at_the_end_that_has_the_option_off() {
         let finding = named(&truth(), &[], "window-scaling-off", Place::Server);
         assert_rejects(&finding, "tcp-receive-window", "window scaling is off");
-        assert_rejects(&finding, "receiver-app-slow", "the reader keeps up");
+        assert_rejects(&finding, "receiver-app-slow", "the receiving application keeps up");
         assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_window_scaling=1");
     }
 

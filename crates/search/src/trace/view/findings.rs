@@ -4,7 +4,7 @@ use super::place::place;
 use narrows_model::trace::report::{TraceEnd, TraceFinding, TraceHop};
 use narrows_model::words::show::plural;
 use narrows_model::words::units::percent;
-use narrows_model::{AnswerKind, TraceProtocol, TraceRecord, TraceReport};
+use narrows_model::{AnswerKind, ProbePurpose, TraceProtocol, TraceRecord, TraceReport};
 
 /// Loss that is worth a sentence.
 const LOSS: f64 = 0.05;
@@ -204,7 +204,11 @@ pub(super) fn remarks(record: &TraceRecord, report: &TraceReport) -> Vec<String>
     if plan.protocol == TraceProtocol::Tcp {
         all.push("path MTU: not measured, since a TCP SYN cannot be large; use --protocol udp or icmp".to_owned());
     } else if plan.mtu && report.mtu.is_none() && !plan.continuous {
-        all.push("path MTU: unknown, since large probes got no answer and small ones did not either".to_owned());
+        let sent = record.probes.iter().any(|probe| probe.purpose == ProbePurpose::Mtu);
+        all.push(match sent {
+            true => "path MTU: unknown, since neither large probes nor small ones behind them got an answer".to_owned(),
+            false => "path MTU: not measured, since no hop answers to which large probes could be sent".to_owned(),
+        });
     }
     if record.unmatched > 0 {
         all.push(format!(
