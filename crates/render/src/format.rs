@@ -110,7 +110,7 @@ pub trait Document: Sized + 'static {
     }
 }
 
-const PAGE: &str = "One page for a browser, light and dark, without scripts";
+pub(crate) const PAGE: &str = "One page for a browser, light and dark, without scripts";
 
 /// Of text on a page.
 const fn wide() -> Style {
@@ -124,7 +124,7 @@ impl Document for Report {
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(markdown::report(it))),
         Writer::new(Format::Html, PAGE, |it, _| {
-            Ok(page::of_markdown(&markdown::report(it), Some(picture::picture(it))))
+            Ok(page::of_markdown(&markdown::report(it), Some(picture::on_page(it))))
         }),
     ];
 }

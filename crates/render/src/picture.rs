@@ -6,7 +6,7 @@ use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke
 use crate::text::budget::parts;
 use crate::text::page::on;
 use crate::text::path_profile::sentences;
-use crate::text::roofline::binds;
+use crate::text::roofline::{binds, farthest};
 use crate::words::{clean, range, share, times};
 use narrows_model::run::report::{PathProfileView, ProofView};
 use narrows_model::words::show::nominal;
@@ -15,6 +15,7 @@ use narrows_model::{Ceiling, Report, Status, TimeBudget};
 
 const WIDTH: f64 = 960.0;
 const MARGIN: f64 = 24.0;
+const TITLE_HIGH: f64 = 72.0;
 const LEFT: f64 = 100.0;
 /// Of the three figures, of each command, of each limit and of the time budget.
 const FIGURES_HIGH: f64 = 76.0;
@@ -41,6 +42,16 @@ const HEADING: Font = Font::LABEL.bold();
 /// The picture of a diagnosis, as SVG.
 #[must_use]
 pub fn picture(report: &Report) -> String {
+    drawn(report, TITLE_HIGH)
+}
+
+/// The same for a page that says the verdict above it.
+pub(crate) fn on_page(report: &Report) -> String {
+    drawn(report, MARGIN)
+}
+
+/// `from`: where the figures begin; below [`TITLE_HIGH`] there is no title.
+fn drawn(report: &Report, from: f64) -> String {
     let verdict = &report.verdict;
     let (word, color) = match verdict.status {
         Status::Limited => ("LIMITED", palette::VERMILION),
@@ -58,16 +69,17 @@ pub fn picture(report: &Report) -> String {
     let limits = &report.accounts.roofline[..SHOWN.min(report.accounts.roofline.len())];
     let profile = report.accounts.path_profile.as_ref();
     let section = |rows: usize, high: f64| if rows == 0 { 0.0 } else { HEADING_HIGH + rows as f64 * high };
-    let high = 72.0
+    let high = from
         + FIGURES_HIGH
         + section(commands.len().min(COMMANDS), COMMAND_HIGH)
         + section(limits.len(), LIMIT_HIGH)
         + report.accounts.time_budget.map_or(0.0, |_| TIME_HIGH)
         + profile.map_or(0.0, |_| HEADING_HIGH + PROFILE_HIGH)
         + MARGIN;
-    let mut canvas = Canvas::titled(WIDTH, high, &title, &subtitle);
+    let sheet = if from < TITLE_HIGH { Canvas::new } else { Canvas::titled };
+    let mut canvas = sheet(WIDTH, high, &title, &subtitle);
     canvas.rect([0.0, 0.0, 8.0, high], color, word);
-    let mut y = 72.0;
+    let mut y = from;
     figures(&mut canvas, report, y);
     y += FIGURES_HIGH;
     if !commands.is_empty() {
@@ -128,7 +140,8 @@ fn figures(canvas: &mut Canvas, report: &Report, y: f64) {
 /// A bar for each limit, the binding one in its colour, with the observed goodput as a line through all.
 fn ceilings(canvas: &mut Canvas, report: &Report, limits: &[Ceiling], bound: &'static str, y: f64) {
     let got = report.verdict.goodput_bps;
-    let values = || limits.iter().map(|limit| limit.bps).chain([got]);
+    let most = farthest(got, limits);
+    let values = || limits.iter().map(|limit| limit.bps.min(most)).chain([got]);
     let Some((low, high)) = Scale::factors(values()).map(Scale::ends) else { return };
     // The shortest bar of a logarithmic scale still is a bar.
     let scale = if high / low > WIDE { Scale::Logarithmic(low / 3.0, high) } else { Scale::from_zero(values()) };
@@ -140,6 +153,9 @@ fn ceilings(canvas: &mut Canvas, report: &Report, limits: &[Ceiling], bound: &'s
         let name = format!("{}, {}", clean(&limit.id), limit.at.word());
         canvas.text((left - 10.0, top + 2.0), &font.fit(&name, 236.0), font.anchored(Anchor::End));
         canvas.rect([left, top - 10.0, x(limit.bps) - left, 14.0], color, &clean(&limit.how));
+        if limit.bps > most {
+            canvas.text((right - 4.0, top + 2.0), "»", Font::LABEL.bold().color(palette::PAPER).anchored(Anchor::End));
+        }
         canvas.text((WIDTH - MARGIN, top + 2.0), &bps(limit.bps), font.anchored(Anchor::End));
     }
     let bottom = y + limits.len() as f64 * LIMIT_HIGH - 14.0;

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SAMPLE", add = known::runs(), required_unless_present = "ministat")]
     samples: Vec<String>,
     /// Figure by name; repeatable (default: the first figure)
-    #[arg(long, value_name = "NAME", conflicts_with = "ministat")]
+    #[arg(long, value_name = "NAME", conflicts_with = "ministat", add = known::figures())]
     figure: Vec<String>,
     /// Largest difference that is the same, in % of the mean
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = values::percent, conflicts_with = "ministat")]

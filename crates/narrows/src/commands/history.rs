@@ -96,7 +96,7 @@ struct TrendArgs {
     #[command(flatten)]
     filter: FilterArgs,
     /// Figure by name, as `history show` lists it (default: each run's first)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = known::figures())]
     figure: Option<String>,
     /// Smallest change to report, in % of the level before it
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = crate::flags::values::percent)]

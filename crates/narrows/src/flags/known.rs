@@ -26,6 +26,11 @@ pub(crate) fn hosts() -> ArgValueCandidates {
     })
 }
 
+/// The figures of the newest kept runs.
+pub(crate) fn figures() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| stored::figures(MAX_RUNS).into_iter().map(CompletionCandidate::new).collect())
+}
+
 /// The ids of the newest kept runs, and files.
 pub(crate) fn runs() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {

@@ -10,6 +10,7 @@ const WIDTH: f64 = 1080.0;
 const LEFT: f64 = 90.0;
 const HIGH: f64 = 220.0;
 const APART: f64 = 110.0;
+const DAY_US: f64 = 86_400e6;
 /// Series that are drawn; the longest come first.
 const SERIES_MAX: usize = 6;
 /// Runs above which a series has no marker for each.
@@ -26,7 +27,11 @@ pub fn picture(report: &TrendReport) -> String {
     };
     #[allow(clippy::cast_precision_loss)] // a few
     let high = 150.0 + (HIGH + APART) * drawn.len().max(1) as f64;
-    let mut canvas = Canvas::titled(WIDTH, high, "Figures over time", &subtitle);
+    let title = match &drawn[..] {
+        [only] => format!("{} over time", clean(&only.of.figure)),
+        _ => "Figures over time".to_owned(),
+    };
+    let mut canvas = Canvas::titled(WIDTH, high, &title, &subtitle);
     let (line, level) = (Look::nth(0), Look::nth(1).dashed("7 4"));
     let entries = [Entry::plain("runs", line), Entry::plain("level", level)];
     let mut top = 84.0 + legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries) + 40.0;
@@ -50,8 +55,13 @@ fn plot(canvas: &mut Canvas, series: &TrendSeries, top: f64, line: Look, level: 
     panel.grid_y(canvas, &title, |it| value(series.unit, it));
     let ticks: Vec<f64> = (0..=6).map(|n| first.0 + (last.0 - first.0) * f64::from(n) / 6.0).collect();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between two times
-    let day = |it: f64| date::minute(it.max(0.0) as u64)[..10].to_owned();
-    panel.axis_x(canvas, &ticks, "", day);
+    let minute = |it: f64| date::minute(it.max(0.0) as u64);
+    let (from, to) = (minute(first.0), minute(last.0));
+    // Of runs of one day the time of the day tells them apart.
+    let within_a_day = last.0 - first.0 < DAY_US;
+    let day = |it: f64| minute(it)[if within_a_day { 11..16 } else { 0..10 }].to_owned();
+    let title = if within_a_day { format!("time of the day (UTC), {from} to {to}") } else { "day (UTC)".to_owned() };
+    panel.axis_x(canvas, &ticks, &title, day);
     if points.len() <= MARKERS_MAX {
         panel.series(canvas, &points, line, |(x, y)| format!("{}: {}", day(x), value(series.unit, y)));
     } else {

@@ -2,20 +2,21 @@
 //! (`start`, an `interval` each, `summary`; one object per line). What a kind of load has of its own is in the file of its name.
 
 pub mod rr;
+mod series;
 mod tcp;
 mod udp;
 pub(crate) mod udp_words;
 
 pub use udp::UdpMeasurement;
 
-use crate::format::{Document, Format, Writer};
+use crate::format::{Document, Format, PAGE, Writer};
 use crate::json::line;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, millis, share};
 use narrows_model::run::measure::{EndCpu, Remark};
 use narrows_model::run::report::RunView;
-use narrows_model::{Direction, Ending, Flow, Place, Progress, Target, Trial};
+use narrows_model::{Direction, Ending, Flow, Place, Progress, Target, Trial, Unit};
 use serde::Serialize;
 
 /// The form of the lines of a measurement.
@@ -50,7 +51,13 @@ pub trait Shown: Serialize + Clone + 'static {
     /// The stream of an interval (`None`: all together), and whether it is omitted.
     fn about(view: &Self::Interval) -> (Option<u32>, bool);
 
-    /// The figures of an interval.
+    /// The figures of an interval, as [`Shown::values`] gives them.
+    const FIGURES: &'static [(&'static str, Unit)];
+
+    /// The way of an interval, where it has one, its begin and end in seconds, and its figures.
+    fn values(view: &Self::Interval) -> (Option<Flow>, [f64; 2], Vec<Option<f64>>);
+
+    /// The line of an interval.
     fn line(&self, view: &Self::Interval, style: Style) -> String;
 
     /// The counted part, what it cost both ends, and what went otherwise than planned.
@@ -87,7 +94,7 @@ pub trait Measured: Serialize + Sized + 'static {
     type Load: Shown;
 
     /// Its formats.
-    const WRITERS: &'static [Writer<Self>] = &[Self::TEXT, Self::JSON, Self::NDJSON];
+    const WRITERS: &'static [Writer<Self>] = &[Self::TEXT, Self::JSON, Self::NDJSON, Self::CSV, Self::HTML];
     /// For a terminal.
     const TEXT: Writer<Self> =
         Writer::new(Format::Text, "One line per interval, then a summary", |it, style| Ok(text(it, style)));
@@ -96,6 +103,14 @@ pub trait Measured: Serialize + Sized + 'static {
     /// An event a line.
     const NDJSON: Writer<Self> =
         Writer::new(Format::Ndjson, "One line of JSON per interval, then one for the summary", |it, _| events(it));
+
+    /// A row for each interval.
+    const CSV: Writer<Self> =
+        Writer::new(Format::Csv, "Comma-separated values, one interval of one stream per line", |it, _| {
+            Ok(series::csv(it))
+        });
+    /// A page with a picture.
+    const HTML: Writer<Self> = Writer::new(Format::Html, PAGE, |it, _| Ok(series::page(it)));
 
     /// Which run it was.
     fn run(&self) -> &RunView;
@@ -133,6 +148,9 @@ pub trait Measurement {
     /// What it is, and its formats.
     fn about(&self) -> (&'static str, Vec<Format>);
 
+    /// Its intervals as a picture (SVG).
+    fn picture(&self) -> String;
+
     /// All of it in a format; `None` where it does not have the format.
     ///
     /// # Errors
@@ -157,6 +175,10 @@ impl<R: Measured> Measurement for R {
 
     fn about(&self) -> (&'static str, Vec<Format>) {
         (R::NAME, R::formats().collect())
+    }
+
+    fn picture(&self) -> String {
+        series::picture(self, &series::title(self))
     }
 
     fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>> {

@@ -13,7 +13,7 @@ use narrows_model::load::rr::report::{
 };
 use narrows_model::run::report::RunView;
 use narrows_model::words::units::{bps, bytes, micros};
-use narrows_model::{Direction, Distribution, Ending, RrPlan, Target, Transaction};
+use narrows_model::{Direction, Distribution, Ending, Flow, RrPlan, Target, Transaction, Unit};
 
 /// The table's columns, with the part of the values that lies beyond each, and the rank of [`fitting`].
 const COLUMNS: [(&str, f64, u8); 8] = [
@@ -84,6 +84,14 @@ impl Shown for RrPlan {
             format!("beside a TCP load {way} of {}", plural(load.streams.into(), "stream"))
         }));
         format!("{what} to {} ({}), {}", clean(&target.asked), clean(&target.address), words.join(", "))
+    }
+
+    const FIGURES: &'static [(&'static str, Unit)] =
+        &[("transactions per second", Unit::Number), ("mean latency", Unit::Microseconds), ("failures", Unit::Count)];
+
+    fn values(view: &RrIntervalView) -> (Option<Flow>, [f64; 2], Vec<Option<f64>>) {
+        let values = vec![Some(view.per_s), view.mean_latency_ns.map(|ns| ns / 1e3), Some(float(view.failures))];
+        (None, [view.from_s, view.to_s], values)
     }
 
     fn about(view: &RrIntervalView) -> (Option<u32>, bool) {

@@ -16,7 +16,8 @@ use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, SCHE
 use narrows_model::run::report::RunView;
 use narrows_model::run::tcp_columns::{ColumnUnit, TcpColumns};
 use narrows_model::words::units::{amount, bps, bytes, micros};
-use narrows_model::{Direction, Ending, Limit, Target, TcpPlan};
+use narrows_model::{Direction, Ending, Flow, Limit, Target, TcpPlan, Unit};
+use std::iter;
 
 /// Above it, neighbouring intervals tell too much of each other.
 const CORRELATED: f64 = 0.25;
@@ -34,6 +35,8 @@ impl Measured for MeasureReport {
         Self::TEXT,
         Self::JSON,
         Self::NDJSON,
+        Self::CSV,
+        Self::HTML,
         Writer::new(Format::Iperf3, "The JSON of iperf3 -J", |it, _| pretty(&iperf3::tcp(it))),
     ];
 
@@ -73,6 +76,18 @@ impl Shown for TcpPlan {
         ];
         let words: Vec<String> = words.into_iter().flatten().collect();
         format!("TCP {}, {}", way_to(self.direction, target), words.join(", "))
+    }
+
+    const FIGURES: &'static [(&'static str, Unit)] = &[
+        ("goodput", Unit::BitsPerSecond),
+        ("retransmits", Unit::Count),
+        ("RTT", Unit::Microseconds),
+        ("congestion window", Unit::Bytes),
+    ];
+
+    fn values(view: &IntervalView) -> (Option<Flow>, [f64; 2], Vec<Option<f64>>) {
+        let own = TcpColumns::TABLE.iter().map(|column| (column.value)(&view.columns).map(float));
+        (Some(view.flow), [view.from_s, view.to_s], iter::once(Some(view.goodput_bps)).chain(own).collect())
     }
 
     fn about(view: &IntervalView) -> (Option<u32>, bool) {

@@ -19,7 +19,7 @@ use narrows_model::load::udp::report::{
 use narrows_model::run::measure::EndCpu;
 use narrows_model::run::report::RunView;
 use narrows_model::words::units::{bps, bytes};
-use narrows_model::{Direction, Ending, Ledger, Target, UdpPlan};
+use narrows_model::{Direction, Ending, Flow, Ledger, Target, UdpPlan, Unit};
 use serde::Serialize;
 
 /// Columns of the labels of a summary.
@@ -42,6 +42,8 @@ impl Measured for UdpMeasurement {
         Self::TEXT,
         Self::JSON,
         Self::NDJSON,
+        Self::CSV,
+        Self::HTML,
         Writer::new(Format::Iperf3, "The JSON of iperf3 -J", |it, _| pretty(&iperf3::udp(&it.report))),
     ];
 
@@ -82,6 +84,26 @@ impl Shown for UdpPlan {
         words.extend(self.receive_buffer_bytes.map(|size| format!("receive buffer {}", bytes(size.into()))));
         words.extend(self.allow_fragments.then(|| "fragments allowed".to_owned()));
         format!("UDP {}, {}", way_to(self.direction, target), words.join(", "))
+    }
+
+    const FIGURES: &'static [(&'static str, Unit)] = &[
+        ("goodput", Unit::BitsPerSecond),
+        ("sent", Unit::BitsPerSecond),
+        ("loss", Unit::Fraction),
+        ("jitter", Unit::Microseconds),
+        ("reordered", Unit::Count),
+    ];
+
+    fn values(view: &UdpInterval) -> (Option<Flow>, [f64; 2], Vec<Option<f64>>) {
+        let got = view.received.as_ref();
+        let values = vec![
+            got.map(|it| it.bps),
+            view.sent.as_ref().map(|it| it.bps),
+            got.and_then(|it| it.loss),
+            got.map(|it| it.jitter_ns / 1e3),
+            got.map(|it| float(it.reordered)),
+        ];
+        (Some(view.flow), [view.from_s, view.to_s], values)
     }
 
     fn about(view: &UdpInterval) -> (Option<u32>, bool) {

@@ -39,7 +39,7 @@ impl Panel {
             canvas.line([self.left, y, self.right(), y], Stroke::new(palette::GRID, 1.0));
             canvas.text((self.left - 8.0, y + 4.0), &label(value), Font::SMALL.anchored(Anchor::End));
         }
-        canvas.text((self.left, self.top - 12.0), title, Font::LABEL.bold());
+        canvas.text((self.left, self.top - 12.0), &of_scale(title, self.ys), Font::LABEL.bold());
     }
 
     /// Ticks at these values with their labels below, and the axis's title.
@@ -62,8 +62,9 @@ impl Panel {
             }
         }
         canvas.line([self.left, base, self.right(), base], Stroke::new(palette::AXIS, 1.2));
+        let title = of_scale(title, self.xs);
         if !title.is_empty() {
-            canvas.text((self.left + self.wide / 2.0, base + 40.0), title, Font::LABEL.anchored(Anchor::Middle));
+            canvas.text((self.left + self.wide / 2.0, base + 40.0), &title, Font::LABEL.anchored(Anchor::Middle));
         }
     }
 
@@ -99,6 +100,16 @@ impl Panel {
         for (point, at) in points.iter().zip(at) {
             canvas.marker(look.marker, at, 4.0, look.color, &hint(*point));
         }
+    }
+}
+
+/// The title of an axis, which says so where it is logarithmic.
+fn of_scale(title: &str, scale: Scale) -> String {
+    match scale {
+        Scale::Logarithmic(..) if !title.contains("log scale") => {
+            format!("{title} (log scale)").trim_start().to_owned()
+        }
+        _ => title.to_owned(),
     }
 }
 

@@ -9,6 +9,14 @@ use narrows_model::{Ceiling, Method, Report};
 /// Maximum number of ceilings on one screen; the lowest are shown.
 const SHOWN: usize = 7;
 
+/// A limit so many times above what is to be seen binds nothing: its bar ends at the edge, else it would squash the others.
+const FAR: f64 = 30.0;
+
+/// Where the bars end: far above what was got and the lowest limit.
+pub(crate) fn farthest(got: f64, ceilings: &[Ceiling]) -> f64 {
+    FAR * ceilings.first().map_or(got, |lowest| lowest.bps.max(got))
+}
+
 /// The axis under the bars.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scale {
@@ -59,7 +67,9 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     let ceilings = &report.accounts.roofline;
     let got = report.verdict.goodput_bps;
     let shown = if page.style().full { ceilings.len() } else { SHOWN.min(ceilings.len()) };
-    let values = ceilings.iter().take(shown).flat_map(|ceiling| [ceiling.bps, ceiling.interval_bps[1]]).chain([got]);
+    let most = farthest(got, ceilings);
+    let ends = ceilings.iter().take(shown).flat_map(|ceiling| [ceiling.bps, ceiling.interval_bps[1]]);
+    let values = ends.map(|it| it.min(most)).chain([got]);
     let Some(scale) = Scale::over(values).filter(|_| shown > 0) else { return };
     let title = "roofline";
     let meaning = "goodput under each limit; │ you got, ░ uncertain";

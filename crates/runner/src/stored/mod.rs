@@ -164,6 +164,17 @@ pub struct Kept {
     pub host: String,
 }
 
+/// The names of the figures of the newest runs, sorted; none where the store cannot be read.
+#[must_use]
+pub fn figures(limit: usize) -> Vec<String> {
+    let store = existing_store().ok().flatten();
+    let listed = store.and_then(|store| store.list(&Filter::default(), 0, limit as u64).ok()).unwrap_or_default();
+    let mut names: Vec<String> = listed.into_iter().flat_map(|run| run.figures).map(|it| it.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// The newest runs of the state directory, newest first; those that cannot be read are left out.
 #[must_use]
 pub fn newest(limit: usize) -> Vec<Kept> {

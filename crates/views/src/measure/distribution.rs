@@ -37,7 +37,7 @@ pub(crate) fn merged<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> O
 }
 
 /// The upper bound of the bucket in which the share `p` of all values ends; `None` without buckets.
-fn quantile(buckets: &[[u64; 2]], p: f64) -> Option<u64> {
+pub(crate) fn quantile(buckets: &[[u64; 2]], p: f64) -> Option<u64> {
     let total = buckets.iter().fold(0u64, |sum, [_, number]| sum.saturating_add(*number));
     let mut sum = 0u64;
     for [bound, number] in buckets {

@@ -187,6 +187,19 @@ pub fn figures(run: &Run) -> Vec<Headline> {
             figures.push(Headline::new(format!("p50 latency{of}"), latency.p50 as f64 / 1e3, Unit::Microseconds));
             figures.push(Headline::new(format!("p99 latency{of}"), latency.p99 as f64 / 1e3, Unit::Microseconds));
             figures.push(Headline::new(format!("transactions{of}"), total.per_s, Unit::Number));
+            let p95 = super::distribution::quantile(&latency.buckets, 0.95).map(|ns| (ns as f64, "p95"));
+            for (ns, name) in [(latency.min as f64, "min"), (latency.mean, "mean"), (latency.max as f64, "max")]
+                .into_iter()
+                .chain(p95)
+            {
+                figures.push(Headline::new(format!("{name} latency{of}"), ns / 1e3, Unit::Microseconds));
+            }
+            if phase.summary.connect_ns.count > 0 {
+                let ns = phase.summary.connect_ns.p50 as f64;
+                figures.push(Headline::new(format!("p50 connect{of}"), ns / 1e3, Unit::Microseconds));
+            }
+            let cost = cpu::figures(phase.summary.client.as_ref(), phase.summary.server.as_ref());
+            figures.extend(cost.map(|it| Headline::new(format!("{}{of}", it.name), it.value, it.unit)));
         }
     }
     figures

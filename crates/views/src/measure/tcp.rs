@@ -213,15 +213,28 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
     })
 }
 
-/// The headline figures of a stored run.
+/// The figures of a stored run, the goodput of each direction first.
 #[must_use]
 pub fn figures(run: &Run) -> Vec<Headline> {
-    let flows = build(run).map(|report| report.summary.flows).unwrap_or_default();
-    let goodput = |name: String, bps| Headline::new(name, bps, Unit::BitsPerSecond);
-    flows
-        .iter()
-        .map(|flow| goodput(format!("goodput {}", flow.total.flow.direction()), flow.total.goodput_bps))
-        .collect()
+    let Some(SummaryView { flows, client, server }) = build(run).map(|report| report.summary) else {
+        return Vec::new();
+    };
+    let goodput = |flow: &FlowSummary| {
+        let name = format!("goodput {}", flow.total.flow.direction());
+        Headline::new(name, flow.total.goodput_bps, Unit::BitsPerSecond)
+    };
+    let more = |flow: &FlowSummary| {
+        let (way, total) = (flow.total.flow.direction(), &flow.total.columns);
+        let of =
+            |name: &str, value: Option<u64>, unit| Some(Headline::new(format!("{name} {way}"), float(value?), unit));
+        [
+            of("retransmits", total.retransmits, Unit::Count),
+            of("RTT", total.rtt_us, Unit::Microseconds),
+            of("min RTT", flow.min_rtt_us, Unit::Microseconds),
+        ]
+    };
+    let rest = flows.iter().flat_map(more).flatten().chain(cpu::figures(client.as_ref(), server.as_ref()));
+    flows.iter().map(goodput).chain(rest).collect()
 }
 
 #[cfg(test)]

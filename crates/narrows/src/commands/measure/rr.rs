@@ -4,8 +4,8 @@ use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{plan_bytes, size};
 use crate::flags::{
-    DirectionWord, DurationArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg, TransactionRateArg,
-    ViewArgs, slow_start_ms,
+    DirectionWord, DurationArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg, SvgArg,
+    TransactionRateArg, ViewArgs, slow_start_ms,
 };
 use clap::Args;
 use narrows_model::{Limit, Plan, RrPlan, RrReport, TcpPlan, Transaction};
@@ -40,7 +40,11 @@ pub(super) struct CrrArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Load", mut_arg("streams", |it| it.help("Requesters at the same time")))]
+#[command(
+    next_help_heading = "Load",
+    mut_arg("streams", |it| it.help("Requesters at the same time")),
+    mut_arg("svg", |it| it.help("Write a picture of the intervals to this file (SVG)").hide_short_help(true))
+)]
 struct Common {
     /// Bytes of a request (1; over UDP 20, which its header takes)
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -67,6 +71,8 @@ struct Common {
     /// Streams of the load in each direction
     #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded", hide_short_help = true)]
     load_streams: u32,
+    #[command(flatten)]
+    svg: SvgArg,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
@@ -122,6 +128,6 @@ impl Common {
     }
 
     fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
-        run(remote, &self.result, &self.save, &self.view, true, |_| Ok(plan.clone().into()), |_| Ok(()))
+        run(remote, &self.result, &self.save, (&self.view, &self.svg), true, |_| Ok(plan.clone().into()), |_| Ok(()))
     }
 }

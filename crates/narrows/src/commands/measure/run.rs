@@ -1,7 +1,7 @@
 //! One plain measurement of any load, from the connection to the result.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{RemoteArgs, ResultArgs, SaveArgs, ViewArgs};
+use crate::flags::{RemoteArgs, ResultArgs, SaveArgs, SvgArg, ViewArgs};
 use crate::output::{print, written_measurement};
 use crate::session::{Far, INTERRUPTED, LiveLines, far};
 use crate::tui::Tui;
@@ -92,7 +92,7 @@ pub(super) fn run<R: Document>(
     remote: &RemoteArgs,
     result: &ResultArgs<R>,
     save: &SaveArgs,
-    view: &ViewArgs,
+    (view, svg): (&ViewArgs, &SvgArg),
     collect: bool,
     plan: impl Fn(Family) -> Result<LoadPlan, Failure>,
     finish: impl FnOnce(&Run) -> Result<(), Failure>,
@@ -143,6 +143,9 @@ pub(super) fn run<R: Document>(
         Some(form) => report.summary(form).map_err(Failure::run)?,
         None => written_measurement(&*report, result.format(), style)?,
     })?;
+    if let Some(file) = &svg.svg {
+        stored::write(file, &report.picture()).map_err(Failure::run)?;
+    }
     finish(&run)?;
     let place = saved.report("run", result.quiet, "");
     printer.lines.end(&run.ending).and_then(|code| place.map(|()| code))

@@ -3,11 +3,12 @@
 use super::run::run;
 use crate::failure::Outcome;
 use crate::flags::values::bps;
-use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, ViewArgs};
+use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, SvgArg, TcpLoadArgs, ViewArgs};
 use narrows_model::MeasureReport;
 
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("svg", |it| it.help("Write a picture of the intervals to this file (SVG)").hide_short_help(true)),
     mut_arg("size", |it| it.default_value("128k").value_name("SIZE").help("Read and write size")),
     after_help = "Examples:\n  \
     narrows measure tcp server --token-file token\n  \
@@ -35,6 +36,8 @@ pub(super) struct TcpArgs {
     #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
+    svg: SvgArg,
+    #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
     save: SaveArgs,
@@ -51,6 +54,6 @@ impl TcpArgs {
             }
             Ok(plan.into())
         };
-        run(&self.remote, &self.result, &self.save, &self.view, !self.no_collect, plan, |_| Ok(()))
+        run(&self.remote, &self.result, &self.save, (&self.view, &self.svg), !self.no_collect, plan, |_| Ok(()))
     }
 }

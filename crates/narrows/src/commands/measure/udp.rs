@@ -2,13 +2,14 @@
 
 use super::run::run;
 use crate::failure::{Failure, Outcome};
-use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, UdpLoadArgs, ViewArgs};
+use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, SvgArg, UdpLoadArgs, ViewArgs};
 use narrows_render::measure::UdpMeasurement;
 use narrows_runner::{ledgers, stored};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("svg", |it| it.help("Write a picture of the intervals to this file (SVG)").hide_short_help(true)),
     mut_arg("full", |it| it.help("Show each stream, and the stages that dropped nothing")),
     after_help = "Examples:\n  \
     narrows measure udp server --rate 100M\n  \
@@ -29,6 +30,8 @@ pub(super) struct UdpArgs {
     #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
+    svg: SvgArg,
+    #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
     save: SaveArgs,
@@ -39,7 +42,7 @@ pub(super) struct UdpArgs {
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
         let plan = |family| Ok(self.udp.plan(&self.load, family)?.into());
-        run(&self.remote, &self.result, &self.save, &self.view, !self.no_collect, plan, |run| {
+        run(&self.remote, &self.result, &self.save, (&self.view, &self.svg), !self.no_collect, plan, |run| {
             let Some(file) = &self.ledger else { return Ok(()) };
             let ledgers = ledgers(run);
             for ledger in &ledgers {
