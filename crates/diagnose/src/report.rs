@@ -62,7 +62,7 @@ fn verdict_view(verdict: &Verdict) -> VerdictView {
                 ceiling_bps: finding.ceiling_bps,
                 predicted_bps: finding.prediction.as_ref().map(|prediction| prediction.bps),
                 predicted_interval_bps: finding.prediction.as_ref().map(|prediction| prediction.interval_bps),
-                then: finding.prediction.as_ref().map(|prediction| prediction.then.clone()),
+                then: finding.prediction.as_ref().map(|it| it.then.clone()).filter(|then| !then.is_empty()),
                 witnesses: finding.witnesses.clone(),
                 rejected: finding.rejected.clone(),
                 fix: FixView { advice: finding.fix.advice.clone(), commands: finding.fix.commands.clone() },

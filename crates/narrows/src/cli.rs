@@ -132,7 +132,6 @@ commands! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_flags_of_every_command_hold_together() {

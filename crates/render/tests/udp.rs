@@ -4,8 +4,8 @@ mod samples;
 
 use narrows_model::load::udp::report::MeasureUdpReport;
 use narrows_model::*;
-use narrows_render::measure::{self, UdpMeasurement};
-use narrows_render::{Style, json};
+use narrows_render::measure::{self, Measurement as _, UdpMeasurement};
+use narrows_render::{Document, Format, Style, json};
 use narrows_views::measure::{live::Live, udp};
 use samples::udp::{Trouble, run_view, trial};
 
@@ -259,4 +259,17 @@ fn a_hostile_record_breaks_nothing() {
     let text = shown_text(&report, Style::default());
     assert!(!text.contains('\x1b'), "{text}");
     assert!(measure::events(&measurement(&report)).is_ok());
+}
+
+#[test]
+fn intervals_are_rows_of_one_length_and_a_picture() {
+    let report = measurement(&built(plan(), LOSSY));
+    let csv = Document::write(&report, Format::Csv, Style::default()).expect("text").expect("a table");
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0][..6], ["trial", "direction", "stream", "from_s", "to_s", "omitted"]);
+    assert!(rows[0].contains(&"loss_fraction") && rows.len() > 2, "{csv}");
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
+    let page = Document::write(&report, Format::Html, Style::default()).expect("text").expect("a page");
+    assert!(page.contains("<svg") && page.contains(">goodput<") && page.contains("<pre"), "{page}");
+    assert!(report.picture().ends_with("</svg>\n"));
 }

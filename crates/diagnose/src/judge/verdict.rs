@@ -275,7 +275,15 @@ fn predict<E: Evidence>(
             return at_capacity(bps, [bps * 0.85, bps * 1.1]);
         }
         if let Some(bps) = evidence.without_drops(candidate.cause.stages) {
-            return at_capacity(bps, [goodput + 0.5 * (bps - goodput), bps]);
+            // Without these drops the load arrives as far as the path carries it; beyond that nothing but the load is the limit.
+            let healthy = ceilings.iter().filter(|placed| placed.cause.healthy).map(|placed| placed.ceiling.bps);
+            let capacity = healthy.fold(f64::INFINITY, f64::min);
+            let bps = bps.min(capacity.max(goodput));
+            let interval_bps = [goodput + 0.5 * (bps - goodput), bps];
+            if bps < capacity * (1.0 - TOLERANCE) {
+                return Some(Prediction { bps, interval_bps, then: String::new(), then_at: Place::Path });
+            }
+            return at_capacity(bps, interval_bps);
         }
     }
     let is_gone =

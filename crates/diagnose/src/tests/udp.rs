@@ -38,6 +38,14 @@ fn what_any_long_path_loses_is_healthy_and_ten_times_as_much_is_not() {
     assert_ne!(of(90).status, Status::Healthy);
 }
 
+#[test]
+fn the_load_that_was_asked_for_is_the_next_limit_where_the_path_shows_none() {
+    let died = Died { buffer: 20_000, ..no_death() };
+    let verdict = verdict_with(&UdpScene { offered: 100_000, died, ..UdpScene::default() }, &[]);
+    let prediction = verdict.causes[0].prediction.as_ref().expect("what the drops would have added");
+    assert!(prediction.then.is_empty() && prediction.bps > verdict.goodput_bps, "{prediction:?}");
+}
+
 type Expected = (&'static str, Place, fn(u64) -> Died);
 
 /// Each place with the cause that it is.

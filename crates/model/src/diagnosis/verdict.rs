@@ -69,9 +69,9 @@ pub struct Prediction {
     pub bps: f64,
     /// Where it should lie.
     pub interval_bps: [f64; 2],
-    /// The id of the ceiling that binds next.
+    /// The id of the ceiling that binds next; empty where all of the load that was asked for arrives then.
     pub then: String,
-    /// The place of that ceiling.
+    /// The place of that ceiling; the path without one.
     pub then_at: Place,
 }
 

@@ -107,7 +107,12 @@ impl Args {
         print(&self.format.write(&report, self.full.style())?)?;
         match ended {
             Ended::Complete => Ok(0),
-            Ended::Interrupted => Ok(INTERRUPTED),
+            Ended::Interrupted => {
+                anstream::eprintln!(
+                    "interrupted; what was measured is kept, and the same command goes on with the runs that are left"
+                );
+                Ok(INTERRUPTED)
+            }
             Ended::HostsLost(lost) => Err(Failure::run(format!(
                 "cannot finish the campaign: host lost: {}; the same command continues",
                 lost.join("; ")

@@ -94,6 +94,15 @@ mod tests {
         let svg = picture(&tests::trend());
         assert!(svg.contains("-36.8 % on 2007-09-23") && svg.contains("1 shorter series not drawn"), "{svg}");
         assert_eq!(svg.matches("<circle").count(), 24);
+        assert!(svg.contains("day (UTC)") && svg.contains(">goodput up over time<"), "{svg}");
+        let mut soon = tests::trend();
+        soon.series.truncate(1);
+        for (nth, point) in (0..).zip(&mut soon.series[0].points) {
+            point.started_unix_us = 1_190_000_000_000_000 + nth * 60_000_000;
+        }
+        soon.series[0].changes.clear();
+        let svg = picture(&soon);
+        assert!(svg.contains("time of the day (UTC), 2007-09-17 03:33") && svg.contains(">03:33<"), "{svg}");
         assert!(picture(&TrendReport { schema: String::new(), series: vec![] }).ends_with("</svg>\n"));
     }
 }

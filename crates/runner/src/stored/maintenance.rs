@@ -196,7 +196,7 @@ pub fn delete(store: &mut Store, ids: &[String], for_good: bool) -> Result<usize
 /// # Errors
 /// The store cannot be written.
 pub fn undo(store: &mut Store) -> Result<usize, Error> {
-    Ok(store.undo()?)
+    store.undo()
 }
 
 /// The runs that a pruning deletes, newest first: those that meet each condition that is given, not among the newest `keep`, begun
