@@ -1,12 +1,11 @@
 //! The TCP connections of a host and what limits each: a table, and one connection opened.
 
-use crate::figures::tick;
 use crate::markdown::text as escaped;
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
-use crate::words::{clean, columns, left, or_dash, plural, right, sparkline};
-use narrows_model::words::units::{bps, bytes, grouped, percent};
+use crate::words::{clean, columns, left, or_dash, plural, right, rounded, sparkline};
+use narrows_model::words::units::{bps, bytes, grouped, micros, percent};
 use narrows_model::{ConnectionEnds, ConnectionLimit, ConnectionShares, ConnectionView, ConnectionsView};
 use std::fmt::Write as _;
 
@@ -96,6 +95,11 @@ pub fn markdown(view: &ConnectionsView, full: bool) -> String {
     out
 }
 
+/// An RTT in milliseconds, with its unit.
+fn rtt_words(ms: f64) -> String {
+    micros(rounded(ms * 1e3))
+}
+
 /// Whether the other end of any of them is known.
 fn has_ends(view: &ConnectionsView) -> bool {
     view.connections.iter().any(|one| one.ends.is_some())
@@ -115,7 +119,7 @@ fn head(view: &ConnectionsView, live: bool) -> Table {
     names.extend([
         Column::figures("send"),
         Column::figures("receive"),
-        Column::figures("RTT ms").spare(2),
+        Column::figures("RTT").spare(2),
         Column::figures("retrans").spare(3),
         Column::words("why").spare(1).beneath(!live),
     ]);
@@ -142,7 +146,7 @@ fn row(one: &ConnectionView, mark: &str, view: &ConnectionsView) -> Row {
     cells.extend([
         rate(one.send_bps),
         rate(one.receive_bps),
-        Cell::maybe(one.rtt_ms.map(tick)),
+        Cell::maybe(one.rtt_ms.map(rtt_words)),
         Cell::maybe(lost.map(percent)).tone_if(lost.is_some(), Tone::Mark),
         Cell::new(&one.why),
     ]);
@@ -177,7 +181,7 @@ pub fn opened(one: &ConnectionView, past: &[Past], style: Style) -> String {
     if let Some(owner) = &one.process {
         page.line(&format!("  process  {} ({})", clean(&owner.name), owner.pid));
     }
-    let rtt = |ms: Option<f64>| or_dash(ms.map(|ms| format!("{} ms", tick(ms))));
+    let rtt = |ms: Option<f64>| or_dash(ms.map(rtt_words));
     page.line(&format!(
         "  rate     {} sent, {} received",
         or_dash(one.send_bps.map(bps)),
@@ -231,7 +235,7 @@ fn both(page: &mut Page, one: &ConnectionView, ends: &ConnectionEnds) {
     row("limit", [ends.limit, far.limit].map(|limit| Some(limit.word().to_owned())));
     row("sent", [one, far].map(|end| end.send_bps.map(bps)));
     row("received", [one, far].map(|end| end.receive_bps.map(bps)));
-    row("RTT", [one, far].map(|end| end.rtt_ms.map(|ms| format!("{} ms", tick(ms)))));
+    row("RTT", [one, far].map(|end| end.rtt_ms.map(rtt_words)));
     row("retrans", [one, far].map(|end| end.retransmitted.map(percent)));
     row("unread", [one, far].map(|end| Some(bytes(end.unread_bytes.into()))));
     row("unsent", [one, far].map(|end| end.unsent_bytes.map(bytes)));
@@ -250,7 +254,7 @@ fn history(page: &mut Page, past: &[Past]) {
         }
     };
     curve(&past.iter().map(|it| it.bps).collect::<Vec<_>>(), "rate so far", bps);
-    curve(&past.iter().filter_map(|it| it.rtt_ms).collect::<Vec<_>>(), "RTT so far", |ms| format!("{} ms", tick(ms)));
+    curve(&past.iter().filter_map(|it| it.rtt_ms).collect::<Vec<_>>(), "RTT so far", rtt_words);
     let mut counts: Vec<(usize, &str)> = Vec::new();
     for it in past {
         match counts.iter_mut().find(|(_, word)| *word == it.limit.word()) {

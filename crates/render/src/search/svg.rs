@@ -84,7 +84,7 @@ pub fn picture(report: &SearchReport) -> String {
     let xs = Scale::Linear(0.0, (float(end) / 1e3).max(0.001));
     let panel = |top, high, ys| Panel { left: LEFT, top, wide: WIDTH - LEFT - RIGHT, high, xs, ys };
     let whole = panel(TOP, WHOLE, ys);
-    whole.grid_y(&mut canvas, "Load, packets/s (logarithmic): whole search", tick);
+    whole.grid_y(&mut canvas, "Load, packets/s: whole search", tick);
     plot(&mut canvas, &whole, report, max_loss);
     let named = zoom.map_or(whole, |ys| {
         let zoomed = panel(TOP + WHOLE + 92.0, ZOOM, ys);

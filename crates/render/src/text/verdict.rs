@@ -103,8 +103,15 @@ fn why(page: &mut Page, cause: &CauseView, status: Status) {
         page.labelled(&format!("  {} ", left(&clean(&witness.kind), 10)), &clean(&witness.says), None);
     }
     if page.style().full {
-        for rejected in &cause.rejected {
-            let text = format!("{}: {}", clean(&rejected.id), clean(&rejected.why));
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        for it in &cause.rejected {
+            match reasons.iter_mut().find(|(why, _)| *why == it.why) {
+                Some((_, ids)) => ids.push(clean(&it.id)),
+                None => reasons.push((&it.why, vec![clean(&it.id)])),
+            }
+        }
+        for (why, ids) in reasons {
+            let text = format!("{}: {}", ids.join(", "), clean(why));
             page.labelled("  not        ", &text, Some(Tone::Faint));
         }
     } else if !cause.rejected.is_empty() {
