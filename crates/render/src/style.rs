@@ -41,6 +41,12 @@ impl Style {
         self.width.clamp(40, 160)
     }
 
+    /// Columns for cells that stand side by side: no limit in a pipe or a file.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        if self.wide { usize::MAX / 2 } else { self.columns() }
+    }
+
     /// The text in its tone (SGR sequences of ECMA-48, the eight basic colours), or as it is.
     #[must_use]
     pub fn paint(&self, tone: Tone, text: &str) -> String {

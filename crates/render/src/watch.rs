@@ -64,7 +64,7 @@ impl Room {
 }
 
 fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
-    let room = Room::of(page.width());
+    let room = Room::of(page.room());
     let name = if end.host.is_empty() { String::new() } else { format!(" ({})", clean(&end.host)) };
     page.heading(&format!("{}{}", end.place, fit(&name, 40)), &format!("{elapsed_s:.0} s"));
     if let Some(why) = &end.silent {

@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let begun = clock::now();
         let store = stored::store()?;
         let filter = Filter { host: host.map(str::to_owned), ..Filter::default() };
-        let page = maintenance::page(&store, &filter, offset, 50)?;
+        let page = maintenance::page(&store, &filter, offset, 50, None)?;
         println!("{what}: {} of {} runs in {:.1} ms", page.runs.len(), page.total, begun.elapsed().as_secs_f64() * 1e3);
     }
     let store = stored::store()?;

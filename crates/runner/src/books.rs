@@ -5,6 +5,7 @@ use narrows_model::run::RunPlan;
 use narrows_model::run::history::Headline;
 use narrows_model::{LoadPlan, Place, Progress, Run, Trial};
 use narrows_render::measure::{Intervals, Live, Measurement, Running, Shown, Silent, UdpMeasurement};
+use narrows_views::figures;
 use narrows_views::measure::{self, Viewed};
 
 /// The plain measurement of a run, in the words of its load; `None` where the run holds none.
@@ -25,8 +26,8 @@ pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
 /// The command that measures a load, and the headline figures of its run.
 pub(crate) fn headline(load: &LoadPlan, run: &Run) -> (&'static str, Vec<Headline>) {
     match load {
-        LoadPlan::Tcp(_) => ("measure tcp", measure::tcp::figures(run)),
-        LoadPlan::Udp(_) => ("measure udp", measure::udp::figures(run)),
+        LoadPlan::Tcp(_) => ("measure tcp", figures::tcp(run)),
+        LoadPlan::Udp(_) => ("measure udp", figures::udp(run)),
         LoadPlan::Rr(_) => ("measure rr", measure::rr::figures(run)),
         LoadPlan::Profile(_) => ("measure profile", Vec::new()),
     }

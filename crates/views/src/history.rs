@@ -1,5 +1,6 @@
 //! Runs in the store: what a run is listed with, and figures over time with their change points.
 
+use crate::figures::{self, way};
 use crate::{diff, forwarding, search, sweep};
 use narrows_diagnose::report;
 use narrows_model::forwarding::ForwardingRecord;
@@ -12,7 +13,9 @@ use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
-use narrows_model::{Ending, Family, Flow, LoadPlan, Run, Status, TraceRecord, Unit};
+use narrows_model::run::sweep::SweepRow;
+use narrows_model::words::figures::float;
+use narrows_model::{Ending, Family, LoadPlan, Run, Status, TraceRecord, Unit};
 use narrows_stats::change_points::{Options, change_points};
 use std::collections::BTreeMap;
 
@@ -54,10 +57,15 @@ pub fn of_run(run: &Run, of_load: OfLoad) -> StoredRun {
 #[must_use]
 pub fn of_frames(frames: &FramesReport) -> StoredRun {
     let command = if frames.sent.is_some() { "generate" } else { "receive" };
+    let got = frames.received.as_ref();
+    let latency = |value: fn(&_) -> f64| figures::us(got?.latency_ns.as_ref()?, value);
     let rates = [
-        frames.sent.as_ref().map(|it| Headline::new("sent", it.rate.pps, Unit::Number)),
-        frames.received.as_ref().map(|it| Headline::new("received", it.rate.pps, Unit::Number)),
-        frames.received.as_ref().and_then(|it| Some(Headline::new("loss", it.lost_ratio?, Unit::Fraction))),
+        frames.sent.as_ref().map(|it| figures::FRAMES_SENT.at("", it.rate.pps)),
+        got.map(|it| figures::FRAMES_RECEIVED.at("", it.rate.pps)),
+        got.and_then(|it| Some(figures::LOSS.at("", it.lost_ratio?))),
+        latency(|it| float(it.p50)).map(|us| figures::P50.at("", us)),
+        latency(|it| float(it.p99)).map(|us| figures::P99.at("", us)),
+        got.map(|it| figures::REORDERED.at("", float(it.reordered))),
     ];
     let why = frames.sent.iter().filter_map(|it| it.ended.as_ref());
     let why = why.chain(frames.received.iter().filter_map(|it| it.ended.as_ref())).next();
@@ -72,12 +80,11 @@ pub fn of_frames(frames: &FramesReport) -> StoredRun {
 /// What a STAMP session is listed with. `plan`, id, time and program are left empty.
 #[must_use]
 pub fn of_stamp(report: &StampReport) -> StoredRun {
-    let float = narrows_model::words::figures::float;
-    let rtt = (report.replies > 0).then(|| float(report.rtt_ns.p50) / 1e3);
     let loss = (report.sent > 0).then(|| float(report.lost) / float(report.sent));
     let figures = [
-        rtt.map(|us| Headline::new("RTT", us, Unit::Microseconds)),
-        loss.map(|share| Headline::new("loss", share, Unit::Fraction)),
+        figures::us(&report.rtt_ns, |it| float(it.p50)).map(|us| figures::RTT.at("", us)),
+        loss.map(|share| figures::LOSS.at("", share)),
+        figures::us(&report.rtt_ns, |it| float(it.p99)).map(|us| figures::P99.at("", us)),
     ];
     StoredRun {
         server: report.asked.clone(),
@@ -90,14 +97,10 @@ pub fn of_stamp(report: &StampReport) -> StoredRun {
 #[must_use]
 pub fn of_responsiveness(record: &ResponsivenessRecord) -> StoredRun {
     let report = crate::responsiveness::report(record);
-    let names = |flow| match flow {
-        Flow::Down => ["down RPM", "down"],
-        Flow::Up => ["up RPM", "up"],
-    };
     let figures = report.directions.iter().flat_map(|it| {
-        let [rpm, goodput] = names(it.flow);
-        let value = it.responsiveness.map(|it| Headline::new(rpm, it.rpm, Unit::Number));
-        [value, Some(Headline::new(goodput, it.goodput_bps, Unit::BitsPerSecond))]
+        let rpm = format!("{} {}", way(it.flow), figures::RPM.name);
+        let value = it.responsiveness.map(|it| Headline::new(rpm, it.rpm, figures::RPM.unit));
+        [value, Some(Headline::new(way(it.flow), it.goodput_bps, Unit::BitsPerSecond))]
     });
     let worst = report.directions.iter().filter_map(|it| it.responsiveness).min_by(|a, b| a.rpm.total_cmp(&b.rpm));
     let ended = record.loads.iter().map(|load| &load.ending).find(|ending| **ending != Ending::Complete);
@@ -118,10 +121,10 @@ pub fn of_trace(record: &TraceRecord) -> StoredRun {
     let last = report.hops.iter().rev().find(|hop| hop.answered > 0);
     let rtt = last.and_then(|hop| hop.nodes.first()?.rtt_ms);
     let figures = [
-        rtt.map(|[_, median, _]| Headline::new("RTT", median * 1e3, Unit::Microseconds)),
-        last.and_then(|hop| hop.loss).map(|share| Headline::new("loss", share, Unit::Fraction)),
-        last.map(|hop| Headline::new("hops", f64::from(hop.ttl), Unit::Number)),
-        report.mtu.as_ref().map(|mtu| Headline::new("path MTU", f64::from(mtu.path_bytes), Unit::Bytes)),
+        rtt.map(|[_, median, _]| figures::RTT.at("", median * 1e3)),
+        last.and_then(|hop| hop.loss).map(|share| figures::LOSS.at("", share)),
+        last.map(|hop| figures::HOPS.at("", f64::from(hop.ttl))),
+        report.mtu.as_ref().map(|mtu| figures::MTU.at("", f64::from(mtu.path_bytes))),
     ];
     let harm = report.findings.iter().find(|it| it.harm).map(|it| it.id.clone());
     StoredRun {
@@ -148,18 +151,17 @@ pub fn of_command(record: &CommandRecord) -> StoredRun {
 #[must_use]
 pub fn of_forwarding(record: &ForwardingRecord) -> StoredRun {
     let report = forwarding::report(record);
-    let mut figures = Vec::new();
+    let mut listed = Vec::new();
     for traffic in &report.traffic {
         for size in &traffic.sizes {
             let rate = size.results.throughput.search.as_ref();
             let rate = rate.and_then(|it| it.goals.first()?.lower);
             let bytes = size.size.map_or_else(|| "mix".to_owned(), |bytes| format!("{bytes} B"));
-            figures.extend(
-                rate.map(|it| Headline::new(format!("throughput {} {bytes}", traffic.name), it.pps, Unit::Number)),
-            );
+            let of = format!("{} {bytes}", traffic.name);
+            listed.extend(rate.map(|it| figures::THROUGHPUT.at(of, it.pps)));
         }
     }
-    StoredRun { server: report.name, verdict: cut(record.ended.is_some()), ..empty("rfc2544", figures) }
+    StoredRun { server: report.name, verdict: cut(record.ended.is_some()), ..empty("rfc2544", listed) }
 }
 
 /// What a benchmark of two configurations is listed with, as [`of_forwarding`].
@@ -207,15 +209,18 @@ fn cut(is: bool) -> String {
 
 fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
     let Some(report) = report(run) else { return ("diagnose", Vec::new(), None) };
-    #[allow(clippy::cast_precision_loss)] // microseconds
-    let rtt = report.run.idle_rtt_us.map(|us| Headline::new("idle RTT", us as f64, Unit::Microseconds));
+    let rtt = report.run.idle_rtt_us.map(|us| figures::IDLE_RTT.at("", float(us)));
     let capacity = report.accounts.path_profile.as_ref().and_then(|it| it.capacity_bps);
-    let goodput = format!("goodput {}", report.verdict.direction.word());
-    let figures = [
-        Some(Headline::new(goodput, report.verdict.goodput_bps, Unit::BitsPerSecond)),
+    let loaded = report.accounts.latency.as_ref().map(|it| figures::LOADED_RTT.at(it.direction, it.loaded_us.p50));
+    let first = [
+        Some(figures::GOODPUT.at(report.verdict.direction, report.verdict.goodput_bps)),
         rtt,
-        capacity.map(|bps| Headline::new("capacity", bps, Unit::BitsPerSecond)),
+        capacity.map(|bps| figures::CAPACITY.at("", bps)),
+        loaded,
     ];
+    let mut listed: Vec<Headline> = first.into_iter().flatten().collect();
+    let more = figures::baseline(run).into_iter().filter(|it| listed.iter().all(|of| of.name != it.name));
+    listed.extend(more.collect::<Vec<_>>());
     let status = match report.verdict.status {
         Status::Limited => "limited",
         Status::Healthy => "healthy",
@@ -223,22 +228,37 @@ fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
         Status::Unknown => "unknown",
     };
     let cause = report.verdict.causes.first().map(|cause| format!(": {}", cause.id)).unwrap_or_default();
-    ("diagnose", figures.into_iter().flatten().collect(), Some(format!("{status}{cause}")))
+    ("diagnose", listed, Some(format!("{status}{cause}")))
 }
 
 fn searched(run: &Run) -> Vec<Headline> {
-    let goals = search::of_run(run).map(|report| report.goals).unwrap_or_default();
-    let found = goals.iter().filter_map(|it| Some((it.goal.name.as_str(), it.lower?)));
-    found.map(|(goal, load)| Headline::new(goal, load.payload_bps, Unit::BitsPerSecond)).collect()
+    let Some(report) = search::of_run(run) else { return Vec::new() };
+    let lower = report.goals.iter().filter_map(|it| Some((it.goal.name.as_str(), it.lower?.payload_bps)));
+    let lower = lower.map(|(goal, bps)| Headline::new(goal, bps, Unit::BitsPerSecond));
+    let more = report.goals.iter().flat_map(|it| {
+        let goal = &it.goal.name;
+        let at_lower = report.trials.iter().filter(|trial| Some(trial.load_pps) == it.result.lower_pps);
+        let valid = at_lower.filter(|trial| trial.seen.invalid.is_none());
+        let [sent, got] = valid.fold([0, 0], |[sent, got], it| [sent + it.seen.sent, got + it.seen.received]);
+        [
+            it.upper.map(|it| figures::UPPER.at(goal, it.payload_bps)),
+            it.conditional_throughput.map(|it| figures::FORWARDED.at(goal, it.payload_bps)),
+            (sent > 0).then(|| figures::LOSS.at(goal, float(sent.saturating_sub(got)) / float(sent))),
+        ]
+    });
+    lower.chain(more.flatten()).collect()
 }
 
 fn swept(run: &Run) -> Vec<Headline> {
     let rows = sweep::of_run(run).map(|report| report.rows).unwrap_or_default();
-    let of = |row: &narrows_model::run::sweep::SweepRow| {
-        let name = format!("{} {} {} B", row.protocol.word(), row.flow.direction(), row.size_bytes);
-        Some(Headline::new(name, row.receiving_bps?.median, Unit::BitsPerSecond))
-    };
-    rows.iter().filter_map(of).collect()
+    let name = |row: &SweepRow| format!("{} {} {} B", row.protocol.word(), way(row.flow), row.size_bytes);
+    let first =
+        rows.iter().filter_map(|it| Some(Headline::new(name(it), it.receiving_bps?.median, Unit::BitsPerSecond)));
+    let more = rows.iter().flat_map(|it| {
+        let lossless = it.lossless_bps.map(|bps| figures::LOSSLESS.at(name(it), bps.median));
+        [lossless, it.loss.map(|share| figures::LOSS.at(name(it), share))]
+    });
+    first.chain(more.flatten()).collect()
 }
 
 /// Figures over time. Each run comes with the figure that is meant, in the order of time; runs with the same hosts, family, command,
@@ -283,7 +303,8 @@ fn of_points(of: TrendOf, unit: Unit, points: Vec<TrendPoint>, change_min: f64) 
         })
     });
     let changes = changes.collect();
-    TrendSeries { of, unit, median: narrows_stats::median(&values).unwrap_or(0.0), points, changes }
+    let better = figures::better(&of.figure, unit);
+    TrendSeries { of, unit, better, median: narrows_stats::median(&values).unwrap_or(0.0), points, changes }
 }
 
 /// Adds to a change what differs in the inventories of the two runs around it.

@@ -8,6 +8,7 @@ pub mod campaign;
 pub mod compare;
 pub mod connections;
 pub mod diff;
+pub mod figures;
 pub mod forwarding;
 pub mod frames;
 pub mod history;

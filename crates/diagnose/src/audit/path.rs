@@ -42,6 +42,11 @@ pub fn add(audit: &mut Audit, trace: &TraceReport) {
             continue;
         }
         seen.push(id);
+        // Different routers say nothing about the MTU.
+        let row = audit.rows.iter_mut().find(|row| row.key == keys::PATH_MTU.name && *id != "asymmetry");
+        if let Some(row) = row.filter(|row| !row.hazards.iter().any(|known| known == id)) {
+            row.hazards.push((*id).to_owned());
+        }
         audit.hazards.push(Hazard {
             id: (*id).to_owned(),
             at: Place::Path,

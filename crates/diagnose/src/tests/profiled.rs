@@ -77,7 +77,8 @@ fn a_quota_that_stops_the_threads_is_named_at_its_end() {
 
 #[test]
 fn a_writer_that_the_kernel_waits_for_is_slow_though_something_is_always_in_flight() {
-    let scene = Scene { starved: true, cwnd: 800, ..slow() };
+    let mut scene = Scene { starved: true, cwnd: 800, ..slow() };
+    scene.load.application.write_bps = 40_000_000;
     named(&scene, &[], "sender-app-slow", Place::Client);
     // A few losses do not slow a connection down that waits for its writer.
     named(&Scene { lost: 3, ..scene.clone() }, &[], "sender-app-slow", Place::Client);

@@ -17,6 +17,14 @@ pub enum Better {
     Lower,
 }
 
+impl Better {
+    /// `better` or `worse`: a figure that changed by `by`.
+    #[must_use]
+    pub const fn word(self, by: f64) -> &'static str {
+        if matches!(self, Self::Higher) == (by > 0.0) { "better" } else { "worse" }
+    }
+}
+
 /// Which combinations of levels are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

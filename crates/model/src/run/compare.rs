@@ -1,6 +1,7 @@
 //! Samples of runs compared with each other: how far each differs from the first, and whether that is proven.
 
 use crate::host::fact::Unit;
+use crate::run::campaign::Better;
 use crate::run::diff::DiffParameter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,9 @@ pub struct ComparedFigure {
     pub name: String,
     /// Its unit.
     pub unit: Unit,
+    /// Which way it is better, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
     /// The values of each side.
     pub samples: Vec<CompareSample>,
     /// The second side and those after it, each against the first.

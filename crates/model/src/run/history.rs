@@ -1,6 +1,7 @@
 //! Runs in the store, as their readers meet them: the list, and figures over time with their change points.
 
 use crate::host::fact::Unit;
+use crate::run::campaign::Better;
 use crate::run::diff::DiffParameter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,6 +112,9 @@ pub struct TrendSeries {
     pub of: TrendOf,
     /// Its unit.
     pub unit: Unit,
+    /// Which way it is better, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
     /// In the order of time.
     pub points: Vec<TrendPoint>,
     /// The median of all.

@@ -135,6 +135,9 @@ pub struct FlowSummary {
     pub sent_bytes: Option<u64>,
     /// Smallest RTT that the sender's kernel saw; `None` below 10 µs, which its time stamps do not resolve.
     pub min_rtt_us: Option<u64>,
+    /// Mean of the RTT that the senders' kernels smooth, over the samples of the counted part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_rtt_us: Option<f64>,
     /// Correlation of each interval's goodput with the one before: above 0.25 the seconds of this run are no independent
     /// measurements. `None` where there are fewer than 8 intervals.
     pub lag1: Option<f64>,

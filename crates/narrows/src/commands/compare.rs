@@ -7,6 +7,7 @@ use narrows_model::run::compare::CompareReport;
 use narrows_render::compare::{ministat, svg};
 use narrows_runner::compare::{self, Columns, CompareError, Options, SIDES_MAX};
 use narrows_runner::stored;
+use narrows_views::figures;
 use std::io::IsTerminal as _;
 
 /// Compare samples of runs or of numbers with statistics
@@ -28,7 +29,17 @@ pub(crate) struct Args {
     #[arg(value_name = "SAMPLE", add = known::runs(), required_unless_present = "ministat")]
     samples: Vec<String>,
     /// Figure by name; repeatable (default: the first figure)
-    #[arg(long, value_name = "NAME", conflicts_with = "ministat", add = known::figures())]
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with = "ministat",
+        add = known::figures(),
+        long_help = format!(
+            "Figure by name; repeatable (default: the first figure). `narrows history show` lists those of a run, with direction, goal or \
+             size behind the name:\n{}",
+            figures::help()
+        )
+    )]
     figure: Vec<String>,
     /// Largest difference that is the same, in % of the mean
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = values::percent, conflicts_with = "ministat")]

@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Leave out this many newer runs
     #[arg(long, value_name = "N", default_value_t = 0)]
     offset: u64,
+    /// List only this figure of each run (default: text the first one, other formats all)
+    #[arg(long, value_name = "NAME", add = known::figures())]
+    figure: Option<String>,
     #[command(flatten)]
     format: FormatArg<HistoryReport>,
 }
@@ -95,7 +98,7 @@ enum What {
 struct TrendArgs {
     #[command(flatten)]
     filter: FilterArgs,
-    /// Figure by name, as `history show` lists it (default: each run's first)
+    /// Figure by name, as `history show` lists it (default: each run's first; `narrows compare --help` explains all)
     #[arg(long, value_name = "NAME", add = known::figures())]
     figure: Option<String>,
     /// Smallest change to report, in % of the level before it
@@ -114,7 +117,8 @@ impl Args {
         match self.what {
             None => {
                 let filter = self.filter.filter()?;
-                let page = maintenance::page(&store, &filter, self.offset, self.limit).map_err(Failure::run)?;
+                let page = maintenance::page(&store, &filter, self.offset, self.limit, self.figure.as_deref())
+                    .map_err(Failure::run)?;
                 printed(&self.format.write(&page, crate::output::style())?)
             }
             Some(What::Show { id, format, full }) => show(&store, &named(&store, &id)?, format.format(), full.style()),
@@ -200,6 +204,11 @@ impl TrendArgs {
     fn run(&self, store: &Store) -> Outcome {
         let filter = self.filter.filter()?;
         let report = maintenance::trend(store, &filter, self.figure.as_deref(), self.change).map_err(Failure::run)?;
+        if let Some(name) = self.figure.as_ref().filter(|_| report.series.is_empty()) {
+            return Err(Failure::run(format!(
+                "cannot show the figure `{name}` over time: no run that matches has it; `narrows history show ID` lists the figures of a run"
+            )));
+        }
         if let Some(file) = &self.svg {
             stored::write(file, &history::svg::picture(&report)).map_err(Failure::run)?;
         }

@@ -3,7 +3,9 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
+use std::error::Error as _;
 use std::ffi::OsString;
+use std::num::ParseIntError;
 
 /// A flag of iperf3 that narrows does not have, and what to use instead.
 const ANSWERS: &[(&[&str], &str)] = &[
@@ -118,15 +120,22 @@ pub(crate) fn is_host<C: CommandFactory>(words: &[&str]) -> bool {
     refused.is_some_and(|error| error.get(ContextKind::SuggestedSubcommand).is_none())
 }
 
-/// What to use instead of the flag that was refused.
+/// What to use instead of the flag or the number that was refused.
 pub(crate) fn answer(error: &Error) -> Option<String> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.source().is_some_and(|cause| cause.is::<ParseIntError>()) {
+        let value = error.get(ContextKind::InvalidValue).map(ToString::to_string).unwrap_or_default();
+        return Some(format!("invalid value '{value}' for '{flag}': not a whole number of 0 or more"));
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
-    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
     let flag = flag.split(['=', ' ']).next()?;
-    let (_, answer) = ANSWERS.iter().find(|(flags, _)| flags.contains(&flag))?;
-    Some(format!("cannot use {flag} here: {answer}"))
+    let (flags, answer) = ANSWERS.iter().find(|(flags, _)| flags.contains(&flag))?;
+    // A short flag may be meant as something else: a number, or an option of another program.
+    let long = flags.iter().find(|name| name.starts_with("--")).filter(|_| !flag.starts_with("--"));
+    let meant = long.map_or_else(String::new, |long| format!(" ({long} of iperf3)"));
+    Some(format!("cannot use {flag}{meant} here: {answer}"))
 }
 
 #[cfg(test)]
@@ -203,12 +212,14 @@ mod tests {
     fn every_answer_is_reached_by_a_flag_that_some_command_does_not_have() {
         let refused = |line: &str| answer(&Cli::try_parse_from(words(line)).expect_err(line));
         for (line, begin) in [
-            ("narrows measure tcp h -u", "cannot use -u here: UDP is a command of its own"),
-            ("narrows measure udp h -Z", "cannot use -Z here: only a load of TCP"),
-            ("narrows measure tcp h -B 10.0.0.1", "cannot use -B here: the route"),
-            ("narrows search h -b 100M", "cannot use -b here: this command chooses its rates"),
+            ("narrows measure tcp h -u", "cannot use -u (--udp of iperf3) here: UDP is a command of its own"),
+            ("narrows measure udp h -Z", "cannot use -Z (--zerocopy of iperf3) here: only a load of TCP"),
+            ("narrows measure tcp h -B 10.0.0.1", "cannot use -B (--bind of iperf3) here: the route"),
+            ("narrows search h -b 100M", "cannot use -b (--bitrate of iperf3) here: this command chooses its rates"),
             ("narrows measure tcp h --fq-rate 1G", "cannot use --fq-rate here: use --pacing-rate RATE"),
-            ("narrows measure tcp h -s", "cannot use -s here: the server is `narrows serve`"),
+            ("narrows measure tcp h -s", "cannot use -s (--server of iperf3) here: the server is `narrows serve`"),
+            ("narrows report -1", "cannot use -1 (--one-off of iperf3) here: `narrows serve` runs"),
+            ("narrows store prune --keep -1", "invalid value '-1' for '--keep <N>': not a whole number of 0 or more"),
         ] {
             let answer = refused(line).unwrap_or_default();
             assert!(answer.starts_with(begin), "{line}: {answer}");

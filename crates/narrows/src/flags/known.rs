@@ -3,7 +3,9 @@
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
+use narrows_model::run::history::Headline;
 use narrows_runner::{known, stored};
+use narrows_views::figures;
 use std::ffi::OsStr;
 
 /// Runs offered, newest first. Each file is read while the user waits.
@@ -28,7 +30,13 @@ pub(crate) fn hosts() -> ArgValueCandidates {
 
 /// The figures of the newest kept runs.
 pub(crate) fn figures() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| stored::figures(MAX_RUNS).into_iter().map(CompletionCandidate::new).collect())
+    ArgValueCandidates::new(|| {
+        let about = |it: Headline| {
+            let help = figures::known(&it.name, it.unit).map(|it| it.about.into());
+            CompletionCandidate::new(it.name).help(help)
+        };
+        stored::figures(MAX_RUNS).into_iter().map(about).collect()
+    })
 }
 
 /// The ids of the newest kept runs, and files.

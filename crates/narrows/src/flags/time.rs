@@ -47,7 +47,7 @@ impl IntervalArg {
         if (Duration::from_millis(50)..=Duration::from_secs(3600)).contains(&self.interval) {
             return Ok(());
         }
-        Err(Failure::usage(format!("interval in ms is {}, but must be from 50 to 3600000", self.ms())))
+        Err(Failure::usage(format!("interval is {} ms, but must be from 50 ms to 1 h", self.ms())))
     }
 
     pub(crate) fn ms(&self) -> u64 {

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 fn bad_filters_are_explained() {
     assert_eq!(
         alone().sentence(2, &["connections", "--interval", "1ms"]),
-        "interval in ms is 1, but must be from 50 to 3600000"
+        "interval is 1 ms, but must be from 50 ms to 1 h"
     );
     let said = alone().run(&["connections", "--peer", "nobody"]);
     assert!(

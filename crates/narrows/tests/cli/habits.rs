@@ -14,7 +14,7 @@ fn the_form_of_iperf3_is_answered() {
     }
     assert_eq!(
         alone().sentence(2, &["measure", "tcp", "server", "-u"]),
-        "cannot use -u here: UDP is a command of its own: `narrows measure udp HOST`"
+        "cannot use -u (--udp of iperf3) here: UDP is a command of its own: `narrows measure udp HOST`"
     );
 }
 

@@ -14,7 +14,7 @@ fn one_end_is_named_or_this_host_alone() {
     assert!(said.code == Some(2) && said.err.contains("cannot be used with"), "{said:?}");
     assert_eq!(
         alone().sentence(2, &["watch", "--local", "--interval", "1ms"]),
-        "interval in ms is 1, but must be from 50 to 3600000"
+        "interval is 1 ms, but must be from 50 ms to 1 h"
     );
 }
 

@@ -50,7 +50,10 @@ pub(super) fn sentence(report: &CompareReport, of: &ComparedFigure, it: &Compari
     let margin = plain(report.margin);
     let level = plain(report.level);
     let verdict = match it.verdict {
-        CompareVerdict::Different => "different".to_owned(),
+        CompareVerdict::Different => match of.better {
+            Some(better) => format!("different, {}", better.word(it.ranks.difference)),
+            None => "different".to_owned(),
+        },
         CompareVerdict::Same => format!("the same within {margin}"),
         CompareVerdict::CannotTell => "cannot tell".to_owned(),
     };

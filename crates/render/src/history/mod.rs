@@ -29,6 +29,7 @@ pub(crate) fn signed(share: f64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use narrows_model::host::side_by_side::{Cell, Group};
+    use narrows_model::run::campaign::Better;
     use narrows_model::run::diff::DiffParameter;
     use narrows_model::run::history::{
         Headline, HistoryReport, SCHEMA, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport,
@@ -98,6 +99,7 @@ pub(crate) mod tests {
                 TrendSeries {
                     of: of("goodput up"),
                     unit: Unit::BitsPerSecond,
+                    better: Some(Better::Higher),
                     points: points.collect(),
                     median: 770e6,
                     changes: vec![TrendChange {
@@ -121,6 +123,7 @@ pub(crate) mod tests {
                 TrendSeries {
                     of: of("idle RTT"),
                     unit: Unit::Microseconds,
+                    better: Some(Better::Lower),
                     points: vec![TrendPoint { id: "run-0".into(), started_unix_us: start, value: 35_000.0 }],
                     median: 35_000.0,
                     changes: vec![],

@@ -145,8 +145,9 @@ fn one(page: &mut Page, series: &TrendSeries, style: Style) {
 fn changed(page: &mut Page, series: &TrendSeries, change: &TrendChange) {
     let of = |it: f64| value(series.unit, it);
     let [low, high] = change.interval.map(signed);
+    let better = series.better.map(|it| format!(", {}", it.word(change.after - change.before))).unwrap_or_default();
     let words = format!(
-        "{} {} ({low} to {high}), {} to {}, between {} and {}",
+        "{} {} ({low} to {high}){better}, {} to {}, between {} and {}",
         date::minute(change.between_unix_us[1]),
         signed(change.change),
         of(change.before),

@@ -45,7 +45,7 @@ fn one(page: &mut Page, ledger: &Ledger) {
     let plain = |name: &str, at: &str, count: &str, share: &str| {
         format!("  {} {} {} {}", left(name, NAME), left(at, PLACE), right(count, COUNT), right(share, SHARE))
     };
-    page.line(&plain("offered", ledger.flow.sender().word(), &grouped(ledger.offered), ""));
+    page.row(&plain("offered", ledger.flow.sender().word(), &grouped(ledger.offered), ""), None);
     if page.style().full {
         let rows = dropped(ledger);
         for stage in stages(ledger) {
@@ -59,12 +59,10 @@ fn one(page: &mut Page, ledger: &Ledger) {
     }
     let share =
         if ledger.offered > 0 { success(float(ledger.delivered) / float(ledger.offered)) } else { String::new() };
-    page.line(&page.style().paint(
-        Tone::Strong,
-        plain("delivered", receiver(ledger).word(), &grouped(ledger.delivered), &share).trim_end(),
-    ));
+    let delivered = plain("delivered", receiver(ledger).word(), &grouped(ledger.delivered), &share);
+    page.row(&delivered, Some(Tone::Strong));
     if ledger.duplicated > 0 {
-        page.line(&plain("  duplicates", receiver(ledger).word(), &grouped(ledger.duplicated), ""));
+        page.row(&plain("  duplicates", receiver(ledger).word(), &grouped(ledger.duplicated), ""), None);
     }
     let count = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
     let tone = if balances(ledger) { Tone::Good } else { Tone::Bad };
@@ -73,7 +71,7 @@ fn one(page: &mut Page, ledger: &Ledger) {
     if columns(&line) + 3 + columns(words) <= page.width() {
         page.line(&page.style().paint(tone, &format!("{line}   {words}")));
     } else {
-        page.line(&page.style().paint(tone, line.trim_end()));
+        page.row(&line, Some(tone));
         page.labelled("      ", words, Some(tone));
     }
     if !page.style().full {
@@ -102,8 +100,7 @@ fn drop_row(page: &mut Page, ledger: &Ledger, row: &Dropped<'_>, missing: u64) {
         right(&share, SHARE),
         bar(row.before, stage.dropped, missing, bar_columns(page)),
     );
-    let lead = format!("  {}", page.style().paint(Tone::Bad, &lead));
-    source(page, &lead, stage);
+    source(page, &format!("  {lead}"), Some(Tone::Bad), stage);
 }
 
 fn quiet_row(page: &mut Page, stage: &Stage) {
@@ -116,16 +113,17 @@ fn quiet_row(page: &mut Page, stage: &Stage) {
         " ".repeat(SHARE),
         " ".repeat(bar_columns(page)),
     );
-    source(page, &lead, stage);
+    source(page, &lead, None, stage);
 }
 
 /// The source of the count: beside the bar where there is room, else whole and below it.
-fn source(page: &mut Page, lead: &str, stage: &Stage) {
+fn source(page: &mut Page, lead: &str, tone: Option<Tone>, stage: &Stage) {
     let text = clean(&stage.source);
     if columns(&text) <= page.width().saturating_sub(BEFORE_BAR + bar_columns(page) + 1) {
+        let lead = tone.map_or_else(|| lead.to_owned(), |tone| page.style().paint(tone, lead));
         page.line(&format!("{lead} {}", page.style().paint(Tone::Faint, &text)));
     } else {
-        page.line(lead);
+        page.row(lead, tone);
         page.labelled("      ", &text, Some(Tone::Faint));
     }
 }

@@ -377,7 +377,9 @@ fn span(from_s: f64, to_s: f64) -> String {
 }
 
 /// Between the intervals and the summary.
-const RULE: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -";
+fn rule(style: Style) -> String {
+    "- ".repeat(25.min(style.columns() / 2))
+}
 
 /// `to flits (192.0.2.2:5220)`: the way of the data and the other end.
 fn way_to(direction: Direction, target: &Target) -> String {

@@ -2,7 +2,7 @@
 //! idle and a loaded path the latencies beside each other.
 
 use super::{
-    Measured, RULE, Shown, TrialView, costs, cpu, ending, event, lasting, name, remarks, span, trial_view, word,
+    Measured, Shown, TrialView, costs, cpu, ending, event, lasting, name, remarks, rule, span, trial_view, word,
 };
 use crate::figures::{self, float};
 use crate::style::{Style, Tone};
@@ -17,18 +17,20 @@ use narrows_model::{Direction, Distribution, Ending, Flow, RrPlan, Target, Trans
 
 /// The table's columns, with the part of the values that lies beyond each, and the rank of [`fitting`].
 const COLUMNS: [(&str, f64, u8); 8] = [
-    ("min", 1.0, 0),
-    ("mean", 1.0, 2),
+    ("min", 1.0, 1),
+    ("mean", 1.0, 3),
     ("p50", 0.5, 0),
-    ("p90", 0.1, 3),
+    ("p90", 0.1, 4),
     ("p99", 0.01, 0),
-    ("p99.9", 0.001, 1),
-    ("p99.99", 0.0001, 4),
+    ("p99.9", 0.001, 2),
+    ("p99.99", 0.0001, 5),
     ("max", 1.0, 0),
 ];
 /// Of the words before a row, and of a column.
 const ROW: usize = 8;
 const COLUMN: usize = 9;
+/// A line of an interval with the count of its transactions.
+const WIDE: usize = 53;
 
 impl Measured for RrReport {
     type Load = RrPlan;
@@ -98,21 +100,23 @@ impl Shown for RrPlan {
         (view.stream, view.omitted)
     }
 
-    fn heading(&self, _: Style) -> String {
-        format!("[ ID]  {:<15}{:>13}{:>12}{:>10}", "Interval", "Transactions", "Rate", "Mean")
+    fn heading(&self, style: Style) -> String {
+        let [seconds, counted] = if style.room() < WIDE { ["", ""] } else { ["    ", " Transactions"] };
+        format!("[ ID]  {:<11}{seconds}{counted}{:>12}{:>10}", "Interval", "Rate", "Mean")
     }
 
-    fn line(&self, view: &RrIntervalView, _: Style) -> String {
+    fn line(&self, view: &RrIntervalView, style: Style) -> String {
         let mean = view.mean_latency_ns.map_or_else(|| "-".to_owned(), nanos);
         let failures = if view.failures > 0 { format!("  failed {}", view.failures) } else { String::new() };
         let seconds = span(view.from_s, view.to_s);
         let rate = per_s(view.per_s);
-        format!("{} {seconds:>12} sec{:>13}{rate:>12}{mean:>10}{failures}", name(view.stream), view.transactions)
+        let counted = if style.room() < WIDE { String::new() } else { format!(" sec{:>13}", view.transactions) };
+        format!("{} {seconds:>12}{counted}{rate:>12}{mean:>10}{failures}", name(view.stream))
     }
 
     fn summary(trial: &TrialView<'_, Self>, _: &Ending, style: Style) -> String {
         let mut page = Page::new(style);
-        page.line(RULE);
+        page.line(&rule(style));
         let summary = trial.summary;
         match &summary.total {
             Some(total) => {
@@ -209,7 +213,7 @@ fn cells(all: &Distribution) -> Vec<Option<f64>> {
 
 fn head(page: &mut Page) {
     let names = COLUMNS.map(|(name, ..)| name.to_owned());
-    let line = page.style().paint(Tone::Faint, &table_row("", &names, page.width()));
+    let line = page.style().paint(Tone::Faint, &table_row("", &names, page.room()));
     page.line(&line);
 }
 
@@ -219,7 +223,7 @@ fn row(page: &mut Page, word: &str, all: &Distribution) {
 
 fn cells_line(page: &mut Page, word: &str, cells: &[Option<f64>]) {
     let cells: Vec<String> = cells.iter().map(|value| value.map_or_else(|| "-".to_owned(), nanos)).collect();
-    page.line(&table_row(word, &cells, page.width()));
+    page.line(&table_row(word, &cells, page.room()));
 }
 
 /// What does not fit is left out.

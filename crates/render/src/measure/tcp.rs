@@ -2,7 +2,7 @@
 //! both ends' CPU.
 
 use super::{
-    Measured, OMITTED, RULE, Shown, TrialView, costs, cpu, ending, lasting, name, remarks, span, trial_view, way_to,
+    Measured, OMITTED, Shown, TrialView, costs, cpu, ending, lasting, name, remarks, rule, span, trial_view, way_to,
     word,
 };
 use crate::figures::float;
@@ -114,7 +114,7 @@ impl Shown for TcpPlan {
 
     fn summary(trial: &TrialView<'_, Self>, ended: &Ending, style: Style) -> String {
         let mut page = Page::new(style);
-        page.line(RULE);
+        page.line(&rule(style));
         if !trial.summary.flows.is_empty() {
             let heading = [HEADING.map(str::to_owned).to_vec(), vec!["Retr".to_owned(), "min RTT".to_owned()]].concat();
             page.line(&style.paint(Tone::Faint, table_row(trial.plan, &heading, style, ROLE).trim_end()));
@@ -138,7 +138,7 @@ const UNKNOWN: &str = "-";
 const HEADING: [&str; 5] = ["[ ID]", "Dir", "Interval", "Transfer", "Goodput"];
 /// Their widths and those of what a table adds to them, and the ranks of [`fitting`]; the direction stands there only where there are
 /// two.
-const COLUMNS: [(usize, u8); 8] = [(5, 0), (5, 0), (13, 0), (9, 0), (13, 0), (5, 1), (9, 2), (9, 3)];
+const COLUMNS: [(usize, u8); 8] = [(5, 0), (5, 0), (13, 0), (9, 1), (13, 0), (5, 2), (9, 3), (9, 4)];
 /// After the interval, where there is room.
 const SECONDS: &str = " sec";
 /// From here on there is.
@@ -154,11 +154,11 @@ fn carried(view: &IntervalView, [from_s, to_s]: [f64; 2], bytes: u64, goodput_bp
 /// Cells in their columns. Those that do not fit beside what is reserved are left out, the least important first.
 fn table_row(plan: &TcpPlan, cells: &[String], style: Style, reserved: usize) -> String {
     let both = plan.direction == Direction::Both;
-    let seconds = if style.columns() >= WIDE { SECONDS } else { "" };
+    let seconds = if style.room() >= WIDE { SECONDS } else { "" };
     let columns: Vec<_> = (0..cells.len()).filter(|at| both || *at != 1).collect();
     let wide: Vec<_> = columns.iter().map(|at| COLUMNS[*at]).collect();
     let mut line = String::new();
-    for at in fitting(&wide, style.columns() - reserved - seconds.len()) {
+    for at in fitting(&wide, style.room() - reserved - seconds.len()) {
         let ((wide, _), cell) = (wide[at], &cells[columns[at]]);
         line += &match columns[at] {
             // Longer cells shift their line: a cut figure would be a wrong one.
@@ -182,12 +182,11 @@ fn flow_summary(page: &mut Page, plan: &TcpPlan, flow: &FlowSummary) {
     };
     let each = flow.streams.iter().filter(|_| plan.streams > 1).map(|view| (view, None));
     for (view, min_rtt_us) in each.chain([(&total, flow.min_rtt_us)]) {
-        let tone =
-            |text: String| if std::ptr::eq(view, &raw const total) { style.paint(Tone::Strong, &text) } else { text };
+        let tone = std::ptr::eq(view, &raw const total).then_some(Tone::Strong);
         let mut line = |mut cells: Vec<String>, own: [String; 2], role: &str| {
             cells.extend(own);
             let line = table_row(plan, &cells, style, ROLE);
-            page.line(&tone(format!("{line}  {role}")));
+            page.row(&format!("{line}  {role}"), tone);
         };
         let dash = || UNKNOWN.to_owned();
         let retransmits = view.columns.retransmits.map_or_else(dash, |n| n.to_string());

@@ -151,7 +151,7 @@ const HEADING: [&str; 12] =
     ["[ ID]", "Dir", "Interval", "Sent", "pps", "Received", "Lost", "Loss", "Jitter", "Unsent", "Reord", "Dup"];
 /// Their widths with the blank before each, and the ranks of [`fitting`].
 const COLUMNS: [(usize, u8); 12] =
-    [(5, 0), (5, 0), (13, 0), (12, 0), (7, 7), (12, 0), (8, 1), (8, 2), (8, 3), (7, 4), (6, 5), (5, 6)];
+    [(5, 0), (5, 0), (13, 0), (12, 1), (7, 8), (12, 0), (8, 2), (8, 3), (8, 4), (7, 5), (6, 6), (5, 7)];
 
 /// What does not fit beside what is reserved is left out. The direction stands there only where there are two.
 fn row(plan: &UdpPlan, cells: &[String; 12], style: Style, reserved: usize) -> String {
@@ -167,7 +167,7 @@ fn row(plan: &UdpPlan, cells: &[String; 12], style: Style, reserved: usize) -> S
             _ => format!(" {cell:>0$}", wide - 1),
         }
     };
-    fitting(&wide, style.columns() - reserved).into_iter().map(cell).collect()
+    fitting(&wide, style.room() - reserved).into_iter().map(cell).collect()
 }
 
 fn cost_words(cost: &EndCpu) -> String {
@@ -230,7 +230,7 @@ fn one_stream(page: &mut Page, stream: &UdpTotal) {
         or_dash(stream.received.as_ref().and_then(|it| it.loss).map(ratio)),
     );
     let lead = format!("  {}", left(&format!("stream {id}"), LABEL));
-    if columns(&lead) + columns(&text) <= page.width() {
+    if columns(&lead) + columns(&text) <= page.room() {
         page.line(&(lead + &text));
     } else {
         page.labelled(&lead, &text, None);

@@ -82,15 +82,16 @@ const fn way(flow: Flow) -> &'static str {
 /// The line of one trial with its line break. `bounds` are those after it; goals beyond the width are left out.
 #[must_use]
 pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Style) -> String {
-    let lead = format!(
-        "{} {} {} {} ",
-        right(&format!("#{number}"), 5),
-        right(&millis(trial.ended_at_ms), 7),
-        right(&precise(trial.load_pps, "pps", SHORT), 11),
-        right(&millis(trial.duration_ms), 7),
-    );
+    let cells = [
+        (format!("#{number}"), (5, 0)),
+        (millis(trial.ended_at_ms), (8, 1)),
+        (precise(trial.load_pps, "pps", SHORT), (12, 0)),
+        (millis(trial.duration_ms), (8, 2)),
+    ];
+    let shown = fitting(&cells.each_ref().map(|cell| cell.1), style.room() - 16);
+    let lead = shown.iter().map(|at| right(&cells[*at].0, cells[*at].1.0)).collect::<String>() + " ";
     if let Some(why) = &trial.seen.invalid {
-        let room = style.columns().saturating_sub(columns(&lead) + 9);
+        let room = style.room().saturating_sub(columns(&lead) + 9);
         return lead + &style.paint(Tone::Mark, &format!("invalid: {}", crate::words::fit(&clean(why), room))) + "\n";
     }
     let seen = &trial.seen;
@@ -101,7 +102,7 @@ pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Sty
     let mut used = columns(&lead) + 15;
     let mut line = lead + &style.paint(tone, &left(&word, 14)) + " ";
     for part in unsent_and_goals(&unsent, bounds) {
-        if used + columns(&part) <= style.columns() {
+        if used + columns(&part) <= style.room() {
             used += columns(&part);
             line += &part;
         }
@@ -111,10 +112,11 @@ pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Sty
 
 fn unsent_and_goals(unsent: &str, bounds: &[GoalBounds]) -> Vec<String> {
     let goal = |it: &GoalBounds| {
-        let bound =
-            |pps: Option<f64>| pps.map_or_else(|| "?".to_owned(), |pps| precise(pps, "", SHORT).replace(' ', ""));
+        let [low, high] = [it.lower_pps, it.upper_pps]
+            .map(|pps| pps.map_or_else(|| "?".to_owned(), |pps| precise(pps, "pps", SHORT)));
+        let unit = high.find(' ').map_or("", |at| &high[at..]);
         let mark = if it.settled { "✓" } else { "" };
-        format!("  {} {}–{}{mark}", clean(&it.goal), bound(it.lower_pps), bound(it.upper_pps))
+        format!("  {} {}–{high}{mark}", clean(&it.goal), low.strip_suffix(unit).unwrap_or(&low))
     };
     let mut parts: Vec<String> = bounds.iter().map(goal).collect();
     // The bounds have priority: unsent packets appear again in the reasons.
@@ -155,9 +157,9 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
 fn goals(page: &mut Page, report: &SearchReport) {
     let name = report.goals.iter().map(|view| columns(&clean(&view.goal.name))).max().unwrap_or(0).clamp(4, 20);
     page.heading("highest load within each goal", "(payload and wire in bit/s; wire includes all Ethernet overhead)");
-    let shown = shown_rates(page.width(), name).into_iter();
+    let shown = shown_rates(page.room(), name).into_iter();
     let rates: String = shown.map(|at| right(["packets/s", "payload", "wire"][at], RATE)).collect();
-    page.line(&page.style().paint(Tone::Faint, &format!("  {} {} {rates}", left("goal", name), left("", 22))));
+    page.row(&format!("  {} {} {rates}", left("goal", name), left("", 22)), Some(Tone::Faint));
     for view in &report.goals {
         let found = matches!(view.result.outcome, Outcome::Found);
         let title = clean(&view.goal.name);
@@ -182,15 +184,14 @@ fn reason(view: &GoalView) -> Option<String> {
 fn row(page: &mut Page, name: usize, goal: &str, what: &str, load: Option<LoadView>, strong: bool) {
     let rates = load.map(|it| [(it.pps, "pps"), (it.payload_bps, "bit/s"), (it.wire_bps, "bit/s")]);
     let cell = |at: usize| or_dash(rates.map(|rates| precise(rates[at].0, rates[at].1, DIGITS)));
-    let rates: String = shown_rates(page.width(), name).into_iter().map(|at| right(&cell(at), RATE)).collect();
-    let line = format!("  {} {} {rates}", left(goal, name), left(what, 22));
-    page.line(&if strong { page.style().paint(Tone::Strong, &line) } else { line });
+    let rates: String = shown_rates(page.room(), name).into_iter().map(|at| right(&cell(at), RATE)).collect();
+    page.row(&format!("  {} {} {rates}", left(goal, name), left(what, 22)), strong.then_some(Tone::Strong));
 }
 
 fn curve(page: &mut Page, report: &SearchReport) {
     page.heading("loss at decreasing loads", "(loss includes unsent, the tester's part)");
-    let wide = [(9, 0), (RATE, 0), (RATE, 1), (RATE, 0), (10, 0), (10, 0)];
-    let shown = fitting(&wide, page.width());
+    let wide = [(9, 0), (RATE, 0), (RATE, 3), (RATE, 2), (10, 0), (10, 1)];
+    let shown = fitting(&wide, page.room());
     let words = ["load", "packets/s", "payload", "wire", "loss", "unsent"];
     let head: String = shown.iter().map(|at| right(words[*at], wide[*at].0)).collect();
     page.line(&page.style().paint(Tone::Faint, &head));

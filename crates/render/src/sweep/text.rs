@@ -74,6 +74,11 @@ type Part = (&'static str, fn(HostCpu) -> f64);
 const PARTS: [Part; 4] =
     [("user", |it| it.user), ("sys", |it| it.system), ("soft", |it| it.softirq), ("idle", |it| it.idle)];
 
+/// Columns of this many parts of both ends' CPU.
+const fn cpu_columns(parts: usize) -> usize {
+    2 * (2 + parts * CPU)
+}
+
 /// The first parts of the CPU of one end.
 fn cpu<'a>(above: &'a str, host: fn(&SweepRow) -> Option<HostCpu>, parts: &'a [Part]) -> Group<'a> {
     let column = |(at, (name, part)): (usize, &'a Part)| {
@@ -89,7 +94,7 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     let Some(first) = rows.first() else { return };
     let (unit, factor) = bit_unit(report);
     let udp = first.protocol == SweepProtocol::Udp;
-    let with_packets = page.width() >= PACKETS_FROM;
+    let with_packets = page.room() >= PACKETS_FROM;
     let rates = |above, bits: Rate, packets: Rate| -> Group<'_> {
         let cell = |of: Rate, factor: f64| -> Box<dyn Fn(&SweepRow) -> String> {
             Box::new(move |row| or_dash(of(row).map(|it| digits(it.median / factor))))
@@ -115,9 +120,8 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
         groups.push(("", vec![("loss", 8, Box::new(loss)), ("unsent", 7, Box::new(unsent))]));
     }
     let base: usize = groups.iter().flat_map(|(_, columns)| columns).map(|column| column.1).sum();
-    let room = page.width().saturating_sub(base);
-    let wide = |parts: usize| 2 * (2 + parts * CPU);
-    let parts = [4, 3].into_iter().find(|parts| wide(*parts) <= room).unwrap_or(0);
+    let room = page.room().saturating_sub(base);
+    let parts = [4, 3].into_iter().find(|parts| cpu_columns(*parts) <= room).unwrap_or(0);
     if parts > 0 {
         let parts = &PARTS[..parts];
         groups.extend([cpu("CPU of sender", |it| it.sender, parts), cpu("CPU of receiver", |it| it.receiver, parts)]);
@@ -125,6 +129,10 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     let what = if udp { "bytes of datagram" } else { "bytes of message" };
     let cores = if parts == 0 { "" } else { "; CPU in % of one core" };
     page.heading(&name(first), &format!("{}; size in {what}{cores}", ends(first.flow)));
+    if base > page.room() {
+        rows.iter().for_each(|row| stacked(page, &groups, row));
+        return notes(page, rows, base, parts);
+    }
     let above = groups.iter().map(|(above, columns)| right(above, columns.iter().map(|it| it.1).sum())).collect();
     let columns: Vec<_> = groups.iter().flat_map(|(_, columns)| columns).collect();
     let below = columns.iter().map(|(heading, wide, _)| right(heading, *wide)).collect();
@@ -133,10 +141,32 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     }
     for row in rows {
         page.line(&columns.iter().map(|(_, wide, cell)| right(&cell(row), *wide)).collect::<String>());
-        for remark in &row.remarks {
-            page.labelled("        ! ", &clean(remark), Some(Tone::Mark));
-        }
+        remarks(page, row);
     }
+    notes(page, rows, base, parts);
+}
+
+fn remarks(page: &mut Page, row: &SweepRow) {
+    for remark in &row.remarks {
+        page.labelled("        ! ", &clean(remark), Some(Tone::Mark));
+    }
+}
+
+/// A row without columns: each cell with its headings.
+fn stacked(page: &mut Page, groups: &[Group<'_>], row: &SweepRow) {
+    let cells = groups.iter().flat_map(|(above, columns)| columns.iter().map(move |column| (above, column)));
+    let cell = |(above, (heading, _, cell)): (&&str, &Column<'_>)| match *above {
+        "" => format!("{heading} {}", cell(row)),
+        above => format!("{above} {} {heading}", cell(row)),
+    };
+    let mut cells = cells.map(cell);
+    page.labelled("  ", &cells.next().unwrap_or_default(), Some(Tone::Strong));
+    page.labelled("    ", &cells.collect::<Vec<_>>().join(", "), None);
+    remarks(page, row);
+}
+
+/// What is said below a table.
+fn notes(page: &mut Page, rows: &[SweepRow], base: usize, parts: usize) {
     if let Some(sizes) = segmented(rows) {
         let text = format!(
             "UDP segmentation offload at {sizes}: the sender hands datagrams to the kernel in batches, so kpps counts datagrams, not \
@@ -146,11 +176,11 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     }
     if let Some((size, spread)) = widest(rows).filter(|(_, spread)| *spread > 0.01) {
         let text = format!("medians; largest spread of the received rate: {} at {size} B", ratio(spread));
-        page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
+        page.labelled("    ", &text, Some(Tone::Faint));
     }
     if parts == 0 {
-        let text = format!("CPU of both ends needs {} columns; see JSON or CSV", base + wide(3));
-        page.line(&page.style().paint(Tone::Faint, &format!("    {text}")));
+        let text = format!("CPU of both ends needs {} columns; see JSON or CSV", base + cpu_columns(3));
+        page.labelled("    ", &text, Some(Tone::Faint));
     }
 }
 
@@ -203,7 +233,7 @@ fn symmetry(page: &mut Page, report: &SweepReport) {
         };
         let tone = if unlike.is_empty() { Tone::Good } else { Tone::Mark };
         let text = format!("  {} {what}{at_once}: {verdict}", first.protocol.word());
-        page.line(&page.style().paint(tone, &text));
+        page.row(&text, Some(tone));
         let full = page.style().full;
         for it in group.iter().filter(|it| it.differs || full) {
             let mark = if it.differs { "≠" } else { " " };
@@ -215,8 +245,8 @@ fn symmetry(page: &mut Page, report: &SweepReport) {
                 left(&bps(it.down_bps), 11),
                 it.ratio,
             );
-            let interval = interval.filter(|text| columns(&line) + columns(text) <= page.width());
-            page.line(&(line + &interval.unwrap_or_default()));
+            let interval = interval.filter(|text| columns(&line) + columns(text) <= page.room());
+            page.row(&(line + &interval.unwrap_or_default()), None);
         }
     }
 }

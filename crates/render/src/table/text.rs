@@ -17,11 +17,10 @@ pub(crate) fn text(page: &mut Page, table: &Table) {
     if table.rows.is_empty() {
         return;
     }
-    let room = if page.style().wide { usize::MAX } else { page.width() };
     if !table.title.is_empty() {
         page.heading(&fit(&table.title, page.width()), &table.remark);
     }
-    let Some(layout) = Layout::new(table, room) else {
+    let Some(layout) = Layout::new(table, page.room()) else {
         return table.rows.iter().for_each(|row| stacked(page, table, row));
     };
     let head = layout.line(&table.columns.iter().map(|column| Cell::new(&column.name)).collect::<Vec<_>>());

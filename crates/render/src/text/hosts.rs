@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use crate::style::Tone;
-use crate::words::{clean, left};
+use crate::words::{clean, columns, left};
 use narrows_model::Report;
 use narrows_model::host::side_by_side::{Cell, Group, Known, ROWS, RowSpec, differs};
 
@@ -32,7 +32,11 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     if rows.is_empty() {
         return;
     }
-    let (label, cell) = widths(page.width());
+    let (label, mut cell) = widths(page.width());
+    if page.style().wide {
+        let cells = rows.iter().flat_map(|row| [&row.client, &row.server]);
+        cell = cells.map(|it| columns(&clean(&it.text)) + 1).chain([cell]).max().unwrap_or(cell);
+    }
     page.blank();
     let title = format!(
         "{}{}{}",
@@ -42,12 +46,12 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     );
     page.line(&page.style().paint(Tone::Strong, title.trim_end()));
     for row in &rows {
-        if page.width() < NARROW {
+        if page.room() < NARROW {
             let lead = format!("{} {}: ", if row.differs { "≠" } else { " " }, row.spec.label);
             let cells = [&row.client, &row.server].map(|cell| clean(&cell.text)).join(" | ");
             page.labelled(&lead, &cells, row.differs.then_some(Tone::Mark));
         } else {
-            page.line(&line(page, row.spec, &row.client.text, &row.server.text, row.differs));
+            page.line(&line(page, (label, cell), row));
         }
     }
 }
@@ -66,8 +70,8 @@ pub(crate) fn widths(width: usize) -> (usize, usize) {
     (label, (width - label - 2) / 2)
 }
 
-fn line(page: &Page, spec: &RowSpec, client: &str, server: &str, differs: bool) -> String {
-    let (label, cell) = widths(page.width());
+fn line(page: &Page, (label, cell): (usize, usize), row: &Row) -> String {
+    let Row { spec, client, server, differs } = row;
     let name = match spec.group {
         Group::Host | Group::Tcp | Group::Queueing | Group::Path | Group::Counters => spec.label.to_owned(),
         Group::Nic => format!("interface {}", spec.label.trim_start_matches("interface")).trim_end().to_owned(),
@@ -77,10 +81,10 @@ fn line(page: &Page, spec: &RowSpec, client: &str, server: &str, differs: bool) 
     // At least one blank between the columns.
     let text = format!(
         "{} {}{} {}",
-        if differs { "≠" } else { " " },
+        if *differs { "≠" } else { " " },
         left(&name, label),
-        left(&clean(client), cell - 1),
-        crate::words::fit(&clean(server), cell - 1),
+        left(&clean(&client.text), cell - 1),
+        crate::words::fit(&clean(&server.text), cell - 1),
     );
-    if differs { page.style().paint(Tone::Mark, text.trim_end()) } else { text }
+    if *differs { page.style().paint(Tone::Mark, text.trim_end()) } else { text }
 }

@@ -1,5 +1,6 @@
 //! The latency of the path idle and under the load, and where the difference waits.
 
+use super::hosts::NARROW;
 use super::page::Page;
 use crate::words::{columns, right};
 use narrows_model::run::report::{LatencySpread, Queue, WorkingLatency};
@@ -10,9 +11,10 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     let Some(latency) = &report.accounts.latency else { return };
     page.heading("latency", &format!("({}; {MEANING})", way(latency)));
     let [name, p50, p95, p99] = HEAD;
-    page.line(&line(name, &[p50, p95, p99].map(str::to_owned), ""));
+    let wide = if page.width() < NARROW { 8 } else { 11 };
+    page.line(&line(name, &[p50, p95, p99].map(str::to_owned), wide));
     for (name, cells, of) in rows(latency) {
-        page.line(&line(name, &cells, &of));
+        page.row(&format!("{}  {of}", line(name, &cells, wide)), None);
     }
     if let Some(words) = waits(latency) {
         page.labelled("  ", &words, None);
@@ -25,10 +27,10 @@ pub(crate) const HEAD: [&str; 4] = ["", "p50", "p95", "p99"];
 /// What the round trips of the load are.
 pub(crate) const MEANING: &str = "its own round trips, as TCP smooths them";
 
-fn line(name: &str, cells: &[String; 3], of: &str) -> String {
-    let cells: String = cells.iter().map(|cell| right(cell, 11)).collect();
+fn line(name: &str, cells: &[String; 3], wide: usize) -> String {
+    let cells: String = cells.iter().map(|cell| right(cell, wide)).collect();
     let pad = " ".repeat(12_usize.saturating_sub(columns(name)));
-    format!("  {name}{pad}{cells}  {of}").trim_end().to_owned()
+    format!("  {name}{pad}{cells}")
 }
 
 /// Which way the load went.

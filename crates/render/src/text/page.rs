@@ -23,6 +23,21 @@ impl Page {
         self.style.columns()
     }
 
+    pub(crate) fn room(&self) -> usize {
+        self.style.room()
+    }
+
+    /// Cells side by side; where there is no room for their columns, one behind the other, wrapped.
+    pub(crate) fn row(&mut self, line: &str, tone: Option<Tone>) {
+        let line = line.trim_end();
+        if columns(line) > self.room() {
+            let indent = " ".repeat(line.len() - line.trim_start().len());
+            return self.labelled(&indent, line.trim_start(), tone);
+        }
+        let line = tone.map_or_else(|| line.to_owned(), |tone| self.style.paint(tone, line));
+        self.line(&line);
+    }
+
     /// A line as it is; blanks at its end are dropped.
     pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());

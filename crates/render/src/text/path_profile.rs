@@ -18,6 +18,10 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     for step in &profile.steps {
         let lead = format!("  {} {} ", right(&bps(step.offered_bps), 11), right(&bps(step.delivered_bps), 11));
         let tail = format!(" {} lost, {} queue", share(step.loss), micros(step.queue_us.max(0.0) as u64));
+        if columns(&lead) + columns(&tail) > page.width() {
+            page.labelled(&lead, tail.trim_start(), Some(Tone::Faint));
+            continue;
+        }
         let wide = page.width().saturating_sub(columns(&lead) + columns(&tail) + 1);
         let (delivered, offered) = (scale.column(step.delivered_bps, wide), scale.column(step.offered_bps, wide));
         let bar: String = (0..wide)

@@ -63,6 +63,9 @@ impl Scale {
     }
 }
 
+/// A shorter bar than a rate with its unit shows no difference between ceilings: the name stands above it.
+const LEAST_BAR: usize = 11;
+
 pub(super) fn write(page: &mut Page, report: &Report) {
     let ceilings = &report.accounts.roofline;
     let got = report.verdict.goodput_bps;
@@ -74,20 +77,23 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     let title = "roofline";
     let meaning = "goodput under each limit; │ you got, ░ uncertain";
     let with_scale = format!("({meaning}; {})", scale.words());
-    let fits = columns(title) + 2 + columns(&with_scale) <= page.width();
+    let fits = columns(title) + 2 + columns(&with_scale) <= page.room();
     page.heading(title, &if fits { with_scale } else { format!("({meaning})") });
     let longest = ceilings.iter().take(shown).map(|ceiling| columns(&clean(&ceiling.id))).max().unwrap_or(0).min(26);
     for ceiling in ceilings.iter().take(shown) {
         let binding = binds(ceiling, report);
-        let lead = format!(
-            "{} {} {} {} {} ",
+        let name = format!(
+            "{} {} {}",
             if binding { ">" } else { " " },
             left(&clean(&ceiling.id), longest),
             left(ceiling.at.word(), 6),
-            left(method(ceiling.method), 8),
-            right(&bps(ceiling.bps), 11),
         );
-        let wide = page.width().saturating_sub(columns(&lead) + 1);
+        let mut lead = format!("{name} {} {} ", left(method(ceiling.method), 8), right(&bps(ceiling.bps), 11));
+        if columns(&lead) + LEAST_BAR > page.room() {
+            page.row(&name, binding.then_some(Tone::Strong));
+            lead = format!("    {} ", right(&bps(ceiling.bps), 11));
+        }
+        let wide = page.width().saturating_sub(columns(&lead) + 1).max(LEAST_BAR - 2);
         let bar = bar(scale, ceiling, got, wide);
         let (lead, bar) = if binding {
             (page.style().paint(Tone::Strong, &lead), page.style().paint(Tone::Bad, &bar))

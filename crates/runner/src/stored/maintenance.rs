@@ -246,8 +246,17 @@ pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn page(store: &Store, filter: &Filter, offset: u64, limit: u64) -> Result<HistoryReport, Error> {
-    let (total, runs) = (store.count(filter)?, store.list(filter, offset, limit)?);
+pub fn page(
+    store: &Store,
+    filter: &Filter,
+    offset: u64,
+    limit: u64,
+    figure: Option<&str>,
+) -> Result<HistoryReport, Error> {
+    let (total, mut runs) = (store.count(filter)?, store.list(filter, offset, limit)?);
+    if let Some(name) = figure {
+        runs.iter_mut().for_each(|run| run.figures.retain(|it| it.name == name));
+    }
     Ok(HistoryReport { schema: SCHEMA.to_owned(), offset, total, runs })
 }
 

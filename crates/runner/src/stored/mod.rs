@@ -11,6 +11,7 @@ pub use entry::{
 };
 pub(crate) use entry::{listed, plan_hash};
 use narrows_model::Run;
+use narrows_model::run::history::Headline;
 pub use narrows_store::Error as StoreError;
 use narrows_store::{Error, Kind};
 pub use narrows_store::{Filter, Store};
@@ -164,15 +165,15 @@ pub struct Kept {
     pub host: String,
 }
 
-/// The names of the figures of the newest runs, sorted; none where the store cannot be read.
+/// The figures of the newest runs by name, each once with one of its values; none where the store cannot be read.
 #[must_use]
-pub fn figures(limit: usize) -> Vec<String> {
+pub fn figures(limit: usize) -> Vec<Headline> {
     let store = existing_store().ok().flatten();
     let listed = store.and_then(|store| store.list(&Filter::default(), 0, limit as u64).ok()).unwrap_or_default();
-    let mut names: Vec<String> = listed.into_iter().flat_map(|run| run.figures).map(|it| it.name).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    let mut figures: Vec<Headline> = listed.into_iter().flat_map(|run| run.figures).collect();
+    figures.sort_by(|a, b| a.name.cmp(&b.name));
+    figures.dedup_by(|a, b| a.name == b.name);
+    figures
 }
 
 /// The newest runs of the state directory, newest first; those that cannot be read are left out.

@@ -43,14 +43,35 @@ fn verdicts(run: &Run) -> Vec<Verdict> {
 
 /// The report of a run that is no diagnosis, on a terminal; `None` of a diagnosis.
 fn rendered(run: &Run) -> Option<String> {
-    let style = Style::default();
+    (!matches!(run.plan, RunPlan::Diagnose(_))).then(|| styled(run, Style::default()))
+}
+
+fn styled(run: &Run, style: Style) -> String {
     let text = match &run.plan {
-        RunPlan::Diagnose(_) => return None,
+        RunPlan::Diagnose(_) => report(run).write(Format::Text, style),
         RunPlan::Measure(_) => narrows_runner::measurement(run).expect("a measurement").write(Format::Text, style),
         RunPlan::Search(_) => narrows_runner::search_report(run).expect("a search").write(Format::Text, style),
         RunPlan::Sweep(_) => narrows_runner::sweep_report(run).expect("a sweep").write(Format::Text, style),
     };
-    text.expect("text")
+    text.expect("a report").expect("text")
+}
+
+#[test]
+fn a_report_fits_every_width_and_a_pipe_has_every_column() {
+    for (name, run) in stored() {
+        for (width, full) in [40, 48, 60, 80].into_iter().flat_map(|width| [(width, false), (width, true)]) {
+            let text = styled(&run, Style { width, full, ..Style::default() });
+            // A command is copied, so it stands in one line.
+            for line in text.lines().filter(|line| !line.contains("sysctl -w") && !line.contains("$ ")) {
+                assert!(line.chars().count() <= width, "{name} in {width} columns: {line}");
+            }
+        }
+        let [screen, narrow] =
+            [(160, false), (60, true)].map(|(width, wide)| styled(&run, Style { width, wide, ..Style::default() }));
+        for word in screen.split_whitespace().filter(|word| word.chars().all(|it| it.is_ascii_alphanumeric())) {
+            assert!(narrow.contains(word), "{name}: {word} is missing in a pipe: {narrow}");
+        }
+    }
 }
 
 /// What must not change unnoticed: status, headline, and of each cause its place and the kinds of its evidence; of a run that is no

@@ -66,10 +66,8 @@ pub fn report(planned: &Planned, observed: &BTreeMap<usize, Observed>, margin: f
     let measured: Vec<(&Step, f64)> = figures.clone().map(|(step, figure)| (step, figure.value)).collect();
     let first = figures.map(|(_, figure)| figure).next();
     let unit = first.map_or(Unit::Number, |it| it.unit);
-    let better = planned.better.unwrap_or(match unit {
-        Unit::Microseconds | Unit::Fraction => Better::Lower,
-        _ => Better::Higher,
-    });
+    let of_figure = || crate::figures::better(&first?.name, unit);
+    let better = planned.better.or_else(of_figure).unwrap_or(Better::Higher);
     let mut warnings = Vec::new();
     let effects = effects::of(planned, &measured, margin, &mut warnings);
     let does = |name: &str, verdict: &[EffectVerdict], terms: &[usize]| {

@@ -9,7 +9,7 @@ mod warnings;
 pub use ministat::ministat;
 pub use sides::{Options, Side, Values};
 
-use crate::diff;
+use crate::{diff, figures};
 use narrows_model::run::compare::{
     CompareInventory, CompareReport, CompareRun, CompareSide, ComparedFigure, Comparison, SCHEMA,
 };
@@ -112,7 +112,8 @@ fn figure(sides: &[Side], name: &str, options: &Options) -> Result<ComparedFigur
             })
     });
     let comparisons = comparisons.collect::<Result<_, _>>()?;
-    Ok(ComparedFigure { name: name.to_owned(), unit: unit.unwrap_or(Unit::Number), samples, comparisons })
+    let better = unit.and_then(|unit| figures::better(name, unit));
+    Ok(ComparedFigure { name: name.to_owned(), unit: unit.unwrap_or(Unit::Number), better, samples, comparisons })
 }
 
 fn of_run(run: &StoredRun, name: &str, unit: &mut Option<Unit>) -> Result<f64, String> {

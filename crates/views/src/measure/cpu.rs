@@ -1,20 +1,11 @@
 //! What a trial cost one end, over its counted part.
 
-use narrows_model::run::history::Headline;
 use narrows_model::run::measure::{CpuShare, EndCpu, HostCpu};
 use narrows_model::words::figures::float;
-use narrows_model::{CpuTimes, EndRecord, HostSample, Unit};
+use narrows_model::{CpuTimes, EndRecord, HostSample};
 
 /// A thread's CPU time at its samples: when, and how much so far.
 type ThreadTimes = Vec<(u64, Option<u64>)>;
-
-/// What a trial cost both ends, as figures of a stored run.
-pub(crate) fn figures(client: Option<&EndCpu>, server: Option<&EndCpu>) -> impl Iterator<Item = Headline> {
-    let of = |name: &str, end: Option<&EndCpu>| {
-        Some(Headline::new(format!("{name} busy cores"), end?.busy_cores?, Unit::Number))
-    };
-    [of("client", client), of("server", server)].into_iter().flatten()
-}
 
 /// The cost of a trial on one end, by what that end recorded of it: of a load beside another one there are two records, and the
 /// first one has the host's CPUs. `None` where nothing of it was recorded.

@@ -2,7 +2,7 @@
 //! load adds to them is in the file of its name.
 
 mod cpu;
-mod distribution;
+pub(crate) mod distribution;
 mod interval_ends;
 pub mod live;
 pub mod rr;

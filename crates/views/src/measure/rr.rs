@@ -1,6 +1,7 @@
 //! The view of request/response trials from what both ends recorded. The counts and latencies are the client's.
 
 use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks, tcp};
+use crate::figures;
 use narrows_diagnose::latency::under_load;
 use narrows_model::load::rr::report::{
     LatencyUnderLoad, RrIntervalView, RrPhase, RrReport, RrStreamView, RrSummary, SCHEMA,
@@ -11,7 +12,7 @@ use narrows_model::run::measure::{EndCpu, FlowSummary};
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
 use narrows_model::{
-    Distribution, EndRecord, Flow, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, TcpTrial, Unit,
+    Distribution, EndRecord, Flow, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, TcpTrial,
 };
 use narrows_stats::Histogram;
 use std::iter;
@@ -173,36 +174,33 @@ fn load(trial: RrTrial<'_>) -> Vec<FlowSummary> {
     tcp::summary(load).flows
 }
 
-/// The headline figures of a stored run.
+/// Its figures.
+const FIGURES: &[figures::Read<RrSummary>] = &[
+    (&figures::P50, |it| figures::us(&it.latency_ns, |of| float(of.p50))),
+    (&figures::P99, |it| figures::us(&it.latency_ns, |of| float(of.p99))),
+    (&figures::TRANSACTIONS, |it| Some(it.total?.per_s)),
+    (&figures::MIN, |it| figures::us(&it.latency_ns, |of| float(of.min))),
+    (&figures::MEAN, |it| figures::us(&it.latency_ns, |of| of.mean)),
+    (&figures::MAX, |it| figures::us(&it.latency_ns, |of| float(of.max))),
+    (&figures::P95, |it| Some(float(super::distribution::quantile(&it.latency_ns.buckets, 0.95)?) / 1e3)),
+    (&figures::FAILURES, |it| Some(float(it.total?.failures))),
+    (&figures::CONNECT, |it| figures::us(&it.connect_ns, |of| float(of.p50))),
+];
+
+/// Of a `measure rr` or `crr`. The loaded path comes first: it is the one of interest.
 #[must_use]
-#[allow(clippy::cast_precision_loss)] // nanoseconds
 pub fn figures(run: &Run) -> Vec<Headline> {
-    let Some(report) = of_run(run) else { return Vec::new() };
-    let (mut figures, both) = (Vec::new(), report.phases.len() > 1);
-    // The loaded path comes first: it is the one of interest.
-    for (n, phase) in report.phases.iter().enumerate().rev() {
-        let of = if both && n == 0 { " idle" } else { "" };
-        let latency = &phase.summary.latency_ns;
-        if let Some(total) = phase.summary.total.filter(|_| latency.count > 0) {
-            figures.push(Headline::new(format!("p50 latency{of}"), latency.p50 as f64 / 1e3, Unit::Microseconds));
-            figures.push(Headline::new(format!("p99 latency{of}"), latency.p99 as f64 / 1e3, Unit::Microseconds));
-            figures.push(Headline::new(format!("transactions{of}"), total.per_s, Unit::Number));
-            let p95 = super::distribution::quantile(&latency.buckets, 0.95).map(|ns| (ns as f64, "p95"));
-            for (ns, name) in [(latency.min as f64, "min"), (latency.mean, "mean"), (latency.max as f64, "max")]
-                .into_iter()
-                .chain(p95)
-            {
-                figures.push(Headline::new(format!("{name} latency{of}"), ns / 1e3, Unit::Microseconds));
-            }
-            if phase.summary.connect_ns.count > 0 {
-                let ns = phase.summary.connect_ns.p50 as f64;
-                figures.push(Headline::new(format!("p50 connect{of}"), ns / 1e3, Unit::Microseconds));
-            }
-            let cost = cpu::figures(phase.summary.client.as_ref(), phase.summary.server.as_ref());
-            figures.extend(cost.map(|it| Headline::new(format!("{}{of}", it.name), it.value, it.unit)));
+    let phases = of_run(run).map(|report| report.phases).unwrap_or_default();
+    let mut all = Vec::new();
+    for (n, phase) in phases.iter().enumerate().rev() {
+        let (it, of) = (&phase.summary, if phases.len() > 1 && n == 0 { "idle" } else { "" });
+        if it.total.is_some() && it.latency_ns.count > 0 {
+            all.extend(figures::read(FIGURES, std::slice::from_ref(it), |_| of));
+            all.extend(figures::cost([&it.client, &it.server], of));
+            all.extend(figures::read(figures::TCP, &it.load, |it| it.total.flow.direction()));
         }
     }
-    figures
+    all
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The view of a measurement of TCP.
 
 use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
-use narrows_model::run::history::Headline;
 use narrows_model::run::measure::{
     FlowSummary, IntervalView, MeasureReport, SCHEMA, SentView, StreamView, SummaryView,
 };
@@ -9,7 +8,7 @@ use narrows_model::run::report::RunView;
 use narrows_model::run::tcp_columns::{Column, Over, TcpColumns};
 use narrows_model::run::{Purpose, Run};
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial, Unit};
+use narrows_model::{Flow, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial};
 
 /// RTTs that the time stamps of a kernel resolve: it takes one stamp for all that a softirq handles (`tcp_mstamp_refresh`,
 /// `net/ipv4/tcp_output.c`), so that smaller values are of its own work; the largest value stands for none.
@@ -203,38 +202,18 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
     let rates: Vec<f64> = sums.map(|it| it.goodput_bps).collect();
     let min_rtt =
         |stream: &TcpStreamRecord| stream.samples.last()?.tcp.min_rtt_us.filter(|rtt| RESOLVED_RTT_US.contains(rtt));
+    let counted =
+        pairs.iter().filter_map(|pair| pair.sender).flat_map(|it| &it.samples).filter(|it| it.at_us >= omit_us);
+    let rtts: Vec<f64> = counted.filter_map(|it| it.tcp.rtt_us.filter(|rtt| *rtt > 0)).map(float).collect();
     let total = of(None, &whole)?;
     Some(FlowSummary {
         sent_bytes: total.sent.map(|sent| sent.bytes),
         total,
         streams: parts.iter().filter_map(|(id, part)| of(Some(*id), &[*part])).collect(),
         min_rtt_us: pairs.iter().filter_map(|pair| min_rtt(pair.sender?)).min(),
+        mean_rtt_us: narrows_stats::mean(&rtts),
         lag1: (rates.len() >= MIN_FOR_LAG).then(|| narrows_stats::lag1(&rates)).flatten(),
     })
-}
-
-/// The figures of a stored run, the goodput of each direction first.
-#[must_use]
-pub fn figures(run: &Run) -> Vec<Headline> {
-    let Some(SummaryView { flows, client, server }) = build(run).map(|report| report.summary) else {
-        return Vec::new();
-    };
-    let goodput = |flow: &FlowSummary| {
-        let name = format!("goodput {}", flow.total.flow.direction());
-        Headline::new(name, flow.total.goodput_bps, Unit::BitsPerSecond)
-    };
-    let more = |flow: &FlowSummary| {
-        let (way, total) = (flow.total.flow.direction(), &flow.total.columns);
-        let of =
-            |name: &str, value: Option<u64>, unit| Some(Headline::new(format!("{name} {way}"), float(value?), unit));
-        [
-            of("retransmits", total.retransmits, Unit::Count),
-            of("RTT", total.rtt_us, Unit::Microseconds),
-            of("min RTT", flow.min_rtt_us, Unit::Microseconds),
-        ]
-    };
-    let rest = flows.iter().flat_map(more).flatten().chain(cpu::figures(client.as_ref(), server.as_ref()));
-    flows.iter().map(goodput).chain(rest).collect()
 }
 
 #[cfg(test)]

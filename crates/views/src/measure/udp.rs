@@ -4,13 +4,12 @@ use super::udp_total::flow_summary;
 use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
 use narrows_diagnose::ledger;
 use narrows_model::load::udp::report::{
-    MeasureUdpReport, ReceivedPart, SCHEMA, SentPart, UdpFlowSummary, UdpInterval, UdpStreamView, UdpSummary,
+    MeasureUdpReport, ReceivedPart, SCHEMA, SentPart, UdpInterval, UdpStreamView, UdpSummary,
 };
 use narrows_model::run::Run;
-use narrows_model::run::history::Headline;
 use narrows_model::run::report::RunView;
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, Ledger, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord, UdpTrial, Unit};
+use narrows_model::{Flow, Ledger, UdpEndRecord, UdpPlan, UdpSample, UdpStreamRecord, UdpTrial};
 
 impl StreamRecord for UdpStreamRecord {
     type Sample = UdpSample;
@@ -208,38 +207,6 @@ fn all_received(parts: &[ReceivedPart]) -> Option<ReceivedPart> {
             socket_drops: sum.socket_drops.zip(part.socket_drops).map(|(a, b)| a.saturating_add(b)),
         }
     }))
-}
-
-/// The figures of a stored run, goodput and loss of each direction first.
-#[must_use]
-pub fn figures(run: &Run) -> Vec<Headline> {
-    let Some(UdpSummary { flows, client, server }) = build(run).map(|report| report.summary) else { return Vec::new() };
-    let first = |flow: &UdpFlowSummary| {
-        let way = flow.flow.direction();
-        let got = flow.total.received.as_ref();
-        let rate = got.map(|it| Headline::new(format!("goodput {way}"), it.bps, Unit::BitsPerSecond));
-        let loss = got.and_then(|it| Some(Headline::new(format!("loss {way}"), it.loss?, Unit::Fraction)));
-        rate.into_iter().chain(loss)
-    };
-    let more = |flow: &UdpFlowSummary| {
-        let way = flow.flow.direction();
-        let of = |name: &str, value, unit| Headline::new(format!("{name} {way}"), value, unit);
-        let sent = flow.total.sent.as_ref().map(|it| of("sent", it.bps, Unit::BitsPerSecond));
-        let got = flow.total.received.as_ref().map(|it| {
-            let delay = it.delay_variation_ns.as_ref().filter(|it| it.count > 0);
-            let delay = delay.map(|it| of("p99 delay variation", float(it.p99) / 1e3, Unit::Microseconds));
-            [
-                of("jitter", it.jitter_ns / 1e3, Unit::Microseconds),
-                of("reordered", float(it.reordered), Unit::Count),
-                of("duplicated", float(it.duplicates), Unit::Count),
-            ]
-            .into_iter()
-            .chain(delay)
-        });
-        sent.into_iter().chain(got.into_iter().flatten())
-    };
-    let rest = flows.iter().flat_map(more).chain(cpu::figures(client.as_ref(), server.as_ref()));
-    flows.iter().flat_map(first).chain(rest).collect()
 }
 
 #[cfg(test)]

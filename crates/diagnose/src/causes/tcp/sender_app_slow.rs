@@ -40,7 +40,15 @@ const IDLE: f64 = 0.2;
 /// waits for its source, whoever fills the core.
 const WRITING: f64 = 0.3;
 
+/// The load without an application that is slower than its socket; `None` where that is what was measured: what narrows writes
+/// comes from memory, and a writer that lags behind a fast path then waits for a core or for its wake-up.
+fn unslowed(evidence: &TcpEvidence) -> Option<Application> {
+    let application = Application { write_bps: 0, write_cpu_us_per_mib: 0, ..evidence.load.application };
+    (application != evidence.load.application).then_some(application)
+}
+
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
+    unslowed(evidence)?;
     let behind = evidence.writer_behind()?;
     if behind < IDLE {
         return None;
@@ -59,6 +67,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(behind) = evidence.writer_behind().filter(|behind| *behind >= IDLE) else {
         return contradicts(format!("the connection had data to send {} of the time", units::percent(shares.busy)));
     };
+    if unslowed(evidence).is_none() {
+        return contradicts("narrows wrote from memory, as fast as the socket took it");
+    }
     if base.sender.thread_share.is_some_and(|share| share >= 0.85) {
         return contradicts("the writing thread uses a whole core: it does not wait for its source");
     }
@@ -104,10 +115,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
-    let application = Application { write_bps: 0, write_cpu_us_per_mib: 0, ..evidence.load.application };
-    let imitated = application != evidence.load.application;
     Fix {
-        load: imitated.then(|| TcpPlan { application, ..evidence.load.clone() }.into()),
+        load: unslowed(evidence).map(|application| TcpPlan { application, ..evidence.load.clone() }.into()),
         ..advice(
             "make the sending application write faster: a faster source, larger writes, a dedicated writer thread",
         )
@@ -125,7 +134,9 @@ mod tests {
 
     /// The writer offers 100 Mbit/s: most of the time there is nothing to send.
     fn truth() -> Scene {
-        Scene { goodput_bps: 100e6, rtt_us: 35_050, busy: 0.4, cwnd: 300, ..Scene::default() }
+        let mut scene = Scene { goodput_bps: 100e6, rtt_us: 35_050, busy: 0.4, cwnd: 300, ..Scene::default() };
+        scene.load.application.write_bps = 100_000_000;
+        scene
     }
 
     fn of(scene: &Scene) -> Assessment {
@@ -134,14 +145,20 @@ mod tests {
 
     #[test]
     fn a_connection_that_waits_for_its_writer_is_named() {
-        let mut scene = truth();
-        scene.load.application.write_bps = 100_000_000;
-        let finding = named(&scene, &[], "sender-app-slow", Place::Client);
+        let finding = named(&truth(), &[], "sender-app-slow", Place::Client);
         assert_rejects(&finding, "app-core-saturated", "of a core");
         assert_rejects(&finding, "pacing-cap", "no cap");
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
         assert_rejects(&finding, "path-capacity", "left the connection idle");
         assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").application, Application::default());
+    }
+
+    #[test]
+    fn what_narrows_writes_from_memory_is_no_slow_application() {
+        let mut scene = truth();
+        scene.load.application = Application::default();
+        assert_contradicts(&of(&scene), "from memory");
+        none_proven(&scene, &[]);
     }
 
     #[test]

@@ -232,7 +232,8 @@ mod tests {
 
     #[test]
     fn a_slow_writer_cannot_be_told_from_a_full_core_without_the_times_of_its_cpus() {
-        let idle = Scene { goodput_bps: 200e6, rtt_us: 35_200, busy: 0.3, ..Scene::default() };
+        let mut idle = Scene { goodput_bps: 200e6, rtt_us: 35_200, busy: 0.3, ..Scene::default() };
+        idle.load.application.write_bps = 200_000_000;
         assert_eq!(verdict(&idle, &[]).causes[0].id, "sender-app-slow");
         assert_open(&verdict(&Scene { hidden: &[Hidden::Cores, Hidden::Threads], ..idle }, &[]), "a full core");
     }
