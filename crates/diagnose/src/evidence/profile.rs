@@ -68,7 +68,7 @@ fn met_own_shaper(trial: ProfileTrial<'_>, flow: Flow, shape: &Shape) -> bool {
 }
 
 /// A shaper whose bucket gives a transfer of a second less than this much more than its rate holds nobody back: it is the capacity.
-const NOTICED: f64 = 0.15;
+pub(crate) const NOTICED: f64 = 0.15;
 
 impl PathProfile {
     /// Whether a shaper on the path holds back what the path carried before: by how much a transfer of a second exceeds the sustained

@@ -37,6 +37,8 @@ pub(crate) struct Accounting {
     pub(crate) both_ways: bool,
     /// Whether both ends are hosts of one kernel, as in a lab.
     pub(crate) one_kernel: bool,
+    /// Whether each filter rule of the receiving host that drops counts what it drops.
+    pub(crate) rules_count: bool,
     pub(super) sender: Counts,
     pub(super) receiver: Counts,
 }
@@ -49,6 +51,10 @@ const PACKET_MOST: u64 = 65_535;
 /// The mark of the running kernel, from the snapshots of a trial.
 fn kernel(after: &Snapshot) -> Option<&str> {
     after.text(keys::HOST_BOOT)
+}
+
+pub(super) fn rules_count(after: &Snapshot) -> bool {
+    after.number(keys::FILTER_DROP_RULES_UNCOUNTED) == Some(0.0)
 }
 
 fn streams(end: &UdpEndRecord, flow: Flow) -> impl Iterator<Item = &UdpStreamRecord> {
@@ -76,6 +82,7 @@ impl Accounting {
             receiver: receiving.after.counts_since(&receiving.before),
             both_ways: trial.plan.direction == Direction::Both,
             one_kernel: kernel(&sending.after).is_some_and(|mark| kernel(&receiving.after) == Some(mark)),
+            rules_count: rules_count(&receiving.after),
             ..Self::empty(flow)
         };
         let (mut smallest, mut largest) = (u64::MAX, 0);

@@ -42,6 +42,8 @@ pub(crate) struct Scene {
     pub(crate) mss: u64,
     pub(crate) max_pacing_bytes_s: u64,
     pub(crate) early_peak_bps: f64,
+    /// How long the early peak lasts, seconds.
+    pub(crate) bucket_s: f64,
     pub(crate) congestion_control: &'static str,
     pub(crate) sender_thread: f64,
     pub(crate) receiver_thread: f64,
@@ -180,6 +182,7 @@ impl Default for Scene {
             mss: 1448,
             max_pacing_bytes_s: u64::MAX,
             early_peak_bps: 941e6,
+            bucket_s: 0.0,
             congestion_control: "cubic",
             sender_thread: 0.1,
             receiver_thread: 0.1,
@@ -230,7 +233,9 @@ impl Scene {
         let turn = std::f64::consts::TAU * 5.0;
         let swung = self.wobble * (1.0 - (turn * part).cos()) / turn;
         let carried = part * (1.0 - self.ramp / 2.0) + self.ramp * part * part / 2.0 + swung;
-        (self.goodput_bps / 8e6 * self.span_us as f64 * carried / streams) as u64
+        let early_s = self.bucket_s.min(part * self.span_us as f64 / 1e6);
+        let early = early_s * (self.early_peak_bps - self.goodput_bps).max(0.0) / 8.0;
+        ((self.goodput_bps / 8e6 * self.span_us as f64 * carried + early) / streams) as u64
     }
 
     /// Memory of what waits in the send queue: all of the buffer where it limits, else half of it, or what is said.

@@ -162,6 +162,7 @@ impl Anything {
             mss: self.number(),
             max_pacing_bytes_s: self.number(),
             early_peak_bps: self.rate(),
+            bucket_s: 0.0,
             congestion_control: self.one_of(&["cubic", "bbr", "reno", "dctcp"]),
             sender_thread: self.share(),
             receiver_thread: self.share(),

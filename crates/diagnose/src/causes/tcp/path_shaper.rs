@@ -15,6 +15,7 @@
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
+use crate::evidence::profile::NOTICED;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
 use crate::role::Role;
@@ -48,6 +49,19 @@ fn burst(evidence: &TcpEvidence) -> Option<f64> {
     Some(evidence.base.early_peak_bps? / evidence.goodput_bps())
 }
 
+/// By how much the first second of the load exceeded what the steady rate carries in it, as a share: what a bucket gave.
+#[allow(clippy::cast_precision_loss)]
+fn given(evidence: &TcpEvidence) -> f64 {
+    let (rates, steady) = (&evidence.base.interval_bps, evidence.goodput_bps());
+    let interval_s = evidence.base.whole_s / rates.len().max(1) as f64;
+    let more = rates.iter().scan((0.0, 0.0), |(at_s, bits), bps| {
+        *at_s += interval_s;
+        *bits += (bps - steady) * interval_s;
+        (*at_s < 1.0 + interval_s).then_some(*bits)
+    });
+    more.fold(0.0, f64::max) / steady
+}
+
 /// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate;
 /// flows that share a path give and take more.
 const STEADY: f64 = 0.15;
@@ -74,7 +88,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         let bps = evidence.capacity_goodput_bps()?;
         return ceiling_at(CAUSE.id, evidence, role, bps, [AT_CAPACITY, BEYOND], Method::Measured, how);
     }
-    if evidence.queue_seen()? && burst(evidence)? >= BURST {
+    if evidence.queue_seen()? && burst(evidence)? >= BURST && given(evidence) >= NOTICED {
         let how = "steady goodput behind the shaper's queue".to_owned();
         return ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.97, 1.03], Method::Measured, how);
     }
@@ -141,6 +155,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if burst < BURST {
         return contradicts(format!("the first burst was no faster than the steady rate ({burst:.1} times)"));
     }
+    let given = given(evidence);
+    if given < NOTICED {
+        return contradicts(format!(
+            "the first burst gave the first second only {} more than the steady rate: too little to be more than the kind of the capacity",
+            units::percent(given)
+        ));
+    }
     match steady(evidence) {
         Some(true) => {}
         Some(false) => {
@@ -181,7 +202,7 @@ mod tests {
 
     /// A contract of 100 Mbit/s on links of 1 Gbit/s: a bucket passes at once, then a queue of 45 ms stands.
     fn truth() -> Scene {
-        Scene { goodput_bps: 96e6, early_peak_bps: 900e6, rtt_us: 80_000, ..Scene::default() }
+        Scene { goodput_bps: 96e6, early_peak_bps: 900e6, bucket_s: 0.05, rtt_us: 80_000, ..Scene::default() }
     }
 
     fn of(scene: &Scene) -> Assessment {
@@ -208,8 +229,10 @@ mod tests {
 
     #[test]
     fn a_slower_link_on_the_path_lets_no_burst_pass() {
-        assert_contradicts(&of(&Scene { early_peak_bps: 143e6, ..truth() }), "no faster");
-        assert_supports(&of(&Scene { early_peak_bps: 145e6, ..truth() }));
+        assert_contradicts(&of(&Scene { early_peak_bps: 143e6, bucket_s: 0.8, ..truth() }), "no faster");
+        assert_supports(&of(&Scene { early_peak_bps: 160e6, bucket_s: 0.4, ..truth() }));
+        // A bucket of some packets gives a transfer nothing that it would notice.
+        assert_contradicts(&of(&Scene { bucket_s: 0.01, ..truth() }), "only 8");
         let slow = Scene { early_peak_bps: 110e6, ..truth() };
         assert_eq!(crate::testing::verdict(&slow, &no_more(&slow)).causes[0].id, "path-capacity");
     }

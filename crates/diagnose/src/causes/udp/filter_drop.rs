@@ -91,6 +91,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_filter_of_another_container_drops_is_not_the_receivers() {
+        let mut facts = UdpScene::default().receiver_facts;
+        facts.push(crate::testing::fact("filter.drop.rules.uncounted", 0_u64, narrows_model::Unit::Number));
+        let scene = UdpScene {
+            died: Died { path: 6_700, ..Died::default() },
+            one_kernel: true,
+            receiver_facts: facts,
+            receiver_counts: vec![("filter.drop.packets", 0), ("drop.reason.NETFILTER_DROP", 6_700)],
+            ..UdpScene::default()
+        };
+        assert_contradicts(&assessment(&CAUSE, Role::Receiver, &scene), "");
+    }
+
+    #[test]
     fn a_rule_of_the_sender_is_named_by_what_the_send_call_said() {
         let refused = Unsent { not_permitted: 5_000, ..Unsent::default() };
         let scene = UdpScene {
