@@ -58,6 +58,11 @@ pub struct Application {
     pub read_cpu_us_per_mib: u32,
 }
 
+impl Application {
+    /// The most CPU time that an end admits for a MiB: at that, a load carries a megabit per second.
+    pub const MAX_CPU_US_PER_MIB: u32 = 10_000_000;
+}
+
 /// One TCP trial, the same words for both ends. Where a field is an `Option`, `None` means *as the kernel decides*,
 /// which is itself a decision: nothing is left open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -162,7 +167,15 @@ impl Plan for TcpPlan {
         {
             return Err(format!("invalid congestion control `{}`", name.escape_default()));
         }
-        within_if("pacing rate in bit/s", self.pacing_bps, 8_000, 1 << 50)
+        within_if("pacing rate in bit/s", self.pacing_bps, 8_000, 1 << 50)?;
+        let Application { write_bps, read_bps, write_cpu_us_per_mib, read_cpu_us_per_mib } = self.application;
+        for (name, bps) in [("write rate in bit/s", write_bps), ("read rate in bit/s", read_bps)] {
+            within(name, bps, 0, 1 << 50)?;
+        }
+        for (name, us) in [("CPU time of a write", write_cpu_us_per_mib), ("CPU time of a read", read_cpu_us_per_mib)] {
+            within(&format!("{name} in us per MiB"), us, 0, Application::MAX_CPU_US_PER_MIB)?;
+        }
+        Ok(())
     }
 
     fn duration_ms(&self) -> Option<u64> {
@@ -221,7 +234,7 @@ impl Load for TcpPlan {
         cap.check_streams(self.streams)?;
         cap.refuse(self.dscp > 0, "a DSCP")?;
         cap.refuse(self.awake, "keeping CPUs awake")?;
-        let burns = self.application.write_cpu_us_per_mib + self.application.read_cpu_us_per_mib > 0;
+        let burns = self.application.write_cpu_us_per_mib > 0 || self.application.read_cpu_us_per_mib > 0;
         cap.refuse(burns, "an application that uses CPU time")?;
         let known = |name: &String| cap.congestion_controls.contains(name);
         if let Some(name) = self.congestion_control.as_ref().filter(|name| !known(name)) {

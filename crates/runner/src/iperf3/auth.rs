@@ -146,24 +146,24 @@ impl Users {
         Ok(Self { key: read, users, taken: Mutex::default() })
     }
 
-    /// Whether the word is that of a user, was made just now and was not used before. Nothing says which of these failed.
-    pub(crate) fn admits(&self, word: &str) -> bool {
+    /// The user whose word it is, if it was made just now and was not used before. Nothing says which of these failed.
+    pub(crate) fn admits(&self, word: &str) -> Option<String> {
         self.admits_at(word, clock::unix_us() / 1_000_000)
     }
 
-    fn admits_at(&self, word: &str, now_s: u64) -> bool {
-        let Ok(packed) = BASE64_STANDARD.decode(word.trim()) else { return false };
+    fn admits_at(&self, word: &str, now_s: u64) -> Option<String> {
+        let packed = BASE64_STANDARD.decode(word.trim()).ok()?;
         // Both are tried, so that the time does not tell which padding it was.
         let (new, old) = (self.key.oaep_decrypt::<Sha1>(&packed), self.key.pkcs1v15_decrypt(&packed));
-        let Some(plain) = new.or(old).ok().and_then(|plain| String::from_utf8(plain).ok()) else { return false };
-        let Some((user, password, made_s)) = parts(&plain) else { return false };
+        let plain = String::from_utf8(new.or(old).ok()?).ok()?;
+        let (user, password, made_s) = parts(&plain)?;
         let hash = digest(&SHA256, format!("{{{user}}}{password}").as_bytes());
         let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         // A user who is not known takes the same time.
         let none = "0".repeat(64);
         let known = self.users.get(user).unwrap_or(&none);
         let same: bool = known.as_bytes().ct_eq(hash.as_bytes()).into();
-        same && now_s.abs_diff(made_s) <= SKEW_S && self.is_new(&packed, now_s)
+        (same && now_s.abs_diff(made_s) <= SKEW_S && self.is_new(&packed, now_s)).then(|| user.to_owned())
     }
 
     fn is_new(&self, packed: &[u8], now_s: u64) -> bool {
@@ -218,15 +218,15 @@ mod tests {
             };
             let word = login("ada", "secret words");
             let now_s = clock::unix_us() / 1_000_000;
-            assert!(!users.admits_at(&word, now_s + 60) && !users.admits_at(&word, now_s - 60));
-            assert!(users.admits(&word));
-            assert!(!users.admits(&word), "not twice");
+            assert_eq!([now_s + 60, now_s - 60].map(|at_s| users.admits_at(&word, at_s)), [None, None]);
+            assert_eq!(users.admits(&word).as_deref(), Some("ada"));
+            assert_eq!(users.admits(&word), None, "not twice");
             for (user, password) in [("ada", "secret"), ("eve", "secret words"), ("", "")] {
-                assert!(!users.admits(&login(user, password)), "{user}");
+                assert_eq!(users.admits(&login(user, password)), None, "{user}");
             }
         }
         for word in ["", "AAAA", "no base64", &"A".repeat(344)] {
-            assert!(!users.admits(word), "{word}");
+            assert_eq!(users.admits(word), None, "{word}");
         }
         let long = Login::read("ada", &"x".repeat(400), &public, false).expect("a key").word();
         assert!(long.expect_err("too long").to_string().starts_with("cannot encrypt the user name and password: "));

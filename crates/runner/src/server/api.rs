@@ -12,6 +12,7 @@ use super::running::Phase;
 use super::session::Session;
 use super::shared::Shared;
 use super::trial;
+use super::unauthenticated::Pending;
 use crate::helper::Tuning;
 use crate::tokens::Allowed;
 use crate::trace::trace;
@@ -154,13 +155,15 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, headers: 
     };
     let (sender, lines) = events::channel();
     let session = shared.open(rights.address, rights.holder, wanted, sender)?;
-    if let Some(pending) = &rights.pending {
-        pending.admit();
-    }
+    // A token holder's connection stays; a guest's only as long as the session.
+    let kept = rights.pending.as_ref().map(Pending::keep);
     let packed = takes_packed(&headers);
     shared.audit.note(&session.by(), &audit::Event::Session { r#use: wanted });
     let body = EventBody::new(lines, session.end.clone(), packed);
-    tokio::spawn(life::live(shared, session, beats));
+    tokio::spawn(async move {
+        life::live(shared, session, beats).await;
+        drop(kept);
+    });
     let mut response = Response::new(Body::new(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     if packed {
@@ -172,9 +175,9 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, headers: 
 async fn inventory(asked: Asked, body: Body) -> Answer {
     let request: InventoryRequest = read(body).await?;
     let peer = client_of(&asked, request.peer.as_deref())?;
-    let _turn = asked.shared.inventories.acquire().await;
+    let turn = asked.turn(&asked.shared.inventories).await?;
     let reading = asked.shared.reading.clone();
-    let snapshot = blocking(move || reading.inventory(peer)).await?.map_err(Refused::failed)?;
+    let snapshot = blocking(move || (reading.inventory(peer), turn).0).await?.map_err(Refused::failed)?;
     Ok(json(&asked.rights.standing.visible(snapshot)))
 }
 
@@ -192,9 +195,10 @@ async fn trace_back(asked: Asked, body: Body) -> Answer {
     let client =
         client_of(&asked, peer.as_deref())?.ok_or_else(|| Refused::bad("the address of the client is unknown"))?;
     let plan = bounded_trace(&plan, client);
-    let _turn = asked.shared.traces.acquire().await;
+    let turn = asked.shared.traces.clone().acquire_owned().await.map_err(Refused::failed)?;
     let (session, stop) = (asked.session, Stop::new());
     let record = blocking(move || {
+        let _turn = turn;
         let began = clock::now();
         let mut poll = || {
             if began.elapsed() >= TRACE || session.end.is_raised() {
@@ -208,9 +212,9 @@ async fn trace_back(asked: Asked, body: Body) -> Answer {
 
 async fn interfaces(asked: Asked) -> Answer {
     asked.may_see("its interfaces")?;
-    let _turn = asked.shared.inventories.acquire().await;
+    let turn = asked.turn(&asked.shared.inventories).await?;
     let reading = asked.shared.reading.clone();
-    let interfaces = blocking(move || reading.interfaces()).await?.map_err(Refused::failed)?;
+    let interfaces = blocking(move || (reading.interfaces(), turn).0).await?.map_err(Refused::failed)?;
     Ok(json(&interfaces))
 }
 

@@ -45,10 +45,16 @@ impl Gate {
         self.turn(session)
     }
 
-    /// The guest that must end for the first one who waits with the token: the latest.
-    pub(super) fn in_the_way(&self) -> Option<u64> {
-        self.waiting.front().filter(|(_, standing)| *standing == Standing::Trusted)?;
-        self.running.iter().rev().find(|(_, standing)| *standing == Standing::Open).map(|(session, _)| *session)
+    /// The guests that must end for those who wait with the token: the latest. Those that end already are among them.
+    pub(super) fn in_the_way(&self) -> Vec<u64> {
+        let of = |wanted| move |(_, standing): &&(u64, Standing)| *standing == wanted;
+        let needed = self.waiting.iter().filter(of(Standing::Trusted)).count();
+        self.running.iter().rev().filter(of(Standing::Open)).take(needed).map(|(session, _)| *session).collect()
+    }
+
+    /// Whether somebody else runs.
+    pub(super) fn others_run(&self, session: u64) -> bool {
+        self.running.iter().any(|(other, _)| *other != session)
     }
 
     /// A session goes, whether it ran or waited; others may move up.
@@ -105,7 +111,7 @@ mod tests {
         assert_eq!(gate.turn(3), Some(Turn::Queued(1)));
         assert_eq!(gate.turn(2), None);
         gate.leave(2);
-        assert!(gate.runs(1) && gate.in_the_way().is_none());
+        assert!(gate.runs(1) && gate.in_the_way().is_empty());
     }
 
     #[test]
@@ -118,9 +124,23 @@ mod tests {
         assert_eq!(gate.enter(5, Standing::Trusted), Some(Turn::Queued(1)));
         assert_eq!(gate.enter(6, Standing::Trusted), Some(Turn::Queued(2)));
         assert_eq!(gate.enter(7, Standing::Trusted), None);
-        assert_eq!((gate.in_the_way(), gate.turn(2)), (Some(1), Some(Turn::Queued(3))));
+        assert_eq!((gate.in_the_way(), gate.turn(2)), (vec![1], Some(Turn::Queued(3))));
         gate.leave(1);
-        assert_eq!((gate.turn(5), gate.in_the_way()), (Some(Turn::Admitted), None));
+        assert_eq!((gate.turn(5), gate.in_the_way()), (Some(Turn::Admitted), vec![]));
+    }
+
+    #[test]
+    fn a_second_token_holder_ends_the_guest_that_is_not_ending() {
+        let mut gate = Gate::new(3, 4);
+        for (session, standing) in [Standing::Open, Standing::Open, Standing::Trusted].into_iter().enumerate() {
+            gate.enter(session as u64, standing);
+        }
+        gate.enter(3, Standing::Trusted);
+        assert_eq!(gate.in_the_way(), [1]);
+        gate.enter(4, Standing::Trusted);
+        assert_eq!(gate.in_the_way(), [1, 0]);
+        gate.leave(1);
+        assert_eq!((gate.in_the_way(), gate.turn(3)), (vec![0], Some(Turn::Admitted)));
     }
 
     #[test]

@@ -178,6 +178,52 @@ mod tests {
         assert!(bounded(wide, Standing::Open, Some(MOST)).expect_err("too many").contains("at most 16"));
     }
 
+    /// Each number of a plan, also those that are left open, with the pointer to it (RFC 6901).
+    fn numbers(value: &serde_json::Value, at: &str, found: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Object(map) => {
+                map.iter().for_each(|(name, value)| numbers(value, &format!("{at}/{name}"), found));
+            }
+            serde_json::Value::Array(all) => {
+                all.iter().enumerate().for_each(|(nth, value)| numbers(value, &format!("{at}/{nth}"), found));
+            }
+            serde_json::Value::Number(_) | serde_json::Value::Null => found.push(at.to_owned()),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn no_number_in_a_plan_gives_a_guest_more() {
+        let load = TcpPlan { direction: narrows_model::Direction::Both, ..TcpPlan::default() };
+        let rr = narrows_model::RrPlan { load: Some(load.clone()), ..Default::default() };
+        let (udp, profile) = (UdpPlan::default(), narrows_model::load::profile::ProfilePlan::default());
+        let plans = [LoadPlan::Tcp(load), LoadPlan::Udp(udp), LoadPlan::Rr(rr), LoadPlan::Profile(profile)];
+        let extremes = [0, 1, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 31, u64::MAX - 1, u64::MAX];
+        let mut tried = 0;
+        for plan in plans {
+            let written = serde_json::to_value(&plan).expect("a plan");
+            let mut places = Vec::new();
+            numbers(&written, "", &mut places);
+            // Two at a time: what is added may overflow only together.
+            let pairs = places.iter().flat_map(|one| places.iter().map(move |two| [one, two]));
+            for (pair, extreme) in pairs.flat_map(|pair| extremes.map(|extreme| (pair, extreme))) {
+                let mut changed = written.clone();
+                pair.iter().for_each(|at| *changed.pointer_mut(at).expect("a place") = extreme.into());
+                let Ok(plan) = serde_json::from_value::<LoadPlan>(changed) else { continue };
+                tried += 1;
+                let Ok(plan) = bounded(plan, Standing::Open, Some(MOST)) else { continue };
+                assert!(plan.duration_ms().is_none_or(|ms| ms <= MAX_OPEN_TRIAL_MS), "{plan:?}");
+                assert!(plan.rate_limit_bps().is_none_or(|bps| bps <= MOST), "{plan:?}");
+                assert!(plan.streams().len() <= 3 * MAX_OPEN_STREAMS as usize, "{plan:?}");
+                for options in plan.streams().iter().filter_map(|stream| plan.tcp_options(stream.id)) {
+                    let Application { write_cpu_us_per_mib, read_cpu_us_per_mib, .. } = options.application;
+                    assert_eq!([write_cpu_us_per_mib, read_cpu_us_per_mib, options.dscp.into()], [0; 3], "{plan:?}");
+                }
+            }
+        }
+        assert!(tried > 1_000, "{tried}");
+    }
+
     #[test]
     fn a_token_with_a_rate_is_bounded_in_nothing_else() {
         let bounded = |plan: LoadPlan| bounded(plan, Standing::Trusted, Some(MOST));

@@ -122,10 +122,7 @@ async fn data(shared: &Shared, mut stream: TcpStream, pending: &Pending) {
         return;
     }
     match DataHello::decode(&bytes) {
-        Ok(hello) => {
-            pending.admit();
-            trial::attend(shared, &hello, stream).await;
-        }
+        Ok(hello) => trial::attend(shared, &hello, stream, pending).await,
         Err(error) => part(stream, &Answer::No(error.to_string()).encode()).await,
     }
 }

@@ -1,10 +1,11 @@
 //! What the requests of the control API have in common: the session that they name, their bodies and their answers.
 
 use super::limits::BODY;
+use super::limits::Standing;
 use super::refusal::{Refused, json};
 use super::rights::Rights;
 use super::session::Session;
-use super::shared::Shared;
+use super::shared::{Shared, Turns};
 use crate::tokens::Allowed;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path};
@@ -14,6 +15,7 @@ use narrows_wire::api::{MAX_REQUEST_BYTES, Reason, SessionUse};
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 pub(super) type Answer = Result<Response<Body>, Refused>;
@@ -70,6 +72,21 @@ impl Asked {
         }
         let why = format!("this server is open and shows {what} only to clients with its token");
         Err(Refused::new(Reason::NotAllowed, why))
+    }
+
+    /// A turn to read the host, held until that is over even where the request is given up: one at a time of a session, and of guests
+    /// none while somebody else measures.
+    pub(super) async fn turn(&self, of: &Turns) -> Result<[OwnedSemaphorePermit; 3], Refused> {
+        let guest = self.rights.standing == Standing::Open;
+        if guest && self.shared.others_run(&self.session) {
+            return Err(Refused::new(Reason::Busy, "another client is measuring; ask again after it"));
+        }
+        let place = self.session.asked.clone().try_acquire_owned();
+        let place =
+            place.map_err(|_| Refused::new(Reason::Busy, "this session waits for other readings of the host"))?;
+        let own = self.session.reads.clone().acquire_owned().await.map_err(Refused::failed)?;
+        let all = if guest { &of.guests } else { &of.trusted };
+        Ok([place, own, all.clone().acquire_owned().await.map_err(Refused::failed)?])
     }
 
     pub(super) fn may_tune(&self) -> Result<(), Refused> {

@@ -14,8 +14,8 @@ use crate::tune::{TuneError, Undone};
 use narrows_model::{Change, Setting};
 use narrows_wire::api::SessionUse;
 use std::net::IpAddr;
-use std::sync::Mutex;
-use tokio::sync::watch;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{Semaphore, watch};
 
 /// A client's session.
 #[derive(Debug)]
@@ -38,8 +38,15 @@ pub(super) struct Session {
     pub(super) frames: Mutex<Jobs>,
     /// Those of the client's data, while a trial runs.
     pub(super) liveness: Liveness,
+    /// Readings of this host that it may wait for, the one that runs included.
+    pub(super) asked: Arc<Semaphore>,
+    /// One of them runs at a time.
+    pub(super) reads: Arc<Semaphore>,
     changes: Mutex<Changes>,
 }
+
+/// Readings of the host that a session asks for at once.
+const MAX_ASKED: usize = 4;
 
 /// What the session changed on this host.
 #[derive(Debug, Default)]
@@ -71,6 +78,8 @@ impl Session {
             trial: Mutex::default(),
             frames: Mutex::default(),
             liveness: Liveness::default(),
+            asked: Arc::new(Semaphore::new(MAX_ASKED)),
+            reads: Arc::new(Semaphore::new(1)),
             changes: Mutex::default(),
         }
     }

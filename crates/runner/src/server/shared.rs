@@ -34,6 +34,18 @@ pub(super) fn source_of(address: IpAddr) -> IpAddr {
 /// Sessions that only look, with the token and without it, are not queued, but not without number either.
 const MAX_LOOKING: usize = 32;
 
+/// Readings of the host at one time. Guests have a place of their own, so that no token holder waits for them.
+pub(super) struct Turns {
+    pub(super) trusted: Arc<Semaphore>,
+    pub(super) guests: Arc<Semaphore>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { trusted: Arc::new(Semaphore::new(2)), guests: Arc::new(Semaphore::new(1)) }
+    }
+}
+
 /// The server as each of its connections sees it.
 pub(super) struct Shared {
     pub(super) config: ServeConfig,
@@ -47,9 +59,11 @@ pub(super) struct Shared {
     /// Devices that send or count frames, over all sessions.
     pub(super) uses: Uses,
     /// Inventories that are read at one time: each takes a thread, and the roll-back must have one.
-    pub(super) inventories: Semaphore,
+    pub(super) inventories: Turns,
+    /// Counters of devices.
+    pub(super) links: Turns,
     /// Traces back to clients at a time.
-    pub(super) traces: Semaphore,
+    pub(super) traces: Arc<Semaphore>,
     /// Readings of the host's connections at a time.
     pub(super) connections: Semaphore,
     stop: watch::Sender<bool>,
@@ -89,8 +103,9 @@ impl Shared {
             tuner: tuning,
             reading,
             uses: Uses::default(),
-            inventories: Semaphore::new(2),
-            traces: Semaphore::new(2),
+            inventories: Turns::default(),
+            links: Turns::default(),
+            traces: Arc::new(Semaphore::new(2)),
             connections: Semaphore::new(1),
             stop,
             table: Mutex::new(table),
@@ -143,7 +158,7 @@ impl Shared {
         table.sessions.insert(id, session.clone());
         table.alive += 1;
         let in_the_way = table.gate.in_the_way();
-        if let Some(guest) = table.sessions.values().find(|other| Some(other.number) == in_the_way) {
+        for guest in table.sessions.values().filter(|other| in_the_way.contains(&other.number)) {
             guest.end.raise("a client with the token needs the server");
         }
         Ok(session)
@@ -159,6 +174,11 @@ impl Shared {
             Holder::Named(token) => self.tokens.ended(token),
             Holder::Stdio | Holder::Server | Holder::Guest => None,
         }
+    }
+
+    /// Whether another session loads the path.
+    pub(super) fn others_run(&self, session: &Session) -> bool {
+        lock(&self.table).gate.others_run(session.number)
     }
 
     /// Why a session waits, in a sentence.

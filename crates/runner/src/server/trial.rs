@@ -5,6 +5,7 @@ use super::limits::{CONNECT_ALL, Standing, longest};
 use super::running::{Expected, Over, Phase, Running};
 use super::session::Session;
 use super::shared::Shared;
+use super::unauthenticated::Pending;
 use crate::lock;
 use narrows_model::{Carrier, LoadPlan, LoadRecord, Place, Sample};
 use narrows_sys::clock::{self, micros_since};
@@ -220,11 +221,11 @@ fn run(
     Ok(Box::new(record?.between(before, after)))
 }
 
-/// A data connection has said what it is for: it is answered, and handed to its trial.
-pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpStream) {
+/// A data connection has said what it is for: it is answered, and handed to its trial. It is admitted by the key of the trial.
+pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpStream, pending: &Pending) {
     let (id, flow) = match hello.wanted {
         Wanted::Stream { id, flow } => (id, flow),
-        Wanted::Transaction { id } => return transact(shared, hello, id, stream).await,
+        Wanted::Transaction { id } => return transact(shared, hello, id, stream, pending).await,
         Wanted::Probe => {
             let _ = stream.write_all(&Answer::Ok.encode()).await;
             return;
@@ -235,6 +236,7 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
         let why = "no trial with this key expects this stream".to_owned();
         return part(stream, &Answer::No(why).encode()).await;
     };
+    pending.admit();
     let options = plan.tcp_options(id).unwrap_or_default();
     if let Err(why) = prepare(stream.as_fd(), Place::Server, flow, &options) {
         return part(stream, &Answer::No(why.to_string()).encode()).await;
@@ -249,12 +251,13 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
 }
 
 /// A connection that is a transaction: its request is read and answered here, for it lives no longer.
-async fn transact(shared: &Shared, hello: &DataHello, id: u32, mut stream: TcpStream) {
+async fn transact(shared: &Shared, hello: &DataHello, id: u32, mut stream: TcpStream, pending: &Pending) {
     let answers = shared.with_expected(&hello.key, |expected| expected.answers.clone()).flatten();
     let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return };
     let begun = answers.ok_or("no trial with this key expects transactions").and_then(|a| a.begin(id, local, peer));
     match begun {
         Ok(answering) => {
+            pending.admit();
             let _ = timeout(ANSWER_LIMIT, exchange(answering, &mut stream)).await;
         }
         Err(why) => part(stream, &Answer::No(why.to_owned()).encode()).await,

@@ -20,7 +20,25 @@ pub(super) struct Unauthenticated(Arc<Mutex<Table>>);
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    waiting: BTreeMap<u64, (IpAddr, Option<AbortHandle>)>,
+    waiting: BTreeMap<u64, Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    source: IpAddr,
+    task: Option<AbortHandle>,
+    /// It serves a guest's session, so it is not closed for others.
+    kept: bool,
+}
+
+/// Keeps the connection of a guest open until it is dropped.
+#[derive(Debug)]
+pub(super) struct Kept(Pending);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.0.set_kept(false);
+    }
 }
 
 /// The entry of one connection, removed on drop.
@@ -39,17 +57,19 @@ impl Unauthenticated {
     pub(super) fn enter(&self, source: IpAddr) -> Pending {
         let mut table = lock(&self.0);
         let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        table.waiting.values().for_each(|(of, _)| *counts.entry(*of).or_default() += 1);
+        let open = |entry: &Waiting| !entry.kept;
+        table.waiting.values().filter(|entry| open(entry)).for_each(|of| *counts.entry(of.source).or_default() += 1);
         let crowded = counts.get(&source).is_some_and(|count| *count >= MAX_OF_SOURCE).then_some(source);
         let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(source, _)| *source);
-        let from = crowded.or_else(|| most().filter(|_| table.waiting.len() >= MAX_PENDING));
-        let oldest = from.and_then(|from| table.waiting.iter().find(|(_, (of, _))| *of == from).map(|(id, _)| *id));
-        if let Some((_, Some(oldest))) = oldest.and_then(|id| table.waiting.remove(&id)) {
+        let from = crowded.or_else(|| most().filter(|_| counts.values().sum::<usize>() >= MAX_PENDING));
+        let is_from = |entry: &Waiting, from| open(entry) && entry.source == from;
+        let oldest = from.and_then(|from| table.waiting.iter().find(|(_, it)| is_from(it, from)).map(|(id, _)| *id));
+        if let Some(oldest) = oldest.and_then(|id| table.waiting.remove(&id)?.task) {
             oldest.abort();
         }
         let id = table.next;
         table.next += 1;
-        table.waiting.insert(id, (source, None));
+        table.waiting.insert(id, Waiting { source, task: None, kept: false });
         Pending(Arc::new(Place { id, unauthenticated: self.clone(), asked: AtomicBool::new(false) }))
     }
 
@@ -63,13 +83,25 @@ impl Pending {
     /// Sets the task that is aborted to close the connection.
     pub(super) fn is_served_by(&self, task: AbortHandle) {
         if let Some(entry) = lock(&self.0.unauthenticated.0).waiting.get_mut(&self.0.id) {
-            entry.1 = Some(task);
+            entry.task = Some(task);
         }
     }
 
     /// Removes the connection from the limit: it has authenticated.
     pub(super) fn admit(&self) {
         lock(&self.0.unauthenticated.0).waiting.remove(&self.0.id);
+    }
+
+    /// Keeps the connection open, whatever others come, as long as what is returned lives.
+    pub(super) fn keep(&self) -> Kept {
+        self.set_kept(true);
+        Kept(self.clone())
+    }
+
+    fn set_kept(&self, kept: bool) {
+        if let Some(entry) = lock(&self.0.unauthenticated.0).waiting.get_mut(&self.0.id) {
+            entry.kept = kept;
+        }
     }
 
     /// Notes a request that needs no authentication. The connection may stay, but can still be closed at the limit.
@@ -92,6 +124,25 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_guests_connection_is_kept_as_long_as_its_session_and_no_longer() {
+        let unauthenticated = Unauthenticated::default();
+        let come = || {
+            let pending = unauthenticated.enter([192, 0, 2, 1].into());
+            let task = tokio::spawn(std::future::pending::<()>());
+            pending.is_served_by(task.abort_handle());
+            (pending, task)
+        };
+        let (guest, task) = come();
+        let session = guest.keep();
+        let flood: Vec<_> = (0..2 * MAX_OF_SOURCE).map(|_| come()).collect();
+        assert!(!task.is_finished() && unauthenticated.count() == MAX_OF_SOURCE + 1);
+        drop(session);
+        let more: Vec<_> = (0..2).map(|_| come()).collect();
+        assert!(task.await.expect_err("aborted").is_cancelled());
+        drop((flood, more));
+    }
 
     #[tokio::test]
     async fn the_oldest_of_the_largest_source_is_closed_and_the_admitted_stay() {

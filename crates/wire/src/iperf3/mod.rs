@@ -21,6 +21,8 @@ pub const PORT: u16 = 5201;
 pub const MAX_PARAMS: usize = 8192;
 /// The longest results, in bytes of JSON: 256 streams and the server's output.
 pub const MAX_RESULTS: usize = 4 << 20;
+/// The longest results of a client, in bytes: 256 streams of less than 250 bytes each.
+pub const MAX_OWN_RESULTS: usize = 64 << 10;
 /// The most streams of one direction.
 pub const MAX_STREAMS: u32 = 128;
 

@@ -1,5 +1,7 @@
 //! The results that both ends exchange after a test.
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 /// What 3.12 writes for a number that it does not know: -1 as an unsigned one.
@@ -59,6 +61,20 @@ impl Results {
             streams: streams.iter().map(stream).collect(),
             server_output: text("server_output_text").or_else(output),
         })
+    }
+
+    /// Whether the results of a client, which are not used, are results of at most so many streams.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(text: &[u8], most_streams: usize) -> Result<(), String> {
+        #[derive(Deserialize)]
+        struct Theirs {
+            streams: Vec<IgnoredAny>,
+        }
+        let theirs: Theirs = serde_json::from_slice(text).map_err(|error| format!("no results: {error}"))?;
+        let count = theirs.streams.len();
+        if count <= most_streams { Ok(()) } else { Err(format!("results of {count} streams, above {most_streams}")) }
     }
 
     /// The results as they are sent.

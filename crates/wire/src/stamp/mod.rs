@@ -202,6 +202,16 @@ impl Request {
 }
 
 impl Reply {
+    /// Whether a datagram that a reflector got is the reply of another one, which must not be answered: two would circulate it for ever.
+    /// Where a request has zeros or random padding (RFC 5357 section 4.1.2), a reply has the time of its request's arrival, which is within
+    /// seconds of its own time of sending (both formats have the seconds in the upper half).
+    #[must_use]
+    pub fn is_one(bytes: &[u8], key: Option<&Key>) -> bool {
+        const APART_S: u64 = 10;
+        Self::decode(bytes, key)
+            .is_ok_and(|(reply, _)| reply.received != 0 && (reply.sent >> 32).abs_diff(reply.received >> 32) <= APART_S)
+    }
+
     /// The datagram.
     #[must_use]
     pub fn encode(&self, key: Option<&Key>, extensions: &[u8]) -> Vec<u8> {

@@ -102,10 +102,10 @@ impl Plan for RrPlan {
         within("duration in ms", self.duration_ms, 10, Self::LONGEST_MS)?;
         check_omitted(self.omit_ms, self.duration_ms)?;
         within("interval in ms", self.interval_ms, 10, 3_600_000)?;
-        if let Some(rate) = self.rate_per_s
-            && !(rate.is_finite() && (0.01..=1e9).contains(&rate))
-        {
-            return Err(format!("transactions per second is {rate}, but must be from 0.01 to 10^9"));
+        for (what, rate) in [("transactions", self.rate_per_s), ("answers", self.max_answers_per_s)] {
+            if let Some(rate) = rate.filter(|rate| !(0.01..=1e12).contains(rate)) {
+                return Err(format!("{what} per second is {rate}, but must be from 0.01 to 10^12"));
+            }
         }
         self.load.as_ref().map_or(Ok(()), Plan::check)
     }

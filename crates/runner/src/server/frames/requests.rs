@@ -18,8 +18,9 @@ use std::time::Duration;
 pub(in super::super) async fn links(asked: Asked, body: Body) -> Answer {
     asked.may_see("its counters")?;
     let request: LinksRequest = read(body).await?;
+    let turn = asked.turn(&asked.shared.links).await?;
     let (reading, peer) = (asked.shared.reading.clone(), asked.session.address);
-    let answer = blocking(move || reading.links(request, peer)).await?;
+    let answer = blocking(move || (reading.links(request, peer), turn).0).await?;
     Ok(json(&answer.unwrap_or_else(|missing| LinksAnswer::Missing { why: missing.to_string() })))
 }
 

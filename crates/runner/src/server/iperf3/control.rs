@@ -69,6 +69,11 @@ impl Control {
         part(self.stream, &word).await;
     }
 
+    /// Says that there is no room.
+    pub(super) async fn deny(self) {
+        part(self.stream, &[State::AccessDenied.byte()]).await;
+    }
+
     /// Ends the test in the server's name.
     pub(super) async fn terminate(self) {
         part(self.stream, &[State::ServerTerminate.byte()]).await;

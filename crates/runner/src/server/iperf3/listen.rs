@@ -5,18 +5,18 @@ use super::limits::{COOKIE, DATAGRAMS_AT_ONCE};
 use super::session;
 use super::table::Tests;
 use crate::server::shared::{Shared, source_of};
-use crate::server::trial::part;
 use crate::server::unauthenticated::Unauthenticated;
 use narrows_sys::net;
 use narrows_sys::udp::UdpListener;
 use narrows_wire::iperf3::control::COOKIE as COOKIE_BYTES;
-use narrows_wire::iperf3::{Cookie, State, datagram};
+use narrows_wire::iperf3::{Cookie, datagram};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 /// The open ports, before there are threads.
@@ -46,11 +46,18 @@ pub(super) struct Server {
     pub(super) shared: Arc<Shared>,
     pub(super) tests: Tests,
     pending: Unauthenticated,
+    /// One password is decrypted at a time.
+    pub(super) logins: Semaphore,
 }
 
 /// Serves for ever. All tests end when this is dropped.
 pub(in crate::server) async fn serve(shared: Arc<Shared>, ports: Ports) {
-    let server = Arc::new(Server { shared, tests: Tests::default(), pending: Unauthenticated::default() });
+    let server = Arc::new(Server {
+        shared,
+        tests: Tests::default(),
+        pending: Unauthenticated::default(),
+        logins: Semaphore::new(1),
+    });
     let Ok(listener) = TcpListener::from_std(ports.connections) else { return };
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(datagrams(server.tests.clone(), ports.datagrams));
@@ -83,13 +90,7 @@ async fn greet(
         Ok(()) | Err(None) => return,
         Err(Some(stream)) => stream,
     };
-    let source = source_of(address.ip());
-    let Some(seat) = server.tests.enter(cookie, source, address.ip()) else {
-        return part(stream, &[State::AccessDenied.byte()]).await;
-    };
-    // Its parameters, and with them who it is, come within the same time as those of all others that have a seat.
-    pending.admit();
-    session::run(&server, &seat, stream, address).await;
+    session::run(&server, cookie, stream, address, &pending).await;
 }
 
 /// Reads what opens UDP streams; everything else is dropped.

@@ -2,7 +2,7 @@
 
 use super::control::{Control, within};
 use super::gather::gather;
-use super::limits::{ANSWER, GRACE, IDLE, MAX_TEST, REFUSAL};
+use super::limits::{ANSWER, GRACE, IDLE, MAX_STREAMS, MAX_TEST, REFUSAL};
 use super::listen::Server;
 use super::output;
 use super::table::Seat;
@@ -10,9 +10,11 @@ use super::test::{self, Ended};
 use crate::iperf3::auth::Users;
 use crate::server::audit::{self, By};
 use crate::server::limits::words_of;
+use crate::server::shared::source_of;
+use crate::server::unauthenticated::Pending;
 use narrows_model::LoadPlan;
 use narrows_sys::{clock, tcp};
-use narrows_wire::iperf3::{MAX_PARAMS, MAX_RESULTS, Params, Protocol, Results, State, errors, json, own};
+use narrows_wire::iperf3::{Cookie, MAX_OWN_RESULTS, MAX_PARAMS, Params, Protocol, Results, State, errors, json, own};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,6 +26,8 @@ use tokio::net::TcpStream;
 pub(super) enum Broken {
     /// Refused with iperf3's code.
     Refused(i32, String),
+    /// There is no room for it.
+    Full,
     /// It lasted too long.
     Late,
     /// The connection is lost, or what came is no iperf3.
@@ -37,44 +41,55 @@ impl From<io::Error> for Broken {
 }
 
 /// Conducts the test, and tells the client why it ended early.
-pub(super) async fn run(server: &Server, seat: &Seat, stream: TcpStream, peer: SocketAddr) {
+pub(super) async fn run(server: &Server, cookie: Cookie, stream: TcpStream, peer: SocketAddr, pending: &Pending) {
     let _ = tcp::set_keep_alive(&stream, IDLE);
     let _ = tcp::set_user_timeout(&stream, 2 * IDLE);
     let since = clock::now();
     let mut control = Control::new(stream);
-    let mut kind = "iperf3";
-    let outcome = conduct(server, seat, &mut control, peer, &mut kind).await;
+    let (mut kind, mut who) = ("iperf3", None);
+    let enter = || {
+        let seat = server.tests.enter(cookie, source_of(peer.ip()), peer.ip()).ok_or(Broken::Full)?;
+        pending.admit();
+        Ok(seat)
+    };
+    let outcome = conduct(server, enter, &mut control, peer, (&mut kind, &mut who)).await;
     let failure = match &outcome {
         Ok(_) => None,
         Err(Broken::Refused(_, why)) => Some(audit::text(why)),
+        Err(Broken::Full) => return control.deny().await,
         Err(Broken::Late) => Some(audit::text("the client did not end the test in time")),
         Err(Broken::Lost(error)) => Some(audit::text(&error.to_string())),
     };
     let bytes = outcome.as_ref().ok().copied();
     let duration_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     let rate_bps = bytes.map(|bytes| bytes.saturating_mul(8000) / duration_ms.max(1));
-    let by = By { who: Some(audit::STRANGER), from: Some(peer.ip().to_canonical()), session: None };
+    let who = who.map_or_else(|| audit::STRANGER.to_owned(), |user| format!("iperf3 user {}", audit::text(&user)));
+    let by = By { who: Some(&who), from: Some(peer.ip().to_canonical()), session: None };
     server.shared.audit.note(&by, &audit::Event::Measured { kind, duration_ms, bytes, rate_bps, failure });
     match outcome {
         Err(Broken::Refused(code, _)) => control.refuse(code).await,
         Err(Broken::Late) => control.terminate().await,
-        Ok(_) | Err(Broken::Lost(_)) => {}
+        Ok(_) | Err(Broken::Lost(_) | Broken::Full) => {}
     }
 }
 
 async fn conduct(
     server: &Server,
-    seat: &Seat,
+    enter: impl Fn() -> Result<Seat, Broken>,
     control: &mut Control,
     peer: SocketAddr,
-    kind: &mut &'static str,
+    (kind, who): (&mut &'static str, &mut Option<String>),
 ) -> Result<u64, Broken> {
+    let users = server.shared.config.iperf3_users.as_ref();
+    // Where users are known, a stranger takes no seat.
+    let early = users.is_none().then(&enter).transpose()?;
     control.tell(State::ParamExchange).await?;
     let params = control.json(MAX_PARAMS).await?;
     let params = Params::parse(&params).map_err(|error| Broken::Refused(error.code, error.why))?;
-    if let Some(users) = &server.shared.config.iperf3_users {
-        admit(users, params.auth_token.clone()).await?;
+    if let Some(users) = users {
+        *who = Some(admit(server, users, params.auth_token.clone()).await?);
     }
+    let seat = &early.map_or_else(enter, Ok)?;
     let plan = planned(server, &params)?;
     *kind = plan.kind();
     if !seat.take_streams(plan.streams().len()) {
@@ -97,8 +112,10 @@ async fn conduct(
         results.server_output = Some(output::text(peer, &params, &results));
     }
     control.tell(State::ExchangeResults).await?;
-    let theirs = control.json(MAX_RESULTS).await?;
-    Results::parse(&theirs).map_err(|why| Broken::Refused(117, why))?;
+    let theirs = control.json(MAX_OWN_RESULTS).await?;
+    // Other tasks of this thread do not wait for it.
+    let checked = tokio::task::spawn_blocking(move || Results::check(&theirs, MAX_STREAMS)).await;
+    checked.map_err(io::Error::other)?.map_err(|why| Broken::Refused(117, why))?;
     control.send(&json(&results.to_json()).map_err(io::Error::other)?).await?;
     control.tell(State::DisplayResults).await?;
     // Whether the client says goodbye makes no difference.
@@ -107,14 +124,16 @@ async fn conduct(
 }
 
 /// Admits a user. A refusal takes the same time whatever its reason, so that the time tells nothing of the key (RSA decryption).
-async fn admit(users: &Arc<Users>, word: Option<String>) -> Result<(), Broken> {
+async fn admit(server: &Server, users: &Arc<Users>, word: Option<String>) -> Result<String, Broken> {
     let due = tokio::time::Instant::now() + REFUSAL;
     let users = users.clone();
-    let admitted = word.map(|word| tokio::task::spawn_blocking(move || users.admits(&word)));
-    if let Some(admitted) = admitted
-        && admitted.await.unwrap_or(false)
-    {
-        return Ok(());
+    if let Some(word) = word {
+        let turn = server.logins.acquire().await.map_err(io::Error::other)?;
+        let admitted = tokio::task::spawn_blocking(move || users.admits(&word)).await;
+        drop(turn);
+        if let Ok(Some(user)) = admitted {
+            return Ok(user);
+        }
     }
     tokio::time::sleep_until(due).await;
     Err(Broken::Refused(errors::AUTH, "the user is not known, or the password, clock or padding is wrong".to_owned()))
@@ -123,7 +142,7 @@ async fn admit(users: &Arc<Users>, word: Option<String>) -> Result<(), Broken> {
 /// The load that the parameters ask for, if this server carries it.
 fn planned(server: &Server, params: &Params) -> Result<LoadPlan, Broken> {
     let refused = |code, why: &str| Err(Broken::Refused(code, why.to_owned()));
-    if Duration::from_secs(params.time_s + params.omit_s) > MAX_TEST {
+    if Duration::from_secs(params.time_s.saturating_add(params.omit_s)) > MAX_TEST {
         return refused(errors::DURATION, "the test would last too long");
     }
     // Another name would have the kernel load a module, or a helper set what no user may.

@@ -41,7 +41,7 @@ impl Drop for StopOnDrop {
 
 /// The longest that the test may take.
 pub(super) fn longest(params: &Params) -> Duration {
-    let planned = Duration::from_secs(params.time_s + params.omit_s);
+    let planned = Duration::from_secs(params.time_s.saturating_add(params.omit_s));
     if params.is_counted() || params.time_s == 0 { MAX_TEST } else { planned + GRACE }
 }
 
