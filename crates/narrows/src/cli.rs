@@ -40,7 +40,7 @@ impl Cli {
     }
 
     /// A negative number behind a flag is its value, which the flag's own parser refuses in its own words.
-    fn parsed(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
+    pub(crate) fn parsed(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
         fn lenient(command: clap::Command) -> clap::Command {
             let takes = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_positional();
             let command = command.mut_args(|arg| if takes(&arg) { arg.allow_negative_numbers(true) } else { arg });

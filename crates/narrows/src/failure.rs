@@ -26,9 +26,14 @@ impl Failure {
         Self { code: 130, message: "interrupted before anything was measured".to_owned() }
     }
 
+    /// The message for a terminal: what a peer, a file or a command said in it controls nothing.
+    fn shown(&self) -> String {
+        self.message.lines().map(narrows_model::words::show::clean).collect::<Vec<_>>().join("\n")
+    }
+
     /// Prints the message and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        anstream::eprintln!("narrows: {}", self.message);
+        anstream::eprintln!("narrows: {}", self.shown());
         ExitCode::from(self.code)
     }
 }
@@ -41,3 +46,20 @@ impl Display for Failure {
 
 /// The exit code of a command.
 pub(crate) type Outcome = Result<u8, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever error it is made of, a failure is its text.
+        #[test]
+        fn no_failure_controls_the_terminal(text in "\\PC*|[\\x00-\\x1f\\x7f-\\u{9f}\\u{202a}-\\u{202e}\\PC]{0,40}") {
+            let shown = Failure::run(std::io::Error::other(text.clone())).shown();
+            prop_assert!(shown.chars().all(|it| it == '\n' || !it.is_control()), "{shown:?}");
+            let turns = shown.contains('\u{202e}');
+            prop_assert!(!turns);
+        }
+    }
+}

@@ -49,8 +49,8 @@ pub(crate) fn run(
     };
     let mut command = process::bound_command(program);
     command.args(rest).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    // It can hold a password.
-    command.env_remove(crate::stored::STORE);
+    // The rest can hold passwords and tokens.
+    command.env_clear().envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_plain)));
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return (Printed::default(), failed(format!("cannot be started: {error}"))),
@@ -77,6 +77,38 @@ pub(crate) fn run(
         }
     };
     (printed, ended)
+}
+
+/// What `{before}` stands for in the words of a command.
+pub(crate) const BEFORE: &str = "{before}";
+
+/// Whether a shell reads the word at this place: the text after `-c`, and on another host all of a command.
+pub(crate) fn is_shell_text(words: &[String], at: usize) -> bool {
+    const SHELLS: [&str; 6] = ["sh", "ash", "bash", "dash", "ksh", "zsh"];
+    let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    let option = at.checked_sub(1).and_then(|before| words.get(before)).map_or("", String::as_str);
+    let is_text = option.starts_with('-') && !option.starts_with("--") && option.ends_with('c');
+    (SHELLS.contains(&program) && is_text) || (program == "ssh" && at > 0)
+}
+
+/// Whether a command gets a variable of the environment: what programs need to run as this user, and nothing that is meant for narrows.
+fn is_plain(name: &str) -> bool {
+    const PLAIN: [&str; 13] = [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TERM",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "COLUMNS",
+        "SSH_AUTH_SOCK",
+        "NO_COLOR",
+    ];
+    PLAIN.contains(&name) || ["LC_", "XDG_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Its end; nothing where it did not come in time, or `stopped` said so.

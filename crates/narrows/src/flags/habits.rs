@@ -123,7 +123,7 @@ pub(crate) fn is_host<C: CommandFactory>(words: &[&str]) -> bool {
 /// What to use instead of the flag or the number that was refused.
 pub(crate) fn answer(error: &Error) -> Option<String> {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
-    if error.source().is_some_and(|cause| cause.is::<ParseIntError>()) {
+    if error.source().is_some_and(<dyn std::error::Error>::is::<ParseIntError>) {
         let value = error.get(ContextKind::InvalidValue).map(ToString::to_string).unwrap_or_default();
         return Some(format!("invalid value '{value}' for '{flag}': not a whole number of 0 or more"));
     }
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn every_answer_is_reached_by_a_flag_that_some_command_does_not_have() {
-        let refused = |line: &str| answer(&Cli::try_parse_from(words(line)).expect_err(line));
+        let refused = |line: &str| answer(&Cli::parsed(words(line)).expect_err(line));
         for (line, begin) in [
             ("narrows measure tcp h -u", "cannot use -u (--udp of iperf3) here: UDP is a command of its own"),
             ("narrows measure udp h -Z", "cannot use -Z (--zerocopy of iperf3) here: only a load of TCP"),

@@ -2,7 +2,7 @@
 //! one left.
 
 use super::plan::CommandSetting;
-use crate::command::{self, CommandError};
+use crate::command::{self, BEFORE, CommandError, is_shell_text};
 use crate::ends::EndsError;
 use narrows_sys::files;
 use serde::{Deserialize, Serialize};
@@ -91,8 +91,9 @@ impl Undo {
             return Err(NotSet::Failed(why));
         }
         if let Some(restore) = &to.restore {
-            let words = restore.iter().map(|word| word.replace("{host}", host).replace("{before}", &before));
-            let pending = Pending { factor: factor.to_owned(), restore: words.collect(), limit_ms: to.limit_ms };
+            let words: Vec<String> = restore.iter().map(|word| word.replace("{host}", host)).collect();
+            let restore = with_before(&words, &before);
+            let pending = Pending { factor: factor.to_owned(), restore, limit_ms: to.limit_ms };
             self.pending.push(pending);
             self.save().map_err(NotSet::Fatal)?;
         }
@@ -118,12 +119,29 @@ impl Undo {
     }
 }
 
+/// The command with what `read` printed. A shell gets it quoted: it is a value and no part of the command, whatever is in it.
+fn with_before(words: &[String], before: &str) -> Vec<String> {
+    let quoted = format!("'{}'", before.replace('\'', r"'\''"));
+    let value = |at| if is_shell_text(words, at) { &quoted } else { before };
+    words.iter().enumerate().map(|(at, word)| word.replace(BEFORE, value(at))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_was_read_is_no_part_of_a_shells_command() {
+        let of = |all: &[&str]| with_before(&words(all), "a'; touch /tmp/x; '").pop().unwrap_or_default();
+        let quoted = r"'a'\''; touch /tmp/x; '\'''";
+        assert_eq!(of(&["/bin/sh", "-ec", "echo {before} > f"]), format!("echo {quoted} > f"));
+        assert_eq!(of(&["ssh", "h", "sysctl", "-w", "a={before}"]), format!("a={quoted}"));
+        assert_eq!(of(&["sh", "-c", "echo $0", "{before}"]), "a'; touch /tmp/x; '", "an argument");
+        assert_eq!(of(&["sysctl", "-w", "a={before}"]), "a=a'; touch /tmp/x; '");
     }
 
     #[test]

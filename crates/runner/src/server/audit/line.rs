@@ -1,5 +1,6 @@
 //! The lines of the audit log: JSON objects, one event each. `docs/security.md` describes them.
 
+use crate::server::holder::Holder;
 use narrows_model::words::{date, show};
 use narrows_model::{Change, Setting};
 use narrows_wire::api::{Reason, SessionUse};
@@ -99,6 +100,13 @@ pub(in super::super) struct By<'a> {
     pub(in super::super) who: Option<&'a str>,
     pub(in super::super) from: Option<IpAddr>,
     pub(in super::super) session: Option<u64>,
+}
+
+impl By<'_> {
+    /// Whether it needs no token to be it: a stranger or a guest, of whom there may be any number.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.who.is_some_and(|who| who == super::STRANGER || who == Holder::Guest.name())
+    }
 }
 
 #[derive(Serialize)]

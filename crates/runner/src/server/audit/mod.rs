@@ -97,7 +97,7 @@ impl Audit {
         let second = clock::unix_us() / 1_000_000;
         let line = line::line(second, by, event);
         let mut limit = lock(&open.limit);
-        if limit.admits(second, line.len() + 1, event.is_cheap_to_cause())
+        if limit.admits(second, line.len() + 1, event.is_cheap_to_cause() || by.is_unknown())
             && open.lines.as_ref().is_none_or(|lines| lines.try_send(line).is_err())
         {
             limit.suppress();

@@ -23,8 +23,12 @@ pub(super) const MAX_STREAMS: u32 = 32;
 pub(super) const MAX_HEADER: u32 = 8 << 10;
 /// Bytes of the large object, and the most that one upload may have: the draft wants 8 GB.
 pub(super) const LARGE: u64 = 8_000_000_000;
-/// Receive window of a connection and of a stream: what a client can have waiting here.
+/// Receive window of a connection and of a stream: what a client can have waiting here …
 pub(super) const WINDOW: u32 = 4 << 20;
+/// … which is less where there are many: this for all of them …
+pub(super) const ALL_WINDOWS: u32 = 128 << 20;
+/// … and no less than HTTP/2's own for each (RFC 9113 section 6.9.2).
+pub(super) const LEAST_WINDOW: u32 = 65_535;
 /// Threads of the server.
 pub(super) const THREADS: usize = 2;
 /// Unsent bytes in the kernel and in TLS: more would be a queue of this host.

@@ -7,6 +7,7 @@ mod service;
 
 use super::listen::acceptor_of;
 use super::shared::source_of;
+use super::unauthenticated::Unauthenticated;
 use crate::lock;
 use crate::trust::Identity;
 use bucket::Bucket;
@@ -14,8 +15,8 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use limits::{
-    GREETING, IDLE_TICKS, MAX_CONNECTION, MAX_CONNECTIONS, MAX_HEADER, MAX_OF_SOURCE, MAX_STREAMS, PING, PING_ANSWER,
-    THREADS, TICK, UNSENT, WINDOW,
+    ALL_WINDOWS, GREETING, IDLE_TICKS, LEAST_WINDOW, MAX_CONNECTION, MAX_CONNECTIONS, MAX_HEADER, MAX_OF_SOURCE,
+    MAX_STREAMS, PING, PING_ANSWER, THREADS, TICK, UNSENT, WINDOW,
 };
 use narrows_sys::tcp;
 use service::{Activity, Rates};
@@ -26,30 +27,35 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
-/// Connections by their source.
+/// Connections by their source, and the windows of all.
 #[derive(Debug, Clone, Default)]
-struct Places(Arc<Mutex<HashMap<IpAddr, usize>>>);
+struct Places(Arc<Mutex<(HashMap<IpAddr, usize>, u32)>>);
 
-/// The place of one connection, free again on drop.
-struct Place(Places, IpAddr);
+/// The place of one connection with its receive window, free again on drop.
+struct Place(Places, IpAddr, u32);
 
 impl Places {
     /// A place, unless all are taken.
     fn take(&self, source: IpAddr) -> Option<Place> {
-        let mut table = lock(&self.0);
+        let (table, windows) = &mut *lock(&self.0);
         let of_source = table.get(&source).copied().unwrap_or(0);
         if of_source >= MAX_OF_SOURCE || table.values().sum::<usize>() >= MAX_CONNECTIONS {
             return None;
         }
         table.insert(source, of_source + 1);
-        Some(Place(self.clone(), source))
+        // A test of sixteen connections has large ones.
+        let window = (ALL_WINDOWS.saturating_sub(*windows) / 16).clamp(LEAST_WINDOW, WINDOW);
+        *windows += window;
+        Some(Place(self.clone(), source, window))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut table = lock(&self.0.0);
+        let (table, windows) = &mut *lock(&self.0.0);
+        *windows -= self.2;
         if let Some(count) = table.get_mut(&self.1) {
             *count -= 1;
             if *count == 0 {
@@ -90,28 +96,30 @@ pub(super) fn start(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps:
 async fn accept(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps: u64) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let rates = Arc::new(Rates { up: Bucket::new(bps), down: Bucket::new(bps) });
-    let places = Places::default();
+    let (places, unauthenticated) = (Places::default(), Unauthenticated::default());
     loop {
         let Ok((stream, address)) = listener.accept().await else {
             sleep(Duration::from_millis(50)).await;
             continue;
         };
-        // Without a place it is closed at once.
-        if let Some(place) = places.take(source_of(address.ip())) {
-            let (acceptor, rates) = (acceptor.clone(), rates.clone());
-            tokio::spawn(async move {
-                let _ = timeout(MAX_CONNECTION, attend(stream, acceptor, rates)).await;
-                drop(place);
-            });
-        }
+        let source = source_of(address.ip());
+        let pending = unauthenticated.enter(source);
+        let (acceptor, rates, places, greeted) = (acceptor.clone(), rates.clone(), places.clone(), pending.clone());
+        let task = tokio::spawn(async move {
+            let _ = stream.set_nodelay(true);
+            // What waits here delays probes on the same connection, and is no queue of the path.
+            let _ = tcp::set_unsent_limit(&stream, UNSENT);
+            let Ok(Ok(tls)) = timeout(GREETING, acceptor.accept(stream)).await else { return };
+            // Without a place it is closed at once.
+            let Some(place) = places.take(source) else { return };
+            greeted.admit();
+            let _ = timeout(MAX_CONNECTION, attend(tls, rates, place.2)).await;
+        });
+        pending.is_served_by(task.abort_handle());
     }
 }
 
-async fn attend(stream: TcpStream, acceptor: TlsAcceptor, rates: Arc<Rates>) {
-    let _ = stream.set_nodelay(true);
-    // What waits here delays probes on the same connection, and is no queue of the path.
-    let _ = tcp::set_unsent_limit(&stream, UNSENT);
-    let Ok(Ok(mut tls)) = timeout(GREETING, acceptor.accept(stream)).await else { return };
+async fn attend(mut tls: TlsStream<TcpStream>, rates: Arc<Rates>, window: u32) {
     tls.get_mut().1.set_buffer_limit(Some(UNSENT as usize));
     let activity = Arc::new(Activity::default());
     let of_service = activity.clone();
@@ -123,8 +131,8 @@ async fn attend(stream: TcpStream, acceptor: TlsAcceptor, rates: Arc<Rates>) {
         .keep_alive_timeout(PING_ANSWER)
         .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(MAX_HEADER)
-        .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
+        .initial_stream_window_size(window)
+        .initial_connection_window_size(window)
         .max_send_buf_size(UNSENT as usize);
     let connection = builder.serve_connection(TokioIo::new(tls), service);
     tokio::pin!(connection);
@@ -160,9 +168,12 @@ mod tests {
         assert!(first.len() == MAX_OF_SOURCE && of(1).is_none());
         let others: Vec<_> = (1..=4).flat_map(|nth| (0..MAX_OF_SOURCE).map(move |_| nth + 1)).map_while(of).collect();
         assert_eq!(others.len(), MAX_CONNECTIONS - MAX_OF_SOURCE);
+        let of_all: u64 = first.iter().chain(&others).map(|place| u64::from(place.2)).sum();
+        let most = u64::from(ALL_WINDOWS) + MAX_CONNECTIONS as u64 * u64::from(LEAST_WINDOW);
+        assert!(first[15].2 == WINDOW && of_all <= most, "{of_all}");
         drop(first);
         assert!(of(1).is_some());
         drop(others);
-        assert!(lock(&places.0).is_empty());
+        assert!(lock(&places.0).0.is_empty() && lock(&places.0).1 == 0);
     }
 }
