@@ -2,9 +2,8 @@
 
 use crate::failure::{Failure, Outcome};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use narrows_model::Report;
 use narrows_render::measure::Measurement;
-use narrows_render::{Document, Format, Style};
+use narrows_render::{Document, Format, OfAnyRun, Style};
 use std::io::{IsTerminal as _, Write as _};
 
 /// Parses `--format`: the formats of a report, each with its help.
@@ -30,7 +29,7 @@ pub(crate) fn written_measurement(report: &dyn Measurement, format: Format, styl
 
 /// A report does not have the format that was asked for. Of its formats those are named that every stored run may be asked for.
 fn no_such_format(report: &str, format: Format, formats: impl Iterator<Item = Format>) -> Failure {
-    let asked_for = |format: &Format| Report::formats().any(|other| other == *format);
+    let asked_for = |format: &Format| OfAnyRun::formats().any(|other| other == *format);
     let words: Vec<&str> = formats.filter(asked_for).map(Format::word).collect();
     let (format, words) = (format.word(), words.join(" or "));
     Failure::usage(format!("cannot write {report} as {format}: unsupported format; use {words}"))

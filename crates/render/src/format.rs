@@ -129,6 +129,26 @@ impl Document for Report {
     ];
 }
 
+/// The formats that the report of a stored run may have, whatever its kind. There is no value of it.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub enum OfAnyRun {}
+
+impl Document for OfAnyRun {
+    const NAME: &'static str = "a run";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::new(Format::Text, "For a terminal", |it, _| match *it {}),
+        Writer::json("For programs; the schema is in docs/"),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| match *it {}),
+        Writer::new(Format::Html, PAGE, |it, _| match *it {}),
+        Writer::new(
+            Format::Csv,
+            "Of a measurement, one interval of one stream per line; of a sweep, one point",
+            |it, _| match *it {},
+        ),
+        Writer::new(Format::Ndjson, "Of a measurement or search, one object per line", |it, _| match *it {}),
+    ];
+}
+
 impl Document for BothDirections {
     const NAME: &'static str = "a diagnosis of both directions";
     const FORMATS: &'static [Writer<Self>] = &[

@@ -4,6 +4,7 @@ use super::{join_intervals, render_run};
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, FormatArg, FullArg, known};
 use crate::output::{print, printed, written};
+use narrows_model::TraceReport;
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
@@ -11,8 +12,7 @@ use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{HistoryReport, StoredRun, TrendReport};
-use narrows_model::{Report, TraceReport};
-use narrows_render::{Format, Style, history};
+use narrows_render::{Format, OfAnyRun, Style, history};
 use narrows_runner::forwarding;
 use narrows_runner::stored::maintenance::{self, Content};
 use narrows_runner::stored::{self, Filter, Store};
@@ -55,7 +55,7 @@ enum What {
         #[arg(value_name = "ID", add = known::runs())]
         id: String,
         #[command(flatten)]
-        format: FormatArg<Report>,
+        format: FormatArg<OfAnyRun>,
         #[command(flatten)]
         full: FullArg,
     },

@@ -4,9 +4,10 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::values::duration;
 use crate::flags::{FormatArg, FullArg, SvgArg, known};
 use crate::output::{printed, written};
+use narrows_model::Run;
 use narrows_model::run::RunPlan;
 use narrows_model::words::units;
-use narrows_model::{Report, Run};
+use narrows_render::OfAnyRun;
 use narrows_render::picture::picture;
 use narrows_runner::stored::spool;
 use narrows_runner::{report, stored};
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     #[arg(add = known::runs())]
     run: PathBuf,
     #[command(flatten)]
-    format: FormatArg<Report>,
+    format: FormatArg<OfAnyRun>,
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]

@@ -55,6 +55,9 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
     }
     assert!(shown.out.contains("tags      x-1") && shown.out.contains("goodput up: "), "{shown:?}");
     assert_eq!(world.run(&["report", a]).code, Some(0));
+    let csv = world.run(&["report", a, "--format", "csv"]);
+    let columns = csv.out.lines().map(|line| line.split(',').count()).collect::<std::collections::BTreeSet<_>>();
+    assert!(csv.code == Some(0) && csv.out.lines().count() > 1 && columns.len() == 1, "{csv:?}");
     assert_eq!(world.run(&["report", a, "--diff", b]).code, Some(0));
 
     assert_eq!(
