@@ -40,6 +40,9 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
             let first = said.out.lines().nth(2).unwrap_or_default();
             assert!(first.contains(" 0.00-0."), "the first interval is there: {said:?}");
             let id = said.err.strip_prefix("saved as ").expect("its id").trim_end().to_owned();
+            let csv = world.run(&["report", &id, "--format", "csv"]);
+            let columns: std::collections::BTreeSet<_> = csv.out.lines().map(|line| line.split(',').count()).collect();
+            assert!(csv.code == Some(0) && csv.out.lines().count() > 1 && columns.len() == 1, "{csv:?}");
             let again = world.run(&["report", &id]);
             let summary = |text: &str| text.split_once("- - -\n").map(|(_, summary)| summary.to_owned());
             assert_eq!(

@@ -121,7 +121,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 /// Whether a policer or a shaper is more than the kind of the capacity.
 fn drops_or_limits(evidence: &TcpEvidence) -> bool {
     evidence.profile.as_ref().is_some_and(|profile| {
-        matches!(profile.shape.plateau, Some(Plateau::Policer { .. })) || profile.shaper_limits()
+        matches!(profile.shape.plateau, Some(Plateau::Policer { .. })) || super::path_shaper::holds_back(evidence)
     })
 }
 
@@ -141,7 +141,9 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     let words = profile.words();
     match plateau {
         Plateau::Policer { .. } => return Some(contradicts(format!("{words}, which drops the excess without a queue"))),
-        Plateau::Shaper { .. } if profile.shaper_limits() => return Some(contradicts(words)),
+        Plateau::Queue | Plateau::Shaper { .. } if super::path_shaper::holds_back(evidence) => {
+            return Some(contradicts(words));
+        }
         Plateau::Queue | Plateau::ShortQueue | Plateau::Shaper { .. } => {}
     }
     let says = format!("{words} (UDP in steps); goodput plus headers are {} of it", units::percent(filled));

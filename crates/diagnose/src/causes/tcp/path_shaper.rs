@@ -50,16 +50,24 @@ fn burst(evidence: &TcpEvidence) -> Option<f64> {
 }
 
 /// By how much the first second of the load exceeded what the steady rate carries in it, as a share: what a bucket gave.
-#[allow(clippy::cast_precision_loss)]
 fn given(evidence: &TcpEvidence) -> f64 {
-    let (rates, steady) = (&evidence.base.interval_bps, evidence.goodput_bps());
-    let interval_s = evidence.base.whole_s / rates.len().max(1) as f64;
-    let more = rates.iter().scan((0.0, 0.0), |(at_s, bits), bps| {
-        *at_s += interval_s;
-        *bits += (bps - steady) * interval_s;
-        (*at_s < 1.0 + interval_s).then_some(*bits)
-    });
-    more.fold(0.0, f64::max) / steady
+    let steady = evidence.goodput_bps();
+    evidence.base.early.iter().map(|(at_s, bits)| bits / steady - at_s).fold(0.0, f64::max)
+}
+
+/// Whether the load itself saw a bucket that gives a transfer of a second noticeably more, then a steady rate behind a queue. Steps of a
+/// profile that follow each other closely find a deep bucket half empty.
+fn seen_by_load(evidence: &TcpEvidence) -> bool {
+    let faster = burst(evidence).is_some_and(|burst| burst >= BURST) && given(evidence) >= NOTICED;
+    faster && evidence.queue_seen() == Some(true) && steady(evidence) == Some(true)
+}
+
+/// Whether a shaper holds back what the path carried before, by the profile or by the load.
+pub(super) fn holds_back(evidence: &TcpEvidence) -> bool {
+    evidence.profile.as_ref().is_some_and(|profile| {
+        let queues = matches!(profile.shape.plateau, Some(Plateau::Queue | Plateau::Shaper { .. }));
+        profile.shaper_limits() || (queues && seen_by_load(evidence))
+    })
 }
 
 /// Eight of ten intervals of the later two thirds lie within this part of their median where a shaper holds the rate;
@@ -81,7 +89,7 @@ fn mean(rates: &[f64]) -> f64 {
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let plateau = evidence.profile.as_ref().and_then(|profile| profile.shape.plateau);
     if let Some(plateau) = plateau {
-        if !matches!(plateau, Plateau::Shaper { .. }) || !evidence.profile.as_ref()?.shaper_limits() {
+        if !matches!(plateau, Plateau::Queue | Plateau::Shaper { .. }) || !holds_back(evidence) {
             return None;
         }
         let how = "the shaper's rate (path profile), less headers".to_owned();
@@ -99,6 +107,9 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
     let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
+    if filled >= AT_CAPACITY && !profile.shaper_limits() && holds_back(evidence) {
+        return None;
+    }
     let Plateau::Shaper { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
     if !profile.shaper_limits() {
         return Some(contradicts(format!("{}: too short a burst to be more than the kind of the capacity", profile.words())));

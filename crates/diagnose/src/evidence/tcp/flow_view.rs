@@ -83,6 +83,8 @@ pub struct FlowView {
     pub whole_s: f64,
     /// What the receiving application got, bits per second.
     pub goodput_bps: f64,
+    /// What had arrived by each sample of the first second, over all streams: seconds since the start, and bits.
+    pub early: Vec<(f64, f64)>,
     /// Goodput of each sampling interval, of the whole trial.
     pub interval_bps: Vec<f64>,
     /// The same over the counted part, and from 100 ms on at least: sampling is closer before.
@@ -245,6 +247,7 @@ impl FlowView {
             counted_s,
             whole_s: trial.elapsed_us as f64 / 1e6,
             goodput_bps,
+            early: early(&counted(receiving, flow, 0)),
             interval_bps: intervals(&counted(receiving, flow, 0)),
             counted_bps: intervals(&counted(receiving, flow, omit_us.max(100_000))),
             rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
@@ -464,6 +467,14 @@ fn intervals(got: &Counted<'_>) -> Vec<f64> {
                 .sum()
         })
         .collect()
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn early(got: &Counted<'_>) -> Vec<(f64, f64)> {
+    let samples = got.iter().map(|(_, samples)| samples.len()).min().unwrap_or(0);
+    let sum = |at: usize| got.iter().map(|(_, samples)| samples[at].bytes as f64 * 8.0).sum::<f64>();
+    let at_s = |at: usize| got.iter().map(|(_, samples)| samples[at].at_us).max().unwrap_or(0) as f64 / 1e6;
+    (0..samples).map(|at| (at_s(at), sum(at))).take_while(|(at_s, _)| *at_s <= 1.0).collect()
 }
 
 /// The highest sum over streams of the delivery rate at one sample before a queue first shows in the RTT. A bucket is emptied before
