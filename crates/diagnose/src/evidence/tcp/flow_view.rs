@@ -247,7 +247,7 @@ impl FlowView {
             counted_s,
             whole_s: trial.elapsed_us as f64 / 1e6,
             goodput_bps,
-            early: early(&counted(receiving, flow, 0)),
+            early: super::shares::early(&counted(receiving, flow, 0)),
             interval_bps: intervals(&counted(receiving, flow, 0)),
             counted_bps: intervals(&counted(receiving, flow, omit_us.max(100_000))),
             rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
@@ -469,14 +469,6 @@ fn intervals(got: &Counted<'_>) -> Vec<f64> {
         .collect()
 }
 
-#[allow(clippy::cast_precision_loss)]
-fn early(got: &Counted<'_>) -> Vec<(f64, f64)> {
-    let samples = got.iter().map(|(_, samples)| samples.len()).min().unwrap_or(0);
-    let sum = |at: usize| got.iter().map(|(_, samples)| samples[at].bytes as f64 * 8.0).sum::<f64>();
-    let at_s = |at: usize| got.iter().map(|(_, samples)| samples[at].at_us).max().unwrap_or(0) as f64 / 1e6;
-    (0..samples).map(|at| (at_s(at), sum(at))).take_while(|(at_s, _)| *at_s <= 1.0).collect()
-}
-
 /// The highest sum over streams of the delivery rate at one sample before a queue first shows in the RTT. A bucket is emptied before
 /// anything queues behind it; later peaks are acknowledgements that came in a bunch.
 #[allow(clippy::cast_precision_loss)]
@@ -500,10 +492,5 @@ fn early_peak(sent: &Counted<'_>, omit_us: u64) -> Option<f64> {
 /// Median of finite numbers.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.retain(|value| value.is_finite());
-    if values.is_empty() {
-        return None;
-    }
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
+    narrows_stats::median(&values)
 }

@@ -2,7 +2,7 @@
 //!
 //! `busy` CONTAINS the time limited by the receive window and by the send buffer. They tick in jiffies.
 
-use narrows_model::load::tcp::TcpSample;
+use narrows_model::load::tcp::{TcpSample, TcpStreamRecord};
 
 /// Fractions of the counted time, over all streams of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -49,4 +49,13 @@ impl Shares {
             recovery,
         })
     }
+}
+
+/// What had arrived by each sample of the first second: seconds since the start, and bits of all streams.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn early(got: &[(&TcpStreamRecord, &[TcpSample])]) -> Vec<(f64, f64)> {
+    let samples = got.iter().map(|(_, samples)| samples.len()).min().unwrap_or(0);
+    let sum = |at: usize| got.iter().map(|(_, samples)| samples[at].bytes as f64 * 8.0).sum::<f64>();
+    let at_s = |at: usize| got.iter().map(|(_, samples)| samples[at].at_us).max().unwrap_or(0) as f64 / 1e6;
+    (0..samples).map(|at| (at_s(at), sum(at))).take_while(|(at_s, _)| *at_s <= 1.0).collect()
 }
