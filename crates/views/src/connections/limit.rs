@@ -20,6 +20,9 @@ const LOSSY_BBR: f64 = 0.02;
 /// An RTT above its least by this part and this time is a queue.
 const QUEUE: f64 = 0.25;
 const QUEUE_US: f64 = 500.0;
+/// A full queue that loses a connection's segments holds so many of them, or is there at both readings: one RTT that is a little late
+/// beside random loss is none.
+const QUEUED_SEGMENTS: f64 = 4.0;
 
 /// One connection between two readings.
 pub(super) struct Interval<'a> {
@@ -140,8 +143,13 @@ impl<'a> Interval<'a> {
         let tcp = &self.now.tcp;
         let bbr = self.now.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
         let lost = self.retransmitted().unwrap_or(0.0);
-        let queued = queue_us(tcp).filter(|(queue, least)| *queue > QUEUE * least && *queue > QUEUE_US);
-        if lost >= if bbr { LOSSY_BBR } else { LOSSY } && queued.is_none() {
+        let lossy = lost >= if bbr { LOSSY_BBR } else { LOSSY };
+        let queued = queue_us(tcp).filter(|_| is_queued(self.now) == Some(true)).filter(|(queue, _)| {
+            let segment = float(tcp.snd_mss_bytes.unwrap_or(0)) * 8.0;
+            let own = self.bps(|tcp| tcp.bytes_acked).unwrap_or(0.0) * queue / 1e6;
+            !lossy || own >= QUEUED_SEGMENTS * segment || self.both(is_queued)
+        });
+        if lossy && queued.is_none() {
             return (Limit::Loss, format!("{} of the segments were sent again, without a queue", units::percent(lost)));
         }
         if let Some((queue, _)) = queued {
@@ -209,6 +217,12 @@ fn rounded(value: f64) -> u64 {
 fn queue_us(tcp: &TcpInfo) -> Option<(f64, f64)> {
     let (rtt, least) = tcp.rtt_us.zip(tcp.min_rtt_us)?;
     Some((float(rtt) - float(least), float(least)))
+}
+
+/// The RTT is above its least as far as a queue makes it.
+fn is_queued(sample: &ConnectionSample) -> Option<bool> {
+    let (queue, least) = queue_us(&sample.tcp)?;
+    Some(queue > QUEUE * least && queue > QUEUE_US)
 }
 
 /// The congestion window is not full; a tenth is what super-packets leave.

@@ -277,6 +277,14 @@ mod tests {
         assert_eq!(named(small), Limit::Application);
         // Loss behind a full queue is that of the path; BBR bears some.
         assert_eq!(named(|now| (now.tcp.rtt_us, now.tcp.total_retrans) = (Some(60_000), Some(5))), Limit::Path);
+        // One RTT that is late, and too few bytes for a queue of its own: the loss is what limits.
+        let late = |now: &mut ConnectionSample| {
+            (now.tcp.rtt_us, now.tcp.total_retrans, now.tcp.bytes_acked) = (Some(26_000), Some(5), Some(200_000));
+        };
+        assert_eq!(named(late), Limit::Loss);
+        let mut queued = at_start();
+        queued.tcp.rtt_us = Some(26_000);
+        assert_eq!(limit_from(queued, late).0, Limit::Path);
         let bbr = |now: &mut ConnectionSample| {
             (now.congestion_control, now.tcp.total_retrans) = (Some("bbr".to_owned()), Some(5));
         };
