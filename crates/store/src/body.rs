@@ -29,14 +29,12 @@ pub(crate) struct Body {
 const LEVEL: i32 = 9;
 /// That of large runs: a higher one takes tens of megabytes.
 const LEVEL_PLAIN: i32 = 3;
-/// Larger runs are compressed as they are: their tree would take too much memory.
-const COLUMNS_MAX: usize = 8 << 20;
 
 /// Codes the JSON of a run.
 pub(crate) fn encode(json: &[u8]) -> Result<Body, String> {
     // The columnar form is used only if it gives back exactly this value.
     let columnar = || {
-        let json = Some(json).filter(|json| json.len() <= COLUMNS_MAX)?;
+        let json = Some(json).filter(|json| json.len() <= columns::TEXT_MAX)?;
         let value: Value = serde_json::from_slice(json).ok()?;
         let text = serde_json::to_vec(&columns::encode(value.clone())?).ok()?;
         let back = columns::decode(serde_json::from_slice(&text).ok()?).ok()?;

@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 const MARK: &str = "~";
 /// Shorter arrays stay rows.
 const ROWS_MIN: usize = 3;
-/// More rows than any array of a file of the largest size has.
-const ROWS_MAX: usize = 64 << 20;
+/// Larger runs stay as they are: their tree would take too much memory. Nothing that was written decodes to more, so what would is
+/// damage or malice: a column of one value is short for any number of rows.
+pub(crate) const TEXT_MAX: usize = 8 << 20;
 
 /// The columnar form; `None` where a key of the value collides with the form's own.
 pub(crate) fn encode(value: Value) -> Option<Value> {
@@ -98,69 +99,102 @@ fn differences(values: &[Value]) -> Option<Value> {
 /// # Errors
 /// What is wrong with the form.
 pub(crate) fn decode(value: Value) -> Result<Value, &'static str> {
-    Ok(match value {
-        Value::Object(mut map) => match map.remove(MARK) {
-            Some(Value::Array(mut parts)) => {
-                let columns = parts.pop().ok_or("an array without columns")?;
-                let count = parts.pop().and_then(|it| it.as_u64()).ok_or("an array without its length")?;
-                let count =
-                    usize::try_from(count).ok().filter(|it| *it <= ROWS_MAX).ok_or("an array that is too long")?;
-                Value::Array(rows(columns, count)?)
-            }
-            Some(_) => return Err("an array that is none"),
-            None => Value::Object(
-                map.into_iter().map(|(key, value)| Ok((key, decode(value)?))).collect::<Result<_, &'static str>>()?,
-            ),
-        },
-        Value::Array(values) => Value::Array(values.into_iter().map(decode).collect::<Result<_, _>>()?),
-        other => other,
-    })
+    Room(TEXT_MAX).decode(value)
 }
 
-fn rows(columns: Value, count: usize) -> Result<Vec<Value>, &'static str> {
-    let Value::Object(columns) = columns else { return Err("columns without keys") };
-    let mut rows: Vec<Map<String, Value>> = vec![Map::new(); count];
-    for (key, column) in columns {
-        let Value::Array(mut parts) = column else { return Err("a column that is none") };
-        if parts.first().and_then(Value::as_str) == Some("?") {
-            let [_, present, column]: [Value; 3] =
-                parts.try_into().map_err(|_| "a column of some rows without its rows")?;
-            let (Value::Array(present), Value::Array(column)) = (present, column) else {
-                return Err("a column of some rows without its rows");
-            };
-            let values = cells(column, present.len())?;
-            for (at, value) in present.into_iter().zip(values) {
-                let row = at.as_u64().and_then(|at| rows.get_mut(usize::try_from(at).ok()?));
-                row.ok_or("a row that is not there")?.insert(key.clone(), value);
-            }
-            continue;
-        }
-        for (row, value) in rows.iter_mut().zip(cells(std::mem::take(&mut parts), count)?) {
-            row.insert(key.clone(), value);
-        }
+/// The least JSON that the value takes, in bytes.
+fn least(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 2 + map.iter().map(|(key, value)| key.len() + 3 + least(value)).sum::<usize>(),
+        Value::Array(values) => 2 + values.iter().map(least).sum::<usize>(),
+        Value::String(text) => 2 + text.len(),
+        _ => 1,
     }
-    Ok(rows.into_iter().map(Value::Object).collect())
 }
 
-/// The values of a column.
-fn cells(column: Vec<Value>, count: usize) -> Result<Vec<Value>, &'static str> {
-    let mut parts = column.into_iter();
-    let kind = parts.next();
-    let values: Vec<Value> = match kind.as_ref().and_then(Value::as_str) {
-        Some("=") => vec![decode(parts.next().ok_or("an empty column")?)?; count],
-        Some("o") => rows(parts.next().ok_or("an empty column")?, count)?,
-        Some("v") => parts.map(decode).collect::<Result<_, _>>()?,
-        Some("d") => {
-            let mut now = 0i64;
-            let mut next = |value: Value| {
-                now = now.checked_add(value.as_i64()?)?;
-                Some(Value::from(now))
-            };
-            parts.map(|value| next(value).ok_or("a difference that is none")).collect::<Result<_, _>>()?
+/// How many bytes of JSON may still come of what is short for more than itself.
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, count: usize, bytes: usize) -> Result<(), &'static str> {
+        let left = count.checked_mul(bytes).and_then(|all| self.0.checked_sub(all));
+        self.0 = left.ok_or("more than a run that is stored as columns can have")?;
+        Ok(())
+    }
+
+    fn decode(&mut self, value: Value) -> Result<Value, &'static str> {
+        Ok(match value {
+            Value::Object(mut map) => match map.remove(MARK) {
+                Some(Value::Array(mut parts)) => {
+                    let columns = parts.pop().ok_or("an array without columns")?;
+                    let count = parts.pop().and_then(|it| usize::try_from(it.as_u64()?).ok());
+                    Value::Array(self.rows(columns, count.ok_or("an array without its length")?)?)
+                }
+                Some(_) => return Err("an array that is none"),
+                None => Value::Object(
+                    map.into_iter().map(|(key, value)| Ok((key, self.decode(value)?))).collect::<Result<_, _>>()?,
+                ),
+            },
+            Value::Array(values) => {
+                Value::Array(values.into_iter().map(|value| self.decode(value)).collect::<Result<_, _>>()?)
+            }
+            other => other,
+        })
+    }
+
+    fn rows(&mut self, columns: Value, count: usize) -> Result<Vec<Value>, &'static str> {
+        let Value::Object(columns) = columns else { return Err("columns without keys") };
+        self.take(count, 2)?;
+        let mut rows: Vec<Map<String, Value>> = vec![Map::new(); count];
+        for (key, column) in columns {
+            let Value::Array(parts) = column else { return Err("a column that is none") };
+            if parts.first().and_then(Value::as_str) == Some("?") {
+                let [_, present, column]: [Value; 3] =
+                    parts.try_into().map_err(|_| "a column of some rows without its rows")?;
+                let (Value::Array(present), Value::Array(column)) = (present, column) else {
+                    return Err("a column of some rows without its rows");
+                };
+                self.take(present.len(), key.len() + 3)?;
+                let values = self.cells(column, present.len())?;
+                for (at, value) in present.into_iter().zip(values) {
+                    let row = at.as_u64().and_then(|at| rows.get_mut(usize::try_from(at).ok()?));
+                    row.ok_or("a row that is not there")?.insert(key.clone(), value);
+                }
+                continue;
+            }
+            self.take(count, key.len() + 3)?;
+            for (row, value) in rows.iter_mut().zip(self.cells(parts, count)?) {
+                row.insert(key.clone(), value);
+            }
         }
-        _ => return Err("a column of an unknown kind"),
-    };
-    if values.len() == count { Ok(values) } else { Err("a column of another length") }
+        Ok(rows.into_iter().map(Value::Object).collect())
+    }
+
+    /// The values of a column.
+    fn cells(&mut self, column: Vec<Value>, count: usize) -> Result<Vec<Value>, &'static str> {
+        let mut parts = column.into_iter();
+        let kind = parts.next();
+        let values: Vec<Value> = match kind.as_ref().and_then(Value::as_str) {
+            Some("=") => {
+                let value = self.decode(parts.next().ok_or("an empty column")?)?;
+                // The room that its first row takes may be taken already.
+                self.take(count.saturating_sub(1), least(&value))?;
+                vec![value; count]
+            }
+            Some("o") => self.rows(parts.next().ok_or("an empty column")?, count)?,
+            Some("v") => parts.map(|value| self.decode(value)).collect::<Result<_, _>>()?,
+            Some("d") => {
+                let mut now = 0i64;
+                let mut next = |value: Value| {
+                    now = now.checked_add(value.as_i64()?)?;
+                    Some(Value::from(now))
+                };
+                parts.map(|value| next(value).ok_or("a difference that is none")).collect::<Result<_, _>>()?
+            }
+            _ => return Err("a column of an unknown kind"),
+        };
+        if values.len() == count { Ok(values) } else { Err("a column of another length") }
+    }
 }
 
 #[cfg(test)]
@@ -179,6 +213,32 @@ mod tests {
         assert_eq!(columns["samples"][MARK][1]["tcp"], json!(["o", {"cwnd": ["d", 10, 2, -1], "state": ["=", 1]}]));
         assert_eq!(columns["samples"][MARK][1]["extra"], json!(["?", [1], ["=", [1, "x"]]]));
         assert_eq!(decode(columns).unwrap(), run);
+    }
+
+    #[test]
+    fn what_is_short_for_more_than_a_run_is_refused() {
+        let more = "more than a run that is stored as columns can have";
+        let mut nested = json!(1);
+        for _ in 0..20 {
+            nested = json!({"~": [1000, {"a": ["=", nested]}]});
+        }
+        let keys: Map<String, Value> = (0..500).map(|at| (format!("key-{at}"), json!(["=", null]))).collect();
+        for bomb in [
+            json!({"~": [u64::MAX, {}]}),
+            json!({"~": [60_000_000, {"a": ["=", 1]}]}),
+            json!({"~": [10_000, {"a": ["=", "x".repeat(10_000)]}]}),
+            json!({"~": [10_000, {"a": ["o", {"b": ["=", ["x".repeat(1_000)]]}]}]}),
+            json!({"~": [10_000, keys]}),
+            json!([{"~": [3_000_000, {}]}, {"~": [3_000_000, {}]}]),
+            nested,
+        ] {
+            assert_eq!(decode(bomb), Err(more));
+        }
+        // Whatever can be written can be read: the most that one value in every row can be short for.
+        let rows = vec![json!({"a": {"b": "\u{1}"}, "c": null}); 200_000];
+        let run = Value::Array(rows);
+        assert!(serde_json::to_vec(&run).unwrap().len() <= TEXT_MAX);
+        assert_eq!(decode(encode(run.clone()).unwrap()).unwrap(), run);
     }
 
     #[test]

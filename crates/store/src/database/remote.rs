@@ -1,11 +1,13 @@
 //! A store on a PostgreSQL server: a connection in a thread of its own, since its client must not block a thread of an async runtime.
 
 use super::sql::{Cells, Fault, Result, Value};
+use postgres::config::{Host, SslMode};
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Config, Statement};
 use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ type Job = Box<dyn FnOnce(&mut Session) + Send>;
 /// The connection; it is closed with the last job.
 pub(crate) struct Remote {
     jobs: Sender<Job>,
+    /// Whether what is stored there may pass a network in clear.
+    pub(crate) clear: bool,
 }
 
 struct Session {
@@ -35,7 +39,7 @@ impl Remote {
             let Fault(why) = error.into();
             Fault(format!("{why}; check NARROWS_STORE=postgres://USER:PASSWORD@HOST:PORT/DATABASE and the server"))
         };
-        let mut config: Config = address.parse().map_err(wrong)?;
+        let (mut config, clear) = configured(address).map_err(wrong)?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(PATIENCE / 2);
         }
@@ -58,7 +62,7 @@ impl Remote {
             }
         });
         answer.recv().map_err(|_| gone())??;
-        Ok(Self { jobs })
+        Ok(Self { jobs, clear })
     }
 
     fn ask<T: Send + 'static>(&self, what: impl FnOnce(&mut Session) -> Result<T> + Send + 'static) -> Result<T> {
@@ -93,6 +97,33 @@ impl Remote {
         let sql = sql.to_owned();
         self.ask(move |session| Ok(session.client.batch_execute(&sql)?))
     }
+}
+
+/// The connection's options, and whether runs may pass a network in clear. A server on another host must speak TLS unless the address says
+/// otherwise: with libpq's default, a man in the middle strips TLS by changing one byte. Certificates are always verified in full, so
+/// `verify-ca` and `verify-full` are the same as `require`.
+fn configured(address: &str) -> std::result::Result<(Config, bool), postgres::Error> {
+    let (place, options) = address.split_once('?').unwrap_or((address, ""));
+    let explicit = options.split('&').any(|option| option.starts_with("sslmode="));
+    let options: Vec<&str> = options
+        .split('&')
+        .map(|option| match option {
+            "sslmode=verify-ca" | "sslmode=verify-full" => "sslmode=require",
+            other => other,
+        })
+        .collect();
+    let mut config: Config = format!("{place}?{}", options.join("&")).parse()?;
+    let here = |ip: &IpAddr| ip.to_canonical().is_loopback();
+    let named = config.get_hosts().iter().any(|host| match host {
+        Host::Tcp(name) => name != "localhost" && !name.parse().is_ok_and(|ip| here(&ip)),
+        Host::Unix(_) => false,
+    });
+    let remote = named || !config.get_hostaddrs().iter().all(here);
+    if remote && !explicit {
+        config.ssl_mode(SslMode::Require);
+    }
+    let clear = remote && config.get_ssl_mode() != SslMode::Require;
+    Ok((config, clear))
 }
 
 fn gone() -> Fault {
@@ -194,12 +225,39 @@ impl From<postgres::Error> for Fault {
         if words.contains("certificate") {
             words += "; name its authority's file in SSL_CERT_FILE, or append ?sslmode=disable to the address";
         }
+        if words.contains("does not support TLS") {
+            words += "; turn on `ssl` at the server, or append ?sslmode=disable to the address where nobody else can read or \
+                      change what passes between both";
+        }
         Self(words)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{SslMode, configured};
+
+    #[test]
+    fn a_server_beyond_this_host_must_speak_tls() {
+        for (address, want) in [
+            ("postgres://ann@db.example/runs", SslMode::Require),
+            ("postgres://ann:pw@192.0.2.7:5432/runs?connect_timeout=3", SslMode::Require),
+            ("postgres://ann@localhost,db.example/runs", SslMode::Require),
+            ("postgres://ann@localhost/runs?hostaddr=192.0.2.7", SslMode::Require),
+            ("postgres://ann@db.example/runs?sslmode=verify-full", SslMode::Require),
+            ("postgres://ann@localhost/runs?connect_timeout=3&sslmode=require", SslMode::Require),
+            ("postgres://ann@db.example/runs?sslmode=disable", SslMode::Disable),
+            ("postgres://ann@db.example/runs?sslmode=prefer", SslMode::Prefer),
+            ("postgres://ann@[::1]/runs", SslMode::Prefer),
+            ("postgres://ann@localhost:5432/runs", SslMode::Prefer),
+            ("postgres://ann@%2Frun%2Fpostgresql/runs", SslMode::Prefer),
+        ] {
+            let (config, clear) = configured(address).unwrap();
+            assert_eq!(config.get_ssl_mode(), want, "{address}");
+            assert_eq!(clear, address.contains("db.example/runs?sslmode=") && want != SslMode::Require, "{address}");
+        }
+    }
+
     #[test]
     fn parameters_are_numbered() {
         assert_eq!(super::numbered("a = ? AND b = ? LIMIT ?"), "a = $1 AND b = $2 LIMIT $3");

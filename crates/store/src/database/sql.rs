@@ -22,6 +22,15 @@ pub(crate) enum Database {
 }
 
 impl Database {
+    /// Whether what is written may pass a network in clear.
+    pub(crate) fn clear(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => false,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(remote) => remote.clear,
+        }
+    }
+
     /// The rows of one statement. Its parameters are `?` or `?N`.
     pub(crate) fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<Cells>> {
         match self {
