@@ -17,7 +17,6 @@ pub(crate) struct Machine {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Stat {
-    /// Number of CPUs.
     cores: f64,
     /// Seconds of idle, I/O wait and steal time since boot.
     away_s: f64,

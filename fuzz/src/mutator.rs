@@ -43,7 +43,6 @@ pub struct Mutator {
 
 impl Mutator {
     /// From the inputs of a corpus.
-    #[must_use]
     pub fn new(mut seeds: Vec<Vec<u8>>, seed: u64) -> Self {
         seeds.push(Vec::new());
         Self { seeds, state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, input: Vec::new() }
@@ -62,7 +61,6 @@ impl Mutator {
         usize::try_from((u128::from(self.random()) * most) >> 64).unwrap_or(0)
     }
 
-    /// The next input.
     pub fn next_input(&mut self) -> &[u8] {
         let seed = self.below(self.seeds.len());
         let mut input = std::mem::take(&mut self.input);

@@ -39,7 +39,6 @@ impl Family {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Both {
     pub(super) modes: [String; 2],
-    /// Size with FCS.
     pub(super) frame_bytes: f64,
     /// Frames due, and frames sent.
     pub(super) due: u64,

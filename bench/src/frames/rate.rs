@@ -13,13 +13,10 @@ pub(super) enum Contender {
     Peer(Peer),
 }
 
-/// One contender's round.
 #[derive(Debug, Clone)]
 pub(super) struct Figure {
     pub(super) pps: f64,
-    /// With FCS.
     pub(super) frame_bytes: f64,
-    /// narrows' own accounting.
     pub(super) books: Option<Both>,
 }
 

@@ -14,7 +14,6 @@ use std::fmt::Write as _;
 const LINE_PPS: f64 = 10e9 / (8.0 * 84.0);
 /// Share of the empty programs' rate, if the machine is slower than that line rate.
 const OF_EMPTY: f64 = 0.75;
-/// narrows against trafgen.
 const OF_TRAFGEN: f64 = 8.0;
 
 impl Row {

@@ -13,13 +13,11 @@ pub enum Class {
     Inventory,
     /// Right before and after each trial: running counters, cheap.
     Counters,
-    /// Both.
     Both,
 }
 
 impl Class {
     /// Whether a collector of this class runs in `run`.
-    #[must_use]
     pub fn runs_in(self, run: Self) -> bool {
         self == Self::Both || self == run
     }
@@ -28,24 +26,18 @@ impl Class {
 /// One subject of the host: one file below `collectors/`, one line in the table.
 #[derive(Debug)]
 pub struct Collector {
-    /// Its public name.
     pub id: &'static str,
     /// What it reads, in a few words.
     pub about: &'static str,
     /// Every key that it may provide, with its unit.
     pub provides: &'static [FactKey],
-    /// When it runs.
     pub class: Class,
     /// Checks whether it can run here; otherwise why not.
     pub can_run: fn(&Context<'_>) -> Result<(), Missing>,
-    /// Reads the host.
     pub collect: fn(&Context<'_>, &mut Sink<'_>) -> Result<(), Missing>,
 }
 
 /// For [`Collector::can_run`]: whether it can run shows only when it runs.
-///
-/// # Errors
-/// None.
 pub const fn always(_: &Context<'_>) -> Result<(), Missing> {
     Ok(())
 }
@@ -61,7 +53,6 @@ pub fn with_device(context: &Context<'_>) -> Result<(), Missing> {
 /// The host at the other end of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its address.
     pub address: IpAddr,
 }
 
@@ -97,25 +88,16 @@ impl<'a> Context<'a> {
     }
 
     /// The route to the peer, or the default route without a peer.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub fn route(&self) -> Result<&Route, Missing> {
         shared(&self.route, || self.host.route(self.peer.map(|peer| peer.address)))
     }
 
     /// The interface on that route.
-    ///
-    /// # Errors
-    /// Why it is not known.
     pub fn link(&self) -> Result<&Link, Missing> {
         shared(&self.link, || self.host.link(&self.route()?.device))
     }
 
     /// The interface below it that is no VLAN, tunnel, bond or bridge: the one with a driver, rings and interrupts.
-    ///
-    /// # Errors
-    /// Why it is not known.
     pub fn hardware(&self) -> Result<&Link, Missing> {
         shared(&self.hardware, || {
             let mut link = self.link()?.clone();
@@ -130,9 +112,6 @@ impl<'a> Context<'a> {
     }
 
     /// The driver's answer for [`Context::hardware`].
-    ///
-    /// # Errors
-    /// Why there is none.
     pub fn ethtool(&self) -> Result<&Ethtool, Missing> {
         shared(&self.ethtool, || self.host.ethtool(&self.hardware()?.name))
     }
@@ -141,9 +120,6 @@ impl<'a> Context<'a> {
     ///
     /// Found by the address that the driver reports and not below `/sys/class/net`, which shows the network
     /// namespace that it was mounted in and not that of this thread.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub fn pci(&self) -> Result<String, Missing> {
         let link = self.hardware()?;
         if link.loopback || link.kind.is_some() {

@@ -38,7 +38,6 @@ impl Connections {
     }
 
     /// How many the newest reading saw.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.count()
     }
@@ -51,7 +50,6 @@ impl Connections {
 
 /// The processes that hold the sockets with these inodes, as far as this user may see them; of several, that with the lowest id
 /// (proc_pid_fd(5)).
-#[must_use]
 pub fn owners(inodes: &HashSet<u64>) -> HashMap<u64, Owner> {
     let mut found = HashMap::new();
     let mut pids: Vec<u32> =

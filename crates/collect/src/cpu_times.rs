@@ -13,7 +13,6 @@ const CPUS_MAX: usize = 16_384;
 static STAT: Mutex<Option<KernelFile>> = Mutex::new(None);
 
 /// The times of each online CPU of this host, by number; empty if `/proc/stat` cannot be read.
-#[must_use]
 pub fn cpu_times() -> Vec<CpuTimes> {
     let mut slot = STAT.lock().unwrap_or_else(PoisonError::into_inner);
     if slot.is_none() {

@@ -38,7 +38,6 @@ pub fn device_state(devices: &[&str]) -> Result<DeviceState, Missing> {
 }
 
 /// The id of the kernel's boot; none if the kernel does not provide it.
-#[must_use]
 pub fn boot_id() -> Option<String> {
     files::read_text(Path::new(BOOT_ID)).ok().map(|text| text.trim().to_owned()).filter(|id| !id.is_empty())
 }

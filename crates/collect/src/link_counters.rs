@@ -16,7 +16,6 @@ pub struct LinkCounters {
     pub rx_packets: u64,
     /// Their bytes, without FCS.
     pub rx_bytes: u64,
-    /// Packets sent.
     pub tx_packets: u64,
     /// Their bytes, without FCS.
     pub tx_bytes: u64,
@@ -24,11 +23,9 @@ pub struct LinkCounters {
     pub rx_dropped: Option<u64>,
     /// Dropped for lack of ring space.
     pub rx_missed: Option<u64>,
-    /// Damaged on receipt.
     pub rx_errors: Option<u64>,
     /// Dropped by the interface instead of sent.
     pub tx_dropped: Option<u64>,
-    /// Failed during sending.
     pub tx_errors: Option<u64>,
 }
 

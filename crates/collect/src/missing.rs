@@ -23,7 +23,6 @@ pub enum Missing {
         line: usize,
         /// The name or the text that was found.
         item: String,
-        /// What was expected.
         wanted: &'static str,
     },
     /// The kernel did not answer a query.
@@ -40,26 +39,21 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// A whole sentence.
-    #[must_use]
     pub fn because(why: impl fmt::Display) -> Self {
         Self::Because(why.to_string())
     }
 
     /// From a file that could not be read.
-    #[must_use]
     pub(crate) fn file(path: &str, error: &narrows_sys::Error) -> Self {
         Self::File { path: path.to_owned(), why: words(error.errno(), &error.source) }
     }
 
     /// From a netlink exchange that failed.
-    #[must_use]
     pub(crate) fn netlink(what: &str, error: &narrows_sys::netlink::Error) -> Self {
         Self::Kernel { what: what.to_owned(), why: words(error.errno(), error) }
     }
 
     /// From an ioctl or socket option that failed.
-    #[must_use]
     pub(crate) fn call(what: &str, error: &narrows_sys::Error) -> Self {
         Self::Kernel { what: what.to_owned(), why: words(error.errno(), &error.source) }
     }

@@ -23,7 +23,6 @@ pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split_ascii_whitespace().take(WORDS_MAX)
 }
 
-/// One number.
 pub(crate) fn number<T: FromStr>(path: &str, line: usize, word: &str) -> Result<T, Missing> {
     word.trim().parse().map_err(|_| bad(path, line, word, "number"))
 }

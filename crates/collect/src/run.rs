@@ -10,13 +10,11 @@ use std::net::IpAddr;
 /// The inventory of a host before a test: parameters, hardware, and the current counters.
 ///
 /// Without a peer the interface is that of the default route; a recorded host knows its peer.
-#[must_use]
 pub fn inventory(host: &dyn Host, peer: Option<IpAddr>) -> Snapshot {
     run(host, peer, Class::Inventory)
 }
 
 /// The cumulative counters of a host: cheap enough for right before and after each trial.
-#[must_use]
 pub fn counters(host: &dyn Host, peer: Option<IpAddr>) -> Snapshot {
     run(host, peer, Class::Counters)
 }

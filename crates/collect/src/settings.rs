@@ -7,13 +7,10 @@ use narrows_model::{FactKey, Value};
 /// How the text of a parameter becomes facts.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
-    /// One whole number.
     Number(FactKey),
     /// 0 is off, any other value on.
     Flag(FactKey),
-    /// One word.
     Word(FactKey),
-    /// Several words.
     List(FactKey),
     /// Whole numbers, each with its own key.
     Numbers(&'static [FactKey]),

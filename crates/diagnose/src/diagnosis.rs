@@ -31,7 +31,6 @@ pub struct Diagnosis {
 }
 
 /// Diagnoses one round of a run by its baseline and its experiments; `None` where its baseline was not measured.
-#[must_use]
 pub fn diagnose(run: &Run, round: u32) -> Option<Diagnosis> {
     let diagnosis = of_tcp(run, round).or_else(|| of_udp(run, round));
     let mut diagnosis = match Interrupted::of(run, round) {
@@ -48,7 +47,6 @@ pub fn diagnose(run: &Run, round: u32) -> Option<Diagnosis> {
 }
 
 /// The profile of the path that a round's baseline asks for; `None` where its baseline was not measured.
-#[must_use]
 pub fn path_profile(run: &Run, round: u32) -> Option<Planned> {
     let of_tcp = TcpEvidence::of(run, round).and_then(|evidence| PATH_PROFILE.planned(&evidence.baseline()));
     of_tcp.or_else(|| PATH_PROFILE.planned(&worst_udp(run, round)?.1.baseline()))
@@ -70,7 +68,6 @@ fn words(assessment: Assessment) -> (&'static str, Vec<String>) {
 }
 
 /// What was weighed for and against a cause in a round; `None` where no cause has that id or the baseline was not measured.
-#[must_use]
 pub fn weigh(run: &Run, round: u32, id: &str) -> Option<Vec<Weighed>> {
     fn of<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>], id: &str) -> Option<Vec<Weighed>> {
         let cause = causes.iter().find(|cause| cause.id == id)?;

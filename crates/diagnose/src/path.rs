@@ -24,7 +24,6 @@ fn findings_for(cause: &str, direction: Direction) -> &'static [&'static str] {
 }
 
 /// What a trace must measure to locate a cause of this verdict: the path MTU (true) or loss; `None`: it can locate none.
-#[must_use]
 pub fn wanted(verdict: &Verdict) -> Option<bool> {
     let located = |id: &str| !findings_for(id, verdict.direction).is_empty();
     let mut on_path = verdict.causes.iter().filter(|_| verdict.status != Status::Healthy);

@@ -12,7 +12,6 @@ use narrows_model::run::{Attempt, Purpose};
 use narrows_model::{Report, Run, Snapshot, Status, TcpPlan, TcpTrial, UdpTrial, Verdict};
 
 /// The report of a run; `None` where not even the first baseline was measured.
-#[must_use]
 pub fn report(run: &Run) -> Option<Report> {
     let mut rounds: Vec<Diagnosis> = (0..).map_while(|round| diagnose(run, round)).collect();
     for attempt in &run.attempts {
@@ -137,7 +136,6 @@ fn proof_trials(run: &Run, round: u32, with_fix: bool) -> Vec<Proved> {
 }
 
 /// The proof of one fix.
-#[must_use]
 pub fn proof(run: &Run, attempt: &Attempt) -> Option<ProofView> {
     view(&proof_trials(run, attempt.round, false), &proof_trials(run, attempt.round, true), attempt)
 }

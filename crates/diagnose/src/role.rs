@@ -7,6 +7,5 @@ pub enum Role {
     Sender,
     /// The host that receives.
     Receiver,
-    /// Between the hosts.
     Path,
 }

@@ -42,7 +42,6 @@ fn lab(change: impl FnOnce(&mut LabSpec)) -> Result<Lab> {
     Lab::up(&spec)
 }
 
-/// Measures one property.
 type Measure = Box<dyn Fn() -> Result<Row>>;
 
 /// Measures every property and passes on each row as soon as it is complete. Takes about a minute.

@@ -24,7 +24,6 @@ pub enum Error {
     /// No running lab has that name.
     #[error("no lab `{name}` is up{hint}; start it with `narrows lab up {name}`")]
     NotUp {
-        /// The requested name.
         name: String,
         /// More detail, if known, with its own punctuation.
         hint: String,
@@ -32,45 +31,26 @@ pub enum Error {
     /// A lab of that name is running.
     #[error("cannot bring lab `{name}` up: it is already up{}; replace it with --replace, or take it down with `narrows lab down {name}`", running(*.processes))]
     AlreadyUp {
-        /// The lab.
         name: String,
         /// Processes that run on its hosts.
         processes: usize,
     },
     /// Root of a user namespace is not enough.
     #[error("{what} needs root on the host, outside of a user namespace; run the lab as root")]
-    NeedsRoot {
-        /// The operation.
-        what: &'static str,
-    },
+    NeedsRoot { what: &'static str },
     /// The lab's shape has no emulated path.
     #[error("lab `{name}` has no emulated path; start it with --topology pair or chain")]
-    NoPath {
-        /// The lab.
-        name: String,
-    },
+    NoPath { name: String },
     /// No host has that name.
     #[error("the lab has no host `{name}`; it has {known}")]
-    UnknownHost {
-        /// The requested name.
-        name: String,
-        /// The available hosts.
-        known: String,
-    },
+    UnknownHost { name: String, known: String },
     /// No fault has that name.
     #[error("unknown fault `{id}`; known faults: {known}")]
-    UnknownFault {
-        /// The requested name.
-        id: String,
-        /// The available faults.
-        known: String,
-    },
+    UnknownFault { id: String, known: String },
     /// The fault is not available at that place.
     #[error("cannot inject `{id}` at {place}; allowed: {places}")]
     WrongPlace {
-        /// The fault.
         id: &'static str,
-        /// The requested place.
         place: crate::Site,
         /// Where it is available.
         places: String,
@@ -78,7 +58,6 @@ pub enum Error {
     /// The fault is already active.
     #[error("`{id}` is already in force at {place}; remove it first")]
     AlreadyActive {
-        /// The fault.
         id: &'static str,
         /// The place asked for.
         place: crate::Site,
@@ -86,7 +65,6 @@ pub enum Error {
     /// The fault is not active.
     #[error("`{id}` is not in force{place}")]
     NotActive {
-        /// The fault.
         id: String,
         /// ` at server`, or empty.
         place: String,
@@ -94,32 +72,23 @@ pub enum Error {
     /// An invalid value for the fault.
     #[error("invalid value `{value}` for `{id}`, which takes {expected}: {cause}")]
     BadValue {
-        /// The fault.
         id: &'static str,
-        /// The given value.
         value: String,
         /// What it takes, with an example.
         expected: String,
         /// Why it is invalid.
         cause: String,
     },
-    /// An invalid impairment.
     #[error("invalid path: {0}")]
     BadImpairment(String),
     /// The process that holds the lab refused or failed.
     #[error("lab `{name}`: {cause}")]
-    Holder {
-        /// The lab.
-        name: String,
-        /// Its message.
-        cause: String,
-    },
+    Holder { name: String, cause: String },
     /// Unexpected data from another process.
     #[error("cannot parse {what}: {cause}")]
     Format {
         /// The file or message.
         what: String,
-        /// How it differs.
         cause: String,
     },
     /// Communication with the holder failed.
@@ -127,9 +96,7 @@ pub enum Error {
     Socket {
         /// A verb in the infinitive.
         operation: &'static str,
-        /// The socket.
         path: PathBuf,
-        /// The kernel's error.
         #[source]
         source: std::io::Error,
     },

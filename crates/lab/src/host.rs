@@ -33,7 +33,6 @@ pub(crate) const INPUT_FILTER: &str = "narrows-lab-input";
 pub(crate) const OUTPUT_FILTER: &str = "narrows-lab-output";
 pub(crate) const FORWARD_FILTER: &str = "narrows-lab-forward-drop";
 
-/// A running host.
 #[derive(Debug)]
 pub struct Host {
     plan: HostPlan,
@@ -49,15 +48,10 @@ pub struct Host {
 /// An interface of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortStatus {
-    /// Its name.
     pub device: String,
-    /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// Packets received.
     pub rx_packets: u64,
-    /// Received and dropped.
     pub rx_dropped: u64,
-    /// Packets sent.
     pub tx_packets: u64,
     /// Dropped by the interface instead of sent.
     pub tx_dropped: u64,
@@ -182,8 +176,6 @@ impl Host {
         matches!(self.plan.role, Role::Tester | Role::Device | Role::Switch)
     }
 
-    /// Its plan.
-    #[must_use]
     pub const fn plan(&self) -> &HostPlan {
         &self.plan
     }
@@ -216,13 +208,11 @@ impl Host {
     }
 
     /// Its name: `client`, `router`, `server`; `tester`, `switch`.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.plan.name
     }
 
     /// Which end of the measured path it is; `None` for a router.
-    #[must_use]
     pub fn place(&self) -> Option<Place> {
         match self.plan.name {
             "client" => Some(Place::Client),
@@ -232,19 +222,16 @@ impl Host {
     }
 
     /// The device towards the path.
-    #[must_use]
     pub fn device(&self) -> &'static str {
         self.plan.interfaces.first().map_or("lo", |interface| interface.name)
     }
 
     /// The address under which the other hosts know it.
-    #[must_use]
     pub fn address(&self, family: Family) -> Option<IpAddr> {
         self.plan.address(family)
     }
 
     /// What this host lacks because the machine did not permit it.
-    #[must_use]
     pub fn cautions(&self) -> &[String] {
         &self.cautions
     }
@@ -261,7 +248,6 @@ impl Host {
     /// A command whose process runs inside the host, and is killed when the thread that starts it ends.
     ///
     /// Set its working directory first, if it differs from this process's; start it while the host exists.
-    #[must_use]
     pub fn command(&self, program: &str) -> Command {
         let mut command = process::bound_command(program);
         self.namespaces.apply(&mut command);

@@ -15,7 +15,6 @@ use narrows_sys::rtnl::{Links, VethEnd};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A running lab.
 #[derive(Debug)]
 pub struct Lab {
     spec: LabSpec,
@@ -85,13 +84,11 @@ impl Lab {
     }
 
     /// The spec it was built from.
-    #[must_use]
     pub const fn spec(&self) -> &LabSpec {
         &self.spec
     }
 
     /// Its hosts, from the client to the server.
-    #[must_use]
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
@@ -105,19 +102,16 @@ impl Lab {
     }
 
     /// The address of a host.
-    #[must_use]
     pub fn address_of(&self, host: &str, family: Family) -> Option<IpAddr> {
         self.spec.topology.address_of(host, family)
     }
 
     /// The SNMP agents of its hosts.
-    #[must_use]
     pub fn agents(&self) -> &[Agent] {
         &self.agents
     }
 
     /// The impairment of one direction, faults included; nothing if there is no path.
-    #[must_use]
     pub fn impairment(&self, flow: Flow) -> Impairment {
         self.path.as_ref().map(|path| path.impairment(flow)).unwrap_or_default()
     }
@@ -138,13 +132,11 @@ impl Lab {
     }
 
     /// The counters of one direction so far.
-    #[must_use]
     pub fn counters(&self, flow: Flow) -> PathCounters {
         self.path.as_ref().map(|path| path.counters(flow)).unwrap_or_default()
     }
 
     /// Why the path stopped by itself, if it did.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.path.as_ref()?.failure()
     }
@@ -236,7 +228,6 @@ impl Lab {
     }
 
     /// The active faults, the oldest first.
-    #[must_use]
     pub fn faults(&self) -> Vec<ActiveFault> {
         self.state().faults.iter().map(|entry| entry.in_force.clone()).collect()
     }
@@ -295,9 +286,6 @@ pub fn enter_user_namespace() -> Result<()> {
 }
 
 /// Whether this process can build a lab of that shape.
-///
-/// # Errors
-/// Why it cannot.
 pub fn can_run(topology: Topology) -> Result<()> {
     let no = |text: &str| Err(Error::CannotRun(text.to_owned()));
     if topology.has_path() && !narrows_sys::files::exists(std::path::Path::new("/dev/net/tun")) {

@@ -51,7 +51,6 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
 pub(crate) struct Stream {
     /// Bytes in the time after `omit`.
     pub(crate) bytes: u64,
-    /// That time.
     pub(crate) time: Duration,
 }
 
@@ -151,10 +150,8 @@ pub(crate) fn round_trips(from: &Host, to: &Host, family: Family, count: usize) 
     })
 }
 
-/// Received datagrams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrivals {
-    /// Their number.
     pub(crate) count: u64,
     /// From the first to the last of them.
     pub(crate) time: Duration,

@@ -18,50 +18,40 @@ pub struct Order {
     pub directory: std::path::PathBuf,
     /// Whether to become root of a user namespace first.
     pub user_namespace: bool,
-    /// The lab.
     pub spec: LabSpec,
 }
 
 /// The state file of a lab that is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// The lab's name.
     pub name: String,
     /// The process that holds it.
     pub pid: u32,
     /// When that process began, in clock ticks since boot: an id alone may have been reused.
     pub started: u64,
-    /// Its hosts.
     pub hosts: Vec<HostState>,
 }
 
 /// How to enter a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostState {
-    /// Its name.
     pub name: String,
     /// The holder's descriptors of its namespaces: network, UTS, mount.
     pub descriptors: [i32; 3],
 }
 
-/// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
 pub enum Request {
-    /// The status.
     Status,
     /// Replaces the path in these directions.
     Set {
-        /// Which directions.
         direction: Direction,
         /// The path without its faults.
         impairment: Impairment,
     },
-    /// Injects a fault.
     Fault {
-        /// Its id.
         id: String,
-        /// Where.
         at: Site,
         /// As text; absent: the default.
         value: Option<String>,
@@ -71,12 +61,9 @@ pub enum Request {
     },
     /// Removes a fault, or `all` of them.
     Unfault {
-        /// Its id.
         id: String,
-        /// Where; absent: everywhere.
         at: Option<Site>,
     },
-    /// Ends the lab.
     Down,
 }
 
@@ -84,7 +71,6 @@ const fn both() -> Direction {
     Direction::Both
 }
 
-/// The answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Reply {
@@ -92,14 +78,11 @@ pub enum Reply {
     Status(Box<Status>),
     /// To `fault` and `unfault`: the faults that were injected or removed.
     Faults {
-        /// The faults.
         faults: Vec<ActiveFault>,
     },
     /// To `down`: the lab ends.
     Gone,
-    /// An error.
     Error {
-        /// The message.
         text: String,
     },
 }
@@ -107,18 +90,15 @@ pub enum Reply {
 /// The status of a lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Its name.
     pub name: String,
     /// The process that holds it.
     pub pid: u32,
-    /// Its shape.
     pub topology: Topology,
     /// Its hosts, from the client to the server.
     pub hosts: Vec<HostStatus>,
     /// The path from the client to the server, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<DirectionStatus>,
-    /// The path back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<DirectionStatus>,
     /// The SNMP agents of its hosts.
@@ -130,14 +110,11 @@ pub struct Status {
     pub cautions: Vec<String>,
 }
 
-/// A host of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostStatus {
-    /// Its name.
     pub name: String,
     /// The device towards the path.
     pub device: String,
-    /// Its addresses.
     pub addresses: Vec<IpAddr>,
     /// Its packet counters; absent if the kernel does not provide them, in which case a caution says why.
     #[serde(default)]
@@ -152,13 +129,11 @@ pub struct HostStatus {
 pub struct DirectionStatus {
     /// Its impairment, faults included.
     pub impairment: Impairment,
-    /// Its counters.
     pub counters: PathCounters,
 }
 
 impl Status {
     /// The status of a lab in this process.
-    #[must_use]
     pub fn of(lab: &Lab) -> Self {
         let mut silent = Vec::new();
         let mut counters = |host: &crate::Host| match host.counters() {

@@ -15,7 +15,6 @@ pub struct Registry {
 impl Registry {
     /// The directory of this user: `/run/narrows/lab` for root, otherwise below `$XDG_RUNTIME_DIR`, otherwise below
     /// `/tmp`. Root of a user namespace does not own `/run`.
-    #[must_use]
     pub fn of_user() -> Self {
         let of_root = Path::new("/run/narrows/lab");
         if process::is_root() && files::make_directory(of_root).is_ok() {
@@ -27,14 +26,10 @@ impl Registry {
         }
     }
 
-    /// Another directory.
-    #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// Its path.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -48,7 +43,6 @@ impl Registry {
     }
 
     /// The registered names, whether or not their labs still run.
-    #[must_use]
     pub fn names(&self) -> Vec<String> {
         let files = files::list(&self.directory).unwrap_or_default();
         let names = files.iter().filter_map(|file| file.strip_suffix(".json"));

@@ -24,9 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How to start the holder: a program with arguments that lead to [`crate::hold`].
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// Added to its environment.
     pub environment: Vec<(String, String)>,
@@ -34,9 +32,6 @@ pub struct Launcher {
 
 impl Launcher {
     /// This program itself, as `narrows lab hold`.
-    ///
-    /// # Errors
-    /// `/proc` is not mounted.
     pub fn own() -> Result<Self> {
         let arguments = vec!["lab".to_owned(), "hold".to_owned()];
         Ok(Self { program: process::own_program()?, arguments, environment: Vec::new() })
@@ -51,19 +46,15 @@ pub struct Labs {
 
 impl Labs {
     /// Those of this user.
-    #[must_use]
     pub fn of_user() -> Self {
         Self::at(Registry::of_user())
     }
 
     /// The labs of another directory.
-    #[must_use]
     pub const fn at(registry: Registry) -> Self {
         Self { registry }
     }
 
-    /// The registered names.
-    #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.registry.names()
     }
@@ -85,9 +76,6 @@ impl Labs {
     }
 
     /// As [`Labs::up`]; a running lab of that name is taken down first, with the processes on its hosts.
-    ///
-    /// # Errors
-    /// What the holder reported.
     pub fn replace(&self, spec: &LabSpec, launcher: &Launcher) -> Result<Status> {
         spec.check()?;
         match self.down(&spec.name) {
@@ -165,9 +153,6 @@ impl Labs {
     }
 
     /// The status of a lab.
-    ///
-    /// # Errors
-    /// As [`Labs::ask`].
     pub fn status(&self, name: &str) -> Result<Status> {
         match self.ask(name, &Request::Status)? {
             Reply::Status(status) => Ok(*status),
@@ -176,9 +161,6 @@ impl Labs {
     }
 
     /// Replaces the path in these directions; active faults stay.
-    ///
-    /// # Errors
-    /// As [`Labs::ask`]; an invalid path.
     pub fn set(&self, name: &str, direction: Direction, impairment: Impairment) -> Result<Status> {
         match self.ask(name, &Request::Set { direction, impairment })? {
             Reply::Status(status) => Ok(*status),
@@ -187,9 +169,6 @@ impl Labs {
     }
 
     /// Injects a fault.
-    ///
-    /// # Errors
-    /// As [`Labs::ask`]; as [`crate::Lab::fault`].
     pub fn fault(
         &self,
         name: &str,
@@ -207,9 +186,6 @@ impl Labs {
     }
 
     /// Removes a fault, or `all`.
-    ///
-    /// # Errors
-    /// As [`Labs::ask`]; as [`crate::Lab::unfault`].
     pub fn unfault(&self, name: &str, id: &str, at: Option<Site>) -> Result<Vec<ActiveFault>> {
         match self.ask(name, &Request::Unfault { id: id.to_owned(), at })? {
             Reply::Faults { faults } => Ok(faults),

@@ -12,7 +12,6 @@ pub enum Site {
     Client,
     /// The host `server`.
     Server,
-    /// The emulated path.
     Path,
     /// The host `router` of a forwarding bench: the device under test.
     Router,
@@ -20,7 +19,6 @@ pub enum Site {
 
 impl Site {
     /// The word used in every format; for a host its name.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Client => "client",

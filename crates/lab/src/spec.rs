@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 pub struct LabSpec {
     /// Its name, unique on this machine.
     pub name: String,
-    /// Its shape.
     pub topology: Topology,
     /// The impairment of packets from the client to the server.
     pub up: Impairment,
@@ -44,9 +43,6 @@ impl Default for LabSpec {
 
 impl LabSpec {
     /// Validates the specification.
-    ///
-    /// # Errors
-    /// Names the invalid part.
     pub fn check(&self) -> Result<()> {
         check_name(&self.name)?;
         check_impairment(&self.up)?;
@@ -65,7 +61,6 @@ impl LabSpec {
     }
 
     /// The speed that interfaces report, in Mbit/s: 10 Gbit/s where nothing else is asked for.
-    #[must_use]
     pub fn link_speed_mbps(&self) -> u32 {
         let bps = self.link_speed_bps.unwrap_or(10_000_000_000);
         u32::try_from(bps / 1_000_000).unwrap_or(u32::MAX - 1).max(1)
@@ -84,9 +79,6 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 /// Validates an impairment.
-///
-/// # Errors
-/// Names the invalid part.
 pub fn check_impairment(path: &Impairment) -> Result<()> {
     let bad = |text: String| Err(Error::BadImpairment(text));
     let chances = [

@@ -12,7 +12,6 @@ pub struct Impairment {
     pub overhead_bytes: u32,
     /// Depth of the token bucket in front of the rate: this many bytes pass at once after a silence (a shaper); 0 = a plain link.
     pub burst_bytes: u64,
-    /// One-way delay.
     pub delay_us: u64,
     /// Random addition to the delay, even from 0 to this; packets keep their order unless `reorder` says otherwise.
     pub jitter_us: u64,
@@ -34,7 +33,6 @@ pub struct Impairment {
     pub queue_packets: u64,
     /// A policer: packets above this rate are dropped, none is queued; 0 = none.
     pub police_bps: u64,
-    /// The policer's bucket.
     pub police_burst_bytes: u64,
     /// Packets above this IP length are dropped (and, with `mtu_icmp`, answered with *too big*); 0 = no limit.
     pub mtu: u32,
@@ -93,11 +91,9 @@ pub struct PathCounters {
     pub delivered_packets: u64,
     /// Their IP bytes.
     pub delivered_bytes: u64,
-    /// Dropped at random.
     pub dropped_loss: u64,
     /// Dropped since the queue was full.
     pub dropped_queue: u64,
-    /// Dropped by the policer.
     pub dropped_policer: u64,
     /// Dropped since they were too big.
     pub dropped_mtu: u64,

@@ -60,7 +60,6 @@ fn pace(bps: u64, step_ms: u64) -> Pace {
 /// A connection with both of its applications.
 struct Driven {
     name: &'static str,
-    /// By both ends.
     truth: &'static str,
     ends: [TcpStream; 2],
     threads: Vec<std::thread::JoinHandle<()>>,

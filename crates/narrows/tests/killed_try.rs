@@ -10,7 +10,6 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 const BUFFER: &str = "65536";
-/// SIGKILL.
 const KILL: i32 = 9;
 /// A try takes about so long.
 const SPAN_S: f64 = 15.0;

@@ -11,7 +11,6 @@ use narrows_sys::{clock, files, process, sysctl};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// SIGINT.
 const INTERRUPT: i32 = 2;
 
 const KEYS: [(&str, &str); 6] = [

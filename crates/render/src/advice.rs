@@ -7,7 +7,6 @@ use narrows_model::Change;
 use narrows_model::forwarding::advice::{Advice, AdviceFound, AdviceRole, Handbook, SettingState};
 
 /// A handbook, for one role or for all: the reason, the commands, how to undo them, and the source.
-#[must_use]
 pub fn text(handbook: &Handbook, role: Option<AdviceRole>, style: Style) -> String {
     let mut page = Page::new(style);
     let chosen: Vec<&Advice> =
@@ -49,7 +48,6 @@ fn one(page: &mut Page, advice: &Advice) {
 }
 
 /// The settings that narrows would make on a host, or has made, each with its state. `made` is `None` where nothing was applied.
-#[must_use]
 pub fn found(found: &AdviceFound, made: Option<&[Change]>, style: Style) -> String {
     let mut page = Page::new(style);
     let (role, interfaces) = (found.role.word(), found.interfaces.join(", "));

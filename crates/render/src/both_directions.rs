@@ -8,8 +8,6 @@ use narrows_model::run::both_directions::BothDirections;
 use narrows_model::words::units::bps;
 use narrows_model::{Direction, Report};
 
-/// For a terminal.
-#[must_use]
 pub fn text(both: &BothDirections, style: Style) -> String {
     let mut page = Page::new(style);
     for (way, report) in ways(both) {
@@ -27,7 +25,6 @@ pub fn text(both: &BothDirections, style: Style) -> String {
 }
 
 /// For a ticket or a wiki.
-#[must_use]
 pub fn markdown(both: &BothDirections) -> String {
     let mut out = String::from("# Diagnosis of both directions\n\n");
     for (way, report) in ways(both) {

@@ -6,7 +6,6 @@ use crate::words::clean;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::words::show::clean as line;
 
-/// For a terminal.
 pub(crate) fn text(record: &CommandRecord, style: Style) -> String {
     let mut page = Page::new(style);
     page.labelled("command  ", &clean(&record.command.join(" ")), None);

@@ -31,13 +31,11 @@ pub(crate) const LEGEND: [&str; 6] = [
 ];
 
 /// All connections; those without data are only counted, unless `style.full`.
-#[must_use]
 pub fn text(view: &ConnectionsView, style: Style) -> String {
     frame(view, style, &LiveOptions { rows: usize::MAX, ..LiveOptions::default() })
 }
 
 /// One frame of a live view.
-#[must_use]
 pub fn frame(view: &ConnectionsView, style: Style, options: &LiveOptions) -> String {
     let shown: Vec<&ConnectionView> = shown(view, style.full).collect();
     // The heading, the head of the table and two lines of remarks.
@@ -78,7 +76,6 @@ pub fn shown(view: &ConnectionsView, full: bool) -> impl Iterator<Item = &Connec
 }
 
 /// For a ticket or a wiki: all connections; those without data only if `full`.
-#[must_use]
 pub fn markdown(view: &ConnectionsView, full: bool) -> String {
     let mut all = head(view, false);
     all.rows = shown(view, full).map(|one| row(one, "", view)).collect();
@@ -160,20 +157,17 @@ pub struct Past {
     pub bps: f64,
     /// Smoothed RTT, milliseconds.
     pub rtt_ms: Option<f64>,
-    /// What limited it.
     pub limit: ConnectionLimit,
 }
 
 impl Past {
     /// The last interval of a connection.
-    #[must_use]
     pub fn of(one: &ConnectionView) -> Self {
         Self { bps: one.bps(), rtt_ms: one.rtt_ms, limit: one.limit }
     }
 }
 
 /// One connection with its shares of time, its ceilings, and what it was so far, oldest first.
-#[must_use]
 pub fn opened(one: &ConnectionView, past: &[Past], style: Style) -> String {
     let mut page = Page::new(style);
     page.heading(&format!("{} → {}", clean(&one.local), clean(&one.remote)), &format!("connection {}", one.id));

@@ -20,7 +20,6 @@ const GROUPS: [(DiffGroup, &str); 5] = [
 ];
 
 /// For a terminal; with `style.full` what is the same in both is listed, too.
-#[must_use]
 pub fn text(report: &DiffReport, style: Style) -> String {
     let mut page = Page::new(style);
     for (side, run) in sides(report) {
@@ -39,7 +38,6 @@ pub fn text(report: &DiffReport, style: Style) -> String {
 }
 
 /// For a ticket or a wiki.
-#[must_use]
 pub fn markdown(report: &DiffReport, style: Style) -> String {
     let mut out = String::from("# Two diagnoses side by side\n\n");
     for (side, run) in sides(report) {

@@ -33,13 +33,9 @@ use serde::Serialize;
 pub enum Format {
     /// Lines and tables for a terminal.
     Text,
-    /// One JSON object.
     Json,
-    /// Newline-delimited JSON.
     Ndjson,
-    /// GitHub-flavoured Markdown.
     Markdown,
-    /// Comma-separated values.
     Csv,
     /// One self-contained page.
     Html,
@@ -49,7 +45,6 @@ pub enum Format {
 
 impl Format {
     /// Its name on the command line.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -65,9 +60,7 @@ impl Format {
 
 /// One format of a report.
 pub struct Writer<R> {
-    /// The format.
     pub format: Format,
-    /// Its help.
     pub help: &'static str,
     write: fn(&R, Style) -> serde_json::Result<String>,
 }
@@ -95,15 +88,11 @@ pub trait Document: Sized + 'static {
     /// Its formats, in the order of the help.
     const FORMATS: &'static [Writer<Self>];
 
-    /// Its formats.
     fn formats() -> impl Iterator<Item = Format> {
         Self::FORMATS.iter().map(|writer| writer.format)
     }
 
     /// The report in a format; `None` where the report does not have it.
-    ///
-    /// # Errors
-    /// As [`json::pretty`].
     fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>> {
         let writer = Self::FORMATS.iter().find(|writer| writer.format == format);
         writer.map(|writer| (writer.write)(self, style)).transpose()

@@ -26,9 +26,6 @@ pub fn pretty<T: Serialize>(view: &T) -> serde_json::Result<String> {
 }
 
 /// A view as one line of newline-delimited JSON.
-///
-/// # Errors
-/// As [`pretty`].
 pub fn line<T: Serialize>(view: &T) -> serde_json::Result<String> {
     serde_json::to_string(view).map(|text| text + "\n")
 }
@@ -66,9 +63,6 @@ pub fn schema_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The JSON Schema (draft 2020-12) of that name; `None` where there is none.
-///
-/// # Errors
-/// As [`pretty`].
 pub fn schema(name: &str) -> serde_json::Result<Option<String>> {
     SCHEMAS.iter().find(|(of, _)| *of == name).map(|(_, make)| pretty(&make())).transpose()
 }

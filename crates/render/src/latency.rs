@@ -31,7 +31,6 @@ pub struct Line<'a> {
 }
 
 /// The picture of some distributions.
-#[must_use]
 pub fn picture(title: &str, subtitle: &str, lines: &[Line<'_>]) -> String {
     let (title, subtitle) = (clean(title), clean(subtitle));
     let mut canvas = Canvas::titled(WIDTH, 130.0 + HIGH + 66.0, &title, &subtitle);

@@ -11,8 +11,6 @@ use narrows_model::load::line_rate::{LineRateReport, LineRateRow, LineRateTable,
 const COLUMNS: [(&str, usize); 6] =
     [("frame", 7), ("on the wire", 13), ("frames/s", 15), ("ns/frame", 14), ("UDP payload", 15), ("TCP goodput", 15)];
 
-/// The whole report.
-#[must_use]
 pub fn report(report: &LineRateReport, style: Style) -> String {
     let mut page = Page::new(style);
     for table in &report.tables {

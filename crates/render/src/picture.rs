@@ -30,7 +30,6 @@ const QUEUE_HIGH: f64 = 120.0;
 const PROFILE_HIGH: f64 = LEGEND_HIGH + HIGH + 96.0 + QUEUE_HIGH + 50.0;
 /// Limits shown, lowest first.
 const SHOWN: usize = 6;
-/// Commands shown.
 const COMMANDS: usize = 3;
 /// Steps that span more than this factor get a logarithmic scale.
 const WIDE: f64 = 12.0;
@@ -40,7 +39,6 @@ const ALL: Look = Look { color: palette::AXIS, marker: Marker::Circle, dash: "2 
 const HEADING: Font = Font::LABEL.bold();
 
 /// The picture of a diagnosis, as SVG.
-#[must_use]
 pub fn picture(report: &Report) -> String {
     drawn(report, TITLE_HIGH)
 }

@@ -95,8 +95,6 @@ fn latencies(report: &ResponsivenessReport) -> Table {
     all
 }
 
-/// For a terminal.
-#[must_use]
 pub fn text(report: &ResponsivenessReport, style: Style) -> String {
     let mut page = Page::new(style);
     page.labelled("responsiveness  ", &clean(&title(report)), Some(Tone::Strong));
@@ -113,7 +111,6 @@ pub fn text(report: &ResponsivenessReport, style: Style) -> String {
 }
 
 /// For a ticket or a wiki.
-#[must_use]
 pub fn markdown(report: &ResponsivenessReport) -> String {
     let mut all = format!("# Responsiveness\n\n{}\n\n", clean(&title(report)));
     report.directions.iter().for_each(|it| all += &format!("- **{}**: {}\n", word(it.flow), finding(it)));
@@ -125,7 +122,6 @@ pub fn markdown(report: &ResponsivenessReport) -> String {
 }
 
 /// One line of progress: the last interval.
-#[must_use]
 pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String {
     let Some(last) = load.intervals.last() else { return String::new() };
     let before = load.intervals.len().checked_sub(2).and_then(|nth| load.intervals.get(nth)).map_or(0, |it| it.end_us);

@@ -118,8 +118,6 @@ fn times(report: &StampReport) -> Table {
     all
 }
 
-/// For a terminal.
-#[must_use]
 pub fn text(report: &StampReport, style: Style) -> String {
     let mut page = Page::new(style);
     page.labelled("STAMP  ", &clean(&title(report)), Some(Tone::Strong));
@@ -137,7 +135,6 @@ pub fn text(report: &StampReport, style: Style) -> String {
 }
 
 /// For a ticket or a wiki.
-#[must_use]
 pub fn markdown(report: &StampReport) -> String {
     let mut all = format!("# STAMP session\n\n{}: {}\n\n", clean(&title(report)), loss(report));
     if report.replies > 0 {
@@ -151,7 +148,6 @@ pub fn markdown(report: &StampReport) -> String {
 }
 
 /// One line of progress: the packets of the last second.
-#[must_use]
 pub fn progress(packets: &[StampPacket], shown: usize) -> String {
     let new = &packets[shown.min(packets.len())..];
     let back: Vec<u64> = new

@@ -24,31 +24,24 @@ impl Default for Style {
 pub enum Tone {
     /// A heading or the word of a verdict.
     Strong,
-    /// Secondary.
     Faint,
-    /// Healthy, passed.
     Good,
-    /// Limited, failed.
     Bad,
-    /// Needs attention.
     Mark,
 }
 
 impl Style {
     /// The width in use.
-    #[must_use]
     pub fn columns(&self) -> usize {
         self.width.clamp(40, 160)
     }
 
     /// Columns for cells that stand side by side: no limit in a pipe or a file.
-    #[must_use]
     pub fn room(&self) -> usize {
         if self.wide { usize::MAX / 2 } else { self.columns() }
     }
 
     /// The text in its tone (SGR sequences of ECMA-48, the eight basic colours), or as it is.
-    #[must_use]
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Strong => "1",

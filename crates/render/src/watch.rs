@@ -25,7 +25,6 @@ pub(crate) const LEGEND: [&str; 5] = [
 ];
 
 /// The frame. Interfaces without traffic so far are left out unless `style.full`.
-#[must_use]
 pub fn frame(view: &WatchView, style: Style) -> String {
     let mut page = Page::new(style);
     // A bar is relative to the highest peak of the same end.

@@ -8,26 +8,22 @@ use narrows_model::words::show::nominal;
 use narrows_model::words::units::{bps, micros};
 
 /// The text, or a dash for an unknown value.
-#[must_use]
 pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
 }
 
 /// The nearest whole number.
-#[must_use]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast of a float saturates
 pub fn rounded(value: f64) -> u64 {
     value.round() as u64
 }
 
 /// The width of a text in columns.
-#[must_use]
 pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
 /// The text in at most `max` columns. A longer one loses its middle: the ends of an address or a name matter more.
-#[must_use]
 pub fn fit(text: &str, max: usize) -> String {
     let long = columns(text);
     if long <= max {
@@ -42,7 +38,6 @@ pub fn fit(text: &str, max: usize) -> String {
 }
 
 /// The text in exactly `wide` columns, aligned left.
-#[must_use]
 pub fn left(text: &str, wide: usize) -> String {
     let text = fit(text, wide);
     let blanks = wide - columns(&text);
@@ -50,7 +45,6 @@ pub fn left(text: &str, wide: usize) -> String {
 }
 
 /// The text in exactly `wide` columns, aligned right.
-#[must_use]
 pub fn right(text: &str, wide: usize) -> String {
     let text = fit(text, wide);
     " ".repeat(wide - columns(&text)) + &text
@@ -102,7 +96,6 @@ pub(crate) fn round_time(ns: u64) -> String {
 }
 
 /// The text in lines of at most `wide` columns; a longer word is cut.
-#[must_use]
 pub fn wrap(text: &str, wide: usize) -> Vec<String> {
     let wide = wide.max(8);
     let mut lines = vec![String::new()];
@@ -131,7 +124,6 @@ pub fn wrap(text: &str, wide: usize) -> Vec<String> {
 }
 
 /// `602 to 666 Mbit/s`, `902 Mbit/s to 1.05 Gbit/s`.
-#[must_use]
 pub fn range([low, high]: [f64; 2]) -> String {
     let (low, high) = (bps(low), bps(high));
     match (low.split_once(' '), high.split_once(' ')) {
@@ -141,7 +133,6 @@ pub fn range([low, high]: [f64; 2]) -> String {
 }
 
 /// `17.1 times`, `1.48 times`: a gain with its interval, `17.1 times (16.7 to 17.5)`.
-#[must_use]
 pub fn times(gain: f64, [low, high]: [f64; 2]) -> String {
     let digits = if gain >= 99.95 {
         0
@@ -154,7 +145,6 @@ pub fn times(gain: f64, [low, high]: [f64; 2]) -> String {
 }
 
 /// `97 %`, `<1 %`, `0 %`: a share in whole percent.
-#[must_use]
 pub fn share(part: f64) -> String {
     if part > 0.0 && part < 0.01 { "<1 %".to_owned() } else { format!("{:.0} %", part * 100.0) }
 }

@@ -9,7 +9,6 @@ use narrows_model::host::audit::Audit;
 use narrows_traffic::Stop;
 
 /// This host alone; its network device is that of the default route.
-#[must_use]
 pub fn this_host() -> Audit {
     audit(Some(&narrows_collect::inventory(&Live::new(), None)), None)
 }

@@ -9,7 +9,6 @@ use narrows_views::figures;
 use narrows_views::measure::{self, Viewed};
 
 /// The plain measurement of a run, in the words of its load; `None` where the run holds none.
-#[must_use]
 pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
     let RunPlan::Measure(plan) = &run.plan else { return None };
     Some(match plan {
@@ -34,7 +33,6 @@ pub(crate) fn headline(load: &LoadPlan, run: &Run) -> (&'static str, Vec<Headlin
 }
 
 /// How the trial of a plan is shown while it runs.
-#[must_use]
 pub fn live(plan: &LoadPlan) -> Box<dyn Live> {
     fn of<L: Viewed + Kind + Shown<Interval = <L as Viewed>::Interval>>(plan: &L) -> Box<dyn Live> {
         Box::new(Running { plan: plan.clone(), intervals: Cutter(measure::live::Live::new(plan)) })

@@ -15,7 +15,6 @@ pub enum RecordError {
     /// A file cannot be written, or a directory cannot be read.
     #[error(transparent)]
     File(#[from] narrows_sys::Error),
-    /// The recorder failed.
     #[error(transparent)]
     Capture(#[from] CaptureError),
 }

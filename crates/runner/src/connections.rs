@@ -168,9 +168,6 @@ pub struct FarEnd {
 
 impl FarEnd {
     /// Opens sessions that only read, one by each way to the same server.
-    ///
-    /// # Errors
-    /// The server refuses.
     pub fn open(servers: &[Remote]) -> Result<Self, RemoteError> {
         let open = |server: &Remote| Ok((server.data_address().ip().to_canonical(), server.open_look()?));
         let host = servers.first().map(|server| server.hello().host.as_str()).unwrap_or_default();

@@ -15,10 +15,8 @@ use thiserror::Error;
 /// Why a program could not be run between two hosts of the lab.
 #[derive(Debug, Error)]
 pub enum StageError {
-    /// The lab.
     #[error(transparent)]
     Lab(#[from] narrows_lab::Error),
-    /// A system call.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
     /// A process did not start.
@@ -37,7 +35,6 @@ pub enum StageError {
 
 /// A lab with a running server, and the token for its clients.
 pub struct Stage {
-    /// The lab.
     pub lab: Lab,
     /// Directory of the token and of the state of both hosts; removed on drop.
     pub scratch: PathBuf,
@@ -87,7 +84,6 @@ impl Stage {
     }
 
     /// The server's process; `None`: killed.
-    #[must_use]
     pub fn server_id(&self) -> Option<u32> {
         self.server.as_ref().map(Child::id)
     }

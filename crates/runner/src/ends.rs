@@ -21,7 +21,6 @@ pub enum EndsError {
 /// A trial that ended early, with what was measured.
 #[derive(Debug)]
 pub struct TrialFailed {
-    /// Why.
     pub why: EndsError,
     /// What both ends saw so far.
     pub partial: Option<Box<Trial>>,
@@ -47,7 +46,6 @@ pub trait Ends {
     /// RTTs of the idle path, microseconds, smallest first; empty where they could not be measured.
     fn idle_rtt_us(&mut self) -> Vec<u64>;
 
-    /// Runs one trial.
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed>;
 
     /// Runs one trial, which ends before its time once `enough` says so of the progress of an end. Ends that cannot end one early run it

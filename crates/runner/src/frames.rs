@@ -35,7 +35,6 @@ pub enum OrderError {
     /// The plan does not hold together.
     #[error("{0}")]
     Plan(String),
-    /// The kernel.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
 }
@@ -54,7 +53,6 @@ pub enum NextHop {
 /// What `narrows generate` was asked for.
 #[derive(Debug, Clone)]
 pub struct Order {
-    /// The device.
     pub device: String,
     /// `None`: the best.
     pub mode: Option<SendMode>,
@@ -68,7 +66,6 @@ pub struct Order {
     pub next_hop: NextHop,
     /// VLAN of a tag.
     pub vlan: Option<u16>,
-    /// What follows IP.
     pub transport: Transport,
     /// Order of the flows.
     pub walk: Walk,
@@ -82,7 +79,6 @@ pub struct Order {
     pub burst: Option<u32>,
     /// The longest stall that is made up for.
     pub catch_up: Duration,
-    /// How long.
     pub duration: Duration,
     /// How many frames at most.
     pub count: Option<u64>,
@@ -129,7 +125,6 @@ fn wait_for_link(device: &str, wait: Duration, stop: &Stop) -> Result<Link, Orde
 }
 
 /// Bits per second of the device's link, if it says.
-#[must_use]
 pub fn link_speed(device: &str) -> Option<u64> {
     let link = ethtool::Device::open(device).and_then(|device| device.link()).ok()?;
     link.speed_mbps.map(|mbps| u64::from(mbps) * 1_000_000)

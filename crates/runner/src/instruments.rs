@@ -11,7 +11,6 @@ use std::net::IpAddr;
 #[derive(Debug, Default)]
 pub(crate) struct Drops(Option<Result<Counting, Missing>>);
 
-/// Who counts.
 #[derive(Debug)]
 enum Counting {
     Here(DropWatch),

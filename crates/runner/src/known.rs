@@ -1,31 +1,26 @@
 //! The tables of `narrows list`: rows of an id and a sentence.
 
 /// The causes of the diagnosis.
-#[must_use]
 pub fn causes() -> Vec<(String, String)> {
     rows(narrows_diagnose::causes::names())
 }
 
 /// The experiments of the diagnosis.
-#[must_use]
 pub fn experiments() -> Vec<(String, String)> {
     rows(narrows_diagnose::experiments::TCP.iter().map(|experiment| (experiment.id, experiment.words)))
 }
 
 /// The collectors of facts.
-#[must_use]
 pub fn collectors() -> Vec<(String, String)> {
     rows(narrows_collect::COLLECTORS.iter().map(|collector| (collector.id, collector.about)))
 }
 
 /// The faults of the lab.
-#[must_use]
 pub fn faults() -> Vec<(String, String)> {
     rows(narrows_lab::faults::ALL.iter().map(|fault| (fault.id, fault.about)))
 }
 
 /// The scenarios of the suite.
-#[must_use]
 pub fn scenarios() -> Vec<(String, String)> {
     let about = |(name, text): &(&str, &str)| {
         let cases = crate::scenarios::cases(name, text);
@@ -39,7 +34,6 @@ pub fn scenarios() -> Vec<(String, String)> {
 }
 
 /// The kernel parameters that `narrows tune apply` sets, and their values.
-#[must_use]
 pub fn parameters() -> Vec<(String, String)> {
     crate::tune::parameters().collect()
 }

@@ -29,7 +29,6 @@ pub struct LiveEnds {
 
 impl LiveEnds {
     /// The two ends of a path. Without a `tuner` this host is not changed.
-    #[must_use]
     pub const fn new(
         remote: Remote,
         session: Session,

@@ -27,7 +27,6 @@ enum Counter {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Liveness(Arc<Mutex<Watched>>);
 
-/// What is sampled.
 #[derive(Debug, Default)]
 struct Watched {
     streams: Vec<Counter>,

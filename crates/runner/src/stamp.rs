@@ -24,7 +24,6 @@ pub enum StampFailure {
     /// The key is none.
     #[error("cannot use {} as a key: it must hold at least 32 hexadecimal digits and nothing else", .0.display())]
     Key(PathBuf),
-    /// The kernel's error.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
 }

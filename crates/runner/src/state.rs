@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// The state directory: `$XDG_STATE_HOME/narrows`, else `/var/lib/narrows` for root and `~/.local/state/narrows` for others.
 /// Without `HOME` the home is that of the user database. `None` where there is no home at all. Root follows no variable to a place that
 /// another user can change: key, tokens and the journal of changes would be that user's.
-#[must_use]
 pub fn directory() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let root = narrows_sys::process::is_root();

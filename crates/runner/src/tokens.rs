@@ -19,7 +19,6 @@ use thiserror::Error;
 const MAX_TOKENS: usize = 1_000;
 /// A larger file is not read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The longest name.
 const MAX_NAME: usize = 32;
 /// The slowest rate: the least that a load of one stream is paced to.
 const MIN_RATE_BPS: u64 = 8_000;
@@ -39,11 +38,9 @@ pub enum Allowed {
 }
 
 impl Allowed {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Measure, Self::Tune, Self::Frames];
 
     /// The word on the command line and in the file.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Measure => "measure",
@@ -56,9 +53,7 @@ impl Allowed {
 /// A named token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
-    /// Its name.
     pub name: String,
-    /// What it allows.
     pub allow: BTreeSet<Allowed>,
     /// The most that a load of its holder may send or be sent, in bits per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,13 +67,11 @@ pub struct Named {
 
 impl Named {
     /// Whether its time is over.
-    #[must_use]
     pub fn has_expired(&self, now_unix_s: u64) -> bool {
         self.until_unix_s.is_some_and(|until| now_unix_s >= until)
     }
 
     /// Its rights in words: `measure,tune at most 1.00 Gbit/s until 2099-12-31T00:00:00Z`.
-    #[must_use]
     pub fn rights(&self) -> String {
         let allow: Vec<_> = self.allow.iter().map(|allowed| allowed.word()).collect();
         let rate = self.rate_bps.map_or_else(String::new, |bps| format!(" at most {}", units::bps(bps as f64)));
@@ -101,7 +94,6 @@ pub enum TokensError {
     /// There is one already.
     #[error("cannot add token `{0}`: it exists; revoke it first, or choose another name")]
     Exists(String),
-    /// There is none.
     #[error("cannot revoke token `{0}`: there is none with this name; `narrows serve token list` lists them")]
     Unknown(String),
     /// An end that is none.
@@ -110,7 +102,6 @@ pub enum TokensError {
     /// An end in the past.
     #[error("invalid date `{0}`: it is in the past")]
     Past(String),
-    /// Nothing is allowed.
     #[error("cannot add a token that allows nothing; use --allow")]
     Nothing,
     /// A rate below the least.
@@ -119,13 +110,11 @@ pub enum TokensError {
     /// Frames are not bounded by a rate.
     #[error("cannot limit raw frames to a rate; drop --rate, or use --allow without frames")]
     FramesRate,
-    /// Too many.
     #[error("cannot add another token: {} holds {MAX_TOKENS}; revoke old ones", .0.display())]
     Full(PathBuf),
     /// The file is damaged.
     #[error("cannot read {path}: {1}; remove it to revoke all named tokens", path = .0.display())]
     Damaged(PathBuf, String),
-    /// The server's key.
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// A file could not be read or written.
@@ -134,7 +123,6 @@ pub enum TokensError {
 }
 
 /// The time by this host's clock, in seconds since the Unix epoch.
-#[must_use]
 pub fn now_unix_s() -> u64 {
     clock::unix_us() / 1_000_000
 }
@@ -291,7 +279,6 @@ impl Tokens {
         Self { file: file(state), source, fresh, known: Mutex::new(known) }
     }
 
-    /// Those of now.
     fn with<T>(&self, look: impl FnOnce(&[Arc<Named>]) -> T) -> T {
         let mut known = lock(&self.known);
         if known.read.is_none_or(|read| read.elapsed() >= self.fresh) {

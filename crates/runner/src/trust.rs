@@ -30,7 +30,6 @@ pub enum TrustError {
     /// A token file without a token.
     #[error("{path}: {source}", path = path.display())]
     NotAToken {
-        /// The file.
         path: PathBuf,
         /// What it should hold.
         source: NoToken,
@@ -59,9 +58,7 @@ pub enum TrustError {
 pub struct Identity {
     /// The certificate, in DER.
     pub certificate: CertificateDer<'static>,
-    /// The private key.
     pub key: PrivateKeyDer<'static>,
-    /// What clients need.
     pub token: Token,
     /// Where the token is.
     pub token_file: PathBuf,
@@ -159,7 +156,6 @@ pub fn client_token(token_file: Option<&Path>) -> Result<Option<Token>, TrustErr
 }
 
 /// SHA-256 over a certificate in DER.
-#[must_use]
 pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
     let mut bytes = [0; 32];
@@ -168,7 +164,6 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
 }
 
 /// Whether two secrets are the same, in a time that does not tell where they differ.
-#[must_use]
 pub fn same_secret(a: &Secret, b: &Secret) -> bool {
     a.bytes().ct_eq(b.bytes()).into()
 }

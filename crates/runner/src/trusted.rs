@@ -31,7 +31,6 @@ pub enum TrustedError {
     /// A token file, or what was fetched.
     #[error(transparent)]
     Token(#[from] TrustError),
-    /// Too many servers.
     #[error("cannot store the token in {}: it holds {MAX_SERVERS} servers already; remove old ones with `narrows trust HOST --forget`", .0.display())]
     Full(PathBuf),
     /// This host has no token.
@@ -50,9 +49,7 @@ pub enum TrustedError {
 pub struct Trusted {
     /// Name or address, as the user writes it.
     pub host: String,
-    /// Its port.
     pub port: u16,
-    /// Its token.
     pub token: Token,
 }
 
@@ -77,7 +74,6 @@ pub fn list(file: &Path) -> Result<Vec<Trusted>, TrustedError> {
 }
 
 /// The stored token of a server; `None` where there is none or the file cannot be read.
-#[must_use]
 pub fn token_of(file: &Path, host: &str, port: u16) -> Option<Token> {
     let found = list(file).ok()?.into_iter().find(|it| it.host.eq_ignore_ascii_case(host) && it.port == port);
     found.map(|it| it.token)

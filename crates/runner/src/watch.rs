@@ -12,23 +12,18 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// One end and how its interfaces are read.
 pub struct Watched<'a> {
-    /// Client or server.
     pub place: Place,
-    /// Its host name.
     pub host: String,
     /// Reads its interfaces; the error is a sentence.
     pub read: Box<dyn FnMut() -> Result<Vec<InterfaceSample>, String> + 'a>,
 }
 
-/// This host.
-#[must_use]
 pub fn here() -> Watched<'static> {
     let read = || narrows_collect::interfaces().map_err(|missing| missing.to_string());
     Watched { place: Place::Client, host: narrows_sys::process::host_name(), read: Box::new(read) }
 }
 
 /// The server. After a lost connection it is not asked again, because each attempt would wait for a timeout.
-#[must_use]
 pub fn there<'a>(session: &'a Session, host: &str) -> Watched<'a> {
     let mut lost: Option<String> = None;
     let read = move || {

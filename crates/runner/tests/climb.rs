@@ -48,7 +48,6 @@ enum Trouble {
     LostInTrial(usize),
     /// The user interrupts in the trial of this number.
     StopInTrial(usize),
-    /// Setting back fails.
     StuckChange,
 }
 

@@ -15,7 +15,6 @@ const CARRIED: f64 = 60_000.0;
 /// Larger ones do not fit.
 const MAX_BYTES: u32 = 1472;
 
-/// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     None,

@@ -19,7 +19,6 @@ pub struct Bisection {
 impl Bisection {
     /// One goal after the other, in plan order; a load that was tried for one is not tried again for another of the
     /// same duration.
-    #[must_use]
     pub fn new(plan: &SearchPlan) -> Self {
         Self {
             goals: plan.goals.iter().map(|goal| (goal.name.clone(), Target::single(goal))).collect(),

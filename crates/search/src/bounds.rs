@@ -53,7 +53,6 @@ pub struct Bounds {
 
 impl Bounds {
     /// Whether nothing is left to find for the target.
-    #[must_use]
     pub fn settled(&self, target: &Target, min: f64, max: f64) -> bool {
         match (self.lower, self.upper) {
             (Some(lower), Some(upper)) => target.narrow(lower, upper),
@@ -73,13 +72,11 @@ pub struct History {
 
 impl History {
     /// An empty one; `retries` limits how often an invalid trial is repeated.
-    #[must_use]
     pub const fn new(invalid_retries: u32) -> Self {
         Self { loads: BTreeMap::new(), invalid_retries }
     }
 
     /// One with these trials.
-    #[must_use]
     pub fn of(trials: &[LoadTrial], invalid_retries: u32) -> Self {
         let mut history = Self::new(invalid_retries);
         for trial in trials {
@@ -88,7 +85,6 @@ impl History {
         history
     }
 
-    /// Adds a trial.
     pub fn add(&mut self, trial: &LoadTrial) {
         let at = self.loads.entry(Load(trial.load_pps)).or_default();
         match reduce(trial) {
@@ -107,25 +103,21 @@ impl History {
     }
 
     /// Whether the tester could not make a valid trial at a load.
-    #[must_use]
     pub fn blocked(&self, load: f64) -> bool {
         self.loads.get(&Load(load)).is_some_and(|at| at.blocked)
     }
 
     /// The class of a load for a target. A blocked one is an upper bound: no trial there or above is useful.
-    #[must_use]
     pub fn class(&self, target: &Target, load: f64) -> Class {
         self.loads.get(&Load(load)).map_or(Class::Undecided, |at| class(target, at))
     }
 
     /// The class that a load would have for a target if nothing had been left unsent.
-    #[must_use]
     pub fn class_of_path(&self, target: &Target, load: f64) -> Class {
         classify(target, self.valid(load), |trial| trial.path_loss_ratio)
     }
 
     /// The relevant bounds of a target: the lowest upper bound, and the highest lower bound below it.
-    #[must_use]
     pub fn bounds(&self, target: &Target) -> Bounds {
         let mut bounds = Bounds::default();
         for (load, at) in &self.loads {
@@ -142,27 +134,23 @@ impl History {
     }
 
     /// The bounds of a shorter sum where they settle a goal in agreement with the profile.
-    #[must_use]
     pub fn agreed(&self, agreed: &Agreed, min: f64, max: f64) -> Option<Bounds> {
         let bounds = self.bounds(&agreed.target);
         (bounds.settled(&agreed.target, min, max) && agreed.holds(bounds.lower, bounds.upper)).then_some(bounds)
     }
 
     /// Whether a load was tried.
-    #[must_use]
     pub fn tried(&self, load: f64) -> bool {
         self.loads.contains_key(&Load(load))
     }
 
     /// Whether there are valid trials at a load, and none lost or left unsent more than a part.
-    #[must_use]
     pub fn within(&self, loss_ratio: f64, load: f64) -> bool {
         let valid = self.valid(load);
         !valid.is_empty() && valid.iter().all(|trial| trial.loss_ratio <= loss_ratio)
     }
 
     /// Conditional throughput at a load that passes.
-    #[must_use]
     pub fn conditional_throughput(&self, target: &Target, load: f64) -> f64 {
         load * forwarding_ratio(target, self.valid(load))
     }
@@ -170,7 +158,6 @@ impl History {
     /// The load that would just pass a target if the throughput at this load is the maximum: the median of the
     /// valid trials there, otherwise the maximum of the others. A queue of `buffer_ms` raises the throughput of a short
     /// trial more than that of a long one. `None` without a trial.
-    #[must_use]
     pub fn estimate(&self, target: &Target, load: f64, buffer_ms: f64) -> Option<f64> {
         let queued = |trial_ms: u64| 1.0 + buffer_ms / trial_ms.max(1) as f64;
         let share = |trial: &Weighed| (1.0 - trial.loss_ratio) * queued(target.trial_ms) / queued(trial.duration_ms);
@@ -182,7 +169,6 @@ impl History {
 
     /// Whether all trials at a load were invalid, with a throughput so low that the load is far above what passes:
     /// repeating it there would waste time.
-    #[must_use]
     pub fn far_above(&self, load: f64) -> bool {
         self.valid(load).is_empty() && self.clue(load).is_some_and(|pps| pps < load / 2.0)
     }

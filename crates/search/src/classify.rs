@@ -11,13 +11,10 @@ const RATE_KEPT: f64 = 0.02;
 /// A valid trial, reduced to what classification needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weighed {
-    /// Requested duration.
     pub duration_ms: u64,
     /// Actual duration including overhead, never less than the requested one.
     pub effective_ms: f64,
-    /// Lost and unsent.
     pub loss_ratio: f64,
-    /// Lost alone.
     pub path_loss_ratio: f64,
 }
 
@@ -64,7 +61,6 @@ pub fn reduce(trial: &LoadTrial) -> Result<Weighed, Cow<'_, str>> {
 }
 
 /// Classifies a load by all valid trials at it; `loss` selects which loss ratio of a trial counts.
-#[must_use]
 pub fn classify(target: &Target, trials: &[Weighed], loss: impl Fn(&Weighed) -> f64) -> Class {
     let (mut full_low, mut full_high, mut short_low, mut short_high) = (0.0, 0.0, 0.0, 0.0);
     for trial in trials {
@@ -93,7 +89,6 @@ pub fn classify(target: &Target, trials: &[Weighed], loss: impl Fn(&Weighed) -> 
 
 /// The expected forwarding ratio at a load: one minus the loss ratio that is not exceeded in `1 − exceed ratio` of the
 /// time; the time missing to the duration sum counts as full loss.
-#[must_use]
 pub fn forwarding_ratio(target: &Target, trials: &[Weighed]) -> f64 {
     let mut full: Vec<&Weighed> = trials.iter().filter(|trial| trial.duration_ms >= target.trial_ms).collect();
     full.sort_by(|a, b| a.loss_ratio.total_cmp(&b.loss_ratio));

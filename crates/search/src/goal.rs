@@ -22,8 +22,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// The goal itself.
-    #[must_use]
     pub fn last(goal: &Goal) -> Self {
         Self {
             loss_ratio: goal.loss_ratio,
@@ -35,7 +33,6 @@ impl Target {
     }
 
     /// The goal with one deciding trial per load.
-    #[must_use]
     pub fn single(goal: &Goal) -> Self {
         Self { exceed_ratio: 0.0, sum_ms: goal.final_trial_ms as f64, ..Self::last(goal) }
     }
@@ -44,7 +41,6 @@ impl Target {
     /// trial to the duration sum, each twice as wide as the next. Trials are as long as the sum, up to the final
     /// duration. From a known capacity all are as wide as the goal: one trial per load first, since its loads are
     /// likely those of the result.
-    #[must_use]
     pub fn chain(plan: &SearchPlan, goal: &Goal) -> Vec<Self> {
         let (last, preceding) = (Self::last(goal), plan.preceding_targets);
         if plan.hint.is_some() {
@@ -71,7 +67,6 @@ impl Target {
     }
 
     /// The deciding target for the plan's method, whatever a profile saw.
-    #[must_use]
     pub fn deciding(plan: &SearchPlan, goal: &Goal) -> Self {
         match plan.method {
             SearchMethod::Mlr => Self::last(goal),
@@ -80,26 +75,22 @@ impl Target {
     }
 
     /// The distance of two loads in widths.
-    #[must_use]
     pub fn widths(&self, lower: f64, upper: f64) -> f64 {
         (upper / lower).ln() / self.log_width
     }
 
     /// Whether two loads are within the width, with a small tolerance for the logarithm.
-    #[must_use]
     pub fn narrow(&self, lower: f64, upper: f64) -> bool {
         self.widths(lower, upper) <= 1.0 + 1e-9
     }
 
     /// The step that leads to bounds within the width.
-    #[must_use]
     pub fn step(&self) -> f64 {
         self.log_width * AIM
     }
 
     /// A load between two bounds that are too far apart. The interval is split where the fewest trials are
     /// expected: one part is a power of two of the width, so that halving leaves no remainder.
-    #[must_use]
     pub fn split(&self, lower: f64, upper: f64) -> f64 {
         let steps = (upper / lower).ln() / self.step();
         if steps <= 2.0 {
@@ -111,7 +102,6 @@ impl Target {
     }
 
     /// A load rounded to the digits that the width justifies, strictly between two others.
-    #[must_use]
     pub fn rounded(&self, load: f64, above: f64, below: f64) -> f64 {
         let exponent = (load * self.log_width / 50.0).log10().floor();
         let round = if exponent >= 0.0 {
@@ -128,7 +118,6 @@ impl Target {
 /// A target with a shorter duration sum, which decides a goal where its bounds agree with the capacity that a profile saw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreed {
-    /// The target.
     pub target: Target,
     /// The loads at which the profile expects the limit.
     range: [f64; 2],
@@ -136,7 +125,6 @@ pub struct Agreed {
 
 impl Agreed {
     /// That of a goal; `None` where its own sum is to decide.
-    #[must_use]
     pub fn of(plan: &SearchPlan, goal: &Goal) -> Option<Self> {
         let (hint, last) = (plan.hint.filter(|_| plan.method == SearchMethod::Mlr)?, Target::last(goal));
         let sum_ms = hint.agreed_sum_ms.map(|ms| ms.max(last.trial_ms) as f64).filter(|ms| *ms < last.sum_ms)?;
@@ -144,7 +132,6 @@ impl Agreed {
     }
 
     /// Whether the limit that the profile expects may lie between these bounds.
-    #[must_use]
     pub fn holds(&self, lower: Option<f64>, upper: Option<f64>) -> bool {
         lower.is_none_or(|lower| lower <= self.range[1]) && upper.is_none_or(|upper| self.range[0] <= upper)
     }

@@ -18,7 +18,6 @@ pub struct LossCurve {
 
 impl LossCurve {
     /// From the plan's highest load down to its lowest.
-    #[must_use]
     pub const fn new(plan: &SearchPlan, step: f64, trial_ms: u64) -> Self {
         let target =
             Target { loss_ratio: 0.0, exceed_ratio: 0.0, trial_ms, sum_ms: trial_ms as f64, log_width: f64::INFINITY };
@@ -56,7 +55,6 @@ impl Strategy for LossCurve {
 }
 
 /// The points of a loss curve, highest load first: one per valid trial.
-#[must_use]
 pub fn loss_curve(plan: &SearchPlan, trials: &[LoadTrial]) -> Vec<LossPoint> {
     let point = |trial: &LoadTrial| {
         let weighed = reduce(trial).ok()?;

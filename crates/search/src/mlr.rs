@@ -20,7 +20,6 @@ use narrows_model::run::search::{Goal, GoalBounds, SearchPlan};
 /// second the other; the third is for a device that forwards less under overload.
 const ESTIMATES: u8 = 3;
 
-/// The strategy.
 #[derive(Debug)]
 pub struct Mlr {
     pursuits: Vec<Pursuit>,
@@ -67,7 +66,6 @@ enum Side {
 struct Pursuit {
     name: String,
     targets: Vec<Target>,
-    /// The current target.
     level: usize,
     /// The interval of the previous target: to be confirmed, not trusted.
     hints: Bounds,
@@ -89,7 +87,6 @@ struct Pursuit {
 
 impl Mlr {
     /// All goals of a plan.
-    #[must_use]
     pub fn new(plan: &SearchPlan) -> Self {
         let pursuits = plan.goals.iter().map(|goal| Pursuit::new(plan, goal)).collect();
         Self { pursuits, fail_fast: plan.fail_fast, look: Look::of(plan) }

@@ -10,7 +10,6 @@ use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMet
 pub(crate) const TESTER_REPEATS: f64 = 0.02;
 
 /// The result of each goal of the plan, in its order; none for a loss curve.
-#[must_use]
 pub fn results(plan: &SearchPlan, trials: &[LoadTrial]) -> Vec<GoalResult> {
     of_history(plan, &History::of(trials, plan.invalid_retries))
 }

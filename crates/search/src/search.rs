@@ -13,7 +13,6 @@ use narrows_model::run::search::{
 use std::time::Duration;
 use thiserror::Error;
 
-/// A search error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SearchError {
     /// The plan is invalid.
@@ -27,7 +26,6 @@ pub enum SearchError {
 /// The next step of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// A trial.
     Trial {
         /// Intended load, packets a second.
         load_pps: f64,
@@ -38,7 +36,6 @@ pub enum Step {
     Done(Vec<GoalResult>),
 }
 
-/// A running search.
 #[derive(Debug)]
 pub struct Search {
     plan: SearchPlan,
@@ -118,25 +115,21 @@ impl Search {
     }
 
     /// The current bounds of each goal.
-    #[must_use]
     pub fn bounds(&self) -> Vec<GoalBounds> {
         self.strategy.bounds(&self.history)
     }
 
     /// The results known now.
-    #[must_use]
     pub fn results(&self) -> Vec<GoalResult> {
         results::of_history(&self.plan, &self.history)
     }
 
     /// Every trial so far.
-    #[must_use]
     pub fn trials(&self) -> &[LoadTrial] {
         &self.trials
     }
 
     /// The whole search, for the store.
-    #[must_use]
     pub fn record(&self) -> SearchRecord {
         SearchRecord { plan: self.plan.clone(), trials: self.trials.clone(), results: self.results() }
     }

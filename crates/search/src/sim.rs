@@ -125,7 +125,6 @@ impl Device {
     }
 }
 
-/// A completed search.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) search: Search,

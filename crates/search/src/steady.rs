@@ -22,7 +22,6 @@ pub struct Steady {
 impl Steady {
     /// A load whose goodput is wanted `within` this part of itself, at 95 %: counted from `from_us` on, for `least_us` at least and for
     /// some tens of round trips.
-    #[must_use]
     pub fn new(within: f64, from_us: u64, least_us: u64, rtt_us: u64) -> Self {
         Self { within, from_us, least_us: least_us.max(rtt_us.saturating_mul(ROUND_TRIPS)), points: Vec::new() }
     }
@@ -36,7 +35,6 @@ impl Steady {
     }
 
     /// Whether the goodput is known as well as it was wanted.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         let (Some((from_us, _)), Some((to_us, _))) = (self.points.first(), self.points.last()) else { return false };
         let span_us = to_us - from_us;
@@ -53,7 +51,6 @@ impl Steady {
     }
 
     /// The goodput of what was observed, bits a second, with its 95 % interval; `None` of too few samples.
-    #[must_use]
     pub fn goodput_bps(&self) -> Option<Estimate> {
         let ((from_us, _), (to_us, _)) = (self.points.first()?, self.points.last()?);
         let enough = self.points.len() >= 2 * BATCHES as usize;

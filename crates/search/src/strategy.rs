@@ -4,12 +4,9 @@ use crate::bounds::History;
 use narrows_model::run::search::GoalBounds;
 use std::fmt::Debug;
 
-/// A requested trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// Intended load.
     pub load_pps: f64,
-    /// Its duration.
     pub duration_ms: u64,
 }
 

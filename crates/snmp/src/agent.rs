@@ -44,7 +44,6 @@ impl Agent {
     }
 
     /// Its address, as given.
-    #[must_use]
     pub fn address(&self) -> &str {
         self.session.agent()
     }
@@ -201,7 +200,6 @@ impl Agent {
 
 /// Reads any bytes as what an agent may answer, for `fuzz/`: values as counters, and names of interfaces.
 #[doc(hidden)]
-#[must_use]
 pub fn read_any(bytes: &[u8]) -> Vec<Counter> {
     let name = interface::text(bytes);
     let known = InterfaceName { index: 1, name: name.clone(), description: name.clone() };

@@ -15,18 +15,15 @@ pub enum Width {
 /// A counter's value, or why it is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Counter {
-    /// It was read.
     Read {
         /// The object, such as `ifHCInUcastPkts`.
         object: &'static str,
         /// Since the agent started.
         value: u64,
-        /// Its range.
         width: Width,
     },
     /// It could not be read.
     Absent {
-        /// The object.
         object: &'static str,
         /// The reason, one sentence.
         why: String,
@@ -35,7 +32,6 @@ pub enum Counter {
 
 impl Counter {
     /// The value, if it was read.
-    #[must_use]
     pub const fn value(&self) -> Option<u64> {
         match self {
             Self::Read { value, .. } => Some(*value),
@@ -44,7 +40,6 @@ impl Counter {
     }
 
     /// Its width, if it was read.
-    #[must_use]
     pub const fn width(&self) -> Option<Width> {
         match self {
             Self::Read { width, .. } => Some(*width),
@@ -52,8 +47,6 @@ impl Counter {
         }
     }
 
-    /// The object's name.
-    #[must_use]
     pub const fn object(&self) -> &'static str {
         match self {
             Self::Read { object, .. } | Self::Absent { object, .. } => object,
@@ -66,11 +59,8 @@ impl Counter {
 pub struct SideCounters {
     /// Bytes of frames; devices differ in whether they include the FCS.
     pub octets: Counter,
-    /// Unicast frames.
     pub unicast: Counter,
-    /// Multicast frames.
     pub multicast: Counter,
-    /// Broadcast frames.
     pub broadcast: Counter,
     /// Frames without error that were dropped; always of 32 bits.
     pub discards: Counter,
@@ -81,20 +71,16 @@ pub struct SideCounters {
 impl SideCounters {
     /// All frames counted so far; missing multicast and broadcast counters are left out. `None`: the unicast
     /// counter is missing.
-    #[must_use]
     pub fn frames(&self) -> Option<u64> {
         let others = [&self.multicast, &self.broadcast].into_iter().filter_map(Counter::value);
         self.unicast.value().map(|unicast| others.fold(unicast, u64::saturating_add))
     }
 
     /// The counters that the accounting uses.
-    #[must_use]
     pub const fn of_books(&self) -> [&Counter; 4] {
         [&self.octets, &self.unicast, &self.multicast, &self.broadcast]
     }
 
-    /// All of them.
-    #[must_use]
     pub const fn all(&self) -> [&Counter; 6] {
         [&self.octets, &self.unicast, &self.multicast, &self.broadcast, &self.discards, &self.errors]
     }
@@ -103,7 +89,6 @@ impl SideCounters {
 /// One reading of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortCounters {
-    /// The interface.
     pub interface: InterfaceName,
     /// sysUpTime, hundredths of a second.
     pub up_time: u32,
@@ -112,15 +97,12 @@ pub struct PortCounters {
     pub discontinuity: Option<u32>,
     /// ifHighSpeed, Mbit/s; `None`: not provided.
     pub speed_mbps: Option<u32>,
-    /// Received frames.
     pub input: SideCounters,
-    /// Sent frames.
     pub output: SideCounters,
 }
 
 impl PortCounters {
     /// The narrowest of the counters that the accounting uses; `None` if none was read.
-    #[must_use]
     pub fn width(&self) -> Option<Width> {
         let sides = self.input.of_books().into_iter().chain(self.output.of_books());
         let widths: Vec<Width> = sides.filter_map(Counter::width).collect();
@@ -128,7 +110,6 @@ impl PortCounters {
     }
 
     /// Whether all counters are equal, whatever the time of the readings.
-    #[must_use]
     pub fn stands_at(&self, other: &Self) -> bool {
         self.input == other.input && self.output == other.output
     }

@@ -8,30 +8,21 @@ pub enum SnmpError {
     /// The target is invalid.
     #[error("cannot query SNMP agent {agent}: {why}")]
     BadTarget {
-        /// Its address.
         agent: String,
         /// What is wrong and what is allowed.
         why: String,
     },
     /// This host cannot send requests at all.
     #[error("cannot reach SNMP agent {agent}: {why}; check its name, the route and the open-file limit of this host")]
-    Unreachable {
-        /// Its address.
-        agent: String,
-        /// This host's error.
-        why: String,
-    },
-    /// No answer.
+    Unreachable { agent: String, why: String },
     #[error(
         "cannot read {object} from SNMP agent {agent}: no answer within {within_ms} ms ({asked} requests); check the \
         {secret}, address and port, that the agent runs and admits this host, and firewalls"
     )]
     NoAnswer {
-        /// Its address.
         agent: String,
         /// What was asked for.
         object: String,
-        /// Timeout, including repeats.
         within_ms: u64,
         /// How often the request was sent.
         asked: u32,
@@ -44,7 +35,6 @@ pub enum SnmpError {
         version and that no other program uses the port"
     )]
     Unreadable {
-        /// Its address.
         agent: String,
         /// What was asked for.
         object: String,
@@ -54,23 +44,18 @@ pub enum SnmpError {
     /// The agent answered with an error.
     #[error("cannot read {object} from SNMP agent {agent}: {why}; {advice}")]
     Refused {
-        /// Its address.
         agent: String,
         /// What was asked for.
         object: String,
         /// The agent's error status.
         why: String,
-        /// What to do.
         advice: &'static str,
     },
-    /// An unexpected answer.
     #[error("cannot use {object} of SNMP agent {agent}: {why}")]
     Wrong {
-        /// Its address.
         agent: String,
         /// What was asked for.
         object: String,
-        /// What is wrong.
         why: String,
     },
     /// The agent does not have the object.
@@ -79,7 +64,6 @@ pub enum SnmpError {
         (1.3.6.1.2.1.2 and 1.3.6.1.2.1.31)"
     )]
     Absent {
-        /// Its address.
         agent: String,
         /// What was asked for.
         object: String,
@@ -87,17 +71,13 @@ pub enum SnmpError {
     /// The agent has more instances than are accepted.
     #[error("SNMP agent {agent} lists more than {limit} of {object}; select the interface by number, as `#17`")]
     TooMany {
-        /// Its address.
         agent: String,
         /// What was asked for.
         object: String,
-        /// The maximum.
         limit: usize,
     },
-    /// No such interface.
     #[error("SNMP agent {agent} has no interface `{wanted}`; it has {known}")]
     NoInterface {
-        /// Its address.
         agent: String,
         /// The name in the plan.
         wanted: String,
@@ -107,7 +87,6 @@ pub enum SnmpError {
     /// The name matches several interfaces.
     #[error("SNMP agent {agent} has several interfaces `{wanted}`; select one by number, {numbers}")]
     Ambiguous {
-        /// Its address.
         agent: String,
         /// The name in the plan.
         wanted: String,
@@ -119,14 +98,5 @@ pub enum SnmpError {
         "interface #{number} of SNMP agent {agent} was `{was}` and is now `{is}`: the device renumbered its \
         interfaces; start again, and make the numbers persistent on the device"
     )]
-    Renumbered {
-        /// Its address.
-        agent: String,
-        /// ifIndex.
-        number: u32,
-        /// Before.
-        was: String,
-        /// Now.
-        is: String,
-    },
+    Renumbered { agent: String, number: u32, was: String, is: String },
 }

@@ -12,14 +12,12 @@ const UP_TIME_WRAPS_ABOVE: u32 = u32::MAX - 24 * 3600 * 100;
 /// derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SideGrowth {
-    /// Unicast frames.
     pub unicast: Option<u64>,
     /// Multicast and broadcast frames: in a test with unicast frames these come from the device itself or its
     /// neighbours.
     pub others: Option<u64>,
     /// Bytes of all frames.
     pub octets: Option<u64>,
-    /// Dropped without error.
     pub discards: Option<u64>,
     /// Dropped for an error.
     pub errors: Option<u64>,
@@ -27,7 +25,6 @@ pub struct SideGrowth {
 
 impl SideGrowth {
     /// All frames that were counted.
-    #[must_use]
     pub fn frames(&self) -> Option<u64> {
         self.unicast.map(|unicast| unicast.saturating_add(self.others.unwrap_or(0)))
     }
@@ -36,13 +33,10 @@ impl SideGrowth {
 /// An interface between two readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Growth {
-    /// The interface's name.
     pub interface: String,
     /// Time between the readings by the agent's own clock; `None` if the agent restarted.
     pub elapsed_ms: Option<u64>,
-    /// Received frames.
     pub input: SideGrowth,
-    /// Sent frames.
     pub output: SideGrowth,
     /// Why the counters are not usable, one sentence each: a restart, a 32-bit counter, one that decreased.
     pub trouble: Vec<String>,
@@ -50,7 +44,6 @@ pub struct Growth {
 
 impl Growth {
     /// From two readings of one interface.
-    #[must_use]
     pub fn between(before: &PortCounters, after: &PortCounters) -> Self {
         let mut trouble = Vec::new();
         let elapsed_ms = elapsed(before.up_time, after.up_time);
@@ -120,7 +113,6 @@ fn grew(before: &Counter, after: &Counter, trouble: &mut Vec<String>) -> Option<
 /// The counters of a hop, from the growth of its two interfaces: received frames of the first, sent frames of the
 /// second. Multicast and broadcast frames may be the device's own: the count may be off by as many. A hop with a
 /// problem is silent: its counters are not used.
-#[must_use]
 pub fn hop_count(hop: &str, agent: &str, input: &Growth, output: &Growth) -> HopCount {
     let mut reasons: Vec<String> = Vec::new();
     for growth in [input, output] {

@@ -39,11 +39,9 @@ pub enum State {
 /// The last reading, and how the wait ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// The last reading.
     pub counters: PortCounters,
     /// How the wait ended.
     pub state: State,
-    /// Readings made.
     pub readings: u32,
     /// How long it took.
     pub waited: Duration,

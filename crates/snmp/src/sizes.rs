@@ -11,7 +11,6 @@ const LARGEST: u64 = 9216;
 
 /// What is wrong, if the octets cannot belong to the frames. `bytes` are the smallest and the largest frame of the
 /// load, with FCS. A side without frame or octet counts is not judged; nor are up to some hundred other frames.
-#[must_use]
 pub fn unfit(side: &SideGrowth, bytes: [u32; 2]) -> Option<String> {
     let (unicast, octets) = side.unicast.zip(side.octets)?;
     // Other frames may have any size.

@@ -29,7 +29,6 @@ pub enum Access {
 /// How messages are signed, and perhaps encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authentication {
-    /// The hash.
     pub digest: Digest,
     /// At least 8 bytes (RFC 3414, section 11.2).
     pub password: Secret,
@@ -40,7 +39,6 @@ pub struct Authentication {
 /// How messages are encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Privacy {
-    /// The cipher.
     pub cipher: Cipher,
     /// At least 8 bytes.
     pub password: Secret,
@@ -48,7 +46,6 @@ pub struct Privacy {
 
 /// HMAC of the authentication: RFC 3414 (SHA-1), RFC 7860 (the others).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the names say it
 pub enum Digest {
     Sha1,
     Sha224,
@@ -59,7 +56,6 @@ pub enum Digest {
 
 /// Cipher of the privacy: RFC 3826 (128 bits), draft-blumenthal-aes-usm-04, and Cisco's way to lengthen a short key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the names say it
 pub enum Cipher {
     Aes128,
     Aes192,

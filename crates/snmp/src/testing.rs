@@ -19,7 +19,6 @@ use std::time::Instant;
 
 /// One direction of a port: all its counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)] // the names say it
 pub struct Counts {
     pub octets: u64,
     pub unicast: u64,
@@ -43,15 +42,11 @@ impl Counts {
 /// A port of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// ifIndex.
     pub index: u32,
     /// ifName; empty: not provided.
     pub name: String,
-    /// ifDescr.
     pub description: String,
-    /// Received.
     pub input: Counts,
-    /// Sent.
     pub output: Counts,
     /// Whether it has 64-bit counters.
     pub wide: bool,
@@ -68,13 +63,11 @@ pub enum Miscount {
 
 impl Port {
     /// A port whose name and description are the same, as on Linux, with 64-bit counters.
-    #[must_use]
     pub fn new(index: u32, name: &str, input: Counts, output: Counts) -> Self {
         Self { index, name: name.to_owned(), description: name.to_owned(), input, output, wide: true }
     }
 
     /// The port with wrong counts.
-    #[must_use]
     pub fn miscounting(self, miscount: Miscount) -> Self {
         let change = match miscount {
             Miscount::Wrapped => |value: u64| value % (1 << 32),
@@ -91,7 +84,6 @@ pub type Change = Box<dyn FnOnce(Vec<u8>) -> Vec<u8> + Send>;
 pub enum Behaviour {
     /// Answers with these ports.
     Answer(Vec<Port>),
-    /// Does not answer.
     Silent,
     /// Makes a correct answer, and sends a modified copy: truncated, overwritten, something else.
     Changed(Vec<Port>, Change),
@@ -139,8 +131,6 @@ impl TestAgent {
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
-    /// Its address.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

@@ -62,7 +62,6 @@ const CHI2_6_99: f64 = 16.81;
 /// weekly pattern in.
 ///
 /// Empty for fewer than six values, and where a value is not finite.
-#[must_use]
 pub fn change_points(values: &[f64], unix_us: &[u64], options: Options) -> Vec<ChangePoint> {
     if values.len() < 2 * PART_MIN || !finite(values) || options.window < 2 * PART_MIN {
         return Vec::new();

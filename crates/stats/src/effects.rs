@@ -8,7 +8,6 @@ use crate::student::{Estimate, t_quantile};
 /// interval: its ends are infinite.
 ///
 /// `None` if there is nothing to fit.
-#[must_use]
 pub fn fit(rows: &[Vec<f64>], y: &[f64], level: f64) -> Option<Vec<Option<Estimate>>> {
     let width = rows.first()?.len();
     if rows.len() != y.len() || rows.iter().any(|row| row.len() != width) || !y.iter().all(|it| it.is_finite()) {

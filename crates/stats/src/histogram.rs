@@ -5,7 +5,6 @@ use narrows_model::Distribution;
 
 /// Buckets of each power of two.
 const PER_OCTAVE: u64 = 128;
-/// Its logarithm.
 const BITS: u32 = PER_OCTAVE.trailing_zeros();
 /// One for each value below [`PER_OCTAVE`], and [`PER_OCTAVE`] for each power of two up to 2^63.
 const BUCKETS: usize = (PER_OCTAVE * (64 - BITS as u64 + 1)) as usize;
@@ -21,13 +20,10 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty one.
-    #[must_use]
     pub const fn new() -> Self {
         Self { counts: Vec::new(), count: 0, sum: 0, min: 0, max: 0 }
     }
 
-    /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.record_many(value, 1);
@@ -84,25 +80,21 @@ impl Histogram {
     }
 
     /// The number of values.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// The exact minimum; `None` if empty.
-    #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
     /// The exact maximum; `None` if empty.
-    #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
     /// The exact mean; `None` if empty.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
@@ -110,7 +102,6 @@ impl Histogram {
 
     /// The smallest bound that `p` (0 to 1) of the values do not exceed, at most 1 % above the value itself; `None`
     /// if empty or if `p` is out of range.
-    #[must_use]
     pub fn quantile(&self, p: f64) -> Option<u64> {
         if self.count == 0 || !(0.0..=1.0).contains(&p) {
             return None;
@@ -126,7 +117,6 @@ impl Histogram {
 
     /// The mean of the smallest `part` (0 to 1) of the values: a one-sided trimmed mean, within the width of a
     /// bucket. `None` if no value is left.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn trimmed_mean(&self, part: f64) -> Option<f64> {
         if !(0.0..=1.0).contains(&part) {
@@ -152,7 +142,6 @@ impl Histogram {
     }
 
     /// The same in its stored form.
-    #[must_use]
     pub fn distribution(&self) -> Distribution {
         let at = |p| self.quantile(p).unwrap_or(0);
         Distribution {
@@ -171,7 +160,6 @@ impl Histogram {
 
     /// The inverse of [`Histogram::distribution`]: the same counts; the mean is that of the buckets' bounds, unless
     /// the stored one is plausible.
-    #[must_use]
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn from_distribution(stored: &Distribution) -> Self {
         let mut histogram = Self::new();

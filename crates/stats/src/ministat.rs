@@ -20,11 +20,9 @@ const OTHERWISE: [f64; 6] = [4.782, 4.499, 4.296, 4.143, 4.024, 3.929];
 /// The summary of a set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Set {
-    /// The values, sorted.
     pub sorted: Vec<f64>,
     /// The upper one of two middle values.
     pub median: f64,
-    /// The mean.
     pub mean: f64,
     variance: f64,
 }
@@ -42,7 +40,6 @@ pub struct Difference {
 
 impl Set {
     /// The summary of values; `None` for fewer than [`LEAST`], or where one is not finite.
-    #[must_use]
     pub fn new(values: &[f64]) -> Option<Self> {
         if values.len() < LEAST || !finite(values) {
             return None;
@@ -57,13 +54,11 @@ impl Set {
     }
 
     /// The sample standard deviation.
-    #[must_use]
     pub fn sd(&self) -> f64 {
         self.variance.sqrt()
     }
 
     /// The difference of this set against the first at a level in percent; `None` if none is proven, or for another level.
-    #[must_use]
     pub fn against(&self, first: &Self, level_percent: f64) -> Option<Difference> {
         let [n, m] = [self, first].map(|set| count(set.sorted.len()));
         let df = n + m - 2.0;
@@ -76,7 +71,6 @@ impl Set {
 }
 
 /// Whether ministat has a confidence level in percent.
-#[must_use]
 pub fn has_level(percent: f64) -> bool {
     LEVELS.iter().any(|(level, _)| (level - percent).abs() < 1e-9)
 }

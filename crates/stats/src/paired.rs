@@ -10,7 +10,6 @@ const MAX_PAIRS: usize = 2000;
 /// p of Wilcoxon's signed-rank test (exact up to [`MAX_RUNS`] pairs without ties and zeros; differences of zero are left out of p).
 ///
 /// `None` for no pair, more than 2,000 of them, or values that are not finite.
-#[must_use]
 pub fn paired_shift(differences: &[f64], level: f64) -> Option<Shift> {
     let n = differences.len();
     if n == 0 || n > MAX_PAIRS || !finite(differences) || !(level > 0.0 && level < 1.0) {
@@ -74,7 +73,6 @@ fn cumulative(n: usize) -> Vec<f64> {
 }
 
 /// The differences `after − before` of pairs; `None` if the sides have different lengths.
-#[must_use]
 pub fn differences(before: &[f64], after: &[f64]) -> Option<Vec<f64>> {
     (before.len() == after.len()).then(|| before.iter().zip(after).map(|(a, b)| b - a).collect())
 }

@@ -5,7 +5,6 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 /// Wilson's interval of a proportion (E. B. Wilson, 1927): it stays inside 0..1 and is useful even for 0 out of n.
 ///
 /// `None` if `of` is zero, `hits` exceeds it or `level` is not inside (0, 1).
-#[must_use]
 pub fn wilson(hits: u64, of: u64, level: f64) -> Option<[f64; 2]> {
     if of == 0 || hits > of || !(level > 0.0 && level < 1.0) {
         return None;

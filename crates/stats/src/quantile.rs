@@ -3,7 +3,6 @@
 use crate::{count, finite};
 
 /// The quantile at `p` from 0 to 1; `None` if the sample is empty, a value is not finite or `p` is out of range.
-#[must_use]
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     if values.is_empty() || !finite(values) || !(0.0..=1.0).contains(&p) {
         return None;
@@ -18,8 +17,6 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     Some(sorted[below] + part * (sorted[above] - sorted[below]))
 }
 
-/// The median.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }

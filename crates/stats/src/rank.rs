@@ -26,7 +26,6 @@ pub const MAX_RUNS: usize = 200;
 ///
 /// p is that of Mann and Whitney (Annals of Mathematical Statistics 18, 1947); of large samples, or with ties, the normal
 /// approximation with corrections for ties and continuity.
-#[must_use]
 pub fn shift(before: &[f64], after: &[f64], level: f64) -> Option<Shift> {
     let bad = |side: &[f64]| side.is_empty() || !finite(side);
     if bad(before) || bad(after) || !(level > 0.0 && level < 1.0) {

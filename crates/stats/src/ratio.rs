@@ -30,13 +30,11 @@ pub struct Gain {
 
 impl Gain {
     /// The gain is significant: the whole interval is above 1.
-    #[must_use]
     pub fn is_gain(&self) -> bool {
         self.interval[0] > 1.0
     }
 
     /// The loss is significant: the whole interval is below 1.
-    #[must_use]
     pub fn is_loss(&self) -> bool {
         self.interval[1] < 1.0
     }
@@ -46,7 +44,6 @@ impl Gain {
 ///
 /// `None` if a side has fewer than two runs, a run is negative or not finite, or a mean is zero. Identical runs give an
 /// interval of zero width: the resolution of the measurement was then coarser than its noise.
-#[must_use]
 pub fn gain(before: &[f64], after: &[f64]) -> Option<Gain> {
     let sound = |runs: &[f64]| finite(runs) && runs.iter().all(|&run| run >= 0.0);
     if !sound(before) || !sound(after) {

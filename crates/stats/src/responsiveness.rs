@@ -12,7 +12,6 @@ pub const TOLERANCE: f64 = 0.05;
 
 /// The mean of the smallest samples, so many of 1: the single-sided trimmed mean; `None` without samples. The number that is
 /// taken in is rounded up.
-#[must_use]
 pub fn trimmed_mean(values: &[f64], part: f64) -> Option<f64> {
     if values.is_empty() || !finite(values) {
         return None;
@@ -41,7 +40,6 @@ pub struct Probes {
 /// Responsiveness in round trips per minute, RPM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rpm {
-    /// Of new connections.
     pub foreign: f64,
     /// Of connections that carry load.
     pub loaded: f64,
@@ -49,7 +47,6 @@ pub struct Rpm {
 
 impl Rpm {
     /// The mean of both.
-    #[must_use]
     pub fn value(self) -> f64 {
         f64::midpoint(self.foreign, self.loaded)
     }
@@ -57,7 +54,6 @@ impl Rpm {
 
 impl Probes {
     /// 60,000 ms over the mean of the trimmed means, for both kinds of probes; `None` without samples of each.
-    #[must_use]
     pub fn rpm(&self) -> Option<Rpm> {
         let of = |values: &[f64]| trimmed_mean(values, TRIMMED);
         let mut parts = vec![of(&self.tcp)?, of(&self.http)?];
@@ -68,7 +64,6 @@ impl Probes {
 }
 
 /// The moving average of each value: of itself and up to [`MOVING_AVERAGE`] − 1 before it.
-#[must_use]
 pub fn moving_averages(values: &[f64]) -> Vec<f64> {
     let from = |end: usize| end.saturating_sub(MOVING_AVERAGE);
     (1..=values.len()).filter_map(|end| mean(&values[from(end)..end])).collect()
@@ -76,7 +71,6 @@ pub fn moving_averages(values: &[f64]) -> Vec<f64> {
 
 /// Whether the standard deviation of the last [`MOVING_AVERAGE`] values, as of a whole population, is within [`TOLERANCE`] of the
 /// last one.
-#[must_use]
 pub fn is_stable(values: &[f64]) -> bool {
     let last = &values[values.len().saturating_sub(MOVING_AVERAGE)..];
     let (Some(current), Some(mean), MOVING_AVERAGE) = (last.last(), mean(last), last.len()) else { return false };

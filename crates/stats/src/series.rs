@@ -8,7 +8,6 @@ use crate::{LEVEL, count, finite, t_quantile};
 /// independent, and an interval over them is too narrow.
 ///
 /// `None` for fewer than three values or if all are equal.
-#[must_use]
 pub fn lag1(values: &[f64]) -> Option<f64> {
     if values.len() < 3 || !finite(values) {
         return None;
@@ -32,7 +31,6 @@ pub struct Trend {
 
 impl Trend {
     /// The drift is significant: the slope's interval does not contain zero.
-    #[must_use]
     pub fn is_drift(&self) -> bool {
         self.slope.interval[0] > 0.0 || self.slope.interval[1] < 0.0
     }
@@ -41,7 +39,6 @@ impl Trend {
 /// The least-squares line through `(time, value)`.
 ///
 /// `None` for fewer than three points, or if all have the same time.
-#[must_use]
 pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
     let (times, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     if points.len() < 3 || !finite(&times) || !finite(&values) {

@@ -4,7 +4,6 @@ use crate::{count, normal, t_quantile};
 
 /// The p-values after Holm's correction (S. Holm, Scandinavian Journal of Statistics 6, 1979), in their order: the chance of any
 /// false alarm among all comparisons stays below the level.
-#[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
@@ -25,13 +24,11 @@ const RANKS: f64 = std::f64::consts::FRAC_PI_3;
 /// Runs a side so that half of the interval at `level` is at most `half`, with a standard deviation of `sd` within each side.
 ///
 /// `None` if more than [`MOST_RUNS`] are needed, or for an interval without width.
-#[must_use]
 pub fn runs_for(half: f64, sd: f64, level: f64) -> Option<u64> {
     least(|n| t_quantile(level, 2.0 * n - 2.0).is_some_and(|t| t * sd * (2.0 * RANKS / n).sqrt() <= half))
 }
 
 /// Runs a side that see a difference of this size in four of five cases (power 80 %) at `level`; `None` as [`runs_for`].
-#[must_use]
 pub fn runs_to_see(difference: f64, sd: f64, level: f64) -> Option<u64> {
     let power = normal::quantile(0.8)?;
     let is_enough = |n: f64| {

@@ -10,7 +10,6 @@ use statrs::distribution::{Continuous as _, ContinuousCDF as _, StudentsT};
 /// An estimate and its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The estimate.
     pub value: f64,
     /// Lower and upper end.
     pub interval: [f64; 2],
@@ -24,7 +23,6 @@ pub struct Estimate {
 /// freedom.
 ///
 /// `None` if `df` is below 1 or `level` is not inside (0, 1).
-#[must_use]
 pub fn t_quantile(level: f64, df: f64) -> Option<f64> {
     if !(level > 0.0 && level < 1.0 && df >= 1.0 && df.is_finite()) {
         return None;
@@ -42,7 +40,6 @@ pub fn t_quantile(level: f64, df: f64) -> Option<f64> {
 /// Two-sided p of a difference by Student's t: whether it is `value` in truth. Zero variance: 1 where they are equal, else 0.
 ///
 /// `None` without degrees of freedom.
-#[must_use]
 pub fn p_of(estimate: &Estimate, value: f64) -> Option<f64> {
     Some((2.0 * tail_of(estimate, (estimate.value - value).abs())?).min(1.0))
 }
@@ -50,7 +47,6 @@ pub fn p_of(estimate: &Estimate, value: f64) -> Option<f64> {
 /// p of *not equivalent within ± margin*: the larger one of two one-sided t-tests (D. J. Schuirmann, 1987).
 ///
 /// `None` without degrees of freedom, or for a margin that is not positive.
-#[must_use]
 pub fn equivalence(estimate: &Estimate, margin: f64) -> Option<f64> {
     if margin.is_nan() || margin <= 0.0 {
         return None;
@@ -74,7 +70,6 @@ fn tail_of(estimate: &Estimate, distance: f64) -> Option<f64> {
 }
 
 /// The mean and its interval; `None` for fewer than two values.
-#[must_use]
 pub fn mean_interval(values: &[f64], level: f64) -> Option<Estimate> {
     if !finite(values) {
         return None;
@@ -87,7 +82,6 @@ pub fn mean_interval(values: &[f64], level: f64) -> Option<Estimate> {
 }
 
 /// `after − before` of the means and its Welch interval; `None` if a side has fewer than two values.
-#[must_use]
 pub fn difference(before: &[f64], after: &[f64], level: f64) -> Option<Estimate> {
     if !finite(before) || !finite(after) {
         return None;

@@ -8,13 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Summary {
     /// The number of values.
     pub n: usize,
-    /// The minimum.
     pub min: f64,
-    /// The maximum.
     pub max: f64,
-    /// The arithmetic mean.
     pub mean: f64,
-    /// The median.
     pub median: f64,
     /// Sample standard deviation (n − 1 in the denominator); `None` for a single value, whose variance is unknown.
     pub sd: Option<f64>,
@@ -22,14 +18,12 @@ pub struct Summary {
 
 impl Summary {
     /// Standard deviation over mean: 0.01 is 1 %. `None` for a single value or a mean of zero.
-    #[must_use]
     pub fn variation(&self) -> Option<f64> {
         self.sd.filter(|_| self.mean != 0.0).map(|sd| sd / self.mean.abs())
     }
 }
 
 /// Summarises a sample; `None` if it is empty or a value is not finite.
-#[must_use]
 pub fn summary(values: &[f64]) -> Option<Summary> {
     if values.is_empty() || !finite(values) {
         return None;
@@ -46,13 +40,11 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
 }
 
 /// The arithmetic mean; `None` if empty.
-#[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / count(values.len()))
 }
 
 /// The sample variance (n − 1 in the denominator), in two passes; `None` for fewer than two values.
-#[must_use]
 pub fn variance(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;

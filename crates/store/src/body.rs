@@ -8,7 +8,6 @@ use zstd::bulk::{Compressor, Decompressor};
 /// How a body is coded. A number in the store never changes its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Codec {
-    /// JSON, zstd.
     Plain = 0,
     /// JSON as columns, zstd with [`DICTIONARY`].
     Columns = 1,

@@ -95,9 +95,6 @@ fn differences(values: &[Value]) -> Option<Value> {
 }
 
 /// The value of a columnar form.
-///
-/// # Errors
-/// What is wrong with the form.
 pub(crate) fn decode(value: Value) -> Result<Value, &'static str> {
     Room(TEXT_MAX).decode(value)
 }

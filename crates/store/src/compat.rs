@@ -11,7 +11,6 @@ pub type Upgrade = fn(Value) -> Result<Value, String>;
 
 /// A past or present format.
 pub struct Form {
-    /// Its number.
     pub format: u32,
     /// The first program version that wrote it.
     pub since: &'static str,

@@ -20,11 +20,9 @@ pub enum Error {
         path.display()
     )]
     TooNew {
-        /// The file.
         path: PathBuf,
         /// The program that wrote it.
         made_by: String,
-        /// Its format.
         format: u64,
         /// The newest format that this program reads.
         known: u32,
@@ -57,7 +55,6 @@ pub enum Error {
     StoreTooNew {
         /// The file of the store, or its address without the password.
         path: PathBuf,
-        /// Its version.
         version: i64,
         /// The newest version that this program knows.
         known: i64,

@@ -6,7 +6,6 @@ use narrows_model::Unit;
 /// A filter of stored runs; the default lets all pass. All parts must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// The id.
     pub id: Option<String>,
     /// The client's name, the server as the user named it, or the server's own name.
     pub host: Option<String>,
@@ -14,7 +13,6 @@ pub struct Filter {
     pub since_unix_us: Option<u64>,
     /// Runs that began before this time.
     pub before_unix_us: Option<u64>,
-    /// A tag.
     pub tag: Option<String>,
     /// The verdict, or its first word, or its cause.
     pub verdict: Option<String>,

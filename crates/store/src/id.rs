@@ -13,7 +13,6 @@ pub fn new_id(started_unix_us: u64) -> Result<String, Error> {
 }
 
 /// The file name of a run. Whatever an id from outside contains, the name stays inside its directory.
-#[must_use]
 pub fn file_name(id: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     let name: String = id.chars().take(100).map(safe).collect();

@@ -24,7 +24,6 @@ const PART: u64 = 256 << 20;
 /// Magic number and length of a skippable frame that tells of the next one.
 const HEAD: [u8; 8] = [0x5e, 0x2a, 0x4d, 0x18, 24, 0, 0, 0];
 
-/// One line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
@@ -62,7 +61,6 @@ pub struct Spool {
 
 impl Spool {
     /// A spool that will have this path.
-    #[must_use]
     pub fn new(path: PathBuf) -> Self {
         let since = clock::now();
         Self { path, file: None, lines: Vec::new(), cover: None, since, written: 0, trials: 0, reports: 0 }
@@ -101,7 +99,6 @@ impl Spool {
     }
 
     /// How many reports came in.
-    #[must_use]
     pub const fn reports(&self) -> u64 {
         self.reports
     }
@@ -116,9 +113,6 @@ impl Spool {
     }
 
     /// Removes the file.
-    ///
-    /// # Errors
-    /// It cannot be removed.
     pub fn discard(self) -> Result<(), Error> {
         self.file.as_ref().map_or(Ok(()), |_| Ok(narrows_sys::files::remove(&self.path)?))
     }

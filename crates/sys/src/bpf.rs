@@ -31,13 +31,11 @@ const VALUE_MAX: usize = 1 << 22;
 /// Where an XDP program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum XdpMode {
-    /// In the driver.
     Native,
     /// After the driver, on packets that already have their `sk_buff`.
     Generic,
 }
 
-/// A loaded object.
 #[derive(Debug)]
 pub struct Object {
     name: &'static str,
@@ -124,9 +122,6 @@ impl Object {
     }
 
     /// The same, with the given number of entries in some of its maps.
-    ///
-    /// # Errors
-    /// As [`Self::load`].
     pub fn load_sized(name: &'static str, elf: &[u8], config: &[u8], maps: &[(&str, u32)]) -> Result<Self> {
         let failed = |error: &dyn std::error::Error| Error::new("load the XDP program", name, chain(error));
         let mut loader = EbpfLoader::new();
@@ -229,9 +224,6 @@ impl Object {
     }
 
     /// All keys of a table, at most 2^17 of them.
-    ///
-    /// # Errors
-    /// No such map.
     pub fn keys(&self, map: &str) -> Result<Vec<Vec<u8>>> {
         let table = self.table(map)?;
         let mut keys: Vec<Vec<u8>> = Vec::new();

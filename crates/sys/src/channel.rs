@@ -23,9 +23,6 @@ fn failed(operation: &'static str) -> impl Fn(io::Error) -> Error {
 
 impl Channel {
     /// Both ends.
-    ///
-    /// # Errors
-    /// Out of descriptors.
     pub fn pair() -> Result<(Self, Self)> {
         let (one, other) = UnixStream::pair().map_err(failed("make a channel to"))?;
         Ok((Self(one), Self(other)))
@@ -157,9 +154,6 @@ impl Channel {
     }
 
     /// Whether something can be read, or the other end is closed, within the time.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn is_readable(&self, within: Duration) -> Result<bool> {
         let ready = raw::poll([(self.0.as_fd(), libc::POLLIN)], Some(within)).map_err(failed("wait for"))?;
         Ok(ready != [0])

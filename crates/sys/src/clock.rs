@@ -3,26 +3,21 @@
 use crate::nanos;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The monotonic clock.
-#[must_use]
 pub fn now() -> Instant {
     Instant::now()
 }
 
 /// Microseconds since the Unix epoch by this host's wall clock.
-#[must_use]
 pub fn unix_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// `CLOCK_MONOTONIC` in nanoseconds: the clock of XDP programs.
-#[must_use]
 pub fn monotonic_ns() -> u64 {
     nanos::monotonic()
 }
 
 /// Whether the wall clock follows an external one, and how far it may be out, ns (adjtimex(2)).
-#[must_use]
 pub fn error() -> (bool, u64) {
     // SAFETY: all zero bytes are a valid timex: it changes nothing.
     let mut state: libc::timex = unsafe { std::mem::zeroed() };
@@ -33,18 +28,15 @@ pub fn error() -> (bool, u64) {
 }
 
 /// Whole microseconds since `start`.
-#[must_use]
 pub fn micros_since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A bounded sleep.
 pub fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
 /// CPU time of the calling thread so far, user and system, in microseconds (`CLOCK_THREAD_CPUTIME_ID`).
-#[must_use]
 pub fn thread_cpu_us() -> u64 {
     nanos::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0) / 1_000
 }

@@ -6,8 +6,6 @@ use crate::error::{Error, Result, check};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadId(pub i32);
 
-/// The calling thread.
-#[must_use]
 pub fn this_thread() -> ThreadId {
     // SAFETY: gettid has no preconditions and cannot fail.
     ThreadId(unsafe { libc::gettid() })
@@ -17,7 +15,6 @@ pub fn this_thread() -> ThreadId {
 ///
 /// The clock's id is derived from the thread's as the kernel defines it (include/linux/posix-timers_types.h,
 /// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`), so no handle of the thread needs to be kept.
-#[must_use]
 pub fn thread_cpu_us(thread: ThreadId) -> Option<u64> {
     crate::nanos::read((!thread.0 << 3) | 4 | 2).map(|ns| ns / 1_000)
 }
@@ -25,16 +22,12 @@ pub fn thread_cpu_us(thread: ThreadId) -> Option<u64> {
 /// How long a thread of this process was ready to run and waited for a CPU so far, in microseconds (the second field of
 /// `/proc/self/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst); `None` once it has ended, or where the kernel does not
 /// count it.
-#[must_use]
 pub fn thread_wait_us(thread: ThreadId) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", thread.0)).ok()?;
     text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|ns| ns / 1_000)
 }
 
 /// The CPUs that the calling thread may run on, ascending.
-///
-/// # Errors
-/// The kernel's error.
 pub fn allowed_cpus() -> Result<Vec<u32>> {
     // SAFETY: all zero bytes are an empty cpu_set_t.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -54,9 +47,6 @@ pub fn pin(cpus: &[u32]) -> Result<()> {
 }
 
 /// Lets a thread, including kernel threads, run on these CPUs only; thread 0 is the calling one.
-///
-/// # Errors
-/// As [`pin`]; no privilege over that thread.
 pub fn pin_thread(thread: ThreadId, cpus: &[u32]) -> Result<()> {
     // SAFETY: all zero bytes are an empty cpu_set_t.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };

@@ -15,7 +15,6 @@ const MAX_CPUS: usize = 64;
 
 /// The maximum difference between the clocks of these CPUs, ns; 0 for one CPU. `None` if it cannot be measured: a CPU
 /// is not permitted, or was too busy.
-#[must_use]
 pub fn max_difference_ns(cpus: &[u32]) -> Option<u64> {
     let (first, others) = cpus.split_first()?;
     let mut bounds = Vec::new();

@@ -27,9 +27,6 @@ fn control(request: &mut libc::ifreq, code: libc::Ioctl, operation: &'static str
 }
 
 /// The device's index.
-///
-/// # Errors
-/// No such device.
 pub fn index(device: &str) -> Result<u32> {
     let mut request = request(device)?;
     control(&mut request, SIOCGIFINDEX, "find device", device)?;
@@ -38,9 +35,6 @@ pub fn index(device: &str) -> Result<u32> {
 }
 
 /// The device's MTU in bytes.
-///
-/// # Errors
-/// No such device.
 pub fn mtu(device: &str) -> Result<u32> {
     let mut request = request(device)?;
     control(&mut request, SIOCGIFMTU, "read the MTU of", device)?;

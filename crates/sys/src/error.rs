@@ -11,7 +11,6 @@ pub struct Error {
     pub operation: &'static str,
     /// The path, address, device or option.
     pub object: String,
-    /// The kernel's error.
     #[source]
     pub source: io::Error,
 }
@@ -21,19 +20,16 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// From the calling thread's `errno`.
-    #[must_use]
     pub fn last(operation: &'static str, object: impl Into<String>) -> Self {
         Self::new(operation, object, io::Error::last_os_error())
     }
 
     /// From a given error.
-    #[must_use]
     pub fn new(operation: &'static str, object: impl Into<String>, source: io::Error) -> Self {
         Self { operation, object: object.into(), source }
     }
 
     /// The kernel's error number, if it is a kernel error.
-    #[must_use]
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }

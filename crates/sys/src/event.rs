@@ -11,22 +11,17 @@ pub struct Event(OwnedFd);
 
 impl Event {
     /// A new event, not signalled.
-    ///
-    /// # Errors
-    /// Out of descriptors.
     pub fn new() -> Result<Self> {
         // SAFETY: eventfd takes plain numbers.
         owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }, "make", "an event").map(Self)
     }
 
-    /// Wakes all waiters.
     pub fn signal(&self) {
         let one = 1_u64;
         // SAFETY: eight bytes that live through the call. It fails only where the count is full, and then it is signalled.
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 
-    /// Clears the signal.
     pub fn clear(&self) {
         let mut count = 0_u64;
         // SAFETY: eight bytes that live through the call. It fails only where nothing was signalled.

@@ -41,9 +41,6 @@ pub struct Ready {
 }
 
 /// Waits until a socket can be read or, with `write`, written; nothing is ready after `limit` or an interruption.
-///
-/// # Errors
-/// The kernel's error.
 pub fn wait(socket: BorrowedFd<'_>, write: bool, limit: Duration) -> io::Result<Ready> {
     let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
     let [ready] = poll([(socket, events)], Some(limit))?;

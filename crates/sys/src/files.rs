@@ -209,7 +209,6 @@ pub fn list(path: &Path) -> Result<Vec<String>> {
 }
 
 /// Whether new files in a directory take its group, and the group may list it: its owner shares it on purpose.
-#[must_use]
 pub fn is_shared_with_group(directory: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(directory).is_ok_and(|found| found.permissions().mode() & 0o2040 == 0o2040)
@@ -271,7 +270,6 @@ pub fn remove_tree(path: &Path) -> Result<()> {
 }
 
 /// Which other users may read or write a file or directory: `its group`, `everybody`; `None`: nobody but its owner and root.
-#[must_use]
 pub fn shared_with(path: &Path) -> Option<&'static str> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::metadata(path).ok()?.permissions().mode();
@@ -312,7 +310,6 @@ pub fn check_own_place(path: &Path) -> Result<()> {
 }
 
 /// Whether the path exists.
-#[must_use]
 pub fn exists(path: &Path) -> bool {
     path.exists()
 }

@@ -4,7 +4,6 @@ use crate::{Error, Result};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-/// Where journald listens.
 pub const SOCKET: &str = "/run/systemd/journal/socket";
 
 /// A way to the journal. It never waits: what finds no room is an error.

@@ -22,9 +22,6 @@ fn mount(source: &Path, target: &Path, kind: &str, flags: libc::c_ulong) -> Resu
 }
 
 /// Makes the calling thread's mounts private: they do not propagate to other namespaces.
-///
-/// # Errors
-/// No privilege.
 pub fn make_private() -> Result<()> {
     mount(Path::new("none"), Path::new("/"), "none", libc::MS_REC | libc::MS_SLAVE)
 }

@@ -16,7 +16,6 @@ pub fn addresses(host: &str) -> Result<Vec<IpAddr>> {
 }
 
 /// The name of an address by reverse lookup; `None`: it has none, or the resolver does not answer.
-#[must_use]
 pub fn name_of(address: IpAddr) -> Option<String> {
     let (raw, length) = net::raw_address(&SocketAddr::new(address, 0));
     let mut name = [0 as libc::c_char; 1025];

@@ -14,14 +14,12 @@ pub(crate) fn read(clock: libc::clockid_t) -> Option<u64> {
 
 /// `CLOCK_MONOTONIC`.
 #[inline]
-#[must_use]
 pub fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
 /// `CLOCK_REALTIME`, since the Unix epoch: comparable with the kernel's receive time stamps.
 #[inline]
-#[must_use]
 pub fn real() -> u64 {
     read(libc::CLOCK_REALTIME).unwrap_or(0)
 }

@@ -48,9 +48,6 @@ fn look(address: IpAddr, index: u32) -> std::result::Result<Option<[u8; 6]>, net
 }
 
 /// The Ethernet address of a static neighbour; `None` if the kernel resolves it or has none.
-///
-/// # Errors
-/// No such device.
 pub fn permanent(address: IpAddr, index: u32) -> Result<Option<[u8; 6]>> {
     let found = entry(address, index).map_err(|error| {
         let source = match error.errno() {

@@ -93,13 +93,11 @@ pub fn peek(stream: &TcpStream, bytes: &mut [u8], limit: Duration) -> Result<usi
 }
 
 /// The canonical address: an IPv4 address on an IPv6 socket becomes an IPv4 address.
-#[must_use]
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// `peer's address:port`, for errors; a closed socket has none.
-#[must_use]
 pub fn name_of(stream: &TcpStream) -> String {
     stream.peer_addr().map_or_else(|_| "a closed connection".to_owned(), |address| canonical(address).to_string())
 }

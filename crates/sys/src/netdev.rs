@@ -22,19 +22,16 @@ pub struct XdpFeatures(pub u64);
 
 impl XdpFeatures {
     /// The driver runs XDP programs itself.
-    #[must_use]
     pub const fn native(self) -> bool {
         self.0 & 1 != 0
     }
 
     /// It sends frames from XDP programs on other devices, or without a program (`ndo_xdp_xmit`).
-    #[must_use]
     pub const fn transmits(self) -> bool {
         self.0 & 1 << 2 != 0
     }
 
     /// It shares its rings with `AF_XDP` sockets without copying.
-    #[must_use]
     pub const fn zero_copy(self) -> bool {
         self.0 & 1 << 3 != 0
     }
@@ -64,9 +61,6 @@ fn family(socket: &mut Socket) -> Result<Option<u16>, netlink::Error> {
 
 /// The XDP features of the device with that index in the calling thread's network namespace; `None` if this kernel does
 /// not report them.
-///
-/// # Errors
-/// The kernel's error.
 pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, netlink::Error> {
     let mut socket = Socket::open(Family::Generic)?;
     let Some(family) = family(&mut socket)? else { return Ok(None) };
@@ -79,9 +73,6 @@ pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, netlink::Error> {
 
 /// The kernel threads that poll that device, if it is polled by threads (`/sys/class/net/DEV/threaded`); none if this
 /// kernel does not report them.
-///
-/// # Errors
-/// The kernel's error.
 pub fn polling_threads(index: u32) -> Result<Vec<u32>, netlink::Error> {
     let mut socket = Socket::open(Family::Generic)?;
     let Some(family) = family(&mut socket)? else { return Ok(Vec::new()) };

@@ -30,9 +30,6 @@ fn of_this_thread(kind: &str) -> Result<OwnedFd> {
 }
 
 /// The namespaces of the calling thread.
-///
-/// # Errors
-/// The kernel's error.
 pub fn network_of_this_thread() -> Result<OwnedFd> {
     of_this_thread("net")
 }
@@ -76,21 +73,16 @@ impl Namespaces {
     }
 
     /// The descriptors in this process: network, UTS, mount.
-    #[must_use]
     pub fn descriptors(&self) -> [i32; 3] {
         [&self.network, &self.uts, &self.mount].map(|fd| fd.as_raw_fd())
     }
 
     /// The network namespace, to move devices into.
-    #[must_use]
     pub fn network(&self) -> BorrowedFd<'_> {
         self.network.as_fd()
     }
 
     /// Moves the calling thread into them. The working directory stays, if it still exists.
-    ///
-    /// # Errors
-    /// No privilege.
     pub fn enter(&self) -> Result<()> {
         let directory = std::env::current_dir().ok();
         // SAFETY: a plain number; the mount namespace can only be entered by a thread with a file system state of its own.
@@ -107,9 +99,6 @@ impl Namespaces {
     }
 
     /// Runs `work` inside them on a separate thread, and returns its result.
-    ///
-    /// # Errors
-    /// They cannot be entered.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         on_thread(|| {
             self.enter()?;

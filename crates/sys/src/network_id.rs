@@ -21,9 +21,6 @@ pub struct NetworkId {
 
 impl NetworkId {
     /// The namespace of the calling thread.
-    ///
-    /// # Errors
-    /// `/proc` is not mounted.
     pub fn current() -> Result<Self> {
         let path = "/proc/thread-self/ns/net";
         let inode = std::fs::metadata(path).map_err(|error| Error::new("look at", path, error))?.ino();
@@ -31,7 +28,6 @@ impl NetworkId {
     }
 
     /// Whether both are the same, as far as is known.
-    #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         self.inode == other.inode
             && match (self.cookie, other.cookie) {
@@ -42,7 +38,6 @@ impl NetworkId {
 
     /// Whether a process, an open file or a mount still holds a network namespace with this inode, as far as
     /// `/proc` shows.
-    #[must_use]
     pub fn lives(inode: u64) -> bool {
         let name = format!("net:[{inode}]");
         held_by_mount(&name) || held_by_process(&name)

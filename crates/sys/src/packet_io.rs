@@ -137,9 +137,6 @@ impl PacketReader {
     /// Passes the first bytes and the length (without FCS) of each available frame, at most [`BATCH`]; waits up to
     /// `limit` for the first. A tag that the kernel removed is missing in the bytes but part of the length. Returns
     /// the number of frames.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn receive(&mut self, limit: Duration, mut each: impl FnMut(&[u8], usize)) -> Result<usize> {
         let mut parts: [libc::iovec; BATCH] = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         for (part, buffer) in parts.iter_mut().zip(&mut self.buffer) {
@@ -174,9 +171,6 @@ impl PacketReader {
     }
 
     /// Frames dropped for lack of room since the last call (`PACKET_STATISTICS`).
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn dropped(&self) -> Result<u64> {
         packet_drops(&self.fd, "read the drops of").map(u64::from)
     }

@@ -20,7 +20,6 @@ const FRAME_BYTES: usize = 96;
 const BLOCK_BYTES: usize = 1 << 16;
 const FRAMES_PER_BLOCK: usize = BLOCK_BYTES / FRAME_BYTES;
 
-/// One packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     /// When it reached the device, ns since the epoch by the wall clock.
@@ -38,7 +37,6 @@ pub struct Observed {
     pub missed: u32,
 }
 
-/// An open observer.
 #[derive(Debug)]
 pub struct PacketRing {
     fd: OwnedFd,

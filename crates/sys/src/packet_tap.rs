@@ -9,7 +9,6 @@ use std::os::fd::OwnedFd;
 /// The longest classic filter (`BPF_MAXINSNS`).
 pub const INSTRUCTIONS_MAX: u16 = 4096;
 
-/// An open tap.
 #[derive(Debug)]
 pub struct PacketTap {
     _fd: OwnedFd,

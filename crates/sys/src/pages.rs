@@ -59,7 +59,6 @@ impl Pages {
     }
 
     /// The bytes themselves.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the mapping has `bytes` bytes, lives as long as `self`, and its file is sealed against writing and shrinking.
         unsafe { std::slice::from_raw_parts(self.map.at(0), self.map.bytes()) }

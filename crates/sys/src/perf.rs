@@ -132,9 +132,6 @@ impl TracepointRing {
     }
 
     /// Starts (`true`) or stops the sampling.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn enable(&self, on: bool) -> Result<()> {
         let request = if on { IOC_ENABLE } else { IOC_DISABLE };
         // SAFETY: the request takes a plain number.
@@ -142,9 +139,6 @@ impl TracepointRing {
     }
 
     /// The kernel's counts so far.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn hits(&self) -> Result<Hits> {
         let mut values = [0_u64; 2];
         let wanted = if self.tells_lost { 16 } else { 8 };
@@ -212,7 +206,6 @@ impl TracepointRing {
 
 /// The raw data of a sample: its length, then as many bytes. Public for `fuzz/`.
 #[doc(hidden)]
-#[must_use]
 pub fn raw(record: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(crate::netlink::u32_at(record, 0)?).ok()?;
     record.get(4..)?.get(..length)

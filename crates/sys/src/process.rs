@@ -11,7 +11,6 @@ use std::time::Duration;
 /// is left behind.
 ///
 /// The signal is bound to the *thread*: start such a process from a thread that lives long enough.
-#[must_use]
 pub fn bound_command(program: &str) -> Command {
     let mut command = Command::new(program);
     // SAFETY: the closure calls only prctl, which is async-signal-safe.
@@ -27,36 +26,29 @@ pub fn bound_command(program: &str) -> Command {
 }
 
 /// A command whose process outlives this one.
-#[must_use]
 pub fn free_command(program: &str) -> Command {
     Command::new(program)
 }
 
 /// This host's own name, of the calling thread's UTS namespace (`/proc/sys/kernel/hostname`).
-#[must_use]
 pub fn host_name() -> String {
     let path = std::path::Path::new("/proc/sys/kernel/hostname");
     crate::files::read_text(path).map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
 }
 
 /// Whether the effective user is root (of its user namespace).
-#[must_use]
 pub fn is_root() -> bool {
     // SAFETY: geteuid has no preconditions and cannot fail.
     unsafe { libc::geteuid() == 0 }
 }
 
 /// Whether the effective user is root of the machine itself: of the first user namespace (`/proc/self/uid_map`).
-#[must_use]
 pub fn is_root_of_machine() -> bool {
     let map = crate::files::read_text(Path::new("/proc/self/uid_map")).unwrap_or_default();
     is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// Raises the limit of open files to the user's maximum (`RLIMIT_NOFILE`); returns it.
-///
-/// # Errors
-/// The kernel's error.
 pub fn raise_open_files() -> Result<u64> {
     let object = "the limit of open files";
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -73,7 +65,6 @@ pub fn raise_open_files() -> Result<u64> {
 }
 
 /// The id of the real user.
-#[must_use]
 pub fn user_id() -> u32 {
     // SAFETY: getuid has no preconditions and cannot fail.
     unsafe { libc::getuid() }
@@ -100,7 +91,6 @@ pub fn kill_group(leader: u32) {
 
 /// When a process started, in clock ticks since boot: with the id it identifies a process uniquely. `None`: it has
 /// ended.
-#[must_use]
 pub fn start_time(pid: u32) -> Option<u64> {
     let text = crate::files::read_text(Path::new(&format!("/proc/{pid}/stat"))).ok()?;
     // The name may contain blanks and brackets; the fields after the last one are plain (proc_pid_stat(5), field
@@ -114,9 +104,6 @@ pub fn start_time(pid: u32) -> Option<u64> {
 }
 
 /// Waits until a process has ended, whoever its parent is; returns whether it has within the time.
-///
-/// # Errors
-/// The kernel's error.
 pub fn wait_gone(pid: u32, time: Duration) -> Result<bool> {
     // SAFETY: pidfd_open takes plain numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::c_long::from(pid), 0) };
@@ -144,9 +131,6 @@ pub fn new_session() -> Result<()> {
 }
 
 /// Redirects standard input, output and error to `/dev/null`: their readers see the end of file.
-///
-/// # Errors
-/// `/dev/null` cannot be opened.
 pub fn detach_standard_streams() -> Result<()> {
     let open = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
     let null = open.map_err(|error| Error::new("open", "/dev/null", error))?;
@@ -158,15 +142,11 @@ pub fn detach_standard_streams() -> Result<()> {
 }
 
 /// The number of cores that this process may run on; at least 1.
-#[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// The program that runs in this process.
-///
-/// # Errors
-/// `/proc` is not mounted.
 pub fn own_program() -> Result<std::path::PathBuf> {
     // Not the name it was called by: the same file, even if it was replaced meanwhile.
     std::env::current_exe().map_err(|error| Error::new("find", "the own program", error))

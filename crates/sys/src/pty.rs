@@ -17,9 +17,6 @@ pub struct Pty {
 
 impl Pty {
     /// A terminal of this size.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn open(columns: u16, rows: u16) -> Result<Self> {
         let (mut user, mut program) = (-1, -1);
         let none = std::ptr::null_mut();
@@ -37,9 +34,6 @@ impl Pty {
     }
 
     /// Changes the size; the program in the foreground gets `SIGWINCH`.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn resize(&self, columns: u16, rows: u16) -> Result<()> {
         let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the pointer is to a winsize that outlives the call.
@@ -49,9 +43,6 @@ impl Pty {
     }
 
     /// Makes this the controlling terminal of a new session with the command, and its standard input, output and error.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn apply(&self, command: &mut Command) -> Result<()> {
         let stdio = || self.program.try_clone().map_err(|error| Error::new("copy", "a terminal", error));
         command.stdin(stdio()?).stdout(stdio()?).stderr(stdio()?);
@@ -68,17 +59,11 @@ impl Pty {
     }
 
     /// Presses keys.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn press(&mut self, keys: &str) -> Result<()> {
         self.user.write_all(keys.as_bytes()).map_err(|error| Error::new("write to", "a terminal", error))
     }
 
     /// What the program wrote, waiting so long at most; nothing where it wrote nothing.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn read(&mut self, wait: Duration) -> Result<Vec<u8>> {
         let mut poll = libc::pollfd { fd: self.user.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
@@ -93,9 +78,6 @@ impl Pty {
     }
 
     /// Whether lines are edited and echoed, as they are unless a program asks for single keys.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn edits_lines(&self) -> Result<bool> {
         // SAFETY: a termios is plain integers, and the call fills it.
         let mut modes: libc::termios = unsafe { std::mem::zeroed() };

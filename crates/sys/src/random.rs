@@ -26,9 +26,6 @@ pub fn fill(bytes: &mut [u8]) -> Result<()> {
 }
 
 /// `N` random bytes.
-///
-/// # Errors
-/// As [`fill`].
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     fill(&mut bytes)?;

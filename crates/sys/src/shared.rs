@@ -14,7 +14,6 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Anonymous memory.
     pub(crate) fn anonymous(bytes: usize) -> Result<Self> {
         Self::map(-1, bytes, READ_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, 0)
     }

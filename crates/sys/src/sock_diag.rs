@@ -91,9 +91,6 @@ const WANTED: [u16; 3] = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
 
 impl Connections {
     /// In the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// The kernel lacks `CONFIG_INET_DIAG`.
     pub fn open() -> netlink::Result<Self> {
         Ok(Self {
             socket: Socket::open(Family::SockDiag)?,
@@ -168,7 +165,6 @@ impl Connections {
     }
 
     /// How many the newest reading saw.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.seen.by_id.len()
     }

@@ -31,13 +31,11 @@ pub fn write(key: &str, value: &str) -> Result<()> {
 }
 
 /// Whether this kernel and namespace have the parameter.
-#[must_use]
 pub fn exists(key: &str) -> bool {
     path(key).is_ok_and(|path| files::exists(&path))
 }
 
 /// Words separated by single blanks: how a value is stored and compared.
-#[must_use]
 pub fn normal(value: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -22,34 +22,22 @@ const TCP_INFO_ROOM: usize = 512;
 
 /// Sets the send buffer (`SO_SNDBUF`). The kernel doubles it for overhead, caps it at `net.core.wmem_max` and stops
 /// autotuning.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_send_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, bytes, "set SO_SNDBUF to")
 }
 
 /// Sets the receive buffer (`SO_RCVBUF`). The kernel doubles it for overhead, caps it at `net.core.rmem_max` and stops
 /// autotuning.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_receive_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, bytes, "set SO_RCVBUF to")
 }
 
 /// The send buffer's limit in bytes of kernel memory.
-///
-/// # Errors
-/// The kernel's error.
 pub fn send_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, "SO_SNDBUF")
 }
 
 /// The receive buffer's limit in bytes of kernel memory.
-///
-/// # Errors
-/// The kernel's error.
 pub fn receive_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, "SO_RCVBUF")
 }
@@ -70,18 +58,12 @@ pub fn set_thin(socket: impl AsFd) -> Result<()> {
 
 /// Ends a connection whose peer acknowledges nothing for this long, though there is something to acknowledge
 /// (`TCP_USER_TIMEOUT`, tcp(7)); without it the kernel tries for about a quarter of an hour.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_user_timeout(socket: impl AsFd, time: std::time::Duration) -> Result<()> {
     let ms = u32::try_from(time.as_millis()).unwrap_or(i32::MAX as u32);
     set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, ms, "set TCP_USER_TIMEOUT to")
 }
 
 /// Probes a silent connection, so that one whose peer is gone ends after about `idle` and five seconds (`SO_KEEPALIVE`, tcp(7)).
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_keep_alive(socket: impl AsFd, idle: std::time::Duration) -> Result<()> {
     let (socket, idle_s) = (socket.as_fd(), u32::try_from(idle.as_secs()).unwrap_or(60).max(1));
     set_int(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, idle_s, "set TCP_KEEPIDLE to")?;
@@ -125,9 +107,6 @@ pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<()> {
 }
 
 /// The congestion control in use.
-///
-/// # Errors
-/// The kernel's error.
 pub fn congestion_control(socket: impl AsFd) -> Result<String> {
     let mut bytes = [0u8; 16];
     let length = get_bytes(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut bytes, "TCP_CONGESTION")?;
@@ -137,17 +116,11 @@ pub fn congestion_control(socket: impl AsFd) -> Result<String> {
 }
 
 /// Limits the segment size of both directions (`TCP_MAXSEG`); works before the handshake only.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> Result<()> {
     set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, u32::from(bytes), "set TCP_MAXSEG to")
 }
 
 /// Sets the DSCP (0 to 63) of sent packets, for both address families.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_dscp(socket: impl AsFd, dscp: u8) -> Result<()> {
     let (socket, class) = (socket.as_fd(), u32::from(dscp) << 2);
     // An IPv6 socket may carry IPv4 (mapped addresses): it has a mark for each.
@@ -158,9 +131,6 @@ pub fn set_dscp(socket: impl AsFd, dscp: u8) -> Result<()> {
 }
 
 /// The current DSCP; `ipv6` selects which of the two marks to read.
-///
-/// # Errors
-/// The kernel's error.
 pub fn dscp(socket: impl AsFd, ipv6: bool) -> Result<u8> {
     let class = if ipv6 {
         get_u32(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_TCLASS, "IPV6_TCLASS")?
@@ -171,18 +141,12 @@ pub fn dscp(socket: impl AsFd, ipv6: bool) -> Result<u8> {
 }
 
 /// Caps the pacing rate (`SO_MAX_PACING_RATE`, 64 bits wide).
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_max_pacing(socket: impl AsFd, bytes_per_s: u64) -> Result<()> {
     let object = || format!("{bytes_per_s} bytes/s");
     set_option(socket.as_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_s, "set SO_MAX_PACING_RATE to", object)
 }
 
 /// The cap on the pacing rate in bytes per second; all ones: none.
-///
-/// # Errors
-/// The kernel's error.
 pub fn max_pacing(socket: impl AsFd) -> Result<u64> {
     let mut bytes = [0u8; 8];
     get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, &mut bytes, "SO_MAX_PACING_RATE")?;
@@ -190,9 +154,6 @@ pub fn max_pacing(socket: impl AsFd) -> Result<u64> {
 }
 
 /// Makes the next close abortive (`SO_LINGER` with zero time): queued data is dropped and the peer gets a reset.
-///
-/// # Errors
-/// The kernel's error.
 pub fn abort_on_close(socket: impl AsFd) -> Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger, "set SO_LINGER to", || "0".to_owned())
@@ -200,9 +161,6 @@ pub fn abort_on_close(socket: impl AsFd) -> Result<()> {
 
 /// Limits every blocking call on the socket: it returns what it moved so far, or `WouldBlock`. A call that already
 /// waits keeps its old limit.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_call_limit(socket: impl AsFd, limit: Duration) -> Result<()> {
     let micros = limit.as_micros().max(1);
     let time = libc::timeval {
@@ -217,25 +175,16 @@ pub fn set_call_limit(socket: impl AsFd, limit: Duration) -> Result<()> {
 
 /// Wakes a reader only once this many bytes wait (`SO_RCVLOWAT`), the peer has closed its side, or the call limit is
 /// over.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_low_water(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes, "set SO_RCVLOWAT to")
 }
 
 /// Takes more of the sender only while less than this waits unsent (`TCP_NOTSENT_LOWAT`).
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_unsent_limit(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes, "set TCP_NOTSENT_LOWAT to")
 }
 
 /// The kernel's state of the connection (`TCP_INFO`), with the length that it returned.
-///
-/// # Errors
-/// The kernel's error.
 pub fn info(socket: impl AsFd) -> Result<TcpInfo> {
     let mut bytes = [0u8; TCP_INFO_ROOM];
     let length = get_bytes(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes, "TCP_INFO")?;
@@ -243,9 +192,6 @@ pub fn info(socket: impl AsFd) -> Result<TcpInfo> {
 }
 
 /// The socket's memory (`SO_MEMINFO`; the order is that of `SK_MEMINFO_*` in include/uapi/linux/sock_diag.h).
-///
-/// # Errors
-/// The kernel's error.
 pub fn memory(socket: impl AsFd) -> Result<SocketMemory> {
     let mut bytes = [0u8; 64];
     let length = get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut bytes, "SO_MEMINFO")?;
@@ -270,17 +216,11 @@ pub(crate) fn memory_of(bytes: &[u8]) -> SocketMemory {
 }
 
 /// Bytes received and not yet read (`SIOCINQ`).
-///
-/// # Errors
-/// The kernel's error.
 pub fn queued_in(socket: impl AsFd) -> Result<u32> {
     queued(socket.as_fd(), SIOCINQ, "SIOCINQ")
 }
 
 /// Bytes written and not yet acknowledged (`SIOCOUTQ`); a FIN on its way counts as one.
-///
-/// # Errors
-/// The kernel's error.
 pub fn queued_out(socket: impl AsFd) -> Result<u32> {
     queued(socket.as_fd(), SIOCOUTQ, "SIOCOUTQ")
 }

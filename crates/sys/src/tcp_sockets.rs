@@ -18,7 +18,6 @@ const BPF_ITER_CREATE: libc::c_int = 33;
 const RECORD: usize = 72;
 const PROGRAM: &str = "sockets";
 
-/// A loaded program.
 pub(crate) struct Walk {
     link: OwnedFd,
     buffer: Vec<u8>,
@@ -85,9 +84,6 @@ impl Walk {
     }
 
     /// Walks through the sockets of the calling thread's network namespace that may carry data.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub(crate) fn each(&mut self, each: &mut dyn FnMut(&Found<'_>)) -> Result<()> {
         let failed = |error: io::Error| Error::new("read", "the TCP sockets by BPF", error);
         let mut attributes = Attributes::default().fd(self.link.as_raw_fd()).u32(0);

@@ -9,14 +9,12 @@ pub fn exact_timers() {
 }
 
 /// Sets the calling thread's nice value, if permitted; returns whether it was.
-#[must_use]
 pub fn set_nice(nice: i32) -> bool {
     // SAFETY: plain numbers; 0 is the calling thread (on Linux, nice values belong to threads).
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
 /// The same for another thread, including kernel threads.
-#[must_use]
 pub fn set_nice_of(thread: crate::cpu::ThreadId, nice: i32) -> bool {
     let Ok(id) = libc::id_t::try_from(thread.0) else { return false };
     // SAFETY: plain numbers; a thread that is gone is not found.
@@ -32,14 +30,12 @@ fn schedule(thread: u32, policy: libc::c_int, priority: libc::c_int) -> bool {
 
 /// Lets the calling thread run only on an otherwise idle CPU (`SCHED_IDLE`); needs no privilege. Returns whether it
 /// succeeded.
-#[must_use]
 pub fn set_idle() -> bool {
     schedule(0, libc::SCHED_IDLE, 0)
 }
 
 /// Lets the calling thread run before every ordinary one (`SCHED_RR`, lowest real-time priority); threads that it
 /// starts do not inherit that. Returns whether it was permitted: it needs root, a limit (`RLIMIT_RTPRIO`) or a deputy.
-#[must_use]
 pub fn set_real_time() -> bool {
     // SAFETY: gettid has no preconditions.
     let own = || unsafe { libc::gettid() }.unsigned_abs();
@@ -65,9 +61,6 @@ const INTERRUPT: libc::c_int = libc::SIGURG;
 extern "C" fn nothing(_: libc::c_int) {}
 
 /// Lets [`interrupt`] end calls of this process's threads: the signal is caught, does nothing, and restarts nothing.
-///
-/// # Errors
-/// The kernel's error.
 pub fn interruptible() -> crate::Result<()> {
     // SAFETY: zeroes are a valid sigaction: an empty mask and no flags, so calls are not restarted.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

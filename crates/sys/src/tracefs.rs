@@ -22,7 +22,6 @@ const FSOPEN_CLOEXEC: libc::c_long = 1;
 const FSCONFIG_CMD_CREATE: libc::c_long = 6;
 const FSMOUNT_CLOEXEC: libc::c_long = 1;
 
-/// An open tracefs.
 #[derive(Debug)]
 pub struct Tracefs(Root);
 

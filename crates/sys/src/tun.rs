@@ -87,14 +87,11 @@ impl Tun {
         Ok(Offloads { tcp: true, udp: false })
     }
 
-    /// The device's name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The offloads in use.
-    #[must_use]
     pub const fn offloads(&self) -> Offloads {
         self.offloads
     }

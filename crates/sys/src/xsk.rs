@@ -63,7 +63,6 @@ pub struct XskSender {
     memory: Shared,
     tx: Ring,
     completion: Ring,
-    /// Free slots.
     free: Vec<u32>,
     /// Whether the driver uses zero copy.
     pub zero_copy: bool,
@@ -213,9 +212,6 @@ impl XskSender {
     }
 
     /// Whether no frame is under way any more; checks once.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn idle(&mut self) -> Result<bool> {
         self.kick()?;
         self.complete();

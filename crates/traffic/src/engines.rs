@@ -57,7 +57,6 @@ fn check_sockets(plan: &LoadPlan, streams: &[DataStream]) -> Result<(), TrafficE
 }
 
 /// What answers the connections of a load that makes one for each transaction; `None` of any other load.
-#[must_use]
 pub fn answers(plan: &LoadPlan) -> Option<Answers> {
     engine(plan).answers()
 }

@@ -7,7 +7,6 @@ use narrows_search::Steady;
 use narrows_stats::Estimate;
 
 /// The view of one run of each direction; `None` where nothing was measured in either.
-#[must_use]
 pub fn of_runs(runs: &[Run]) -> Option<BothDirections> {
     let report =
         |way: Direction| runs.iter().filter_map(narrows_diagnose::report).find(|it| it.verdict.direction == way);

@@ -21,8 +21,6 @@ pub fn of_runs<'a>(a: &'a Run, b: &'a Run) -> Result<DiffReport, &'a Run> {
     Ok(diff)
 }
 
-/// Two diagnoses.
-#[must_use]
 pub fn of_reports(a: &Report, b: &Report) -> DiffReport {
     let (before, after) = (a.verdict.goodput_bps, b.verdict.goodput_bps);
     let mut diff = DiffReport {
@@ -177,7 +175,6 @@ fn parameters(at: Place, a: &HostView, b: &HostView) -> impl Iterator<Item = Dif
 }
 
 /// The parameters of either host that differ between two runs of any kind.
-#[must_use]
 pub fn inventory(a: &Run, b: &Run) -> Vec<DiffParameter> {
     let view = |of: &Snapshot| HostView { name: of.host.clone(), facts: of.facts.clone(), absent: of.absent.clone() };
     [(Place::Client, &a.client, &b.client), (Place::Server, &a.server, &b.server)]
@@ -187,7 +184,6 @@ pub fn inventory(a: &Run, b: &Run) -> Vec<DiffParameter> {
 }
 
 /// Why the parameters of two runs cannot be compared, where that is so: an end that recorded none of them says nothing.
-#[must_use]
 pub fn not_recorded(a: &Run, b: &Run) -> Option<String> {
     silent_ends(&[(Place::Client, &a.client, &b.client), (Place::Server, &a.server, &b.server)])
 }

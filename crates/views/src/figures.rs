@@ -13,18 +13,15 @@ use narrows_model::{Distribution, Flow, Run, TcpPlan, UdpPlan, Unit};
 pub struct Figure {
     /// Its name; in a run a direction, a goal or a size may follow: `goodput up`.
     pub name: &'static str,
-    /// Its unit.
     pub unit: Unit,
     /// Which way it is better; `None` where neither is.
     pub better: Option<Better>,
-    /// What it is.
     pub about: &'static str,
 }
 
 macro_rules! figures {
     ($($id:ident: $name:literal, $unit:ident, $better:expr, $about:literal;)*) => {
         $(pub(crate) const $id: Figure = Figure { name: $name, unit: Unit::$unit, better: $better, about: $about };)*
-        /// All figures.
         pub const ALL: &[Figure] = &[$($id),*];
     };
 }
@@ -74,7 +71,6 @@ impl Figure {
 }
 
 /// The figure of the table that a run's figure is; `None` for names of users, sizes and other programs.
-#[must_use]
 pub fn known(name: &str, unit: Unit) -> Option<&'static Figure> {
     let begins = |it: &&Figure| name.strip_prefix(it.name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
     let ends = |it: &&Figure| name.strip_suffix(it.name).is_some_and(|rest| rest.ends_with(' '));
@@ -83,7 +79,6 @@ pub fn known(name: &str, unit: Unit) -> Option<&'static Figure> {
 }
 
 /// Which way a figure of a run is better: by the table, else by its unit.
-#[must_use]
 pub fn better(name: &str, unit: Unit) -> Option<Better> {
     known(name, unit).map_or_else(
         || match unit {
@@ -96,7 +91,6 @@ pub fn better(name: &str, unit: Unit) -> Option<Better> {
 }
 
 /// The table for a manual page, one figure per line.
-#[must_use]
 pub fn help() -> String {
     let line = |it: &Figure| {
         let better = match it.better {
@@ -154,7 +148,6 @@ pub(crate) fn cost<'a>(ends: [&'a Option<EndCpu>; 2], of: &'a str) -> impl Itera
 }
 
 /// Of a `measure tcp`.
-#[must_use]
 pub fn tcp(run: &Run) -> Vec<Headline> {
     tcp::build(run).map(|report| of_tcp(&report.summary)).unwrap_or_default()
 }
@@ -166,7 +159,6 @@ fn of_tcp(summary: &narrows_model::run::measure::SummaryView) -> Vec<Headline> {
 }
 
 /// Of a `measure udp`.
-#[must_use]
 pub fn udp(run: &Run) -> Vec<Headline> {
     udp::build(run).map(|report| of_udp(&report.summary)).unwrap_or_default()
 }

@@ -26,7 +26,6 @@ const FIGURES_MAX: usize = 64;
 pub type OfLoad = fn(&LoadPlan, &Run) -> (&'static str, Vec<Headline>);
 
 /// What a run is listed with. `plan` is left empty; sizes and tags are the store's.
-#[must_use]
 pub fn of_run(run: &Run, of_load: OfLoad) -> StoredRun {
     let (command, figures, verdict) = match &run.plan {
         RunPlan::Diagnose(_) => diagnosis(run),
@@ -54,7 +53,6 @@ pub fn of_run(run: &Run, of_load: OfLoad) -> StoredRun {
 }
 
 /// What a report of raw frames is listed with. `plan`, id, time and program are left empty.
-#[must_use]
 pub fn of_frames(frames: &FramesReport) -> StoredRun {
     let command = if frames.sent.is_some() { "generate" } else { "receive" };
     let got = frames.received.as_ref();
@@ -78,7 +76,6 @@ pub fn of_frames(frames: &FramesReport) -> StoredRun {
 }
 
 /// What a STAMP session is listed with. `plan`, id, time and program are left empty.
-#[must_use]
 pub fn of_stamp(report: &StampReport) -> StoredRun {
     let loss = (report.sent > 0).then(|| float(report.lost) / float(report.sent));
     let figures = [
@@ -94,7 +91,6 @@ pub fn of_stamp(report: &StampReport) -> StoredRun {
 }
 
 /// What a test of responsiveness is listed with: both directions' RPM and goodput. `plan`, id, time and program are left empty.
-#[must_use]
 pub fn of_responsiveness(record: &ResponsivenessRecord) -> StoredRun {
     let report = crate::responsiveness::report(record);
     let figures = report.directions.iter().flat_map(|it| {
@@ -115,7 +111,6 @@ pub fn of_responsiveness(record: &ResponsivenessRecord) -> StoredRun {
 }
 
 /// What a trace is listed with: its first harm, or how it ended. `plan`, id, time and program are left empty.
-#[must_use]
 pub fn of_trace(record: &TraceRecord) -> StoredRun {
     let report = crate::trace::report(record);
     let last = report.hops.iter().rev().find(|hop| hop.answered > 0);
@@ -135,7 +130,6 @@ pub fn of_trace(record: &TraceRecord) -> StoredRun {
 }
 
 /// What a run of another program is listed with. `plan` is left empty.
-#[must_use]
 pub fn of_command(record: &CommandRecord) -> StoredRun {
     StoredRun {
         id: record.id.clone(),
@@ -148,7 +142,6 @@ pub fn of_command(record: &CommandRecord) -> StoredRun {
 }
 
 /// What a forwarding benchmark is listed with. `plan`, id, time and program are left empty.
-#[must_use]
 pub fn of_forwarding(record: &ForwardingRecord) -> StoredRun {
     let report = forwarding::report(record);
     let mut listed = Vec::new();
@@ -165,7 +158,6 @@ pub fn of_forwarding(record: &ForwardingRecord) -> StoredRun {
 }
 
 /// What a benchmark of two configurations is listed with, as [`of_forwarding`].
-#[must_use]
 pub fn of_pair(record: &AbRecord) -> StoredRun {
     let name = forwarding::report_pair(record).name;
     let first = record.measured.first().map(|it| of_forwarding(&it.record).figures).unwrap_or_default();
@@ -173,7 +165,6 @@ pub fn of_pair(record: &AbRecord) -> StoredRun {
 }
 
 /// A run of a command with figures, of which nothing else is known.
-#[must_use]
 pub fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
     figures.truncate(FIGURES_MAX);
     StoredRun {
@@ -263,7 +254,6 @@ fn swept(run: &Run) -> Vec<Headline> {
 
 /// Figures over time. Each run comes with the figure that is meant, in the order of time; runs with the same hosts, family, command,
 /// plan and figure are a series. The inventory of the changes is [`inventory`]'s.
-#[must_use]
 pub fn trend(points: Vec<(StoredRun, Headline)>, change_min: f64) -> TrendReport {
     let mut series: BTreeMap<TrendOf, (Unit, Vec<TrendPoint>)> = BTreeMap::new();
     for (run, figure) in points {

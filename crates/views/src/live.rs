@@ -5,7 +5,6 @@ use narrows_model::{Flow, LoadPlan, LoadSample, Place, ProbePurpose, Progress, T
 use std::collections::BTreeMap;
 
 /// What the figures of a load are.
-#[must_use]
 pub const fn kind(plan: &LoadPlan) -> LiveKind {
     match plan {
         LoadPlan::Udp(_) => LiveKind::Udp,
@@ -18,7 +17,6 @@ pub const fn kind(plan: &LoadPlan) -> LiveKind {
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     at_us: u64,
-    /// Bits, or transactions.
     done: f64,
     /// Sum and number of the delays, milliseconds.
     delay: (f64, f64),
@@ -90,7 +88,6 @@ impl Points {
 }
 
 /// The RTTs of each hop's probes. Those that may still be answered are left out.
-#[must_use]
 #[allow(clippy::cast_precision_loss)] // a picture
 pub fn hops(record: &TraceRecord) -> HopHistory {
     let now_us = record.probes.iter().map(|probe| probe.sent_us).max().unwrap_or(0);

@@ -45,7 +45,6 @@ fn probes(load: &ResponsivenessLoad, (from_us, to_us): (u64, u64)) -> Probes {
 }
 
 /// How far a load has come.
-#[must_use]
 pub fn course(load: &ResponsivenessLoad) -> Course {
     let mut start_us = 0;
     let rates: Vec<f64> = load
@@ -124,7 +123,6 @@ fn direction(load: &ResponsivenessLoad, idle: &Distribution) -> ResponsivenessDi
 }
 
 /// The report of a test.
-#[must_use]
 pub fn report(record: &ResponsivenessRecord) -> ResponsivenessReport {
     let idle_ns = round_trips(record.idle.iter());
     let directions: Vec<_> = record.loads.iter().map(|load| direction(load, &idle_ns)).collect();

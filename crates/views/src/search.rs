@@ -12,7 +12,6 @@ use narrows_search::Search;
 use std::time::Duration;
 
 /// The search of a run; `None` where it holds none.
-#[must_use]
 pub fn of_run(run: &Run) -> Option<SearchReport> {
     let (record, RunPlan::Search(order)) = (run.search.as_ref()?, &run.plan) else { return None };
     let flow = order.load.flows().first().copied()?;
@@ -65,7 +64,6 @@ pub struct Context {
 }
 
 /// The view of a search.
-#[must_use]
 pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchReport {
     let Context { flow, unit, history, curve, path_profile } = context;
     let load = |pps: Option<f64>| pps.map(|pps| unit.load(pps));

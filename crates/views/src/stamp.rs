@@ -17,7 +17,6 @@ const FIRST_TTL: u8 = 255;
 const LEAST_TTL: u8 = 192;
 
 /// The report of a session.
-#[must_use]
 pub fn report(record: &StampRecord) -> StampReport {
     let sent = record.packets.len() as u64 - u64::from(record.unsent);
     let back: Vec<(u32, &StampPacket, StampReply)> = (0..)

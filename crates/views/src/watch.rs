@@ -42,8 +42,6 @@ const fn tx(sample: &InterfaceSample) -> Counters {
 }
 
 impl Accumulator {
-    /// Nothing watched yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -83,7 +81,6 @@ impl Accumulator {
     }
 
     /// The view of both ends.
-    #[must_use]
     pub fn view(&self) -> WatchView {
         let watched = |end: &End| end.newest_us.saturating_sub(end.first_us.unwrap_or(end.newest_us));
         WatchView {

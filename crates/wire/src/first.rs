@@ -8,11 +8,9 @@ use crate::hello;
 pub enum Kind {
     /// A TLS handshake: the control connection.
     Tls,
-    /// A data hello.
     Data,
     /// HTTP without TLS: answered with a sentence.
     PlainHttp,
-    /// An unknown protocol.
     Unknown,
     /// Not enough bytes yet.
     NeedMore,
@@ -26,7 +24,6 @@ const METHODS: &[&[u8]] =
 pub const MAX_BYTES: usize = 8;
 
 /// Identifies a connection. Never returns [`Kind::NeedMore`] for [`MAX_BYTES`] bytes or more.
-#[must_use]
 pub fn classify(bytes: &[u8]) -> Kind {
     match bytes.first() {
         None => return Kind::NeedMore,
@@ -50,7 +47,6 @@ fn prefix(bytes: &[u8], wanted: &[u8], kind: Kind) -> Option<Kind> {
 }
 
 /// The answer to a plain HTTP request on the port.
-#[must_use]
 pub fn plain_http_answer(port: u16) -> String {
     let body = format!(
         "This port speaks TLS. Use narrows, or: curl -k https://HOST:{port}/v1/hello -H 'Authorization: Bearer SECRET' \

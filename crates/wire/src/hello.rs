@@ -59,11 +59,9 @@ pub enum Wanted {
 pub struct DataHello {
     /// The trial that it belongs to; all zero for a probe.
     pub key: Key,
-    /// Its purpose.
     pub wanted: Wanted,
 }
 
-/// An invalid hello.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HelloError {
     /// Not a narrows hello.
@@ -81,14 +79,11 @@ pub enum HelloError {
 }
 
 impl DataHello {
-    /// A probe.
-    #[must_use]
     pub const fn probe() -> Self {
         Self { key: Key([0; 32]), wanted: Wanted::Probe }
     }
 
     /// The bytes to send.
-    #[must_use]
     pub fn encode(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -152,7 +147,6 @@ pub enum Answer {
 
 impl Answer {
     /// The answer to a hello of another protocol. The program version of the client is not in a hello.
-    #[must_use]
     pub fn mismatch(protocol: u16, own_version: &str) -> Self {
         let mismatch = Mismatch {
             client: "of another version".to_owned(),
@@ -164,7 +158,6 @@ impl Answer {
     }
 
     /// The line to send, its end included, never longer than [`MAX_ANSWER_BYTES`].
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Ok => b"ok\n".to_vec(),
@@ -183,7 +176,6 @@ impl Answer {
     }
 
     /// Reads a line without its end; `None` where it is no answer.
-    #[must_use]
     pub fn decode(line: &[u8]) -> Option<Self> {
         if line == b"ok" {
             return Some(Self::Ok);

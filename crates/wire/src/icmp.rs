@@ -8,7 +8,6 @@ const MAX_LABELS: usize = 16;
 const OLD_OFFSET: usize = 128;
 
 /// What an ICMP error of this type and code says; `None`: not an answer to a probe.
-#[must_use]
 pub const fn kind(ipv4: bool, kind: u8, code: u8) -> Option<AnswerKind> {
     use AnswerKind::{NoHost, NoNetwork, NoProtocol, Prohibited, Reached, TimeExceeded, TooBig, Unreachable};
     Some(match (ipv4, kind, code) {
@@ -27,7 +26,6 @@ pub const fn kind(ipv4: bool, kind: u8, code: u8) -> Option<AnswerKind> {
 
 /// The MPLS label stack in an ICMP error. `quoted`: the bytes behind the headers of the quoted packet, which had `header_bytes`;
 /// `offset`: where the kernel found the extensions in them.
-#[must_use]
 pub fn mpls(quoted: &[u8], offset: Option<usize>, header_bytes: usize) -> Vec<MplsLabel> {
     let offset = offset.unwrap_or_else(|| OLD_OFFSET.saturating_sub(header_bytes));
     let Some(extension) = quoted.get(offset..).filter(|bytes| is_extension(bytes)) else { return Vec::new() };

@@ -24,12 +24,10 @@ pub enum ReportError {
     TooMany,
 }
 
-/// One report.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Report {
     /// What was set and known at the start.
     pub start: Option<Start>,
-    /// The totals.
     #[serde(default)]
     pub end: End,
     /// Why the test failed.
@@ -43,16 +41,13 @@ pub struct Start {
     pub version: Option<String>,
     /// As `uname -a`.
     pub system_info: Option<String>,
-    /// When it began.
     pub timestamp: Option<Timestamp>,
     /// The server, in the client's report.
     pub connecting_to: Option<Place>,
     /// The client, in the server's report.
     pub accepted_connection: Option<Place>,
-    /// The data connections.
     #[serde(default)]
     pub connected: Vec<Connected>,
-    /// The settings.
     pub test_start: Option<Value>,
 }
 
@@ -63,14 +58,12 @@ pub struct Timestamp {
     pub timesecs: Option<u64>,
 }
 
-/// A host.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Place {
     /// Its name or address.
     pub host: Option<String>,
 }
 
-/// A data connection.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Connected {
     /// The address at this end.
@@ -82,15 +75,12 @@ pub struct Connected {
 pub struct End {
     /// UDP: both ends in one.
     pub sum: Option<Sum>,
-    /// What was sent.
     pub sum_sent: Option<Sum>,
-    /// What was received.
     pub sum_received: Option<Sum>,
     /// With `--bidir`: what was received in the other direction.
     pub sum_received_bidir_reverse: Option<Sum>,
 }
 
-/// One total.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Sum {
     /// Rate of payload, bit/s.
@@ -103,13 +93,11 @@ pub struct Sum {
 
 impl Report {
     /// Whether the server sent; `None` if the report does not tell.
-    #[must_use]
     pub fn is_reverse(&self) -> Option<bool> {
         Some(self.start.as_ref()?.test_start.as_ref()?.get("reverse")?.as_u64()? != 0)
     }
 
     /// `ipv4` or `ipv6`, from the first data connection.
-    #[must_use]
     pub fn family(&self) -> Option<&'static str> {
         let address: IpAddr = self.start.as_ref()?.connected.first()?.local_host.as_ref()?.parse().ok()?;
         Some(if address.is_ipv6() { "ipv6" } else { "ipv4" })

@@ -20,7 +20,6 @@ impl Default for Packer {
 
 impl Packer {
     /// The packed form of these bytes, after all that were packed before.
-    #[must_use]
     pub fn pack(&mut self, bytes: &[u8]) -> Vec<u8> {
         // Writing into memory does not fail.
         let _ = self.0.write_all(bytes).and_then(|()| self.0.flush());
@@ -28,7 +27,6 @@ impl Packer {
     }
 
     /// The packed form of these bytes, the last ones, with the stream's end and checksum.
-    #[must_use]
     pub fn finish(mut self, bytes: &[u8]) -> Vec<u8> {
         // Writing into memory does not fail.
         let _ = self.0.write_all(bytes);
@@ -37,7 +35,6 @@ impl Packer {
 }
 
 /// Whether a client takes packed answers, by its `Accept-Encoding` (RFC 9110 12.5.3).
-#[must_use]
 pub fn is_taken(accepts: &str) -> bool {
     accepts.split(',').any(|one| {
         let mut words = one.split(';').map(str::trim);
@@ -46,7 +43,6 @@ pub fn is_taken(accepts: &str) -> bool {
     })
 }
 
-/// Unpacks a stream.
 #[derive(Debug)]
 pub struct Unpacker(GzDecoder<Vec<u8>>);
 

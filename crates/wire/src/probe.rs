@@ -29,7 +29,6 @@ use thiserror::Error;
 
 /// The first byte: neither TLS, nor ASCII, nor the first byte of a data hello.
 pub const MAGIC: u8 = 0xF3;
-/// Bytes of the header.
 pub const HEADER_BYTES: usize = 20;
 /// Bytes of a hello without filling.
 pub const HELLO_BYTES: usize = HEADER_BYTES + 36;
@@ -39,13 +38,11 @@ pub const HELLO_FILLED_BYTES: usize = 256;
 pub const OK_BYTES: usize = HEADER_BYTES + 16;
 /// Characters of a refusal's sentence that a client reads.
 const MAX_SENTENCE: usize = 512;
-/// Bytes of a go.
 pub const GO_BYTES: usize = HEADER_BYTES + 4;
 
 /// The kind of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The load.
     Data,
     /// Requests a stream, and probes whether datagrams of this size pass.
     Hello,
@@ -74,7 +71,6 @@ impl Kind {
 /// The header of every datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What it is.
     pub kind: Kind,
     /// Its stream, the same at both ends.
     pub stream: u16,
@@ -84,7 +80,6 @@ pub struct Header {
     pub time_ns: u64,
 }
 
-/// An invalid datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ProbeError {
     /// Not a narrows datagram.
@@ -104,7 +99,6 @@ pub enum ProbeError {
 impl Header {
     /// The bytes to send.
     #[inline]
-    #[must_use]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0] = MAGIC;
@@ -116,9 +110,6 @@ impl Header {
     }
 
     /// Parses the header of a datagram.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Self, ProbeError> {
         let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
@@ -137,7 +128,6 @@ impl Header {
     }
 
     /// A datagram of the header alone: fin, fin-ack.
-    #[must_use]
     pub fn alone(self) -> Vec<u8> {
         self.encode().to_vec()
     }
@@ -160,7 +150,6 @@ pub struct Hello {
 
 impl Hello {
     /// The bytes to send, padded to `bytes`.
-    #[must_use]
     pub fn encode(&self, bytes: usize) -> Vec<u8> {
         let Self { stream, attempt: sequence, time_ns, .. } = *self;
         let mut out = Header { kind: Kind::Hello, stream, sequence, time_ns }.alone();
@@ -198,7 +187,6 @@ impl Hello {
 
     /// The answer that opens the stream, as long as the hello. `largest`: the maximum size of a packet that the
     /// server may send back, 0 if unknown. `cookie`: what the client returns to prove that it receives.
-    #[must_use]
     pub fn ok(&self, hello_bytes: usize, largest: u32, cookie: u64) -> Vec<u8> {
         let Self { stream, attempt: sequence, time_ns, .. } = *self;
         let mut out = Header { kind: Kind::Ok, stream, sequence, time_ns }.alone();
@@ -210,7 +198,6 @@ impl Hello {
     }
 
     /// The answer that refuses it, no longer than the hello; `why` is truncated at a character boundary.
-    #[must_use]
     pub fn no(&self, hello_bytes: usize, why: &str) -> Vec<u8> {
         refusal(
             Header { kind: Kind::No, stream: self.stream, sequence: self.attempt, time_ns: self.time_ns },
@@ -221,7 +208,6 @@ impl Hello {
 }
 
 /// A refusal to whatever had this header.
-#[must_use]
 pub fn refusal(header: Header, request_bytes: usize, why: &str) -> Vec<u8> {
     let mut out = Header { kind: Kind::No, ..header }.alone();
     for c in why.chars().map(|c| if c.is_control() { ' ' } else { c }) {
@@ -236,9 +222,7 @@ pub fn refusal(header: Header, request_bytes: usize, why: &str) -> Vec<u8> {
 /// The server's answer to a hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// The stream exists.
     Ok {
-        /// Of the hello.
         attempt: u64,
         /// Size of the hello that passed.
         hello_bytes: u32,
@@ -281,7 +265,6 @@ impl Reply {
 }
 
 /// The client's message that it is ready to receive, with the datagram size to use.
-#[must_use]
 pub fn go(stream: u16, datagram_bytes: u32) -> Vec<u8> {
     let mut out = Header { kind: Kind::Go, stream, sequence: 0, time_ns: 0 }.alone();
     out.extend_from_slice(&datagram_bytes.to_be_bytes());
@@ -289,9 +272,6 @@ pub fn go(stream: u16, datagram_bytes: u32) -> Vec<u8> {
 }
 
 /// The size in a go.
-///
-/// # Errors
-/// Too short.
 pub fn go_bytes(bytes: &[u8]) -> Result<u32, ProbeError> {
     let body = bytes.get(HEADER_BYTES..).and_then(<[u8]>::first_chunk);
     body.map(|raw| u32::from_be_bytes(*raw)).ok_or(ProbeError::Short(bytes.len(), GO_BYTES))

@@ -27,7 +27,6 @@ pub enum Note {
         /// Number of the probe.
         n: u32,
     },
-    /// Server: the answer.
     Echo {
         /// Number of the probe.
         n: u32,
@@ -35,13 +34,9 @@ pub enum Note {
         arrived_ns: u64,
     },
     /// Client: send this step. Repeated until it arrives.
-    Send {
-        /// The step.
-        step: ProfileStep,
-    },
+    Send { step: ProfileStep },
     /// Sender: the step is over.
     Sent {
-        /// The step.
         step: ProfileStep,
         /// What was sent of it.
         sent: StepSent,
@@ -55,7 +50,6 @@ pub enum Note {
     Received {
         /// Number of the step.
         id: u16,
-        /// What arrived.
         received: StepReceived,
     },
     /// Server: it does not send this step.
@@ -70,7 +64,6 @@ pub enum Note {
 }
 
 /// Encodes a note, with the sender's clock in its header.
-#[must_use]
 pub fn encode(note: &Note, key: &Key, time_ns: u64) -> Vec<u8> {
     let mut bytes = Header { kind: Kind::Note, stream: 0, sequence: 0, time_ns }.alone();
     bytes.extend_from_slice(&key.0);
@@ -80,7 +73,6 @@ pub fn encode(note: &Note, key: &Key, time_ns: u64) -> Vec<u8> {
 }
 
 /// Decodes a note of this trial and the sender's clock; `None` for anything else.
-#[must_use]
 pub fn decode(bytes: &[u8], key: &Key) -> Option<(Note, u64)> {
     let header = Header::decode(bytes).ok()?;
     if header.kind != Kind::Note || bytes.len() > MAX_NOTE_BYTES || bytes.get(HEADER_BYTES..BODY)? != key.0 {
@@ -90,13 +82,11 @@ pub fn decode(bytes: &[u8], key: &Key) -> Option<(Note, u64)> {
 }
 
 /// The header of a datagram of a step.
-#[must_use]
 pub const fn data(step: u16, n: u32, time_ns: u64) -> Header {
     Header { kind: Kind::Data, stream: 0, sequence: (step as u64) << 32 | n as u64, time_ns }
 }
 
 /// The step and the number in it of a datagram's header; `None` where it is none of a step.
-#[must_use]
 pub fn of_step(header: &Header) -> Option<(u16, u32)> {
     let step = u16::try_from(header.sequence >> 32).ok()?;
     #[allow(clippy::cast_possible_truncation)] // the lower half

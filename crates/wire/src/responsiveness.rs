@@ -10,9 +10,7 @@ pub const WELL_KNOWN: &str = "/.well-known/nq";
 pub const PORT: u16 = 4043;
 /// The objects of narrows' own server.
 pub const LARGE_PATH: &str = "/nq/large";
-/// One byte.
 pub const SMALL_PATH: &str = "/nq/small";
-/// Takes data.
 pub const UPLOAD_PATH: &str = "/nq/upload";
 /// A longer configuration is not read.
 pub const MAX_BYTES: usize = 64 << 10;
@@ -22,10 +20,8 @@ const MAX_URL: usize = 2_048;
 /// Why there is no test.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ConfigurationError {
-    /// No such object.
     #[error("not the JSON object of a responsiveness test: {0}")]
     Json(String),
-    /// Another version.
     #[error("version {0} of the configuration is not supported")]
     Version(u64),
     /// A URL that cannot be used.
@@ -80,7 +76,6 @@ impl Url {
     }
 
     /// Host and port as a request names them.
-    #[must_use]
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == 443 { host } else { format!("{host}:{}", self.port) }
@@ -92,9 +87,7 @@ impl Url {
 pub struct Configuration {
     /// At least 8 GB.
     pub large: Url,
-    /// One byte.
     pub small: Url,
-    /// Takes data.
     pub upload: Url,
     /// The host to connect to, if it is not that of the URLs.
     pub endpoint: Option<String>,
@@ -120,9 +113,6 @@ struct Object {
 
 impl Configuration {
     /// Reads a configuration. Unknown names are ignored; those that appear twice make it invalid, as the draft demands.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub fn parse(json: &[u8]) -> Result<Self, ConfigurationError> {
         let object: Object =
             serde_json::from_slice(json).map_err(|error| ConfigurationError::Json(error.to_string()))?;
@@ -151,7 +141,6 @@ impl Configuration {
 
 /// The configuration of narrows' own server, for a client that called it by this host and port; `None`: that is no host. It has the
 /// names of earlier versions, too: goresponsiveness reads no others, and clients ignore what they do not know.
-#[must_use]
 pub fn configuration(authority: &str) -> Option<String> {
     let authority = Url::parse(&format!("https://{authority}/")).ok().filter(|url| url.path == "/")?.authority();
     let url = |path| format!("https://{authority}{path}");

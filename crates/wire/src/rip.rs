@@ -33,7 +33,6 @@ const MIN_BYTES: usize = 60;
 pub enum Says {
     /// Reachable, one hop behind the sender.
     Reachable,
-    /// Unreachable.
     Unreachable,
 }
 
@@ -44,7 +43,6 @@ pub fn networks(count: u32) -> impl Iterator<Item = Ipv4Addr> {
 }
 
 /// A whole frame without FCS.
-#[must_use]
 pub fn frame(source_mac: Mac, source: Ipv4Addr, count: u32, says: Says) -> Vec<u8> {
     let metric = match says {
         Says::Reachable => NEAR,

@@ -18,24 +18,19 @@ pub const LENGTH: usize = 20;
 /// The sender of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The client.
     Request,
-    /// The server.
     Response,
 }
 
 /// The header of a request or response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// The sender.
     pub role: Role,
-    /// The requesting stream.
     pub stream: u32,
     /// The request's number, unique within its stream; requests may arrive in any order.
     pub sequence: u64,
 }
 
-/// An invalid datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HeaderError {
     /// Shorter than a header.
@@ -48,7 +43,6 @@ pub enum HeaderError {
 
 impl Header {
     /// The bytes to send.
-    #[must_use]
     pub fn encode(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         bytes[..4].copy_from_slice(&MAGIC);

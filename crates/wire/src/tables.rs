@@ -16,9 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// An entry of a forwarding table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
-    /// Its first address.
     pub address: IpAddr,
-    /// Its length.
     pub bits: u8,
 }
 
@@ -66,9 +64,7 @@ const LENGTHS_V6: &[(u8, u64)] = &[
 /// What distinguishes the families.
 struct Shape {
     lengths: &'static [(u8, u64)],
-    /// The longest prefix.
     longest: u8,
-    /// The shortest one.
     shortest: u8,
     /// Bits of an address.
     bits: u8,
@@ -153,7 +149,6 @@ pub fn routes(family: Family, entries: u32) -> impl Iterator<Item = Prefix> {
 }
 
 /// The network of the neighbours on the link.
-#[must_use]
 pub fn link(family: Family) -> Prefix {
     let shape = shape(family);
     Prefix { address: shape.address(shape.link), bits: shape.link_bits }
@@ -166,7 +161,6 @@ pub fn neighbours(family: Family, entries: u32) -> impl Iterator<Item = IpAddr> 
 }
 
 /// Where the frames of a trial go so that they meet every entry; `None`: where they go without the table.
-#[must_use]
 pub fn destinations(fill: TableFill, ports: [u16; 2]) -> Option<Endpoints> {
     let shape = shape(fill.family);
     let (first, count, stride_bits) = match fill.table {
@@ -180,7 +174,6 @@ pub fn destinations(fill: TableFill, ports: [u16; 2]) -> Option<Endpoints> {
 
 /// The source and the destination of control frames, which a device with the whole table does not forward: to an address behind the
 /// last entry, or of the source that the last rule drops. The other side is that of the usual frames.
-#[must_use]
 pub fn control(fill: TableFill, usual: [IpAddr; 2]) -> [IpAddr; 2] {
     let shape = shape(fill.family);
     let [source, destination] = usual;

@@ -25,25 +25,21 @@ pub struct Secret([u8; 24]);
 
 impl Secret {
     /// From random bytes.
-    #[must_use]
     pub const fn new(bytes: [u8; 24]) -> Self {
         Self(bytes)
     }
 
     /// The raw bytes.
-    #[must_use]
     pub const fn bytes(&self) -> &[u8; 24] {
         &self.0
     }
 
     /// Its form in a token and in `Authorization: Bearer`.
-    #[must_use]
     pub fn reveal(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
     /// Parses the secret of an `Authorization` header.
-    #[must_use]
     pub fn from_bearer(header: &str) -> Option<Self> {
         let (scheme, word) = header.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") || word.len() > 64 {
@@ -59,12 +55,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Fingerprint and secret.
 #[derive(Debug, Clone)]
 pub struct Token {
     /// Of the server's key.
     pub fingerprint: Fingerprint,
-    /// Of the client.
     pub secret: Secret,
 }
 
@@ -76,8 +70,6 @@ pub struct NoToken;
 const PREFIX: &str = "narrows1";
 
 impl Token {
-    /// The whole string.
-    #[must_use]
     pub fn reveal(&self) -> String {
         format!("{PREFIX}.{}.{}", self.fingerprint, self.secret.reveal())
     }

@@ -18,24 +18,20 @@ pub const PROTOCOL_HEADER: &str = "narrows-protocol";
 pub struct Mismatch {
     /// The client's program version.
     pub client: String,
-    /// The client's protocol.
     pub client_protocol: u16,
     /// The server's program version.
     pub server: String,
-    /// The server's protocol.
     pub server_protocol: u16,
 }
 
 impl Mismatch {
     /// The end to upgrade.
-    #[must_use]
     pub const fn older(&self) -> &'static str {
         if self.client_protocol < self.server_protocol { "client" } else { "server" }
     }
 }
 
 /// The client's protocol header: `<protocol> <program version>`, such as `1 0.1.0`.
-#[must_use]
 pub fn protocol_header(version: &str) -> String {
     format!("{PROTOCOL} {version}")
 }
@@ -63,10 +59,8 @@ pub fn check_header(header: Option<&str>, own_version: &str) -> Result<(), Heade
 /// Why a request's protocol header is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// Another protocol.
     #[error(transparent)]
     Mismatch(Mismatch),
-    /// Not a number.
     #[error("the header `{PROTOCOL_HEADER}` must be a number, a blank and the program's version")]
     Unreadable,
 }

@@ -30,7 +30,6 @@ pub const PROVIDES: &[FactKey] = &[keys::DROP_REASON, keys::DROP_LOCATION, keys:
 
 /// Parses any text as the format of the tracepoint, and reads the data of a sample by it, for `fuzz/`.
 #[doc(hidden)]
-#[must_use]
 pub fn read_any(format: &str, sample: &[u8]) -> Option<String> {
     let format = Format::parse(format).ok()?;
     let _ = format.layout.location.and_then(|location| location.of(sample));
@@ -112,7 +111,6 @@ impl DropWatch {
     /// Ends the watch: a count per reason, the number of drops, and the number of lost records.
     ///
     /// A reason without a fact was not seen; that means *none* only if `drop.lost_records` is 0.
-    #[must_use]
     pub fn finish(mut self) -> Vec<Fact> {
         self.end().map_or_else(Vec::new, |tally| self.facts(&tally))
     }

@@ -15,7 +15,6 @@ const PLACES_MAX: usize = 16;
 /// `SKB_DROP_REASON_NOT_SPECIFIED`, the same in every kernel that has it.
 const NOT_SPECIFIED: u32 = 2;
 
-/// The counts.
 #[derive(Debug)]
 pub(super) struct Tally {
     core: Vec<u64>,
@@ -46,7 +45,6 @@ fn add<K: Ord>(map: &mut BTreeMap<K, u64>, key: K, most: usize) -> bool {
 }
 
 impl Tally {
-    /// One sample.
     pub(super) fn take(&mut self, layout: Layout, data: &[u8]) {
         let Some(reason) = layout.reason.of(data).and_then(|reason| u32::try_from(reason).ok()) else {
             return; // a sample without its reason counts as lost

@@ -17,8 +17,6 @@ pub struct Live {
 }
 
 impl Live {
-    /// The live host.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

@@ -36,9 +36,6 @@ pub trait Host {
     fn target(&self, path: &str) -> Result<String, Missing>;
 
     /// The kernel's answer to a query.
-    ///
-    /// # Errors
-    /// Why there is none.
     fn ask(&self, question: &Question) -> Result<Answer, Missing>;
 
     /// When the facts were read, microseconds since the Unix epoch by the host's clock.
@@ -53,9 +50,6 @@ pub trait Host {
 macro_rules! typed {
     ($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $answer:ident, $question:expr) => {
         $(#[$doc])*
-        ///
-        /// # Errors
-        /// Why it is not known.
         pub fn $name(&self, $($argument: $type),*) -> Result<$answer, Missing> {
             let question = $question;
             match self.ask(&question)? {
@@ -102,9 +96,6 @@ impl dyn Host + '_ {
     );
 
     /// The number of `nf_tables` rules in this network namespace.
-    ///
-    /// # Errors
-    /// Why it is not known.
     pub fn filter_rules(&self) -> Result<u64, Missing> {
         match self.ask(&Question::FilterRules)? {
             Answer::FilterRules(count) => Ok(count),
@@ -113,17 +104,11 @@ impl dyn Host + '_ {
     }
 
     /// The first word of a file that holds only one.
-    ///
-    /// # Errors
-    /// Why it is not known.
     pub fn word(&self, path: &str) -> Result<String, Missing> {
         Ok(self.read(path)?.trim().to_owned())
     }
 
     /// The number in a file that holds only one.
-    ///
-    /// # Errors
-    /// Why it is not known.
     pub fn number<T: std::str::FromStr>(&self, path: &str) -> Result<T, Missing> {
         crate::parse::number(path, 1, &self.read(path)?)
     }

@@ -38,32 +38,25 @@ pub struct Meta {
 /// Why a capture cannot be read or written.
 #[derive(Debug, Error)]
 pub enum CaptureError {
-    /// A file of it.
     #[error(transparent)]
     File(#[from] narrows_sys::Error),
     /// A file of it is malformed.
     #[error("cannot read the capture's {path}: {source}")]
     Json {
-        /// The file.
         path: String,
         /// What is wrong with it.
         #[source]
         source: serde_json::Error,
     },
-    /// An unknown format.
     #[error("the capture {path} has the format `{format}`; this version of narrows reads `narrows.capture/1`")]
     Format {
-        /// The capture.
         path: String,
         /// The format it names.
         format: String,
     },
     /// A name from the host that must not become a path.
     #[error("the host has the name `{name}`, which a capture cannot hold")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    Name { name: String },
 }
 
 /// A host read back from a capture.
@@ -91,7 +84,6 @@ impl Recorded {
     }
 
     /// The metadata of the capture.
-    #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
     }

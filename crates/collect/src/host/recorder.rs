@@ -27,11 +27,9 @@ pub struct Keep {
 /// A new capture, and the facts that the collectors read while it was made.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// The capture, opened.
     pub capture: Recorded,
     /// The host's inventory, with the names and addresses that the capture may lack.
     pub inventory: Snapshot,
-    /// The host's counters.
     pub counters: Snapshot,
 }
 
@@ -174,7 +172,6 @@ impl Writer<'_> {
     }
 }
 
-/// A file's text.
 fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, CaptureError> {
     let mut text =
         serde_json::to_vec_pretty(value).map_err(|source| CaptureError::Json { path: name.to_owned(), source })?;

@@ -11,10 +11,8 @@ use std::collections::BTreeMap;
 pub enum Reported<T> {
     /// Why it is not known.
     Missing {
-        /// One sentence.
         missing: String,
     },
-    /// The value.
     Known(T),
 }
 
@@ -26,9 +24,6 @@ impl<T> Default for Reported<T> {
 
 impl<T> Reported<T> {
     /// The value.
-    ///
-    /// # Errors
-    /// Why it is not known.
     pub fn get(&self) -> Result<&T, Missing> {
         match self {
             Self::Known(value) => Ok(value),
@@ -50,17 +45,11 @@ impl<T> Reported<T> {
 pub struct Ethtool {
     /// Driver name and version.
     pub driver: Reported<Driver>,
-    /// Speed, duplex, autonegotiation.
     pub link: Reported<Link>,
-    /// Ring sizes.
     pub rings: Reported<Rings>,
-    /// Queues.
     pub channels: Reported<Channels>,
-    /// Interrupt coalescing.
     pub coalesce: Reported<Coalesce>,
-    /// Flow control.
     pub pause: Reported<Pause>,
-    /// Offloads.
     pub features: Reported<Vec<Feature>>,
 }
 

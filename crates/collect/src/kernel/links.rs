@@ -10,13 +10,11 @@ use narrows_sys::netlink::{self, Builder, Family, Message, attributes, u16_at, u
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A network interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Link {
     /// Its number in its network namespace.
     pub index: u32,
-    /// Its name.
     pub name: String,
     /// The kernel's name of its kind (`IFLA_INFO_KIND`): `veth`, `tun`, `vlan`, …; none for hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +30,6 @@ pub struct Link {
     /// capture.
     #[serde(skip)]
     pub carrier_changes: Option<u64>,
-    /// Its hardware address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Bytes of the largest IP packet.
@@ -143,7 +140,6 @@ fn request_one(sockets: &Sockets, request: Builder, what: &str) -> Result<Link, 
 /// The indices of the interfaces next to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stacking {
-    /// The one below.
     lower: Option<u32>,
     /// The bond or bridge whose port it is.
     master: Option<u32>,

@@ -26,53 +26,32 @@ use crate::Missing;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// A query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
     /// A network interface by its name.
-    Link {
-        /// Its name.
-        device: String,
-    },
+    Link { device: String },
     /// The route to a peer; without a peer the default route.
-    Route {
-        /// Its address.
-        peer: Option<IpAddr>,
-    },
+    Route { peer: Option<IpAddr> },
     /// The neighbour entry of an address.
     Neighbour {
-        /// The next hop.
         address: IpAddr,
         /// The interface that it is behind.
         device: String,
     },
     /// Queueing disciplines and classes.
-    Qdiscs {
-        /// The interface's name.
-        device: String,
-    },
+    Qdiscs { device: String },
     /// The driver and its settings.
-    Ethtool {
-        /// The interface's name.
-        device: String,
-    },
+    Ethtool { device: String },
     /// The driver's own counters.
-    Statistics {
-        /// The interface's name.
-        device: String,
-    },
+    Statistics { device: String },
     /// The station that a wireless interface talks to.
-    Wifi {
-        /// The interface's name.
-        device: String,
-    },
+    Wifi { device: String },
     /// The number of `nf_tables` rules.
     FilterRules,
     /// The counters of the `nf_tables` rules that drop.
     FilterDrops,
 }
 
-/// The kernel's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -99,7 +78,6 @@ pub enum Answer {
 impl Question {
     /// The file name of the answer below `kernel/` in a capture. A capture has one peer, so peers are not part of
     /// the name.
-    #[must_use]
     pub fn file(&self) -> String {
         match self {
             Self::Link { device } => format!("link-{device}.json"),

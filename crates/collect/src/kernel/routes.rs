@@ -14,7 +14,6 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Route {
-    /// The interface's name.
     pub device: String,
     /// The next hop; none if the peer is on the link or is this host.
     #[serde(skip_serializing_if = "Option::is_none")]

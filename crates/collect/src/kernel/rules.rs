@@ -25,7 +25,6 @@ const NF_DROP: u32 = 0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilterDrops {
-    /// Rules that drop.
     pub rules: u64,
     /// Of these, rules without a counter.
     pub uncounted: u64,

@@ -13,7 +13,6 @@ use narrows_model::host::side_by_side::{Cell, Known, ROWS, differs};
 use narrows_model::{Place, Snapshot};
 
 /// The audit of one host or of both. A row is left out where neither side knows its fact and neither says why.
-#[must_use]
 pub fn audit(client: Option<&Snapshot>, server: Option<&Snapshot>) -> Audit {
     let hazards = hazards(client, server);
     let name = |host: Option<&Snapshot>| host.map(|host| host.host.clone());
@@ -27,7 +26,6 @@ pub fn audit(client: Option<&Snapshot>, server: Option<&Snapshot>) -> Audit {
 }
 
 /// What is unusual about the hosts, gravest first; of one gravity in the order of ids and places.
-#[must_use]
 pub fn hazards(client: Option<&Snapshot>, server: Option<&Snapshot>) -> Vec<Hazard> {
     let mut found: Vec<Hazard> = hazards::all().flat_map(|rule| rule.apply(client, server)).collect();
     found.sort_by(|a, b| (a.severity, &a.id, a.at).cmp(&(b.severity, &b.id, b.at)));
@@ -61,7 +59,6 @@ fn rows(client: Option<&Snapshot>, server: Option<&Snapshot>, hazards: &[Hazard]
 }
 
 /// A hazard in one sentence, for a report that has room for no more.
-#[must_use]
 pub fn sentence(hazard: &Hazard) -> String {
     let at = match hazard.at {
         Place::Path => "both ends".to_owned(),

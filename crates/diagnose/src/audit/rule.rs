@@ -16,7 +16,6 @@ pub struct Rule {
     pub needs: &'static [FactKey],
     /// What it checks. A missing fact is not a finding.
     pub check: Check,
-    /// Why it matters.
     pub matters: &'static str,
     /// When it does not matter.
     pub harmless: &'static str,
@@ -93,13 +92,11 @@ impl Found {
     }
 
     /// The same with the command that fixes it.
-    #[must_use]
     pub fn fix(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
     }
 
     /// The same with another severity.
-    #[must_use]
     pub fn severity(self, severity: Severity) -> Self {
         Self { severity: Some(severity), ..self }
     }
@@ -107,7 +104,6 @@ impl Found {
 
 impl Rule {
     /// What the rule finds on the hosts that are known.
-    #[must_use]
     pub fn apply(&self, client: Option<&Snapshot>, server: Option<&Snapshot>) -> Vec<Hazard> {
         let hazard = |at: Place, found: Found| Hazard {
             id: self.id.to_owned(),

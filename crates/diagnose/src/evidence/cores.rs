@@ -5,7 +5,6 @@ use narrows_model::load::host::{CpuTimes, HostSample};
 /// Fractions of one core's time over the counted part of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CoreShare {
-    /// The core's number.
     pub cpu: u32,
     /// All but idle and stolen.
     pub busy: f64,
@@ -13,7 +12,6 @@ pub struct CoreShare {
     pub softirq: f64,
     /// Kernel code in system calls.
     pub system: f64,
-    /// User code.
     pub user: f64,
     /// Given to other guests by the hypervisor.
     pub steal: f64,

@@ -16,7 +16,6 @@ pub struct PacedUdp {
 
 impl PacedUdp {
     /// From trials by their ids; those that are none of paced UDP are left out.
-    #[must_use]
     pub fn of<'t>(trials: impl Iterator<Item = (&'t str, UdpTrial<'t>)>, flow: Flow, goodput_bps: f64) -> Self {
         let part = |id: &str| PARTS.iter().find(|part| part.id == id);
         let trials = trials.filter_map(|(id, trial)| Some((part(id)?.id, UdpView::of(trial, flow)?))).collect();
@@ -24,7 +23,6 @@ impl PacedUdp {
     }
 
     /// The trial of that id, where it was made.
-    #[must_use]
     pub fn get(&self, id: &str) -> Option<&UdpView> {
         self.trials.get(id)
     }

@@ -26,7 +26,6 @@ pub struct Probes {
 
 impl Probes {
     /// Those of the latest profile of a flow's direction up to a round, whatever came of its steps.
-    #[must_use]
     pub fn of(run: &Run, round: u32, flow: Flow) -> Option<Self> {
         (0..=round).rev().find_map(|round| {
             let of_flow = |(id, _): &(&str, _)| *id == PATH_PROFILE.id;
@@ -73,7 +72,6 @@ pub(crate) const NOTICED: f64 = 0.15;
 impl PathProfile {
     /// Whether a shaper on the path holds back what the path carried before: by how much a transfer of a second exceeds the sustained
     /// rate while the bucket lasts (RFC 2475 section 2.3.3.3). Small buckets let only bursts of milliseconds pass.
-    #[must_use]
     pub fn shaper_limits(&self) -> bool {
         let shape = &self.shape;
         let (Some(capacity), Some(Plateau::Shaper { bucket_bytes })) = (shape.capacity, shape.plateau) else {
@@ -84,7 +82,6 @@ impl PathProfile {
     }
 
     /// The latest profile of a flow's direction up to a round; `None` where none was made.
-    #[must_use]
     pub fn of(run: &Run, round: u32, flow: Flow) -> Option<Self> {
         (0..=round).rev().find_map(|round| {
             let of_flow = |(id, _): &(&str, _)| *id == PATH_PROFILE.id;
@@ -101,7 +98,6 @@ impl PathProfile {
     }
 
     /// The view of it in a report; steps in the order of their rates.
-    #[must_use]
     pub fn view(&self) -> PathProfileView {
         let shape = &self.shape;
         let (limit, bucket_bytes) = match shape.plateau {
@@ -146,7 +142,6 @@ impl PathProfile {
     }
 
     /// What it is in a few words.
-    #[must_use]
     pub fn words(&self) -> String {
         let shape = &self.shape;
         match (&shape.capacity, &shape.plateau) {
@@ -171,7 +166,6 @@ impl PathProfile {
 }
 
 /// The profile of a round's judged flow in a few words, where it was made.
-#[must_use]
 pub fn of_run(run: &Run, round: u32) -> Option<String> {
     [Flow::Up, Flow::Down].into_iter().find_map(|flow| PathProfile::of(run, round, flow)).map(|profile| profile.words())
 }

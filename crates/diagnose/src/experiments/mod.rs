@@ -29,7 +29,6 @@ pub static UDP: &[&Experiment] =
     &[&profile::PATH_PROFILE, &paced::PACED_UDP, &udp::LARGER_DATAGRAMS, &udp::UNFRAGMENTED];
 
 /// The experiment of that id, or the part of one.
-#[must_use]
 pub fn by_id(id: &str) -> Option<&'static Experiment> {
     let mut all = TCP.iter().chain(UDP).flat_map(|experiment| std::iter::once(*experiment).chain(experiment.trials()));
     all.find(|experiment| experiment.id == id)

@@ -8,7 +8,6 @@ use narrows_stats::{LEVEL, Summary, difference, summary, t_quantile, trend};
 use std::collections::BTreeMap;
 
 /// The rows that have a result in any run, in the order of the plan: by traffic, then size, the mix last.
-#[must_use]
 pub fn compare(runs: &[AbRun]) -> Vec<AbRow> {
     let mut in_time: Vec<&AbRun> = runs.iter().collect();
     in_time.sort_by_key(|run| run.at_ms);

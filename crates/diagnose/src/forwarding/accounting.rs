@@ -45,7 +45,6 @@ impl Post {
 /// The accounting of one direction of a corrected trial: 0 forth, 1 back. It is empty where the trial does not have the direction.
 ///
 /// Learning frames are not in it: counters are read after them.
-#[must_use]
 pub fn account(plan: &ForwardingPlan, trial: &ForwardingTrial, direction: usize) -> Accounting {
     let Some(counts) = Counts::of(plan, trial, direction) else { return Accounting::default() };
     let mut lines = lines(&counts);

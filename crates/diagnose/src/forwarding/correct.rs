@@ -7,7 +7,6 @@ use narrows_model::load::frames::{BROADCAST_STREAM, FrameTrial, GenerateRecord};
 
 /// The trial, its counts corrected. One that an earlier version stored is corrected already; of what that version said of it only
 /// the anomaly of a counter is taken over, whose readings it did not store.
-#[must_use]
 pub fn correct(plan: &ForwardingPlan, trial: &ForwardingTrial) -> ForwardingTrial {
     let mut trial = trial.clone();
     if !trial.raw {

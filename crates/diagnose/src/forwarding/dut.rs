@@ -11,7 +11,6 @@ use narrows_model::load::host::CpuTimes;
 const CLOCK_MS: u64 = 1_000;
 
 /// The difference of two looks, `took_us` apart, at the hop of that name. `own_boot_id` is the tester's.
-#[must_use]
 pub fn dut_seen(
     hop: &str,
     source: &str,
@@ -86,7 +85,6 @@ fn busiest(before: &DeviceState, after: &DeviceState) -> Option<CpuTimes> {
 }
 
 /// Why a trial says nothing, by what became of its devices.
-#[must_use]
 pub(super) fn dut_trouble(devices: &[DeviceSeen]) -> Option<String> {
     let reset =
         |it: &DeviceSeen| it.reset.as_ref().map(|why| format!("the device was reset in mid-trial: {}: {why}", it.hop));

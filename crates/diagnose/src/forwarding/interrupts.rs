@@ -16,7 +16,6 @@ use narrows_model::run::search::LoadTrial;
 
 /// A CPU that spends so much of its time in interrupts has none left.
 const FULL: f64 = 0.9;
-/// Interrupts a frame.
 const UNMODERATED: f64 = 0.5;
 /// Of fewer frames the ratio says nothing.
 const FEWEST_FRAMES: u64 = 10_000;
@@ -37,7 +36,6 @@ pub struct InterruptNote {
 }
 
 /// The notes of a record: for each size and hop the first trial of each kind.
-#[must_use]
 pub fn interrupt_notes(record: &ForwardingRecord) -> Vec<InterruptNote> {
     let mut found: Vec<(&'static str, &str, InterruptNote)> = Vec::new();
     for trial in &record.trials {

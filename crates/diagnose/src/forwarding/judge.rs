@@ -7,7 +7,6 @@ use narrows_model::forwarding::{Accounting, ForwardingTrial, Test};
 const MIN_FRAMES: u64 = 100;
 
 /// Whether nothing of many frames came out: the DUT stopped forwarding.
-#[must_use]
 pub fn is_lost(trial: &ForwardingTrial) -> bool {
     let sum = |(sent, got): (u64, u64), frames: &narrows_model::load::frames::FrameTrial| {
         (sent.saturating_add(frames.sent.sent()), got.saturating_add(frames.got.distinct()))
@@ -17,7 +16,6 @@ pub fn is_lost(trial: &ForwardingTrial) -> bool {
 }
 
 /// Why a corrected trial is invalid, if so. `accounts` are those of its directions.
-#[must_use]
 pub fn judge<'a>(trial: &ForwardingTrial, accounts: impl IntoIterator<Item = &'a Accounting>) -> Option<String> {
     if trial.incomplete.is_some() {
         return trial.incomplete.clone();

@@ -162,7 +162,6 @@ pub(super) fn silent(name: &str, why: &str) -> HopCount {
     HopCount { input: None, output: None, silent: Some(why.to_owned()), ..hop(name, 0, 0) }
 }
 
-/// A trial forth.
 pub(super) fn trial(sent: u64, received: u64, hops: Vec<HopCount>) -> ForwardingTrial {
     ForwardingTrial {
         test: Test::Throughput,

@@ -16,10 +16,5 @@ pub enum Assessment {
     /// The evidence speaks against it, in one sentence.
     Contradicts(String),
     /// The evidence that would decide is missing.
-    CannotTell {
-        /// What is missing.
-        why: String,
-        /// What would tell.
-        ask: Option<&'static Experiment>,
-    },
+    CannotTell { why: String, ask: Option<&'static Experiment> },
 }

@@ -21,7 +21,6 @@ pub struct Cause<E: 'static> {
     pub assess: fn(&E, Role) -> Assessment,
     /// What it is mistaken for; the other cause's own words against itself are the reason given.
     pub look_alikes: &'static [&'static str],
-    /// What to do.
     pub fix: fn(&E, Role) -> Fix,
     /// Whether a path that this binds is healthy.
     pub healthy: bool,
@@ -79,7 +78,6 @@ impl<E> Cause<E> {
 
 impl<E: Evidence> Cause<E> {
     /// What the evidence says of it at a role, the experiment that would contradict it included.
-    #[must_use]
     pub fn weigh(&self, evidence: &E, role: Role) -> Assessment {
         let assessment = (self.assess)(evidence, role);
         let refuted = self.per_connection.then(|| evidence.no_limit_of_connections()).flatten();
@@ -114,7 +112,6 @@ pub trait Evidence: Clone + 'static {
     fn experiment_bps(&self, id: &str) -> Option<f64>;
 
     /// The same evidence with another goodput. It shows which ceilings are read off the goodput.
-    #[must_use]
     fn scaled(&self, factor: f64) -> Self;
 
     /// The verdict in one sentence; `first` is the first cause.

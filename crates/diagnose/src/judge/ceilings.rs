@@ -31,7 +31,6 @@ pub(crate) fn every_role<E>(causes: &'static [&'static Cause<E>]) -> impl Iterat
 }
 
 /// Whether the measured goodput sits at a ceiling.
-#[must_use]
 pub fn sits_at(ceiling: &Ceiling, goodput_bps: f64) -> bool {
     let [low, high] = ceiling.interval_bps;
     (low * (1.0 - TOLERANCE)..=high * (1.0 + TOLERANCE)).contains(&goodput_bps)

@@ -10,7 +10,6 @@ pub struct Baseline<'a> {
     pub load: LoadPlan,
     /// The flow that is judged.
     pub flow: Flow,
-    /// What it carried.
     pub goodput_bps: f64,
     /// The inventory of the sending host.
     pub sender: &'a Snapshot,
@@ -24,7 +23,6 @@ pub struct Experiment {
     pub id: &'static str,
     /// What is done, in a sentence.
     pub words: &'static str,
-    /// What is measured.
     pub plan: Plan,
 }
 
@@ -40,7 +38,6 @@ pub enum Plan {
 
 impl Experiment {
     /// The experiments of one trial each that this one consists of.
-    #[must_use]
     pub const fn trials(&'static self) -> &'static [Self] {
         match self.plan {
             Plan::Several(parts) => parts,
@@ -49,7 +46,6 @@ impl Experiment {
     }
 
     /// The trial to make, where this experiment is one and is possible.
-    #[must_use]
     pub fn planned(&'static self, baseline: &Baseline<'_>) -> Option<Planned> {
         let (plan, loopback) = match self.plan {
             Plan::Path(plan) => (plan, false),
@@ -80,7 +76,6 @@ pub struct Planned {
     pub id: &'static str,
     /// What is done, in a sentence.
     pub words: &'static str,
-    /// Its load.
     pub plan: LoadPlan,
     /// Whether both ends run on the client.
     pub loopback: bool,

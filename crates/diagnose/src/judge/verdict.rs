@@ -70,7 +70,6 @@ struct Open<E: 'static> {
 }
 
 /// Judges a baseline with its experiments by the causes of a table.
-#[must_use]
 pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) -> Judgement {
     let ceilings = ceilings(evidence, causes);
     let (mut candidates, mut open, mut hazards) = (Vec::new(), Vec::new(), Vec::new());

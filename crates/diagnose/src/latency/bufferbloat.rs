@@ -21,7 +21,6 @@
 use super::seen::load_rtt;
 use narrows_model::{Direction, Finding, Fix, Place, Rejected, RrTrial, Witness, words::units};
 
-/// The public id.
 pub(super) const ID: &str = "bufferbloat";
 /// Less is nothing that people notice.
 const MIN_INCREASE_NS: f64 = 30e6;

@@ -22,12 +22,10 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// A number.
     pub(super) const fn exactly(n: u64) -> Self {
         Self { low: n, high: n, given: 0, shared: 0, closed: true, near: false, counted: true }
     }
 
-    /// Nothing is known.
     pub(super) const fn unknown() -> Self {
         Self { low: 0, high: 0, given: 0, shared: 0, closed: true, near: false, counted: false }
     }
@@ -72,7 +70,6 @@ impl Claim {
         self.shared = self.shared.saturating_sub(others);
     }
 
-    /// What is booked.
     pub(super) const fn dropped(&self) -> u64 {
         self.low.saturating_add(self.given)
     }

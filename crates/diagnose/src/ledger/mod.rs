@@ -100,7 +100,6 @@ pub const STAGES: [&str; 13] = [
 ///
 /// `offered` is what the application handed over, refused datagrams included; those that it gave up itself for want of time
 /// (`skipped`) were never handed over. It holds that `offered = Σ dropped + delivered + unexplained`.
-#[must_use]
 pub fn ledger(trial: UdpTrial<'_>, flow: Flow) -> Ledger {
     let Some(accounting) = Accounting::of(trial, flow) else {
         let remarks = vec![format!("the trial sent nothing {}", flow.direction())];

@@ -17,7 +17,6 @@ const PACKET_MOST: u64 = 65_535;
 /// Segments that were sent and did not reach the other socket, from `tcpi_data_segs_out` and `tcpi_data_segs_in`, or from the
 /// bytes of both where the latter counts batches; what was on its way when the last sample was taken is not offered yet. Hosts hand TCP down in batches, so counts of drops are
 /// ranges here more often than with UDP.
-#[must_use]
 pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
     let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
     let (mut offered, mut delivered) = (None, None);

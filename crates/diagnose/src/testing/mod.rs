@@ -103,7 +103,6 @@ pub(crate) enum Hidden {
     Cores,
     /// CPU time of the data threads.
     Threads,
-    /// Negotiated options.
     Options,
     /// Sent and retransmitted segments.
     Segments,
@@ -143,7 +142,6 @@ pub(crate) fn ordinary_host() -> Vec<Fact> {
     ]
 }
 
-/// Replaces one fact.
 pub(crate) fn with(mut facts: Vec<Fact>, replaced: Fact) -> Vec<Fact> {
     facts.retain(|fact| fact.key != replaced.key);
     facts.push(replaced);

@@ -10,7 +10,6 @@ use narrows_model::{
 /// What happens to what exceeds the rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Excess {
-    /// It waits.
     Waits,
     /// It waits once so many datagrams passed.
     WaitsAfter(u32),

@@ -61,7 +61,6 @@ pub struct AgentStatus {
 
 impl Agent {
     /// How to query it.
-    #[must_use]
     pub const fn status(&self) -> &AgentStatus {
         &self.status
     }

@@ -45,7 +45,6 @@ impl Frame {
     /// Parses `bytes` (virtio header, then the packet). `None`: not an IP packet.
     ///
     /// A super-packet with inconsistent headers counts as one packet: it is never split.
-    #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let ip = bytes.get(VNET_HEADER_BYTES..)?;
         let version = ip.first()? >> 4;
@@ -85,7 +84,6 @@ impl Frame {
     }
 
     /// IP bytes of the segment with that number.
-    #[must_use]
     pub fn segment_bytes(&self, index: u32) -> u32 {
         if self.segments == 1 {
             return self.ip_bytes;
@@ -95,7 +93,6 @@ impl Frame {
     }
 
     /// IP bytes on the wire of `count` segments from `first` on, including their headers.
-    #[must_use]
     pub fn wire_bytes(&self, first: u32, count: u32) -> u64 {
         (first..first + count).map(|index| u64::from(self.segment_bytes(index))).sum()
     }

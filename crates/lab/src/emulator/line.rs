@@ -21,15 +21,11 @@ pub const COALESCE: Nanos = 100_000;
 /// Segments of one buffer that leave together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// The buffer.
     pub slot: u32,
-    /// The first segment.
     pub first: u32,
-    /// Number of segments.
     pub count: u32,
     /// IP bytes on the wire.
     pub bytes: u64,
-    /// A duplicate.
     pub duplicate: bool,
     /// To be delivered with a flipped bit; such a piece is one packet.
     pub corrupt: bool,
@@ -78,7 +74,6 @@ pub struct Accepted {
 
 impl Line {
     /// An idle direction; the same seed and the same packets at the same instants give the same drops.
-    #[must_use]
     pub fn new(impairment: Impairment, seed: u64) -> Self {
         let mut line = Self {
             impairment: Impairment::default(),
@@ -104,7 +99,6 @@ impl Line {
     }
 
     /// The counters so far.
-    #[must_use]
     pub fn counters(&self) -> PathCounters {
         PathCounters { queue_bytes_max: self.queue.bytes_max(), ..self.counters }
     }
@@ -220,7 +214,6 @@ impl Line {
     }
 
     /// The instant at which the next piece leaves.
-    #[must_use]
     pub fn next_departure(&self) -> Option<Nanos> {
         let front = |lane: &Lane| lane.waiting.front().map(|(at, _)| *at);
         match (front(&self.main), front(&self.express)) {

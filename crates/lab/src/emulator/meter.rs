@@ -22,7 +22,6 @@ pub struct Meter {
 
 impl Meter {
     /// A full bucket. A rate of 0 counts as 1 bit/s.
-    #[must_use]
     pub fn new(rate_bps: u64, depth_bytes: u64) -> Self {
         let rate_bps = rate_bps.max(1);
         let depth = u128::from(depth_bytes) * 8 * u128::from(BILLION) / u128::from(rate_bps);

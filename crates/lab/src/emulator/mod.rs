@@ -62,7 +62,6 @@ impl Path {
     }
 
     /// The impairment of one direction.
-    #[must_use]
     pub fn impairment(&self, flow: Flow) -> Impairment {
         self.relay(flow).impairment()
     }
@@ -73,13 +72,11 @@ impl Path {
     }
 
     /// The counters so far.
-    #[must_use]
     pub fn counters(&self, flow: Flow) -> PathCounters {
         self.relay(flow).counters()
     }
 
     /// Why a direction stopped by itself, if it did.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.up.failure().or_else(|| self.down.failure())
     }

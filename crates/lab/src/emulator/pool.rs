@@ -14,14 +14,12 @@ pub const SMALL: usize = 2048;
 pub struct Slot {
     bytes: Box<[u8]>,
     used: usize,
-    /// Its shape.
     pub frame: Frame,
     users: u32,
 }
 
 impl Slot {
     /// The virtio header and the packet.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.used).unwrap_or_default()
     }
@@ -50,7 +48,6 @@ const NO_FRAME: Frame = Frame {
 
 impl Pool {
     /// A pool that holds at most `limit` bytes.
-    #[must_use]
     pub fn new(limit: usize) -> Self {
         let scratch = vec![0; LARGE].into_boxed_slice();
         Self { slots: Vec::new(), free_large: Vec::new(), free_small: Vec::new(), bytes: 0, limit, scratch }
@@ -93,7 +90,6 @@ impl Pool {
     }
 
     /// The content of a slot.
-    #[must_use]
     pub fn slot(&self, number: u32) -> Option<&Slot> {
         self.slots.get(number as usize)
     }

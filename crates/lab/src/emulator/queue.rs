@@ -39,14 +39,12 @@ impl Queue {
     }
 
     /// Whether a packet of that many bytes fits.
-    #[must_use]
     pub fn has_room(&self, bytes: u32) -> bool {
         let packets = self.waiting.len() as u64;
         (self.limit_packets == 0 || packets < self.limit_packets)
             && (self.limit_bytes == 0 || self.bytes + u64::from(bytes) <= self.limit_bytes)
     }
 
-    /// Adds a packet.
     pub fn push(&mut self, through: Nanos, bytes: u32) {
         self.waiting.push_back((through, bytes));
         self.bytes += u64::from(bytes);
@@ -54,7 +52,6 @@ impl Queue {
     }
 
     /// The maximum depth so far, in bytes.
-    #[must_use]
     pub const fn bytes_max(&self) -> u64 {
         self.bytes_max
     }

@@ -7,7 +7,6 @@ pub struct Random([u64; 4]);
 
 impl Random {
     /// The same seed gives the same numbers.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut state = seed;
         let mut split = || {

@@ -113,20 +113,16 @@ impl Relay {
         self.shared.wake.signal();
     }
 
-    /// The current impairment.
-    #[must_use]
     pub fn impairment(&self) -> Impairment {
         lock(&self.shared.wanted).clone()
     }
 
     /// The counters so far, as of one instant.
-    #[must_use]
     pub fn counters(&self) -> PathCounters {
         *lock(&self.shared.counters)
     }
 
     /// Why it stopped by itself, if it did.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         lock(&self.shared.failure).clone()
     }

@@ -18,7 +18,6 @@ impl Reserved {
         self.cores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves a core.
     pub fn take(&self, core: usize) {
         self.cores().push(core);
         self.changes.fetch_add(1, Ordering::Release);
@@ -35,13 +34,11 @@ impl Reserved {
     }
 
     /// The number of changes so far: cheap enough to read for every batch of packets.
-    #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
     /// The cores of `all` that are not reserved; all of them if every one is.
-    #[must_use]
     pub fn free_of(&self, all: &[u32]) -> Vec<u32> {
         let cores = self.cores();
         let free: Vec<u32> = all.iter().copied().filter(|core| !cores.contains(&(*core as usize))).collect();

@@ -17,7 +17,6 @@ const QUOTE_V6: usize = 1280 - 40 - 8;
 
 /// The answer to `bytes` (virtio header, then the packet), with a virtio header of its own; `None` for a multicast
 /// packet or an ICMP error, which must not be answered.
-#[must_use]
 pub fn answer(bytes: &[u8], mtu: u32) -> Option<Vec<u8>> {
     let ip = bytes.get(VNET_HEADER_BYTES..)?;
     match ip.first()? >> 4 {

@@ -25,13 +25,11 @@ impl Wake {
     }
 
     /// When the packet arrived that ended a wait from `began`, when the queue was empty, to `ended`.
-    #[must_use]
     pub fn arrival(&self, began: Nanos, ended: Nanos) -> Nanos {
         ended.saturating_sub(self.late).max(began)
     }
 
     /// How long before its end a wait should stop, so that the rest is spent spinning.
-    #[must_use]
     pub fn early(&self) -> Nanos {
         // The mean and half of it: most waits then end in time.
         self.late + self.late / 2

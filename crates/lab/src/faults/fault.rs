@@ -37,7 +37,6 @@ impl Parameter {
 pub struct Fault {
     /// The id of the cause that it produces.
     pub id: &'static str,
-    /// One sentence.
     pub about: &'static str,
     /// Where it is available.
     pub places: &'static [Site],
@@ -52,7 +51,6 @@ pub struct Fault {
 /// Where a fault is, and which packets it affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Way {
-    /// Its place.
     pub at: Site,
     /// The direction of the packets.
     pub flow: Flow,
@@ -60,24 +58,19 @@ pub struct Way {
 
 impl Way {
     /// Whether the packets go to the host that has the fault.
-    #[must_use]
     pub fn is_towards_fault(self) -> bool {
         Site::from(self.flow.receiver()) == self.at
     }
 }
 
-/// An active fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActiveFault {
-    /// The fault.
     pub id: String,
-    /// Where.
     pub at: Site,
     /// Its value as text; empty if it takes none.
     pub value: String,
     /// For a fault of the path: the direction of the affected packets.
     pub direction: Direction,
-    /// One sentence.
     pub about: String,
 }
 

@@ -19,7 +19,6 @@ impl std::fmt::Debug for Undo {
 }
 
 impl Undo {
-    /// One step.
     pub fn new(step: impl FnOnce(&Host) -> Result<()> + Send + 'static) -> Self {
         Self(vec![Box::new(step)])
     }
@@ -31,9 +30,6 @@ impl Undo {
     }
 
     /// Runs all steps; returns the first error.
-    ///
-    /// # Errors
-    /// What the kernel refused.
     pub fn take_back(self, host: &Host) -> Result<()> {
         let mut result = Ok(());
         for step in self.0.into_iter().rev() {

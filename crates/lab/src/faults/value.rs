@@ -36,7 +36,6 @@ impl fmt::Display for Unit {
     }
 }
 
-/// The number itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// The fault takes none.
@@ -45,7 +44,6 @@ pub enum Value {
     Number(Unit, u64),
     /// From 0 to 1.
     Probability(f64),
-    /// As given.
     Word(String),
     /// Several numbers with their names.
     Numbers(&'static [&'static str], Vec<u64>),
@@ -56,9 +54,6 @@ const NUMBER_MAX: u64 = 1_000_000_000;
 
 impl Value {
     /// Parses the user's text.
-    ///
-    /// # Errors
-    /// Why it is invalid.
     pub fn parse(unit: Unit, words: &str) -> Result<Self, String> {
         let number = |parsed: Result<u64, units::UnitError>| match parsed {
             Ok(0) => Err("it must be more than 0".to_owned()),
@@ -108,7 +103,6 @@ impl Value {
     }
 
     /// As a whole number; 0 if it is not one.
-    #[must_use]
     pub const fn number(&self) -> u64 {
         match self {
             Self::Number(_, number) => *number,
@@ -117,13 +111,11 @@ impl Value {
     }
 
     /// As a 32-bit number, saturated.
-    #[must_use]
     pub fn number32(&self) -> u32 {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
     /// The several numbers; 0 for missing ones.
-    #[must_use]
     pub fn numbers<const N: usize>(&self) -> [u64; N] {
         let numbers = match self {
             Self::Numbers(_, numbers) => numbers.as_slice(),
@@ -133,7 +125,6 @@ impl Value {
     }
 
     /// As a probability; 0 if it is not one.
-    #[must_use]
     pub const fn probability(&self) -> f64 {
         match self {
             Self::Probability(value) => *value,

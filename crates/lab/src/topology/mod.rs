@@ -10,7 +10,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
-    /// client – path – server
     #[default]
     Pair,
     /// client – path – router – veth – server; the router's kernel forwards
@@ -54,7 +53,6 @@ pub enum Cable {
 /// An interface of a host.
 #[derive(Debug, Clone, Copy)]
 pub struct InterfacePlan {
-    /// The device's name.
     pub name: &'static str,
     /// What it is plugged into.
     pub wire: Wire,
@@ -77,7 +75,6 @@ pub struct Addresses {
     pub v6: Ipv6Addr,
 }
 
-/// The default route.
 #[derive(Debug, Clone, Copy)]
 pub enum DefaultRoute {
     /// Not through this interface.
@@ -91,26 +88,20 @@ pub enum DefaultRoute {
 /// The role of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Sends and receives.
     End,
-    /// Its kernel forwards.
     Router,
     /// Has the ports of a tester: the traffic through a device under test leaves and returns here.
     Tester,
     /// A device under test: its kernel forwards, to as many networks as RFC 2544 requires.
     Device,
-    /// A bridge.
     Switch,
 }
 
-/// A host.
 #[derive(Debug, Clone, Copy)]
 pub struct HostPlan {
-    /// Its name.
     pub name: &'static str,
     /// Its interfaces; the first is the main interface of the host.
     pub interfaces: &'static [InterfacePlan],
-    /// Its role.
     pub role: Role,
 }
 
@@ -162,7 +153,6 @@ const CHAIN: &[HostPlan] = &[
 
 impl Topology {
     /// Its hosts, from the client to the server, or from the tester to the device.
-    #[must_use]
     pub const fn hosts(self) -> &'static [HostPlan] {
         match self {
             Self::Pair => PAIR,
@@ -173,13 +163,11 @@ impl Topology {
     }
 
     /// Whether it has an emulated path.
-    #[must_use]
     pub const fn has_path(self) -> bool {
         matches!(self, Self::Pair | Self::Chain)
     }
 
     /// The address under which the others know a host: that of its first interface with an address.
-    #[must_use]
     pub fn address_of(self, host: &str, family: Family) -> Option<IpAddr> {
         self.hosts().iter().find(|plan| plan.name == host)?.address(family)
     }
@@ -192,7 +180,6 @@ impl Topology {
     }
 
     /// `/etc/hosts` for all its hosts.
-    #[must_use]
     pub fn hosts_file(self) -> String {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         for plan in self.hosts() {
@@ -206,7 +193,6 @@ impl Topology {
 
 impl Addresses {
     /// The address of a family.
-    #[must_use]
     pub const fn of(&self, family: Family) -> IpAddr {
         match family {
             Family::Ipv4 => IpAddr::V4(self.v4),
@@ -223,13 +209,11 @@ impl Addresses {
 
 impl HostPlan {
     /// The addresses of its first interface that has some.
-    #[must_use]
     pub fn addresses(&self) -> Option<Addresses> {
         self.interfaces.iter().find_map(|interface| interface.addresses)
     }
 
     /// The first address of a family.
-    #[must_use]
     pub fn address(&self, family: Family) -> Option<IpAddr> {
         Some(self.addresses()?.of(family))
     }

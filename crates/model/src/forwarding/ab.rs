@@ -16,7 +16,6 @@ pub enum Side {
 
 impl Side {
     /// As it is written.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::A => "A",
@@ -78,7 +77,6 @@ impl ForwardingAb {
     pub const MAX_RUNS: u32 = 200;
 
     /// The order of the runs: A B B A, again and again, so that a drift weighs on both alike and half the switches are saved.
-    #[must_use]
     pub fn order(&self) -> Vec<Side> {
         let block = [Side::A, Side::B, Side::B, Side::A];
         let (mut order, mut left) = (Vec::new(), [self.runs, self.runs]);
@@ -96,7 +94,6 @@ impl ForwardingAb {
     }
 
     /// The faults of the lab that either configuration names, each once.
-    #[must_use]
     pub fn faults(&self) -> Vec<&str> {
         let steps = [&self.a, &self.b].into_iter().flat_map(|configuration| &configuration.steps);
         let mut faults: Vec<&str> = steps
@@ -111,7 +108,6 @@ impl ForwardingAb {
     }
 
     /// A configuration.
-    #[must_use]
     pub const fn configuration(&self, side: Side) -> &DeviceConfiguration {
         match side {
             Side::A => &self.a,
@@ -186,7 +182,6 @@ pub struct Difference {
 
 impl Difference {
     /// Whether the interval leaves zero out.
-    #[must_use]
     pub fn is_proven(&self) -> bool {
         self.pps.abs() > self.half_pps
     }

@@ -47,7 +47,6 @@ pub struct Accounting {
 
 impl AccountLine {
     /// Where it lost frames, why, and how many; what its counters may be wrong by is no loss.
-    #[must_use]
     pub fn losses(&self) -> Vec<(String, String, u64)> {
         let beyond = |count: Option<i64>| {
             count.and_then(|count| u64::try_from(count).ok()).filter(|count| *count > self.uncertainty)

@@ -11,18 +11,15 @@ words! {
     pub enum AdviceSystem {
         /// Linux with iproute2, ethtool and a shell.
         Linux = "linux",
-        /// FreeBSD.
         Freebsd = "freebsd",
         /// Cisco IOS and IOS XE.
         Cisco = "cisco",
-        /// Junos.
         Juniper = "juniper",
     }
 }
 
 impl AdviceSystem {
     /// As its makers write it.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Linux => "Linux",
@@ -40,7 +37,6 @@ words! {
         Switch = "switch",
         /// The device under test, a router.
         Router = "router",
-        /// Generates or receives.
         Tester = "tester",
     }
 }
@@ -50,38 +46,27 @@ words! {
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
     /// A kernel parameter of the whole host.
-    Sysctl {
-        /// Dotted.
-        key: String,
-        /// Its value.
-        value: String,
-    },
+    Sysctl { key: String, value: String },
     /// A kernel parameter of each interface.
     DeviceSysctl {
         /// Dotted, with the word `DEVICE` in the place of its name.
         key: String,
-        /// Its value.
         value: String,
     },
     /// An offload feature of each interface.
     Offload {
         /// Its name in `ethtool -K`.
         feature: String,
-        /// On or off.
         on: bool,
     },
     /// Flow control of each interface.
-    FlowControl {
-        /// On or off.
-        on: bool,
-    },
+    FlowControl { on: bool },
     /// The rings of each interface, at their maximum.
     Rings,
     /// An option of each bridge.
     Bridge {
         /// Its name in `ip link`.
         option: String,
-        /// Its value.
         value: u32,
     },
     /// Static entries for the neighbours.
@@ -103,7 +88,6 @@ pub struct HostParts {
 
 impl Preset {
     /// The settings for a host: one, or one for each interface, bridge or neighbour.
-    #[must_use]
     pub fn settings(&self, parts: &HostParts) -> Vec<Setting> {
         let each = |make: &dyn Fn(String) -> Setting| parts.interfaces.iter().cloned().map(make).collect();
         match self {
@@ -141,7 +125,6 @@ impl Preset {
 /// The state of a setting on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingState {
-    /// Set as advised.
     AsAdvised,
     /// Set to another value, which this is.
     Differs(String),
@@ -152,13 +135,11 @@ pub enum SettingState {
 /// One thing of the advice that narrows would set on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdviceItem {
-    /// The advice's id.
     pub advice: String,
     /// The command that would do it, or its subject where there is none.
     pub what: String,
     /// The setting, where one could be made.
     pub setting: Option<Setting>,
-    /// Its state now.
     pub state: SettingState,
 }
 
@@ -177,20 +158,17 @@ pub struct AdviceFound {
 
 impl AdviceFound {
     /// What differs from the advice and can be set.
-    #[must_use]
     pub fn to_set(&self) -> Vec<Setting> {
         let differs = |item: &&AdviceItem| matches!(item.state, SettingState::Differs(_));
         self.items.iter().filter(differs).filter_map(|item| item.setting.clone()).collect()
     }
 }
 
-/// One advice.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Advice {
     /// Its name, the same on every system that has it.
     pub id: String,
-    /// The roles that it is for.
     pub roles: Vec<AdviceRole>,
     /// One sentence: what moves or is lost without it.
     pub why: String,
@@ -210,7 +188,6 @@ pub struct Advice {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handbook {
-    /// The system.
     pub system: AdviceSystem,
     /// Where its commands are typed.
     pub typed: String,

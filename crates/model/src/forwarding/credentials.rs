@@ -19,7 +19,6 @@ impl Secret {
     }
 
     /// The secret itself, for the one who has to send it.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -63,7 +62,6 @@ pub enum SnmpAccess {
 
 impl SnmpAccess {
     /// The version as a plan writes it.
-    #[must_use]
     pub const fn version(&self) -> &'static str {
         match self {
             Self::V2c { .. } => "2c",

@@ -46,7 +46,6 @@ impl Modifier {
     pub const EVERY: [u32; 2] = [2, 10_000];
 
     /// The part of the load that goes to the hardware broadcast address.
-    #[must_use]
     pub fn broadcast_share(&self) -> f64 {
         match self {
             Self::Broadcast { every } if *every > 0 => 1.0 / f64::from(*every),
@@ -70,7 +69,6 @@ pub struct BroadcastSeen {
 
 impl BroadcastSeen {
     /// Both together.
-    #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
             due: self.due.saturating_add(other.due),
@@ -81,7 +79,6 @@ impl BroadcastSeen {
     }
 
     /// Frames that did not come out, and were not to.
-    #[must_use]
     pub const fn not_forwarded(&self) -> u64 {
         self.sent.saturating_sub(self.received)
     }
@@ -104,7 +101,6 @@ pub struct ManagementSeen {
 
 impl ManagementSeen {
     /// How many were not answered at all.
-    #[must_use]
     pub const fn unanswered(&self) -> u64 {
         self.asked.saturating_sub(self.answered).saturating_sub(self.wrong)
     }
@@ -162,7 +158,6 @@ pub enum ModifierSeen {
 
 impl ModifierSeen {
     /// What several trials saw, together; of two kinds the first.
-    #[must_use]
     pub fn and(self, other: &Self) -> Self {
         match (self, other) {
             (Self::Broadcast { mut directions }, Self::Broadcast { directions: more }) => {
@@ -196,7 +191,6 @@ impl ModifierSeen {
 
     /// Frames of it that hops count beside the test frames and the frames to the broadcast address: queries with their answers,
     /// routing updates.
-    #[must_use]
     pub const fn other_frames(&self) -> u64 {
         match self {
             Self::Broadcast { .. } | Self::Table(_) => 0,

@@ -159,7 +159,6 @@ settings! {
 
 impl TrialConditions {
     /// In words: `100 learning frames, residue 500 ms, rest 200 ms`.
-    #[must_use]
     pub fn words(&self) -> String {
         let time = |ms: u64| micros(ms.saturating_mul(1_000));
         let learning = match self.learning_frames {
@@ -180,20 +179,17 @@ pub struct Row {
 }
 
 /// Frames a second that a link carries: each takes its bytes with FCS and [`OVERHEAD_BYTES`] on the wire.
-#[must_use]
 pub fn line_rate_pps(link_bps: u64, frame_bytes: f64) -> f64 {
     frames_per_second(link_bps as f64, frame_bytes)
 }
 
 /// A frame size, or the mix: `64 B`, `mix`.
-#[must_use]
 pub fn size_word(size: Option<u32>) -> String {
     size.map_or_else(|| "mix".to_owned(), |size| format!("{size} B"))
 }
 
 impl TesterPort {
     /// Its addresses of a family; `None` where it has none.
-    #[must_use]
     pub fn of(&self, family: Family) -> Option<AddressPair> {
         let first = AddressPair { address: self.address, gateway: self.gateway };
         [Some(first), self.second].into_iter().flatten().find(|pair| Family::of(&pair.address) == family)
@@ -202,7 +198,6 @@ impl TesterPort {
 
 impl Traffic {
     /// The table that it goes through, where it has one.
-    #[must_use]
     pub const fn table(&self) -> Option<TableFill> {
         match self.modifier {
             Some(Modifier::Table { table, entries }) => Some(TableFill { table, family: self.family, entries }),
@@ -218,7 +213,6 @@ impl Traffic {
     pub const MAX_NETWORKS: u32 = 256;
 
     /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
-    #[must_use]
     pub const fn min_bytes(&self) -> u32 {
         min_frame_bytes(self.family, self.transport, false)
     }
@@ -226,7 +220,6 @@ impl Traffic {
 
 impl ForwardingPlan {
     /// Of a traffic with a modifier, the same without it: index into [`ForwardingPlan::traffic`].
-    #[must_use]
     pub fn unmodified(&self, traffic: usize) -> Option<usize> {
         let of = self.traffic.get(traffic).filter(|of| of.modifier.is_some())?;
         let plain = Traffic { modifier: None, ..of.clone() };
@@ -234,13 +227,11 @@ impl ForwardingPlan {
     }
 
     /// The table that a traffic goes through, where it has one.
-    #[must_use]
     pub fn table(&self, traffic: usize) -> Option<TableFill> {
         self.traffic.get(traffic)?.table()
     }
 
     /// The rows of the results, in the order in which they are measured; the mix of a traffic comes last.
-    #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let of = |(traffic, frames): (usize, &Traffic)| {
             let sizes: Vec<Option<u32>> = frames.sizes.iter().copied().map(Some).collect();
@@ -251,7 +242,6 @@ impl ForwardingPlan {
     }
 
     /// Mean frame size of a row with FCS; `None` where the plan has no such row.
-    #[must_use]
     pub fn frame_bytes(&self, row: Row) -> Option<f64> {
         let traffic = self.traffic.get(row.traffic)?;
         if let Some(size) = row.size {
@@ -262,26 +252,22 @@ impl ForwardingPlan {
     }
 
     /// What the link carries of a row's frames in one direction, frames a second.
-    #[must_use]
     pub fn line_pps(&self, row: Row) -> Option<f64> {
         Some(line_rate_pps(self.link_bps, self.frame_bytes(row)?))
     }
 
     /// The most that is offered of a row's frames: the line rate, or what the plan allows where that is less.
-    #[must_use]
     pub fn max_pps(&self, row: Row) -> Option<f64> {
         let line = self.line_pps(row)?;
         Some(self.max_load_pps.map_or(line, |most| most.min(line)))
     }
 
     /// Whether frames are stamped and read by one clock: only then is there a latency.
-    #[must_use]
     pub fn one_clock(&self) -> bool {
         self.generator.host == self.receiver.host
     }
 
     /// The goal that the results of other tests stand on: the first one of the throughput test.
-    #[must_use]
     pub fn first_goal(&self) -> Option<&Goal> {
         self.tests.throughput.as_ref()?.goals.first()
     }

@@ -164,7 +164,6 @@ pub struct TesterMaximum {
 
 impl ForwardingRecord {
     /// Of a benchmark of which nothing was measured yet.
-    #[must_use]
     pub const fn of(plan: ForwardingPlan) -> Self {
         Self {
             plan,
@@ -179,7 +178,6 @@ impl ForwardingRecord {
     }
 
     /// The search of a row.
-    #[must_use]
     pub fn search(&self, row: Row) -> Option<&SearchOfSize> {
         self.searches.iter().find(|search| (search.traffic, search.size) == (row.traffic, row.size))
     }
@@ -187,7 +185,6 @@ impl ForwardingRecord {
 
 impl ForwardingTrial {
     /// Frames to the hardware broadcast address in a direction: 0 forth, 1 back. None where there is no such modifier.
-    #[must_use]
     pub fn broadcast(&self, direction: usize) -> BroadcastSeen {
         match &self.modifier {
             Some(ModifierSeen::Broadcast { directions }) => directions.get(direction).copied().unwrap_or_default(),
@@ -196,13 +193,11 @@ impl ForwardingTrial {
     }
 
     /// Those of all directions.
-    #[must_use]
     pub fn broadcasts(&self) -> BroadcastSeen {
         (0..self.directions.len()).fold(BroadcastSeen::default(), |sum, direction| sum.and(self.broadcast(direction)))
     }
 
     /// Whether it belongs to a row.
-    #[must_use]
     pub fn is_of(&self, row: Row) -> bool {
         (self.traffic, self.size) == (row.traffic, row.size)
     }

@@ -119,7 +119,6 @@ impl Value {
 
 impl Default {
     /// The value of the field; `None` where the file must give it.
-    #[must_use]
     pub fn json(self, preset: Preset) -> Option<Json> {
         match self {
             Self::Required => None,
@@ -130,7 +129,6 @@ impl Default {
     }
 
     /// As the page of the manual has it.
-    #[must_use]
     pub fn words(self) -> String {
         match self {
             Self::Required => "required".to_owned(),
@@ -142,7 +140,6 @@ impl Default {
 }
 
 /// A documentation comment within a sentence: `How long each trial is.` becomes `how long each trial is`.
-#[must_use]
 pub fn in_a_sentence(doc: &str) -> String {
     let doc = doc.trim();
     let doc = doc.strip_suffix('.').unwrap_or(doc);

@@ -111,7 +111,6 @@ impl ConnectionLimit {
     ];
 
     /// What is shown in a table.
-    #[must_use]
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(limit, _)| *limit == self).map_or("unknown", |(_, word)| word)
     }
@@ -237,14 +236,12 @@ impl ConnectionOrder {
         [(Self::Rate, "rate"), (Self::Rtt, "RTT"), (Self::Retrans, "retransmissions"), (Self::Limit, "limit")];
 
     /// The order after this one, in a circle.
-    #[must_use]
     pub fn next(self) -> Self {
         let at = Self::ALL.iter().position(|(order, _)| *order == self).unwrap_or(0);
         Self::ALL[(at + 1) % Self::ALL.len()].0
     }
 
     /// What is shown.
-    #[must_use]
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(order, _)| *order == self).map_or("", |(_, word)| word)
     }
@@ -265,7 +262,6 @@ impl ConnectionOrder {
 
 impl ConnectionView {
     /// Payload of both directions, bits per second.
-    #[must_use]
     pub fn bps(&self) -> f64 {
         self.send_bps.unwrap_or(0.0) + self.receive_bps.unwrap_or(0.0)
     }

@@ -66,7 +66,6 @@ pub struct DeviceSeen {
 
 impl DeviceSeen {
     /// The part of the time that the busiest CPU spent in interrupts and soft interrupts.
-    #[must_use]
     pub fn interrupt_share(&self) -> Option<f64> {
         let cpu = self.busiest.as_ref()?;
         let total = cpu.total_us();
@@ -74,7 +73,6 @@ impl DeviceSeen {
     }
 
     /// Hard interrupts a second.
-    #[must_use]
     pub fn interrupts_per_second(&self) -> Option<f64> {
         (self.took_us > 0).then_some(())?;
         Some(self.interrupts? as f64 * 1e6 / self.took_us as f64)

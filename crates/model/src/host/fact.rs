@@ -57,7 +57,6 @@ pub enum Value {
 
 impl Value {
     /// The value as a number, where it is one.
-    #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Flag(on) => Some(f64::from(u8::from(*on))),
@@ -69,7 +68,6 @@ impl Value {
     }
 
     /// The value as words, where it is words.
-    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -140,19 +138,16 @@ impl From<FactKey> for String {
 
 impl FactKey {
     /// A key by its name and unit.
-    #[must_use]
     pub const fn new(name: &'static str, unit: Unit) -> Self {
         Self { name, unit, label: "" }
     }
 
     /// The same key with the label of its row.
-    #[must_use]
     pub const fn label(self, label: &'static str) -> Self {
         Self { label, ..self }
     }
 
     /// Whether `name` is this key or a member of its family.
-    #[must_use]
     pub fn covers(&self, name: &str) -> bool {
         match self.name.strip_suffix('*') {
             Some(prefix) => name.len() > prefix.len() && name.starts_with(prefix),
@@ -219,20 +214,17 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The fact of that key.
-    #[must_use]
     pub fn get(&self, key: impl AsRef<str>) -> Option<&Fact> {
         // Sorted by `seal`, but a snapshot from outside may not be.
         self.facts.iter().find(|fact| fact.key == key.as_ref())
     }
 
     /// The fact of that key as a number.
-    #[must_use]
     pub fn number(&self, key: impl AsRef<str>) -> Option<f64> {
         self.get(key)?.value.as_f64()
     }
 
     /// The fact of that key as words.
-    #[must_use]
     pub fn text(&self, key: impl AsRef<str>) -> Option<&str> {
         self.get(key)?.value.as_text()
     }
@@ -243,7 +235,6 @@ impl Snapshot {
     }
 
     /// Why a key is missing, where a collector said so.
-    #[must_use]
     pub fn why_absent(&self, key: impl AsRef<str>) -> Option<&str> {
         self.absent.iter().find(|absent| absent.covers(key.as_ref())).map(|absent| absent.why.as_str())
     }
@@ -257,7 +248,6 @@ impl Snapshot {
     /// What grew between `before` and `self`: every fact of unit [`Unit::Count`], as a difference.
     ///
     /// A counter that is missing on either side, or that went backwards, is left out.
-    #[must_use]
     pub fn counts_since(&self, before: &Self) -> BTreeMap<String, u64> {
         let earlier: BTreeMap<&str, &Value> = before
             .facts

@@ -31,7 +31,6 @@ pub enum Group {
 
 impl Group {
     /// As a heading.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Host => "Host",
@@ -64,7 +63,6 @@ pub struct RowSpec {
 
 impl RowSpec {
     /// The row's key: that of its first part.
-    #[must_use]
     pub fn key(&self) -> &'static str {
         self.parts.first().map_or("", |(_, key)| key.name)
     }
@@ -211,7 +209,6 @@ impl Known<'_> {
     }
 
     /// The row's cell of this host.
-    #[must_use]
     pub fn cell(&self, spec: &RowSpec) -> Cell {
         let Some(first) = self.get(spec.key()) else {
             return Cell { text: "–".to_owned(), value: None, why_missing: self.why(spec.key()) };
@@ -228,7 +225,6 @@ impl Known<'_> {
 }
 
 /// Whether two known cells of a row say different things; a missing one differs from nothing.
-#[must_use]
 pub fn differs(spec: &RowSpec, client: Option<&Cell>, server: Option<&Cell>) -> bool {
     match (client, server) {
         (Some(a), Some(b)) if a.value.is_some() && b.value.is_some() => spec.compare && a.text != b.text,

@@ -21,7 +21,6 @@ words! {
 
 impl TableKind {
     /// The most entries that are added.
-    #[must_use]
     pub const fn most(self) -> u32 {
         match self {
             Self::Routes => 1 << 20,
@@ -31,7 +30,6 @@ impl TableKind {
     }
 
     /// So many entries: `1,000 routes`.
-    #[must_use]
     pub fn entries(self, number: u32) -> String {
         let word = self.word();
         format!("{} {}", grouped(number), if number == 1 { word.trim_end_matches('s') } else { word })

@@ -23,7 +23,6 @@ pub struct FrameRate {
 
 impl FrameRate {
     /// So many frames a second of such a (mean) size with FCS, on a link of that rate.
-    #[must_use]
     pub fn new(pps: f64, frame_bytes: f64, link_bps: Option<u64>) -> Self {
         let wire_bps = pps * wire_bits(frame_bytes);
         #[allow(clippy::cast_precision_loss)] // links are slower than 2^53 bit/s
@@ -32,7 +31,6 @@ impl FrameRate {
     }
 
     /// The line rate of a link for frames of such a (mean) size with FCS: `link ÷ (8·(size + 20))` frames a second.
-    #[must_use]
     pub fn line(frame_bytes: f64, link_bps: u64) -> Self {
         #[allow(clippy::cast_precision_loss)]
         let wire_bps = link_bps as f64;

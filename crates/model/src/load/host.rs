@@ -43,20 +43,17 @@ pub struct CpuTimes {
 
 impl CpuTimes {
     /// All of it.
-    #[must_use]
     pub const fn total_us(&self) -> u64 {
         self.busy_us().saturating_add(self.steal_us).saturating_add(self.idle_us)
     }
 
     /// All but idle and stolen time.
-    #[must_use]
     pub const fn busy_us(&self) -> u64 {
         // What comes from another host may be any number.
         self.user_us.saturating_add(self.system_us).saturating_add(self.irq_us).saturating_add(self.softirq_us)
     }
 
     /// What passed since `earlier`; a counter that went backwards gives 0.
-    #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             cpu: self.cpu,

@@ -30,7 +30,6 @@ pub struct StreamSpec {
 
 impl StreamSpec {
     /// `each` streams for each flow, numbered from `first` on.
-    #[must_use]
     pub fn list(first: u32, each: u32, flows: &[Flow], carrier: Carrier) -> Vec<Self> {
         (0..)
             .zip(flows)
@@ -197,7 +196,6 @@ pub trait Load: Plan + Clone + 'static {
     }
 
     /// The plan of a trial that proves a fix: no longer than it must be.
-    #[must_use]
     fn for_proof(&self) -> Self {
         self.clone()
     }
@@ -235,7 +233,6 @@ impl<L: Load> Copy for TrialOf<'_, L> {}
 
 impl<'a, L: Load> TrialOf<'a, L> {
     /// The record of one end. A path records nothing.
-    #[must_use]
     pub const fn end(&self, place: Place) -> Option<&'a L::Record> {
         match place {
             Place::Client => Some(self.client),

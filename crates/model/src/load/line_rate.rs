@@ -14,19 +14,16 @@ pub const UDP_HEADER_BYTES: u32 = 46;
 pub const TCP_HEADER_BYTES: u32 = 70;
 
 /// Bits that a frame of `frame_bytes` with FCS takes on the wire: 672 for the smallest. A mean size is as good as a size.
-#[must_use]
 pub fn wire_bits(frame_bytes: f64) -> f64 {
     8.0 * (frame_bytes + f64::from(OVERHEAD_BYTES))
 }
 
 /// Frames a second that take `wire_bps` on the wire.
-#[must_use]
 pub fn frames_per_second(wire_bps: f64, frame_bytes: f64) -> f64 {
     wire_bps / wire_bits(frame_bytes)
 }
 
 /// Bit/s on the wire that so many frames a second take.
-#[must_use]
 pub fn wire_bps(frames_per_second: f64, frame_bytes: f64) -> f64 {
     frames_per_second * wire_bits(frame_bytes)
 }
@@ -50,7 +47,6 @@ pub struct LineRateRow {
 
 impl LineRateRow {
     /// The arithmetic for one line and one size.
-    #[must_use]
     pub fn of(line_bps: u64, frame_bytes: u32) -> Self {
         #[allow(clippy::cast_precision_loss)] // of no line that there is
         let bps = line_bps as f64;
@@ -91,7 +87,6 @@ pub struct LineRateReport {
 
 impl LineRateReport {
     /// The tables of some lines, bit/s, for some sizes with FCS.
-    #[must_use]
     pub fn of(lines_bps: &[u64], sizes: &[u32]) -> Self {
         let table = |line_bps| {
             let rows = sizes.iter().map(|size| LineRateRow::of(line_bps, *size)).collect();

@@ -46,13 +46,11 @@ macro_rules! one_of {
             pub const KINDS: &'static [&'static str] = &[$(stringify!($kind)),*];
 
             /// The kind's name, the same for a plan, its records and its samples.
-            #[must_use]
             pub const fn kind(&self) -> &'static str {
                 match self { $(Self::$kind(_) => stringify!($kind),)* }
             }
 
             /// The value, where it is of that kind.
-            #[must_use]
             pub fn get<M: Member<Self>>(&self) -> Option<&M> {
                 M::of(self)
             }
@@ -109,13 +107,11 @@ macro_rules! loads {
 
         impl LoadPlan {
             /// The plans that a plain measurement runs one after the other; at least one.
-            #[must_use]
             pub fn phases(&self) -> Vec<Self> {
                 match self { $(Self::$kind(plan) => plan.phases().into_iter().map(Into::into).collect(),)* }
             }
 
             /// The plan of a trial that proves a fix: no longer than it must be.
-            #[must_use]
             pub fn for_proof(&self) -> Self {
                 match self { $(Self::$kind(plan) => plan.for_proof().into(),)* }
             }
@@ -135,7 +131,6 @@ macro_rules! loads {
 
             /// The record of an end of which only its reports are known, in the order of time; samples of another kind are left
             /// out, as are those of a stream that had ended.
-            #[must_use]
             pub fn partial_record(&self, place: Place, reports: &[Progress], remark: String) -> LoadRecord {
                 match self {
                     $(Self::$kind(_) => {
@@ -156,7 +151,6 @@ macro_rules! loads {
 
         impl LoadRecord {
             /// What all kinds of record have in common.
-            #[must_use]
             pub fn end(&self) -> &dyn EndRecord {
                 match self { $(Self::$kind(record) => record,)* }
             }
@@ -184,7 +178,6 @@ macro_rules! loads {
             }
 
             /// Sets the host's counters right before and right after the load.
-            #[must_use]
             pub fn between(mut self, before: Snapshot, after: Snapshot) -> Self {
                 match &mut self { $(Self::$kind(record) => (record.before, record.after) = (before, after),)* }
                 self
@@ -236,7 +229,6 @@ loads! {
 
 impl LoadRecord {
     /// From the first to the last sample of any stream.
-    #[must_use]
     pub fn flow_time_us(&self) -> u64 {
         let times = || self.end().samples().into_iter().flatten().map(Sample::at_us);
         times().min().zip(times().max()).map_or(0, |(first, last)| last - first)

@@ -130,7 +130,6 @@ pub struct ProfileStep {
 
 impl ProfileStep {
     /// How long it is planned to take.
-    #[must_use]
     pub fn planned_ns(&self) -> u64 {
         u64::from(self.datagrams).saturating_mul(self.gap_ns)
     }
@@ -262,7 +261,6 @@ pub struct ProfileEndRecord {
 
 impl ProfileEndRecord {
     /// Of an end that saw nothing yet.
-    #[must_use]
     pub fn empty(place: Place) -> Self {
         Self {
             place,

@@ -148,7 +148,6 @@ pub enum Confidence {
 
 impl Confidence {
     /// Its word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -174,7 +173,6 @@ pub enum Band {
 
 impl Band {
     /// The class of a value in RPM.
-    #[must_use]
     pub fn of(rpm: f64) -> Self {
         match rpm {
             _ if rpm < 300.0 => Self::Poor,
@@ -185,7 +183,6 @@ impl Band {
     }
 
     /// Its word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Poor => "poor",

@@ -113,7 +113,6 @@ impl TcpPlan {
     pub const MAX_STREAMS: u32 = 128;
 
     /// The flows of the trial.
-    #[must_use]
     pub fn flows(&self) -> &'static [Flow] {
         self.direction.flows()
     }

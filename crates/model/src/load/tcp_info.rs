@@ -41,7 +41,6 @@ macro_rules! tcp_info {
             pub const FIELDS: &'static [&'static str] = &[$(stringify!($name)),*];
 
             /// Takes the structure apart; `bytes` is exactly as long as what the kernel returned.
-            #[must_use]
             pub fn from_bytes(bytes: &[u8]) -> Self {
                 Self { $($name: <$width as Field>::at(bytes, $offset),)* }
             }
@@ -121,19 +120,16 @@ impl TcpInfo {
     pub const OPT_ECN: u64 = 8;
 
     /// Whether an option was negotiated; `None` where the kernel does not say.
-    #[must_use]
     pub fn negotiated(&self, option: u64) -> Option<bool> {
         self.options.map(|options| options & option != 0)
     }
 
     /// Whether the delivery rate was limited by the application; `None` where the kernel does not say.
-    #[must_use]
     pub fn delivery_rate_app_limited(&self) -> Option<bool> {
         self.flags.map(|flags| flags & 1 != 0)
     }
 
     /// The cap on the pacing rate in bits per second, where there is one.
-    #[must_use]
     pub fn max_pacing_bps(&self) -> Option<u64> {
         // ~0UL says "no cap"; on 32-bit kernels it is ~0U.
         self.max_pacing_rate_bytes_s

@@ -36,13 +36,11 @@ where
 
 impl Trial {
     /// A trial of one kind of load.
-    #[must_use]
     pub fn new<L: Kind>(plan: L, client: L::Record, server: L::Record, elapsed_us: u64) -> Self {
         Self { plan: plan.into(), client: client.into(), server: server.into(), elapsed_us }
     }
 
     /// The trial as one of this kind; `None` where its plan or a record is of another kind.
-    #[must_use]
     pub fn of<L: Kind>(&self) -> Option<TrialOf<'_, L>> {
         let (plan, client, server) = (self.plan.get()?, self.client.get()?, self.server.get()?);
         Some(TrialOf { plan, client, server, elapsed_us: self.elapsed_us })

@@ -19,7 +19,6 @@ pub enum Better {
 
 impl Better {
     /// `better` or `worse`: a figure that changed by `by`.
-    #[must_use]
     pub const fn word(self, by: f64) -> &'static str {
         if matches!(self, Self::Higher) == (by > 0.0) { "better" } else { "worse" }
     }

@@ -34,7 +34,6 @@ pub struct CommandRecord {
 }
 
 /// What a unit in the user's words is: the unit, and the factor to it.
-#[must_use]
 pub fn scale(unit: &str) -> (Unit, f64) {
     match unit {
         "us" => (Unit::Microseconds, 1.0),
@@ -48,13 +47,11 @@ pub fn scale(unit: &str) -> (Unit, f64) {
 
 impl CommandRecord {
     /// The file name of the program.
-    #[must_use]
     pub fn program(&self) -> &str {
         self.command.first().map_or("", |it| it.rsplit('/').next().unwrap_or(it))
     }
 
     /// The number in one of narrows's own units where it has one; `None` if the run failed.
-    #[must_use]
     pub fn figure(&self) -> Option<Headline> {
         let (unit, factor) = scale(&self.unit);
         let plain = unit == Unit::Number && !self.unit.is_empty();

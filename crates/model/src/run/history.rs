@@ -24,7 +24,6 @@ pub struct Headline {
 
 impl Headline {
     /// A figure.
-    #[must_use]
     pub fn new(name: impl Into<String>, value: f64, unit: Unit) -> Self {
         Self { name: name.into(), value, unit }
     }

@@ -21,7 +21,6 @@ pub enum LiveKind {
 
 impl LiveKind {
     /// Names of the delay and of the loss.
-    #[must_use]
     pub const fn words(self) -> [&'static str; 2] {
         match self {
             Self::Tcp => ["RTT", "Retr"],
@@ -31,7 +30,6 @@ impl LiveKind {
     }
 
     /// A rate with its unit.
-    #[must_use]
     pub fn rate(self, rate: f64) -> String {
         if self == Self::Rr { format!("{rate:.0}/s") } else { bps(rate) }
     }
@@ -40,7 +38,6 @@ impl LiveKind {
 /// One direction of a running trial at one instant, seen from one end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LivePoint {
-    /// The direction.
     pub flow: Flow,
     /// The end that says it.
     pub place: Place,
@@ -75,7 +72,6 @@ pub struct CampaignStep {
 
 impl CampaignStep {
     /// Which one it is: `[3/128] block 1, server`.
-    #[must_use]
     pub fn place(&self) -> String {
         format!("[{}/{}] block {}, {}", self.number, self.of, self.block, self.host)
     }

@@ -14,11 +14,9 @@ pub struct MinistatReport {
 pub struct MinistatSet {
     /// The name of its file.
     pub name: String,
-    /// The values, sorted.
     pub sorted: Vec<f64>,
     /// The upper one of two middle values.
     pub median: f64,
-    /// The mean.
     pub mean: f64,
     /// The standard deviation; not a number where rounding made the variance negative.
     pub sd: f64,
@@ -29,7 +27,6 @@ pub struct MinistatSet {
 /// A difference of means that Student's t proves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MinistatDifference {
-    /// The difference.
     pub by: f64,
     /// Half of its interval.
     pub half: f64,

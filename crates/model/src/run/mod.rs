@@ -206,7 +206,6 @@ impl Run {
     }
 
     /// The baseline of a round, where its load is of this kind.
-    #[must_use]
     pub fn baseline<L: Kind>(&self, round: u32) -> Option<TrialOf<'_, L>> {
         self.trials_of().find_map(|(purpose, trial)| match purpose {
             Purpose::Baseline { round: of } if *of == round => Some(trial),
@@ -216,7 +215,6 @@ impl Run {
 
     /// The rate that the server set for the load of a round, or of a plain measurement, below the one that was asked for: a server
     /// that is open to clients without a token does (`narrows serve --open-rate`).
-    #[must_use]
     pub fn server_limit_bps(&self, round: u32) -> Option<u64> {
         let asked = match &self.plan {
             RunPlan::Diagnose(plan) => {

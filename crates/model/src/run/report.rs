@@ -61,7 +61,6 @@ pub struct RunView {
 
 impl RunView {
     /// The server's limit in a sentence, where it lowered the load.
-    #[must_use]
     pub fn server_limit(&self) -> Option<String> {
         let bps = units::bps(float(self.server_limit_bps?));
         Some(format!(
@@ -373,7 +372,6 @@ pub struct ProofView {
 
 impl ProofView {
     /// The mean of what the trials of one side came to; `None` without trials.
-    #[must_use]
     pub fn mean(trials: &[f64]) -> Option<f64> {
         let sound = !trials.is_empty() && trials.iter().all(|value| value.is_finite());
         sound.then(|| trials.iter().sum::<f64>() / crate::words::figures::float(trials.len() as u64))

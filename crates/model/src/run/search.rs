@@ -42,25 +42,21 @@ impl Goal {
     }
 
     /// Non-drop rate: no loss in more than half of the trials of a second, up to eleven of them.
-    #[must_use]
     pub fn ndr() -> Self {
         Self::named("NDR", 0.0, 0.5, [1_000, 1_000, 11_000])
     }
 
     /// Partial drop rate: at most 0.5 % lost in more than half of the trials of a second, up to eleven of them.
-    #[must_use]
     pub fn pdr() -> Self {
         Self::named("PDR", 0.005, 0.5, [1_000, 1_000, 11_000])
     }
 
     /// Throughput as in RFC 2544, section 26.1: no loss in one trial of a minute.
-    #[must_use]
     pub fn rfc2544() -> Self {
         Self::named("RFC 2544", 0.0, 0.0, [1_000, 60_000, 60_000])
     }
 
     /// The goal with trials of this length, decided after trials of `duration_sum_ms` at one load.
-    #[must_use]
     pub fn timed(self, trial_ms: u64, duration_sum_ms: u64) -> Self {
         Self {
             final_trial_ms: trial_ms,
@@ -71,13 +67,11 @@ impl Goal {
     }
 
     /// Like ETSI GS NFV-TST 009: no loss in one of two trials of a minute.
-    #[must_use]
     pub fn tst009() -> Self {
         Self::named("TST009", 0.0, 0.5, [1_000, 60_000, 120_000])
     }
 
     /// The goal of a plan's word.
-    #[must_use]
     pub fn by_name(word: &str) -> Option<Self> {
         Some(match word {
             "ndr" => Self::ndr(),
@@ -153,20 +147,17 @@ pub struct CapacityHint {
 
 impl CapacityHint {
     /// The part of the capacity by which a load may exceed it in a trial of this length without loss: the excess waits in the queue.
-    #[must_use]
     pub fn hidden(&self, trial_ms: u64) -> f64 {
         self.buffer_us / 1e3 / trial_ms.max(1) as f64
     }
 
     /// The trial length in which an excess of half the width fills the queue, milliseconds.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked to be small and positive
     pub fn filling_ms(&self, width: f64) -> u64 {
         (self.buffer_us / 1e3 / (width / 2.0)).ceil() as u64
     }
 
     /// The loads at which trials of this length can meet their limit for a loss ratio, if the profile is right.
-    #[must_use]
     pub fn range(&self, loss_ratio: f64, trial_ms: u64) -> [f64; 2] {
         let [least, most] = self.interval_pps.map(|pps| pps / (1.0 - loss_ratio));
         [least, most * (1.0 + self.hidden(trial_ms))]
@@ -184,7 +175,6 @@ impl SearchPlan {
     pub const MAX_TRIALS: u32 = 100_000;
 
     /// NDR and PDR together, for someone who waits for them: about half a minute on a quiet path, five minutes at most.
-    #[must_use]
     pub fn between(min_load_pps: f64, max_load_pps: f64) -> Self {
         Self {
             method: SearchMethod::Mlr,
@@ -208,7 +198,6 @@ impl SearchPlan {
     /// The same search from the capacity that a profile saw. Final trials are long enough that an excess of half the
     /// width fills the queue, up to [`Self::AT_ONE_LOAD_MS`]. `shorten`: where the result agrees with the profile, which is a
     /// second witness unless its interval is wide, the majority of as many trials as fit into that time decides.
-    #[must_use]
     pub fn from_profile(mut self, interval_pps: [f64; 2], buffer_us: f64, shorten: bool) -> Self {
         let mut hint = CapacityHint { interval_pps, buffer_us, agreed_sum_ms: None };
         for goal in &mut self.goals {

@@ -51,7 +51,6 @@ impl LoadUnit {
     pub const ETHERNET_BYTES: f64 = 38.0;
 
     /// A datagram over Ethernet without a tag, in one packet.
-    #[must_use]
     pub fn datagram(payload_bytes: u32, family: crate::words::place::Family) -> Self {
         // The shortest frame has 46 bytes between its header and its FCS.
         let packet = (f64::from(payload_bytes) + 8.0 + f64::from(family.header_bytes())).max(46.0);
@@ -59,7 +58,6 @@ impl LoadUnit {
     }
 
     /// A load in all its units.
-    #[must_use]
     pub fn load(&self, pps: f64) -> LoadView {
         LoadView { pps, payload_bps: pps * self.payload_bytes * 8.0, wire_bps: pps * self.wire_bytes * 8.0 }
     }

@@ -26,26 +26,22 @@ pub struct Observation {
 
 impl Observation {
     /// Due and never sent: the tester's loss.
-    #[must_use]
     pub const fn unsent(&self) -> u64 {
         self.intended.saturating_sub(self.sent)
     }
 
     /// Sent and never received: the path's loss. What was received beyond what was sent makes a trial invalid, so
     /// nothing is hidden by the zero.
-    #[must_use]
     pub const fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.received)
     }
 
     /// `(lost + unsent) ÷ max(offered, intended)`; `None` where no load.
-    #[must_use]
     pub fn loss_ratio(&self) -> Option<f64> {
         self.ratio(self.lost().saturating_add(self.unsent()))
     }
 
     /// The part of [`Observation::loss_ratio`] that was sent and lost.
-    #[must_use]
     pub fn path_loss_ratio(&self) -> Option<f64> {
         self.ratio(self.lost())
     }

@@ -25,7 +25,6 @@ pub enum SweepProtocol {
 
 impl SweepProtocol {
     /// The word used in every format.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Udp => "UDP",
@@ -218,7 +217,6 @@ pub struct SweepRecord {
 
 impl SweepRecord {
     /// What is still to be measured.
-    #[must_use]
     pub fn remaining(&self) -> Vec<SweepCell> {
         let done: std::collections::HashSet<SweepCell> = self.points.iter().map(|point| point.cell).collect();
         self.plan.cells().filter(|cell| !done.contains(cell)).collect()
@@ -226,7 +224,6 @@ impl SweepRecord {
 
     /// How long the rest takes if its points take as long as those of their kind did so far, microseconds; `None` before the
     /// first point.
-    #[must_use]
     pub fn remaining_us(&self) -> Option<u64> {
         let mean = |points: &[&SweepPoint]| {
             let sum = points.iter().fold(0u64, |sum, point| sum.saturating_add(point.took_us));
@@ -278,7 +275,6 @@ pub struct Spread {
 
 impl Spread {
     /// That of some values; `None` of none, and where one is no finite number.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if !values.iter().all(|value| value.is_finite()) {
             return None;

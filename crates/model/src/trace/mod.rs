@@ -27,7 +27,6 @@ pub enum TraceProtocol {
 
 impl TraceProtocol {
     /// Its usual spelling.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Udp => "UDP",
@@ -37,7 +36,6 @@ impl TraceProtocol {
     }
 
     /// Bytes of headers around the payload: IP, and UDP or ICMP (TCP: without options).
-    #[must_use]
     pub const fn header_bytes(self, family: Family) -> u32 {
         family.header_bytes()
             + match self {

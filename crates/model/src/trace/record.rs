@@ -60,13 +60,11 @@ pub enum AnswerKind {
 
 impl AnswerKind {
     /// Whether a probe of a higher TTL gets no further.
-    #[must_use]
     pub const fn is_end(self) -> bool {
         !matches!(self, Self::TimeExceeded | Self::TooBig)
     }
 
     /// The mark of traceroute(8); empty for a router and the target.
-    #[must_use]
     pub fn mark(self) -> String {
         match self {
             Self::TimeExceeded | Self::Reached => String::new(),

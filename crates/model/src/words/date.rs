@@ -4,21 +4,18 @@
 const MAX_SECONDS: u64 = 253_402_300_799;
 
 /// `2099-12-31T23:59:59Z` of seconds since the Unix epoch; years above 9999 become 9999.
-#[must_use]
 pub fn utc(seconds: u64) -> String {
     let [year, month, day, hour, minute, second] = fields(seconds);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 /// `2025-09-19 08:15` of microseconds since the Unix epoch.
-#[must_use]
 pub fn minute(unix_us: u64) -> String {
     let [year, month, day, hour, minute, _] = fields(unix_us / 1_000_000);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
 /// Year, month, day, hour, minute and second of seconds since the Unix epoch; years above 9999 become 9999.
-#[must_use]
 pub fn fields(seconds: u64) -> [u64; 6] {
     let seconds = seconds.min(MAX_SECONDS);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
@@ -69,7 +66,6 @@ fn parts<const N: usize>(word: &str, separator: char, digits: [usize; N]) -> Opt
 
 /// Seconds since the Unix epoch of `2099-12-31T23:59:59Z`, `2099-12-31T23:59:59+01:00` or `2099-12-31` (its first second in UTC).
 /// `None` where it is none of these, or before the epoch.
-#[must_use]
 pub fn parse(word: &str) -> Option<u64> {
     let word = word.trim();
     let (date, rest) = word.split_once(['T', 't', ' ']).map_or((word, None), |(date, rest)| (date, Some(rest)));

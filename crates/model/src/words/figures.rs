@@ -5,13 +5,11 @@ use crate::words::units::micros;
 
 /// A count as a float; exact up to 2^53.
 #[allow(clippy::cast_precision_loss)]
-#[must_use]
 pub const fn float(count: u64) -> f64 {
     count as f64
 }
 
 /// Three significant digits: `941`, `94.1`, `9.41`, `0.941`.
-#[must_use]
 pub fn digits(value: f64) -> String {
     let size = value.abs();
     if size >= 99.95 || size == 0.0 {
@@ -26,7 +24,6 @@ pub fn digits(value: f64) -> String {
 }
 
 /// Packets a second without the unit: `120`, `86.3k`, `1.49M`.
-#[must_use]
 pub fn pps_short(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -41,7 +38,6 @@ pub fn pps_short(value: f64) -> String {
 }
 
 /// A round value on an axis: `0`, `2.5k`, `150k`, `10M`.
-#[must_use]
 pub fn tick(value: f64) -> String {
     let (factor, unit) = match value.abs() {
         v if v >= 1e9 => (1e9, "G"),
@@ -54,7 +50,6 @@ pub fn tick(value: f64) -> String {
 }
 
 /// Packets a second: `120 pps`, `86.3 kpps`, `1.49 Mpps`.
-#[must_use]
 pub fn pps(value: f64) -> String {
     let short = pps_short(value);
     match short.char_indices().next_back() {
@@ -64,7 +59,6 @@ pub fn pps(value: f64) -> String {
 }
 
 /// A rate with this many significant digits: `81.350 kpps`, `957.39 Mbit/s`. For bounds that are close together.
-#[must_use]
 pub fn precise(value: f64, unit: &str, digits: usize) -> String {
     if !value.is_finite() {
         return format!("– {unit}");
@@ -93,7 +87,6 @@ pub fn precise(value: f64, unit: &str, digits: usize) -> String {
 }
 
 /// `850 ns`, `12.3 us`, `1.20 ms`, `2.00 s`.
-#[must_use]
 pub fn nanos(value: u64) -> String {
     match value {
         0..1_000 => format!("{value} ns"),
@@ -103,7 +96,6 @@ pub fn nanos(value: u64) -> String {
 }
 
 /// A difference in groups of three with its sign: `+12`, `−1,234`, `0`.
-#[must_use]
 pub fn grouped_signed(count: i64) -> String {
     match count {
         0 => "0".to_owned(),
@@ -113,7 +105,6 @@ pub fn grouped_signed(count: i64) -> String {
 }
 
 /// A loss ratio in percent, small ones with more digits: `0 %`, `0.0004 %`, `0.31 %`, `12 %`.
-#[must_use]
 pub fn ratio(fraction: f64) -> String {
     let percent = fraction * 100.0;
     match percent.abs() {
@@ -129,7 +120,6 @@ pub fn ratio(fraction: f64) -> String {
 
 /// A success ratio in percent, with as many digits as distinguish it from 100 %: `96.35 %`,
 /// `99.9996 %`, `100 %`.
-#[must_use]
 pub fn success(fraction: f64) -> String {
     if !fraction.is_finite() {
         return "–".to_owned();
@@ -142,7 +132,6 @@ pub fn success(fraction: f64) -> String {
 }
 
 /// A share of the line rate: `68.7 %`, `9.41 %`; only all of it is `100 %`.
-#[must_use]
 pub fn of_line(part: f64) -> String {
     let percent = part * 100.0;
     match percent {

@@ -16,7 +16,6 @@ macro_rules! words {
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
             /// The word used in every format and flag.
-            #[must_use]
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }

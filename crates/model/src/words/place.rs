@@ -31,7 +31,6 @@ words! {
 
 impl Direction {
     /// The flows that this direction is made of.
-    #[must_use]
     pub const fn flows(self) -> &'static [Flow] {
         match self {
             Self::Up => &[Flow::Up],
@@ -54,7 +53,6 @@ pub enum Flow {
 
 impl Flow {
     /// The end that sends.
-    #[must_use]
     pub const fn sender(self) -> Place {
         match self {
             Self::Up => Place::Client,
@@ -63,7 +61,6 @@ impl Flow {
     }
 
     /// The end that receives.
-    #[must_use]
     pub const fn receiver(self) -> Place {
         match self {
             Self::Up => Place::Server,
@@ -72,7 +69,6 @@ impl Flow {
     }
 
     /// The other way.
-    #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
             Self::Up => Self::Down,
@@ -81,7 +77,6 @@ impl Flow {
     }
 
     /// The direction that consists of this flow alone.
-    #[must_use]
     pub const fn direction(self) -> Direction {
         match self {
             Self::Up => Direction::Up,
@@ -102,7 +97,6 @@ pub enum Family {
 
 impl Family {
     /// That of an address.
-    #[must_use]
     pub const fn of(address: &std::net::IpAddr) -> Self {
         match address {
             std::net::IpAddr::V4(_) => Self::Ipv4,
@@ -111,7 +105,6 @@ impl Family {
     }
 
     /// Bytes of the IP header without options or extension headers.
-    #[must_use]
     pub const fn header_bytes(self) -> u32 {
         match self {
             Self::Ipv4 => 20,

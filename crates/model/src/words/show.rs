@@ -4,7 +4,6 @@ use crate::host::fact::{Unit, Value};
 use crate::words::units;
 
 /// The value with its unit: `256 KiB`, `10 Gbit/s`, `x4`, `on`.
-#[must_use]
 pub fn value(value: &Value, unit: Unit) -> String {
     let Some(number) = value.as_f64().filter(|number| number.is_finite()) else {
         return value.to_string();
@@ -31,7 +30,6 @@ pub fn value(value: &Value, unit: Unit) -> String {
 }
 
 /// A rate of a link or a bus as its data sheet has it: `1 Gbit/s` rather than `1.00 Gbit/s`.
-#[must_use]
 pub fn nominal(text: &str) -> String {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let short = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
@@ -57,7 +55,6 @@ fn grouped(value: &Value) -> String {
 
 /// The text without anything that a terminal or a page would interpret: control characters (escape sequences included)
 /// and characters that change the writing direction become `?`; a tab or a line break becomes a blank.
-#[must_use]
 pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -70,7 +67,6 @@ pub fn clean(text: &str) -> String {
 }
 
 /// `1 stream`, `4 streams`.
-#[must_use]
 pub fn plural(n: u64, word: &str) -> String {
     format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }

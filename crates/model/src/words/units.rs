@@ -121,9 +121,6 @@ pub fn parse_share(word: &str, bare: BareShare) -> Result<f64, UnitError> {
 }
 
 /// Reads a rate in bits per second.
-///
-/// # Errors
-/// As [`parse_rate`], and for packets per second.
 pub fn parse_bps(word: &str) -> Result<u64, UnitError> {
     match parse_rate(word)? {
         Rate::Bits(bps) => Ok(bps),
@@ -184,7 +181,6 @@ fn three_digits(value: f64) -> String {
 }
 
 /// `941 Mbit/s`, `9.41 Gbit/s`, `0 bit/s`.
-#[must_use]
 pub fn bps(value: f64) -> String {
     if !value.is_finite() {
         return "unlimited".to_owned();
@@ -201,7 +197,6 @@ pub fn bps(value: f64) -> String {
 }
 
 /// `256 KiB`, `4 MiB`, `1500 B`.
-#[must_use]
 pub fn bytes(value: u64) -> String {
     #[allow(clippy::cast_precision_loss)]
     let float = value as f64;
@@ -220,7 +215,6 @@ pub fn bytes(value: u64) -> String {
 }
 
 /// `4.00 GiB`, `337 MiB`, `9.77 KiB`: what was counted, with three digits always, so that a column of them lines up.
-#[must_use]
 pub fn amount(value: u64) -> String {
     #[allow(clippy::cast_precision_loss)]
     let float = value as f64;
@@ -235,7 +229,6 @@ pub fn amount(value: u64) -> String {
 }
 
 /// `35.0 ms`, `120 us`, `20.0 s`.
-#[must_use]
 pub fn micros(value: u64) -> String {
     #[allow(clippy::cast_precision_loss)]
     let float = value as f64;
@@ -247,7 +240,6 @@ pub fn micros(value: u64) -> String {
 }
 
 /// `37 %`, `0.12 %`: a fraction as per cent with no more digits than it deserves.
-#[must_use]
 pub fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent.abs() >= 9.95 || percent == 0.0 {
@@ -260,7 +252,6 @@ pub fn percent(fraction: f64) -> String {
 }
 
 /// `1,234,567`.
-#[must_use]
 pub fn grouped(n: impl Into<i128>) -> String {
     let n: i128 = n.into();
     let digits = n.unsigned_abs().to_string();

@@ -90,7 +90,6 @@ impl World {
         sentence.to_owned()
     }
 
-    /// Starts the program.
     pub(crate) fn start(&self, words: &[&str]) -> Running {
         Running::of(self.command(words))
     }

@@ -6,7 +6,6 @@ use narrows_model::host::side_by_side::Cell;
 use narrows_model::{Audit, AuditRow};
 
 /// The whole audit, hazards first: a page is read from the top.
-#[must_use]
 pub fn audit(audit: &Audit) -> String {
     let mut out = String::from("# Audit\n");
     if !audit.hazards.is_empty() {

@@ -12,7 +12,6 @@ use narrows_model::{Audit, AuditRow, Hazard, Severity};
 const FEW: usize = 3;
 
 /// The whole audit: the hazards, then the parameters in groups.
-#[must_use]
 pub fn audit(audit: &Audit, style: Style) -> String {
     let mut page = Page::new(style);
     hazards(&mut page, audit);

@@ -5,7 +5,6 @@ use narrows_model::run::campaign::CampaignReport;
 use narrows_model::words::date;
 
 /// A line for each run, with a column for each factor.
-#[must_use]
 pub fn table(report: &CampaignReport) -> String {
     let join = |words: &[String]| words.iter().map(|it| field(it) + ",").collect::<String>();
     let names: Vec<String> = report.factors.iter().map(|it| it.name.clone()).collect();

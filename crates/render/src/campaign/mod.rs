@@ -20,8 +20,6 @@ const CELLS: usize = 16;
 /// Interactions that are not proven are shown up to this number of interactions.
 const INTERACTIONS: usize = 15;
 
-/// For a terminal.
-#[must_use]
 pub fn text(report: &CampaignReport, style: Style) -> String {
     let mut page = Page::new(style);
     page.labelled("", &clean(&words::title(report)), Some(Tone::Strong));
@@ -43,7 +41,6 @@ pub fn text(report: &CampaignReport, style: Style) -> String {
 }
 
 /// For a ticket or a wiki.
-#[must_use]
 pub fn markdown(report: &CampaignReport) -> String {
     let mut out = format!("# Campaign\n\n{}\n\n", word(&words::title(report)));
     for it in words::findings(report) {

@@ -13,8 +13,6 @@ const HEAD: f64 = 84.0;
 /// Room for the verdict beside its row.
 const RIGHT: f64 = 150.0;
 
-/// The picture.
-#[must_use]
 pub fn picture(report: &CampaignReport) -> String {
     let parts = [("Main effects", super::shown(report, 1, false)), ("Interactions", super::shown(report, 2, false))];
     let parts: Vec<(&str, Vec<&CampaignEffect>)> = parts.into_iter().filter(|(_, rows)| !rows.is_empty()).collect();

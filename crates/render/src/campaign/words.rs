@@ -20,7 +20,6 @@ fn sentence(report: &CampaignReport, of: &[String]) -> String {
     levels(report, of).map(|(name, level)| format!("{name}={level}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What was measured.
 pub(super) fn title(report: &CampaignReport) -> String {
     let done = report.runs.len();
     match report.mean {

@@ -5,7 +5,6 @@ use narrows_model::run::compare::CompareReport;
 use narrows_model::words::date;
 
 /// A line for each value of each side.
-#[must_use]
 pub fn table(report: &CompareReport) -> String {
     let mut out = String::from("side,sample,figure,unit,position,run,started,value\n");
     for figure in &report.figures {

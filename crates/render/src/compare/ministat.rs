@@ -12,9 +12,7 @@ pub const WIDTH: usize = 74;
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // the flags of ministat
 pub struct Options {
-    /// The plot.
     pub plot: bool,
-    /// The differences.
     pub differences: bool,
     /// The names of the sets, and the heads of the columns.
     pub heads: bool,
@@ -24,8 +22,6 @@ pub struct Options {
     pub width: usize,
 }
 
-/// The whole output.
-#[must_use]
 pub fn ministat(report: &MinistatReport, options: Options) -> String {
     let mut out = String::new();
     let sets = || report.sets.iter().zip(&SYMBOLS[1..]);

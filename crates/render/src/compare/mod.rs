@@ -16,8 +16,6 @@ use narrows_model::run::compare::{CompareReport, CompareVerdict, ComparedFigure}
 use narrows_model::words::show::plural;
 use words::{figure, interval, probability, sentence, share};
 
-/// For a terminal.
-#[must_use]
 pub fn text(report: &CompareReport, style: Style) -> String {
     let mut page = Page::new(style);
     for side in &report.sides {
@@ -55,7 +53,6 @@ pub fn text(report: &CompareReport, style: Style) -> String {
 }
 
 /// For a ticket or a wiki.
-#[must_use]
 pub fn markdown(report: &CompareReport) -> String {
     let mut out = String::from("# Comparison\n\n");
     for side in &report.sides {

@@ -12,8 +12,6 @@ const HEAD: f64 = 84.0;
 /// Room for the verdict beside its row.
 const RIGHT: f64 = 190.0;
 
-/// The picture.
-#[must_use]
 pub fn picture(report: &CompareReport) -> String {
     #[allow(clippy::cast_precision_loss)] // a few
     let high = |of: &ComparedFigure| 2.0 * rows::AROUND + rows::ROW * (of.samples.len() + of.comparisons.len()) as f64;

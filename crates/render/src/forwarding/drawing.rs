@@ -19,7 +19,6 @@ pub(super) fn sheet(height: f64, title: &str, subtitle: &str) -> Canvas {
 #[derive(Clone, Copy)]
 pub(super) struct Columns {
     pub(super) panel: Panel,
-    /// How many columns.
     number: usize,
     /// The most bars that stand in one.
     pub(super) bars: usize,

@@ -18,8 +18,6 @@ use narrows_model::words::units::{bps, micros};
 /// Maximum number of invalid trials on the page; JSON has all of them.
 const MAX_INVALID: usize = 200;
 
-/// The page.
-#[must_use]
 pub fn report(report: &ForwardingReport) -> String {
     let run = report.run.as_ref().map(|run| {
         let took = micros(crate::words::rounded(run.elapsed_s * 1e6));

@@ -10,8 +10,6 @@ use narrows_model::forwarding::report::ForwardingReport;
 /// Invalid trials that are listed; JSON has them all.
 const INVALID: usize = 200;
 
-/// The whole report.
-#[must_use]
 pub fn report(report: &ForwardingReport) -> String {
     let mut out = format!("# Forwarding benchmark of {}\n\n", word(&report.name));
     for line in &report.verdict.throughput {

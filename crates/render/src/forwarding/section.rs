@@ -15,7 +15,6 @@ pub(super) type Asked = (Test, fn(&Tests) -> Option<String>);
 
 /// A rate that is drawn beside the throughput.
 pub(super) struct Mark {
-    /// The rate.
     pub(super) rate: fn(&Results) -> Option<FrameRate>,
     /// What it is, in the legend and behind a rate.
     pub(super) legend: &'static str,
@@ -30,11 +29,9 @@ pub(super) struct Section {
     pub(super) id: &'static str,
     /// Its heading on the page.
     pub(super) title: &'static str,
-    /// Its tables.
     pub(super) tables: fn(&ForwardingReport) -> Vec<Table>,
     /// Whether its tables have captions of their own under the heading.
     pub(super) captions: bool,
-    /// Its picture.
     pub(super) picture: Option<Picture>,
     /// What was asked for, by procedure.
     pub(super) asked: &'static [Asked],

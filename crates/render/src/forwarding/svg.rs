@@ -6,7 +6,6 @@ use narrows_model::forwarding::report::ForwardingReport;
 
 /// Every picture that there is something to draw in, with the name that its file may have: `throughput`, `latency`, `loss`,
 /// `back-to-back`, `books-1`, …
-#[must_use]
 pub fn pictures(report: &ForwardingReport) -> Vec<(String, String)> {
     let of = |section: &super::section::Section| Some((section.id.to_owned(), section.picture?(report, ALL)?));
     let mut all: Vec<(String, String)> = ALL.iter().filter_map(of).collect();

@@ -13,8 +13,6 @@ use narrows_model::words::units::micros;
 /// Invalid trials that are listed unless everything is shown.
 const INVALID: usize = 12;
 
-/// The whole report.
-#[must_use]
 pub fn report(report: &ForwardingReport, style: Style) -> String {
     let mut page = Page::new(style);
     page.labelled("", &format!("forwarding benchmark of {}", clean(&report.name)), Some(Tone::Strong));

@@ -9,9 +9,7 @@ use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterv
 /// The end that an interval belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The generator's.
     Sent,
-    /// The receiver's.
     Received,
 }
 
@@ -27,7 +25,6 @@ const NEEDED: usize = 6;
 
 impl End {
     /// The heading of its lines with its line break.
-    #[must_use]
     pub fn heading(self, style: Style) -> String {
         let words = match self {
             Self::Sent => SENT,
@@ -42,7 +39,6 @@ fn row(cells: &[String; CELLS], style: Style) -> String {
 }
 
 /// The line of a generator's interval with its line break.
-#[must_use]
 pub fn sent(it: &SentInterval, style: Style) -> String {
     let [interval, frames, pps, wire, line] = common(it.from_s, it.to_s, it.frames, it.rate);
     let unsent = it.unsent;
@@ -58,7 +54,6 @@ pub fn sent(it: &SentInterval, style: Style) -> String {
 }
 
 /// The line of a receiver's interval with its line break.
-#[must_use]
 pub fn received(it: &ReceivedInterval, style: Style) -> String {
     let [interval, frames, pps, wire, line] = common(it.from_s, it.to_s, it.frames, it.rate);
     let lost = or_dash(it.lost.map(signed));

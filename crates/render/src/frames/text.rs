@@ -17,7 +17,6 @@ const LABEL: usize = 13;
 const STREAMS: usize = 8;
 
 /// The plan of a generator; before the first frame.
-#[must_use]
 pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
     let mut page = Page::new(style);
     let until = match plan.count {
@@ -44,7 +43,6 @@ pub fn generate_header(plan: &GeneratePlan, style: Style) -> String {
 }
 
 /// The plan of a receiver; before the first frame.
-#[must_use]
 pub fn receive_header(plan: &ReceivePlan, style: Style) -> String {
     let mut page = Page::new(style);
     let idle = plan.idle_ms.map(|ms| format!(", or {} idle after the first frame", time(ms)));
@@ -53,8 +51,6 @@ pub fn receive_header(plan: &ReceivePlan, style: Style) -> String {
     page.finish()
 }
 
-/// The result.
-#[must_use]
 pub fn summary(report: &FramesReport, style: Style) -> String {
     let mut page = Page::new(style);
     if let Some(it) = &report.sent {

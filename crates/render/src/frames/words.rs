@@ -13,7 +13,6 @@ pub(crate) fn rate(rate: &FrameRate) -> String {
     format!("{}, {} on the wire{}", pps(rate.pps), bps(rate.wire_bps), line.unwrap_or_default())
 }
 
-/// The intended load.
 pub(crate) fn load(load: FrameLoad) -> String {
     match load {
         FrameLoad::FramesPerSecond(rate) => pps(rate),

@@ -17,7 +17,6 @@ pub(crate) fn unit(unit: Unit) -> String {
 }
 
 /// The list: a line for each figure of each run, one without a figure for a run that has none.
-#[must_use]
 pub fn list(report: &HistoryReport) -> String {
     let mut out = String::from(
         "run,started,user,client,server,server_name,family,command,plan,verdict,tags,made_by,raw_bytes,stored_bytes,figure,unit,value\n",
@@ -50,7 +49,6 @@ pub fn list(report: &HistoryReport) -> String {
 }
 
 /// Figures over time: a line for each run. `level` counts the change points up to the run.
-#[must_use]
 pub fn trend(report: &TrendReport) -> String {
     let mut out = String::from("client,server,family,command,plan,figure,unit,run,started,value,level\n");
     for series in &report.series {

@@ -17,7 +17,6 @@ const SERIES_MAX: usize = 6;
 const MARKERS_MAX: usize = 300;
 
 /// The picture of the longest series.
-#[must_use]
 pub fn picture(report: &TrendReport) -> String {
     let drawn: Vec<&TrendSeries> = report.series.iter().filter(|it| it.points.len() >= 2).take(SERIES_MAX).collect();
     let left_out = report.series.len() - drawn.len();

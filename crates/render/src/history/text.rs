@@ -9,8 +9,6 @@ use narrows_model::run::history::{HistoryReport, StoredRun, TrendChange, TrendRe
 use narrows_model::words::date;
 use narrows_model::words::show::plural;
 
-/// The list.
-#[must_use]
 pub fn list(report: &HistoryReport, style: Style) -> String {
     let mut page = Page::new(style);
     if report.runs.is_empty() {
@@ -32,7 +30,6 @@ pub fn list(report: &HistoryReport, style: Style) -> String {
 }
 
 /// The list for a ticket or a wiki.
-#[must_use]
 pub fn markdown(report: &HistoryReport) -> String {
     let shown = report.runs.len() as u64;
     format!("# Runs\n\n{shown} of {}\n\n{}", plural(report.total, "run"), table::markdown(&runs(report).trimmed(), 2))
@@ -69,7 +66,6 @@ fn runs(report: &HistoryReport) -> Table {
 }
 
 /// One run as it is listed.
-#[must_use]
 pub fn entry(run: &StoredRun, style: Style) -> String {
     let mut page = Page::new(style);
     let size = format!("{} bytes, {} as JSON", run.stored_bytes, run.raw_bytes);
@@ -95,8 +91,6 @@ pub fn entry(run: &StoredRun, style: Style) -> String {
     page.finish()
 }
 
-/// Figures over time.
-#[must_use]
 pub fn trend(report: &TrendReport, style: Style) -> String {
     let mut page = Page::new(style);
     if report.series.is_empty() {

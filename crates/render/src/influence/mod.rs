@@ -23,8 +23,6 @@ pub struct Influence(pub CampaignReport);
 /// Characters of the longest bar.
 const BAR: usize = 20;
 
-/// For a terminal.
-#[must_use]
 pub fn text(report: &CampaignReport, style: Style) -> String {
     let mut page = Page::new(style);
     page.labelled("", &clean(&title(report)), Some(Tone::Strong));

@@ -10,8 +10,6 @@ const WIDTH: f64 = 1080.0;
 const LEFT: f64 = 110.0;
 const HIGH: f64 = 340.0;
 
-/// The picture.
-#[must_use]
 pub fn picture(report: &CampaignReport) -> String {
     let Some(first) = report.factors.first() else { return String::new() };
     let lines: Vec<Option<&String>> = match report.factors.get(1) {

@@ -6,7 +6,6 @@ use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport};
 use narrows_model::{Direction, Flow, Limit};
 use serde_json::{Value, json};
 
-/// The whole report.
 pub(crate) fn tcp(report: &MeasureReport) -> Value {
     let plan = &report.plan;
     let streams = u64::from(plan.streams.max(1));

@@ -6,7 +6,6 @@ use narrows_model::load::udp::report::{MeasureUdpReport, UdpFlowSummary, UdpInte
 use narrows_model::{DatagramSizes, Direction, Flow, UdpRate};
 use serde_json::{Value, json};
 
-/// The whole report.
 pub(crate) fn udp(report: &MeasureUdpReport) -> Value {
     let plan = &report.plan;
     let flow = plan.flows().first().copied().unwrap_or_default();

@@ -16,7 +16,6 @@ pub(crate) fn write(out: &mut String, report: &Report) {
 }
 
 /// The ledger of a flow.
-#[must_use]
 pub fn one(ledger: &Ledger) -> String {
     let way = ledger.flow.direction();
     let columns = [

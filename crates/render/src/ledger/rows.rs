@@ -52,7 +52,6 @@ pub(super) const fn balances(ledger: &Ledger) -> bool {
     ledger.unexplained.unsigned_abs() <= ledger.uncertainty
 }
 
-/// The remainder in words.
 pub(super) const fn remainder_words(ledger: &Ledger) -> &'static str {
     if balances(ledger) {
         if ledger.uncertainty == 0 { "the counters reconcile" } else { "the counters reconcile within their error" }

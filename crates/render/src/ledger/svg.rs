@@ -13,7 +13,6 @@ const RIGHT: f64 = 40.0;
 const ROW: f64 = 40.0;
 
 /// The picture of one flow's ledger.
-#[must_use]
 pub fn waterfall(ledger: &Ledger) -> String {
     let rows = dropped(ledger);
     let unexplained = !balances(ledger);

@@ -16,7 +16,6 @@ const BAR: usize = 24;
 const BEFORE_BAR: usize = 2 + NAME + 1 + PLACE + 1 + COUNT + 1 + SHARE + 1;
 
 /// The ledgers of a trial, one for each flow. Stages that dropped nothing are folded unless `style.full`.
-#[must_use]
 pub fn ledgers(ledgers: &[Ledger], style: Style) -> String {
     let mut page = Page::new(style);
     for ledger in ledgers {

@@ -25,12 +25,10 @@ pub struct CampaignLive {
 
 impl CampaignLive {
     /// Nothing done yet. `full`: with all combinations and interactions.
-    #[must_use]
     pub fn new(full: bool) -> Self {
         Self { full, ..Self::default() }
     }
 
-    /// A step begins.
     pub fn begins(&mut self, step: &CampaignStep) {
         self.step = Some(step.clone());
     }
@@ -40,7 +38,6 @@ impl CampaignLive {
         self.results = Some(report);
     }
 
-    /// What happened besides.
     pub fn say(&mut self, line: &str) {
         self.said.push_back(clean(line));
         if self.said.len() > KEPT {

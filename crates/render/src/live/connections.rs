@@ -31,7 +31,6 @@ pub struct ConnectionsLive {
 
 impl ConnectionsLive {
     /// Nothing read yet. `full`: with connections without data.
-    #[must_use]
     pub fn new(order: ConnectionOrder, full: bool) -> Self {
         Self {
             view: None,
@@ -66,8 +65,6 @@ impl ConnectionsLive {
         self.sort();
     }
 
-    /// The newest reading.
-    #[must_use]
     pub fn last(&self) -> Option<&ConnectionsView> {
         self.view.as_ref()
     }

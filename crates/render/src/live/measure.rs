@@ -40,8 +40,6 @@ pub struct MeasureLive {
 }
 
 impl MeasureLive {
-    /// Nothing measured yet.
-    #[must_use]
     pub fn new(kind: LiveKind) -> Self {
         let (head, lines) = (String::new(), String::new());
         Self { kind, head, lines, curves: BTreeMap::new(), scroll: Scroll::at_end(), part: None, report: None }
@@ -58,7 +56,6 @@ impl MeasureLive {
         self.lines += lines;
     }
 
-    /// Adds a point.
     pub fn point(&mut self, point: &LivePoint) {
         let curve = self.curves.entry((point.flow, point.place)).or_default();
         curve.rates.push((point.at_s, point.rate));

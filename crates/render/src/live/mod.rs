@@ -22,19 +22,13 @@ use ratatui::widgets::{Block, Clear, Paragraph, Widget as _};
 pub enum Key {
     /// A letter, a digit or a sign.
     Char(char),
-    /// Enter.
     Enter,
-    /// Escape.
     Escape,
     /// Deletes the last letter.
     Backspace,
-    /// One line up.
     Up,
-    /// One line down.
     Down,
-    /// One screen up.
     PageUp,
-    /// One screen down.
     PageDown,
     /// To the first line.
     Home,
@@ -44,7 +38,6 @@ pub enum Key {
 
 /// What a live view shows.
 pub trait View: Clone + Send + 'static {
-    /// Draws it.
     fn draw(&mut self, area: Rect, buffer: &mut Buffer);
 
     /// Takes a key; whether it has one.
@@ -65,11 +58,9 @@ pub trait View: Clone + Send + 'static {
 /// What the caller does after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
-    /// Nothing.
     Nothing,
     /// Draws the screen anew.
     Draw,
-    /// Ends.
     Quit,
 }
 
@@ -101,7 +92,6 @@ impl<V: View> Screen<V> {
         self.state = state;
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: Key) -> After {
         let paused = self.paused.is_some();
         let view = self.paused.as_mut().unwrap_or(&mut self.view);

@@ -18,7 +18,6 @@ pub struct Scroll {
 
 impl Scroll {
     /// Stays at the end of a text that grows.
-    #[must_use]
     pub const fn at_end() -> Self {
         Self { top: 0, rows: 0, all: 0, follows: true }
     }

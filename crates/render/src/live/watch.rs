@@ -26,12 +26,10 @@ pub struct WatchLive {
 
 impl WatchLive {
     /// Nothing read yet. `full`: with interfaces without traffic.
-    #[must_use]
     pub fn new(full: bool) -> Self {
         Self { view: None, full, history: BTreeMap::new(), scroll: Scroll::default() }
     }
 
-    /// A new reading.
     pub fn show(&mut self, view: &WatchView) {
         for end in &view.ends {
             for (row, out) in end.interfaces.iter().flat_map(|row| [(row, false), (row, true)]) {

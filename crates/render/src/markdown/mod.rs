@@ -11,8 +11,6 @@ use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Report, Status};
 use std::fmt::Write as _;
 
-/// The whole report.
-#[must_use]
 pub fn report(report: &Report) -> String {
     let mut out = String::new();
     verdict(&mut out, report);
@@ -37,7 +35,6 @@ pub fn report(report: &Report) -> String {
 }
 
 /// A word in running text, with Markdown and HTML escaped.
-#[must_use]
 pub fn text(word: &str) -> String {
     let mut out = String::new();
     for c in clean(word).chars() {
@@ -53,13 +50,11 @@ pub fn text(word: &str) -> String {
 }
 
 /// A word between backticks, without backticks of its own.
-#[must_use]
 pub fn code(word: &str) -> String {
     clean(word).replace('`', "'").replace('|', "\\|")
 }
 
 /// A table; the cells are Markdown already.
-#[must_use]
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut out = line(head.iter().map(|cell| (*cell).to_owned()).collect());

@@ -22,9 +22,7 @@ use serde::Serialize;
 /// The form of the lines of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub enum Lines {
-    /// For a terminal.
     Text(Style),
-    /// Newline-delimited JSON.
     Ndjson,
 }
 
@@ -90,15 +88,11 @@ use trial_view;
 
 /// The view of a measurement that is over.
 pub trait Measured: Serialize + Sized + 'static {
-    /// Its load.
     type Load: Shown;
 
-    /// Its formats.
     const WRITERS: &'static [Writer<Self>] = &[Self::TEXT, Self::JSON, Self::NDJSON, Self::CSV, Self::HTML];
-    /// For a terminal.
     const TEXT: Writer<Self> =
         Writer::new(Format::Text, "One line per interval, then a summary", |it, style| Ok(text(it, style)));
-    /// The view.
     const JSON: Writer<Self> = Writer::json("One object at the end");
     /// An event a line.
     const NDJSON: Writer<Self> =
@@ -124,9 +118,6 @@ pub trait Measured: Serialize + Sized + 'static {
     }
 
     /// The same as events.
-    ///
-    /// # Errors
-    /// As [`line`].
     fn last_events(&self) -> serde_json::Result<String> {
         Ok(String::new())
     }
@@ -140,9 +131,6 @@ impl<R: Measured> Document for R {
 /// A measurement that is over, of any load.
 pub trait Measurement {
     /// What follows the last interval.
-    ///
-    /// # Errors
-    /// As [`line`].
     fn summary(&self, form: Lines) -> serde_json::Result<String>;
 
     /// What it is, and its formats.
@@ -152,9 +140,6 @@ pub trait Measurement {
     fn picture(&self) -> String;
 
     /// All of it in a format; `None` where it does not have the format.
-    ///
-    /// # Errors
-    /// As [`crate::json::pretty`].
     fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>>;
 }
 
@@ -187,7 +172,6 @@ impl<R: Measured> Measurement for R {
 }
 
 /// A measurement that is over, for a terminal.
-#[must_use]
 pub fn text<R: Measured>(report: &R, style: Style) -> String {
     let mut out = String::new();
     for trial in report.trials() {
@@ -210,9 +194,6 @@ fn server_limit(run: &RunView, style: Style) -> String {
 }
 
 /// All events of a measurement that is over.
-///
-/// # Errors
-/// As [`line`].
 pub fn events<R: Measured>(report: &R) -> serde_json::Result<String> {
     let mut out = String::new();
     for trial in report.trials() {
@@ -228,21 +209,12 @@ pub fn events<R: Measured>(report: &R) -> serde_json::Result<String> {
 /// A trial that runs: what is shown before its first interval, and each interval when it has ended.
 pub trait Live {
     /// What will be measured, and the heading of the intervals where they are shown.
-    ///
-    /// # Errors
-    /// As [`line`].
     fn start(&self, target: &Target, form: Lines, intervals: bool) -> serde_json::Result<String>;
 
     /// Takes the progress of one end; the lines of the intervals that it completes.
-    ///
-    /// # Errors
-    /// As [`line`].
     fn push(&mut self, at: Place, progress: &Progress, form: Lines) -> serde_json::Result<String>;
 
     /// The intervals of the finished trial that were not shown yet.
-    ///
-    /// # Errors
-    /// As [`line`].
     fn rest(&self, trial: &Trial, form: Lines) -> serde_json::Result<String>;
 }
 
@@ -275,9 +247,7 @@ pub trait Intervals<I> {
 
 /// The running trial of a plan.
 pub struct Running<L, C> {
-    /// The plan.
     pub plan: L,
-    /// Its intervals.
     pub intervals: C,
 }
 

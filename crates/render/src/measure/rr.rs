@@ -146,7 +146,6 @@ impl Shown for RrPlan {
 }
 
 /// The idle and the loaded path beside each other, and what follows from it.
-#[must_use]
 pub fn under_load(view: &LatencyUnderLoad, style: Style) -> String {
     let mut page = Page::new(style);
     page.heading("Latency of the idle and of the loaded path", "");

@@ -104,7 +104,6 @@ pub(super) fn picture<R: Measured>(report: &R, title: &str) -> String {
     canvas.finish()
 }
 
-/// What was measured.
 pub(super) fn title<R: Measured>(report: &R) -> String {
     report.trials().first().map_or_else(String::new, |it| it.plan.title(&report.run().target))
 }

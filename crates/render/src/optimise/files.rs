@@ -66,7 +66,6 @@ fn quoted(text: &str) -> String {
 }
 
 /// All files of a set.
-#[must_use]
 pub fn files(report: &OptimiseReport) -> Vec<File> {
     let mut files = Vec::new();
     for (place, settings) in hosts(report) {

@@ -12,14 +12,11 @@ use narrows_model::run::optimise::{OptimiseGain, OptimiseReport};
 use narrows_model::words::units;
 use std::fmt::Write as _;
 
-/// For a terminal.
-#[must_use]
 pub fn text(report: &OptimiseReport) -> String {
     written(report, &Form { heading: |title| title.to_owned(), fence: "", indent: "  ", bullet: "  " })
 }
 
 /// For a ticket or a wiki.
-#[must_use]
 pub fn markdown(report: &OptimiseReport) -> String {
     written(report, &Form { heading: |title| format!("## {title}\n"), fence: "```\n", indent: "", bullet: "- " })
 }

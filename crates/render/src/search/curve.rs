@@ -12,7 +12,6 @@ const LEFT: f64 = 70.0;
 const HIGH: f64 = 330.0;
 
 /// The picture of a loss curve.
-#[must_use]
 pub fn picture(report: &SearchReport) -> String {
     let way = if report.flow == Flow::Up { "to" } else { "from" };
     let title = format!("Loss at decreasing loads {way} {}", clean(&report.run.target.asked));

@@ -53,7 +53,6 @@ impl Class {
 }
 
 /// The picture of the whole search.
-#[must_use]
 pub fn picture(report: &SearchReport) -> String {
     let max_loss = report.plan.goals.iter().map(|goal| goal.loss_ratio).fold(0.0, f64::max);
     let way = if report.flow == Flow::Up { "to" } else { "from" };

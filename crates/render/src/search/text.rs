@@ -16,7 +16,6 @@ const DIGITS: usize = 5;
 const SHORT: usize = 4;
 
 /// The output of a finished search.
-#[must_use]
 pub fn report(report: &SearchReport, style: Style) -> String {
     let mut out = header(&report.run.target, report.flow, &report.plan, &report.unit, style);
     for (at, it) in report.trials.iter().enumerate() {
@@ -27,7 +26,6 @@ pub fn report(report: &SearchReport, style: Style) -> String {
 }
 
 /// The search plan; before the first trial.
-#[must_use]
 pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, style: Style) -> String {
     let mut page = Page::new(style);
     let (what, way) = match plan.method {
@@ -80,7 +78,6 @@ const fn way(flow: Flow) -> &'static str {
 }
 
 /// The line of one trial with its line break. `bounds` are those after it; goals beyond the width are left out.
-#[must_use]
 pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Style) -> String {
     let cells = [
         (format!("#{number}"), (5, 0)),
@@ -125,7 +122,6 @@ fn unsent_and_goals(unsent: &str, bounds: &[GoalBounds]) -> Vec<String> {
 }
 
 /// The table of results, with the reasons where there is none.
-#[must_use]
 pub fn summary(report: &SearchReport, style: Style) -> String {
     let mut page = Page::new(style);
     if report.curve.is_empty() {

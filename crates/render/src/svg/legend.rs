@@ -3,7 +3,6 @@
 use super::canvas::{Canvas, Font};
 use super::palette::Look;
 
-/// One entry.
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) kind: Kind,

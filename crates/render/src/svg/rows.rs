@@ -28,7 +28,6 @@ pub(crate) struct Estimate {
     pub(crate) name: String,
     /// The estimate; `None`: there is none, the row is empty.
     pub(crate) value: Option<f64>,
-    /// Its interval.
     pub(crate) interval: Option<[f64; 2]>,
     /// To the right of the row.
     pub(crate) says: String,

@@ -31,7 +31,6 @@ impl Scale {
         })
     }
 
-    /// The ends.
     pub(crate) const fn ends(self) -> (f64, f64) {
         match self {
             Self::Linear(low, high) | Self::Logarithmic(low, high) => (low, high),

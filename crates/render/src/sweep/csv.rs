@@ -11,7 +11,6 @@ const HEAD: &str = "protocol,direction,flow,size_bytes,repetitions,sending_bps,s
                     receiver_system_cores,receiver_softirq_cores,receiver_idle_cores,remarks";
 
 /// The whole sweep. An unknown value is an empty field.
-#[must_use]
 pub fn table(report: &SweepReport) -> String {
     let mut out = format!("{HEAD}\n");
     for row in &report.rows {

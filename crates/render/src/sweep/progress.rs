@@ -7,7 +7,6 @@ use narrows_model::words::units::bps;
 use narrows_model::{SweepCell, SweepOutcome, SweepRecord};
 
 /// The line of the newest point with its line break; empty before the first.
-#[must_use]
 pub fn line(record: &SweepRecord, style: Style) -> String {
     let Some(point) = record.points.last() else { return String::new() };
     let planned = record.plan.cells().count();
@@ -39,7 +38,6 @@ pub fn line(record: &SweepRecord, style: Style) -> String {
 }
 
 /// The number of points ahead, and their expected minimum and maximum duration in milliseconds.
-#[must_use]
 pub fn ahead(record: &SweepRecord, [min_ms, max_ms]: [u64; 2]) -> String {
     let (planned, left) = (record.plan.cells().count() as u64, record.remaining().len() as u64);
     let points = if left < planned { format!("{left} of {planned} points remain") } else { plural(planned, "point") };
@@ -50,7 +48,6 @@ pub fn ahead(record: &SweepRecord, [min_ms, max_ms]: [u64; 2]) -> String {
 }
 
 /// The words for a point: `UDP up 1448 B`.
-#[must_use]
 pub fn what(cell: SweepCell) -> String {
     format!("{} {} {} B", cell.protocol.word(), cell.direction, cell.size_bytes)
 }

@@ -27,7 +27,6 @@ struct Series<'a> {
 }
 
 /// The picture of the whole sweep.
-#[must_use]
 pub fn picture(report: &SweepReport) -> String {
     let series: Vec<Series<'_>> =
         groups(report).enumerate().map(|(n, rows)| Series { rows, look: Look::nth(n) }).collect();

@@ -19,8 +19,6 @@ const PACKETS_FROM: usize = 72;
 /// Widths of both ends' CPU: three parts each, four where there is room.
 const CPU: usize = 5;
 
-/// The whole report.
-#[must_use]
 pub fn report(report: &SweepReport, style: Style) -> String {
     let mut page = Page::new(style);
     head(&mut page, report);

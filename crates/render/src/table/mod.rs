@@ -20,7 +20,6 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
 }
 
-/// One column.
 #[derive(Clone)]
 pub(crate) struct Column {
     pub(crate) name: String,
@@ -75,14 +74,12 @@ impl Row {
     }
 }
 
-/// One cell.
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) tone: Option<Tone>,
 }
 
 impl Cell {
-    /// Cleans its text.
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         Self { text: clean(text.as_ref()), tone: None }
     }

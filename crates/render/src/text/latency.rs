@@ -51,7 +51,6 @@ pub(crate) fn rows(latency: &WorkingLatency) -> Vec<(&'static str, [String; 3], 
     idle.into_iter().chain([("under load", cells(loaded), format!("{} samples", loaded.count))]).collect()
 }
 
-/// Where data wait.
 pub(crate) fn waits(latency: &WorkingLatency) -> Option<String> {
     let sender = if latency.direction == Direction::Down { "server" } else { "client" };
     let of = |queues: &[Queue]| {

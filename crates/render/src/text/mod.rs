@@ -17,7 +17,6 @@ use page::Page;
 pub use weighed::weighed;
 
 /// The whole report. At 100 columns it usually has at most 45 lines, unless `style.full` is set.
-#[must_use]
 pub fn report(report: &Report, style: Style) -> String {
     let mut page = Page::new(style);
     verdict::write(&mut page, report);

@@ -7,7 +7,6 @@ use narrows_model::run::report::Weighed;
 use narrows_model::words::units::bps;
 
 /// A heading for each place, with what was read and said there.
-#[must_use]
 pub fn weighed(id: &str, all: &[Weighed], style: Style) -> String {
     let mut page = Page::new(style);
     for one in all {

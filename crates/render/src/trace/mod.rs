@@ -30,14 +30,11 @@ pub(crate) const LEGEND: [&str; 7] = [
     "several addresses of a hop: equal-cost paths, with the number of flows on each",
 ];
 
-/// The whole trace.
-#[must_use]
 pub fn text(report: &TraceReport, style: Style) -> String {
     frame(report, style, None)
 }
 
 /// One frame; of a live view with what the last probes to each hop brought.
-#[must_use]
 pub fn frame(report: &TraceReport, style: Style, history: Option<&HopHistory>) -> String {
     let mut page = Page::new(style);
     page.heading(&title(report), &remark(report));
@@ -63,7 +60,6 @@ pub fn frame(report: &TraceReport, style: Style, history: Option<&HopHistory>) -
 }
 
 /// The trace for a ticket or a wiki.
-#[must_use]
 pub fn markdown(report: &TraceReport) -> String {
     let mut out = String::new();
     write(&mut out, report, 1);

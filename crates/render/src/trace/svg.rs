@@ -12,8 +12,6 @@ const WIDTH: f64 = 1080.0;
 const LEFT: f64 = 90.0;
 const HIGH: f64 = 300.0;
 
-/// The picture.
-#[must_use]
 pub fn picture(report: &TraceReport) -> String {
     let findings = report.findings.iter().take(8);
     #[allow(clippy::cast_precision_loss)] // a few

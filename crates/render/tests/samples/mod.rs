@@ -248,7 +248,6 @@ pub(crate) fn no_help() -> Report {
     report
 }
 
-/// At capacity.
 pub(crate) fn healthy() -> Report {
     let mut report = limited();
     report.verdict = VerdictView {

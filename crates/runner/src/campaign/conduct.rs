@@ -32,7 +32,6 @@ pub trait Surroundings {
     fn stopped(&self) -> bool;
     /// A line of progress.
     fn line(&mut self, text: &str);
-    /// A step begins.
     fn begins(&mut self, step: &CampaignStep) {
         self.line(&step.to_string());
     }
@@ -45,7 +44,6 @@ pub trait Surroundings {
 pub enum Ended {
     /// All steps are done.
     Complete,
-    /// By the user.
     Interrupted,
     /// These hosts could not be reached any more; each with the reason.
     HostsLost(Vec<String>),
@@ -66,7 +64,6 @@ struct Conduct<'a> {
     around: &'a mut dyn Surroundings,
     hold: Hold,
     total: usize,
-    /// Of each host.
     rtt_us: Vec<u64>,
     /// Sessions that failed since the host was there.
     tries: u32,

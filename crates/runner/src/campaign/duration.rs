@@ -40,7 +40,6 @@ pub(super) fn run_us(plan: &CampaignPlan, step: &Step, rtt_us: &[u64]) -> u64 {
 
 /// What the steps will take, milliseconds. `rtt_us`: of each host, microseconds; 0 for one that is not known. What commands of factors
 /// take is not known.
-#[must_use]
 pub fn expected_ms(plan: &CampaignPlan, steps: &[Step], rtt_us: &[u64]) -> u64 {
     let session_us = |step: &Step| match plan.needs_server() {
         true => (READY_MS + SESSION_MS) * 1000 + rtts_us(plan, step, rtt_us, SESSION_RTTS),

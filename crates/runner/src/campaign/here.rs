@@ -9,7 +9,6 @@ use narrows_traffic::Stop;
 /// This host, which can be changed.
 #[derive(Debug)]
 pub struct Here {
-    /// Its settings.
     pub tuner: Tuner,
     /// Raised by the user.
     pub stop: Stop,

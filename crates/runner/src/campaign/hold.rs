@@ -71,7 +71,6 @@ impl Pending {
         Ok((Self(hold), ran))
     }
 
-    /// Rolls it back.
     pub(crate) fn restore(&mut self) -> Result<Vec<String>, String> {
         self.0.undo.restore()
     }

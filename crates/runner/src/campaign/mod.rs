@@ -23,13 +23,11 @@ use plan::CampaignPlan;
 use schedule::Step;
 
 /// The tag of all runs of a campaign. The same plan is the same campaign.
-#[must_use]
 pub fn tag(plan: &CampaignPlan) -> String {
     format!("campaign:{}", stored::plan_hash(plan))
 }
 
 /// The schedule of a plan.
-#[must_use]
 pub fn steps(plan: &CampaignPlan) -> Vec<Step> {
     schedule::steps(plan.design, &plan.levels(), plan.hosts.len(), plan.repetitions, plan.seed)
 }

@@ -21,7 +21,6 @@ pub fn done(tag: &str) -> Result<BTreeMap<usize, StoredRun>, StoreError> {
 }
 
 /// The steps that are left.
-#[must_use]
 pub fn left(steps: &[Step], done: &BTreeMap<usize, StoredRun>) -> Vec<Step> {
     steps.iter().filter(|it| !done.contains_key(&it.number)).cloned().collect()
 }

@@ -5,7 +5,6 @@ pub use narrows_model::run::campaign::{Design, Step};
 pub use narrows_views::campaign::cells;
 
 /// All steps. `levels`: how many each factor has.
-#[must_use]
 pub fn steps(design: Design, levels: &[usize], hosts: usize, repetitions: usize, seed: u64) -> Vec<Step> {
     let cells = cells(design, levels);
     let mut steps = Vec::new();

@@ -225,7 +225,6 @@ impl Known {
 }
 
 /// The exit code of a verdict: 0 healthy or nothing found, 3 a limiting cause was found.
-#[must_use]
 pub const fn exit_code(status: Status) -> u8 {
     match status {
         Status::Limited => 3,
@@ -234,7 +233,6 @@ pub const fn exit_code(status: Status) -> u8 {
 }
 
 /// The status that a run ends with: that of its last round.
-#[must_use]
 pub fn final_status(run: &Run) -> Option<Status> {
     let report = narrows_diagnose::report(run)?;
     Some(report.rounds.last().map_or(report.verdict.status, |round| round.status))

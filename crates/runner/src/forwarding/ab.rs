@@ -19,7 +19,6 @@ const LAB: &str = "NARROWS_LAB";
 const COMMAND: Duration = Duration::from_secs(300);
 
 /// What of the configurations cannot be, a sentence each; empty where all can. Nothing is changed.
-#[must_use]
 pub fn check_pair(ab: &ForwardingAb) -> Vec<String> {
     let mut wrong = Vec::new();
     for side in [Side::A, Side::B] {

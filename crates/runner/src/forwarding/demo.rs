@@ -17,13 +17,10 @@ const PLAN: &str = include_str!("demo.toml");
 /// Why it could not be shown.
 #[derive(Debug, Error)]
 pub enum DemoError {
-    /// The lab.
     #[error(transparent)]
     Stage(#[from] StageError),
-    /// The benchmark.
     #[error(transparent)]
     Forwarding(#[from] ForwardingError),
-    /// The plan.
     #[error("the demo plan is invalid: {0}")]
     Plan(String),
 }
@@ -36,13 +33,11 @@ impl From<narrows_lab::Error> for DemoError {
 
 /// A lab with a device under test, and the files that its networks are known by.
 pub struct Bench {
-    /// The lab.
     pub lab: Lab,
     router: OwnedFd,
 }
 
 impl Bench {
-    /// Brings it up.
     pub fn up() -> Result<Self, DemoError> {
         let spec = LabSpec { name: "forwarding".to_owned(), topology: Topology::Dut, ..LabSpec::default() };
         let lab = Lab::up(&spec)?;
@@ -51,7 +46,6 @@ impl Bench {
     }
 
     /// Where the router's counters are read.
-    #[must_use]
     pub fn router(&self) -> CounterSource {
         CounterSource::Namespace { name: format!("/proc/self/fd/{}", self.router.as_raw_fd()) }
     }

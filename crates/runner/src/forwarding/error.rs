@@ -22,11 +22,8 @@ pub enum ForwardingError {
     Switch {
         /// `to` or `back from`.
         way: &'static str,
-        /// Its name.
         configuration: String,
-        /// Which step.
         step: String,
-        /// What is wrong.
         why: String,
     },
     /// A table of the device under test, and why it cannot be filled or emptied.
@@ -35,10 +32,8 @@ pub enum ForwardingError {
     /// The helper with privileges, in its words.
     #[error("{0}")]
     Helper(String),
-    /// The engine.
     #[error(transparent)]
     Frames(#[from] narrows_traffic::frames::FrameError),
-    /// The kernel.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
     /// A search or a procedure got what it cannot use.

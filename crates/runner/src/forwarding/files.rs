@@ -13,7 +13,6 @@ const RECORD_BYTES: u64 = 256 << 20;
 /// A file that cannot be read or written.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// The file itself.
     #[error(transparent)]
     System(#[from] narrows_sys::Error),
     /// The file holds something else: why.
@@ -22,7 +21,6 @@ pub enum FileError {
 }
 
 /// Whether something is there.
-#[must_use]
 pub fn is_there(path: &Path) -> bool {
     files::exists(path)
 }
@@ -50,14 +48,12 @@ pub fn read_plan(path: &Path) -> Result<String, FileError> {
 /// What a kept file holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kept {
-    /// A benchmark.
     Plain(Box<ForwardingRecord>),
     /// One with two configurations of the device.
     Pair(Box<AbRecord>),
 }
 
 impl Kept {
-    /// Keeps it.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
         match self {
             Self::Plain(record) => write_record(path, record),
@@ -82,7 +78,6 @@ fn is_pair(bytes: &[u8]) -> bool {
     words.next() == Some(&b'{') && words.take(4).eq(b"\"ab\"")
 }
 
-/// Keeps a record.
 pub fn write_record(path: &Path, record: &impl Serialize) -> Result<(), FileError> {
     let text = serde_json::to_string(record)
         .map_err(|error| FileError::Content(path.display().to_string(), error.to_string()))?;

@@ -60,7 +60,6 @@ impl HostAccess {
 }
 
 /// The words for hosts in a plan that are none, a sentence each.
-#[must_use]
 pub(super) fn check_hosts(plan: &ForwardingPlan) -> Vec<String> {
     let ports = [("generator.host", &plan.generator), ("receiver.host", &plan.receiver)];
     let mut words: Vec<(String, &str)> =

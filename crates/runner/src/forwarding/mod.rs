@@ -38,7 +38,6 @@ use tester::Tester;
 /// What is told while it runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
-    /// A row begins.
     Row(Row),
     /// What the tester alone carries.
     Tester(f64),
@@ -71,7 +70,6 @@ struct Bench<'a> {
 }
 
 /// What of a plan cannot be made, a sentence each: empty where all can.
-#[must_use]
 pub fn check(plan: &ForwardingPlan) -> Vec<String> {
     let mut wrong = hosts::check_hosts(plan);
     wrong.extend(modifier::check(plan));

@@ -41,7 +41,6 @@ pub(super) struct Filled {
 enum By {
     /// narrows: the change in the journal.
     Change(String),
-    /// The user's command.
     Command(Box<Pending>),
 }
 

@@ -74,7 +74,6 @@ pub(super) struct Tester<'a> {
     hops: Vec<Hop>,
     modifier_traffic: ModifierTraffic,
     began: Instant,
-    /// The user's.
     stop: Stop,
     /// Raised when a host is lost, too.
     halt: Stop,
@@ -180,7 +179,6 @@ impl<'a> Tester<'a> {
         all.take(if traffic.bidirectional { 2 } else { 1 }).cloned().collect()
     }
 
-    /// Forth.
     pub(super) fn way(&self, row: Row) -> Result<Way, ForwardingError> {
         let way = self.ways(row).into_iter().next();
         let device = &self.plan.generator.device;

@@ -14,7 +14,6 @@ fn seconds(ms: u64) -> String {
 }
 
 /// Every trial that a plan leads to, with its time: what `--dry-run` prints.
-#[must_use]
 pub fn schedule(plan: &ForwardingPlan) -> String {
     let (table, (expected, most)) = trials(plan);
     table + &format!("\nTotal: about {}, at most {}. Nothing was sent.\n", seconds(expected), seconds(most))
@@ -77,7 +76,6 @@ fn tables(plan: &ForwardingPlan) -> (String, [u64; 2]) {
 }
 
 /// Every step of a benchmark with two configurations, and its time.
-#[must_use]
 pub fn schedule_pair(ab: &ForwardingAb) -> String {
     let (table, (expected, most)) = trials(&ab.plan);
     let mut text = String::new();
@@ -162,7 +160,6 @@ pub struct Lines {
 
 impl Lines {
     /// Before the first event.
-    #[must_use]
     pub fn new(plan: &ForwardingPlan) -> Self {
         Self { names: narrows_views::forwarding::words::names(&plan.traffic), row: None }
     }

@@ -59,7 +59,6 @@ impl Line {
         Self(Arc::new(Ends { channel: Mutex::new(channel), running: Mutex::default(), ended: Condvar::new() }))
     }
 
-    /// Gives an order.
     pub(super) fn open(&self, order: &impl Serialize, descriptor: Option<BorrowedFd<'_>>) -> Result<Call, Refusal> {
         let (ours, theirs) = Channel::pair().map_err(failed)?;
         let theirs = OwnedFd::from(theirs);

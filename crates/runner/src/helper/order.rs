@@ -16,7 +16,6 @@ pub(super) const MAX_ANSWER: usize = 256 << 20;
 /// Orders at the same time; the server's own limits are below it.
 pub(super) const MAX_ORDERS: usize = 256;
 
-/// A helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Makes and undoes changes of this host.
@@ -27,7 +26,6 @@ pub enum Role {
 
 impl Role {
     /// Its word on the command line.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Tune => "tune",
@@ -36,7 +34,6 @@ impl Role {
     }
 
     /// The role of a word.
-    #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         [Self::Tune, Self::Watch].into_iter().find(|role| role.word() == word)
     }
@@ -51,9 +48,7 @@ pub(crate) struct Bounds {
     pub(crate) allow_tune: bool,
     /// The devices that frames may use.
     pub(crate) frames: Vec<String>,
-    /// The server's port.
     pub(crate) port: u16,
-    /// The network process.
     pub(crate) process: u32,
 }
 
@@ -113,7 +108,6 @@ pub(super) enum Word {
 pub(super) enum Refusal {
     /// The order is not allowed.
     NotAllowed(String),
-    /// It was tried.
     Failed(String),
     /// There is no such change of this helper.
     NoSuchChange,

@@ -28,9 +28,7 @@ const SET_UP: Duration = Duration::from_secs(60);
 /// Who reads this host for the server.
 #[derive(Debug, Clone)]
 pub(crate) enum Reading {
-    /// This process.
     Here,
-    /// The helper.
     Helper(Line),
 }
 
@@ -120,7 +118,6 @@ fn absent(why: &Refusal) -> narrows_model::Absent {
 pub(crate) struct CountedDrops(Call);
 
 impl CountedDrops {
-    /// Ends it.
     pub(crate) fn finish(&self) -> Result<Vec<Fact>, Missing> {
         let end = || {
             self.0.send(&Word::Finish)?;
@@ -130,7 +127,6 @@ impl CountedDrops {
     }
 }
 
-/// The helper's devices.
 #[derive(Debug)]
 struct Helped {
     line: Line,

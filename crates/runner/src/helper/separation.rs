@@ -10,7 +10,6 @@ pub enum Separation {
     None,
     /// As the user `narrows` if there is one, otherwise `nobody`; where this process is not root, as [`Separation::None`].
     Usual,
-    /// As this user.
     User(String),
 }
 
@@ -29,15 +28,12 @@ pub enum SeparationError {
     /// Privileges are dropped while there is one thread.
     #[error("cannot drop privileges: this process has several threads already; give --user root to keep them")]
     Threads,
-    /// No helper.
     #[error("cannot start a helper: {0}; give --user root to run everything in one process")]
     Start(std::io::Error),
-    /// The kernel.
     #[error("cannot {what}: {source}; give --user root to run everything in one process")]
     System {
         /// A verb in the infinitive.
         what: &'static str,
-        /// The kernel's error.
         source: narrows_sys::Error,
     },
 }

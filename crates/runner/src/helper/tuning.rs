@@ -16,7 +16,6 @@ use std::sync::Mutex;
 /// Who makes changes for the server.
 #[derive(Debug)]
 pub(crate) enum Tuning {
-    /// This process.
     Here(Tuner),
     /// The helper; where its journal is.
     Helper(Line, PathBuf),
@@ -42,7 +41,6 @@ impl Tuning {
         }
     }
 
-    /// Undoes a change.
     pub(crate) fn undo(&self, id: &str) -> Result<Undone, TuneError> {
         match self {
             Self::Here(tuner) => tuner.undo(id),

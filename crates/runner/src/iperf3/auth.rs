@@ -35,7 +35,6 @@ pub enum AuthError {
     Content {
         /// What should be in it.
         what: &'static str,
-        /// Its path.
         file: String,
         /// What is wrong, and what to do.
         why: String,

@@ -16,25 +16,21 @@ pub enum Iperf3Error {
     /// The name, or the way there.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// The server's words.
     #[error("the iperf3 server at {0} answered: {1}")]
     Answered(SocketAddr, String),
     /// It said something else than it should have.
     #[error("the server at {0} does not speak iperf3's protocol: {1}")]
     Strange(SocketAddr, String),
-    /// It said nothing.
     #[error("the iperf3 server at {0} did not answer within {1} s ({2})")]
     Silent(SocketAddr, u64, &'static str),
     /// The control connection ended.
     #[error("lost the iperf3 server at {0}: {1}")]
     Lost(SocketAddr, String),
-    /// This end.
     #[error("{0}")]
     Here(String),
 }
 
 /// Whether a word names a server of iperf3.
-#[must_use]
 pub fn is_iperf3(word: &str) -> bool {
     word.trim().starts_with(SCHEME)
 }
@@ -70,7 +66,6 @@ impl Peer {
     }
 
     /// The same for a server with users.
-    #[must_use]
     pub fn with_login(self, login: Option<Login>) -> Self {
         Self { login, ..self }
     }
@@ -80,8 +75,6 @@ impl Peer {
         self.login.as_ref().map(Login::word).transpose().map_err(|error| Iperf3Error::Here(error.to_string()))
     }
 
-    /// For the run.
-    #[must_use]
     pub fn target(&self) -> Target {
         let address = self.address();
         Target {

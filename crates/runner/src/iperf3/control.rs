@@ -14,7 +14,6 @@ const CODES: Duration = Duration::from_secs(1);
 /// One look for what came.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// See the module.
 pub(super) struct Control {
     stream: TcpStream,
     pub(super) address: SocketAddr,
@@ -110,7 +109,6 @@ impl Control {
         if clock::now() < until { Ok(()) } else { Err(silent) }
     }
 
-    /// The next JSON.
     pub(super) fn json(&mut self) -> Result<Vec<u8>, Iperf3Error> {
         let until = clock::now() + ANSWER;
         loop {

@@ -9,7 +9,6 @@ use narrows_collect::Live;
 use narrows_model::{Absent, Change, LoadPlan, Place, Setting, Snapshot, Trial};
 use narrows_traffic::Stop;
 
-/// See the module.
 pub struct Iperf3Ends {
     peer: Peer,
     instruments: LiveInstruments,
@@ -18,7 +17,6 @@ pub struct Iperf3Ends {
 
 impl Iperf3Ends {
     /// The ends of the path to this server.
-    #[must_use]
     pub const fn new(peer: Peer, instruments: LiveInstruments, stop: Stop) -> Self {
         Self { peer, instruments, stop }
     }

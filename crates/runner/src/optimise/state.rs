@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 pub struct OptimisePlan {
     /// The load of each measurement: TCP, in one direction, of limited time.
     pub load: TcpPlan,
-    /// The whole time.
     pub time: Duration,
     /// A change that gains less is not kept: 0.02 is 2 %.
     pub gain_min: f64,

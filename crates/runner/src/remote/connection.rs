@@ -21,7 +21,6 @@ use tokio::runtime::Runtime;
 
 /// Over ssh the first answer may wait for a user who types a password.
 const SSH_HELLO: Duration = Duration::from_secs(120);
-/// For each address.
 const CONNECT: Duration = Duration::from_secs(5);
 /// More addresses than that are not tried.
 const MAX_ADDRESSES: usize = 8;
@@ -76,19 +75,16 @@ impl Remote {
     }
 
     /// What the server says of itself and of what this client may do.
-    #[must_use]
     pub fn hello(&self) -> &Hello {
         &self.0.hello
     }
 
     /// Where the data connections go.
-    #[must_use]
     pub fn data_address(&self) -> SocketAddr {
         self.0.data
     }
 
     /// The server as a run names it.
-    #[must_use]
     pub fn target(&self) -> Target {
         let data = self.0.data;
         Target { asked: self.0.asked.clone(), address: data.to_string(), family: family_of(data.ip()) }

@@ -17,13 +17,11 @@ pub enum RemoteError {
     /// The host has no address of the family: the host, `IPv4` or `IPv6`.
     #[error("`{0}` has no {1} address; use another host, or drop -4 or -6")]
     NoAddressOfFamily(String, &'static str),
-    /// Nothing listens.
     #[error("cannot connect to {0}: connection refused; start `narrows serve` there, or give its port with --port")]
     Refused(String),
     /// The network does not reach the address: why.
     #[error("cannot connect to {0}: no route ({1})")]
     NoRoute(String, String),
-    /// No answer.
     #[error("cannot connect to {0}: no answer; check that the host is up and that firewalls allow the port")]
     TimedOut(String),
     /// Another failure to connect.
@@ -38,7 +36,6 @@ pub enum RemoteError {
         token from this server, and check why the key changed"
     )]
     Fingerprint {
-        /// Address and port.
         address: String,
         /// The fingerprint in the token.
         expected: String,
@@ -113,7 +110,6 @@ pub(super) fn plain(words: &str) -> String {
 pub struct TrialError {
     /// What was measured until then: this end's record, and the other's as far as it was told.
     pub partial: Option<Box<Trial>>,
-    /// What happened.
     #[source]
     pub why: RemoteError,
 }

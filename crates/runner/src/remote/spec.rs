@@ -8,7 +8,6 @@ use std::net::IpAddr;
 /// The server, as the user asks for it.
 #[derive(Debug, Clone)]
 pub struct TargetSpec {
-    /// The user's word.
     pub asked: String,
     /// The family, where the user insists on one.
     pub family: Option<Family>,

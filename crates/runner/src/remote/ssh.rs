@@ -33,7 +33,6 @@ pub struct Options {
 
 impl Options {
     /// The defaults; the remote command is `narrows`, or what the environment variable `NARROWS_REMOTE_COMMAND` says.
-    #[must_use]
     pub fn new(instruments: LiveInstruments) -> Self {
         let remote_command = std::env::var("NARROWS_REMOTE_COMMAND")
             .ok()
@@ -50,7 +49,6 @@ impl Options {
     }
 }
 
-/// A running ssh.
 #[derive(Debug)]
 pub(super) struct Ssh {
     child: Child,

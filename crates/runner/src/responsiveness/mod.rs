@@ -31,7 +31,6 @@ pub enum ResponsivenessFailure {
     /// The server cannot be used for a test.
     #[error("cannot test against {0}: {1}")]
     Server(String, String),
-    /// This host.
     #[error("cannot test: {0}")]
     Here(String),
 }

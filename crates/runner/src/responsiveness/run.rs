@@ -118,7 +118,6 @@ async fn idle(
     Ok(all)
 }
 
-/// One direction.
 async fn run(
     plan: &ResponsivenessPlan,
     load: std::sync::Arc<Load>,

@@ -12,7 +12,6 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Authorities are small.
 const MAX_CA_BYTES: u64 = 4 << 20;
 
 /// How the server's key is checked.
@@ -29,16 +28,11 @@ pub enum Trust {
 /// A server to test against.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The user's word.
     pub asked: String,
-    /// Its configuration.
     pub url: Url,
 }
 
 /// The server that a word means: `HOST[:PORT]` is a test server with the usual port and path, a URL names the configuration or a host.
-///
-/// # Errors
-/// It means none.
 pub fn parse(word: &str) -> Result<Target, Failure> {
     let bad = |why: String| Failure::Target(word.escape_default().to_string(), why);
     let url = match word.contains("://") {

@@ -12,7 +12,6 @@ use std::fmt::Write as _;
 pub struct Interventions {
     /// Whether the figures are parts that were lost.
     pub udp: bool,
-    /// With everything injected.
     pub with: f64,
     /// Without each part in turn: its cause, and the figure.
     pub without: Vec<(String, Place, f64)>,
@@ -36,7 +35,6 @@ const LEFT: f64 = 1.0 / 3.0;
 
 impl Interventions {
     /// The causes that would be right, the one that costs most first; none of a healthy path.
-    #[must_use]
     pub fn causes(&self) -> Vec<(&str, Place, f64)> {
         let mut causes: Vec<(&str, Place, f64)> =
             self.without.iter().map(|(id, at, figure)| (id.as_str(), *at, self.gain(*figure))).collect();
@@ -71,9 +69,7 @@ pub enum Outcome {
     Right,
     /// The right cause, but not first.
     Second,
-    /// It abstained.
     Unknown,
-    /// Another cause.
     Wrong,
     /// Limited, and called healthy.
     FalseHealthy,
@@ -84,7 +80,6 @@ pub enum Outcome {
 }
 
 /// Grades what was said.
-#[must_use]
 pub fn outcome(truth: &Interventions, said: Option<&Diagnosed>) -> Outcome {
     let Some(said) = said else { return Outcome::Failed };
     let causes = truth.causes();
@@ -108,7 +103,6 @@ pub fn outcome(truth: &Interventions, said: Option<&Diagnosed>) -> Outcome {
 /// One case, once it was run.
 #[derive(Debug, Clone)]
 pub struct DrawnResult {
-    /// What was drawn.
     pub drawn: Drawn,
     /// What is true of it.
     pub truth: Interventions,
@@ -117,14 +111,11 @@ pub struct DrawnResult {
 }
 
 impl DrawnResult {
-    /// How it did.
-    #[must_use]
     pub fn outcome(&self) -> Outcome {
         outcome(&self.truth, self.said.as_ref().ok())
     }
 
     /// `Right: path-policer at path 4.2 times; Limited 37 Mbit/s [...]`.
-    #[must_use]
     pub fn words(&self) -> String {
         let causes: Vec<String> =
             self.truth.causes().iter().map(|(id, at, gain)| format!("{id} at {at} ({gain:.1} times)")).collect();
@@ -147,7 +138,6 @@ impl DrawnResult {
 }
 
 /// The table of all results, and of those that were not disturbed.
-#[must_use]
 pub fn table(results: &[DrawnResult]) -> String {
     let calm: Vec<DrawnResult> = results.iter().filter(|result| result.truth.stolen <= DISTURBED).cloned().collect();
     let mut text = part_of_table(results);

@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 /// What a diagnosis said of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosed {
-    /// In a word.
     pub status: Status,
     /// The causes, best first.
     pub causes: Vec<(String, Place)>,
@@ -24,7 +23,6 @@ pub struct Diagnosed {
 
 impl Diagnosed {
     /// `Limited 37 Mbit/s [tcp-receive-window at server]`.
-    #[must_use]
     pub fn words(&self) -> String {
         let causes: Vec<String> = self.causes.iter().map(|(id, at)| format!("{id} at {at}")).collect();
         format!("{:?} {} [{}]", self.status, narrows_model::words::units::bps(self.goodput_bps), causes.join(", "))
@@ -40,7 +38,6 @@ pub enum Grade {
     Suspected,
     /// The right cause, but not first.
     Second,
-    /// It abstained.
     Unknown,
     /// Another cause, or a faulty path called healthy.
     Wrong,
@@ -51,7 +48,6 @@ pub enum Grade {
 }
 
 /// Grades what was said of a case.
-#[must_use]
 pub fn grade(case: &Case, said: Option<&Diagnosed>) -> Grade {
     let Some(said) = said else { return Grade::Failed };
     let Some((id, at)) = &case.truth else {
@@ -84,14 +80,12 @@ pub(super) fn class(said: Option<&Diagnosed>) -> String {
     }
 }
 
-/// All graded cases.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     graded: Vec<(Case, Option<Diagnosed>, Grade)>,
 }
 
 impl Tally {
-    /// Adds one.
     pub fn add(&mut self, case: Case, said: Option<Diagnosed>) -> Grade {
         let grade = grade(&case, said.as_ref());
         self.graded.push((case, said, grade));
@@ -107,7 +101,6 @@ impl Tally {
     }
 
     /// Whether no healthy path was accused and the right cause came first in nine of ten faulty ones.
-    #[must_use]
     pub fn passes(&self) -> bool {
         self.count(false, Grade::FalseAlarm) == 0
             && self.count(false, Grade::Failed) == 0
@@ -115,7 +108,6 @@ impl Tally {
     }
 
     /// The matrix, the figures and every case that was not right.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut matrix: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
         for (case, said, _) in &self.graded {

@@ -10,9 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[error("scenario {file}: {why}")]
 pub struct ScenarioError {
-    /// The file's name.
     pub file: String,
-    /// What is wrong.
     pub why: String,
 }
 
@@ -24,13 +22,11 @@ pub enum SeatWord {
     Sender,
     /// The host that receives.
     Receiver,
-    /// Between them.
     Path,
 }
 
 impl SeatWord {
     /// The place of the seat in a flow.
-    #[must_use]
     pub const fn place(self, flow: Flow) -> Place {
         match self {
             Self::Sender => flow.sender(),
@@ -105,12 +101,10 @@ fn short_and_long() -> Vec<String> {
     vec!["1ms".into(), "35ms".into()]
 }
 
-/// A fault of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseFault {
     /// Its id in the lab.
     pub id: String,
-    /// Where.
     pub at: Place,
     /// Its parameter in the lab's words; `None` is the fault's default.
     pub value: Option<String>,
@@ -119,9 +113,7 @@ pub struct CaseFault {
 /// One case: everything resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The scenario's name.
     pub scenario: String,
-    /// What it is.
     pub about: String,
     /// The cause that is injected; `None` for a healthy path.
     pub truth: Option<(String, Place)>,
@@ -131,7 +123,6 @@ pub struct Case {
     pub flow: Flow,
     /// What the path does from the client to the server and back, before anything is injected.
     pub ways: [Impairment; 2],
-    /// What is injected.
     pub faults: Vec<CaseFault>,
     /// Flags for `narrows diagnose`.
     pub args: Vec<String>,
@@ -145,13 +136,11 @@ pub struct Case {
 
 impl Case {
     /// `tcp-receive-window up 35 ms`.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{} {} {}", self.scenario, self.flow.direction(), units::micros(self.rtt_us()))
     }
 
     /// Round-trip time, microseconds.
-    #[must_use]
     pub const fn rtt_us(&self) -> u64 {
         self.ways[0].delay_us + self.ways[1].delay_us
     }

@@ -29,11 +29,9 @@ pub type Watch<'a> = &'a mut dyn FnMut(usize, &LoadTrial, &[GoalBounds]);
 /// A search as far as it came.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Searched {
-    /// What is stored.
     pub record: SearchRecord,
     /// Where the goals stood after each trial.
     pub history: Vec<BoundsAt>,
-    /// How it ended.
     pub ending: Ending,
 }
 
@@ -60,7 +58,6 @@ fn at_load(load: &UdpPlan, flow: Flow, pps: f64, duration: Duration) -> UdpPlan 
 ///
 /// What the sender gave up after it had stood still for a moment makes the trial invalid where it is more than a
 /// thousandth: the load was another one. Up to that the load that was really intended is lower by it.
-#[must_use]
 pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duration) -> Observation {
     let effective_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let sum = |of: &dyn Fn(&narrows_model::UdpStreamRecord) -> u64, place| {
@@ -207,7 +204,6 @@ fn held_back(asked: &UdpPlan, made: &UdpPlan, flow: Flow) -> Option<String> {
 }
 
 /// What a datagram of a load takes on the wire; of a list the average.
-#[must_use]
 pub fn unit(sizes: &DatagramSizes, largest: u32, family: Family) -> LoadUnit {
     let list = match sizes {
         DatagramSizes::Largest => std::slice::from_ref(&largest),

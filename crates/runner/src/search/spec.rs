@@ -34,7 +34,6 @@ pub struct SearchSpec {
     pub shorten: bool,
     /// How loads are chosen.
     pub method: SearchMethod,
-    /// What is sought.
     pub goals: Vec<Goal>,
     /// Time limit of the search.
     pub max_search_ms: u64,

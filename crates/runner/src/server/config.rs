@@ -11,7 +11,6 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How to serve.
 #[derive(Clone)]
 pub struct ServeConfig {
     /// The port of control and data; 0 takes a free one.
@@ -58,7 +57,6 @@ pub struct ServeConfig {
 
 impl ServeConfig {
     /// The defaults: one load at a time, closed, no tuning.
-    #[must_use]
     pub fn new(state: PathBuf, instruments: LiveInstruments) -> Self {
         Self {
             port: DEFAULT_PORT,
@@ -85,7 +83,6 @@ impl ServeConfig {
     }
 }
 
-/// How to reflect.
 #[derive(Debug, Clone, Default)]
 pub struct StampConfig {
     /// The port; 0 takes a free one.

@@ -21,9 +21,6 @@ const AT_ONCE: usize = 64;
 const REFUSALS_A_SECOND: u32 = 50;
 
 /// The next datagram of a socket that is ready; `None`: one that could not be read.
-///
-/// # Errors
-/// `WouldBlock`: there is none.
 pub(super) fn next(ready: &UdpSocket, listener: &UdpListener, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
     ready.try_io(Interest::READABLE, || match listener.receive(buffer) {
         Ok(Some(arrival)) => Ok(Some(arrival)),
@@ -33,7 +30,6 @@ pub(super) fn next(ready: &UdpSocket, listener: &UdpListener, buffer: &mut [u8])
     })
 }
 
-/// Listens for ever.
 pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
     let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
     let mut buffer = vec![0; MAX_BYTES];

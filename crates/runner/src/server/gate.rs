@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It may begin.
     Admitted,
     /// From 1: its place in the queue.
     Queued(u32),

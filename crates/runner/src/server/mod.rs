@@ -63,7 +63,6 @@ pub enum ServeError {
     /// The port cannot be opened for another reason.
     #[error(transparent)]
     Listen(#[from] narrows_sys::Error),
-    /// Key or token.
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// The key does not work.
@@ -82,7 +81,6 @@ pub enum ServeError {
     Start(std::io::Error),
 }
 
-/// The measurement server.
 #[derive(Debug)]
 pub struct Server;
 
@@ -260,49 +258,40 @@ pub struct ServerHandle {
 
 impl ServerHandle {
     /// The port that it listens on.
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
     /// The port for clients of iperf3, if they are served.
-    #[must_use]
     pub const fn iperf3_port(&self) -> Option<u16> {
         self.iperf3_port
     }
 
     /// The port of responsiveness tests, if they are served.
-    #[must_use]
     pub const fn responsiveness_port(&self) -> Option<u16> {
         self.tests_port
     }
 
     /// The token that clients need; none over ssh.
-    #[must_use]
     pub fn token(&self) -> Option<&Token> {
         self.token.as_ref().map(|(token, _)| token)
     }
 
-    /// The token's file.
-    #[must_use]
     pub fn token_file(&self) -> Option<&Path> {
         self.token.as_ref().map(|(_, path)| path.as_path())
     }
 
     /// Sentences on changes that an earlier server had left, and their roll-back.
-    #[must_use]
     pub fn recovered(&self) -> &[String] {
         &self.recovered
     }
 
     /// A sentence on what runs as whom.
-    #[must_use]
     pub fn separated(&self) -> &str {
         &self.separated
     }
 
     /// One line for the user: the port, the token's file and the key's fingerprint.
-    #[must_use]
     pub fn announcement(&self) -> String {
         match &self.token {
             Some((token, file)) => format!(
@@ -316,7 +305,6 @@ impl ServerHandle {
     }
 
     /// A sentence on the reflector of STAMP sessions, if there is one.
-    #[must_use]
     pub fn reflects(&self) -> Option<&str> {
         self.reflects.as_deref()
     }

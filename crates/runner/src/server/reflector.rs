@@ -136,7 +136,6 @@ pub(super) fn own_clock() -> ClockError {
     ClockError { synchronised, clock: Clock::Ntp, bound_ns }
 }
 
-/// Reflects for ever.
 pub(super) async fn listen(listener: UdpListener, config: StampConfig, own: ClockError) {
     let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
     let mut reflector = Reflector::new(config, own, clock::now());

@@ -13,7 +13,6 @@ use tokio::sync::{mpsc, watch};
 /// nothing else: no hello of a stream before it, no record of the other end after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// Its streams come.
     Gathers,
     /// The client has them all, and has read its counters.
     Called,

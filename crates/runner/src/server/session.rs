@@ -17,7 +17,6 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, watch};
 
-/// A client's session.
 #[derive(Debug)]
 pub(super) struct Session {
     /// Its number on this server.

@@ -60,7 +60,6 @@ pub(super) struct Shared {
     pub(super) uses: Uses,
     /// Inventories that are read at one time: each takes a thread, and the roll-back must have one.
     pub(super) inventories: Turns,
-    /// Counters of devices.
     pub(super) links: Turns,
     /// Traces back to clients at a time.
     pub(super) traces: Arc<Semaphore>,

@@ -10,10 +10,8 @@ use tokio::task::AbortHandle;
 
 /// Maximum number of unauthenticated connections.
 pub(super) const MAX_PENDING: usize = 512;
-/// Of one source.
 const MAX_OF_SOURCE: usize = 256;
 
-/// All unauthenticated connections.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unauthenticated(Arc<Mutex<Table>>);
 

@@ -25,7 +25,6 @@ const VALUES_MAX: usize = 10_000;
 pub struct As {
     /// The name of the figure.
     pub name: String,
-    /// Its unit.
     pub unit: Unit,
     /// Tags of every run.
     pub tags: Vec<String>,
@@ -40,7 +39,6 @@ impl Default for As {
 /// A number of a file, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Number {
-    /// The figure.
     pub figure: Headline,
     /// The name of its file, and of the file's directory for an archive.
     pub file: String,

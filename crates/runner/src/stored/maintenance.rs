@@ -214,7 +214,6 @@ pub fn prunable(store: &Store, keep: Option<u64>, before_unix_us: Option<u64>) -
 }
 
 /// The time so long ago, microseconds since the Unix epoch.
-#[must_use]
 pub fn ago(time: Duration) -> u64 {
     let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     narrows_sys::clock::unix_us().saturating_sub(us)
@@ -305,9 +304,7 @@ pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Err
 /// What a run of the store holds.
 #[derive(Debug)]
 pub enum Content {
-    /// A run.
     Run(Box<Run>),
-    /// A forwarding benchmark.
     Forwarding(Box<ForwardingRecord>),
     /// One of two configurations.
     Pair(Box<AbRecord>),
@@ -317,9 +314,7 @@ pub enum Content {
     Frames(Box<FramesReport>),
     /// A test of responsiveness.
     Responsiveness(Box<ResponsivenessRecord>),
-    /// A STAMP session.
     Stamp(Box<StampReport>),
-    /// A trace.
     Trace(Box<TraceRecord>),
     /// A result of another program: its JSON, indented.
     Foreign(String),

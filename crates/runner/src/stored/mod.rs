@@ -36,7 +36,6 @@ pub enum LoadError {
 /// Where a stored run is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// In a file.
     File(PathBuf),
     /// In the store, under this id.
     Id(String),
@@ -102,7 +101,6 @@ fn why() -> MutexGuard<'static, Option<String>> {
 }
 
 /// What the user must know about runs that could not be put into the store.
-#[must_use]
 pub fn waiting() -> Option<String> {
     let why = why().clone()?;
     let file = local_file().ok()?;
@@ -135,7 +133,6 @@ pub fn find(word: &Path) -> Result<Source, LoadError> {
     }
 }
 
-/// Loads a run.
 pub fn load(word: &Path) -> Result<Run, LoadError> {
     match find(word)? {
         Source::File(file) => Ok(narrows_store::load(&file)?),
@@ -159,14 +156,12 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
 /// A kept run: its id and its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Its id.
     pub id: String,
     /// The host that it measured, in the user's words.
     pub host: String,
 }
 
 /// The figures of the newest runs by name, each once with one of its values; none where the store cannot be read.
-#[must_use]
 pub fn figures(limit: usize) -> Vec<Headline> {
     let store = existing_store().ok().flatten();
     let listed = store.and_then(|store| store.list(&Filter::default(), 0, limit as u64).ok()).unwrap_or_default();
@@ -177,7 +172,6 @@ pub fn figures(limit: usize) -> Vec<Headline> {
 }
 
 /// The newest runs of the state directory, newest first; those that cannot be read are left out.
-#[must_use]
 pub fn newest(limit: usize) -> Vec<Kept> {
     let store = existing_store().ok().flatten();
     let listed = store.and_then(|store| store.list(&Filter::default(), 0, limit as u64).ok()).unwrap_or_default();
@@ -221,7 +215,6 @@ pub fn new_name() -> Result<(String, String), Error> {
 /// A run that begins now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begun {
-    /// Its id.
     pub id: String,
     /// Microseconds since the Unix epoch.
     pub unix_us: u64,

@@ -42,7 +42,6 @@ pub struct Samples {
 
 impl Samples {
     /// Of the run of this id; `save`: whether anything is written.
-    #[must_use]
     pub fn new(id: &str, save: bool) -> Self {
         let spool = || {
             files::make_directory(&directory()?)?;
@@ -67,7 +66,6 @@ impl Samples {
 
     /// The run is over, and in the store if it is to be: the samples stay on disk where its records have not all of them. Gives what
     /// kept them from being written.
-    #[must_use]
     pub fn finish(mut self, run: &Run) -> Option<Error> {
         let kept = |trial: &TrialRecord| trial.trial.client.end().host().len() + trial.trial.server.end().host().len();
         let kept = run.trials.iter().map(kept).sum::<usize>() as u64;

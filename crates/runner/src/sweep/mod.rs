@@ -20,7 +20,6 @@ const AROUND_MS: u64 = 500;
 
 /// Who hears how the sweep goes.
 pub trait Watch {
-    /// A point begins.
     fn begins(&mut self, record: &SweepRecord, cell: SweepCell);
     /// A point was measured, or could not be: the run is worth keeping.
     fn measured(&mut self, run: &Run);
@@ -28,7 +27,6 @@ pub trait Watch {
 
 /// The shortest and the longest time that the rest of a sweep takes on a path that is well, in milliseconds: the searches
 /// take between nothing, where a trial loses nothing, and their limit.
-#[must_use]
 pub fn expected_ms(record: &SweepRecord) -> [u64; 2] {
     let plan = &record.plan;
     record.remaining().into_iter().fold([0, 0], |[least, most]: [u64; 2], cell| {

@@ -15,7 +15,6 @@ const MAGIC: [u8; 4] = *b"nrw1";
 /// Messages that are read of a socket before the next probe.
 const BATCH: usize = 64;
 
-/// The sockets.
 pub(super) struct Channel {
     protocol: TraceProtocol,
     target: SocketAddr,

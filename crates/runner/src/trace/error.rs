@@ -14,7 +14,6 @@ pub enum TraceError {
     /// Ordinary users may not send echo requests.
     #[error("{0}; echo requests take root (CAP_NET_RAW), or a group of this user in net.ipv4.ping_group_range")]
     Echo(#[source] narrows_sys::Error),
-    /// A socket.
     #[error("{0}")]
     Socket(#[from] narrows_sys::Error),
 }

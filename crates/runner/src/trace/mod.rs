@@ -26,9 +26,6 @@ const POLL: Duration = Duration::from_millis(20);
 const NAMES: Duration = Duration::from_secs(2);
 
 /// The address of a host, of the family that the user insists on.
-///
-/// # Errors
-/// There is none.
 pub fn resolve(host: &str, family: Option<Family>) -> Result<IpAddr, TraceError> {
     let all = narrows_sys::names::addresses(host).map_err(TraceError::Name)?;
     let fits = |address: &IpAddr| family.is_none_or(|family| Family::of(address) == family);
@@ -37,7 +34,6 @@ pub fn resolve(host: &str, family: Option<Family>) -> Result<IpAddr, TraceError>
 }
 
 /// Why this user may not send echo requests.
-#[must_use]
 pub fn echo_refused(target: IpAddr) -> Option<TraceError> {
     let refused = |error: &narrows_sys::Error| {
         error
@@ -134,9 +130,6 @@ pub fn trace(
 }
 
 /// As [`trace`], while the server at its far end traces the path back to this host. The second value is why it did not.
-///
-/// # Errors
-/// As of [`trace`].
 pub fn both_ways(
     server: &Remote,
     plan: TracePlan,
@@ -161,7 +154,6 @@ pub fn both_ways(
 }
 
 /// The trace of a diagnosis: of the path MTU, or enough samples for loss.
-#[must_use]
 pub fn beside_load(target: IpAddr, mtu: bool) -> TracePlan {
     TracePlan {
         asked: target.to_string(),

@@ -13,20 +13,16 @@ pub enum TuneError {
         kind: String,
         /// What was asked for.
         word: String,
-        /// The table.
         allowed: Vec<String>,
     },
     /// A setting that clients over the network may not make.
     #[error("`{0}` is not set for a client; it is made on that host itself, by `narrows rfc2544 advise --apply`")]
     NotForClients(String),
-    /// An invalid value.
     #[error("`{value}` is no value for {what}: it must be {wanted}")]
     BadValue {
         /// What was to be set.
         what: String,
-        /// The value.
         value: String,
-        /// The valid values.
         wanted: String,
     },
     /// It could not be rolled back, so it is not changed: the setting, and why.
@@ -35,9 +31,7 @@ pub enum TuneError {
     /// The kernel reported no error, but has another value.
     #[error("{what} was set to `{wanted}`, but the kernel made `{got}` of it")]
     NotObtained {
-        /// What was set.
         what: String,
-        /// To what.
         wanted: String,
         /// What was read back.
         got: String,
@@ -68,9 +62,7 @@ pub enum TuneError {
     Netlink {
         /// A verb in the infinitive and what it is about.
         operation: &'static str,
-        /// The device.
         device: String,
-        /// The kernel's error.
         source: narrows_sys::netlink::Error,
     },
 }

@@ -8,7 +8,6 @@ use narrows_sys::files::{self, Locked};
 use narrows_sys::network_id::NetworkId;
 use std::path::PathBuf;
 
-/// See the module.
 pub(super) trait Host: Send + Sync {
     /// What a setting acts on.
     fn knob<'a>(&self, setting: &'a Setting) -> Box<dyn Knob + 'a>;
@@ -22,9 +21,7 @@ pub(super) trait Host: Send + Sync {
     fn lock(&self) -> Result<Option<Locked>, TuneError>;
     /// Writes an entry, whole and durable.
     fn write(&self, entry: &Entry) -> Result<(), TuneError>;
-    /// Removes an entry.
     fn remove(&self, id: &str) -> Result<(), TuneError>;
-    /// Reads an entry.
     fn read(&self, id: &str) -> Result<Entry, TuneError>;
     /// All entries that can be read, oldest first, and why the others cannot.
     fn entries(&self) -> Result<(Vec<Entry>, Vec<TuneError>), TuneError>;

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 /// A process that made a change, distinguished from a later one of the same id by the time of its start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Maker {
-    /// Its id.
     pub pid: u32,
     /// When it started, in ticks since boot (`/proc/PID/stat`, field 22).
     pub started_ticks: Option<u64>,
@@ -26,7 +25,6 @@ impl Maker {
     }
 
     /// Whether that very process still runs.
-    #[must_use]
     pub fn lives(&self) -> bool {
         let now = start_time(self.pid);
         now.is_some() && now == self.started_ticks
@@ -67,7 +65,6 @@ pub struct Entry {
     pub namespace_cookie: Option<u64>,
     /// The boot in which it was made.
     pub boot: Option<String>,
-    /// Who made it.
     pub by: Maker,
     /// Whether it outlives the process that made it.
     #[serde(default)]
@@ -92,7 +89,6 @@ impl Entry {
     }
 
     /// The network namespace that it was made in.
-    #[must_use]
     pub const fn namespace(&self) -> NetworkId {
         NetworkId { inode: self.namespace_inode, cookie: self.namespace_cookie }
     }

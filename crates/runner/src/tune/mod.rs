@@ -100,7 +100,6 @@ static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 impl Tuner {
     /// With the journal in `changes/` of a state directory. `role` is the command that makes the changes: `serve`, `diagnose`.
-    #[must_use]
     pub fn new(state: &Path, role: &'static str) -> Self {
         Self { host: Box::new(ThisHost(Journal::new(&state.join("changes")))), role }
     }

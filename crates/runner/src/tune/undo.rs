@@ -20,10 +20,7 @@ pub enum Undone {
         now: String,
     },
     /// A later change of the same thing is in force; its roll-back restores what was there before both.
-    HandedOver {
-        /// The later change.
-        to: String,
-    },
+    HandedOver { to: String },
     /// What was changed is gone and the change with it; why.
     Dropped(String),
 }
@@ -47,7 +44,6 @@ impl fmt::Display for Undone {
 /// One entry of the journal and what became of it.
 #[derive(Debug)]
 pub struct Undoing {
-    /// The entry.
     pub entry: Entry,
     /// Its end, or why it is still in the journal.
     pub outcome: Result<Undone, TuneError>,

@@ -16,7 +16,6 @@ struct Case {
     rate_bps: u64,
     /// A fault, where, and its size.
     fault: Option<(&'static str, Seat, Option<&'static str>)>,
-    /// The load.
     words: &'static [&'static str],
 }
 

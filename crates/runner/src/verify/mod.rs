@@ -10,7 +10,6 @@ pub use narrows_lab::{Row, Watch};
 
 use crate::demo::StageError;
 
-/// What is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The emulator against sockets that know nothing of it (a minute).

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// One diagnosis.
 #[derive(Deserialize)]
 struct Case {
     name: String,

@@ -45,7 +45,6 @@ pub(crate) fn plan() -> ForwardingPlan {
     }
 }
 
-/// A row of it.
 pub(crate) const fn row(size: u32) -> Row {
     Row { traffic: 0, size: Some(size) }
 }

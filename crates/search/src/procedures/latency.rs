@@ -38,7 +38,6 @@ const STAMPS_A_SECOND: f64 = 5_000.0;
 
 /// One of so many frames carries a time stamp: some thousands a second, and in a trial at least ten times [`MIN_STAMPS`] where it
 /// has so many frames.
-#[must_use]
 pub fn stamp_every(load_pps: f64, duration_ms: u64) -> u32 {
     let by_rate = (load_pps / STAMPS_A_SECOND).ceil();
     let by_trial = (load_pps * duration_ms as f64 / 1e3 / (10 * MIN_STAMPS) as f64).floor();
@@ -66,9 +65,7 @@ pub struct Latency {
     pub repetitions: u32,
     /// Time stamps over all of them.
     pub stamps: u64,
-    /// The smallest.
     pub min_ns: u64,
-    /// The largest.
     pub max_ns: u64,
     /// Over the means of the trials: its mean is the latency of RFC 2544.
     pub mean: OverTrials,
@@ -85,7 +82,6 @@ pub struct Latency {
 }
 
 /// Sums up the trials; those without time stamps are left out. `None` where none is left.
-#[must_use]
 pub fn latency(trials: &[Distribution]) -> Option<Latency> {
     let stamped: Vec<&Distribution> = trials.iter().filter(|trial| trial.count > 0 && trial.mean.is_finite()).collect();
     let over = |value: &dyn Fn(&Distribution) -> f64| {

@@ -88,7 +88,6 @@ pub(super) fn request(test: Test, search: &mut Search, context: &Context<'_>) ->
 }
 
 /// Loads of a curve that never is without loss.
-#[must_use]
 pub fn loads(step: f64) -> u32 {
     // From 1 to 1,000 by the plan's limits.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

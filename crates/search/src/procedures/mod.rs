@@ -41,9 +41,7 @@ pub use schedule::{Scheduled, total};
 use narrows_model::forwarding::plan::Row;
 use narrows_model::forwarding::{ForwardingPlan, Test};
 
-/// A procedure.
 pub struct Entry {
-    /// Which.
     pub test: Test,
     /// Sets it up for a row; `None` where the plan does not ask for it.
     pub set_up: fn(&ForwardingPlan, Row, &Known) -> Option<SetUp>,
@@ -71,7 +69,6 @@ procedures! {
 
 /// Every test of every row, in the order in which they are made. What a row turns out not to need (bursts of a size that
 /// reached the line rate) is in it: before anything is sent nobody knows.
-#[must_use]
 pub fn schedule(plan: &ForwardingPlan) -> Vec<Scheduled> {
     let of_row = |row: Row| {
         let first = schedule::fixed(plan, Test::Qualification, row, 1, schedule::QUALIFY_MS);
@@ -82,7 +79,6 @@ pub fn schedule(plan: &ForwardingPlan) -> Vec<Scheduled> {
 
 /// What of a plan cannot be made, a sentence each: all that need no throughput are set up for each row. Empty where all can. To be
 /// asked before anything runs, after the plan file was read: it knows the words, this knows what follows from their values.
-#[must_use]
 pub fn check(plan: &ForwardingPlan) -> Vec<String> {
     let mut wrong = Vec::new();
     for row in plan.rows() {

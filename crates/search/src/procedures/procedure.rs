@@ -17,12 +17,10 @@ pub enum Load {
     Rate {
         /// Frames a second.
         pps: f64,
-        /// How long.
         duration_ms: u64,
     },
     /// So many frames at a rate.
     Burst {
-        /// Frames.
         frames: u64,
         /// Frames a second.
         pps: f64,
@@ -45,7 +43,6 @@ impl Load {
     pub const CUT_STREAM: u16 = 32;
 
     /// Frames a second at the begin.
-    #[must_use]
     pub const fn pps(self) -> f64 {
         match self {
             Self::Rate { pps, .. } | Self::Burst { pps, .. } | Self::Cut { pps, .. } => pps,
@@ -53,7 +50,6 @@ impl Load {
     }
 
     /// How long it lasts, at least.
-    #[must_use]
     pub fn millis(self) -> u64 {
         match self {
             Self::Rate { duration_ms, .. } => duration_ms,
@@ -67,7 +63,6 @@ impl Load {
 /// Which trials stay in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Each.
     Always,
     /// A few of those that lost frames or are invalid: they tell where frames are lost.
     IfTelling,
@@ -80,7 +75,6 @@ pub struct Request {
     pub test: Test,
     /// From 0, of those that repeat it.
     pub repetition: u32,
-    /// What it offers.
     pub load: Load,
     /// Whether it stays in the record.
     pub keep: Keep,
@@ -94,7 +88,6 @@ pub struct Request {
 
 impl Request {
     /// A trial of which nothing special is asked.
-    #[must_use]
     pub const fn new(test: Test, repetition: u32, load: Load, keep: Keep) -> Self {
         Self { test, repetition, load, keep, sample_ms: None, command: None, note: None }
     }
@@ -117,13 +110,11 @@ pub struct Seen {
 
 impl Seen {
     /// The direction of which more is missing; of two that are alike the first. A load passes when it passes both ways.
-    #[must_use]
     pub fn worse(&self) -> Option<(usize, &FrameTrial)> {
         worse(&self.trial)
     }
 
     /// What it says of its load.
-    #[must_use]
     pub fn observation(&self, effective_ms: u64) -> Observation {
         Observation { invalid: self.invalid.clone(), ..observation(&self.trial, effective_ms) }
     }
@@ -175,9 +166,6 @@ pub trait Procedure {
     fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Request>, SearchError>;
 
     /// Takes what was seen of the trial.
-    ///
-    /// # Errors
-    /// It asked for none.
     fn take(&mut self, _seen: &Seen, _context: &mut Context<'_>) -> Result<(), SearchError> {
         Ok(())
     }
@@ -191,7 +179,6 @@ pub trait Procedure {
 pub struct Known {
     /// Frames a second that the tester alone carries.
     pub tester_pps: Option<f64>,
-    /// The throughput.
     pub throughput_pps: Option<f64>,
 }
 
@@ -222,9 +209,6 @@ impl Procedure for Repeated {
 }
 
 /// The throughput that other procedures of a row stand on, and the highest load that is offered of its frames.
-///
-/// # Errors
-/// Why there is none.
 pub(super) fn loads(plan: &ForwardingPlan, row: Row, known: &Known) -> Result<(f64, f64), String> {
     let max_pps = max_pps(plan, row)?;
     let found = known.throughput_pps.filter(|pps| pps.is_finite() && *pps > 0.0);

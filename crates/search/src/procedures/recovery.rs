@@ -31,7 +31,6 @@ pub struct RecoveryPlan {
     pub overload_ms: u64,
     /// How long the load after the cut lasts.
     pub after_ms: u64,
-    /// How often.
     pub repetitions: u32,
 }
 
@@ -96,7 +95,6 @@ pub struct Look {
 
 /// What the looks around a cut say. `cut_us` is of their clock, `lost` all frames sent and not received. `at_end` are those of the load
 /// after the cut that were sent after the last one that came: the looks cannot know of them.
-#[must_use]
 pub fn seen(plan: &RecoveryPlan, looks: &[Look], cut_us: u64, lost: u64, at_end: u64) -> RecoverySeen {
     // Counters are read while they grow, so that single looks may be a frame or two off: what the next one does not know of
     // was none, and what was seen before stays.
@@ -238,7 +236,6 @@ fn at_end(frames: &FrameTrial) -> u64 {
 }
 
 /// What one repetition says.
-#[must_use]
 pub fn recovered(plan: &RecoveryPlan, seen: &RecoverySeen) -> Option<Recovered> {
     if seen.invalid.is_some() {
         return None;
@@ -260,7 +257,6 @@ pub fn recovered(plan: &RecoveryPlan, seen: &RecoverySeen) -> Option<Recovered> 
 
 impl Recovered {
     /// Why there is no time, if there is none.
-    #[must_use]
     pub fn why(self, plan: &RecoveryPlan) -> Option<String> {
         match self {
             Self::After { .. } => None,

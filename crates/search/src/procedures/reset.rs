@@ -88,7 +88,6 @@ pub struct Outage {
 }
 
 /// Outage by loss: the frames over the rate at which they were offered; `None` without a rate.
-#[must_use]
 pub fn by_loss(lost: u64, offered_pps: f64) -> Option<u64> {
     if offered_pps > 0.0 { nanos(lost as f64 / offered_pps) } else { None }
 }
@@ -96,7 +95,6 @@ pub fn by_loss(lost: u64, offered_pps: f64) -> Option<u64> {
 /// The longest time in which a cumulative count did not grow, at least and at most, ns: it grew somewhere before the look that
 /// began it, and again somewhere before the look that ended it. `None` where it grew between any two looks, or is silent to
 /// the end.
-#[must_use]
 pub fn longest_silence(looks: &[FrameInterval]) -> Option<[u64; 2]> {
     let mut longest: Option<[u64; 2]> = None;
     // The look that saw the last growth, and the one before it.

@@ -25,7 +25,6 @@ pub(super) const REHEARSALS: u32 = 100_000;
 /// The trials of one test of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheduled {
-    /// The test.
     pub test: Test,
     /// Index into [`ForwardingPlan::traffic`].
     pub traffic: usize,
@@ -42,7 +41,6 @@ pub struct Scheduled {
 }
 
 /// Expected and longest time of a schedule, ms.
-#[must_use]
 pub fn total(schedule: &[Scheduled]) -> (u64, u64) {
     schedule.iter().fold((0, 0), |(expected, most), one| {
         (expected.saturating_add(one.expected_ms), most.saturating_add(one.at_most_ms))

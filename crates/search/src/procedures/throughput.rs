@@ -52,7 +52,6 @@ pub fn search_plan(
 }
 
 /// The throughput that a search found for a goal, frames a second, and whether the device may carry more.
-#[must_use]
 pub fn found(result: &GoalResult) -> Option<(f64, bool)> {
     let at_least = match result.outcome {
         Outcome::Found | Outcome::MinLoadFails => false,
@@ -62,14 +61,12 @@ pub fn found(result: &GoalResult) -> Option<(f64, bool)> {
 }
 
 /// The throughput of a row by the record's search for the first goal, frames a second, and whether the device may carry more.
-#[must_use]
 pub fn of_row(record: &ForwardingRecord, row: Row) -> Option<(f64, bool)> {
     record.search(row)?.record.results.first().and_then(found)
 }
 
 /// Why a repetition at the throughput counts for nothing, if so: it is not the load that was asked for, or it failed for nothing but
 /// unsent frames. Of a trial of another test nothing is said.
-#[must_use]
 pub fn doubt(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
     let goal = plan.first_goal().filter(|_| trial.test == Test::Confirmation)?;
     let FrameLoad::FramesPerSecond(load_pps) = trial.directions.first()?.sent.plan.load else { return None };
@@ -295,7 +292,6 @@ impl Confirmation {
     }
 
     /// What the repetitions so far say.
-    #[must_use]
     pub fn result(&self) -> Confirmed {
         let all: Vec<_> = self.trials.iter().filter_map(|trial| Some((trial, reduce(trial).ok()?))).collect();
         let weighed: Vec<_> = all.iter().filter(|(_, seen)| !is_of_the_tester(&self.goal, seen)).copied().collect();

@@ -6,9 +6,7 @@ use narrows_model::{Direction, ProfileEndRecord, ProfilePlan, ProfileProbe, Step
 /// How a quantity spreads, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The least.
     pub min: f64,
-    /// Its median.
     pub median: f64,
     /// Its 95th percentile.
     pub p95: f64,
@@ -17,7 +15,6 @@ pub struct Spread {
 /// The rate that the path sustains: bits of IP packets a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Capacity {
-    /// The best estimate.
     pub bps: f64,
     /// What the steps allow.
     pub interval_bps: [f64; 2],
@@ -42,7 +39,6 @@ pub enum Plateau {
     ShortQueue,
 }
 
-/// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     /// Round trips of short probes on the idle path.
@@ -69,7 +65,6 @@ pub struct Shape {
     pub burst_bps: Option<f64>,
     /// Of all datagrams that arrived, those after a later one, and those that came twice.
     pub reordered: f64,
-    /// See above.
     pub duplicated: f64,
     /// Every step but the trains, in order of time.
     pub steps: Vec<StepView>,
@@ -77,7 +72,6 @@ pub struct Shape {
 
 impl Shape {
     /// The shape of a profile; `None` where no step was seen at both ends.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     pub fn of(plan: &ProfilePlan, record: &ProfileEndRecord) -> Option<Self> {
         let base = base_delay_ns(&record.probes, &record.steps, plan.direction, record.datagram_bytes);
@@ -134,7 +128,6 @@ impl Shape {
     }
 
     /// The same where counters say that a host dropped what the steps lost: nothing is known of the path beyond what it carried.
-    #[must_use]
     pub fn limited_by_host(self) -> Self {
         Self {
             capacity: None,
@@ -152,13 +145,11 @@ impl Shape {
 
     /// Whether datagrams were lost again and again at rates that the path carries. Many at one moment are lost by a host that was stopped,
     /// and by the burst that follows.
-    #[must_use]
     pub const fn loses_below(&self) -> bool {
         self.loss_events_below >= 3 && self.lost_below <= Self::BUNCH * self.loss_events_below
     }
 
     /// Datagrams that were sent at rates of up to `part` of the capacity, and those of them that were lost.
-    #[must_use]
     pub fn well_below(&self, part: f64) -> (u64, u64) {
         let below_bps = self.capacity.map_or(f64::MAX, |capacity| part * capacity.bps);
         let steps = self.steps.iter().filter(|view| !view.disturbed && view.offered_bps < below_bps);
@@ -166,7 +157,6 @@ impl Shape {
     }
 
     /// The part of datagrams that is lost at rates that the path carries.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     pub fn loss_below(&self) -> f64 {
         self.lost_below as f64 / self.sent_below.max(1) as f64

@@ -9,7 +9,6 @@ use narrows_model::{ProfilePlan, ProfileProbe, ProfileStep, StepRecord};
 pub enum Next {
     /// Wait, so that the queue of the last step drains, then send this step.
     Step {
-        /// What to send.
         step: ProfileStep,
         /// How long to wait first.
         wait_ns: u64,
@@ -31,7 +30,6 @@ const NEAR: f64 = 1.4;
 const ABOVE: f64 = 1.15;
 /// The same where a bucket of tokens lets that much pass: it runs out sooner.
 const WELL_ABOVE: f64 = 2.0;
-/// Steps just above.
 const PLATEAU_STEPS: usize = 2;
 /// The rate of the step just below, where only loss that no rate explains is left.
 const BELOW: f64 = 0.85;
@@ -63,7 +61,6 @@ const MAX_REPEATED: u32 = 6;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Trains(usize),
-    /// Rates that grow.
     Climb(f64),
     /// Half of the rate at which loss without a queue was seen first: does it stay?
     Half {
@@ -88,7 +85,6 @@ enum Phase {
     Done,
 }
 
-/// See the module.
 #[derive(Debug, Clone)]
 pub struct Staircase {
     plan: ProfilePlan,
@@ -114,7 +110,6 @@ pub struct Staircase {
 
 impl Staircase {
     /// The steps of a plan, in datagrams of this size, after these probes of the idle path.
-    #[must_use]
     pub fn new(plan: &ProfilePlan, header_bytes: u32, datagram_bytes: u32, probes: &[ProfileProbe]) -> Self {
         Self {
             plan: plan.clone(),
@@ -135,7 +130,6 @@ impl Staircase {
     }
 
     /// The next step, `at_ns` after the trial began.
-    #[must_use]
     pub fn next(&self, at_ns: u64) -> Next {
         if at_ns >= self.plan.limit_ms * 1_000_000 {
             return Next::Done;

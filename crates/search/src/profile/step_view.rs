@@ -14,7 +14,6 @@ pub struct StepView {
     pub sustained_count: u32,
     /// Whether loss or a queue began so late that the step shows the rate neither with nor without it: a bucket of tokens ran out.
     pub unsettled: bool,
-    /// Datagrams sent.
     pub sent: u32,
     /// Datagrams that the path lost.
     pub lost: u32,
@@ -48,7 +47,6 @@ pub struct StepView {
 impl StepView {
     /// The view of a step; `None` where nothing is known of its arrival or too little was sent. `base_delay_ns`: the least delay of
     /// datagrams of this size.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)] // nanoseconds of a minute, and counts of one step
     pub fn of(record: &StepRecord, header_bytes: u32, base_delay_ns: i64) -> Option<Self> {
         let received = record.received.as_ref()?;
@@ -103,13 +101,11 @@ impl StepView {
     }
 
     /// Lost datagrams per datagram sent.
-    #[must_use]
     pub fn loss(&self) -> f64 {
         f64::from(self.lost) / f64::from(self.sent.max(1))
     }
 
     /// Whether the path delivers less than is offered, beyond a loss of `usual_loss` that it has at any rate.
-    #[must_use]
     pub fn saturated(&self, usual_loss: f64) -> bool {
         // Two standard deviations of how many are lost by chance.
         let chance = 2.0 * (usual_loss * (1.0 - usual_loss) / f64::from(self.sustained_count.max(1))).sqrt();
@@ -122,7 +118,6 @@ impl StepView {
     }
 
     /// Whether far less arrived than a sender sent that was late: where several steps agree, that is what the path sustains all the same.
-    #[must_use]
     pub fn far_behind(&self) -> bool {
         self.disturbed && self.sustained_count >= 30 && self.sustained_bps < FAR_LESS * self.offered_bps
     }
@@ -135,14 +130,12 @@ impl StepView {
     }
 
     /// Whether a host cannot send or receive so fast. One that is late with less than any host sends was stopped for a moment.
-    #[must_use]
     pub fn host_too_slow(&self) -> bool {
         self.receiver_behind || (self.sender_behind && self.asked_bps > ANY_HOST_PPS * self.packet_bits)
     }
 
     /// Bytes of IP packets that passed above the sustained rate before it held: the depth of a bucket of tokens, where `passed`
     /// datagrams went through at first.
-    #[must_use]
     pub fn bucket_bytes(&self, passed: u32, sustained_bps: f64) -> f64 {
         let part = (1.0 - sustained_bps / self.offered_bps.max(1.0)).max(0.0);
         f64::from(passed) * self.packet_bits / 8.0 * part

@@ -39,7 +39,6 @@ pub struct Planner {
 
 impl Planner {
     /// Nothing sent yet. `serial`: each probe waits for the answer of the one before (a TCP flow has one connection at a time).
-    #[must_use]
     pub fn new(plan: TracePlan, started_unix_us: u64, serial: bool) -> Self {
         let phase = Phase::Survey(survey::Survey::new(&plan));
         Self { seen: Seen::new(plan, started_unix_us, serial), phase, sent_us: None }
@@ -124,7 +123,6 @@ impl Planner {
     }
 
     /// What was seen so far.
-    #[must_use]
     pub const fn record(&self) -> &TraceRecord {
         &self.seen.record
     }
@@ -139,14 +137,11 @@ impl Planner {
         self.seen.record.ending = narrows_model::Ending::Interrupted;
     }
 
-    /// What was seen.
-    #[must_use]
     pub fn finish(self) -> TraceRecord {
         self.seen.record
     }
 
     /// Rounds that were begun.
-    #[must_use]
     pub const fn rounds(&self) -> u32 {
         match &self.phase {
             Phase::Rounds(rounds) => rounds.round,

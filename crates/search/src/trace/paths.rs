@@ -16,7 +16,6 @@ const MISSES: usize = 4;
 const BACKOFF_US: u64 = 1_100_000;
 
 /// Flows that must be answered where `nodes` were seen, to know with 95 % confidence that there is no other one of equal share.
-#[must_use]
 pub fn flows_for(nodes: usize) -> u16 {
     let k = nodes.max(1) + 1;
     // Inclusion and exclusion: the probability that n flows over k nodes miss at least one.

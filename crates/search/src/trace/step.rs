@@ -5,22 +5,17 @@ use narrows_model::ProbePurpose;
 /// What the caller does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Send this probe.
     Send(Order),
     /// Wait for answers until this time at most, microseconds.
     Wait(u64),
-    /// Nothing is left.
     Done,
 }
 
 /// A probe to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
-    /// Its number.
     pub id: u64,
-    /// Its flow.
     pub flow: u16,
-    /// Its TTL.
     pub ttl: u8,
     /// Its IP packet, bytes.
     pub bytes: u32,
@@ -35,6 +30,5 @@ pub enum Want {
     Answers,
     /// This time, microseconds.
     Until(u64),
-    /// The next phase.
     Next,
 }

@@ -28,7 +28,6 @@ const BUSY: Duration = Duration::from_secs(10);
 pub enum Kind {
     /// A [`narrows_model::Run`].
     Run,
-    /// A forwarding benchmark.
     Forwarding,
     /// A forwarding benchmark of two configurations.
     ForwardingPair,
@@ -38,7 +37,6 @@ pub enum Kind {
     Responsiveness,
     /// A report of a STAMP session.
     Stamp,
-    /// A trace.
     Trace,
     /// A report of `iperf3 -J`.
     Iperf3,
@@ -68,7 +66,6 @@ impl Kind {
     }
 
     /// Its name, as in the store.
-    #[must_use]
     pub fn word(self) -> &'static str {
         KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
     }
@@ -79,11 +76,9 @@ impl Kind {
 pub struct Point {
     /// The run; its figures are left out.
     pub run: StoredRun,
-    /// The figure.
     pub figure: Headline,
 }
 
-/// The store, open.
 pub struct Store {
     database: Database,
     /// As it may be shown.
@@ -167,7 +162,6 @@ impl Store {
     }
 
     /// The file, or the address without its password.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -232,9 +226,6 @@ impl Store {
     }
 
     /// Puts runs, all or none.
-    ///
-    /// # Errors
-    /// As [`Self::put`].
     pub fn put_all(&mut self, mut runs: impl Iterator<Item = (StoredRun, Kind, Vec<u8>)>) -> Result<()> {
         let put = || runs.try_for_each(|(run, kind, json)| put_in(&self.database, &run, kind, &json).map(drop));
         self.database.together(put).map_err(self.failed("write to"))

@@ -12,11 +12,8 @@ pub(crate) struct Fault(pub(crate) String);
 
 pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
-/// An open database.
 pub(crate) enum Database {
-    /// A file.
     Sqlite(Connection),
-    /// A server.
     #[cfg(feature = "postgres")]
     Postgres(Remote),
 }
@@ -47,7 +44,6 @@ impl Database {
         }
     }
 
-    /// Statements without parameters.
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
@@ -120,7 +116,6 @@ macro_rules! values {
 pub(crate) use values;
 
 /// Whether this is the address of a PostgreSQL server.
-#[must_use]
 pub fn is_address(store: &Path) -> bool {
     address(store).is_some()
 }
@@ -131,7 +126,6 @@ fn address(store: &Path) -> Option<&str> {
 }
 
 /// What may be shown of a store: its file, or its address without password and options.
-#[must_use]
 pub fn shown(store: &Path) -> PathBuf {
     let Some(rest) = address(store) else { return store.to_owned() };
     let (place, options) = rest.split_once('?').unwrap_or((rest, ""));

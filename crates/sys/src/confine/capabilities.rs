@@ -16,23 +16,17 @@ pub enum Capability {
     NetBindService = 10,
     /// Network settings, buffers above the limits, filters' counters.
     NetAdmin = 12,
-    /// Packet sockets.
     NetRaw = 13,
-    /// Locked memory.
     IpcLock = 14,
     /// To enter mount namespaces.
     SysChroot = 18,
     /// Descriptors of other processes.
     SysPtrace = 19,
-    /// Namespaces and mounts.
     SysAdmin = 21,
-    /// Priorities.
     SysNice = 23,
-    /// Limits.
     SysResource = 24,
     /// Tracepoints and counters of the CPU.
     Perfmon = 38,
-    /// BPF programs.
     Bpf = 39,
 }
 

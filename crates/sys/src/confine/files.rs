@@ -11,7 +11,6 @@ use std::path::PathBuf;
 /// How much of it this kernel enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforced {
-    /// All.
     Whole,
     /// What its older version has.
     Partly,

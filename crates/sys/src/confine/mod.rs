@@ -13,7 +13,6 @@ use crate::{Result, files as text};
 use std::path::Path;
 
 /// Whether the calling thread is the only one of this process (`/proc/self/status`, as far as there is one).
-#[must_use]
 pub fn is_single() -> bool {
     status("Threads").is_none_or(|threads| threads == "1")
 }
@@ -25,9 +24,6 @@ fn status(field: &str) -> Option<String> {
 }
 
 /// Lets no program that this process starts gain privileges (`PR_SET_NO_NEW_PRIVS`).
-///
-/// # Errors
-/// The kernel's error.
 pub fn no_new_privileges() -> Result<()> {
     // SAFETY: prctl with plain numbers.
     let set = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1_u64, 0_u64, 0_u64, 0_u64) };

@@ -8,22 +8,18 @@ use std::path::Path;
 /// An entry of `/etc/passwd` (passwd(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// Its name.
     pub name: String,
-    /// Its number.
     pub id: u32,
     /// The number of its group.
     pub group: u32,
 }
 
 /// The user of that name in `/etc/passwd`, which is read as it is: no name service is asked, since that would run its code.
-#[must_use]
 pub fn find(name: &str) -> Option<User> {
     find_in(&files::read_text(Path::new("/etc/passwd")).ok()?, name)
 }
 
 /// A user without a name: its number, and the group of the same number.
-#[must_use]
 pub fn numbered(word: &str) -> Option<User> {
     word.parse().ok().map(|id| User { name: word.to_owned(), id, group: id })
 }
@@ -36,7 +32,6 @@ fn find_in(text: &str, name: &str) -> Option<User> {
 }
 
 /// Whether the user namespace of this process has this user and its group (`/proc/self/uid_map`, `gid_map`).
-#[must_use]
 pub fn is_mapped(user: &User) -> bool {
     let has = |path: &str, id: u32| {
         let map = files::read_text(Path::new(path)).unwrap_or_default();

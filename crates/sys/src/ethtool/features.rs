@@ -23,7 +23,6 @@ pub struct Feature {
 /// A feature's requested state, before or after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureState {
-    /// The kernel's name.
     pub name: String,
     /// Whether it is requested.
     pub on: bool,
@@ -35,7 +34,6 @@ const SFEATURES: u32 = 0x3b;
 /// The kernel's features behind a user's name: the short and long names of `ethtool -K` and those of narrows.
 ///
 /// A name that ends in `*` matches all names with that prefix. `None` for a name that is not a group.
-#[must_use]
 pub fn feature_group(word: &str) -> Option<&'static [&'static str]> {
     Some(match word {
         "tso" | "tcp-segmentation-offload" => &["tx-tcp*-segmentation"],
@@ -63,9 +61,6 @@ fn means(word: &str, name: &str) -> bool {
 
 impl Device {
     /// All features of the device.
-    ///
-    /// # Errors
-    /// No such device.
     pub fn features(&self) -> Result<Vec<Feature>> {
         let count = self.string_count(SET_FEATURES)?;
         let names = self.strings(SET_FEATURES, count)?;
@@ -93,9 +88,6 @@ impl Device {
     }
 
     /// Whether any feature of the group `word` is active; `None` if the device has none of them.
-    ///
-    /// # Errors
-    /// No such device.
     pub fn feature(&self, word: &str) -> Result<Option<bool>> {
         Ok(state(&self.features()?, word))
     }
@@ -167,7 +159,6 @@ fn state(features: &[Feature], word: &str) -> Option<bool> {
 
 impl Feature {
     /// Whether a group or a kernel's name includes this feature.
-    #[must_use]
     pub fn is_meant_by(&self, word: &str) -> bool {
         means(word, &self.name)
     }

@@ -34,7 +34,6 @@ pub struct Link {
 
 impl Link {
     /// The highest speed among the supported modes, in megabits per second.
-    #[must_use]
     pub fn speed_max_mbps(&self) -> Option<u32> {
         self.supported.iter().filter_map(|mode| link_modes::speed_mbps(mode)).max()
     }
@@ -45,9 +44,7 @@ impl Link {
 pub struct LinkChange {
     /// Megabits per second.
     pub speed_mbps: Option<u32>,
-    /// Duplex.
     pub duplex: Option<Duplex>,
-    /// Whether to negotiate.
     pub autoneg: Option<bool>,
 }
 

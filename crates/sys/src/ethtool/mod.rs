@@ -28,7 +28,6 @@ pub struct Device {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Driver {
-    /// The driver's name.
     pub name: String,
     /// Its version; usually the kernel's.
     pub version: String,
@@ -42,11 +41,9 @@ pub struct Driver {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rings {
-    /// Receive entries.
     pub rx: u32,
     /// The maximum that the hardware supports.
     pub rx_max: u32,
-    /// Transmit entries.
     pub tx: u32,
     /// The maximum that the hardware supports.
     pub tx_max: u32,
@@ -58,15 +55,12 @@ pub struct Rings {
 pub struct Channels {
     /// Queues that only receive.
     pub rx: u32,
-    /// Their maximum.
     pub rx_max: u32,
     /// Queues that only send.
     pub tx: u32,
-    /// Their maximum.
     pub tx_max: u32,
     /// Queues that do both.
     pub combined: u32,
-    /// Their maximum.
     pub combined_max: u32,
 }
 
@@ -76,11 +70,9 @@ pub struct Channels {
 pub struct Coalesce {
     /// Microseconds after a received packet.
     pub rx_usecs: u32,
-    /// Received packets.
     pub rx_frames: u32,
     /// Microseconds after a sent packet.
     pub tx_usecs: u32,
-    /// Sent packets.
     pub tx_frames: u32,
     /// Whether the driver adapts the receive side itself.
     pub adaptive_rx: bool,
@@ -123,8 +115,6 @@ impl Device {
         Ok(Self { fd, name: name.to_owned() })
     }
 
-    /// The device's name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

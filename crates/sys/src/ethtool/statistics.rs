@@ -51,9 +51,6 @@ impl Device {
     }
 
     /// The driver's own statistics, by the driver's own names; empty if it has none.
-    ///
-    /// # Errors
-    /// No such device.
     pub fn statistics(&self) -> Result<Vec<(String, u64)>> {
         let count = match self.string_count(SET_STATISTICS) {
             Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => 0,

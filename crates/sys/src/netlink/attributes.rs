@@ -22,70 +22,57 @@ impl<'a> Attribute<'a> {
         self.payload.get(..N)?.try_into().ok()
     }
 
-    /// As a byte.
-    #[must_use]
     pub fn u8(&self) -> Option<u8> {
         self.payload.first().copied()
     }
 
     /// As a 16-bit number of the host's byte order.
-    #[must_use]
     pub fn u16(&self) -> Option<u16> {
         self.array().map(u16::from_ne_bytes)
     }
 
     /// As a 32-bit number of the host's byte order.
-    #[must_use]
     pub fn u32(&self) -> Option<u32> {
         self.array().map(u32::from_ne_bytes)
     }
 
     /// As a 64-bit number of the host's byte order.
-    #[must_use]
     pub fn u64(&self) -> Option<u64> {
         self.array().map(u64::from_ne_bytes)
     }
 
     /// As a 32-bit number of network byte order.
-    #[must_use]
     pub fn be32(&self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
     /// As a 64-bit number of network byte order.
-    #[must_use]
     pub fn be64(&self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }
 
     /// As text, up to the first zero byte.
-    #[must_use]
     pub fn text(&self) -> Option<String> {
         let end = self.payload.iter().position(|byte| *byte == 0).unwrap_or(self.payload.len());
         std::str::from_utf8(self.payload.get(..end)?).ok().map(str::to_owned)
     }
 
-    /// The nested attributes.
-    #[must_use]
     pub fn nested(&self) -> Attributes<'a> {
         attributes(self.payload)
     }
 
     /// The first nested attribute of that type.
-    #[must_use]
     pub fn find(&self, kind: u16) -> Option<Attribute<'a>> {
         find(self.payload, kind)
     }
 }
 
 /// The attributes in `bytes` in order; ends where one does not fit.
-#[must_use]
 pub fn attributes(bytes: &[u8]) -> Attributes<'_> {
     Attributes(bytes)
 }
 
 /// The first attribute of that type.
-#[must_use]
 pub fn find(bytes: &[u8], kind: u16) -> Option<Attribute<'_>> {
     attributes(bytes).find(|attribute| attribute.kind == kind)
 }
@@ -114,14 +101,11 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Attributes alone.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Starts with the family's own header (`ifinfomsg`, `tcmsg`, `genlmsghdr`, …).
-    #[must_use]
     pub fn with_header(header: &[u8]) -> Self {
         let mut bytes = header.to_vec();
         bytes.resize(bytes.len().next_multiple_of(4), 0);
@@ -141,7 +125,6 @@ impl Builder {
         self.bytes(kind, &[])
     }
 
-    /// Adds a byte.
     pub fn u8(&mut self, kind: u16, value: u8) -> &mut Self {
         self.bytes(kind, &[value])
     }

@@ -14,7 +14,6 @@ pub enum Error {
     #[error("the kernel refuses {family} message {kind}: {}{}", io::Error::from_raw_os_error(*errno),
             text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
     Refused {
-        /// The socket's protocol.
         family: &'static str,
         /// The type of the message that was refused.
         kind: u16,
@@ -26,17 +25,14 @@ pub enum Error {
     /// No complete answer within the time limit.
     #[error("no answer to {family} message {kind} within {limit:?}")]
     TimedOut {
-        /// The socket's protocol.
         family: &'static str,
         /// The type of the request.
         kind: u16,
-        /// The time limit.
         limit: Duration,
     },
     /// The answer is longer than the size limit.
     #[error("the answer to {family} message {kind} is longer than {limit} bytes")]
     TooLarge {
-        /// The socket's protocol.
         family: &'static str,
         /// The type of the request.
         kind: u16,
@@ -46,7 +42,6 @@ pub enum Error {
     /// The table changed during each of several dumps (`NLM_F_DUMP_INTR`).
     #[error("the answer to {family} message {kind} changed while it was read, {attempts} times in a row; try again")]
     Unsteady {
-        /// The socket's protocol.
         family: &'static str,
         /// The type of the request.
         kind: u16,
@@ -55,15 +50,11 @@ pub enum Error {
     },
     /// A request that does not fit into netlink's 16-bit lengths.
     #[error("a netlink attribute of type {kind} is longer than 65531 bytes")]
-    AttributeTooLong {
-        /// The attribute's type.
-        kind: u16,
-    },
+    AttributeTooLong { kind: u16 },
 }
 
 impl Error {
     /// The kernel's error number, if there is one.
-    #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Refused { errno, .. } => Some(*errno),

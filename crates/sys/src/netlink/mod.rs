@@ -26,7 +26,6 @@ pub mod numbers {
 }
 
 /// The family of an address and its bytes, as messages hold them.
-#[must_use]
 pub fn octets(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
@@ -79,7 +78,6 @@ pub struct Message {
 /// One message of a [`Socket::batch`].
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// The message's type.
     pub kind: u16,
     /// `NLM_F_*`; `NLM_F_REQUEST` is added. Only messages with `NLM_F_ACK` are awaited.
     pub flags: u16,
@@ -166,9 +164,6 @@ impl Socket {
 
     /// Dumps a whole table without keeping it: `each` gets the messages as they come, without their netlink headers. A change of
     /// the table meanwhile is not seen.
-    ///
-    /// # Errors
-    /// As [`Socket::request`].
     pub fn dump(&mut self, kind: u16, payload: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<()> {
         let first = self.send(&[Outgoing { kind, flags: DUMP, payload }])?;
         self.receive(kind, first, 1, 1, &mut |_, body| each(body)).map(drop)
@@ -308,7 +303,6 @@ impl Socket {
     }
 }
 
-/// Keeps each message.
 fn keep(replies: &mut Vec<Message>) -> impl FnMut(u16, &[u8]) {
     |kind, body| replies.push(Message { kind, payload: body.to_vec() })
 }
@@ -386,19 +380,16 @@ fn number_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
 }
 
 /// A 16-bit number of the host's byte order inside `bytes`.
-#[must_use]
 pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     number_at(bytes, offset).map(u16::from_ne_bytes)
 }
 
 /// A 32-bit number of the host's byte order inside `bytes`.
-#[must_use]
 pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     number_at(bytes, offset).map(u32::from_ne_bytes)
 }
 
 /// A 64-bit number of the host's byte order inside `bytes`.
-#[must_use]
 pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     number_at(bytes, offset).map(u64::from_ne_bytes)
 }

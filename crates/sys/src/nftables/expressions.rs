@@ -79,7 +79,6 @@ pub(super) fn count(list: &mut Builder) {
     expression(list, "counter", |_| {});
 }
 
-/// Drops the packet.
 pub(super) fn drop_packet(list: &mut Builder) {
     const VERDICT_REGISTER: u32 = 0;
     const NF_DROP: u32 = 0;

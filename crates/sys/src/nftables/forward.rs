@@ -116,7 +116,6 @@ pub fn add_flow_table(table: &str, devices: &[&str]) -> Result<()> {
 
 impl Error {
     /// Whether the kernel lacks the feature, according to the error for a kind of table that is not built in.
-    #[must_use]
     pub fn is_lacking(&self) -> bool {
         matches!(self.source.errno(), Some(libc::ENOENT | libc::EOPNOTSUPP | libc::EAFNOSUPPORT))
     }

@@ -20,9 +20,7 @@ use thiserror::Error;
 pub struct Error {
     /// A verb in the infinitive.
     pub operation: &'static str,
-    /// The table.
     pub table: String,
-    /// The kernel's error.
     #[source]
     pub source: netlink::Error,
 }
@@ -54,7 +52,6 @@ impl Hook {
 /// The sum of the counters of a table's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counted {
-    /// Packets.
     pub packets: u64,
     /// Their bytes from the IP header on.
     pub bytes: u64,
@@ -165,9 +162,6 @@ fn dropping(table: &str, matches: impl FnOnce(&mut Builder)) -> Part {
 }
 
 /// Removes a table and its content; a missing one is not an error.
-///
-/// # Errors
-/// No privilege.
 pub fn delete_table(table: &str) -> Result<()> {
     let delete = message(DELETE_TABLE, 0, |body| {
         body.text(TABLE, table);

@@ -8,22 +8,18 @@ use std::net::IpAddr;
 pub struct IcmpError {
     /// Of IPv4.
     pub ipv4: bool,
-    /// ICMP type.
     pub kind: u8,
-    /// ICMP code.
     pub code: u8,
     /// The MTU of *fragmentation needed* and *packet too big*.
     pub info: u32,
     /// Where the ICMP extensions are in the bytes that were received.
     pub extension_at: Option<usize>,
-    /// Who sent it.
     pub from: IpAddr,
 }
 
 /// What a message reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Control {
-    /// An ICMP error.
     pub error: Option<IcmpError>,
     /// The path MTU of an `EMSGSIZE` that this host reports.
     pub local_mtu: Option<u32>,
@@ -40,7 +36,6 @@ const ORIGIN_ICMP6: u8 = 3;
 const INVALID: u8 = 1;
 
 /// Parses control messages: `struct cmsghdr` is length (8 bytes, itself included), level (4), type (4), then the data, padded to 8.
-#[must_use]
 pub fn parse(mut bytes: &[u8]) -> Control {
     let mut found = Control::default();
     while let Some((head, _)) = bytes.split_first_chunk::<16>() {

@@ -26,7 +26,6 @@ const IPV6_DONTFRAG: libc::c_int = 62;
 /// How a send went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// On its way.
     Gone,
     /// Larger than the first link takes.
     TooBig,
@@ -172,16 +171,12 @@ impl ProbeSocket {
     }
 
     /// The error of the socket (`SO_ERROR`), which is cleared; `None`: there is none.
-    #[must_use]
     pub fn pending_error(&self) -> Option<i32> {
         let error = raw::option_u32(&self.fd, libc::SOL_SOCKET, libc::SO_ERROR, "read SO_ERROR of", "a probe").ok()?;
         i32::try_from(error).ok().filter(|error| *error != 0)
     }
 
     /// Its own port or ICMP identifier.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn port(&self) -> Result<u16> {
         let wrap = |error| Error::new("read the port of", "a probe", error);
         let copy = self.fd.try_clone().map_err(wrap)?;
@@ -190,7 +185,6 @@ impl ProbeSocket {
     }
 
     /// The largest IP packet that the first link takes, bytes: the kernel names it when it rejects a larger one. At most 65,535.
-    #[must_use]
     pub fn first_link_mtu(&self, largest: &[u8]) -> Option<u32> {
         match self.send(1, largest) {
             Ok(Sent::TooBig) => {

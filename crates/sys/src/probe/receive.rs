@@ -12,7 +12,6 @@ use std::time::Duration;
 const ROOM: usize = 2048;
 const CONTROL: usize = 512;
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// What the kernel says of it.
@@ -23,7 +22,6 @@ pub struct Received {
 
 impl ProbeSocket {
     /// The next message, errors first; `None`: nothing is there.
-    #[must_use]
     pub fn receive(&self) -> Option<Received> {
         // A raw socket hears what other programs ask the same target, too.
         let is_own = |it: &Received| {
@@ -56,7 +54,6 @@ impl ProbeSocket {
     }
 
     /// The end of a TCP handshake: `Some(true)` where the target answered, `Some(false)` after another error.
-    #[must_use]
     pub fn handshake(&self) -> Option<bool> {
         let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
         // SAFETY: one pollfd that lives through the call; it does not wait.

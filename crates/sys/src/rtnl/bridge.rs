@@ -12,18 +12,14 @@ pub enum BridgeOption {
     StpState,
     /// Ageing time of learned addresses, in hundredths of a second.
     AgeingTime,
-    /// Multicast snooping.
     MulticastSnooping,
-    /// Multicast querier.
     MulticastQuerier,
 }
 
 impl BridgeOption {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::AgeingTime, Self::MulticastQuerier, Self::MulticastSnooping, Self::StpState];
 
     /// The name in `ip link`.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::StpState => "stp_state",

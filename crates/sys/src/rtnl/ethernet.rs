@@ -8,7 +8,6 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 /// One end of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct VethEnd<'a> {
-    /// The device's name.
     pub name: &'a str,
     /// Its Ethernet address; `None`: chosen by the kernel.
     pub mac: Option<[u8; 6]>,

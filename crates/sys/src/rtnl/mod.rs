@@ -23,7 +23,6 @@ pub struct Error {
     pub operation: &'static str,
     /// The device, address or route.
     pub object: String,
-    /// The kernel's error.
     #[source]
     pub source: netlink::Error,
 }
@@ -57,11 +56,9 @@ pub struct Link {
     pub carrier: bool,
     /// Its Ethernet address; `None` if it has another kind or none.
     pub address: Option<[u8; 6]>,
-    /// Packets sent.
     pub tx_packets: u64,
     /// Packets dropped instead of sent.
     pub tx_dropped: u64,
-    /// Packets received.
     pub rx_packets: u64,
     /// Packets received and dropped.
     pub rx_dropped: u64,
@@ -87,9 +84,6 @@ fn link_header(index: u32, flags: u32, change: u32) -> [u8; 16] {
 
 impl Links {
     /// The links of the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// Sockets are forbidden.
     pub fn open() -> Result<Self> {
         let socket = Socket::open(Family::Route).map_err(|source| Error {
             operation: "open",
@@ -112,9 +106,6 @@ impl Links {
     }
 
     /// Reads a link.
-    ///
-    /// # Errors
-    /// No such link.
     pub fn get(&mut self, name: &str) -> Result<Link> {
         let mut request = Builder::with_header(&link_header(0, 0, 0));
         request.text(libc::IFLA_IFNAME, name);
@@ -226,9 +217,6 @@ impl Links {
     }
 
     /// The counters of the queueing discipline at the root of a device; `None` if there is none.
-    ///
-    /// # Errors
-    /// No such device.
     pub fn root_qdisc(&mut self, name: &str) -> Result<Option<QdiscCounters>> {
         let index = self.get(name)?.index;
         let request = Builder::with_header(&qdisc::header(index, 0, 0));
@@ -238,9 +226,6 @@ impl Links {
     }
 
     /// Removes the queueing discipline at the root: the kernel restores its default. A missing one is not an error.
-    ///
-    /// # Errors
-    /// No privilege.
     pub fn delete_qdisc(&mut self, name: &str) -> Result<()> {
         let index = self.get(name)?.index;
         let request = Builder::with_header(&qdisc::header(index, 0, qdisc::ROOT));

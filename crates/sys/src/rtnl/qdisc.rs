@@ -16,30 +16,20 @@ pub enum Qdisc {
     TokenBucket {
         /// Rate including Ethernet headers, if the device has any.
         rate_bps: u64,
-        /// Bucket.
         burst_bytes: u32,
-        /// Queue.
         limit_bytes: u32,
     },
     /// `htb` with one class of that rate, and a `pfifo` below it.
     HierarchicalTokenBucket {
         /// Rate of the class, which is also its ceiling.
         rate_bps: u64,
-        /// Bucket.
         burst_bytes: u32,
-        /// Queue.
         limit_packets: u32,
     },
     /// `pfifo`
-    PacketFifo {
-        /// Queue.
-        limit_packets: u32,
-    },
+    PacketFifo { limit_packets: u32 },
     /// `bfifo`
-    ByteFifo {
-        /// Queue.
-        limit_bytes: u32,
-    },
+    ByteFifo { limit_bytes: u32 },
     /// `pfifo_fast`, whose queue is the device's.
     PacketFifoFast,
 }
@@ -49,11 +39,9 @@ pub enum Qdisc {
 pub struct QdiscCounters {
     /// `tbf`, `pfifo_fast`, …
     pub kind: String,
-    /// Packets sent.
     pub packets: u64,
     /// Packets dropped; segments if it splits super-packets (`tbf_segment` in net/sched/sch_tbf.c).
     pub drops: u32,
-    /// Packets waiting.
     pub waiting: u32,
     /// How often it delayed a packet.
     pub overlimits: u32,
@@ -83,7 +71,6 @@ impl QdiscCounters {
     }
 }
 
-/// One netlink message.
 pub(super) struct Part {
     pub(super) kind: u16,
     pub(super) payload: Vec<u8>,
@@ -123,7 +110,6 @@ fn part(kind: u16, header: &[u8; 20], name: &str, options: impl FnOnce(&mut Buil
 
 impl Qdisc {
     /// The kernel's name of the kind.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::TokenBucket { .. } => "tbf",

@@ -20,9 +20,6 @@ pub struct Route {
 
 impl Links {
     /// The device of an address, if the address is on that link and not behind a gateway.
-    ///
-    /// # Errors
-    /// No route to it.
     pub fn on_link(&mut self, address: IpAddr) -> Result<Option<u32>> {
         let (family, octets) = octets(address);
         let bits = if address.is_ipv4() { 32 } else { 128 };

@@ -9,7 +9,6 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     /// Its length, even if the buffer was shorter.
@@ -22,7 +21,6 @@ pub struct Arrival {
     pub marks: Marks,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub struct UdpListener {
     socket: UdpSocket,
@@ -65,18 +63,12 @@ impl UdpListener {
 
     /// Lets sockets of that user share the port, and those of this one no longer ([`socket::connect_from`]): the kernel compares the
     /// owners of sockets. Needs `CAP_CHOWN`.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn give_to(&self, user: &User) -> Result<()> {
         let given = std::os::unix::fs::fchown(&self.socket, Some(user.id), Some(user.group));
         given.map_err(|error| Error::new("give the UDP port to", user.name.clone(), error))
     }
 
     /// A second, non-blocking handle of the socket, for an event loop.
-    ///
-    /// # Errors
-    /// Out of descriptors.
     pub fn watched(&self) -> io::Result<UdpSocket> {
         let socket = self.socket.try_clone()?;
         socket.set_nonblocking(true)?;
@@ -84,16 +76,12 @@ impl UdpListener {
     }
 
     /// The port, even if 0 was requested.
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
     /// Receives the next datagram into `buffer`, without blocking. `None`: there is none. Wait for one with
     /// [`crate::event::wait_readable`].
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>> {
         let taken = match marked::receive(&self.socket, buffer) {
             Ok(taken) => taken,
@@ -112,9 +100,6 @@ impl UdpListener {
     }
 
     /// Asks the kernel for [`Marks`] of what arrives, and sends with a TTL or hop limit of 255.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn mark(&self) -> Result<()> {
         marked::ask(&self.socket, self.ipv6)
     }

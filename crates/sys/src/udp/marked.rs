@@ -25,7 +25,6 @@ pub struct Marks {
     pub at_ns: Option<u64>,
 }
 
-/// A received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
     /// Its length, even if the buffer was shorter.
@@ -39,7 +38,6 @@ pub struct Marked {
 
 impl Marked {
     /// The local address it was sent to, with this port, if the socket asks for it.
-    #[must_use]
     pub fn local(&self, port: u16) -> Option<SocketAddr> {
         self.to.map(|(ip, link)| match ip {
             IpAddr::V4(_) => SocketAddr::new(ip, port),
@@ -49,9 +47,6 @@ impl Marked {
 }
 
 /// Asks for the marks of what arrives, and sets TTL or hop limit of what is sent to 255 (RFC 8762 section 4.1).
-///
-/// # Errors
-/// The kernel's error.
 pub fn ask(socket: &UdpSocket, ipv6: bool) -> Result<()> {
     let mut options = vec![
         (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1),
@@ -72,9 +67,6 @@ pub fn ask(socket: &UdpSocket, ipv6: bool) -> Result<()> {
 }
 
 /// Sets the traffic class of all that a socket sends.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_class(socket: &UdpSocket, ipv6: bool, class: u8) -> Result<()> {
     let (level, name) = if ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
     set_option(socket, level, name, &libc::c_int::from(class), "set the DSCP of", || "a UDP socket".to_owned())

@@ -28,7 +28,6 @@ pub const NO_BUFFERS: i32 = libc::ENOBUFS;
 
 /// Whether an error means that a batch cannot be segmented here: `EINVAL` and `ENOPROTOOPT` of old kernels, `EIO` of
 /// devices without checksums and of IPsec routes, `EOPNOTSUPP` of tunnels.
-#[must_use]
 pub const fn is_no_segmentation(errno: i32) -> bool {
     matches!(errno, libc::EINVAL | libc::EIO | libc::EOPNOTSUPP | libc::ENOPROTOOPT)
 }
@@ -49,9 +48,6 @@ pub fn set_segment_bytes(socket: &UdpSocket, bytes: u32) -> Result<()> {
 }
 
 /// Sets a receive buffer of `bytes`, above `net.core.rmem_max` if permitted (`SO_RCVBUFFORCE`).
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_receive_buffer(socket: &UdpSocket, bytes: u32) -> Result<()> {
     let names = [(libc::SO_RCVBUFFORCE, "set SO_RCVBUFFORCE of"), (libc::SO_RCVBUF, "set SO_RCVBUF of")];
     set_buffer(socket, names, bytes, "a UDP socket")

@@ -16,12 +16,10 @@ const MAX_MESSAGES: usize = 1024;
 #[repr(align(64))]
 struct Control([u8; CONTROL]);
 
-/// One received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incoming<'a> {
     /// As much of it as fits.
     pub bytes: &'a [u8],
-    /// Its full length.
     pub length: usize,
     /// When it entered the host, ns since the Unix epoch, if the socket has receive stamps.
     pub stamp_ns: Option<u64>,
@@ -48,7 +46,6 @@ impl std::fmt::Debug for ReceiveBatch {
 
 impl ReceiveBatch {
     /// Buffers for calls of up to `most` messages of which the first `room` bytes are kept.
-    #[must_use]
     pub fn new(most: usize, room: usize) -> Self {
         let (most, room) = (most.clamp(1, MAX_MESSAGES), room.max(1));
         let mut buffer = vec![0; most * room];
@@ -69,7 +66,6 @@ impl ReceiveBatch {
     }
 
     /// The maximum number of messages per call.
-    #[must_use]
     pub fn most(&self) -> usize {
         self.headers.len()
     }
@@ -95,7 +91,6 @@ impl ReceiveBatch {
 
     /// The message at `index` of the last call, which must be in range.
     #[inline]
-    #[must_use]
     pub fn message(&self, index: usize) -> Option<Incoming<'_>> {
         let header = self.headers.get(..self.filled)?.get(index)?;
         let length = header.msg_len as usize;
@@ -112,7 +107,6 @@ impl ReceiveBatch {
 /// cmsghdr`: length (8 bytes, itself included), level (4), type (4), then the data, padded to 8. Public for `fuzz/`.
 #[doc(hidden)]
 #[inline]
-#[must_use]
 pub fn read_control(mut bytes: &[u8]) -> (Option<u64>, Option<usize>) {
     let (mut stamp, mut segment) = (None, None);
     while let Some((head, data)) = bytes.split_first_chunk::<16>() {

@@ -14,9 +14,7 @@ pub const MESSAGE_BYTES: usize = 65_507;
 /// One message: a part of the send buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Its offset.
     pub from: usize,
-    /// Its length.
     pub bytes: usize,
     /// The size of the datagrams to split it into; 0: it is one datagram.
     pub segment_bytes: u16,
@@ -45,7 +43,6 @@ impl std::fmt::Debug for SendBatch {
 
 impl SendBatch {
     /// Room for calls of up to `most` messages; the kernel accepts at most 1,024.
-    #[must_use]
     pub fn new(most: usize) -> Self {
         let most = most.clamp(1, 1024);
         // SAFETY: all zero bytes are valid values of both types.

@@ -7,7 +7,6 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// Bytes of the IP and UDP headers around a datagram.
-#[must_use]
 pub const fn header_bytes(peer: &SocketAddr) -> u32 {
     if peer.is_ipv4() { 28 } else { 48 }
 }
@@ -65,9 +64,6 @@ pub enum Fragments {
 }
 
 /// Sets whether datagrams may be fragmented.
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_fragments(socket: &UdpSocket, ipv4: bool, fragments: Fragments) -> Result<()> {
     let (level, name, value) = match (ipv4, fragments) {
         (true, Fragments::Refused) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO),
@@ -89,34 +85,22 @@ pub fn path_mtu(socket: &UdpSocket, ipv4: bool) -> Result<u32> {
 }
 
 /// Sets a send buffer of `bytes`, above `net.core.wmem_max` if permitted (`SO_SNDBUFFORCE`).
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_send_buffer(socket: &UdpSocket, bytes: u32) -> Result<()> {
     let names = [(libc::SO_SNDBUFFORCE, "set SO_SNDBUFFORCE of"), (libc::SO_SNDBUF, "set SO_SNDBUF of")];
     raw::set_buffer(socket, names, bytes, "a UDP socket")
 }
 
 /// Lets the kernel deliver several datagrams of one size as one (`UDP_GRO`, Linux 5.0), or not.
-///
-/// # Errors
-/// An older kernel.
 pub fn set_coalescing(socket: &UdpSocket, on: bool) -> Result<()> {
     super::set(socket, libc::SOL_UDP, libc::UDP_GRO, u32::from(on), "set UDP_GRO of")
 }
 
 /// Makes the kernel stamp each datagram with the wall clock when it enters the host (`SO_TIMESTAMPNS`).
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_receive_stamps(socket: &UdpSocket, on: bool) -> Result<()> {
     super::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, u32::from(on), "set SO_TIMESTAMPNS of")
 }
 
 /// Limits the time that a send blocks (`SO_SNDTIMEO`).
-///
-/// # Errors
-/// The kernel's error.
 pub fn set_send_limit(socket: &UdpSocket, limit: Duration) -> Result<()> {
     socket.set_write_timeout(Some(limit)).map_err(|error| Error::new("set SO_SNDTIMEO of", "a UDP socket", error))
 }

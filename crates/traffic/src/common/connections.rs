@@ -22,7 +22,6 @@ pub struct DataStream {
     pub id: u32,
     /// Which way its data goes.
     pub flow: Flow,
-    /// What carries it.
     pub socket: Socket,
     /// How long connecting took, in nanoseconds, on the end that connected.
     pub connect_ns: Option<u64>,
@@ -31,13 +30,11 @@ pub struct DataStream {
 /// The connections that a trial makes while it runs: one for each transaction of `TCP_CRR`.
 #[derive(Debug, Clone)]
 pub enum PerTransaction {
-    /// None.
     Nothing,
     /// This end makes them.
     Connect {
         /// The server's one port.
         address: SocketAddr,
-        /// Of the trial.
         key: Key,
     },
     /// The server's accept path answers them.
@@ -54,14 +51,11 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Streams alone.
-    #[must_use]
     pub const fn of(streams: Vec<DataStream>) -> Self {
         Self { streams, per_transaction: PerTransaction::Nothing }
     }
 
     /// The address of the other end, where a stream knows it.
-    #[must_use]
     pub fn peer(&self) -> Option<IpAddr> {
         let peer = match &self.streams.first()?.socket {
             Socket::Tcp(socket) => socket.peer_addr().ok()?,

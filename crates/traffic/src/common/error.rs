@@ -32,9 +32,7 @@ pub enum TrafficError {
     /// A thread could not be started.
     #[error("cannot start the thread of stream {stream}: {source}; use fewer streams or raise the limit of threads")]
     Thread {
-        /// Its number.
         stream: u32,
-        /// The system's error.
         #[source]
         source: std::io::Error,
     },

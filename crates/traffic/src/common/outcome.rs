@@ -5,13 +5,11 @@ use std::io;
 /// Why a data thread stopped.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// As planned.
     Complete,
     /// By the stop flag.
     Stopped,
     /// The peer closed the connection, or its side of it.
     Closed,
-    /// The connection broke.
     Broken(io::Error),
     /// The peer cannot be reached any more; why.
     Lost(String),
@@ -24,7 +22,6 @@ pub(crate) enum Outcome {
 /// What the record says about a stream that ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remarks {
-    /// Always said.
     pub(crate) remarks: Vec<String>,
     /// Said unless the user stopped the trial: the peer was lost too early.
     pub(crate) loss: Option<String>,

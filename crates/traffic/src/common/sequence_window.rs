@@ -20,7 +20,6 @@ struct Run {
     place: u64,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     bits: Box<[u64]>,

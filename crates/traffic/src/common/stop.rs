@@ -14,13 +14,11 @@ pub struct Stop {
 
 impl Stop {
     /// A flag that is not raised.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// A flag of its own that counts as raised when this one is. A flag below another one stays below that one.
-    #[must_use]
     pub fn below(&self) -> Self {
         Self { raised: Arc::default(), above: Some(self.above.clone().unwrap_or_else(|| self.raised.clone())) }
     }
@@ -31,7 +29,6 @@ impl Stop {
     }
 
     /// Whether it was raised.
-    #[must_use]
     pub fn is_set(&self) -> bool {
         self.raised.load(Ordering::Relaxed) || self.above.as_ref().is_some_and(|above| above.load(Ordering::Relaxed))
     }

@@ -30,6 +30,5 @@ pub(super) trait Counter: Send {
     fn frames(&mut self) -> Result<u64>;
     /// The totals now. Frames are counted concurrently: one that is just being counted must not look lost.
     fn sample(&mut self, at_us: u64) -> Result<FrameInterval>;
-    /// Everything so far.
     fn read(&mut self, per_flow: bool) -> Result<Seen>;
 }

@@ -11,15 +11,12 @@ pub enum FrameError {
     /// The device is not fit for it.
     #[error("cannot use device {device}: {why}")]
     Device {
-        /// Its name.
         device: String,
         /// What is wrong and what to do about it.
         why: String,
     },
-    /// No mode works.
     #[error("cannot use interface {device}: no mode works: {}", .why.join("; "))]
     NoMode {
-        /// Its name.
         device: String,
         /// Why not, a sentence for each mode.
         why: Vec<String>,
@@ -30,7 +27,6 @@ pub enum FrameError {
     /// A thread could not be started.
     #[error("cannot start worker {worker}: {source}; use fewer workers or raise the limit of threads")]
     Thread {
-        /// Its number.
         worker: u32,
         /// What the system said.
         #[source]

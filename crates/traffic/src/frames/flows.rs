@@ -24,7 +24,6 @@ pub(super) struct FlowSeen {
     pub(super) stream: u16,
     pub(super) source: SocketAddr,
     pub(super) destination: SocketAddr,
-    /// Copies included.
     pub(super) received: u64,
     pub(super) duplicates: u64,
     pub(super) reordered: u64,

@@ -11,7 +11,6 @@ const UNPACED: u64 = 64;
 /// What one worker is to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Share {
-    /// Its stream.
     pub(super) stream: u16,
     /// Between two frames, in 2^-[`FRACTION`] ns; 0: as fast as can be.
     pub(super) interval: u64,
@@ -96,7 +95,6 @@ pub(super) struct Pace {
     /// How far the frames got that leave faster than the load, in its own time: with a burst less than what has passed, the
     /// whole burst may leave.
     gate: u64,
-    /// Frames skipped.
     pub(super) skipped: u64,
 }
 

@@ -88,7 +88,6 @@ impl Receiver {
     }
 
     /// How frames are counted.
-    #[must_use]
     pub const fn mode(&self) -> ReceiveMode {
         self.mode
     }

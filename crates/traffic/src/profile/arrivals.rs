@@ -8,7 +8,6 @@ const ENOUGH_NS: u64 = 60_000_000;
 /// A part that is lost and ends a step.
 const LOST: f64 = 0.15;
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     pub(super) id: u16,

@@ -34,7 +34,6 @@ pub(super) struct Heard {
     pub(super) arrived_ns: u64,
 }
 
-/// See the module.
 pub(super) struct End<'a, 'o> {
     pub(super) plan: &'a ProfilePlan,
     pub(super) stream: UdpStream,

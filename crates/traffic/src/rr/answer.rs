@@ -46,7 +46,6 @@ struct Stream {
 
 impl Answers {
     /// For a trial of this plan, made before its first connection may come.
-    #[must_use]
     pub fn new(plan: &RrPlan) -> Self {
         let stream = || Stream { tally: Tally::new(), ends: OnceLock::new() };
         Self(Arc::new(Shared {
@@ -86,7 +85,6 @@ impl Answers {
     }
 
     /// Whether the trial is over: what is not answered yet may be dropped.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.0.over.load(Ordering::Relaxed)
     }
@@ -132,13 +130,11 @@ pub enum Step {
     Read(usize),
     /// Write these bytes or the first of them, and report how many with [`Answering::wrote`].
     Write(&'static [u8]),
-    /// Close the connection.
     Close,
 }
 
 impl Answering {
     /// What to do next.
-    #[must_use]
     pub fn step(&self) -> Step {
         let chunk = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX).min(FILL.len());
         match (self.unread, self.unwritten) {

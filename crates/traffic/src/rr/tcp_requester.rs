@@ -18,7 +18,6 @@ use std::time::Instant;
 /// Requests that fit into this many bytes are sent with one call.
 const BATCH_BYTES: usize = FILL.len();
 
-/// See the module.
 pub(super) struct TcpRequester<'a> {
     requester: Requester<'a>,
     socket: BorrowedFd<'a>,

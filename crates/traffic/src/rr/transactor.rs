@@ -38,7 +38,6 @@ enum Failure {
     Hopeless(Outcome),
 }
 
-/// See the module.
 pub(super) struct Transactor<'a> {
     requester: Requester<'a>,
     address: SocketAddr,

@@ -38,7 +38,6 @@ struct Slot {
     asked: Option<Asked>,
 }
 
-/// See the module.
 pub(super) struct UdpRequester<'a> {
     requester: Requester<'a>,
     socket: BorrowedFd<'a>,

@@ -48,7 +48,6 @@ pub(super) struct Shared<'a> {
     pub(super) paces: Paces,
 }
 
-/// One data thread.
 pub(super) struct Worker<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) control: &'a Control<'a>,

@@ -5,7 +5,6 @@ use narrows_stats::Histogram;
 /// The mark from which delays are measured follows the smallest delay in steps of at least this: each step touches all buckets.
 const STEP_NS: i64 = 250;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     first_ns: Option<u64>,
@@ -58,7 +57,6 @@ impl Arrivals {
         self.first_ns.map_or(0, |first| self.last_ns.saturating_sub(first))
     }
 
-    /// Gaps between arrivals.
     pub(crate) const fn gaps(&self) -> &Histogram {
         &self.gaps
     }

@@ -6,7 +6,6 @@ use narrows_stats::Histogram;
 /// Calls that follow each other sooner are one burst on the wire.
 const BACK_TO_BACK_NS: u64 = 1_000;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     pub(crate) datagrams: u64,
@@ -56,7 +55,6 @@ impl Departures {
         self.errors += 1;
     }
 
-    /// The record.
     pub(crate) fn finish(&self, intended: u64, skipped: u64) -> UdpSent {
         UdpSent {
             intended,

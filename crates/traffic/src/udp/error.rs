@@ -9,7 +9,6 @@ pub enum UdpError {
     /// A socket could not be made, or did not take an option.
     #[error("stream {stream}: {source}")]
     Socket {
-        /// Its number.
         stream: u32,
         /// The operation and the kernel's error.
         #[source]
@@ -24,7 +23,6 @@ pub enum UdpError {
         of payload; use a smaller --size, or --fragments"
     )]
     TooLarge {
-        /// The other end.
         peer: SocketAddr,
         /// The size in the plan.
         bytes: u32,
@@ -39,30 +37,19 @@ pub enum UdpError {
         use a smaller --size, or the largest"
     )]
     Vanish {
-        /// The other end.
         peer: SocketAddr,
         /// The size in the plan.
         bytes: u32,
-        /// What was answered.
         works: u32,
     },
     /// The server does not want the stream.
     #[error("{peer} refused stream {stream}: {why}")]
-    Refused {
-        /// The other end.
-        peer: SocketAddr,
-        /// Its number.
-        stream: u32,
-        /// Its sentence.
-        why: String,
-    },
-    /// Nothing came back.
+    Refused { peer: SocketAddr, stream: u32, why: String },
     #[error(
         "no UDP answer from {peer} within {} s{}; check that `narrows serve` runs there and that firewalls allow UDP \
         port {}", waited_ms.div_ceil(1000), if *unreachable { " (ICMP port unreachable)" } else { "" }, peer.port()
     )]
     Silent {
-        /// The other end.
         peer: SocketAddr,
         /// How long the client waited.
         waited_ms: u64,

@@ -15,7 +15,6 @@ const SILENCE_NS: u64 = 1_000_000_000;
 /// A closed port is reported by ICMP; a filter that refuses some datagrams lets a go pass within this time.
 const REFUSED_NS: u64 = 80_000_000;
 
-/// See the module.
 pub(super) struct Feedback<'a> {
     stream: &'a UdpStream,
     checked_ns: u64,

@@ -17,7 +17,6 @@ const PART: f64 = 1.0 / 8.0;
 /// The rate is averaged over at least this time.
 const UPDATE_NS: u64 = 5_000_000;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Nap {
     /// The maximum of datagrams to sleep for.

@@ -72,7 +72,6 @@ enum Response {
     Size(u32),
     /// The kernel or the server knows that no more than this fits.
     AtMost(u32),
-    /// Nothing.
     Nothing,
 }
 

@@ -30,7 +30,6 @@ pub(crate) enum Due {
     Over,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     /// What each datagram of the cycle of sizes takes, in fractions.
@@ -135,7 +134,6 @@ impl Pacer {
         self.issued + self.skipped
     }
 
-    /// Those skipped.
     pub(crate) const fn skipped(&self) -> u64 {
         self.skipped
     }

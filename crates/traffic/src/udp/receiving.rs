@@ -41,11 +41,9 @@ const FEEDBACK_EVERY_NS: u64 = 50_000_000;
 /// How messages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Runs, whole.
     Runs,
     /// Runs are off, but some may still be queued.
     LastRuns,
-    /// Beginnings only.
     Heads,
 }
 

@@ -36,7 +36,6 @@ pub(crate) struct Sending<'a> {
     sizes: Vec<u32>,
     /// The next datagram's place in the cycle of sizes.
     at: usize,
-    /// Its sequence number.
     pub(super) next: u64,
     buffer: Vec<u8>,
     messages: Vec<Outgoing>,

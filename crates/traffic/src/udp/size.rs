@@ -21,10 +21,8 @@ const AT_ONCE: u32 = 8;
 /// Rounds at most: 8 to the sixth is more than the largest datagram.
 const ROUNDS: u32 = 7;
 
-/// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SizeSearch {
-    /// Passed.
     works: u32,
     /// The largest that may pass.
     max: u32,

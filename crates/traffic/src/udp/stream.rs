@@ -17,7 +17,6 @@ pub struct UdpStream {
     pub flow: Flow,
     /// The connected socket, to set options of.
     pub socket: UdpSocket,
-    /// The other end.
     pub peer: SocketAddr,
     /// Known to who received the server's answer: the client returns it before the trial.
     pub cookie: u64,

@@ -8,12 +8,10 @@ use narrows_model::{Place, UdpPlan, UdpReceived, UdpSent};
 
 /// The totals of a stream: datagrams, bytes, calls; from [`ERRORS`] on a sender's, from [`LOST`] on a receiver's.
 pub(super) type Counters = counters::Counters<9>;
-/// Then: unsent.
 pub(super) const ERRORS: usize = 3;
 /// Then: duplicates, reordered, jitter (the bits of a float).
 pub(super) const LOST: usize = 5;
 
-/// One data thread.
 pub(super) struct Worker<'a> {
     pub(super) place: Place,
     pub(super) plan: &'a UdpPlan,

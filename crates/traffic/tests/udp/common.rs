@@ -69,7 +69,6 @@ pub(crate) fn open_all(address: SocketAddr, plan: &UdpPlan) -> Result<Vec<UdpStr
     roles(plan).into_iter().map(|(id, flow)| open(address, &KEY, id, flow, plan)).collect()
 }
 
-/// Runs one end.
 pub(crate) fn run(
     place: Place,
     plan: &UdpPlan,

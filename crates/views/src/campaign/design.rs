@@ -4,7 +4,6 @@ use narrows_model::run::campaign::Design;
 
 /// The cells of a design. The fraction is a Sylvester matrix and its fold-over (G. E. P. Box and K. B. Wilson 1951): 12 factors
 /// take 32 cells.
-#[must_use]
 pub fn cells(design: Design, levels: &[usize]) -> Vec<Vec<usize>> {
     match design {
         Design::Full => full(levels),

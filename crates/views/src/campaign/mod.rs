@@ -18,19 +18,13 @@ use std::collections::BTreeMap;
 /// The plan of a campaign, as far as its results depend on it.
 #[derive(Debug, Clone)]
 pub struct Planned {
-    /// Its name.
     pub name: String,
     /// The tag of its runs.
     pub tag: String,
-    /// Its hosts.
     pub hosts: Vec<String>,
-    /// What is varied.
     pub factors: Vec<CampaignFactor>,
-    /// The design.
     pub design: Design,
-    /// Blocks.
     pub blocks: usize,
-    /// The schedule.
     pub steps: Vec<Step>,
     /// Which way is better; `None`: as the unit says.
     pub better: Option<Better>,
@@ -39,7 +33,6 @@ pub struct Planned {
 /// A run that was made.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// Its id.
     pub id: String,
     /// When it began, microseconds since the Unix epoch.
     pub started_unix_us: u64,
@@ -60,7 +53,6 @@ impl Planned {
 }
 
 /// The results. `margin`: an effect within this share of the mean is none.
-#[must_use]
 pub fn report(planned: &Planned, observed: &BTreeMap<usize, Observed>, margin: f64) -> CampaignReport {
     let figures = planned.steps.iter().filter_map(|it| Some((it, observed.get(&it.number)?.figure.as_ref().ok()?)));
     let measured: Vec<(&Step, f64)> = figures.clone().map(|(step, figure)| (step, figure.value)).collect();

@@ -16,7 +16,6 @@ use narrows_model::run::compare::{
 use narrows_model::run::history::StoredRun;
 use narrows_model::{Run, Unit};
 
-/// The most sides.
 pub const SIDES_MAX: usize = 26;
 
 /// Compares the second side and those after it with the first.
@@ -55,7 +54,6 @@ pub fn inventory(report: &mut CompareReport, first: &Result<Run, String>, others
 }
 
 /// `A`, `B`, …
-#[must_use]
 pub fn label(side: usize) -> String {
     u8::try_from(side)
         .ok()

@@ -7,20 +7,17 @@ use narrows_model::run::history::StoredRun;
 pub struct Side {
     /// What the user named.
     pub name: String,
-    /// Its values.
     pub values: Values,
 }
 
 /// The values of a side, in the order in which they were measured.
 #[derive(Debug, Clone)]
 pub enum Values {
-    /// Plain numbers.
     Numbers(Vec<f64>),
     /// Runs with their figures.
     Runs(Vec<StoredRun>),
 }
 
-/// How to compare.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Confidence level, inside (0, 1).

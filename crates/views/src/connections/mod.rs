@@ -40,8 +40,6 @@ struct Entry {
 }
 
 impl Accumulator {
-    /// Nothing watched yet.
-    #[must_use]
     pub fn new(host: &str) -> Self {
         Self { host: host.to_owned(), ..Self::default() }
     }
@@ -75,7 +73,6 @@ impl Accumulator {
     }
 
     /// The view of them, in order of their rate; without `all`, those that carried no data so far are counted only.
-    #[must_use]
     pub fn view(&self, owners: &HashMap<u64, Owner>, all: bool) -> ConnectionsView {
         let us = self.at_us[1] - self.at_us[0];
         let one = |entry: &Entry| {

@@ -11,13 +11,11 @@ use narrows_model::forwarding::ab_report::{
 use narrows_search::procedures::throughput;
 
 /// The report of two configurations.
-#[must_use]
 pub fn report_pair(record: &AbRecord) -> AbReport {
     build_pair(record, derive_pair(record))
 }
 
 /// The view of a comparison, complete or not.
-#[must_use]
 pub fn build_pair(record: &AbRecord, derived: AbDerived) -> AbReport {
     let plan = &record.ab.plan;
     let names = names(&plan.traffic);
@@ -62,7 +60,6 @@ fn sample(values: &[f64]) -> Option<Sample> {
 }
 
 /// The 95 % intervals of both means in each row, for the picture; `None` where there are fewer than two runs.
-#[must_use]
 pub fn mean_intervals(report: &AbReport) -> Vec<[Option<[f64; 2]>; 2]> {
     let of = |values: &[f64]| Some(narrows_stats::mean_interval(values, narrows_stats::LEVEL)?.interval);
     report.rows.iter().map(|it| [of(&it.row.a_pps), of(&it.row.b_pps)]).collect()
@@ -76,7 +73,6 @@ fn run(of: &AbRunRecord, found: Option<&AbRun>) -> AbRunView {
 }
 
 /// The throughputs of all runs, and those of the complete ones compared row by row.
-#[must_use]
 pub fn derive_pair(record: &AbRecord) -> AbDerived {
     let found = |search: &SearchOfSize| {
         let (pps, at_least) = search.record.results.first().and_then(throughput::found)?;

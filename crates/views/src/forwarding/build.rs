@@ -10,7 +10,6 @@ use narrows_model::forwarding::{ForwardingPlan, ForwardingRecord};
 use narrows_model::load::frames_report::FrameRate;
 
 /// The report of a benchmark, complete or not.
-#[must_use]
 pub fn build(derived: Derived) -> ForwardingReport {
     let plan = &derived.record.plan;
     let names = words::names(&plan.traffic);

@@ -50,18 +50,15 @@ pub struct AccountOfTrial {
     pub trial: usize,
     /// Index into the trial's directions.
     pub direction: usize,
-    /// Reconciled.
     pub account: Accounting,
 }
 
 /// The report of a record, whole or in part.
-#[must_use]
 pub fn report(record: &ForwardingRecord) -> ForwardingReport {
     build(derive(record))
 }
 
 /// What follows from a record, whole or in part.
-#[must_use]
 pub fn derive(record: &ForwardingRecord) -> Derived {
     let (mut trials, mut accounts, mut invalid) = (Vec::new(), Vec::new(), Vec::new());
     for (at, trial) in record.trials.iter().enumerate() {
@@ -78,7 +75,6 @@ pub fn derive(record: &ForwardingRecord) -> Derived {
 
 /// A trial with its counts corrected, the accounts of its directions, and why it is invalid by its counts, if so: while it is
 /// measured and whenever it is read.
-#[must_use]
 pub fn judged(plan: &ForwardingPlan, trial: &ForwardingTrial) -> (ForwardingTrial, Vec<Accounting>, Option<String>) {
     let trial = correct(plan, trial);
     let accounts: Vec<Accounting> = (0..trial.directions.len()).map(|at| account(plan, &trial, at)).collect();
@@ -87,7 +83,6 @@ pub fn judged(plan: &ForwardingPlan, trial: &ForwardingTrial) -> (ForwardingTria
 }
 
 /// What follows from a record of corrected trials with their accounts and judgements.
-#[must_use]
 pub fn conclude(record: ForwardingRecord, accounts: Vec<AccountOfTrial>, invalid: Vec<Option<String>>) -> Derived {
     let (mut results, mut not_measured, mut remarks) = (BTreeMap::new(), Vec::new(), Vec::new());
     for row in record.plan.rows() {

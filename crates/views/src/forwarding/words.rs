@@ -10,7 +10,6 @@ use narrows_model::words::figures::{grouped, nanos, tick};
 use narrows_model::words::show::{clean, plural};
 
 /// A traffic in a few words: `IPv4 UDP, 1 flow to 256 networks, both directions`.
-#[must_use]
 pub fn traffic(of: &Traffic) -> String {
     let flows = if of.flows == 1 {
         "1 flow".to_owned()
@@ -64,7 +63,6 @@ fn short_modifier(of: &Modifier) -> String {
 }
 
 /// Names that tell traffics apart, each as short as that allows; one with a modifier has the name of that without it first.
-#[must_use]
 pub fn names(of: &[Traffic]) -> Vec<String> {
     let mut plain: Vec<Traffic> = Vec::new();
     let mut at: Vec<(usize, String)> = Vec::new();
@@ -105,7 +103,6 @@ fn plain_names(of: &[Traffic]) -> Vec<String> {
 }
 
 /// Where counters are read. A community, a user and a password stay where they are.
-#[must_use]
 pub fn counters(of: &CounterSource) -> String {
     match of {
         CounterSource::Namespace { name } => format!("namespace {}", clean(name)),
@@ -115,7 +112,6 @@ pub fn counters(of: &CounterSource) -> String {
 }
 
 /// How a search ended, in a word or two.
-#[must_use]
 pub fn outcome(of: &GoalResult, is_line: bool) -> &'static str {
     match of.outcome {
         Outcome::Found => "found",

@@ -24,31 +24,26 @@ impl Scale {
 }
 
 /// One interval of a generator. `before` is the sample at its begin (`None` at the start), `now` the one at its end.
-#[must_use]
 pub fn sent_interval(before: Option<FrameInterval>, now: FrameInterval, scale: Scale) -> SentInterval {
     intervals::sent(before.unwrap_or_default(), now, scale.bytes(), scale.link_bps)
 }
 
 /// One interval of a receiver, from the same samples.
-#[must_use]
 pub fn received_interval(before: Option<FrameInterval>, now: FrameInterval, scale: Scale) -> ReceivedInterval {
     intervals::received(before.unwrap_or_default(), now, scale.bytes(), scale.link_bps)
 }
 
 /// The view of a generator. `link_bps`: the link's bit/s on the wire, if known.
-#[must_use]
 pub fn generate(record: &GenerateRecord, link_bps: Option<u64>) -> FramesReport {
     FramesReport { sent: Some(sent(record, link_bps)), ..empty(link_bps) }
 }
 
 /// The view of a receiver.
-#[must_use]
 pub fn receive(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReport {
     FramesReport { received: Some(received(record, link_bps)), ..empty(link_bps) }
 }
 
 /// The view of both, over the same time.
-#[must_use]
 pub fn trial(trial: &FrameTrial, link_bps: Option<u64>) -> FramesReport {
     let frames = trial.lost();
     #[allow(clippy::cast_precision_loss)]

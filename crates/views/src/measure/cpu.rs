@@ -33,7 +33,6 @@ fn cost_of(samples: &[HostSample], streams: &[ThreadTimes], omit_us: u64) -> Opt
     })
 }
 
-/// All cores together.
 fn whole(shares: &[CpuShare]) -> Option<HostCpu> {
     let sum = |part: fn(&CpuShare) -> f64| shares.iter().map(part).sum();
     (!shares.is_empty()).then(|| HostCpu {

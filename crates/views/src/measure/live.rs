@@ -33,7 +33,6 @@ pub struct Live<L: Viewed> {
 
 impl<L: Viewed> Live<L> {
     /// For a trial of this plan.
-    #[must_use]
     pub fn new(plan: &L) -> Self {
         let [interval_us, omit_us] = plan.times_ms().map(|ms| ms.saturating_mul(1000));
         let interval_us = interval_us.max(1);
@@ -80,7 +79,6 @@ impl<L: Viewed> Live<L> {
     }
 
     /// The intervals of the finished trial that were not given yet.
-    #[must_use]
     pub fn rest(&self, trial: TrialOf<'_, L>) -> Vec<L::Interval> {
         let of = |records: &FlowRecords<'_, L>| {
             let began = |id, place| self.heard.get(&(records.flow, id, place))?.first().filter(|it| it.at_us() > 0);

@@ -20,7 +20,6 @@ use std::iter;
 impl StreamRecord for RrStreamRecord {
     type Sample = RrSample;
 
-    /// Requests go up.
     fn common(&self) -> Common<'_, RrSample> {
         Common { flow: Flow::Up, id: self.id, addresses: [&self.local, &self.remote], samples: &self.samples }
     }
@@ -90,7 +89,6 @@ fn total(stream: Option<u32>, omit_us: u64, spans: &[(RrSample, RrSample)]) -> O
 }
 
 /// The requests and responses of a run, idle and loaded side by side where both were measured; `None` where there are none.
-#[must_use]
 pub fn of_run(run: &Run) -> Option<RrReport> {
     let trials: Vec<RrTrial<'_>> = run.trials_of().map(|(_, trial)| trial).collect();
     let find = |loaded: bool| trials.iter().find(|trial| trial.plan.load.is_some() == loaded);
@@ -99,13 +97,11 @@ pub fn of_run(run: &Run) -> Option<RrReport> {
 }
 
 /// The view of a run's trials, in the order in which they were measured. `under_load` is the diagnosis of two of them.
-#[must_use]
 pub fn build(run: RunView, trials: &[RrTrial<'_>], under_load: Option<LatencyUnderLoad>) -> RrReport {
     RrReport { schema: SCHEMA.to_owned(), run, phases: trials.iter().copied().map(phase).collect(), under_load }
 }
 
 /// The view of one trial.
-#[must_use]
 pub fn phase(trial: RrTrial<'_>) -> RrPhase {
     RrPhase {
         plan: trial.plan.clone(),
@@ -174,7 +170,6 @@ fn load(trial: RrTrial<'_>) -> Vec<FlowSummary> {
     tcp::summary(load).flows
 }
 
-/// Its figures.
 const FIGURES: &[figures::Read<RrSummary>] = &[
     (&figures::P50, |it| figures::us(&it.latency_ns, |of| float(of.p50))),
     (&figures::P99, |it| figures::us(&it.latency_ns, |of| float(of.p99))),
@@ -188,7 +183,6 @@ const FIGURES: &[figures::Read<RrSummary>] = &[
 ];
 
 /// Of a `measure rr` or `crr`. The loaded path comes first: it is the one of interest.
-#[must_use]
 pub fn figures(run: &Run) -> Vec<Headline> {
     let phases = of_run(run).map(|report| report.phases).unwrap_or_default();
     let mut all = Vec::new();

@@ -114,7 +114,6 @@ fn carried(is_received: bool, (from, to): Span<'_, TcpSample>) -> u64 {
 }
 
 /// The view of a run of `narrows measure tcp`; `None` where it holds no trial.
-#[must_use]
 pub fn build(run: &Run) -> Option<MeasureReport> {
     let measured = run.trials_of().find(|(purpose, _)| **purpose == Purpose::Measure);
     let (_, trial) = measured.or_else(|| run.trials_of().next())?;
@@ -122,7 +121,6 @@ pub fn build(run: &Run) -> Option<MeasureReport> {
 }
 
 /// The view of one trial.
-#[must_use]
 pub fn from_trial(trial: TcpTrial<'_>, run: RunView) -> MeasureReport {
     let flows = FlowRecords::all(trial);
     MeasureReport {
@@ -137,7 +135,6 @@ pub fn from_trial(trial: TcpTrial<'_>, run: RunView) -> MeasureReport {
 }
 
 /// The counted part of a trial.
-#[must_use]
 pub fn summary(trial: TcpTrial<'_>) -> SummaryView {
     let omit_us = trial.plan.omit_ms.saturating_mul(1000);
     SummaryView {

@@ -68,27 +68,23 @@ impl Viewed for UdpPlan {
 }
 
 /// The view of a run of `narrows measure udp`; `None` where it holds no trial.
-#[must_use]
 pub fn build(run: &Run) -> Option<MeasureUdpReport> {
     Some(from_trial(run.trials_of().next()?.1, run.into()))
 }
 
 /// The packet ledger of each flow of a run's first trial of UDP; none where it holds none.
-#[must_use]
 pub fn ledgers(run: &Run) -> Vec<Ledger> {
     let Some((_, trial)) = run.trials_of::<UdpPlan>().next() else { return Vec::new() };
     trial.plan.flows().iter().map(|flow| ledger(trial, *flow)).collect()
 }
 
 /// The same, where the counters for them were read.
-#[must_use]
 pub fn counted_ledgers(run: &Run) -> Vec<Ledger> {
     let counted = run.trials_of::<UdpPlan>().next().is_some_and(|(_, trial)| !trial.client.before.facts.is_empty());
     if counted { ledgers(run) } else { Vec::new() }
 }
 
 /// The view of one trial.
-#[must_use]
 pub fn from_trial(trial: UdpTrial<'_>, run: RunView) -> MeasureUdpReport {
     let flows = FlowRecords::all(trial);
     MeasureUdpReport {
@@ -103,7 +99,6 @@ pub fn from_trial(trial: UdpTrial<'_>, run: RunView) -> MeasureUdpReport {
 }
 
 /// The counted part of a trial.
-#[must_use]
 pub fn summary(trial: UdpTrial<'_>) -> UdpSummary {
     let omit_us = trial.plan.omit_ms.saturating_mul(1000);
     UdpSummary {

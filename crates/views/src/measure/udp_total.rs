@@ -86,7 +86,6 @@ struct Pace {
     end_us: u64,
     /// Of a stream whose totals are known and count whole.
     whole_seconds: Option<WholeSeconds>,
-    /// Datagrams that left.
     sent: Option<u64>,
 }
 

@@ -4,7 +4,6 @@ use narrows_model::run::measure::EndCpu;
 use narrows_model::{Flow, Place, SweepFigures, TcpTrial, UdpTrial};
 
 /// One for each flow of a UDP trial.
-#[must_use]
 pub fn of_udp(trial: UdpTrial<'_>) -> Vec<SweepFigures> {
     let summary = crate::measure::udp::summary(trial);
     let figures = summary.flows.iter().map(|it| {
@@ -36,7 +35,6 @@ fn segmented(trial: UdpTrial<'_>, flow: Flow) -> Option<bool> {
 }
 
 /// One for each flow of a TCP trial. What TCP put on the wire as packets is not seen, so only messages are counted.
-#[must_use]
 pub fn of_tcp(trial: TcpTrial<'_>) -> Vec<SweepFigures> {
     let message_bits = f64::from(trial.plan.message_bytes.max(1)) * 8.0;
     let summary = crate::measure::tcp::summary(trial);

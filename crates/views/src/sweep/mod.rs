@@ -13,13 +13,11 @@ use narrows_model::{Direction, Flow, Run, SweepFigures, SweepOutcome, SweepProto
 use points::{figures, points};
 
 /// The sweep of a run, as far as it got; `None` where it holds none.
-#[must_use]
 pub fn of_run(run: &Run) -> Option<SweepReport> {
     Some(build(run.sweep.as_ref()?, run.into()))
 }
 
 /// The report of a sweep, complete or not.
-#[must_use]
 pub fn build(record: &SweepRecord, run: RunView) -> SweepReport {
     let plan = &record.plan;
     let rows = plan.protocols.iter().flat_map(|protocol| {

@@ -25,9 +25,7 @@ pub const MAX_GENERATORS: usize = 2;
 /// Requests the counters of two interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinksRequest {
-    /// Towards the generator.
     pub input: String,
-    /// Towards the receiver.
     pub output: String,
     /// Whether to include the host's state: its boot, interrupts, CPUs and link changes.
     #[serde(default)]
@@ -37,9 +35,7 @@ pub struct LinksRequest {
 /// The counters of one interface since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkPackets {
-    /// Packets received.
     pub rx_packets: u64,
-    /// Packets sent.
     pub tx_packets: u64,
 }
 
@@ -47,7 +43,6 @@ pub struct LinkPackets {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum LinksAnswer {
-    /// They were read.
     Read {
         /// The interface towards the generator.
         input: LinkPackets,
@@ -72,7 +67,6 @@ pub enum LinksAnswer {
 /// Requests an interface that frames leave or enter through.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortRequest {
-    /// The interface.
     pub device: String,
     /// The address to resolve to an Ethernet address, if any.
     #[serde(default)]
@@ -93,7 +87,6 @@ pub struct PortState {
 /// Requests the rates that a host can send and count alone, over a veth pair.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QualifyRequest {
-    /// The frames.
     pub traffic: Traffic,
     /// Their sizes with FCS.
     pub sizes: Vec<u32>,
@@ -119,9 +112,7 @@ pub enum FramesOrder {
         /// At most [`MAX_GENERATORS`].
         plans: Vec<GeneratePlan>,
     },
-    /// Count frames.
     Receive {
-        /// How.
         plan: ReceivePlan,
         /// Whether the plan's intervals are kept.
         watched: bool,
@@ -163,9 +154,7 @@ pub enum FramesRecord {
         /// In the order of the plans.
         sent: Vec<GenerateRecord>,
     },
-    /// A receiver.
     Received {
-        /// Its record.
         record: Box<ReceiveRecord>,
     },
 }

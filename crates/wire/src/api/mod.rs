@@ -58,9 +58,7 @@ pub struct Permissions {
 /// Who the server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The program's version.
     pub version: String,
-    /// The protocol.
     pub protocol: u16,
     /// The host's own name.
     pub host: String,
@@ -117,7 +115,6 @@ pub struct ConnectionsRequest {
 /// Asks for a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRequest {
-    /// What to do.
     pub plan: LoadPlan,
 }
 
@@ -145,7 +142,6 @@ pub struct BeginRequest {
 /// Asks for a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeRequest {
-    /// What to set.
     pub setting: Setting,
 }
 
@@ -168,22 +164,11 @@ pub enum Event {
     /// The server is alive.
     Beat,
     /// How far the server's end of a trial is.
-    Progress {
-        /// The trial's number.
-        trial: u32,
-        /// How far.
-        progress: Progress,
-    },
+    Progress { trial: u32, progress: Progress },
     /// What the server's end saw of a trial.
-    Finished {
-        /// The trial's number.
-        trial: u32,
-        /// The server's record.
-        record: Box<LoadRecord>,
-    },
+    Finished { trial: u32, record: Box<LoadRecord> },
     /// The server's end of a trial could not be done.
     Failed {
-        /// The trial's number.
         trial: u32,
         /// Why, in a sentence.
         why: String,
@@ -249,18 +234,15 @@ pub enum Reason {
 /// A refused request: what every HTTP status but 200 carries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Why, for programs.
     pub reason: Reason,
     /// Why, and what to do, for users.
     pub message: String,
     /// The server's program version.
     pub version: String,
-    /// The server's protocol.
     pub protocol: u16,
 }
 
 /// Writes a trial's key for [`TrialReady`].
-#[must_use]
 pub fn key_to_hex(key: &crate::Key) -> String {
     use std::fmt::Write as _;
     key.0.iter().fold(String::with_capacity(64), |mut text, byte| {
@@ -270,7 +252,6 @@ pub fn key_to_hex(key: &crate::Key) -> String {
 }
 
 /// Reads a trial's key.
-#[must_use]
 pub fn key_from_hex(text: &str) -> Option<crate::Key> {
     // The digits are checked first: the parser of numbers would take a sign.
     if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {

@@ -34,7 +34,6 @@ fn root() -> Section {
 }
 
 /// The page of the manual: every table with its keys, as Markdown.
-#[must_use]
 pub fn reference() -> String {
     let cell = |text: &str| text.replace('|', "\\|");
     let mut page = String::new();

@@ -47,7 +47,6 @@ use narrows_model::words::units::{Rate, parse_rate};
 use reader::{Ink, Item, Table};
 use toml::de::DeTable;
 
-/// The longest file.
 pub const MAX_BYTES: usize = 256 * 1024;
 /// The slowest and the fastest line, bit/s.
 const LINK_BPS: std::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
@@ -57,7 +56,6 @@ const MAX_PPS: u64 = 1_000_000_000;
 /// What a plan file holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanFile {
-    /// The benchmark.
     pub plan: ForwardingPlan,
     /// With two configurations of the device, where the file has `[ab]`.
     pub ab: Option<ForwardingAb>,

@@ -79,7 +79,6 @@ pub(super) struct Item<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The whole file.
     pub(super) fn root(ink: &'a Ink<'a>, table: &'a DeTable<'a>) -> Self {
         Self { ink, table, at: 0, section: ink.section(""), prefix: String::new() }.checked()
     }

@@ -9,7 +9,6 @@ pub struct Section {
     pub written: String,
     /// What it is about.
     pub what: String,
-    /// Its keys.
     pub keys: Vec<Key>,
 }
 

@@ -5,7 +5,6 @@
 
 /// The sum of the words of `bytes`; an odd last byte counts as the upper half of a word. At most 0xffff, so that a caller may
 /// add 65,536 more words to it before it overflows.
-#[must_use]
 #[inline]
 pub fn partial(bytes: &[u8]) -> u32 {
     let (pairs, rest) = bytes.as_chunks::<2>();
@@ -21,7 +20,6 @@ pub fn partial(bytes: &[u8]) -> u32 {
 /// The sum of eight words at once, held as one number: since 2^16 is 1 in this arithmetic, two words may be added as one of
 /// 32 bits.
 #[inline]
-#[must_use]
 pub const fn wide(bits: u128) -> u32 {
     let low = (bits as u64 & 0xffff_ffff) + (bits as u64 >> 32);
     let high = ((bits >> 64) as u64 & 0xffff_ffff) + (bits >> 96) as u64;
@@ -32,7 +30,6 @@ pub const fn wide(bits: u128) -> u32 {
 
 /// A sum with its carries added back, as 16 bits. The checksum is its complement.
 #[inline]
-#[must_use]
 pub const fn fold(sum: u32) -> u16 {
     let once = (sum & 0xffff) + (sum >> 16);
     ((once & 0xffff) + (once >> 16)) as u16
@@ -40,7 +37,6 @@ pub const fn fold(sum: u32) -> u16 {
 
 /// What UDP's field holds: 0 would say that there is no checksum (RFC 768; RFC 8200, section 8.1).
 #[inline]
-#[must_use]
 pub const fn udp(sum: u32) -> u16 {
     match !fold(sum) {
         0 => 0xffff,

@@ -6,13 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The fields of a frame that identify its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
-    /// Source address.
     pub source: IpAddr,
-    /// Source port.
     pub source_port: u16,
-    /// Destination address.
     pub destination: IpAddr,
-    /// Destination port.
     pub destination_port: u16,
 }
 
@@ -20,13 +16,11 @@ pub struct FlowKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Range {
-    /// The first address.
     pub address: IpAddr,
     /// Number of addresses, from 1; 2^64 - 1 if there are more.
     pub addresses: u64,
     /// They are 2^n apart.
     pub stride_bits: u8,
-    /// The first port.
     pub port: u16,
     /// Number of ports, 1 to 65,536.
     pub ports: u32,
@@ -70,23 +64,18 @@ impl Range {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Flows {
-    /// The source side.
     pub source: Range,
-    /// The destination side.
     pub destination: Range,
-    /// The order.
     pub walk: Walk,
 }
 
 impl Flows {
     /// The flows of a format.
-    #[must_use]
     pub fn of(format: &FrameFormat) -> Self {
         Self { source: Range::of(&format.source), destination: Range::of(&format.destination), walk: format.walk }
     }
 
     /// Their number: the product of the four ranges; 2^64 - 1 if there are more.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         (self.source.ports as u64)
             .saturating_mul(self.source.addresses)
@@ -97,7 +86,6 @@ impl Flows {
     /// The flow with a number, counted like an odometer: the source port changes fastest, then source address,
     /// destination port and destination address. The last one is followed by the first.
     #[inline]
-    #[must_use]
     pub fn nth(&self, index: u64) -> FlowKey {
         let wheel = |index: u64, positions: u64| (index / positions, index % positions);
         let (index, source_port) = wheel(index, self.source.ports.into());
@@ -113,7 +101,6 @@ impl Flows {
 
     /// The number of the flow of the frame with this sequence number.
     #[inline]
-    #[must_use]
     pub const fn index(&self, sequence: u64) -> u64 {
         match self.walk {
             Walk::Odometer => sequence % self.count(),
@@ -123,7 +110,6 @@ impl Flows {
 
     /// The flow of the frame of this sequence number.
     #[inline]
-    #[must_use]
     pub fn at(&self, sequence: u64) -> FlowKey {
         self.nth(self.index(sequence))
     }
@@ -133,7 +119,6 @@ impl Flows {
 /// sequence number, so any worker can start anywhere (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number
 /// Generators*, OOPSLA 2014, with the constants of Vigna's `splitmix64.c`).
 #[inline]
-#[must_use]
 pub const fn mix(seed: u64, sequence: u64) -> u64 {
     let z = seed.wrapping_add(sequence.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

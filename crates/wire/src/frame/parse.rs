@@ -19,11 +19,8 @@ pub struct Seen {
     pub frame_bytes: u32,
     /// The VLAN of its tag, if the bytes have one.
     pub vlan: Option<u16>,
-    /// The transport protocol.
     pub transport: Transport,
-    /// Addresses and ports.
     pub flow: FlowKey,
-    /// Its signature.
     pub signature: Signature,
 }
 
@@ -40,7 +37,6 @@ impl Seen {
     /// Parses a frame, or its first bytes, without FCS; checksums are not verified. `None`: not IPv4 or IPv6
     /// (without extension headers), not UDP or TCP, a fragment, truncated before the end of the signature, or
     /// without one.
-    #[must_use]
     #[inline]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (mut ethertype, mut offset, mut vlan) = (word(bytes, 12)?, 14, None);

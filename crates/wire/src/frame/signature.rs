@@ -43,7 +43,6 @@ pub struct Signature {
 impl Signature {
     /// The timestamp for an instant, never 0, which means "not stamped".
     #[inline]
-    #[must_use]
     pub const fn stamp(now_ns: u64) -> u64 {
         let time = now_ns & MASK;
         if time == 0 { 1 } else { time }
@@ -52,7 +51,6 @@ impl Signature {
     /// Time from sending to `now_ns` of the same clock, ns; negative if the clocks of two CPUs disagree. `None`:
     /// not stamped.
     #[inline]
-    #[must_use]
     pub const fn latency_ns(&self, now_ns: u64) -> Option<i64> {
         if self.time == 0 {
             return None;
@@ -64,7 +62,6 @@ impl Signature {
 
     /// The bytes to send; sequence number and time truncated to 48 bits, stream and clock to their fields.
     #[inline]
-    #[must_use]
     pub const fn encode(&self) -> [u8; BYTES] {
         let word = self.clock << STREAM_BITS | self.stream & (STREAMS - 1);
         let head = ((MARK as u128) << 16 | word as u128) << 96;
@@ -74,7 +71,6 @@ impl Signature {
 
     /// Parses the beginning of a payload; `None`: too short, or not a signature.
     #[inline]
-    #[must_use]
     pub fn decode(payload: &[u8]) -> Option<Self> {
         let word = u128::from_be_bytes(*payload.first_chunk::<BYTES>()?);
         if (word >> 112) as u16 != MARK {

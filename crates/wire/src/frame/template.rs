@@ -33,9 +33,7 @@ pub(super) const PROTOCOL_TCP: u8 = 6;
 pub struct Template {
     /// The frame without FCS, with valid checksums.
     pub bytes: Vec<u8>,
-    /// The address family.
     pub family: Family,
-    /// The transport protocol.
     pub transport: Transport,
     /// Offset of the IP header.
     pub ip_offset: usize,
@@ -54,7 +52,6 @@ pub struct Template {
 impl Template {
     /// Builds a frame of `size_with_fcs` bytes, of which the device adds the last four. A size that the format
     /// cannot have is replaced by the nearest possible one ([`FrameFormat::check`] names such sizes).
-    #[must_use]
     pub fn build(format: &FrameFormat, size_with_fcs: u32) -> Self {
         let size = size_with_fcs.clamp(format.least_bytes(), MAX_FRAME_BYTES);
         let mut bytes = Vec::with_capacity(size as usize);
@@ -91,13 +88,11 @@ impl Template {
     }
 
     /// The minimum length of a copy that a flow can be written into: the headers and the signature.
-    #[must_use]
     pub const fn head_bytes(&self) -> usize {
         self.payload_offset + SIGNATURE_BYTES
     }
 
     /// A copy of this frame with another flow and signature.
-    #[must_use]
     pub fn frame(&self, flow: &FlowKey, signature: &Signature) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         self.write_flow(&mut bytes, flow, signature);

@@ -15,7 +15,6 @@ pub struct Cookie([u8; COOKIE]);
 
 impl Cookie {
     /// A cookie of random bytes.
-    #[must_use]
     pub fn of(random: [u8; COOKIE - 1]) -> Self {
         let mut bytes = [0; COOKIE];
         for (byte, random) in bytes.iter_mut().zip(random) {
@@ -25,20 +24,16 @@ impl Cookie {
     }
 
     /// Reads a cookie; `None`: these bytes are none. Older clients use other printable characters.
-    #[must_use]
     pub fn decode(bytes: &[u8; COOKIE]) -> Option<Self> {
         let (end, text) = bytes.split_last()?;
         (*end == 0 && text.iter().all(u8::is_ascii_graphic)).then_some(Self(*bytes))
     }
 
     /// As it is sent.
-    #[must_use]
     pub const fn bytes(&self) -> &[u8; COOKIE] {
         &self.0
     }
 
-    /// Its characters.
-    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0[..COOKIE - 1]).into_owned()
     }
@@ -49,7 +44,6 @@ impl Cookie {
 pub enum State {
     /// The streams are open.
     TestStart = 1,
-    /// Data flows.
     TestRunning = 2,
     /// The client is done.
     TestEnd = 4,
@@ -61,17 +55,14 @@ pub enum State {
     ServerTerminate = 11,
     /// The client gives up.
     ClientTerminate = 12,
-    /// The results follow.
     ExchangeResults = 13,
     /// The results are complete.
     DisplayResults = 14,
     /// The server is ready.
     IperfStart = 15,
-    /// The client leaves.
     IperfDone = 16,
     /// The server is busy.
     AccessDenied = -1,
-    /// Two codes follow.
     ServerError = -2,
 }
 
@@ -93,13 +84,11 @@ impl State {
     ];
 
     /// As it is sent.
-    #[must_use]
     pub const fn byte(self) -> u8 {
         (self as i8).cast_unsigned()
     }
 
     /// Reads a state; `None`: there is no such state.
-    #[must_use]
     pub fn of(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.byte() == byte)
     }
@@ -120,7 +109,6 @@ pub fn json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
 pub struct Inbox(Vec<u8>);
 
 impl Inbox {
-    /// Takes what came.
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }

@@ -12,14 +12,11 @@ pub const MIN_BYTES: u32 = 16;
 /// The largest UDP payload over IPv4.
 pub const MAX_BYTES: u32 = 65_507;
 
-/// Opens a stream.
-#[must_use]
 pub const fn hello() -> [u8; 4] {
     HELLO.to_le_bytes()
 }
 
 /// The reply to a datagram that opens a stream; `None`: it opens none.
-#[must_use]
 pub fn reply(bytes: &[u8]) -> Option<[u8; 4]> {
     match u32::from_le_bytes(*bytes.first_chunk()?) {
         HELLO => Some(REPLY.to_le_bytes()),
@@ -29,7 +26,6 @@ pub fn reply(bytes: &[u8]) -> Option<[u8; 4]> {
 }
 
 /// Whether this is the reply of a server, old or new.
-#[must_use]
 pub fn is_reply(bytes: &[u8]) -> bool {
     bytes.len() == 4 && bytes.first_chunk().is_some_and(|word| [REPLY, OLD.1].contains(&u32::from_le_bytes(*word)))
 }
@@ -45,7 +41,6 @@ pub struct Header {
 
 impl Header {
     /// Bytes of a header.
-    #[must_use]
     pub const fn bytes(wide: bool) -> usize {
         if wide { 16 } else { 12 }
     }
@@ -67,7 +62,6 @@ impl Header {
 
     /// Reads it; `None`: too short.
     #[inline]
-    #[must_use]
     pub fn decode(wide: bool, bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u64::from(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?)));
         let sequence = if wide { u64::from_be_bytes(*bytes.get(8..)?.first_chunk()?) } else { word(8)? };

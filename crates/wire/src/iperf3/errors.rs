@@ -35,7 +35,6 @@ const WORDS: &[(i32, &str)] = &[
 
 /// The rate of a test is above the server's limit.
 pub const RATE: i32 = 27;
-/// Its duration is.
 pub const DURATION: i32 = 37;
 /// The parameters cannot be read.
 pub const PARAMS: i32 = 114;
@@ -49,14 +48,12 @@ pub const IDLE: i32 = 144;
 pub const ACCEPT: i32 = 204;
 
 /// iperf3's words for a code; the number where there are none.
-#[must_use]
 pub fn words(code: i32) -> String {
     let known = WORDS.iter().find(|(of, _)| *of == code);
     known.map_or_else(|| format!("error {code}"), |(_, words)| (*words).to_owned())
 }
 
 /// The words for a code and an error of the operating system, as an iperf3 client prints them.
-#[must_use]
 pub fn both(code: i32, errno: i32) -> String {
     match errno {
         0 => words(code),

@@ -10,7 +10,6 @@ use narrows_model::{
 const METHOD: &str = "iperf3";
 
 /// The far end's part of this end's progress: what TCP acknowledged of the streams that go there.
-#[must_use]
 pub fn progress(own: &Progress) -> Progress {
     let acknowledged = |stream: &StreamProgress| {
         let sample: &TcpSample = stream.sample.get()?;
@@ -28,7 +27,6 @@ fn far_sample(own: &TcpSample) -> Option<TcpSample> {
 }
 
 /// The far end's record. `results`: `None` where the test broke off before them.
-#[must_use]
 pub fn record(plan: &LoadPlan, own: &LoadRecord, results: Option<&Results>) -> LoadRecord {
     let omit_us = plan.omitted_ms() * 1000;
     let of = |id: u32| results.and_then(|it| it.streams.iter().find(|stream| stream.id == stream_id(id)));

@@ -27,7 +27,6 @@ pub const MAX_OWN_RESULTS: usize = 64 << 10;
 pub const MAX_STREAMS: u32 = 128;
 
 /// The id of the stream at this position: iperf3 has no 2.
-#[must_use]
 pub const fn stream_id(position: u32) -> u32 {
     if position == 0 { 1 } else { position + 2 }
 }

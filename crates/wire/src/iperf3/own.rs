@@ -5,7 +5,6 @@ use narrows_model::{CpuTimes, HostSample, LoadRecord, TcpEndRecord, TcpStreamRec
 
 /// The results of this end. `omit_us`: what is not counted. `end_us`: when the last data moved, where that is known better than by
 /// the last sample.
-#[must_use]
 pub fn results(record: &LoadRecord, omit_us: u64, end_us: Option<u64>) -> Results {
     let mut results = Results { cpu: cpu(record.end().host()), ..Results::default() };
     if let Some(TcpEndRecord { place, streams, .. }) = record.get() {

@@ -7,17 +7,14 @@ use serde_json::{Map, Value, json};
 /// The protocol of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
-    /// TCP.
     #[default]
     Tcp,
-    /// UDP.
     Udp,
 }
 
 /// What a client asks for. 0 is: as the server decides.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Params {
-    /// The protocol.
     pub protocol: Protocol,
     /// Seconds at the begin that no result counts.
     pub omit_s: u64,
@@ -29,9 +26,7 @@ pub struct Params {
     pub blocks: u64,
     /// Streams of each direction.
     pub parallel: u32,
-    /// The server sends.
     pub reverse: bool,
-    /// Both send.
     pub bidirectional: bool,
     /// Bytes of a read, a write or a datagram.
     pub length: u32,
@@ -79,9 +74,6 @@ fn refused(why: impl Into<String>) -> ParamsError {
 
 impl Params {
     /// Reads and checks the parameters.
-    ///
-    /// # Errors
-    /// What is wrong with them.
     pub fn parse(text: &[u8]) -> Result<Self, ParamsError> {
         let value: Value = serde_json::from_slice(text).map_err(|error| refused(format!("no JSON: {error}")))?;
         let Value::Object(map) = value else { return Err(refused("the parameters are no object")) };
@@ -120,7 +112,6 @@ impl Params {
     }
 
     /// The parameters as a client sends them.
-    #[must_use]
     pub fn to_json(&self, client_version: &str) -> Value {
         let protocol = if self.protocol == Protocol::Udp { "udp" } else { "tcp" };
         let mut map = Map::new();
@@ -156,7 +147,6 @@ impl Params {
     }
 
     /// Which way the data goes.
-    #[must_use]
     pub const fn direction(&self) -> Direction {
         match (self.bidirectional, self.reverse) {
             (true, _) => Direction::Both,
@@ -166,13 +156,11 @@ impl Params {
     }
 
     /// Whether bytes or blocks end the test, not its time.
-    #[must_use]
     pub const fn is_counted(&self) -> bool {
         self.time_s == 0 && (self.bytes > 0 || self.blocks > 0)
     }
 
     /// The same load as a plan of narrows; `limit`: when this end gives up, for the client ends the test.
-    #[must_use]
     pub fn tcp_plan(&self, limit: Limit) -> TcpPlan {
         let some = |bytes: u32| (bytes > 0).then_some(bytes);
         TcpPlan {
@@ -203,7 +191,6 @@ impl Params {
     const DATAGRAM: u32 = 1460;
 
     /// The same load over UDP as a plan of narrows, which ends after `duration_ms` at the latest.
-    #[must_use]
     pub fn udp_plan(&self, duration_ms: u64) -> UdpPlan {
         let some = |bytes: u32| (bytes > 0).then_some(bytes);
         let rate = match self.rate_bps {
@@ -228,7 +215,6 @@ impl Params {
     }
 
     /// The load as a plan of narrows. The client ends a test; `duration_ms` is when this end gives up.
-    #[must_use]
     pub fn plan(&self, duration_ms: u64) -> LoadPlan {
         match self.protocol {
             // An end that counts bytes gives up when none moved for a while.

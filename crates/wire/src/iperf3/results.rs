@@ -37,7 +37,6 @@ pub struct Results {
     pub has_retransmits: Option<bool>,
     /// The congestion control of its first stream.
     pub congestion: Option<String>,
-    /// Its streams.
     pub streams: Vec<StreamResult>,
     /// The server's own report, if the client asked for it.
     pub server_output: Option<String>,
@@ -45,9 +44,6 @@ pub struct Results {
 
 impl Results {
     /// Reads results of any version; what is missing is 0.
-    ///
-    /// # Errors
-    /// What is wrong with them.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let value: Value = serde_json::from_slice(text).map_err(|error| format!("no JSON: {error}"))?;
         let streams = value.get("streams").and_then(Value::as_array).ok_or("the results have no streams")?;
@@ -64,9 +60,6 @@ impl Results {
     }
 
     /// Whether the results of a client, which are not used, are results of at most so many streams.
-    ///
-    /// # Errors
-    /// What is wrong with them.
     pub fn check(text: &[u8], most_streams: usize) -> Result<(), String> {
         #[derive(Deserialize)]
         struct Theirs {
@@ -78,7 +71,6 @@ impl Results {
     }
 
     /// The results as they are sent.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let stream = |it: &StreamResult| {
             let mut value = json!({

@@ -17,7 +17,6 @@ pub enum Clock {
 
 impl Clock {
     /// `unix_ns` in 64 bits.
-    #[must_use]
     pub const fn write(self, unix_ns: u64) -> u64 {
         let (seconds, nanos) = (unix_ns / SECOND_NS, unix_ns % SECOND_NS);
         match self {
@@ -28,7 +27,6 @@ impl Clock {
     }
 
     /// ns since the Unix epoch; the NTP era that begins in 2036 is the one meant where the first bit is clear (RFC 5905 section 6).
-    #[must_use]
     pub const fn read(self, raw: u64) -> u64 {
         let (seconds, rest) = (raw >> 32, raw & 0xFFFF_FFFF);
         match self {
@@ -54,7 +52,6 @@ pub struct ClockError {
 
 impl ClockError {
     /// In 16 bits: S, Z, scale, multiplier (never 0).
-    #[must_use]
     pub fn write(self) -> u16 {
         let mut multiplier = ((u128::from(self.bound_ns) << 32).div_ceil(u128::from(SECOND_NS))).max(1);
         let mut scale = 0_u16;
@@ -68,7 +65,6 @@ impl ClockError {
     }
 
     /// From 16 bits.
-    #[must_use]
     pub fn read(raw: u16) -> Self {
         let (scale, multiplier) = (u32::from(raw >> 8 & 63), u128::from(raw & 255));
         let bound_ns = ((multiplier << scale) * u128::from(SECOND_NS)) >> 32;

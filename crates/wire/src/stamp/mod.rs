@@ -15,14 +15,12 @@ use thiserror::Error;
 pub const PORT: u16 = 862;
 /// Bytes of a datagram without authentication.
 pub const OPEN: usize = 44;
-/// Bytes with it.
 pub const AUTHENTICATED: usize = 112;
 /// Bytes of an authentication code.
 const CODE: usize = 16;
 /// Where the code is.
 const CODE_AT: usize = AUTHENTICATED - CODE;
 
-/// A shared secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Vec<u8>);
 
@@ -34,7 +32,6 @@ impl std::fmt::Debug for Key {
 
 impl Key {
     /// From bytes; `None` where there are none.
-    #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         (!bytes.is_empty()).then(|| Self(bytes.to_vec()))
     }
@@ -51,14 +48,12 @@ impl Key {
         std::array::from_fn(|at| whole[at])
     }
 
-    /// In constant time.
     fn verifies(&self, bytes: &[u8], code: &[u8]) -> bool {
         code.len() == CODE && self.mac(bytes).verify_truncated_left(code).is_ok()
     }
 }
 
 /// Bytes of a datagram before its extensions.
-#[must_use]
 pub const fn base_bytes(key: Option<&Key>) -> usize {
     if key.is_some() { AUTHENTICATED } else { OPEN }
 }
@@ -85,11 +80,9 @@ pub struct Reply {
     pub sent: u64,
     /// The error of the reflector's clock.
     pub error: u16,
-    /// The session's id.
     pub session: u16,
     /// When the request arrived.
     pub received: u64,
-    /// The request.
     pub of: Request,
     /// The TTL or hop limit with which the request arrived; 0 where the reflector does not tell.
     pub ttl: u8,
@@ -98,7 +91,6 @@ pub struct Reply {
 /// Why a datagram is none of STAMP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum StampError {
-    /// Too short.
     #[error("the datagram has {0} bytes, but STAMP needs {1}")]
     Short(usize, usize),
     /// The code does not fit the key.
@@ -178,16 +170,11 @@ fn sealed(mut base: Vec<u8>, key: Option<&Key>, extensions: &[u8]) -> Vec<u8> {
 }
 
 impl Request {
-    /// The datagram.
-    #[must_use]
     pub fn encode(&self, key: Option<&Key>, extensions: &[u8]) -> Vec<u8> {
         sealed(headed(key, self.sequence, self.sent, self.error, self.session), key, extensions)
     }
 
     /// From a datagram, with its extensions.
-    ///
-    /// # Errors
-    /// Too short, or forged.
     pub fn decode<'a>(bytes: &'a [u8], key: Option<&Key>) -> Result<(Self, &'a [u8]), StampError> {
         let (fields, rest) = opened(bytes, key)?;
         let at = places(key);
@@ -205,15 +192,12 @@ impl Reply {
     /// Whether a datagram that a reflector got is the reply of another one, which must not be answered: two would circulate it for ever.
     /// Where a request has zeros or random padding (RFC 5357 section 4.1.2), a reply has the time of its request's arrival, which is within
     /// seconds of its own time of sending (both formats have the seconds in the upper half).
-    #[must_use]
     pub fn is_one(bytes: &[u8], key: Option<&Key>) -> bool {
         const APART_S: u64 = 10;
         Self::decode(bytes, key)
             .is_ok_and(|(reply, _)| reply.received != 0 && (reply.sent >> 32).abs_diff(reply.received >> 32) <= APART_S)
     }
 
-    /// The datagram.
-    #[must_use]
     pub fn encode(&self, key: Option<&Key>, extensions: &[u8]) -> Vec<u8> {
         let mut bytes = headed(key, self.sequence, self.sent, self.error, self.session);
         let at = places(key);
@@ -226,9 +210,6 @@ impl Reply {
     }
 
     /// From a datagram, with its extensions. A reflector of TWAMP Light that answers 41 bytes or more is understood, too.
-    ///
-    /// # Errors
-    /// Too short, or forged.
     pub fn decode<'a>(bytes: &'a [u8], key: Option<&Key>) -> Result<(Self, &'a [u8]), StampError> {
         const LIGHT: usize = 41;
         let (fields, rest) = match key {

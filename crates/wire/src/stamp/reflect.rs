@@ -20,7 +20,6 @@ pub struct Seen {
 /// What a reflector knows of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Session {
-    /// Requests so far.
     pub received: u32,
     /// Replies so far: the sequence number of the next one.
     pub sent: u32,
@@ -31,14 +30,12 @@ pub struct Session {
 /// A reply, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The datagram.
     pub bytes: Vec<u8>,
     /// The DSCP that the sender wants in it.
     pub dscp: Option<u8>,
 }
 
 /// The session's id, of a request that has not been looked at yet.
-#[must_use]
 pub fn session_of(bytes: &[u8], key: Option<&Key>) -> u16 {
     let at = if key.is_some() { 26 } else { 14 };
     bytes.get(at..at + 2).map_or(0, |id| u16::from_be_bytes([id[0], id[1]]))

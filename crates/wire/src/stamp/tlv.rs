@@ -33,14 +33,11 @@ impl Type {
     const ALL: [Self; 6] =
         [Self::Padding, Self::TimestampInfo, Self::ClassOfService, Self::DirectMeasurement, Self::FollowUp, Self::Hmac];
 
-    /// From its number.
-    #[must_use]
     pub fn of(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|it| *it as u8 == number)
     }
 
     /// Bytes of its value; `None`: any number.
-    #[must_use]
     pub const fn bytes(self) -> Option<usize> {
         match self {
             Self::Padding => None,
@@ -51,7 +48,6 @@ impl Type {
     }
 }
 
-/// One extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tlv<'a> {
     /// [`UNKNOWN`], [`MALFORMED`], [`INTEGRITY`].
@@ -60,7 +56,6 @@ pub struct Tlv<'a> {
     pub kind: Option<Type>,
     /// Where it begins behind the datagram.
     pub at: usize,
-    /// Its value.
     pub value: &'a [u8],
 }
 
@@ -96,7 +91,6 @@ pub(super) fn code(key: &Key, sequence: u32, before: &[u8]) -> [u8; CODE] {
 
 /// Whether the extensions of an authenticated datagram are whole: there are none, padding alone, or a code that fits and has nothing but
 /// padding behind it.
-#[must_use]
 pub fn is_whole(extensions: &[u8], key: &Key, sequence: u32) -> bool {
     let all: Vec<Tlv<'_>> = read(extensions).collect();
     match all.iter().position(|tlv| tlv.kind == Some(Type::Hmac)) {
@@ -123,15 +117,12 @@ pub struct ClassOfService {
 
 impl ClassOfService {
     /// Its four bytes: DSCP1 (6 bits), DSCP2 (6), ECN (2), RP (2), reserved.
-    #[must_use]
     pub fn write(self) -> [u8; 4] {
         let class = u16::from(self.wanted_dscp & 63) << 10 | u16::from(self.dscp & 63) << 4;
         let [a, b] = (class | u16::from(self.ecn & 3) << 2 | u16::from(self.refused)).to_be_bytes();
         [a, b, 0, 0]
     }
 
-    /// From a value.
-    #[must_use]
     pub fn read(value: &[u8]) -> Option<Self> {
         let [a, b, _, _] = *value.first_chunk::<4>()?;
         Some(Self { wanted_dscp: a >> 2, dscp: (a & 3) << 4 | b >> 4, ecn: b >> 2 & 3, refused: b & 3 != 0 })

@@ -13,14 +13,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Qdiscs {
-    /// All disciplines.
     pub qdiscs: Vec<Qdisc>,
     /// The classes of classful disciplines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
 }
 
-/// One queueing discipline.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Qdisc {
@@ -42,13 +40,10 @@ pub struct Qdisc {
     /// The default class (`htb`): `1:10`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_class: Option<String>,
-    /// Bytes sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_bytes: Option<u64>,
-    /// Packets sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_packets: Option<u64>,
-    /// Packets dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drops: Option<u64>,
     /// Times that the rate limit delayed a packet.
@@ -57,15 +52,12 @@ pub struct Qdisc {
     /// Packets that the NIC did not accept at first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requeues: Option<u64>,
-    /// Bytes waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_bytes: Option<u64>,
-    /// Packets waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_packets: Option<u64>,
 }
 
-/// One class.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Class {
@@ -165,8 +157,6 @@ pub(super) fn decode_class(message: &Message) -> Option<Class> {
 }
 
 impl Qdiscs {
-    /// The root qdisc.
-    #[must_use]
     pub fn root(&self) -> Option<&Qdisc> {
         self.qdiscs.iter().find(|qdisc| qdisc.parent == "root")
     }
@@ -187,7 +177,6 @@ impl Qdiscs {
     /// The lowest configured rate, and the kind of discipline that has it.
     ///
     /// For `htb` the default class with its parents counts; without one every class does.
-    #[must_use]
     pub fn lowest_rate(&self) -> Option<(u64, &str)> {
         let own = self.egress().filter_map(|qdisc| Some((qdisc.rate_bps?, qdisc.kind.as_str())));
         let classes = self.egress().filter(|qdisc| qdisc.kind == "htb").flat_map(|qdisc| {

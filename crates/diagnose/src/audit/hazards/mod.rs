@@ -25,7 +25,6 @@ hazards! {
     txqueuelen_unusual,
 }
 
-/// Every hazard.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     comparisons::COMPARISONS.iter().chain(OWN.iter().copied())
 }

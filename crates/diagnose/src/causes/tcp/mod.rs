@@ -10,7 +10,6 @@ use crate::judge::Cause;
 macro_rules! causes {
     ($($module:ident),* $(,)?) => {
         $(pub mod $module;)*
-        /// Every cause.
         pub static TABLE: &[&Cause<TcpEvidence>] = &[$(&$module::CAUSE),*];
     };
 }

@@ -4,7 +4,6 @@ use super::TcpEvidence;
 use narrows_model::TimeBudget;
 
 /// The budget of the baseline; `None` where the kernel keeps no limited-time counters (before 4.10).
-#[must_use]
 pub fn time_budget(evidence: &TcpEvidence) -> Option<TimeBudget> {
     let shares = evidence.base.shares?;
     // The clock of busy time goes on while anything is in flight, though the application gives nothing more.

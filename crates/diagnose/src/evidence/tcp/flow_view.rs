@@ -40,13 +40,11 @@ impl EndView {
     }
 
     /// The core with the most softirq time.
-    #[must_use]
     pub fn softirq_core(&self) -> Option<&CoreShare> {
         self.cores.iter().max_by(|a, b| a.softirq.total_cmp(&b.softirq))
     }
 
     /// Mean of all cores' busy time.
-    #[must_use]
     pub fn machine_busy(&self) -> Option<f64> {
         #[allow(clippy::cast_precision_loss)]
         let cores = self.cores.len() as f64;
@@ -54,14 +52,12 @@ impl EndView {
     }
 
     /// What a hypervisor gave to others, as a part of all cores' time; 0 where that cannot be read.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)] // a number of cores
     pub fn stolen(&self) -> f64 {
         self.cores.iter().map(|core| core.steal).sum::<f64>() / self.cores.len().max(1) as f64
     }
 
     /// What the load takes of all cores: its data threads and soft interrupts. `None` where that cannot be read or is nothing.
-    #[must_use]
     pub fn load_busy(&self) -> Option<f64> {
         #[allow(clippy::cast_precision_loss)]
         let cores = self.cores.len() as f64;
@@ -73,9 +69,7 @@ impl EndView {
 /// One flow of one trial.
 #[derive(Debug, Clone)]
 pub struct FlowView {
-    /// Which way.
     pub flow: Flow,
-    /// Its connections.
     pub streams: usize,
     /// Length of the counted part, seconds.
     pub counted_s: f64,
@@ -127,7 +121,6 @@ pub struct FlowView {
     pub restarts: Option<u64>,
     /// Of the segments that were delivered, those with a congestion mark; `None` where that is not counted.
     pub marked_share: Option<f64>,
-    /// What was lost.
     pub loss: Option<Loss>,
     /// Loss over the whole trial, the omitted part included.
     pub loss_whole: Option<Loss>,
@@ -156,7 +149,6 @@ pub struct FlowView {
     pub send_locked: Option<bool>,
     /// Options that were negotiated, from the sender's socket.
     pub sack: Option<bool>,
-    /// As above.
     pub window_scaling: Option<bool>,
     /// Cap on the pacing rate of one stream, bits per second.
     pub max_pacing_bps: Option<f64>,
@@ -166,9 +158,7 @@ pub struct FlowView {
     pub early_peak_bps: Option<f64>,
     /// Share of samples in which the send queue held something that was not sent.
     pub unsent_share: Option<f64>,
-    /// The sending end.
     pub sender: EndView,
-    /// The receiving end.
     pub receiver: EndView,
 }
 
@@ -220,13 +210,11 @@ fn smallest(values: &[f64]) -> Option<f64> {
 
 impl FlowView {
     /// What a hypervisor took of the CPU time of the host that lost more.
-    #[must_use]
     pub fn stolen(&self) -> f64 {
         self.sender.stolen().max(self.receiver.stolen())
     }
 
     /// The view of a flow; `None` where nothing was received.
-    #[must_use]
     pub fn of(trial: TcpTrial<'_>, flow: Flow) -> Option<Self> {
         let omit_us = trial.plan.omit_ms.saturating_mul(1000);
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
@@ -301,7 +289,6 @@ impl FlowView {
     }
 
     /// Goodput of the last third of the counted part over that of the first third; 1 is steady.
-    #[must_use]
     pub fn trend(&self) -> Option<f64> {
         let third = self.interval_bps.len() / 3;
         if third < 3 {

@@ -7,7 +7,6 @@ use narrows_model::load::tcp::TcpSample;
 pub struct Loss {
     /// Segments with payload that were sent, retransmissions included.
     pub sent: u64,
-    /// Of them, retransmissions.
     pub retransmitted: u64,
     /// Segments that the receiver reported to have had already: retransmissions without a loss.
     pub spurious: u64,
@@ -63,13 +62,11 @@ impl Loss {
     }
 
     /// Segments that were lost, as far as the sender can know.
-    #[must_use]
     pub const fn lost(&self) -> u64 {
         self.retransmitted.saturating_sub(self.spurious)
     }
 
     /// Lost segments per sent segment.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         #[allow(clippy::cast_precision_loss)]
         if self.sent == 0 { 0.0 } else { self.lost() as f64 / self.sent as f64 }

@@ -85,7 +85,6 @@ fn others_bps(evidence: &TcpEvidence) -> Option<f64> {
 
 impl TcpEvidence {
     /// The evidence of one round; `None` where its baseline was not measured.
-    #[must_use]
     pub fn of(run: &Run, round: u32) -> Option<Self> {
         let trial = run.baseline::<TcpPlan>(round)?;
         let flow = *trial.plan.flows().first()?;
@@ -131,19 +130,16 @@ impl TcpEvidence {
     }
 
     /// The trial that `base` is the view of.
-    #[must_use]
     pub fn judged_trial<'r>(&self, run: &'r Run, round: u32) -> Option<TcpTrial<'r>> {
         self.replaced.and_then(|_| again(run, round)).or_else(|| run.baseline(round))
     }
 
     /// The experiment of that id, where it was made.
-    #[must_use]
     pub fn made(&self, experiment: &Experiment) -> Option<&FlowView> {
         self.experiments.get(experiment.id)
     }
 
     /// The view of an end of the baseline.
-    #[must_use]
     pub const fn end(&self, role: Role) -> Option<&EndView> {
         match role {
             Role::Sender => Some(&self.base.sender),
@@ -153,7 +149,6 @@ impl TcpEvidence {
     }
 
     /// The core of a host with the most softirq time, in the baseline or in the experiment that shows what an idle core hides.
-    #[must_use]
     pub fn softirq_core(&self, role: Role) -> Option<&CoreShare> {
         let awake = self.made(&AWAKE_CORES).and_then(|view| match role {
             Role::Sender => view.sender.softirq_core(),
@@ -165,21 +160,18 @@ impl TcpEvidence {
     }
 
     /// Bytes of IP and TCP header of each full segment, timestamps included where they were negotiated.
-    #[must_use]
     pub const fn segment_header_bytes(&self) -> u32 {
         self.header_bytes + if self.base.timestamps { 12 } else { 0 }
     }
 
     /// Payload bits per bit on an Ethernet wire with full segments of `mss` payload bytes: 38 bytes a frame for header,
     /// FCS, preamble and gap.
-    #[must_use]
     pub fn wire_efficiency(&self, mss_bytes: f64) -> f64 {
         mss_bytes / (mss_bytes + f64::from(self.segment_header_bytes()) + 38.0)
     }
 
     /// The link speed of a host's device, where the device has one: virtual devices (veth, bridges, tunnels, those that
     /// a hypervisor makes up) report a number that nothing enforces; a TUN device has one only where it was set.
-    #[must_use]
     pub fn link_bps_of(&self, role: Role) -> Option<f64> {
         if !matches!(self.text(role, keys::NIC_KIND)?, "physical" | "tun") {
             return None;
@@ -188,14 +180,12 @@ impl TcpEvidence {
     }
 
     /// Payload bits per bit of full IP packets.
-    #[must_use]
     pub fn payload_part(&self) -> Option<f64> {
         let mss = self.base.mss_bytes?;
         Some(mss / (mss + f64::from(self.segment_header_bytes())))
     }
 
     /// Goodput that the measured capacity of the path carries; `None` where it was not measured or not reached.
-    #[must_use]
     pub fn capacity_goodput_bps(&self) -> Option<f64> {
         Some(self.profile.as_ref()?.shape.capacity?.bps * self.payload_part()?)
     }
@@ -210,13 +200,11 @@ impl TcpEvidence {
     }
 
     /// The goodput, and what else the two hosts send each other, as a part of what the path sustains, where that was measured.
-    #[must_use]
     pub fn filled(&self) -> Option<f64> {
         Some((self.settled_bps() + self.others_goodput_bps()) / self.capacity_goodput_bps()?)
     }
 
     /// What else the two hosts send each other, as a part of what the path sustains, where both are known; 0 where it does not fit.
-    #[must_use]
     pub fn taken(&self) -> Option<f64> {
         self.others_bps?;
         Some(self.others_goodput_bps() / self.capacity_goodput_bps()?)
@@ -230,38 +218,32 @@ impl TcpEvidence {
     }
 
     /// Goodput that the path is known to carry: its measured capacity, or what it carried of UDP.
-    #[must_use]
     pub fn carries_bps(&self) -> Option<f64> {
         let carried = self.profile.as_ref()?.shape.carried_bps * self.payload_part()?;
         Some(self.capacity_goodput_bps().unwrap_or(carried))
     }
 
     /// Whether the path is known to carry clearly more than the goodput, so that the path is not what limits it.
-    #[must_use]
     pub fn path_has_room(&self) -> bool {
         self.carries_bps().is_some_and(|bps| self.settled_bps() + self.others_goodput_bps() < AT_CAPACITY * bps)
     }
 
     /// The slower of the two links in bits per second on the wire, where both or one are known and real.
-    #[must_use]
     pub fn link_bps(&self) -> Option<f64> {
         [Role::Sender, Role::Receiver].into_iter().filter_map(|role| self.link_bps_of(role)).reduce(f64::min)
     }
 
     /// Goodput that the slower of the two links carries with full segments.
-    #[must_use]
     pub fn link_goodput_bps(&self) -> Option<f64> {
         Some(self.link_bps()? * self.wire_efficiency(self.base.mss_bytes?))
     }
 
     /// Whether the goodput is what the slower of the two links carries, where its speed is known.
-    #[must_use]
     pub fn at_link(&self) -> bool {
         self.link_goodput_bps().is_some_and(|link| (0.95..=1.03).contains(&(self.base.goodput_bps / link)))
     }
 
     /// Goodput of windows of `bytes` on each stream, each once in the RTT.
-    #[must_use]
     pub fn window_bps(&self, bytes: f64) -> Option<f64> {
         #[allow(clippy::cast_precision_loss)]
         let streams = self.base.streams as f64;
@@ -269,7 +251,6 @@ impl TcpEvidence {
     }
 
     /// The RTT that a window takes at least: the smallest, or the lowest that it usually was where single packets overtook others.
-    #[must_use]
     pub fn window_rtt_us(&self) -> Option<f64> {
         // Never above that of the idle path: a queue that stands takes windows along.
         let idle_us = self.profile.as_ref().and_then(|profile| profile.shape.idle_rtt_us).map(|rtt| rtt.median);
@@ -278,13 +259,11 @@ impl TcpEvidence {
 
     /// How much of the time the receiver's window held the sender back: by TCP's limited-time counters or, where their jiffies
     /// are too coarse (round trips of a few milliseconds, pacing), by the samples that found the window full.
-    #[must_use]
     pub fn held_by_window(&self) -> Option<f64> {
         held(self.base.shares.map(|shares| shares.receive_window), self.base.window_full_share)
     }
 
     /// The same for the send buffer.
-    #[must_use]
     pub fn held_by_buffer(&self) -> Option<f64> {
         held(self.base.shares.map(|shares| shares.send_buffer), self.buffer_full())
     }
@@ -305,7 +284,6 @@ impl TcpEvidence {
     /// unused, or the kernel itself waiting for the application. In the lab's scenarios a writer that was always ready and had a core
     /// to run on left so much room in 5 % of the samples at most (with a buffer of 48 KiB; else in none); one that waits for a full
     /// machine leaves it, too.
-    #[must_use]
     pub fn writer_behind(&self) -> Option<f64> {
         let idle = 1.0 - self.base.shares?.busy;
         let room = self.base.buffer_room_share.filter(|share| self.ends_by_time() && *share > 0.5);
@@ -313,13 +291,11 @@ impl TcpEvidence {
     }
 
     /// Whether the load ends by time: one that ends by bytes has nothing more to write at its end.
-    #[must_use]
     pub const fn ends_by_time(&self) -> bool {
         matches!(self.load.limit, narrows_model::Limit::DurationMs(_))
     }
 
     /// How often the kernel waited for the application, where it did so mostly and not for room in the send buffer.
-    #[must_use]
     pub fn starved(&self) -> Option<f64> {
         // Without the samples of the buffer a full one cannot be told from a slow writer.
         let buffer = self.held_by_buffer()?.max(self.buffer_full()?);
@@ -327,7 +303,6 @@ impl TcpEvidence {
     }
 
     /// How much the RTT grew under load: its median less the smallest one, microseconds.
-    #[must_use]
     pub fn queue_us(&self) -> Option<f64> {
         Some((self.base.rtt_us? - self.min_rtt_us?).max(0.0))
     }
@@ -335,7 +310,6 @@ impl TcpEvidence {
     /// Whether a queue stood on the path during the load: the RTT grew by a tenth and by half a millisecond at least.
     ///
     /// Half a millisecond is what a busy two-core host adds by scheduling alone.
-    #[must_use]
     pub fn queue_stood(&self) -> Option<bool> {
         let queue = self.queue_us()?;
         Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
@@ -344,7 +318,6 @@ impl TcpEvidence {
     /// Whether not even the overshoot of slow start found a queue: the RTT never rose by as much as sixteen packets take at the
     /// measured rate. Links have more of a queue than that; a policer has none. `None` where sixteen packets take less
     /// than a millisecond, which scheduling hides.
-    #[must_use]
     pub fn never_queued(&self) -> Option<bool> {
         let sixteen_us = 16.0 * 1538.0 * 8.0 / self.base.goodput_bps * 1e6;
         let rise = self.base.rtt_peak_us? - self.min_rtt_us?;
@@ -353,7 +326,6 @@ impl TcpEvidence {
 
     /// Whether a queue was seen at all: it stood, or the RTT once rose by five milliseconds (more than a busy host's scheduling
     /// adds) and by a tenth. BBR fills a queue in its first second and then keeps it empty.
-    #[must_use]
     pub fn queue_seen(&self) -> Option<bool> {
         let rise = self.base.rtt_peak_us? - self.min_rtt_us?;
         Some(self.queue_stood()? || (rise >= 5_000.0 && rise >= 0.1 * self.min_rtt_us?))
@@ -361,13 +333,11 @@ impl TcpEvidence {
 
     /// Whether a queue filled now and then, by a millisecond at least, though it may not have stood: a switch with a
     /// short buffer on a long path does that at capacity.
-    #[must_use]
     pub fn queue_filled_at_times(&self) -> Option<bool> {
         Some(self.base.rtt_high_us? - self.min_rtt_us? >= SHORT_QUEUE_US)
     }
 
     /// How far the RTT had risen where segments were lost, microseconds: what was done about the loss raises it, too.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)] // microseconds of one round trip
     pub fn rise_before_loss_us(&self) -> Option<f64> {
         Some(self.base.loss?.rtt_before_us? as f64 - self.min_rtt_us?)

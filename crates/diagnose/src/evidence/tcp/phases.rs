@@ -19,7 +19,6 @@ const LEVEL: f64 = 0.25;
 
 /// The phases of a trial whose rates, one each interval, are these from `from_s` to `to_s`; none where the rate did not change for good.
 /// The split into two or three parts with the least squared error of log rates (Fisher 1958).
-#[must_use]
 #[allow(clippy::cast_precision_loss)] // counts of intervals
 pub fn phases(rates: &[f64], from_s: f64, to_s: f64) -> Vec<PhaseView> {
     let width = rates.len() / GROUPS;
@@ -87,7 +86,6 @@ pub fn account(phases: &mut [PhaseView], trial: TcpTrial<'_>, flow: Flow) {
 }
 
 /// The fastest phase, the one that cost most against it, and the bits that it cost; `None` without two phases.
-#[must_use]
 pub fn costliest(phases: &[PhaseView]) -> Option<(PhaseView, PhaseView, f64)> {
     let best = *phases.iter().max_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
     let cost = |phase: &PhaseView| (best.goodput_bps - phase.goodput_bps) * (phase.to_s - phase.from_s);
@@ -103,7 +101,6 @@ const LOSS_ROSE: f64 = 0.001;
 const HELD_MORE: f64 = 0.2;
 
 /// What is worse in a phase than in the fastest one, as far as their accounts show it.
-#[must_use]
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // counts and times of one trial
 pub fn worse(best: &PhaseView, phase: &PhaseView) -> Vec<String> {
     let mut words = Vec::new();

@@ -14,9 +14,7 @@ use view::{UdpEnd, UdpView};
 /// Everything known of a UDP flow.
 #[derive(Debug, Clone)]
 pub struct UdpEvidence {
-    /// The baseline trial.
     pub base: UdpView,
-    /// Experiments, by id.
     pub experiments: BTreeMap<String, UdpView>,
     /// The experiments that tell losses of the path apart.
     pub paced: PacedUdp,
@@ -29,7 +27,6 @@ pub struct UdpEvidence {
 impl UdpEvidence {
     /// The evidence of a flow: the trial, the experiments by id and the inventories of both hosts; `None` where the trial does
     /// not have the flow.
-    #[must_use]
     pub fn of(
         trial: UdpTrial<'_>,
         experiments: &[(&str, UdpTrial<'_>)],
@@ -51,7 +48,6 @@ impl UdpEvidence {
     }
 
     /// The view of an end of the trial.
-    #[must_use]
     pub const fn end(&self, role: Role) -> Option<&UdpEnd> {
         match role {
             Role::Sender => Some(&self.base.sender),
@@ -61,7 +57,6 @@ impl UdpEvidence {
     }
 
     /// What a reason of the drop watch counted; `None` where there was no watch, or it lost records.
-    #[must_use]
     pub fn reason(&self, role: Role, name: &str) -> Option<u64> {
         self.base.accounting.reason(role == Role::Sender, name)
     }

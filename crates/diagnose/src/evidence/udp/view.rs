@@ -37,7 +37,6 @@ impl UdpEnd {
     }
 
     /// The busiest of the data thread and the cores' soft interrupts, and what it is.
-    #[must_use]
     pub fn busiest(&self) -> Option<(f64, &'static str)> {
         let thread = self.thread_share.map(|share| (share, "the data thread"));
         let core = self.cores.iter().map(|core| (core.softirq, "the receive path of one core"));
@@ -74,9 +73,7 @@ pub struct UdpView {
     pub buffer_full: Option<f64>,
     /// Median, 99th part in a hundred and largest delay above the smallest one, microseconds.
     pub delay_us: [f64; 3],
-    /// The sending end.
     pub sender: UdpEnd,
-    /// The receiving end.
     pub receiver: UdpEnd,
     pub(crate) accounting: Accounting,
 }
@@ -84,7 +81,6 @@ pub struct UdpView {
 #[allow(clippy::cast_precision_loss)]
 impl UdpView {
     /// The view of a flow; `None` where the trial does not have it.
-    #[must_use]
     pub fn of(trial: UdpTrial<'_>, flow: Flow) -> Option<Self> {
         let accounting = Accounting::of(trial, flow)?;
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
@@ -142,49 +138,41 @@ impl UdpView {
     }
 
     /// Datagrams that were handed over and did not arrive.
-    #[must_use]
     pub const fn missing(&self) -> u64 {
         self.ledger.offered.saturating_sub(self.ledger.delivered)
     }
 
     /// The same as a part of those handed over.
-    #[must_use]
     pub fn loss(&self) -> f64 {
         if self.ledger.offered == 0 { 0.0 } else { self.missing() as f64 / self.ledger.offered as f64 }
     }
 
     /// Datagrams handed over a second.
-    #[must_use]
     pub fn offered_pps(&self) -> f64 {
         self.ledger.offered as f64 / self.seconds
     }
 
     /// Datagrams that arrived a second.
-    #[must_use]
     pub fn delivered_pps(&self) -> f64 {
         self.ledger.delivered as f64 / self.arrival_seconds
     }
 
     /// A stage of the ledger.
-    #[must_use]
     pub fn stage(&self, id: &str) -> Option<&Stage> {
         self.ledger.stages.iter().find(|stage| stage.id == id)
     }
 
     /// What a stage dropped.
-    #[must_use]
     pub fn dropped(&self, id: &str) -> u64 {
         self.stage(id).map_or(0, |stage| stage.dropped)
     }
 
     /// Datagrams that went onto the path, and those that were lost on it.
-    #[must_use]
     pub fn on_the_path(&self) -> (u64, u64) {
         self.stage("path").map_or((0, 0), |stage| (stage.entered, stage.dropped))
     }
 
     /// How long a packet of the flow takes at the rate at which they arrive, microseconds.
-    #[must_use]
     pub fn packet_us(&self) -> f64 {
         1e6 / self.delivered_pps().max(1e-6)
     }

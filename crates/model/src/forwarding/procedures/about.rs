@@ -4,7 +4,6 @@ use crate::forwarding::settings::Settings;
 use crate::run::search::SearchPlan;
 use std::ops::RangeInclusive;
 
-/// Repetitions of anything.
 pub(super) const REPETITIONS: RangeInclusive<u64> = 1..=1_000;
 /// Durations of a trial, ms.
 pub(super) const TRIAL_MS: RangeInclusive<u64> = 10..=SearchPlan::LONGEST_TRIAL_MS;
@@ -16,7 +15,6 @@ pub enum Made {
     Usually,
     /// The same, with the preset of RFC 2544.
     WithRfc2544,
-    /// Never.
     OnRequest,
 }
 

@@ -54,7 +54,6 @@ macro_rules! procedures {
             pub const PROCEDURES: &'static [Self] = &[$( Self::$test, )*];
 
             /// What is known of a procedure; of a qualification and a confirmation nothing.
-            #[must_use]
             pub const fn about(self) -> Option<&'static About> {
                 match self {
                     Self::Qualification | Self::Confirmation => None,
@@ -63,7 +62,6 @@ macro_rules! procedures {
             }
 
             /// What a procedure's table is about, and its keys.
-            #[must_use]
             pub const fn keys(self) -> (&'static str, &'static [Key]) {
                 match self {
                     Self::Qualification | Self::Confirmation => ("", &[]),
@@ -74,7 +72,6 @@ macro_rules! procedures {
 
         impl Tests {
             /// Whether a procedure is to be made.
-            #[must_use]
             pub const fn has(&self, test: Test) -> bool {
                 match test {
                     Test::Qualification | Test::Confirmation => false,
@@ -95,7 +92,6 @@ macro_rules! procedures {
             }
 
             /// What the values of a procedure cannot be together: key and sentence.
-            #[must_use]
             pub fn problems(&self, test: Test) -> Vec<(&'static str, String)> {
                 match test {
                     Test::Qualification | Test::Confirmation => Vec::new(),
@@ -126,7 +122,6 @@ procedures! {
 
 impl Test {
     /// Its name in reports.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Qualification => "qualification",
@@ -136,7 +131,6 @@ impl Test {
     }
 
     /// Its name while it runs.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Qualification => "calibration",

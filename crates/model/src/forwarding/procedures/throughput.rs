@@ -91,7 +91,6 @@ pub struct GoalOfSize {
 
 impl GoalOfSize {
     /// Whether the device may carry more than the lower bound says.
-    #[must_use]
     pub fn is_at_least(&self) -> bool {
         match self.outcome {
             Outcome::Found | Outcome::MinLoadFails => false,

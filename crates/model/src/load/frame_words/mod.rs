@@ -91,7 +91,6 @@ fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {
 }
 
 /// A range as [`parse_endpoints`] reads it, with its ports, and with its second end where there is one.
-#[must_use]
 pub fn endpoints_word(range: &Endpoints) -> String {
     let [first, last] = range.addresses;
     let [port, last_port] = range.ports;
@@ -109,7 +108,6 @@ pub fn endpoints_word(range: &Endpoints) -> String {
 }
 
 /// Whether an address is set aside for benchmarks: 198.18.0.0/15 (RFC 2544, RFC 6890) or 2001:2::/48 (RFC 5180).
-#[must_use]
 pub const fn is_benchmarking(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => matches!(address.octets(), [198, 18 | 19, ..]),

@@ -5,7 +5,6 @@ use crate::words::figures::float;
 use crate::words::place::Family;
 
 /// `IPv4`, `IPv6`.
-#[must_use]
 pub const fn family(family: Family) -> &'static str {
     match family {
         Family::Ipv4 => "IPv4",
@@ -14,7 +13,6 @@ pub const fn family(family: Family) -> &'static str {
 }
 
 /// `IPv4 UDP`, `IPv6 TCP SYN`.
-#[must_use]
 pub fn protocol(of: Family, transport: Transport) -> String {
     let transport = match transport {
         Transport::Udp => "UDP",
@@ -24,7 +22,6 @@ pub fn protocol(of: Family, transport: Transport) -> String {
 }
 
 /// How the flows follow one another.
-#[must_use]
 pub const fn walk(walk: Walk) -> &'static str {
     match walk {
         Walk::Odometer => "in turn",
@@ -33,7 +30,6 @@ pub const fn walk(walk: Walk) -> &'static str {
 }
 
 /// `64 B`, `64, 128, 256 B`; for a long list its length and mean.
-#[must_use]
 pub fn sizes(sizes: &[u32]) -> String {
     match sizes {
         [] => "no size".to_owned(),

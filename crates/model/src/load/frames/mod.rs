@@ -44,14 +44,12 @@ pub struct Endpoints {
 
 impl Endpoints {
     /// A single address, with a range of ports.
-    #[must_use]
     pub const fn one(address: IpAddr, ports: [u16; 2]) -> Self {
         Self { addresses: [address; 2], ports, stride_bits: 0 }
     }
 
     /// One address of each of so many networks in a row, of 24 bits in IPv4 and of 64 bits in IPv6 (RFC 2544, section 12; RFC
     /// 5180, section 7), from that address on; `None` where the family has not so many.
-    #[must_use]
     pub fn networks(first: IpAddr, networks: u32, ports: [u16; 2]) -> Option<Self> {
         let more = networks.saturating_sub(1);
         let (stride_bits, last) = match first {
@@ -100,7 +98,6 @@ pub enum Transport {
 
 impl Transport {
     /// Length of its header.
-    #[must_use]
     pub const fn header_bytes(self) -> u32 {
         match self {
             Self::Udp => 8,
@@ -135,7 +132,6 @@ pub struct FrameFormat {
 }
 
 /// The smallest frame with FCS that holds the headers and the signature.
-#[must_use]
 pub const fn min_frame_bytes(family: Family, transport: Transport, tagged: bool) -> u32 {
     let tag = if tagged { 4 } else { 0 };
     let ip = match family {
@@ -151,19 +147,16 @@ impl FrameFormat {
     pub const MAX_SIZES: usize = 64;
 
     /// The smallest frame with FCS that holds the headers and the signature: 64 for IPv4 and UDP, 82 for IPv6 and UDP.
-    #[must_use]
     pub const fn least_bytes(&self) -> u32 {
         min_frame_bytes(self.family, self.transport, self.vlan.is_some())
     }
 
     /// The largest of the sizes.
-    #[must_use]
     pub fn largest(&self) -> u32 {
         self.sizes.iter().copied().max().unwrap_or(MIN_FRAME_BYTES)
     }
 
     /// The mean size over one turn of the sizes.
-    #[must_use]
     pub fn mean_bytes(&self) -> f64 {
         let sum: u64 = self.sizes.iter().map(|size| u64::from(*size)).sum();
         sum as f64 / self.sizes.len().max(1) as f64
@@ -287,7 +280,6 @@ impl GeneratePlan {
     pub const MAX_CATCH_UP_US: u32 = 1_000_000;
 
     /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames.
-    #[must_use]
     pub fn usual_burst(load: FrameLoad, workers: u32) -> u32 {
         let FrameLoad::FramesPerSecond(pps) = load else { return 64 };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

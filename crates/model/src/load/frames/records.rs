@@ -67,7 +67,6 @@ pub struct GotSoFar {
 
 impl FrameInterval {
     /// Frames due that have not left so far: behind, skipped, or refused by the device. `None` of a receiver.
-    #[must_use]
     pub fn unsent(&self) -> Option<u64> {
         let sent = self.sent?;
         Some(sent.due.max(self.frames).saturating_sub(self.frames).saturating_add(sent.refused.unwrap_or(0)))
@@ -75,7 +74,6 @@ impl FrameInterval {
 
     /// Numbers below the highest of their stream whose frame has not come so far. It shrinks when a late frame comes, and
     /// does not know of frames after the highest. `None` of a generator.
-    #[must_use]
     pub fn lost(&self) -> Option<u64> {
         let got = self.got?;
         Some(got.numbers.saturating_sub(self.frames.saturating_sub(got.duplicates)))
@@ -108,26 +106,22 @@ pub struct GenerateRecord {
 
 impl GenerateRecord {
     /// Frames due.
-    #[must_use]
     pub fn due(&self) -> u64 {
         self.streams.iter().map(|stream| stream.due).sum()
     }
 
     /// Frames that left, as far as the device tells.
-    #[must_use]
     pub fn sent(&self) -> u64 {
         let handed: u64 = self.streams.iter().map(|stream| stream.handed).sum();
         handed.saturating_sub(self.refused.unwrap_or(0))
     }
 
     /// Frames due that never left.
-    #[must_use]
     pub fn unsent(&self) -> u64 {
         self.due().saturating_sub(self.sent())
     }
 
     /// Frames a second that left.
-    #[must_use]
     pub fn sent_pps(&self) -> f64 {
         per_second(self.sent(), self.elapsed_ns)
     }
@@ -159,7 +153,6 @@ pub struct StreamGot {
 impl StreamGot {
     /// Numbers below its highest whose frame did not come. Frames after the highest are not among them: nobody but the
     /// generator knows of these.
-    #[must_use]
     pub const fn lost(&self) -> u64 {
         if self.received == 0 {
             return 0;
@@ -249,19 +242,16 @@ pub struct ReceiveRecord {
 
 impl ReceiveRecord {
     /// Numbers below the highest of each stream whose frame did not come.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.streams.iter().map(StreamGot::lost).sum()
     }
 
     /// Frames that came, each once.
-    #[must_use]
     pub fn distinct(&self) -> u64 {
         self.streams.iter().map(|stream| stream.received.saturating_sub(stream.duplicates)).sum()
     }
 
     /// Frames a second, each counted once.
-    #[must_use]
     pub fn received_pps(&self) -> f64 {
         per_second(self.distinct(), self.elapsed_ns)
     }
@@ -278,7 +268,6 @@ pub struct FrameTrial {
 
 impl FrameTrial {
     /// Sent and not received; negative where more came than were sent, which makes a trial invalid.
-    #[must_use]
     pub fn lost(&self) -> i64 {
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         signed(self.sent.sent()).saturating_sub(signed(self.got.distinct()))

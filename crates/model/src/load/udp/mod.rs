@@ -97,13 +97,11 @@ impl UdpPlan {
     pub const LONGEST_MS: u64 = 24 * 3600 * 1000;
 
     /// The flows of the trial.
-    #[must_use]
     pub fn flows(&self) -> &'static [Flow] {
         self.direction.flows()
     }
 
     /// The load of a flow.
-    #[must_use]
     pub const fn rate(&self, flow: Flow) -> UdpRate {
         match flow {
             Flow::Up => self.rate_up,
@@ -114,7 +112,6 @@ impl UdpPlan {
     /// The time, in seconds, over which the rate of one stream of a flow is taken: from its first to its last departure or
     /// arrival, whichever is longer, and one pacing interval, for the last burst takes its time, too. Where fewer than two
     /// pacing intervals passed it is the planned duration: a few datagrams that leave at once have no rate of their own.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn rate_seconds(&self, flow: Flow, sent: Option<&UdpSent>, received: Option<&UdpReceived>) -> f64 {
         let active_ns = [sent.map(|it| it.active_ns), received.map(|it| it.active_ns)].into_iter().flatten().max();

@@ -50,7 +50,6 @@ pub struct Unsent {
 
 impl Unsent {
     /// All of them.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.no_buffers
             .saturating_add(self.would_block)

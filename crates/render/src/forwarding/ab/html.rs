@@ -9,7 +9,6 @@ use narrows_model::forwarding::ab::Difference;
 use narrows_model::forwarding::ab_report::{AbReport, AbRowView, ConfigurationView};
 
 /// The page; `intervals` as for its picture.
-#[must_use]
 pub fn page(report: &AbReport, intervals: &[[Option<[f64; 2]>; 2]]) -> String {
     let class = |row: &AbRowView| {
         let proven = row.row.welch.as_ref().is_some_and(Difference::is_proven) && !is_limited(report, row);

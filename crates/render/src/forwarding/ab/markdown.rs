@@ -6,8 +6,6 @@ use crate::table::markdown;
 use crate::words::plural;
 use narrows_model::forwarding::ab_report::AbReport;
 
-/// The whole report.
-#[must_use]
 pub fn report(report: &AbReport) -> String {
     let mut out = format!("# Forwarding benchmark of {}, two configurations\n\n", word(&report.name));
     for row in &report.rows {

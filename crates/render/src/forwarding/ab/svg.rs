@@ -20,7 +20,6 @@ const A: Look = Look { color: palette::BLUE, marker: Marker::Circle, dash: "" };
 const B: Look = Look { color: palette::VERMILION, marker: Marker::Diamond, dash: "" };
 
 /// The picture; `None` where no run has a result. `intervals` are those of both means in each row.
-#[must_use]
 pub fn picture(report: &AbReport, intervals: &[[Option<[f64; 2]>; 2]]) -> Option<String> {
     let drawn: Vec<_> =
         report.rows.iter().zip(intervals).filter(|(row, _)| row.a.is_some() || row.b.is_some()).collect();

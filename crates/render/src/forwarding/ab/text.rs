@@ -7,8 +7,6 @@ use crate::text::page::Page;
 use crate::words::{clean, plural};
 use narrows_model::forwarding::ab_report::AbReport;
 
-/// The whole report.
-#[must_use]
 pub fn report(report: &AbReport, style: Style) -> String {
     let mut page = Page::new(style);
     let title = format!("forwarding benchmark of {}, two configurations", clean(&report.name));

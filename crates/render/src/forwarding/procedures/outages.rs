@@ -26,7 +26,6 @@ fn reset(tests: &Tests) -> Option<String> {
     Some(format!("by `{}`, within {}", it.command.first().map_or("", String::as_str), time(it.within_ms)))
 }
 
-/// Recoveries and resets.
 fn outages(report: &ForwardingReport) -> Table {
     let columns = [
         Column::words("test"),

@@ -13,7 +13,6 @@ use toml::de::DeTable;
 pub enum Load {
     /// A load of narrows.
     Narrows(LoadPlan),
-    /// Another program.
     Command(CommandLoad),
 }
 
@@ -42,12 +41,7 @@ pub enum Flag {
     /// `--window`, bytes.
     Window(u32),
     /// A word of a command: `{name}` in it becomes `value`.
-    Word {
-        /// Its name.
-        name: String,
-        /// Its value.
-        value: String,
-    },
+    Word { name: String, value: String },
 }
 
 impl From<TcpPlan> for Load {
@@ -78,7 +72,6 @@ impl Load {
     }
 
     /// How long it takes, milliseconds.
-    #[must_use]
     pub fn duration_ms(&self) -> u64 {
         match self {
             Self::Narrows(plan) => plan.duration_ms().unwrap_or(0),

@@ -24,29 +24,23 @@ const DESIGNS: [(&str, Design); 3] =
 /// The most factors of a plan.
 const MAX_FACTORS: usize = 16;
 
-/// A campaign, checked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CampaignPlan {
-    /// Its name.
     pub name: String,
     /// The servers, as the user names them.
     pub hosts: Vec<String>,
     /// The load of each run, before the flags of a cell.
     pub load: Load,
-    /// What is varied.
     pub factors: Vec<Factor>,
     /// Which combinations are measured.
     pub design: Design,
-    /// Blocks.
     pub repetitions: usize,
     /// Of the random order.
     pub seed: u64,
 }
 
-/// What is varied.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Factor {
-    /// Its name.
     pub name: String,
     /// Its levels; the first one is the baseline.
     pub levels: Vec<Level>,
@@ -80,7 +74,6 @@ pub struct CommandSetting {
 
 impl CampaignPlan {
     /// The number of levels of each factor.
-    #[must_use]
     pub fn levels(&self) -> Vec<usize> {
         self.factors.iter().map(|it| it.levels.len()).collect()
     }
@@ -91,7 +84,6 @@ impl CampaignPlan {
     }
 
     /// A cell in words.
-    #[must_use]
     pub fn words(&self, cell: &[usize]) -> String {
         let words: Vec<String> =
             self.of_cell(cell).map(|(factor, level)| format!("{}={}", factor.name, level.name)).collect();
@@ -99,7 +91,6 @@ impl CampaignPlan {
     }
 
     /// The load of a cell.
-    #[must_use]
     pub fn load(&self, cell: &[usize]) -> Load {
         let mut load = self.load.clone();
         for flag in self.of_cell(cell).filter_map(|(_, level)| level.flag.as_ref()) {
@@ -109,13 +100,11 @@ impl CampaignPlan {
     }
 
     /// Whether a session with a server is needed: for a load of narrows, and for settings of a server.
-    #[must_use]
     pub fn needs_server(&self) -> bool {
         matches!(self.load, Load::Narrows(_)) || self.sets(Place::Server)
     }
 
     /// Whether any level sets something on that host.
-    #[must_use]
     pub fn sets(&self, place: Place) -> bool {
         let mut levels = self.factors.iter().flat_map(|it| &it.levels);
         levels.any(|it| it.settings.iter().any(|(at, _)| *at == place))

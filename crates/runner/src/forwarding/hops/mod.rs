@@ -222,7 +222,6 @@ impl Hop {
         }
     }
 
-    /// Before the load.
     pub(super) fn begin(&mut self) {
         self.before = self.read().ok();
         self.began = clock::now();

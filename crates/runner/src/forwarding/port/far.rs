@@ -27,7 +27,6 @@ const REQUEST: Duration = Duration::from_secs(10);
 /// How often a flag that ends a generator is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Another host.
 #[derive(Clone)]
 pub(crate) struct Far(Arc<Host>);
 

@@ -20,7 +20,6 @@ const STEP: Duration = Duration::from_millis(5);
 /// How much before ordinary programs a receiver is looked at.
 const LOOK_NICE: i32 = -10;
 
-/// This host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Here;
 

@@ -12,18 +12,22 @@ const SCHEMA: &str = "narrows.audit/1";
 /// The longest text from outside.
 const MAX_TEXT: usize = 200;
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(in super::super) enum Event {
-    /// The server listens.
-    Start { version: &'static str, port: u16 },
+    Start {
+        version: &'static str,
+        port: u16,
+    },
     /// The server has ended.
     Stop,
     /// A client has opened a session.
-    Session { r#use: SessionUse },
-    /// It has ended.
-    SessionEnd { why: String },
+    Session {
+        r#use: SessionUse,
+    },
+    SessionEnd {
+        why: String,
+    },
     /// A load has run, or could not.
     Measured {
         kind: &'static str,
@@ -36,7 +40,11 @@ pub(in super::super) enum Event {
         failure: Option<String>,
     },
     /// Raw frames are sent or counted from now on.
-    Frames { action: &'static str, device: String, duration_ms: u64 },
+    Frames {
+        action: &'static str,
+        device: String,
+        duration_ms: u64,
+    },
     /// A setting of the host was changed, or its change was undone or kept.
     Changed {
         action: Action,
@@ -47,9 +55,15 @@ pub(in super::super) enum Event {
         failure: Option<String>,
     },
     /// A request was refused.
-    Refused { request: String, reason: Reason, message: String },
+    Refused {
+        request: String,
+        reason: Reason,
+        message: String,
+    },
     /// Lines were left out since the last line, because there were too many.
-    Suppressed { lines: u64 },
+    Suppressed {
+        lines: u64,
+    },
 }
 
 /// What was done with a setting.

@@ -34,7 +34,6 @@ pub enum AuditTo {
     /// Appended to this file, which is created for its owner alone. It may be renamed and removed while the server runs, unless that is
     /// separated from its privileges: then it goes on with the file that it has (`copytruncate`).
     File(PathBuf),
-    /// To systemd's journal.
     Journald,
 }
 
@@ -64,7 +63,6 @@ impl AuditTo {
 /// Where lines are written.
 pub(super) type Sink = Box<dyn FnMut(&str) -> narrows_sys::Result<()> + Send>;
 
-/// The audit log.
 pub(super) struct Audit(Option<Open>);
 
 struct Open {

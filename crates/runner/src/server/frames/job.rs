@@ -122,7 +122,6 @@ impl Jobs {
 /// The records of generators; `None`: they still send.
 type Outcome = Option<Result<Vec<GenerateRecord>, String>>;
 
-/// A job.
 pub(in super::super) enum Job {
     Sends { stop: Stop, over: watch::Receiver<Outcome> },
     Counts(Mutex<Option<Counting>>),

@@ -9,7 +9,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// See the module.
 pub(super) struct Control {
     stream: TcpStream,
     inbox: Inbox,
@@ -41,7 +40,6 @@ impl Control {
         }
     }
 
-    /// The next JSON.
     pub(super) async fn json(&mut self, most: usize) -> io::Result<Vec<u8>> {
         within(ANSWER, async {
             loop {

@@ -14,7 +14,6 @@ pub(super) const GRACE: Duration = Duration::from_secs(10);
 pub(super) const MAX_TEST: Duration = Duration::from_secs(3600);
 /// Tests at the same time …
 pub(super) const MAX_TESTS: usize = 128;
-/// … of one source …
 pub(super) const MAX_OF_SOURCE: usize = 64;
 /// … and their streams, each of which is a thread.
 pub(super) const MAX_STREAMS: usize = 512;

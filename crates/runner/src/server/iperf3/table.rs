@@ -29,7 +29,6 @@ struct Entry {
     udp: Option<UnboundedSender<Opened>>,
 }
 
-/// See the module.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tests(Arc<Mutex<HashMap<Cookie, Entry>>>);
 

@@ -56,7 +56,6 @@ pub(super) struct Outcome {
     _sockets: Vec<TcpStream>,
 }
 
-/// Runs it.
 pub(super) async fn run(
     control: &mut Control,
     params: &Params,

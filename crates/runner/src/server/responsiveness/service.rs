@@ -104,7 +104,6 @@ fn answer(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Ans
 const BYTES: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
-/// Answers a request.
 pub(super) async fn serve(
     request: Request<Incoming>,
     rates: Arc<Rates>,

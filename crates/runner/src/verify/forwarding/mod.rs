@@ -237,7 +237,6 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     Ok(rows)
 }
 
-/// Verifies one property.
 type Check = fn(&Bench) -> Result<Vec<Row>, StageError>;
 
 /// Verifies each property in turn.

@@ -14,7 +14,6 @@ pub struct BufferTime {
     pub sd_frames: Option<f64>,
     /// At which rate the bursts left, frames a second: the maximum rate of the formulas.
     pub rate_pps: f64,
-    /// Average burst ÷ rate.
     pub implied_ns: f64,
     /// Implied × (1 − throughput ÷ rate).
     pub corrected_ns: f64,
@@ -30,7 +29,6 @@ pub struct BufferTime {
 /// The buffer by the bursts of one row, its throughput and, where there is one, the throughput's upper bound.
 ///
 /// `None` without a burst or with a rate or a throughput that is none.
-#[must_use]
 pub fn buffer_time(bursts: &[BurstOfSize], throughput_pps: f64, upper_pps: Option<f64>) -> Option<BufferTime> {
     let frames: Vec<f64> = bursts.iter().map(|burst| burst.frames as f64).collect();
     let rates: Vec<f64> = bursts.iter().map(|burst| burst.offered_pps).collect();

@@ -79,7 +79,6 @@ impl BackToBackPlan {
     }
 
     /// Trials of one repetition that it can take at most, invalid ones left out.
-    #[must_use]
     pub fn most_trials(&self) -> u32 {
         // Eight small steps away from an earlier result, steps of four across the whole range, halving from a factor of four to
         // a percent, and the upper bound once more; all of it again where that passes.
@@ -91,7 +90,6 @@ impl BackToBackPlan {
 /// What was seen of a burst.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BurstSeen {
-    /// Frames that left.
     pub sent: u64,
     /// Frames that came, each once, after waiting for those under way.
     pub received: u64,
@@ -134,7 +132,6 @@ impl BackToBack {
     }
 
     /// The repetition of the next burst, from 0.
-    #[must_use]
     pub fn repetition(&self) -> u32 {
         u32::try_from(self.found.len()).unwrap_or(u32::MAX)
     }
@@ -188,13 +185,11 @@ impl BackToBack {
     }
 
     /// Why it ended before all repetitions were made, if it did.
-    #[must_use]
     pub fn ended(&self) -> Option<&str> {
         self.ended.as_deref()
     }
 
     /// The longest burst of each repetition that came to its end.
-    #[must_use]
     pub fn bursts(&self, row: Row) -> Vec<BurstOfSize> {
         let burst = |(repetition, (frames, offered_pps)): (u32, &(u64, f64))| BurstOfSize {
             traffic: row.traffic,

@@ -37,7 +37,6 @@ fn at(probe: &TraceProbe, ttl: u8, last: u8) -> bool {
     probe.purpose != ProbePurpose::Mtu && (probe.ttl == ttl || (ttl == last && probe.ttl > last && is_end))
 }
 
-/// One hop.
 pub(super) fn hop(record: &TraceRecord, ttl: u8, last: u8) -> TraceHop {
     let probes: Vec<&TraceProbe> = record.probes.iter().filter(|probe| at(probe, ttl, last)).collect();
     // A probe that may still be answered is not lost.

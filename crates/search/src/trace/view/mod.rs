@@ -17,7 +17,6 @@ use narrows_model::{AnswerKind, TraceRecord, TraceReport};
 use place::router;
 
 /// The view of a record.
-#[must_use]
 pub fn report(record: &TraceRecord) -> TraceReport {
     let plan = &record.plan;
     let last = hops::last(record);

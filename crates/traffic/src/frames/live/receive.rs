@@ -139,13 +139,11 @@ impl Counter for LiveReceiver {
 }
 
 impl LiveReceiver {
-    /// Of each CPU.
     fn totals(&self) -> Result<Vec<Totals>> {
         let all = self.object.read("totals", &0_u32.to_ne_bytes())?;
         Ok(all.iter().map(|bytes| Totals::read(bytes)).collect())
     }
 
-    /// Of each CPU.
     fn stream(&self, stream: u16) -> Result<Vec<StreamState>> {
         let all = self.object.read("streams", &u32::from(stream).to_ne_bytes())?;
         Ok(all.iter().map(|bytes| StreamState::read(bytes)).collect())

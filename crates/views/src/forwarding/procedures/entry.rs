@@ -8,9 +8,7 @@ use narrows_model::load::frames_report::FrameRate;
 /// A forwarding rate among the results, and what it is.
 type Rate = (fn(&Results) -> Option<FrameRate>, &'static str);
 
-/// One procedure.
 pub(in super::super) struct Entry {
-    /// Which.
     pub(in super::super) test: Test,
     /// Fills in its results of a row; what must be known besides goes to the remarks.
     pub(in super::super) fill: fn(&Of<'_>, &mut Results, &mut Vec<String>),
