@@ -165,7 +165,7 @@ impl PathProfile {
     }
 }
 
-/// The profile of a round's judged flow in a few words, where it was made.
-pub fn of_run(run: &Run, round: u32) -> Option<String> {
-    [Flow::Up, Flow::Down].into_iter().find_map(|flow| PathProfile::of(run, round, flow)).map(|profile| profile.words())
+/// The last profile of a round's judged flow, where one was made.
+pub fn of_run(run: &Run, round: u32) -> Option<PathProfile> {
+    [Flow::Up, Flow::Down].into_iter().find_map(|flow| PathProfile::of(run, round, flow))
 }

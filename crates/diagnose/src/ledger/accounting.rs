@@ -37,8 +37,6 @@ pub(crate) struct Accounting {
     pub(crate) both_ways: bool,
     /// Whether both ends are hosts of one kernel, as in a lab.
     pub(crate) one_kernel: bool,
-    /// Whether each filter rule of the receiving host that drops counts what it drops.
-    pub(crate) rules_count: bool,
     pub(super) sender: Counts,
     pub(super) receiver: Counts,
 }
@@ -51,10 +49,6 @@ const PACKET_MOST: u64 = 65_535;
 /// The mark of the running kernel, from the snapshots of a trial.
 fn kernel(after: &Snapshot) -> Option<&str> {
     after.text(keys::HOST_BOOT)
-}
-
-pub(super) fn rules_count(after: &Snapshot) -> bool {
-    after.number(keys::FILTER_DROP_RULES_UNCOUNTED) == Some(0.0)
 }
 
 fn streams(end: &UdpEndRecord, flow: Flow) -> impl Iterator<Item = &UdpStreamRecord> {
@@ -82,7 +76,6 @@ impl Accounting {
             receiver: receiving.after.counts_since(&receiving.before),
             both_ways: trial.plan.direction == Direction::Both,
             one_kernel: kernel(&sending.after).is_some_and(|mark| kernel(&receiving.after) == Some(mark)),
-            rules_count: rules_count(&receiving.after),
             ..Self::empty(flow)
         };
         let (mut smallest, mut largest) = (u64::MAX, 0);
@@ -153,6 +146,21 @@ impl Accounting {
     pub(crate) fn fragments(&self, sender: bool, name: &str) -> Option<u64> {
         let key = if self.ipv6 { format!("snmp6.Ip6{name}") } else { format!("snmp.Ip.{name}") };
         if sender { self.sent(&key) } else { self.got(&key) }
+    }
+
+    /// Packets that IP of the receiver's network namespace got and neither delivered nor forwarded: the most that a filter there can have
+    /// dropped behind a netdev hook. The drop watch counts the whole kernel, with routers and other containers on the same machine.
+    pub(super) fn vanished_in_ip(&self) -> Option<u64> {
+        let family = |prefix: &str, forwarded: &str| {
+            let count = |name: &str| self.got(format!("{prefix}{name}"));
+            let fragments = count("ReasmReqds")?.saturating_sub(count("ReasmOKs")?);
+            let kept = count("InDelivers")?.saturating_add(count(forwarded)?).saturating_add(fragments);
+            Some(count("InReceives")?.saturating_sub(kept))
+        };
+        match (family("snmp.Ip.", "ForwDatagrams"), family("snmp6.Ip6", "OutForwDatagrams")) {
+            (Some(v4), Some(v6)) => Some(v4.saturating_add(v6)),
+            (one, other) => one.or(other),
+        }
     }
 
     /// Fragments that a datagram was sent in; 1 where none were.

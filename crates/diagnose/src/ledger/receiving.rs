@@ -105,9 +105,7 @@ fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
         );
     }
     let by_rules = ruled.unwrap_or(0);
-    // Of one kernel the watch hears what the filter of a router or another container drops, too: rules that count tell more.
-    let elsewhere = accounting.one_kernel && accounting.rules_count && ruled.is_some();
-    let watched = watched.filter(|_| !elsewhere);
+    let watched = watched.map(|n| accounting.vanished_in_ip().map_or(n, |most| n.min(most.max(by_rules))));
     let dropped = by_rules.max(watched.unwrap_or(0));
     let all = dropped.saturating_add(spoofed).saturating_add(early);
     let mut claim = Claim::batches(all, accounting.batch_got());

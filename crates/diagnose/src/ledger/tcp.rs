@@ -41,7 +41,6 @@ pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
         batch_most: (PACKET_MOST / u64::from(mss.unwrap_or(1448).max(1))).max(1),
         tcp: true,
         both_ways: trial.plan.direction == Direction::Both,
-        rules_count: super::accounting::rules_count(&receiving.after),
         one_kernel: kernel(sending).is_some() && kernel(sending) == kernel(receiving),
         sender,
         receiver,

@@ -8,7 +8,7 @@ use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
 use narrows_diagnose::judge::Planned;
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
-use narrows_model::{Flow, Limit, LoadPlan, Place, Progress, Run, Status, Target, Verdict};
+use narrows_model::{Flow, Limit, LoadPlan, Place, ProfilePlan, Progress, Run, Status, Target, Verdict};
 use narrows_search::Steady;
 use narrows_sys::clock;
 use std::time::{Duration, Instant};
@@ -138,20 +138,29 @@ impl Diagnosis<'_> {
         }
     }
 
-    /// Profiles the path, as far as the time lasts; without it the diagnosis knows less, and goes on.
+    /// Profiles the path, as far as the time lasts, and once more from a lower rate if it showed nothing; without it the diagnosis knows
+    /// less, and goes on.
     fn profile(&mut self, round: u32) -> Result<(), EndsError> {
-        let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
-        let Some(mut planned) = narrows_diagnose::path_profile(&self.run, round) else { return Ok(()) };
-        if let LoadPlan::Profile(plan) = &mut planned.plan {
-            plan.limit_ms = plan.limit_ms.min(left_ms.saturating_sub(self.overhead_ms) / 2).max(1_000);
-            plan.max_bps = self.plan.max_bps.map_or(plan.max_bps, |bps| bps.min(plan.max_bps));
-            plan.start_bps = plan.start_bps.min(plan.max_bps);
-        }
-        self.watch.step(planned.words);
-        if self.experiment(round, &planned)?
-            && let Some(words) = narrows_diagnose::evidence::profile::of_run(&self.run, round)
-        {
-            self.watch.result(&words);
+        for part in [1, 8] {
+            let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
+            let Some(mut planned) = narrows_diagnose::path_profile(&self.run, round) else { return Ok(()) };
+            if let LoadPlan::Profile(plan) = &mut planned.plan {
+                plan.limit_ms = plan.limit_ms.min(left_ms.saturating_sub(self.overhead_ms) / 2).max(1_000);
+                plan.max_bps = self.plan.max_bps.map_or(plan.max_bps, |bps| bps.min(plan.max_bps));
+                plan.start_bps = (plan.start_bps / part).max(ProfilePlan::MIN_BPS).min(plan.max_bps);
+                if part > 1 && plan.limit_ms.saturating_add(self.overhead_ms) > left_ms {
+                    return Ok(());
+                }
+            }
+            self.watch.step(planned.words);
+            if !self.experiment(round, &planned)? {
+                return Ok(());
+            }
+            let Some(profile) = narrows_diagnose::evidence::profile::of_run(&self.run, round) else { continue };
+            self.watch.result(&profile.words());
+            if profile.shape.carried_bps > 0.0 {
+                return Ok(());
+            }
         }
         Ok(())
     }

@@ -62,9 +62,10 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         return None;
     }
     let max = evidence.number(role, keys::TCP_RMEM_MAX)?;
-    let rtt = units::micros(evidence.window_rtt_us()? as u64);
     let reader_keeps_up = !super::receiver_app_slow::leaves_unread(evidence);
     let held = reader_keeps_up && evidence.held_by_window().is_some_and(|held| held >= HELD);
+    let least_us = evidence.window_rtt_us()?;
+    let rtt = units::micros(base.rtt_us.filter(|us| held && *us > least_us).unwrap_or(least_us) as u64);
     if let (true, Some(window)) = (held || grown(evidence, max), base.snd_wnd_bytes) {
         let how = format!(
             "window of {} (all that tcp_rmem max {} gives) / (RTT {rtt} + the time that sending it takes)",

@@ -96,14 +96,12 @@ impl Evidence for TcpEvidence {
                 format!("healthy: at capacity, {goodput} of the link")
             }
             (Status::Healthy, _) => {
-                let shaped = self
-                    .profile
-                    .as_ref()
-                    .filter(|profile| matches!(profile.shape.plateau, Some(Plateau::Shaper { .. })));
-                format!(
-                    "healthy: at capacity, {goodput}{}",
-                    shaped.map_or_else(String::new, |it| format!("; {}", it.words()))
-                )
+                let plateau = self.profile.as_ref().filter(|profile| profile.shape.plateau.is_some());
+                let kind = match plateau {
+                    Some(profile) => format!("; {}", profile.words()),
+                    None => self.at_link().then(|| "; the slower link is full".to_owned()).unwrap_or_default(),
+                };
+                format!("healthy: at capacity, {goodput}{kind}")
             }
             (Status::Limited, Some(Finding { id, at, summary, .. })) => {
                 format!("limited to {goodput} by {id} at {at}: {summary}")
