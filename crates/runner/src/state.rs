@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-/// The state directory: `$XDG_STATE_HOME/narrows`, else `/var/lib/narrows` for root and `~/.local/state/narrows` for others.
+/// The state directory: `$NARROWS_STATE` itself, else `$XDG_STATE_HOME/narrows`, else `/var/lib/narrows` for root and `~/.local/state/narrows` for others.
 /// Without `HOME` the home is that of the user database. `None` where there is no home at all. Root follows no variable to a place that
 /// another user can change: key, tokens and the journal of changes would be that user's.
 pub fn directory() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let root = narrows_sys::process::is_root();
     let safe = |path: &PathBuf| !root || narrows_sys::files::check_own_place(path).is_ok();
-    if let Some(state) = variable("XDG_STATE_HOME").filter(|path| path.is_absolute() && safe(path)) {
-        return Some(state.join("narrows"));
+    let named = variable("NARROWS_STATE").or_else(|| variable("XDG_STATE_HOME").map(|home| home.join("narrows")));
+    if let Some(state) = named.filter(|path| path.is_absolute() && safe(path)) {
+        return Some(state);
     }
     if root {
         return Some(PathBuf::from("/var/lib/narrows"));

@@ -104,8 +104,9 @@ pub fn own_token(token_file: Option<&Path>) -> Result<Token, TrustedError> {
         return Ok(read_token(file)?);
     }
     let system = PathBuf::from("/var/lib/narrows");
-    let places: Vec<PathBuf> =
-        state::directory().into_iter().chain([system.clone()]).map(|place| place.join("token")).collect();
+    // Where root runs it, and where the packages' unit does as the user narrows.
+    let services = [system.clone(), system.join("serve")];
+    let places: Vec<PathBuf> = state::directory().into_iter().chain(services).map(|place| place.join("token")).collect();
     for place in &places {
         match read_token(place) {
             Err(TrustError::File(error)) if error.source.kind() == ErrorKind::NotFound => {}

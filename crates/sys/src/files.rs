@@ -5,7 +5,7 @@ pub use crate::open_file::{Appender, Reader, rename};
 use crate::{Error, Result};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -98,6 +98,8 @@ pub fn write_if_absent(path: &Path, bytes: &[u8], mode: u32) -> Result<bool> {
     let beside = beside(&path.with_extension(format!("{serial}.new")));
     let write = || -> std::io::Result<bool> {
         write_synced(&beside, bytes, mode)?;
+        // A service's umask must not take from its group what the mode gives.
+        fs::set_permissions(&beside, fs::Permissions::from_mode(mode))?;
         // link(2) fails if the name exists; rename(2) would replace it.
         match fs::hard_link(&beside, path) {
             Ok(()) => Ok(true),
@@ -210,7 +212,6 @@ pub fn list(path: &Path) -> Result<Vec<String>> {
 
 /// Whether new files in a directory take its group, and the group may list it: its owner shares it on purpose.
 pub fn is_shared_with_group(directory: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(directory).is_ok_and(|found| found.permissions().mode() & 0o2040 == 0o2040)
 }
 
@@ -271,7 +272,6 @@ pub fn remove_tree(path: &Path) -> Result<()> {
 
 /// Which other users may read or write a file or directory: `its group`, `everybody`; `None`: nobody but its owner and root.
 pub fn shared_with(path: &Path) -> Option<&'static str> {
-    use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::metadata(path).ok()?.permissions().mode();
     if mode & 0o007 != 0 {
         return Some("everybody");
@@ -300,13 +300,20 @@ pub fn check_own_directory(path: &Path) -> Result<()> {
     check().map_err(|error| Error::new("use", path.display().to_string(), error))
 }
 
-/// As [`check_own_directory`], for a directory that may not exist yet: of the nearest one above it that does.
+/// As [`check_own_directory`], for a directory that may not exist yet: of the nearest one above it that does, in which nobody else may make
+/// it first, so that one that is sticky does not suffice.
 ///
 /// # Errors
 /// The path, and what is wrong with it.
 pub fn check_own_place(path: &Path) -> Result<()> {
-    let nearest = path.ancestors().find(|place| fs::symlink_metadata(place).is_ok());
-    nearest.map_or(Ok(()), check_own_directory)
+    use std::os::unix::fs::MetadataExt as _;
+    let Some(nearest) = path.ancestors().find(|place| fs::symlink_metadata(place).is_ok()) else { return Ok(()) };
+    check_own_directory(nearest)?;
+    if nearest != path && fs::metadata(nearest).is_ok_and(|found| found.mode() & 0o022 != 0) {
+        let why = std::io::Error::other("other users may make it first; make it");
+        return Err(Error::new("use", path.display().to_string(), why));
+    }
+    Ok(())
 }
 
 /// Whether the path exists.
@@ -317,7 +324,7 @@ pub fn exists(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::symlink;
 
     fn folder() -> PathBuf {
         let folder = std::env::temp_dir().join(format!(
@@ -421,7 +428,11 @@ mod tests {
         assert_eq!(why(&own), "other users may write to it; remove it");
         assert!(check_own_place(&own.join("a/b")).is_err());
         fs::set_permissions(&own, fs::Permissions::from_mode(0o1777)).expect("owned");
-        check_own_place(&own.join("a/b")).expect("sticky");
+        check_own_directory(&own).expect("sticky");
+        let why = check_own_place(&own.join("a/b")).expect_err("another user may make it").source.to_string();
+        assert_eq!(why, "other users may make it first; make it");
+        make_directory(&own.join("a/b")).expect("made");
+        check_own_place(&own.join("a/b")).expect("own");
         fs::remove_dir_all(&folder).expect("removed");
     }
 

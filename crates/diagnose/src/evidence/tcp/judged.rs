@@ -15,7 +15,6 @@ use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
 use crate::judge::{Baseline, Evidence, Excludes, Experiment};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
-use narrows_search::profile::Plateau;
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
 
