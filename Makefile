@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check campaign-check optimise-check iperf3 store-bench connections-bench docs clean
+.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench connections-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -76,6 +76,10 @@ server-check: setup ## the server: a minute of strangers' worst; 200 kills of cl
 	NARROWS_STORM_S=60 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test storm -- --nocapture
 	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_try killed_at_any -- --nocapture
 	NARROWS_KILLS=200 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test cli killed_at_any -- --nocapture
+
+SOAK_H ?= 2
+soak: setup ## all services of a server in use for SOAK_H=2 hours; its size and speed are judged by their trends (as root: the clock jumps)
+	NARROWS_SOAK_S=$$(echo "$(SOAK_H) * 3600 / 1" | bc) NARROWS_SOAK_CLOCK=1 $(CARGO) test --release --locked $(CARGO_FLAGS) -p narrows --test storm a_server_in_use -- --nocapture
 
 campaign-check: setup ## a campaign of five factors in the lab, once whole and once killed three times, and single measurements (20 minutes)
 	NARROWS_CAMPAIGN=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test killed_campaign -- --nocapture

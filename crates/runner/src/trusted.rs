@@ -106,7 +106,8 @@ pub fn own_token(token_file: Option<&Path>) -> Result<Token, TrustedError> {
     let system = PathBuf::from("/var/lib/narrows");
     // Where root runs it, and where the packages' unit does as the user narrows.
     let services = [system.clone(), system.join("serve")];
-    let places: Vec<PathBuf> = state::directory().into_iter().chain(services).map(|place| place.join("token")).collect();
+    let places: Vec<PathBuf> =
+        state::directory().into_iter().chain(services).map(|place| place.join("token")).collect();
     for place in &places {
         match read_token(place) {
             Err(TrustError::File(error)) if error.source.kind() == ErrorKind::NotFound => {}
