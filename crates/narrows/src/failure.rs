@@ -3,6 +3,17 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+/// A line for the terminal: what a peer, a file or a command said in it controls nothing.
+macro_rules! note {
+    ($($words:tt)*) => { anstream::eprintln!("{}", $crate::failure::shown(&format!($($words)*))) };
+}
+pub(crate) use note;
+
+/// The text without what a terminal would interpret.
+pub(crate) fn shown(text: &str) -> String {
+    text.lines().map(narrows_model::words::show::clean).collect::<Vec<_>>().join("\n")
+}
+
 /// A failed command.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -26,14 +37,9 @@ impl Failure {
         Self { code: 130, message: "interrupted before anything was measured".to_owned() }
     }
 
-    /// The message for a terminal: what a peer, a file or a command said in it controls nothing.
-    fn shown(&self) -> String {
-        self.message.lines().map(narrows_model::words::show::clean).collect::<Vec<_>>().join("\n")
-    }
-
     /// Prints the message and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        anstream::eprintln!("narrows: {}", self.shown());
+        note!("narrows: {}", self.message);
         ExitCode::from(self.code)
     }
 }
@@ -50,16 +56,32 @@ pub(crate) type Outcome = Result<u8, Failure>;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory as _;
     use proptest::prelude::*;
+
+    /// Errors of every crate that quotes what comes from outside.
+    fn errors(word: &str) -> Vec<Failure> {
+        let io = || std::io::Error::other(word.to_owned());
+        let path = || std::path::PathBuf::from(word);
+        vec![
+            Failure::run(narrows_sys::Error::new("open", word.to_owned(), io())),
+            Failure::run(narrows_runner::ends::EndsError::Failed(word.to_owned())),
+            Failure::run(narrows_runner::stored::LoadError::Unknown(path(), path())),
+            Failure::run(narrows_runner::stored::LoadError::Other(word.to_owned(), "trace")),
+            Failure::usage(crate::cli::Cli::command().error(clap::error::ErrorKind::InvalidValue, word)),
+        ]
+    }
 
     proptest! {
         /// Whatever error it is made of, a failure is its text.
         #[test]
         fn no_failure_controls_the_terminal(text in "\\PC*|[\\x00-\\x1f\\x7f-\\u{9f}\\u{202a}-\\u{202e}\\PC]{0,40}") {
-            let shown = Failure::run(std::io::Error::other(text.clone())).shown();
-            prop_assert!(shown.chars().all(|it| it == '\n' || !it.is_control()), "{shown:?}");
-            let turns = shown.contains('\u{202e}');
-            prop_assert!(!turns);
+            for failure in errors(&text) {
+                let shown = shown(&failure.message);
+                prop_assert!(shown.chars().all(|it| it == '\n' || !it.is_control()), "{shown:?}");
+                let turns = shown.contains(['\u{202e}', '\u{61c}']);
+                prop_assert!(!turns, "{shown:?}");
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     };
     let done = cli.command.run();
     if let Some(line) = narrows_runner::stored::waiting() {
-        anstream::eprintln!("{line}");
+        crate::failure::note!("{line}");
     }
     match done {
         Ok(code) => ExitCode::from(code),

@@ -128,16 +128,16 @@ impl SavedRun {
                 if self.file.is_some() {
                     return Err(Failure::run(says));
                 }
-                anstream::eprintln!("{says}");
+                crate::failure::note!("{says}");
             }
             (None, Some(word)) if !quiet => {
                 let how = if self.file.is_some() { "to" } else { "as" };
-                anstream::eprintln!("saved {how} {word}{next}");
+                crate::failure::note!("saved {how} {word}{next}");
             }
             _ => {}
         }
         if let (Some(why), None) = (&self.not_stored, &self.failed) {
-            anstream::eprintln!("the {what} is in its file only: {why}");
+            crate::failure::note!("the {what} is in its file only: {why}");
         }
         Ok(())
     }

@@ -82,7 +82,7 @@ pub(crate) fn open_session(remote: &Remote, stop: &Stop, quiet: bool) -> Result<
     remote
         .open_session(&mut |position, why| {
             if !quiet && shown != position {
-                anstream::eprintln!("waiting, position {position} in the queue: {why}");
+                crate::failure::note!("waiting, position {position} in the queue: {why}");
             }
             shown = position;
             !stop.is_set()

@@ -39,7 +39,7 @@ impl Args {
                 let remote = self.way.connect(host, false, instruments)?;
                 let (audit, why) = audit::both(&remote, stop.as_ref()).map_err(Failure::run)?;
                 if let Some(why) = why {
-                    anstream::eprintln!("cannot trace the path both ways: {why}");
+                    crate::failure::note!("cannot trace the path both ways: {why}");
                 }
                 audit
             }

@@ -108,7 +108,7 @@ impl Args {
         match ended {
             Ended::Complete => Ok(0),
             Ended::Interrupted => {
-                anstream::eprintln!(
+                crate::failure::note!(
                     "interrupted; what was measured is kept, and the same command goes on with the runs that are left"
                 );
                 Ok(INTERRUPTED)
@@ -212,7 +212,7 @@ impl Surroundings for Around<'_> {
         if let Some((live, _)) = &self.live {
             live.update(|view| view.say(text));
         } else if !self.quiet {
-            anstream::eprintln!("{text}");
+            crate::failure::note!("{text}");
         }
     }
 }

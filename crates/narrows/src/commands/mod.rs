@@ -59,7 +59,7 @@ pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<Stri
 pub(crate) fn join_intervals(run: &mut Run, format: Format) {
     if matches!(format, Format::Text | Format::Markdown) && spool::coarsen(run) {
         let id = &run.id;
-        anstream::eprintln!("intervals are joined; `narrows report {id} --from 10m --to 20m` shows a part in detail");
+        crate::failure::note!("intervals are joined; `narrows report {id} --from 10m --to 20m` shows a part in detail");
     }
 }
 

@@ -213,7 +213,7 @@ impl Args {
         let quiet = self.result.quiet;
         let mut watch = |event: forwarding::Event<'_>| {
             if let Some(line) = lines.next(&event).filter(|_| !quiet) {
-                eprintln!("{line}");
+                crate::failure::note!("{line}");
             }
         };
         let output = self.result.output();

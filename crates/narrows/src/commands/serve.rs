@@ -201,7 +201,7 @@ impl Args {
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })
         };
-        server::serve(config, &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;
+        server::serve(config, &mut |line| crate::failure::note!("{line}")).map_err(Failure::run)?;
         Ok(0)
     }
 }

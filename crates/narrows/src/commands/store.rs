@@ -137,7 +137,7 @@ pub(super) fn deleted(store: &mut Store, runs: Vec<StoredRun>, yes: bool, for_go
         anstream::eprint!("{}", history::text::list(&page, crate::output::style()));
     }
     if rest > 0 {
-        anstream::eprintln!("and {} before them", plural(rest as u64, "older run"));
+        crate::failure::note!("and {} before them", plural(rest as u64, "older run"));
     }
     confirmed(yes, &format!("delete {}{}", plural(count as u64, "run"), if for_good { " for good" } else { "" }))?;
     let gone = maintenance::delete(store, &ids, for_good).map_err(Failure::run)?;
@@ -170,7 +170,7 @@ fn import(paths: &[PathBuf], how: &As) -> Outcome {
         done.failed.extend(part.failed);
     }
     for why in &done.failed {
-        anstream::eprintln!("{why}");
+        crate::failure::note!("{why}");
     }
     print(&format!("imported {}; {} known already", plural(done.new, "run"), done.known))?;
     Ok(u8::from(!done.failed.is_empty()))

@@ -155,7 +155,7 @@ impl Args {
         let mut plan = self.plan()?;
         let asks_echo = plan.protocol == TraceProtocol::Icmp;
         if let Some(why) = asks_echo.then(|| trace::echo_refused(plan.target)).flatten() {
-            anstream::eprintln!("narrows: {why}; tracing by UDP instead");
+            crate::failure::note!("narrows: {why}; tracing by UDP instead");
             plan.protocol = TraceProtocol::Udp;
         }
         let instruments = LiveInstruments { collect: false };
@@ -184,7 +184,7 @@ impl Args {
         live.map(Tui::close).transpose()?;
         let (record, failed_back) = traced.map_err(failure)?;
         if let Some(error) = &failed_back {
-            anstream::eprintln!("narrows: cannot trace the path back: {error}");
+            crate::failure::note!("narrows: cannot trace the path back: {error}");
         }
         if let Some(error) = failed {
             return Err(Failure::run(format!("cannot write the result: {error}")));

@@ -131,9 +131,9 @@ impl SaveArgs {
             return;
         }
         match put(&Begun { tags: self.tag.clone(), ..begun.clone() }) {
-            Ok(()) if !quiet => anstream::eprintln!("saved as {}", begun.id),
+            Ok(()) if !quiet => crate::failure::note!("saved as {}", begun.id),
             Ok(()) => {}
-            Err(error) => anstream::eprintln!("cannot save the run: {error}"),
+            Err(error) => crate::failure::note!("cannot save the run: {error}"),
         }
     }
 }

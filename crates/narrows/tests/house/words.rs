@@ -37,6 +37,17 @@ fn unsafe_lives_in_one_room() {
 }
 
 #[test]
+fn what_the_terminal_gets_of_others_is_cleaned() {
+    // The two that print what is cleaned already: a message, and a line above the progress bar.
+    let own = ["crates/narrows/src/failure.rs", "crates/narrows/src/progress.rs"];
+    for path in files(&root().join("crates/narrows/src"), ".rs") {
+        let (place, text) = (name(&path), text(&path));
+        let wrong = code(&text).iter().any(|line| line.contains("eprintln!"));
+        assert!(own.contains(&place.as_str()) || !wrong, "{place}: use `failure::note!`, which cleans a peer's words");
+    }
+}
+
+#[test]
 fn unfinished_work_is_not_committed() {
     let mut wrong = Vec::new();
     for path in sources() {

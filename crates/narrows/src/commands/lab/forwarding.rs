@@ -30,7 +30,7 @@ impl ForwardingArgs {
         let plan = bench.plan().map_err(Failure::run)?;
         let mut watch = |event: Event<'_>| {
             if let Event::Line(line) = event {
-                eprintln!("{line}");
+                crate::failure::note!("{line}");
             }
         };
         let record = bench.run(&plan, &stop, &mut watch).map_err(Failure::run)?;
@@ -40,7 +40,7 @@ impl ForwardingArgs {
         let report = forwarding::report(&record);
         files_of_report.write(&report)?;
         print(&render::forwarding::text::report(&report, style()))?;
-        eprintln!("HTML report: {}", self.html.display());
+        crate::failure::note!("HTML report: {}", self.html.display());
         Ok(u8::from(record.ended.is_some()))
     }
 }

@@ -191,7 +191,7 @@ impl Args {
             What::Demo(OutputArg { output }) => {
                 prepare_privileges()?;
                 let code =
-                    demo::play(output.as_deref(), &mut |line| anstream::eprintln!("{line}")).map_err(Failure::run)?;
+                    demo::play(output.as_deref(), &mut |line| crate::failure::note!("{line}")).map_err(Failure::run)?;
                 Ok(u8::try_from(code).unwrap_or(1))
             }
             What::Scenarios { draw: Some(seed), number, udp, keep, again, .. } => {
@@ -282,7 +282,7 @@ fn run_scenarios(
     for repetition in 0..repetitions.max(1) {
         for case in &cases {
             if stop.is_set() {
-                anstream::eprintln!("interrupted; results so far");
+                crate::failure::note!("interrupted; results so far");
                 print(&tally.text())?;
                 return Ok(1);
             }
@@ -294,7 +294,7 @@ fn run_scenarios(
                 Err(why) => why.to_string(),
             };
             let grade = tally.add(case.clone(), outcome.ok());
-            anstream::eprintln!("{done}/{total} {:<44} {grade:?}: {words}", case.name());
+            crate::failure::note!("{done}/{total} {:<44} {grade:?}: {words}", case.name());
         }
     }
     print(&tally.text())?;
@@ -311,7 +311,7 @@ fn run_drawn(
     let mut results = Vec::new();
     for (index, drawn) in drawn.into_iter().enumerate() {
         if stop.is_set() {
-            anstream::eprintln!("interrupted; results so far");
+            crate::failure::note!("interrupted; results so far");
             break;
         }
         let name = drawn.case.name();
@@ -323,7 +323,7 @@ fn run_drawn(
             }
             Err(why) => format!("failed: {why}"),
         };
-        anstream::eprintln!("{}/{total} {name:<30} {words}", index + 1);
+        crate::failure::note!("{}/{total} {name:<30} {words}", index + 1);
     }
     print(&scenarios::table(&results))?;
     Ok(u8::from(results.len() < total))
@@ -339,7 +339,7 @@ fn verify_parts(only: &[Part]) -> Outcome {
         rows.pause();
         verified?;
         if stop.is_set() {
-            anstream::eprintln!("interrupted; results so far are above");
+            crate::failure::note!("interrupted; results so far are above");
             return Ok(1);
         }
     }

@@ -102,7 +102,7 @@ impl ResponsivenessArgs {
         let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
         let record = responsiveness::measure(&plan, &target, &trust, family, &stop, &mut |load| {
             if !self.result.quiet {
-                anstream::eprintln!("{}", progress(load, &plan));
+                crate::failure::note!("{}", progress(load, &plan));
             }
         });
         let record = record.map_err(failure)?;

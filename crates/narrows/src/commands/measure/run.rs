@@ -124,7 +124,7 @@ pub(super) fn run<R: Document>(
         saved.save(&run);
     }
     if let Some(why) = samples.finish(&run) {
-        anstream::eprintln!("cannot keep all samples of the run: {why}");
+        crate::failure::note!("cannot keep all samples of the run: {why}");
     }
     let report = narrows_runner::measurement(&run);
     if let Some(tui) = tui {

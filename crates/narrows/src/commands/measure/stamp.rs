@@ -98,7 +98,7 @@ impl StampArgs {
         let mut shown = 0;
         let record = stamp::measure(&plan, &self.host, peer, key.as_ref(), &stop, &mut |packets| {
             if !self.result.quiet {
-                anstream::eprintln!("{}", progress(packets, shown));
+                crate::failure::note!("{}", progress(packets, shown));
             }
             shown = packets.len();
         });
