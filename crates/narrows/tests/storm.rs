@@ -374,7 +374,7 @@ const HONEST: [&[&str]; 7] = [
     &["measure", "rr", "server", "-t", "2s"],
     &["measure", "crr", "server", "-t", "2s"],
     &["audit", "server"],
-    &["trace", "server"],
+    &["trace", "server", "--back"],
     &["diagnose", "server"],
 ];
 /// What clients without a token do: of a service by its own protocol.
@@ -422,8 +422,8 @@ fn a_server_in_use_for_hours_keeps_its_size_and_its_speed() {
             let mut failures = Vec::new();
             while sampled.elapsed() < period.mul_f64(0.8) {
                 turn += 1;
-                let words = [HONEST[turn % HONEST.len()], &["--no-save", "-q"]].concat();
-                let mut one = stage.client(&words).expect("a client");
+                let words = HONEST[turn % HONEST.len()];
+                let mut one = stage.client(words).expect("a client");
                 let mut other = stage.on_client(FOREIGN[turn % FOREIGN.len()]).expect("a client");
                 let quiet = |command: &mut std::process::Command| {
                     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn()
@@ -460,6 +460,7 @@ fn a_server_in_use_for_hours_keeps_its_size_and_its_speed() {
         }
         println!("  {} clients, {} failed {failures:?}", 2 * turn, failures.len());
         assert_eq!(stage.server_id(), Some(server), "the server lives");
+        assert!(failures.is_empty(), "honest clients failed");
     }
     for figure in &figures {
         // The first sample is of a server that has not seen everything yet.

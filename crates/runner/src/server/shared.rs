@@ -114,7 +114,7 @@ impl Shared {
 
     /// A word to whoever runs the server.
     pub(super) fn say(&self, sentence: &str) {
-        eprintln!("narrows serve: {sentence}");
+        eprintln!("narrows serve: {}", narrows_model::words::show::clean(sentence));
     }
 
     pub(super) fn stop(&self) {
