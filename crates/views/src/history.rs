@@ -302,7 +302,7 @@ pub fn inventory(change: &mut TrendChange, runs: Result<[Run; 2], String>) {
     match runs {
         Ok([before, after]) => {
             change.inventory = diff::inventory(&before, &after);
-            change.inventory_missing = diff::not_recorded(&before, &after);
+            change.inventory_missing = diff::unknown(&before, &after, [&before.id, &after.id]);
         }
         Err(why) => change.inventory_missing = Some(why),
     }

@@ -4,7 +4,7 @@ use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::duration;
 use crate::flags::{DirectionWord, ResultArgs, SaveArgs};
-use crate::output::{print, style};
+use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use clap::Args;
 use narrows_model::load::responsiveness::{ResponsivenessPlan, ResponsivenessReport};
@@ -107,12 +107,11 @@ impl ResponsivenessArgs {
         });
         let record = record.map_err(failure)?;
         let report = responsiveness::report(&record);
-        if let Some(file) = self.result.output() {
-            let text = narrows_render::json::pretty(&report).map_err(Failure::run)?;
-            stored::write(file, &text).map_err(Failure::run)?;
-        }
-        print(&self.result.write(&report, style())?)?;
-        self.save.keep(&begun, self.result.quiet, |begun| stored::keep_responsiveness(&record, begun));
+        deliver(
+            &self.result.write(&report, style())?,
+            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_responsiveness(&record, begun)),
+            &[(self.result.output(), &|| narrows_render::json::pretty(&report).map_err(Failure::run))],
+        )?;
         let known = |it: &narrows_model::load::responsiveness::ResponsivenessDirection| {
             it.responsiveness.is_some() && !matches!(it.ending, Ending::Failed(_))
         };

@@ -4,7 +4,7 @@ use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, size};
 use crate::flags::{DurationArg, FullArg, ResultArgs, SaveArgs};
-use crate::output::{print, style};
+use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use clap::Args;
 use narrows_model::Family;
@@ -104,12 +104,11 @@ impl StampArgs {
         });
         let record = record.map_err(Failure::run)?;
         let report = stamp::report(&record);
-        if let Some(file) = self.result.output() {
-            let text = narrows_render::json::pretty(&report).map_err(Failure::run)?;
-            stored::write(file, &text).map_err(Failure::run)?;
-        }
-        print(&self.result.write(&report, style())?)?;
-        self.save.keep(&begun, self.result.quiet, |begun| stored::keep_stamp(&report, begun));
+        deliver(
+            &self.result.write(&report, style())?,
+            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_stamp(&report, begun)),
+            &[(self.result.output(), &|| narrows_render::json::pretty(&report).map_err(Failure::run))],
+        )?;
         match (record.interrupted, report.replies) {
             (true, _) => Ok(INTERRUPTED),
             (false, 0) => Ok(1),
