@@ -9,6 +9,7 @@ pub mod campaign;
 mod command;
 pub mod compare;
 pub mod connections;
+mod csv;
 pub mod diff;
 pub mod format;
 pub mod forwarding;

@@ -1,4 +1,4 @@
-//! The intervals of a measurement as rows and as a picture.
+//! Figures over time as a picture, and the intervals of a measurement as rows.
 
 use super::{Measured, Shown, text};
 use crate::figures::tick;
@@ -41,9 +41,9 @@ pub(super) fn csv<R: Measured>(report: &R) -> String {
 }
 
 /// One curve: its name, and for each figure the middle of each interval with the value.
-struct Curve {
-    name: String,
-    figures: Vec<Vec<(f64, f64)>>,
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    pub(crate) figures: Vec<Vec<(f64, f64)>>,
 }
 
 /// A curve for each trial and way, of all streams together.
@@ -67,22 +67,24 @@ fn curves<R: Measured>(report: &R) -> Vec<Curve> {
     curves
 }
 
-/// A plot over time for each figure that is known.
 pub(super) fn picture<R: Measured>(report: &R, title: &str) -> String {
-    let curves = curves(report);
+    plot(title, &format!("run {}, per interval", report.run().id), R::Load::FIGURES, &curves(report))
+}
+
+/// A plot over time for each figure that is known.
+pub(crate) fn plot(title: &str, subtitle: &str, all: &[(&str, Unit)], curves: &[Curve]) -> String {
     let known = |at: &usize| curves.iter().any(|it| !it.figures[*at].is_empty());
-    let figures: Vec<usize> = (0..R::Load::FIGURES.len()).filter(known).collect();
+    let figures: Vec<usize> = (0..all.len()).filter(known).collect();
     #[allow(clippy::cast_precision_loss)] // a few
     let high = 130.0 + (HIGH + APART) * figures.len() as f64;
-    let subtitle = format!("run {}, per interval", report.run().id);
-    let mut canvas = Canvas::titled(WIDTH, high, &crate::words::clean(title), &crate::words::clean(&subtitle));
+    let mut canvas = Canvas::titled(WIDTH, high, &crate::words::clean(title), &crate::words::clean(subtitle));
     let named = |(at, it): (usize, &Curve)| (!it.name.is_empty()).then(|| Entry::plain(it.name.clone(), Look::nth(at)));
     let entries: Vec<Entry> = curves.iter().enumerate().filter_map(named).collect();
     let mut top = 84.0 + legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries) + 20.0;
     let end = curves.iter().flat_map(|it| it.figures.iter().flatten()).map(|it| it.0);
     let xs = Scale::from_zero(end);
     for at in figures {
-        let (name, of) = R::Load::FIGURES[at];
+        let (name, of) = all[at];
         let ys = Scale::from_zero(curves.iter().flat_map(|it| &it.figures[at]).map(|it| it.1));
         let panel = Panel { left: LEFT, top, wide: WIDTH - LEFT - 40.0, high: HIGH, xs, ys };
         panel.grid_y(&mut canvas, name, |it| match of {
