@@ -327,7 +327,7 @@ mod tests {
             [(1.0, 1_000, 0, none, none), (2.0, 1_000, 2, one, one), (3.0, 500, 1, none, none)],
             "of the last loss the direction is unknown"
         );
-        assert_eq!((report.series[0].rtt_p50_us, report.series[0].rtt_max_us), (Some(9_000.0), Some(9_000.0)));
+        assert_eq!((report.series[0].rtt_p50_us, report.series[0].rtt_max_us), (Some(9_001.0), Some(9_002.0)));
     }
 
     #[test]

@@ -105,8 +105,6 @@ pub struct Stream {
 /// What the sending kernel says of it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Sender {
-    /// Whether it is this end.
-    pub sender: Option<bool>,
     /// Microseconds; 0: unknown.
     pub min_rtt: Option<u64>,
     pub mean_rtt: Option<u64>,

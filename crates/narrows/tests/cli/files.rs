@@ -1,6 +1,7 @@
 //! Runs, captures and changes that cannot be had or made.
 
 use crate::world::{alone, on_loopback, word};
+use std::collections::BTreeSet;
 
 #[test]
 fn a_run_that_is_none_is_named() {
@@ -166,6 +167,9 @@ fn a_full_disk_loses_no_result() {
             assert!(said.code == Some(1) && !said.out.is_empty(), "{words:?}: {said:?}");
             let end = format!("No space left on device (os error 28); it is in the store as {id}\n");
             assert!(said.err.ends_with(&end), "{words:?}: {said:?}");
+            let again = world.run(&["report", id, "--format", "csv"]);
+            let columns: BTreeSet<_> = again.out.lines().map(|line| line.split(',').count()).collect();
+            assert!(again.code == Some(0) && columns.len() == 1, "{words:?}: {again:?}");
         }
     });
 }

@@ -185,7 +185,12 @@ fn figures(report: &Report) -> Vec<Headline> {
         again("down", end.sum_sent_bidir_reverse.as_ref()),
         rtt("min RTT", |it| it.min_rtt),
         rtt("mean RTT", |it| it.mean_rtt),
-        figure("jitter", way, total.and_then(|it| it.jitter_ms).map(|ms| ms * 1e3), Unit::Microseconds),
+        figure(
+            "jitter",
+            way,
+            total.and_then(|it| it.jitter_ms).or_else(|| end.sum.as_ref()?.jitter_ms).map(|ms| ms * 1e3),
+            Unit::Microseconds,
+        ),
         cores("client busy cores", client),
         cores("server busy cores", server),
     ];
