@@ -25,6 +25,7 @@ pub mod live;
 pub mod markdown;
 pub mod measure;
 pub mod optimise;
+mod over_time;
 mod page;
 pub mod picture;
 pub mod responsiveness;

@@ -1,6 +1,6 @@
 //! Responsiveness under working conditions: RPM with its class, and the latency of each direction beside the idle one.
 
-use crate::measure::series::{Curve, plot};
+use crate::over_time::{Curve, plot};
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;

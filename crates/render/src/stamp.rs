@@ -1,6 +1,6 @@
 //! A STAMP session: the round trip, and each direction beside the other.
 
-use crate::measure::series::{Curve, plot};
+use crate::over_time::{Curve, plot};
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;

@@ -2,7 +2,7 @@
 //! (`start`, an `interval` each, `summary`; one object per line). What a kind of load has of its own is in the file of its name.
 
 pub mod rr;
-pub(crate) mod series;
+mod series;
 mod tcp;
 mod udp;
 pub(crate) mod udp_words;
