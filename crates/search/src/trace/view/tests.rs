@@ -57,7 +57,10 @@ fn an_answer_to_the_kernels_second_syn_is_none_to_the_probe() {
     for (ports, end) in [
         (&[][..], "try another --protocol or --port"),
         (&[(22, true), (443, false)], "the target answers TCP to port 22, so the filter is for this port"),
-        (&[(22, true), (80, true), (443, true)], "the target answers TCP to ports 22, 80 and 443, so the filter is for this port"),
+        (
+            &[(22, true), (80, true), (443, true)],
+            "the target answers TCP to ports 22, 80 and 443, so the filter is for this port",
+        ),
         (&[(22, false), (80, false), (443, false)], "TCP to ports 22, 80 or 443 has no answer either"),
     ] {
         record.other_ports = ports.iter().copied().collect();
