@@ -4,7 +4,9 @@ use crate::failure::{Failure, Outcome};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use narrows_render::measure::Measurement;
 use narrows_render::{Document, Format, OfAnyRun, Style};
+use narrows_runner::stored;
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 
 /// Parses `--format`: the formats of a report, each with its help.
 pub(crate) fn formats<R: Document>() -> impl TypedValueParser<Value = Format> {
@@ -59,13 +61,32 @@ pub(crate) fn write(text: &str) -> std::io::Result<()> {
 /// Prints a result. A closed pipe (`narrows … | head`) is not a failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match write!(out, "{text}{end}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::run(format!("cannot write the result: {error}")))
         }
         _ => Ok(()),
     }
+}
+
+/// A file, if the user asked for it, and what makes its text.
+pub(crate) type Wanted<'a> = (Option<&'a Path>, &'a dyn Fn() -> Result<String, Failure>);
+
+/// Writes the files of a run; `id`: where the run is in the store.
+pub(crate) fn write_files(id: Option<&str>, files: &[Wanted<'_>]) -> Result<(), Failure> {
+    let place = id.map(|id| format!("; it is in the store as {id}")).unwrap_or_default();
+    let wanted = files.iter().filter_map(|(file, text)| file.map(|file| (file, text)));
+    let write = |(file, text): (&Path, &&dyn Fn() -> Result<String, Failure>)| {
+        stored::write(file, &text()?).map_err(|error| Failure::run(format!("{error}{place}")))
+    };
+    wanted.map(write).fold(Ok(()), Result::and)
+}
+
+/// Prints a result, keeps its run and only then writes the files: a full disk loses no result. `keep` returns the id in the store.
+pub(crate) fn deliver(text: &str, keep: impl FnOnce() -> Option<String>, files: &[Wanted<'_>]) -> Result<(), Failure> {
+    let printed = print(text);
+    printed.and(write_files(keep().as_deref(), files))
 }
 
 /// Prints the result of a command that is done with it.

@@ -108,6 +108,10 @@ impl SavedRun {
         self.failed.as_ref().filter(|error| !matches!(error, StoreError::NoPlace))
     }
 
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
     /// What names the run on the command line: its file, or its id in the store.
     pub(crate) fn word(&self) -> Option<String> {
         self.file.as_ref().map(|file| file.display().to_string()).or_else(|| self.id.clone())

@@ -8,7 +8,7 @@ use narrows_runner::Stop;
 use narrows_runner::ends::Ends;
 use narrows_runner::iperf3::Iperf3Ends;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
-use narrows_runner::remote::{Remote, Session};
+use narrows_runner::remote::{Remote, RemoteError, Session};
 use narrows_runner::tune::Tuner;
 use narrows_runner::{interrupt, state};
 use std::cell::RefCell;
@@ -87,7 +87,10 @@ pub(crate) fn open_session(remote: &Remote, stop: &Stop, quiet: bool) -> Result<
             shown = position;
             !stop.is_set()
         })
-        .map_err(Failure::run)
+        .map_err(|error| match error {
+            RemoteError::Busy(_) if stop.is_set() => Failure::interrupted(),
+            error => Failure::run(error),
+        })
 }
 
 /// What makes changes of this host, with its journal. `role`: whose changes they are.

@@ -20,6 +20,28 @@ pub struct LiveOptions {
     pub order: &'static str,
 }
 
+/// The columns of their CSV.
+pub(crate) const COLUMNS: &[&str] = &[
+    "id",
+    "local",
+    "remote",
+    "process=process/name",
+    "pid=process/pid",
+    "uid",
+    "limit",
+    "send_bps",
+    "receive_bps",
+    "rtt_ms",
+    "min_rtt_ms",
+    "retransmitted_ratio=retransmitted",
+    "retransmitted_total",
+    "congestion_control",
+    "unread_bytes",
+    "unsent_bytes",
+    "why",
+    "peer_limit=ends/far/limit",
+];
+
 /// What the columns are.
 pub(crate) const LEGEND: [&str; 6] = [
     "limit: what the connection waited for most in the last interval",

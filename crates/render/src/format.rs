@@ -3,7 +3,7 @@
 use crate::influence::Influence;
 use crate::style::Style;
 use crate::{
-    audit, both_directions, campaign, command, compare, connections, diff, forwarding, frames, history, influence,
+    audit, both_directions, campaign, command, compare, connections, csv, diff, forwarding, frames, history, influence,
     json, line_rate, markdown, optimise, page, picture, responsiveness, search, stamp, sweep, text, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
@@ -131,7 +131,7 @@ impl Document for OfAnyRun {
         Writer::new(Format::Html, PAGE, |it, _| match *it {}),
         Writer::new(
             Format::Csv,
-            "Of a measurement, one interval of one stream per line; of a sweep, one point",
+            "Of a measurement, one interval of one stream per line; of a sweep, one point; of a search, one trial",
             |it, _| match *it {},
         ),
         Writer::new(Format::Ndjson, "Of a measurement or search, one object per line", |it, _| match *it {}),
@@ -177,6 +177,9 @@ impl Document for SearchReport {
             Ok(search::text::report(it, style))
         }),
         Writer::json(ONE_OBJECT),
+        Writer::new(Format::Csv, "Comma-separated values, one trial per line", |it, _| {
+            csv::table(search::COLUMNS, &it.trials)
+        }),
         Writer::new(Format::Html, PAGE, |it, _| {
             Ok(page::of_text(
                 "Highest lossless rate",
@@ -281,6 +284,7 @@ impl Document for FramesReport {
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Lines and tables", |it, style| Ok(frames::text::summary(it, style))),
         Writer::json(ONE_OBJECT),
+        Writer::new(Format::Csv, "Comma-separated values, one stream per line", |it, _| frames::csv(it)),
     ];
 }
 
@@ -302,6 +306,9 @@ impl Document for ConnectionsView {
         ),
         Writer::json("For programs, of one reading (--once); the schema is in docs/"),
         Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
+        Writer::new(Format::Csv, "Comma-separated values, one connection per line (--once)", |it, _| {
+            csv::table(connections::COLUMNS, &it.connections)
+        }),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(connections::markdown(it, style.full))),
     ];
 }
@@ -312,7 +319,12 @@ impl Document for ResponsivenessReport {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(responsiveness::text(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(responsiveness::markdown(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&responsiveness::markdown(it), None))),
+        Writer::new(Format::Csv, "Comma-separated values, one interval of one direction per line", |it, _| {
+            csv::table(responsiveness::COLUMNS, &it.series)
+        }),
+        Writer::new(Format::Html, PAGE, |it, _| {
+            Ok(page::of_markdown(&responsiveness::markdown(it), Some(responsiveness::picture(it))))
+        }),
     ];
 }
 
@@ -322,7 +334,10 @@ impl Document for StampReport {
         Writer::new(Format::Text, "For a terminal", |it, style| Ok(stamp::text(it, style))),
         Writer::json("For programs; the schema is in docs/"),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(stamp::markdown(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&stamp::markdown(it), None))),
+        Writer::new(Format::Csv, "Comma-separated values, one interval per line", |it, _| {
+            csv::table(stamp::COLUMNS, &it.series)
+        }),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&stamp::markdown(it), Some(stamp::picture(it))))),
     ];
 }
 
@@ -333,6 +348,7 @@ impl Document for TraceReport {
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
         Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(trace::markdown(it))),
+        Writer::new(Format::Csv, "Comma-separated values, one address of one hop per line", |it, _| trace::csv(it)),
         Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&trace::markdown(it), Some(trace::picture(it))))),
     ];
 }
@@ -354,6 +370,7 @@ impl Document for ForwardingReport {
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::text::report(it, style))),
         Writer::json("One object"),
+        Writer::new(Format::Csv, "Comma-separated values, one goal of one size per line", |it, _| forwarding::csv(it)),
         Writer::new(Format::Markdown, "Tables for a document", |it, _| Ok(forwarding::markdown::report(it))),
     ];
 }
@@ -363,6 +380,9 @@ impl Document for AbReport {
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::ab::text(it, style))),
         Writer::json("One object"),
+        Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| {
+            csv::table(forwarding::ab::COLUMNS, &it.rows)
+        }),
         Writer::new(Format::Markdown, "Tables for a document", |it, _| Ok(forwarding::ab::markdown(it))),
     ];
 }

@@ -1,14 +1,19 @@
 //! Responsiveness under working conditions: RPM with its class, and the latency of each direction beside the idle one.
 
+use crate::over_time::{Curve, plot};
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
 use crate::words::{clean, plural};
 use narrows_model::load::responsiveness::{
-    Band, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessPlan, ResponsivenessReport,
+    Band, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessPlan, ResponsivenessPoint, ResponsivenessReport,
 };
 use narrows_model::words::units::{bps, grouped, micros};
-use narrows_model::{Distribution, Flow};
+use narrows_model::{Distribution, Flow, Unit};
+
+/// The columns of its CSV.
+pub(crate) const COLUMNS: &[&str] =
+    &["direction=flow", "from_s", "to_s", "goodput_bps", "connections", "working_p50_us", "self_p50_us"];
 
 /// ns as a time with a unit.
 fn time(ns: u64) -> String {
@@ -110,6 +115,33 @@ pub fn text(report: &ResponsivenessReport, style: Style) -> String {
     page.finish()
 }
 
+/// Goodput, connections and latency over time (SVG).
+pub fn picture(report: &ResponsivenessReport) -> String {
+    let curve = |it: &ResponsivenessDirection| {
+        let points = |of: fn(&ResponsivenessPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+            let series = report.series.iter().filter(|point| point.flow == it.flow);
+            series.filter_map(|point| Some((f64::midpoint(point.from_s, point.to_s), of(point)?))).collect()
+        };
+        Curve {
+            name: word(it.flow).to_owned(),
+            figures: vec![
+                points(|it| Some(it.goodput_bps)),
+                points(|it| Some(it.connections.into())),
+                points(|it| it.working_p50_us),
+                points(|it| it.self_p50_us),
+            ],
+        }
+    };
+    let figures = [
+        ("goodput", Unit::BitsPerSecond),
+        ("connections", Unit::Count),
+        ("median of new connections", Unit::Microseconds),
+        ("median of self probes", Unit::Microseconds),
+    ];
+    let curves: Vec<Curve> = report.directions.iter().map(curve).collect();
+    plot("Responsiveness", &title(report), &figures, &curves)
+}
+
 /// For a ticket or a wiki.
 pub fn markdown(report: &ResponsivenessReport) -> String {
     let mut all = format!("# Responsiveness\n\n{}\n\n", clean(&title(report)));
@@ -149,6 +181,7 @@ pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{Document as _, Format};
     use narrows_model::Ending;
     use narrows_model::load::responsiveness::{
         Confidence, ForeignProbe, Responsiveness, ResponsivenessInterval, SCHEMA, SelfProbe,
@@ -196,6 +229,15 @@ mod tests {
     }
 
     fn report() -> ResponsivenessReport {
+        let point = |nth: u32| ResponsivenessPoint {
+            flow: if nth < 3 { Flow::Down } else { Flow::Up },
+            from_s: f64::from(nth % 3),
+            to_s: f64::from(nth % 3 + 1),
+            goodput_bps: 6e6 * f64::from(nth % 3 + 1),
+            connections: nth % 3 + 1,
+            working_p50_us: Some(110_000.0),
+            self_p50_us: (nth != 1).then_some(130_000.5),
+        };
         ResponsivenessReport {
             schema: SCHEMA.into(),
             plan: ResponsivenessPlan::default(),
@@ -208,6 +250,7 @@ mod tests {
                 direction(Flow::Down, 1_820.0, Confidence::High),
                 direction(Flow::Up, 212.0, Confidence::Medium),
             ],
+            series: (0..6).map(point).collect(),
             remarks: vec!["the server's key is that of its token".into()],
         }
     }
@@ -217,6 +260,8 @@ mod tests {
         insta::assert_snapshot!("wide", text(&report(), Style { width: 110, ..Style::default() }));
         insta::assert_snapshot!("narrow", text(&report(), Style { width: 60, ..Style::default() }));
         insta::assert_snapshot!("markdown", markdown(&report()));
+        insta::assert_snapshot!("csv", report().write(Format::Csv, Style::default()).unwrap().unwrap());
+        insta::assert_snapshot!("picture", picture(&report()));
         let mut nothing = report();
         nothing.directions.truncate(1);
         nothing.directions[0].responsiveness = None;

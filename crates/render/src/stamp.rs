@@ -1,13 +1,18 @@
 //! A STAMP session: the round trip, and each direction beside the other.
 
+use crate::over_time::{Curve, plot};
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
 use crate::words::{clean, plural};
-use narrows_model::Distribution;
-use narrows_model::load::stamp::{StampDirection, StampPacket, StampReport};
+use narrows_model::load::stamp::{StampDirection, StampInterval, StampPacket, StampReport};
 use narrows_model::words::figures::float;
 use narrows_model::words::units::{bytes, micros, percent};
+use narrows_model::{Distribution, Unit};
+
+/// The columns of its CSV.
+pub(crate) const COLUMNS: &[&str] =
+    &["from_s", "to_s", "sent", "lost", "lost_up", "lost_down", "rtt_p50_us", "rtt_max_us"];
 
 /// ns as a time with a unit.
 fn time(ns: u64) -> String {
@@ -134,6 +139,25 @@ pub fn text(report: &StampReport, style: Style) -> String {
     page.finish()
 }
 
+/// Round trips and losses over time (SVG).
+pub fn picture(report: &StampReport) -> String {
+    let points = |of: fn(&StampInterval) -> Option<f64>| -> Vec<(f64, f64)> {
+        report.series.iter().filter_map(|it| Some((f64::midpoint(it.from_s, it.to_s), of(it)?))).collect()
+    };
+    let lost = |name: &str, of| Curve { name: name.to_owned(), figures: vec![vec![], vec![], points(of)] };
+    let curves = [
+        Curve {
+            name: "round trip".to_owned(),
+            figures: vec![points(|it| it.rtt_p50_us), points(|it| it.rtt_max_us), points(|it| Some(float(it.lost)))],
+        },
+        lost("up", |it| it.lost_up.map(float)),
+        lost("down", |it| it.lost_down.map(float)),
+    ];
+    let figures =
+        [("median RTT", Unit::Microseconds), ("longest RTT", Unit::Microseconds), ("lost packets", Unit::Count)];
+    plot("STAMP session", &title(report), &figures, &curves)
+}
+
 /// For a ticket or a wiki.
 pub fn markdown(report: &StampReport) -> String {
     let mut all = format!("# STAMP session\n\n{}: {}\n\n", clean(&title(report)), loss(report));
@@ -162,6 +186,7 @@ pub fn progress(packets: &[StampPacket], shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{Document as _, Format};
     use narrows_model::load::stamp::{SCHEMA, StampPlan};
 
     fn report() -> StampReport {
@@ -190,6 +215,16 @@ mod tests {
             dscp: vec![(0, 10), (46, 3_990)],
             ecn: vec![(0, 4_000)],
         };
+        let interval = |nth: u32| StampInterval {
+            from_s: f64::from(nth),
+            to_s: f64::from(nth + 1),
+            sent: 100,
+            lost: 2 + u64::from(nth),
+            lost_up: Some(2),
+            lost_down: Some(nth.into()),
+            rtt_p50_us: Some(20_050.0),
+            rtt_max_us: (nth > 0).then_some(21_000.5),
+        };
         StampReport {
             schema: SCHEMA.into(),
             plan: StampPlan {
@@ -211,6 +246,7 @@ mod tests {
             reflector_ns: spread(20_000),
             up: way(2, 9_000_000),
             down: way(5, -1_200_000),
+            series: (0..3).map(interval).collect(),
             remarks: vec!["the losses after the last reply are of an unknown direction".into()],
         }
     }
@@ -220,6 +256,8 @@ mod tests {
         insta::assert_snapshot!("wide", text(&report(), Style { width: 130, ..Style::default() }));
         insta::assert_snapshot!("narrow", text(&report(), Style { width: 60, ..Style::default() }));
         insta::assert_snapshot!("markdown", markdown(&report()));
+        insta::assert_snapshot!("csv", report().write(Format::Csv, Style::default()).unwrap().unwrap());
+        insta::assert_snapshot!("picture", picture(&report()));
         let nothing = StampReport { replies: 0, remarks: vec!["nothing came back".into()], ..report() };
         insta::assert_snapshot!("nothing", text(&nothing, Style { width: 80, ..Style::default() }));
     }

@@ -86,7 +86,9 @@ impl Loaded {
         let Values::Runs(runs) = &self.side.values else { return None };
         match stored::load(Path::new(&runs.first()?.id)) {
             Ok(run) => Some(Ok(run)),
-            Err(LoadError::Other(..)) => None,
+            Err(LoadError::Other(id, _)) => {
+                Some(Err(format!("the parameters of the hosts were not recorded in run {id}")))
+            }
             Err(error) => Some(Err(error.to_string())),
         }
     }
@@ -111,14 +113,16 @@ fn side(word: &str, columns: &Columns) -> Result<Loaded> {
     let store = stored::existing_store()?;
     let mut runs = Vec::new();
     for id in word.split(',') {
-        let found = store.as_ref().map(|store| by_id(store, id)).transpose()?.flatten();
+        let found = store.as_ref().map(|store| by_word(store, id)).transpose()?.flatten();
         runs.push(found.ok_or_else(|| CompareError::Unknown(id.to_owned()))?);
     }
     Ok(Loaded { side: named(Values::Runs(runs)), read: None })
 }
 
-fn by_id(store: &Store, id: &str) -> Result<Option<StoredRun>> {
-    Ok(store.list(&Filter { id: Some(id.to_owned()), ..Filter::default() }, 0, 1)?.pop())
+/// A run by its id, the start of it, or `last~N`.
+fn by_word(store: &Store, word: &str) -> Result<Option<StoredRun>> {
+    let Some(id) = store.named(word)? else { return Ok(None) };
+    Ok(store.list(&Filter { id: Some(id), ..Filter::default() }, 0, 1)?.pop())
 }
 
 /// A file of a run, of runs as JSON lines, of a JSON list of numbers, or of plain columns.

@@ -4,10 +4,9 @@ use narrows_diagnose::report;
 use narrows_model::host::side_by_side::{Known, ROWS, differs};
 use narrows_model::run::RunPlan;
 use narrows_model::run::diff::{DiffCause, DiffFigure, DiffGroup, DiffParameter, DiffReport, DiffRun, SCHEMA};
-use narrows_model::run::report::HostView;
 use narrows_model::words::show::plural;
 use narrows_model::words::units::{bps, percent};
-use narrows_model::{Ending, LoadPlan, Place, Report, Run, Snapshot, TcpPlan, TimeBudget, Unit};
+use narrows_model::{Ending, LoadPlan, Place, Report, Run, TcpPlan, TimeBudget, Unit};
 
 /// Two diagnoses of stored runs.
 ///
@@ -26,7 +25,10 @@ pub fn of_reports(a: &Report, b: &Report) -> DiffReport {
     let mut diff = DiffReport {
         schema: SCHEMA.to_owned(),
         summary: Vec::new(),
-        remarks: remarks(a, b),
+        remarks: remarks(a, b)
+            .into_iter()
+            .chain(one_sided([&a.hosts, &b.hosts].map(|it| [(&it.client).into(), (&it.server).into()])))
+            .collect(),
         runs: [run(a), run(b)],
         goodput_ratio: (before > 0.0).then(|| after / before),
         figures: figures(a, b),
@@ -35,7 +37,7 @@ pub fn of_reports(a: &Report, b: &Report) -> DiffReport {
             (Place::Server, &a.hosts.server, &b.hosts.server),
         ]
         .into_iter()
-        .flat_map(|(at, a, b)| parameters(at, a, b))
+        .flat_map(|(at, a, b)| parameters(at, a.into(), b.into()))
         .collect(),
     };
     diff.summary = summary(&diff, [before, after]);
@@ -161,9 +163,9 @@ fn apart(group: DiffGroup, unit: Unit, values: [Option<f64>; 2]) -> bool {
     }
 }
 
-fn parameters(at: Place, a: &HostView, b: &HostView) -> impl Iterator<Item = DiffParameter> {
+fn parameters<'a>(at: Place, a: Known<'a>, b: Known<'a>) -> impl Iterator<Item = DiffParameter> + 'a {
     ROWS.iter().filter_map(move |spec| {
-        let cells = [Known::from(a).cell(spec), Known::from(b).cell(spec)];
+        let cells = [a.cell(spec), b.cell(spec)];
         differs(spec, Some(&cells[0]), Some(&cells[1])).then(|| DiffParameter {
             at,
             group: spec.group,
@@ -176,22 +178,40 @@ fn parameters(at: Place, a: &HostView, b: &HostView) -> impl Iterator<Item = Dif
 
 /// The parameters of either host that differ between two runs of any kind.
 pub fn inventory(a: &Run, b: &Run) -> Vec<DiffParameter> {
-    let view = |of: &Snapshot| HostView { name: of.host.clone(), facts: of.facts.clone(), absent: of.absent.clone() };
     [(Place::Client, &a.client, &b.client), (Place::Server, &a.server, &b.server)]
         .into_iter()
-        .flat_map(|(at, a, b)| parameters(at, &view(a), &view(b)).collect::<Vec<_>>())
+        .flat_map(|(at, a, b)| parameters(at, a.into(), b.into()))
         .collect()
 }
 
-/// Why the parameters of two runs cannot be compared, where that is so: an end that recorded none of them says nothing.
-pub fn not_recorded(a: &Run, b: &Run) -> Option<String> {
-    silent_ends(&[(Place::Client, &a.client, &b.client), (Place::Server, &a.server, &b.server)])
+/// Which parameters of two runs cannot be compared. `names`: those of the runs.
+pub fn unknown(a: &Run, b: &Run, names: [&str; 2]) -> Option<String> {
+    unknown_ends([a, b].map(|run| [(&run.client).into(), (&run.server).into()]), names)
 }
 
-fn silent_ends(ends: &[(Place, &Snapshot, &Snapshot)]) -> Option<String> {
-    let silent = ends.iter().filter(|(_, a, b)| a.facts.is_empty() || b.facts.is_empty());
-    let at: Vec<String> = silent.map(|(at, ..)| at.to_string()).collect();
-    (!at.is_empty()).then(|| format!("the parameters of the {} were not recorded in both runs", at.join(" and the ")))
+/// Client and server of one run.
+type Hosts<'a> = [Known<'a>; 2];
+
+fn unknown_ends(runs: [Hosts<'_>; 2], names: [&str; 2]) -> Option<String> {
+    let silent = runs.iter().zip(names).filter_map(|(hosts, name)| {
+        let ends = [Place::Client, Place::Server].into_iter().zip(hosts).filter(|(_, it)| it.facts.is_empty());
+        let at: Vec<String> = ends.map(|(at, _)| at.to_string()).collect();
+        let at = (!at.is_empty()).then(|| at.join(" and the "))?;
+        Some(format!("the parameters of the {at} were not recorded in run {name}"))
+    });
+    let says: Vec<String> = silent.chain(one_sided(runs)).collect();
+    (!says.is_empty()).then(|| says.join("; "))
+}
+
+/// The number of parameters that only one of two runs knows of an end of which both recorded some.
+fn one_sided([a, b]: [Hosts<'_>; 2]) -> Option<String> {
+    let known = |host: Known<'_>, spec| host.cell(spec).value.is_some();
+    let ends = a.into_iter().zip(b).filter(|(a, b)| !a.facts.is_empty() && !b.facts.is_empty());
+    let count = ends
+        .map(|(a, b)| ROWS.iter().filter(|spec| spec.compare && known(a, spec) != known(b, spec)).count())
+        .sum::<usize>();
+    let verb = if count == 1 { "is" } else { "are" };
+    (count > 0).then(|| format!("{} {verb} known in one run only", plural(count as u64, "parameter")))
 }
 
 /// What differs, most important first.
@@ -293,6 +313,7 @@ fn loads(a: &LoadPlan, b: &LoadPlan) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::{Fact, Value};
 
     #[test]
     fn what_two_measurements_usually_differ_by_is_no_difference() {
@@ -307,11 +328,22 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_no_end_recorded_are_not_the_same() {
-        let silent = Snapshot::default();
-        let ends = [(Place::Client, &silent, &silent), (Place::Server, &silent, &silent)];
-        let why = silent_ends(&ends).expect("a reason");
-        assert_eq!(why, "the parameters of the client and the server were not recorded in both runs");
+    fn parameters_that_a_run_did_not_record_are_not_the_same() {
+        let fact =
+            |key: &str| Fact { key: key.into(), value: Value::Integer(1), unit: Unit::Number, source: "test".into() };
+        let facts = [fact("nic.mtu"), fact("cpu.count")];
+        let host = |facts| Known { facts, absent: &[] };
+        let (all, one, silent) = (host(&facts), host(&facts[..1]), host(&[]));
+        let says = |a, b| unknown_ends([a, b], ["A", "B"]);
+        assert_eq!(says([all, one], [all, one]), None);
+        assert_eq!(says([all, one], [one, one]).as_deref(), Some("1 parameter is known in one run only"));
+        assert_eq!(
+            says([silent, all], [silent, silent]).as_deref(),
+            Some(
+                "the parameters of the client were not recorded in run A; the parameters of the client and the server \
+                were not recorded in run B"
+            )
+        );
     }
 
     #[test]

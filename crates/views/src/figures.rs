@@ -38,10 +38,11 @@ figures! {
     MIN_RTT: "min RTT", Microseconds, Some(Lower), "smallest RTT that the TCP sender saw";
     MEAN_RTT: "mean RTT", Microseconds, Some(Lower), "mean of the TCP sender's smoothed RTT during the load";
     RTT: "RTT", Microseconds, Some(Lower), "smoothed RTT of TCP at the end; of stamp and trace the median";
+    P99_RTT: "p99 RTT", Microseconds, Some(Lower), "of stamp: 99 of 100 round trips are not above it";
     IDLE_RTT: "idle RTT", Microseconds, Some(Lower), "median RTT before the load of a diagnosis";
     LOADED_RTT: "loaded RTT", Microseconds, Some(Lower), "median smoothed RTT during the load of a diagnosis";
     CAPACITY: "capacity", BitsPerSecond, Some(Higher), "capacity of the path by its profile";
-    P50: "p50 latency", Microseconds, Some(Lower), "median latency of transactions (rr, crr) or frames";
+    P50: "p50 latency", Microseconds, Some(Lower), "median latency of transactions (rr, crr) or frames; of responsiveness idle and working";
     P95: "p95 latency", Microseconds, Some(Lower), "95 of 100 are not above it";
     P99: "p99 latency", Microseconds, Some(Lower), "99 of 100 are not above it";
     MIN: "min latency", Microseconds, Some(Lower), "smallest latency";
@@ -52,6 +53,7 @@ figures! {
     CONNECT: "p50 connect", Microseconds, Some(Lower), "median time to connect";
     CLIENT_CPU: "client busy cores", Number, Some(Lower), "busy CPU cores of the client's host during the load";
     SERVER_CPU: "server busy cores", Number, Some(Lower), "busy CPU cores of the server's host during the load";
+    LOWER: "lower bound", BitsPerSecond, Some(Higher), "highest load that passes a goal of search";
     UPPER: "upper bound", BitsPerSecond, Some(Higher), "lowest load that fails a goal of search";
     FORWARDED: "conditional throughput", BitsPerSecond, Some(Higher), "rate to expect at the bound that search found";
     LOSSLESS: "lossless", BitsPerSecond, Some(Higher), "highest lossless rate of a size in a sweep";

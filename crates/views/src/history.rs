@@ -81,22 +81,41 @@ pub fn of_stamp(report: &StampReport) -> StoredRun {
     let figures = [
         figures::us(&report.rtt_ns, |it| float(it.p50)).map(|us| figures::RTT.at("", us)),
         loss.map(|share| figures::LOSS.at("", share)),
-        figures::us(&report.rtt_ns, |it| float(it.p99)).map(|us| figures::P99.at("", us)),
+        figures::us(&report.rtt_ns, |it| float(it.p99)).map(|us| figures::P99_RTT.at("", us)),
     ];
+    let ways = [("up", &report.up), ("down", &report.down)].into_iter().flat_map(|(way, it)| {
+        let loss = it.lost.filter(|_| it.known > 0).map(|lost| float(lost) / float(it.known));
+        [
+            loss.map(|share| figures::LOSS.at(way, share)),
+            figures::us(&it.variation_ns, |it| float(it.p99)).map(|us| figures::DELAY_VARIATION.at(way, us)),
+            Some(figures::REORDERED.at(way, float(it.reordered))),
+            Some(figures::DUPLICATED.at(way, float(it.copies))),
+        ]
+    });
+    let figures = figures.into_iter().chain(ways.filter(|_| report.replies > 0));
     StoredRun {
         server: report.asked.clone(),
         verdict: cut(report.sent < u64::from(report.plan.packets)),
-        ..empty("measure stamp", figures.into_iter().flatten().collect())
+        ..empty("measure stamp", figures.flatten().collect())
     }
 }
 
-/// What a test of responsiveness is listed with: both directions' RPM and goodput. `plan`, id, time and program are left empty.
+/// What a test of responsiveness is listed with: both directions' RPM, goodput and latency. `plan`, id, time and program are left empty.
 pub fn of_responsiveness(record: &ResponsivenessRecord) -> StoredRun {
     let report = crate::responsiveness::report(record);
+    let latency = |of: &str, times: &_, p95_ns: u64| {
+        let p50 = figures::us(times, |it| float(it.p50));
+        p50.map(|us| [figures::P50.at(of, us), figures::P95.at(of, float(p95_ns) / 1e3)]).into_iter().flatten()
+    };
+    let working = report
+        .directions
+        .iter()
+        .flat_map(|it| latency(&format!("working {}", way(it.flow)), &it.working_ns, it.working_p95_ns));
+    let idle = latency("idle", &report.idle_ns, report.idle_p95_ns);
     let figures = report.directions.iter().flat_map(|it| {
         let rpm = format!("{} {}", way(it.flow), figures::RPM.name);
         let value = it.responsiveness.map(|it| Headline::new(rpm, it.rpm, figures::RPM.unit));
-        [value, Some(Headline::new(way(it.flow), it.goodput_bps, Unit::BitsPerSecond))]
+        [value, Some(figures::GOODPUT.at(way(it.flow), it.goodput_bps))]
     });
     let worst = report.directions.iter().filter_map(|it| it.responsiveness).min_by(|a, b| a.rpm.total_cmp(&b.rpm));
     let ended = record.loads.iter().map(|load| &load.ending).find(|ending| **ending != Ending::Complete);
@@ -106,7 +125,7 @@ pub fn of_responsiveness(record: &ResponsivenessRecord) -> StoredRun {
             (None, Some(worst)) => worst.band.word().to_owned(),
             _ => cut(true),
         },
-        ..empty("measure responsiveness", figures.flatten().collect())
+        ..empty("measure responsiveness", figures.flatten().chain(working).chain(idle).collect())
     }
 }
 
@@ -225,7 +244,7 @@ fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
 fn searched(run: &Run) -> Vec<Headline> {
     let Some(report) = search::of_run(run) else { return Vec::new() };
     let lower = report.goals.iter().filter_map(|it| Some((it.goal.name.as_str(), it.lower?.payload_bps)));
-    let lower = lower.map(|(goal, bps)| Headline::new(goal, bps, Unit::BitsPerSecond));
+    let lower = lower.map(|(goal, bps)| figures::LOWER.at(goal, bps));
     let more = report.goals.iter().flat_map(|it| {
         let goal = &it.goal.name;
         let at_lower = report.trials.iter().filter(|trial| Some(trial.load_pps) == it.result.lower_pps);
@@ -243,8 +262,7 @@ fn searched(run: &Run) -> Vec<Headline> {
 fn swept(run: &Run) -> Vec<Headline> {
     let rows = sweep::of_run(run).map(|report| report.rows).unwrap_or_default();
     let name = |row: &SweepRow| format!("{} {} {} B", row.protocol.word(), way(row.flow), row.size_bytes);
-    let first =
-        rows.iter().filter_map(|it| Some(Headline::new(name(it), it.receiving_bps?.median, Unit::BitsPerSecond)));
+    let first = rows.iter().filter_map(|it| Some(figures::GOODPUT.at(name(it), it.receiving_bps?.median)));
     let more = rows.iter().flat_map(|it| {
         let lossless = it.lossless_bps.map(|bps| figures::LOSSLESS.at(name(it), bps.median));
         [lossless, it.loss.map(|share| figures::LOSS.at(name(it), share))]
@@ -302,7 +320,7 @@ pub fn inventory(change: &mut TrendChange, runs: Result<[Run; 2], String>) {
     match runs {
         Ok([before, after]) => {
             change.inventory = diff::inventory(&before, &after);
-            change.inventory_missing = diff::not_recorded(&before, &after);
+            change.inventory_missing = diff::unknown(&before, &after, [&before.id, &after.id]);
         }
         Err(why) => change.inventory_missing = Some(why),
     }

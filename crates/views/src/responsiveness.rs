@@ -1,8 +1,9 @@
 //! A test of responsiveness as a report: what each direction carried, how long round trips took meanwhile, and how sure that is.
 
+use crate::figures;
 use narrows_model::load::responsiveness::{
-    Band, Confidence, ForeignProbe, Responsiveness, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessRecord,
-    ResponsivenessReport, SCHEMA,
+    Band, Confidence, ForeignProbe, Responsiveness, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessPoint,
+    ResponsivenessRecord, ResponsivenessReport, SCHEMA,
 };
 use narrows_model::words::figures::float;
 use narrows_model::words::show::plural;
@@ -122,6 +123,23 @@ fn direction(load: &ResponsivenessLoad, idle: &Distribution) -> ResponsivenessDi
     }
 }
 
+fn series(load: &ResponsivenessLoad) -> impl Iterator<Item = ResponsivenessPoint> {
+    let starts = std::iter::once(0).chain(load.intervals.iter().map(|it| it.end_us));
+    starts.zip(&load.intervals).map(|(from_us, it)| {
+        let within = |at_us: u64| at_us > from_us && at_us <= it.end_us;
+        let p50 = |times: Distribution| figures::us(&times, |it| float(it.p50));
+        ResponsivenessPoint {
+            flow: load.flow,
+            from_s: float(from_us) / 1e6,
+            to_s: float(it.end_us) / 1e6,
+            goodput_bps: float(it.bytes) * 8e6 / float(it.end_us.saturating_sub(from_us).max(1)),
+            connections: it.connections,
+            working_p50_us: p50(round_trips(load.foreign.iter().filter(|it| within(it.at_us)))),
+            self_p50_us: p50(distribution(load.own.iter().filter(|it| within(it.at_us)).map(|it| it.http_us))),
+        }
+    })
+}
+
 /// The report of a test.
 pub fn report(record: &ResponsivenessRecord) -> ResponsivenessReport {
     let idle_ns = round_trips(record.idle.iter());
@@ -136,6 +154,7 @@ pub fn report(record: &ResponsivenessRecord) -> ResponsivenessReport {
         idle_p95_ns: p95(&idle_ns),
         idle_ns,
         directions,
+        series: record.loads.iter().flat_map(series).collect(),
         remarks,
     }
 }
@@ -247,6 +266,9 @@ mod tests {
         let rpm = up.responsiveness.unwrap();
         assert_eq!((rpm.rpm.round(), rpm.band, rpm.confidence), (450.0, Band::Fair, Confidence::High));
         assert_eq!((up.working_ns.count, up.self_ns.count, up.connections), (24, 8, 12));
+        let point = &report.series[1];
+        assert_eq!((report.series.len(), point.to_s, point.goodput_bps, point.connections), (12, 2.0, 1e7, 2));
+        assert!((95e3..105e3).contains(&point.working_p50_us.unwrap()), "{point:?}");
         let ms = |ns: Option<i64>| (ns.unwrap() + 500_000) / 1_000_000;
         assert!((88..=91).contains(&ms(up.increase_ns)) && (98..=102).contains(&ms(up.gap_ns)), "{up:?}");
         let said = report.remarks.join("\n");

@@ -5,8 +5,9 @@
 
 use narrows_model::Distribution;
 use narrows_model::load::stamp::{
-    ClockBound, SCHEMA, StampDirection, StampPacket, StampRecord, StampReply, StampReport,
+    ClockBound, SCHEMA, StampDirection, StampInterval, StampPacket, StampRecord, StampReply, StampReport,
 };
+use narrows_model::words::figures::float;
 use narrows_model::words::units::micros;
 use narrows_stats::{Histogram, proportion, quantile};
 use std::collections::BTreeMap;
@@ -39,10 +40,7 @@ pub fn report(record: &StampRecord) -> StampReport {
     for way in [&mut up, &mut down] {
         way.loss_interval = way.lost.and_then(|lost| proportion::wilson(lost, way.known, 0.95));
     }
-    let held = |reply: &StampReply| reply.replied_ns.saturating_sub(reply.received_ns);
-    let rtt = back
-        .iter()
-        .map(|(_, packet, reply)| reply.arrived_ns.saturating_sub(packet.sent_ns).saturating_sub(held(reply)));
+    let rtt = back.iter().map(|(_, packet, reply)| round_trip(packet, reply));
     StampReport {
         schema: SCHEMA.to_owned(),
         plan: record.plan.clone(),
@@ -57,8 +55,73 @@ pub fn report(record: &StampRecord) -> StampReport {
         reflector_ns: distribution(back.iter().map(|(_, _, reply)| held(reply))),
         up,
         down,
+        series: series(record, lost_unknown < lost || lost == 0),
         remarks: remarks(record, replies, lost_unknown),
     }
+}
+
+const fn held(reply: &StampReply) -> u64 {
+    reply.replied_ns.saturating_sub(reply.received_ns)
+}
+
+const fn round_trip(packet: &StampPacket, reply: &StampReply) -> u64 {
+    reply.arrived_ns.saturating_sub(packet.sent_ns).saturating_sub(held(reply))
+}
+
+/// The most intervals of a series, and the shortest one, ns.
+const INTERVALS_MAX: u64 = 600;
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// The session over time. `known`: whether the losses of each direction are.
+fn series(record: &StampRecord, known: bool) -> Vec<StampInterval> {
+    let Some((first, last)) = record.packets.first().zip(record.packets.last()) else { return Vec::new() };
+    let of = |packet: &StampPacket| packet.sent_ns.saturating_sub(first.sent_ns);
+    let width = (of(last) / INTERVALS_MAX + 1).max(INTERVAL_NS);
+    let by_direction = known.then(|| directions(record));
+    let mut rest = &record.packets[..];
+    let mut series = Vec::new();
+    while let Some(packet) = rest.first() {
+        let (nth, at) = (of(packet) / width, record.packets.len() - rest.len());
+        let (now, later) = rest.split_at(rest.iter().position(|it| of(it) / width > nth).unwrap_or(rest.len()));
+        let mut times: Vec<u64> =
+            now.iter().filter_map(|packet| Some(round_trip(packet, packet.reply.as_ref()?))).collect();
+        times.sort_unstable();
+        let us = |ns: Option<&u64>| ns.map(|ns| float(*ns) / 1e3);
+        let lost = |up| {
+            let fates = &by_direction.as_ref()?[at..at + now.len()];
+            Some(fates.iter().filter(|fate| **fate == Some(up)).count() as u64)
+        };
+        series.push(StampInterval {
+            from_s: float(nth * width) / 1e9,
+            to_s: float((nth + 1) * width) / 1e9,
+            sent: now.len() as u64,
+            lost: (now.len() - times.len()) as u64,
+            lost_up: lost(true),
+            lost_down: lost(false),
+            rtt_p50_us: us(times.get(times.len() / 2)),
+            rtt_max_us: us(times.last()),
+        });
+        rest = later;
+    }
+    series
+}
+
+/// Of each packet that was lost, whether it was on the way there: what the reflector did not count between two replies. Of the losses of
+/// one gap those on the way there are taken to be the first.
+fn directions(record: &StampRecord) -> Vec<Option<bool>> {
+    let mut fates = vec![None; record.packets.len()];
+    let (mut gap, mut copies, mut counted) = (0, 0, 0);
+    for (at, packet) in record.packets.iter().enumerate() {
+        let Some(reply) = packet.reply else {
+            copies += u64::from(packet.copies_up);
+            continue;
+        };
+        let arrived = u64::from(reply.reflector_sequence).saturating_sub(counted);
+        let up = ((at - gap) as u64 + copies).saturating_sub(arrived);
+        (gap..at).zip(0..).for_each(|(lost, nth)| fates[lost] = Some(nth < up));
+        (gap, copies, counted) = (at + 1, packet.copies_up.into(), u64::from(reply.reflector_sequence) + 1);
+    }
+    fates
 }
 
 /// The losses by direction.
@@ -253,6 +316,21 @@ mod tests {
     }
 
     #[test]
+    fn a_long_session_has_intervals() {
+        let fates: Vec<_> = (0..2_500).map(|nth| (nth == 1_200, nth == 1_300 || nth == 2_499)).collect();
+        let report = report(&session(&fates, true));
+        let seen: Vec<_> =
+            report.series.iter().map(|it| (it.to_s, it.sent, it.lost, it.lost_up, it.lost_down)).collect();
+        let [none, one] = [Some(0), Some(1)];
+        assert_eq!(
+            seen,
+            [(1.0, 1_000, 0, none, none), (2.0, 1_000, 2, one, one), (3.0, 500, 1, none, none)],
+            "of the last loss the direction is unknown"
+        );
+        assert_eq!((report.series[0].rtt_p50_us, report.series[0].rtt_max_us), (Some(9_001.0), Some(9_002.0)));
+    }
+
+    #[test]
     fn order_and_clocks() {
         let mut record = session(&[(false, false); 4], true);
         // The third request overtook the second, and the fourth reply the third.
@@ -281,6 +359,12 @@ mod tests {
                 prop_assert_eq!((report.up.lost, report.down.lost), (Some(up), Some(down)));
             }
             prop_assert_eq!(report.lost_unknown, (fates.len() - known) as u64);
+            // All within the first second.
+            let [all] = &report.series[..] else { panic!("{:?}", report.series) };
+            prop_assert_eq!((all.sent, all.lost), (report.sent, report.lost));
+            if report.lost_unknown < report.lost {
+                prop_assert_eq!((all.lost_up, all.lost_down), (report.up.lost, report.down.lost));
+            }
         }
     }
 }

@@ -77,8 +77,12 @@ pub struct End {
     pub sum: Option<Sum>,
     pub sum_sent: Option<Sum>,
     pub sum_received: Option<Sum>,
-    /// With `--bidir`: what was received in the other direction.
+    /// With `--bidir`: what was sent and received in the other direction.
+    pub sum_sent_bidir_reverse: Option<Sum>,
     pub sum_received_bidir_reverse: Option<Sum>,
+    #[serde(default)]
+    pub streams: Vec<Stream>,
+    pub cpu_utilization_percent: Option<Cpu>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -89,6 +93,28 @@ pub struct Sum {
     pub retransmits: Option<u64>,
     /// Datagrams lost, in percent.
     pub lost_percent: Option<f64>,
+    pub jitter_ms: Option<f64>,
+}
+
+/// A stream of TCP.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Stream {
+    pub sender: Option<Sender>,
+}
+
+/// What the sending kernel says of it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Sender {
+    /// Microseconds; 0: unknown.
+    pub min_rtt: Option<u64>,
+    pub mean_rtt: Option<u64>,
+}
+
+/// Use of a CPU in percent, of one core.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Cpu {
+    pub host_total: Option<f64>,
+    pub remote_total: Option<f64>,
 }
 
 impl Report {

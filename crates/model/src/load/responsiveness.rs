@@ -241,6 +241,25 @@ pub struct ResponsivenessDirection {
     pub ending: Ending,
 }
 
+/// A direction in one interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponsivenessPoint {
+    /// Where the data goes.
+    pub flow: Flow,
+    /// Its start, seconds from the start of the load.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// Goodput, bits per second.
+    pub goodput_bps: f64,
+    /// Connections that carried load.
+    pub connections: u32,
+    /// Median round trip of new connections, µs.
+    pub working_p50_us: Option<f64>,
+    /// Median of requests on connections that carry load, µs.
+    pub self_p50_us: Option<f64>,
+}
+
 /// The report of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponsivenessReport {
@@ -260,6 +279,9 @@ pub struct ResponsivenessReport {
     pub idle_p95_ns: u64,
     /// The directions, in their order.
     pub directions: Vec<ResponsivenessDirection>,
+    /// Over time, one point for each interval of each direction.
+    #[serde(default)]
+    pub series: Vec<ResponsivenessPoint>,
     /// What a reader must know.
     pub remarks: Vec<String>,
 }

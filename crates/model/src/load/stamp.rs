@@ -148,6 +148,27 @@ pub struct StampDirection {
     pub ecn: Vec<(u8, u64)>,
 }
 
+/// The packets that were sent within a part of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StampInterval {
+    /// Its start, seconds from the first packet.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Of them without a reply.
+    pub lost: u64,
+    /// Of them lost on the way to the reflector; `None`: unknown.
+    pub lost_up: Option<u64>,
+    /// Of them lost on the way back; `None`: unknown.
+    pub lost_down: Option<u64>,
+    /// Median round trip without the time in the reflector, µs.
+    pub rtt_p50_us: Option<f64>,
+    /// Longest round trip, µs.
+    pub rtt_max_us: Option<f64>,
+}
+
 /// The report of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StampReport {
@@ -177,6 +198,9 @@ pub struct StampReport {
     pub up: StampDirection,
     /// Back.
     pub down: StampDirection,
+    /// Over time: at most 600 intervals of a second or more.
+    #[serde(default)]
+    pub series: Vec<StampInterval>,
     /// What a reader must know.
     pub remarks: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FormatArg, FullArg, SvgArg, TuiArg, WayArgs, values};
-use crate::output::{print, printed};
+use crate::output::{print, printed, write_files};
 use crate::session::{INTERRUPTED, open_session, stop_on_interrupt, tuner};
 use crate::tui::Tui;
 use narrows_model::run::campaign::CampaignReport;
@@ -16,7 +16,6 @@ use narrows_runner::campaign::{self, Ended, Surroundings, results};
 use narrows_runner::ends::{Ends, EndsError};
 use narrows_runner::forwarding::files;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
-use narrows_runner::stored;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -101,10 +100,8 @@ impl Args {
         if let Ended::HostsLost(lost) = &ended {
             report.warnings.extend(lost.iter().map(|it| format!("host lost: {it}")));
         }
-        if let Some(file) = &self.svg.svg {
-            stored::write(file, &svg::picture(&report)).map_err(Failure::run)?;
-        }
         print(&self.format.write(&report, self.full.style())?)?;
+        write_files(None, &[(self.svg.svg.as_deref(), &|| Ok(svg::picture(&report)))])?;
         match ended {
             Ended::Complete => Ok(0),
             Ended::Interrupted => {

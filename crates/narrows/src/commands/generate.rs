@@ -5,7 +5,7 @@ use crate::flags::values::duration;
 use crate::flags::{
     DurationArg, FrameRateArg, FrameSizeArg, IntervalArg, LinkSpeedArg, ResultArgs, SaveArgs, SeedArg, words,
 };
-use crate::output::{print, style};
+use crate::output::{deliver, style};
 use crate::session::stop_on_interrupt;
 use clap::{ArgAction, Args as ClapArgs};
 use narrows_model::load::frame_words::{parse_endpoints, parse_sizes};
@@ -158,20 +158,18 @@ pub(crate) fn check_output(output: Option<&Path>) -> Result<(), Failure> {
     output.map_or(Ok(()), |file| stored::check(file).map_err(Failure::run))
 }
 
-/// Writes the result to the file, if there is one, prints it, and puts it into the store.
+/// Prints the result, puts it into the store, and writes it to the file, if there is one.
 pub(crate) fn show(
     report: &FramesReport,
     result: &ResultArgs<FramesReport>,
     save: &SaveArgs,
     begun: &Begun,
 ) -> Result<(), Failure> {
-    if let Some(file) = result.output() {
-        let text = render::json::pretty(report).map_err(Failure::run)?;
-        stored::write(file, &text).map_err(Failure::run)?;
-    }
-    print(&result.write(report, style())?)?;
-    save.keep(begun, result.quiet, |begun| stored::keep_frames(report, begun));
-    Ok(())
+    deliver(
+        &result.write(report, style())?,
+        || save.keep(begun, result.quiet, |begun| stored::keep_frames(report, begun)),
+        &[(result.output(), &|| render::json::pretty(report).map_err(Failure::run))],
+    )
 }
 
 /// An invalid order is a usage error; what this host lacks fails the run.

@@ -164,6 +164,11 @@ fn unknown(store: &Store, id: &str) -> Failure {
     Failure::run(format!("cannot find run `{id}` in {}; `narrows history` lists the runs", store.path().display()))
 }
 
+/// Shows a run of the store.
+pub(super) fn shown(id: &str, format: Format, style: Style) -> Outcome {
+    show(&maintenance::whole().map_err(Failure::run)?, id, format, style)
+}
+
 fn show(store: &Store, id: &str, format: Format, style: Style) -> Outcome {
     let (run, content) = maintenance::show(store, id).map_err(Failure::run)?.ok_or_else(|| unknown(store, id))?;
     if format == Format::Text {

@@ -91,7 +91,10 @@ impl Args {
         }
         match report.ending {
             Ending::Complete => Ok(0),
-            Ending::Interrupted => Ok(INTERRUPTED),
+            Ending::Interrupted => {
+                anstream::eprintln!("interrupted; the same command starts from the beginning");
+                Ok(INTERRUPTED)
+            }
             Ending::Failed(why) => Err(Failure::run(why)),
         }
     }

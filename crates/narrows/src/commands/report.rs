@@ -9,7 +9,7 @@ use narrows_model::run::RunPlan;
 use narrows_model::words::units;
 use narrows_render::OfAnyRun;
 use narrows_render::picture::picture;
-use narrows_runner::stored::spool;
+use narrows_runner::stored::{LoadError, spool};
 use narrows_runner::{report, stored};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -52,6 +52,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Whether the whole run is to be shown as it is.
+    const fn is_plain(&self) -> bool {
+        let part = self.from.is_some() || self.to.is_some();
+        !part && self.why_not.is_none() && self.diff.is_none() && self.svg.svg.is_none()
+    }
+
     /// Leaves the part of a measurement that was asked for.
     fn zoom(&self, run: &mut Run) -> Result<(), Failure> {
         if self.from.is_none() && self.to.is_none() {
@@ -75,7 +81,13 @@ impl Args {
     }
 
     pub(crate) fn run(self) -> Outcome {
-        let mut run = stored::load(&self.run).map_err(Failure::run)?;
+        let mut run = match stored::load(&self.run) {
+            // A record of another command has a report, too, but no causes and no parts.
+            Err(LoadError::Other(id, _)) if self.is_plain() => {
+                return super::history::shown(&id, self.format.format(), self.full.style());
+            }
+            run => run.map_err(Failure::run)?,
+        };
         self.zoom(&mut run)?;
         let style = self.full.style();
         if let Some(id) = &self.why_not {

@@ -191,7 +191,7 @@ impl Args {
     /// Puts what was measured into the store.
     fn keep(&self, begun: &Begun, put: impl FnOnce(&Begun) -> Result<(), StoreError>) {
         if self.again.is_none() {
-            self.save.keep(begun, self.result.quiet, put);
+            let _ = self.save.keep(begun, self.result.quiet, put);
         }
     }
 

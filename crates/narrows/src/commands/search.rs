@@ -5,7 +5,7 @@ use crate::flags::values::{duration, millis, percent, rate, ratio};
 use crate::flags::{
     DirectionArg, DurationArg, RemoteArgs, ResultArgs, SaveArgs, SizeArg, SocketArgs, StreamsArg, SvgArg,
 };
-use crate::output::{print, style};
+use crate::output::{print, style, write_files};
 use crate::session::{Connection, LiveLines};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::run::SearchOrder;
@@ -150,22 +150,19 @@ impl Args {
             SpecError::Ends(_) | SpecError::Search(_) => Failure::run(error),
         })?;
         drop(ends);
+        let report = search_report(&run);
+        if run.ending == Ending::Interrupted && report.as_ref().is_none_or(|it| it.trials.is_empty()) {
+            return Err(Failure::interrupted());
+        }
         saved.save(&run);
-        let Some(report) = search_report(&run) else {
-            return Err(match run.ending {
-                Ending::Interrupted => Failure::interrupted(),
-                _ => super::nothing_measured(&run),
-            });
-        };
+        let report = report.ok_or_else(|| super::nothing_measured(&run))?;
         print(&match self.result.format() {
             Format::Text => text::summary(&report, style),
             _ => self.result.write(&report, style)?,
         })?;
-        if let Some(file) = &self.svg.svg {
-            let picture = if report.curve.is_empty() { svg::picture(&report) } else { curve::picture(&report) };
-            stored::write(file, &picture).map_err(Failure::run)?;
-        }
         let place = saved.report("run", quiet, "");
+        let picture = || Ok(if report.curve.is_empty() { svg::picture(&report) } else { curve::picture(&report) });
+        let place = place.and(write_files(saved.id(), &[(self.svg.svg.as_deref(), &picture)]));
         lines.end(&run.ending).and_then(|code| place.map(|()| code))
     }
 

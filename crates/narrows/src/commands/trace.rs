@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
 use crate::flags::{ResultArgs, SaveArgs, SvgArg, TuiArg, WayArgs, words};
-use crate::output::{print, style, write};
+use crate::output::{deliver, style, write};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use crate::tui::Tui;
 use narrows_model::words::place::Family;
@@ -190,17 +190,16 @@ impl Args {
             return Err(Failure::run(format!("cannot write the result: {error}")));
         }
         let view = report(&record);
-        if !each {
-            print(&self.result.write(&view, style())?)?;
-        }
-        if let Some(file) = &self.svg.svg {
-            stored::write(file, &picture(&view)).map_err(Failure::run)?;
-        }
-        if let Some(file) = self.result.output() {
-            let text = narrows_render::json::pretty(&view).map_err(Failure::run)?;
-            stored::write(file, &text).map_err(Failure::run)?;
-        }
-        self.save.keep(&begun, self.result.quiet, |begun| stored::keep_trace(&record, begun));
+        // All was printed as it came.
+        let text = if each { String::new() } else { self.result.write(&view, style())? };
+        deliver(
+            &text,
+            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_trace(&record, begun)),
+            &[
+                (self.svg.svg.as_deref(), &|| Ok(picture(&view))),
+                (self.result.output(), &|| narrows_render::json::pretty(&view).map_err(Failure::run)),
+            ],
+        )?;
         let interrupted = record.ending == Ending::Interrupted && !self.watch;
         Ok(if interrupted { INTERRUPTED } else { failed_back.is_some().into() })
     }

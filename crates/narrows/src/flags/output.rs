@@ -125,15 +125,28 @@ impl SaveArgs {
         SavedRun::new(file, (!self.no_save).then(|| self.tag.clone()))
     }
 
-    /// Saves a record of another kind (frames, forwarding) to the store: a failure is reported and changes nothing else.
-    pub(crate) fn keep(&self, begun: &Begun, quiet: bool, put: impl FnOnce(&Begun) -> Result<(), StoreError>) {
+    /// Saves a record of another kind (frames, forwarding) to the store: a failure is reported and changes nothing else. Returns its id
+    /// there.
+    pub(crate) fn keep(
+        &self,
+        begun: &Begun,
+        quiet: bool,
+        put: impl FnOnce(&Begun) -> Result<(), StoreError>,
+    ) -> Option<String> {
         if self.no_save {
-            return;
+            return None;
         }
         match put(&Begun { tags: self.tag.clone(), ..begun.clone() }) {
-            Ok(()) if !quiet => crate::failure::note!("saved as {}", begun.id),
-            Ok(()) => {}
-            Err(error) => crate::failure::note!("cannot save the run: {error}"),
+            Ok(()) => {
+                if !quiet {
+                    crate::failure::note!("saved as {}", begun.id);
+                }
+                Some(begun.id.clone())
+            }
+            Err(error) => {
+                crate::failure::note!("cannot save the run: {error}");
+                None
+            }
         }
     }
 }

@@ -116,6 +116,7 @@ fn ctrl_c_ends_the_program_with_its_children_and_rolls_back() {
     running.signal(2);
     let said = running.end();
     assert_eq!(said.code, Some(130), "{said:?}");
+    assert!(said.err.ends_with("the same command goes on with the runs that are left\n"), "{said:?}");
     assert!(soon(false), "the load goes on");
     assert_eq!(state(&world), "old\n");
 }

@@ -65,6 +65,8 @@ fn runs_of_the_store_are_compared_with_their_inventories() {
         ["20250101-000000-00000000,20250101-000002-00000002", "20250101-000001-00000001,20250101-000003-00000003"];
     let said = world.run(&["compare", ids[0], ids[1], "--figure", "idle RTT", "--paired"]);
     assert!(said.out.contains("A  20250101-000000-00000000,20250101-000002-00000002 (2 runs)"), "{said:?}");
+    let said = world.run(&["compare", "last~1", "last,20250101-000009"]);
+    assert!(said.code == Some(0) && said.out.contains("B  last,20250101-000009 (2 runs)"), "{said:?}");
     let file = world.path("0.run.json");
     assert_eq!(world.run(&["compare", &file.to_string_lossy(), "tag:after"]).code, Some(0));
     let sentence = world.sentence(2, &["compare", "tag:before", "tag:after", "--figure", "nosuch"]);

@@ -1,6 +1,7 @@
 //! Runs, captures and changes that cannot be had or made.
 
 use crate::world::{alone, on_loopback, word};
+use std::collections::BTreeSet;
 
 #[test]
 fn a_run_that_is_none_is_named() {
@@ -111,6 +112,66 @@ fn a_token_file_behind_a_closed_directory_is_not_called_missing() {
         "narrows: cannot open {token}: permission denied; copy the token to a file that you may read, or run as its owner\n"
     );
     assert_eq!((code, said), (Some(1), sentence));
+}
+
+#[test]
+fn a_full_disk_loses_no_result() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&["--stamp", "--stamp-any", "--responsiveness"]);
+        let token = world.token_file();
+        let way = ["127.0.0.1", "-p", &port, "--token-file", &token];
+        let point = ["-l", "64", "--protocol", "udp", "-d", "up", "-b", "1M", "-t", "100ms", "--no-search"];
+        let search = [
+            "-l",
+            "64",
+            "--min",
+            "1M",
+            "--max",
+            "2M",
+            "--skip-calibration",
+            "-t",
+            "100ms",
+            "--sum",
+            "100ms",
+            "--no-profile",
+        ];
+        let commands = [
+            [&["measure", "tcp"], &way[..], &["-t", "100ms"]].concat(),
+            [&["sweep"], &way[..], &point].concat(),
+            [&["search"], &way[..], &search].concat(),
+            vec!["trace", "127.0.0.1", "--flows", "1", "--no-mtu", "-n", "-c", "1"],
+            vec!["measure", "stamp", "127.0.0.1", "-t", "200ms"],
+            vec![
+                "measure",
+                "responsiveness",
+                "127.0.0.1",
+                "--token-file",
+                &token,
+                "-d",
+                "up",
+                "-t",
+                "1s",
+                "-i",
+                "100ms",
+            ],
+            vec!["receive", "lo", "-t", "100ms"],
+        ];
+        for (n, words) in commands.iter().enumerate() {
+            let tag = format!("t{n}");
+            // A sweep tries its run file before the first point.
+            let output = if words[0] == "sweep" { "--csv" } else { "-o" };
+            let said = world.run(&[&words[..], &[output, "/dev/full", "--tag", &tag]].concat());
+            let listed = world.run(&["history", "--tag", &tag, "--format", "json"]);
+            let listed: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+            let id = listed["runs"][0]["id"].as_str().unwrap_or_else(|| panic!("not kept: {said:?}"));
+            assert!(said.code == Some(1) && !said.out.is_empty(), "{words:?}: {said:?}");
+            let end = format!("No space left on device (os error 28); it is in the store as {id}\n");
+            assert!(said.err.ends_with(&end), "{words:?}: {said:?}");
+            let again = world.run(&["report", id, "--format", "csv"]);
+            let columns: BTreeSet<_> = again.out.lines().map(|line| line.split(',').count()).collect();
+            assert!(again.code == Some(0) && columns.len() == 1, "{words:?}: {again:?}");
+        }
+    });
 }
 
 #[test]

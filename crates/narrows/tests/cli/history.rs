@@ -53,7 +53,9 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
     if apart > 4 {
         world.sentence(1, &["history", "show", &a[..apart - 1]]);
     }
-    assert!(shown.out.contains("tags      x-1") && shown.out.contains("goodput up: "), "{shown:?}");
+    for words in ["tags      x-1", "goodput up: ", "retransmits up: "] {
+        assert!(shown.out.contains(words), "{words}: {shown:?}");
+    }
     assert_eq!(world.run(&["report", a]).code, Some(0));
     let refused = world.sentence(2, &["report", a, "--format", "csv"]);
     assert_eq!(refused, "cannot write a diagnosis as csv: unsupported format; use text or json or markdown or html");
@@ -130,7 +132,9 @@ fn results_of_other_programs_are_imported_once() {
             "start": {"version": "iperf 3.12", "timestamp": {"timesecs": seconds}, "connecting_to": {"host": "s", "port": 5201},
                 "system_info": "Linux c 6.1.0 #1 x86_64", "test_start": {"protocol": "TCP", "reverse": 0}},
             "intervals": [],
-            "end": {"sum_sent": {"retransmits": 2}, "sum_received": {"bits_per_second": bps}},
+            "end": {"sum_sent": {"retransmits": 2}, "sum_received": {"bits_per_second": bps},
+                "streams": [{"sender": {"min_rtt": 0, "mean_rtt": 150}}, {"sender": {"min_rtt": 90, "mean_rtt": 250}}],
+                "cpu_utilization_percent": {"host_total": 50.0, "remote_total": 25.0}},
         })
     };
     let two = world.file("a.txt", &format!("{}\n{:#}", report(1_600_000_000, 1e9), report(1_600_000_060, 2e9)));
@@ -143,7 +147,21 @@ fn results_of_other_programs_are_imported_once() {
     assert_eq!(run["started_unix_us"], 1_600_000_060_000_000_u64);
     let name = [&run["client"], &run["command"], &run["made_by"], &run["figures"][0]["name"]];
     assert_eq!(name, ["c", "iperf3", "iperf 3.12", "goodput up"]);
-    assert_eq!(run["figures"][0]["value"], 2e9);
+    let figures = run["figures"].as_array().expect("figures").iter();
+    let figures: Vec<_> = figures.map(|it| (it["name"].as_str().expect("a name"), it["value"].as_f64())).collect();
+    assert_eq!(
+        figures,
+        [
+            ("goodput up", Some(2e9)),
+            ("retransmits up", Some(2.0)),
+            ("min RTT up", Some(90.0)),
+            ("mean RTT up", Some(200.0)),
+            ("client busy cores", Some(0.5)),
+            ("server busy cores", Some(0.25))
+        ]
+    );
+    let said = world.run(&["compare", "last~1", "last"]);
+    assert!(said.out.contains("the parameters of the hosts were not recorded in run iperf3-"), "{said:?}");
 
     for (of, numbers) in [("router-a", "1\n2\n3\n"), ("router-b", "4\n5\n6\n")] {
         std::fs::create_dir_all(world.path("bench").join(of)).expect("a directory");

@@ -60,6 +60,29 @@ fn begun<'a>(world: &World, port: &'a str, token: &'a str, file: &'a str) -> (Ve
 }
 
 #[test]
+fn ctrl_c_before_the_first_point_is_no_failure_of_the_measurement() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&[]);
+        let token = world.token_file();
+        let way = ["127.0.0.1", "--port", &port, "--token-file", &token, "-t", "20s"];
+        for words in [
+            &["sweep", "--size", "64", "--protocol", "tcp", "--direction", "up"][..],
+            &["search", "--skip-calibration", "--no-profile", "--max", "2M", "--min", "1M"],
+        ] {
+            let mut client = world.start(&[words, &way].concat());
+            match words[0] {
+                "sweep" => client.await_error("1 point"),
+                _ => client.await_line("search "),
+            }
+            client.signal(SIGINT);
+            let said = client.end();
+            assert_eq!(said.code, Some(130), "{said:?}");
+            assert!(said.err.ends_with("narrows: interrupted before anything was measured\n"), "{said:?}");
+        }
+    });
+}
+
+#[test]
 fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
     on_loopback(|world| {
         let (_server, port) = world.serve(&[]);

@@ -134,7 +134,7 @@ fn inventories(report: &CompareReport) -> impl Iterator<Item = (String, Table, O
             Row::new(vec![Cell::new(at.at.to_string()), Cell::new(&at.label), Cell::new(&a.text), Cell::new(&b.text)])
         }));
         let missing = match &it.missing {
-            Some(why) => Some(format!("unknown: {}", clean(why))),
+            Some(why) => Some(clean(why)),
             None if it.parameters.is_empty() => Some("no parameter of either host differs".to_owned()),
             None => None,
         };

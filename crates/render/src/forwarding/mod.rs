@@ -13,3 +13,31 @@ pub mod svg;
 mod tables;
 pub mod text;
 mod words;
+
+use narrows_model::forwarding::report::ForwardingReport;
+
+/// A line for each goal of each size, with the latency at that size.
+pub(crate) fn csv(report: &ForwardingReport) -> serde_json::Result<String> {
+    const COLUMNS: &[&str] = &[
+        "traffic=0",
+        "size_bytes=1/size",
+        "frame_bytes=1/frame_bytes",
+        "goal=2/goal/name",
+        "outcome=2/word",
+        "lower_pps=2/lower/pps",
+        "lower_wire_bps=2/lower/wire_bps",
+        "lower_of_line=2/lower/of_line",
+        "upper_pps=2/upper/pps",
+        "conditional_pps=2/conditional_throughput/pps",
+        "latency_p50_ns=1/latency/p50_ns",
+        "latency_p99_ns=1/latency/p99_ns",
+        "latency_max_ns=1/latency/max_ns",
+    ];
+    let sizes = report.traffic.iter().flat_map(|it| it.sizes.iter().map(|size| (&it.name, size)));
+    let rows = sizes.flat_map(|(traffic, size)| {
+        let goals = size.results.throughput.search.as_ref().map(|it| &it.goals[..]).unwrap_or_default();
+        // Other procedures may have been made alone.
+        (0..goals.len().max(1)).map(move |at| (traffic, size, goals.get(at)))
+    });
+    crate::csv::table(COLUMNS, rows)
+}

@@ -150,17 +150,16 @@ fn changed(page: &mut Page, series: &TrendSeries, change: &TrendChange) {
         change.between[1],
     );
     page.labelled("  ! ", &crate::words::clean(&words), Some(Tone::Mark));
-    let inventory: Vec<String> = change
+    let mut inventory: Vec<String> = change
         .inventory
         .iter()
         .map(|it| format!("{} {}: {} to {}", it.at, it.label, it.cells[0].text, it.cells[1].text))
         .collect();
-    let says = match &change.inventory_missing {
-        Some(why) => format!("inventory unknown: {why}"),
-        None if inventory.is_empty() => "no parameter of either host changed".to_owned(),
-        None => inventory.join("; "),
-    };
-    page.labelled("    ", &crate::words::clean(&says), None);
+    inventory.extend(change.inventory_missing.as_ref().map(|why| format!("inventory: {why}")));
+    if inventory.is_empty() {
+        inventory.push("no parameter of either host changed".to_owned());
+    }
+    page.labelled("    ", &crate::words::clean(&inventory.join("; ")), None);
 }
 
 #[cfg(test)]

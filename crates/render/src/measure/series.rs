@@ -1,21 +1,12 @@
 //! The intervals of a measurement as rows and as a picture.
 
 use super::{Measured, Shown, text};
-use crate::figures::tick;
 use crate::history::csv::unit;
-use crate::history::value;
+use crate::over_time::{Curve, plot};
 use crate::page;
 use crate::style::Style;
-use crate::svg::{Canvas, Entry, Look, Panel, Scale, legend};
 use maud::html;
-use narrows_model::{Flow, Unit};
-
-const WIDTH: f64 = 1080.0;
-const LEFT: f64 = 110.0;
-const HIGH: f64 = 170.0;
-const APART: f64 = 70.0;
-/// Points above which a curve has no marker for each.
-const MARKERS_MAX: usize = 120;
+use narrows_model::Flow;
 
 fn way(flow: Option<Flow>) -> &'static str {
     flow.map_or("", |flow| flow.direction().word())
@@ -40,12 +31,6 @@ pub(super) fn csv<R: Measured>(report: &R) -> String {
     out
 }
 
-/// One curve: its name, and for each figure the middle of each interval with the value.
-struct Curve {
-    name: String,
-    figures: Vec<Vec<(f64, f64)>>,
-}
-
 /// A curve for each trial and way, of all streams together.
 fn curves<R: Measured>(report: &R) -> Vec<Curve> {
     let (trials, mut curves) = (report.trials(), Vec::<Curve>::new());
@@ -67,41 +52,8 @@ fn curves<R: Measured>(report: &R) -> Vec<Curve> {
     curves
 }
 
-/// A plot over time for each figure that is known.
 pub(super) fn picture<R: Measured>(report: &R, title: &str) -> String {
-    let curves = curves(report);
-    let known = |at: &usize| curves.iter().any(|it| !it.figures[*at].is_empty());
-    let figures: Vec<usize> = (0..R::Load::FIGURES.len()).filter(known).collect();
-    #[allow(clippy::cast_precision_loss)] // a few
-    let high = 130.0 + (HIGH + APART) * figures.len() as f64;
-    let subtitle = format!("run {}, per interval", report.run().id);
-    let mut canvas = Canvas::titled(WIDTH, high, &crate::words::clean(title), &crate::words::clean(&subtitle));
-    let named = |(at, it): (usize, &Curve)| (!it.name.is_empty()).then(|| Entry::plain(it.name.clone(), Look::nth(at)));
-    let entries: Vec<Entry> = curves.iter().enumerate().filter_map(named).collect();
-    let mut top = 84.0 + legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries) + 20.0;
-    let end = curves.iter().flat_map(|it| it.figures.iter().flatten()).map(|it| it.0);
-    let xs = Scale::from_zero(end);
-    for at in figures {
-        let (name, of) = R::Load::FIGURES[at];
-        let ys = Scale::from_zero(curves.iter().flat_map(|it| &it.figures[at]).map(|it| it.1));
-        let panel = Panel { left: LEFT, top, wide: WIDTH - LEFT - 40.0, high: HIGH, xs, ys };
-        panel.grid_y(&mut canvas, name, |it| match of {
-            Unit::Count if it.fract() != 0.0 => String::new(),
-            Unit::Count | Unit::Number => tick(it),
-            _ => value(of, it),
-        });
-        panel.axis_x(&mut canvas, &xs.ticks(10.0), "", |it| format!("{} s", tick(it)));
-        for (nth, curve) in curves.iter().enumerate() {
-            let points = &curve.figures[at];
-            if points.len() > MARKERS_MAX {
-                panel.plain(&mut canvas, points, Look::nth(nth));
-            } else {
-                panel.series(&mut canvas, points, Look::nth(nth), |(x, y)| format!("{x:.2} s: {}", value(of, y)));
-            }
-        }
-        top += HIGH + APART;
-    }
-    canvas.finish()
+    plot(title, &format!("run {}, per interval", report.run().id), R::Load::FIGURES, &curves(report))
 }
 
 pub(super) fn title<R: Measured>(report: &R) -> String {

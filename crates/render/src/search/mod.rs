@@ -4,3 +4,17 @@
 pub mod curve;
 pub mod svg;
 pub mod text;
+
+/// The columns of its CSV.
+pub(crate) const COLUMNS: &[&str] = &[
+    "ended_at_ms",
+    "load_pps",
+    "duration_ms",
+    "intended=seen/intended",
+    "offered=seen/offered",
+    "sent=seen/sent",
+    "received=seen/received",
+    "effective_ms=seen/effective_ms",
+    "delay_growth_us=seen/delay_growth_us",
+    "invalid=seen/invalid",
+];

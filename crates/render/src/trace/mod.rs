@@ -30,6 +30,34 @@ pub(crate) const LEGEND: [&str; 7] = [
     "several addresses of a hop: equal-cost paths, with the number of flows on each",
 ];
 
+/// A line for each address of each hop, of the path back, too.
+pub(crate) fn csv(report: &TraceReport) -> serde_json::Result<String> {
+    const COLUMNS: &[&str] = &[
+        "path=0",
+        "ttl=1/ttl",
+        "address=2/address",
+        "name=2/name",
+        "hop_sent=1/sent",
+        "hop_loss_ratio=1/loss",
+        "answered=2/answered",
+        "rtt_min_ms=2/rtt_ms/0",
+        "rtt_median_ms=2/rtt_ms/1",
+        "rtt_max_ms=2/rtt_ms/2",
+        "pmtu_bytes=1/pmtu_bytes",
+        "return_hops=2/return_hops",
+        "marks=2/marks",
+    ];
+    let paths = [("there", Some(report)), ("back", report.back.as_deref())];
+    let hops = paths
+        .into_iter()
+        .flat_map(|(path, report)| report.into_iter().flat_map(move |it| it.hops.iter().map(move |hop| (path, hop))));
+    let rows = hops.flat_map(|(path, hop)| {
+        // A silent hop has a line, too.
+        (0..hop.nodes.len().max(1)).map(move |at| (path, hop, hop.nodes.get(at)))
+    });
+    crate::csv::table(COLUMNS, rows)
+}
+
 pub fn text(report: &TraceReport, style: Style) -> String {
     frame(report, style, None)
 }

@@ -6,10 +6,11 @@ use super::maintenance::Imported;
 use super::{Error, Store};
 use narrows_model::Unit;
 use narrows_model::run::history::{Headline, StoredRun};
+use narrows_model::words::figures::float;
 use narrows_store::Kind;
 use narrows_sys::files;
 use narrows_wire::columns::Columns;
-use narrows_wire::iperf3_report::{self, Report, Start, Sum};
+use narrows_wire::iperf3_report::{self, Report, Sender, Start, Sum};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -153,20 +154,45 @@ fn own_name(start: &Start) -> Option<String> {
 fn figures(report: &Report) -> Vec<Headline> {
     let end = &report.end;
     let way = match report.is_reverse() {
-        Some(true) => "goodput down",
-        Some(false) => "goodput up",
-        None => "goodput",
+        Some(true) => "down",
+        Some(false) => "up",
+        None => "",
     };
-    let rate = |name: &str, sum: Option<&Sum>| Some(Headline::new(name, sum?.bits_per_second?, Unit::BitsPerSecond));
+    let figure = |name: &str, of: &str, value: Option<f64>, unit| {
+        value.map(|value| Headline::new(format!("{name} {of}").trim_end(), value, unit))
+    };
+    let rate = |of: &str, sum: Option<&Sum>| figure("goodput", of, sum?.bits_per_second, Unit::BitsPerSecond);
     let total = end.sum_received.as_ref().or(end.sum.as_ref());
     let lost = total.and_then(|it| it.lost_percent).or_else(|| end.sum.as_ref()?.lost_percent);
-    #[allow(clippy::cast_precision_loss)] // far below 2^53
-    let again = end.sum_sent.as_ref().and_then(|it| it.retransmits).map(|it| it as f64);
+    let again = |of: &str, sum: Option<&Sum>| figure("retransmits", of, sum?.retransmits.map(float), Unit::Count);
+    // The mean over the streams of one direction; with --bidir iperf3 does not say whose RTT it is.
+    let senders: Vec<_> = end.streams.iter().filter_map(|it| it.sender.as_ref()).collect();
+    let one_way = end.sum_sent_bidir_reverse.is_none();
+    let rtt = |name: &str, of: fn(&Sender) -> Option<u64>| {
+        let all: Vec<f64> = senders.iter().filter_map(|it| of(it).filter(|us| *us > 0)).map(float).collect();
+        let mean = (one_way && !all.is_empty()).then(|| all.iter().sum::<f64>() / float(all.len() as u64));
+        figure(name, way, mean, Unit::Microseconds)
+    };
+    let (own, far) = end.cpu_utilization_percent.as_ref().map_or((None, None), |it| (it.host_total, it.remote_total));
+    let is_server = report.start.as_ref().is_some_and(|it| it.accepted_connection.is_some());
+    let (client, server) = if is_server { (far, own) } else { (own, far) };
+    let cores = |name: &str, percent: Option<f64>| figure(name, "", percent.map(|it| it / 100.0), Unit::Number);
     let found = [
         rate(way, total),
-        rate("goodput down", end.sum_received_bidir_reverse.as_ref()),
-        lost.map(|percent| Headline::new("loss", percent / 100.0, Unit::Fraction)),
-        again.map(|count| Headline::new("retransmits", count, Unit::Count)),
+        rate("down", end.sum_received_bidir_reverse.as_ref()),
+        figure("loss", "", lost.map(|percent| percent / 100.0), Unit::Fraction),
+        again(way, end.sum_sent.as_ref()),
+        again("down", end.sum_sent_bidir_reverse.as_ref()),
+        rtt("min RTT", |it| it.min_rtt),
+        rtt("mean RTT", |it| it.mean_rtt),
+        figure(
+            "jitter",
+            way,
+            total.and_then(|it| it.jitter_ms).or_else(|| end.sum.as_ref()?.jitter_ms).map(|ms| ms * 1e3),
+            Unit::Microseconds,
+        ),
+        cores("client busy cores", client),
+        cores("server busy cores", server),
     ];
     found.into_iter().flatten().filter(|it| it.value.is_finite()).collect()
 }

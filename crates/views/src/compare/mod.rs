@@ -46,7 +46,7 @@ pub fn compare(sides: &[Side], options: &Options) -> Result<CompareReport, Strin
 pub fn inventory(report: &mut CompareReport, first: &Result<Run, String>, others: &[(usize, Result<Run, String>)]) {
     report.inventory.extend(others.iter().map(|(side, other)| {
         let (parameters, missing) = match (first, other) {
-            (Ok(a), Ok(b)) => (diff::inventory(a, b), diff::not_recorded(a, b)),
+            (Ok(a), Ok(b)) => (diff::inventory(a, b), diff::unknown(a, b, [&label(0), &label(*side)])),
             (Err(why), _) | (_, Err(why)) => (Vec::new(), Some(why.clone())),
         };
         CompareInventory { side: label(*side), parameters, missing }

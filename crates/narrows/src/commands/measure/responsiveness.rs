@@ -3,13 +3,13 @@
 use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::duration;
-use crate::flags::{DirectionWord, ResultArgs, SaveArgs};
-use crate::output::{print, style};
+use crate::flags::{DirectionWord, ResultArgs, SaveArgs, SvgArg};
+use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use clap::Args;
 use narrows_model::load::responsiveness::{ResponsivenessPlan, ResponsivenessReport};
 use narrows_model::{Ending, Family};
-use narrows_render::responsiveness::progress;
+use narrows_render::responsiveness::{picture, progress};
 use narrows_runner::responsiveness::{self, ResponsivenessFailure, Target, Trust};
 use narrows_runner::stored::{self, Begun};
 use narrows_runner::{DEFAULT_PORT, trust, trusted};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("svg", |it| it.help("Write a picture over time to this file (SVG)").hide_short_help(true)), after_help = "Examples:\n  \
     narrows measure responsiveness server            narrows serve --responsiveness, known by its token\n  \
     narrows measure responsiveness server -d up --insecure\n  \
     narrows measure responsiveness https://host/.well-known/nq --ca /etc/ssl/certs/ca-certificates.crt")]
@@ -51,6 +51,8 @@ pub(super) struct ResponsivenessArgs {
     /// Use IPv6 only
     #[arg(long, short = '6', hide_short_help = true, help_heading = "Connection")]
     ipv6: bool,
+    #[command(flatten)]
+    svg: SvgArg,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -107,12 +109,14 @@ impl ResponsivenessArgs {
         });
         let record = record.map_err(failure)?;
         let report = responsiveness::report(&record);
-        if let Some(file) = self.result.output() {
-            let text = narrows_render::json::pretty(&report).map_err(Failure::run)?;
-            stored::write(file, &text).map_err(Failure::run)?;
-        }
-        print(&self.result.write(&report, style())?)?;
-        self.save.keep(&begun, self.result.quiet, |begun| stored::keep_responsiveness(&record, begun));
+        deliver(
+            &self.result.write(&report, style())?,
+            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_responsiveness(&record, begun)),
+            &[
+                (self.svg.svg.as_deref(), &|| Ok(picture(&report))),
+                (self.result.output(), &|| narrows_render::json::pretty(&report).map_err(Failure::run)),
+            ],
+        )?;
         let known = |it: &narrows_model::load::responsiveness::ResponsivenessDirection| {
             it.responsiveness.is_some() && !matches!(it.ending, Ending::Failed(_))
         };

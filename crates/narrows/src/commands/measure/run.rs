@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{RemoteArgs, ResultArgs, SaveArgs, SvgArg, ViewArgs};
-use crate::output::{print, written_measurement};
+use crate::output::{print, write_files, written_measurement};
 use crate::session::{Far, INTERRUPTED, LiveLines, far};
 use crate::tui::Tui;
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target, Trial};
@@ -143,10 +143,8 @@ pub(super) fn run<R: Document>(
         Some(form) => report.summary(form).map_err(Failure::run)?,
         None => written_measurement(&*report, result.format(), style)?,
     })?;
-    if let Some(file) = &svg.svg {
-        stored::write(file, &report.picture()).map_err(Failure::run)?;
-    }
-    finish(&run)?;
     let place = saved.report("run", result.quiet, "");
+    let drawn = write_files(saved.id(), &[(svg.svg.as_deref(), &|| Ok(report.picture()))]);
+    let place = place.and(drawn).and(finish(&run));
     printer.lines.end(&run.ending).and_then(|code| place.map(|()| code))
 }

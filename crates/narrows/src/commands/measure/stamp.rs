@@ -3,20 +3,20 @@
 use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, size};
-use crate::flags::{DurationArg, FullArg, ResultArgs, SaveArgs};
-use crate::output::{print, style};
+use crate::flags::{DurationArg, FullArg, ResultArgs, SaveArgs, SvgArg};
+use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use clap::Args;
 use narrows_model::Family;
 use narrows_model::load::stamp::{StampPlan, StampReport};
-use narrows_render::stamp::progress;
+use narrows_render::stamp::{picture, progress};
 use narrows_runner::stamp::{self, StampFailure, base_bytes};
 use narrows_runner::stored::{self, Begun};
 use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("svg", |it| it.help("Write a picture over time to this file (SVG)").hide_short_help(true)), after_help = "Examples:\n  \
     narrows measure stamp router\n  \
     narrows measure stamp router:20000 --dscp 46 --interval 20ms --duration 1m\n  \
     narrows measure stamp server --key stamp.key     authenticated; the server: narrows serve --stamp --stamp-key stamp.key\n\
@@ -49,6 +49,8 @@ pub(super) struct StampArgs {
     ipv6: bool,
     #[command(flatten)]
     full: FullArg,
+    #[command(flatten)]
+    svg: SvgArg,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -104,12 +106,14 @@ impl StampArgs {
         });
         let record = record.map_err(Failure::run)?;
         let report = stamp::report(&record);
-        if let Some(file) = self.result.output() {
-            let text = narrows_render::json::pretty(&report).map_err(Failure::run)?;
-            stored::write(file, &text).map_err(Failure::run)?;
-        }
-        print(&self.result.write(&report, style())?)?;
-        self.save.keep(&begun, self.result.quiet, |begun| stored::keep_stamp(&report, begun));
+        deliver(
+            &self.result.write(&report, style())?,
+            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_stamp(&report, begun)),
+            &[
+                (self.svg.svg.as_deref(), &|| Ok(picture(&report))),
+                (self.result.output(), &|| narrows_render::json::pretty(&report).map_err(Failure::run)),
+            ],
+        )?;
         match (record.interrupted, report.replies) {
             (true, _) => Ok(INTERRUPTED),
             (false, 0) => Ok(1),

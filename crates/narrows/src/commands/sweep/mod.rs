@@ -8,7 +8,7 @@ use crate::flags::{
     DirectionListArg, DurationArg, FullArg, Given, OmitArg, RateArg, RemoteArgs, ResultArgs, SaveArgs, SizeListArg,
     StreamsArg, SvgArg, words,
 };
-use crate::output::{print, style};
+use crate::output::{Wanted, print, style, write_files};
 use crate::progress::{Progress, SavedRun};
 use crate::session::{Connection, INTERRUPTED};
 use narrows_model::SweepReport;
@@ -252,11 +252,6 @@ impl Args {
         let report = sweep_report(run).filter(|report| report.done > 0);
         if let Some(report) = &report {
             print(&self.result.write(report, self.full.style())?)?;
-            for (file, what) in [(&self.csv, csv::table as fn(&_) -> String), (&self.svg.svg, svg::picture)] {
-                if let Some(file) = file {
-                    stored::write(file, &what(report)).map_err(Failure::run)?;
-                }
-            }
         }
         let left = run.sweep.as_ref().map_or(0, |record| record.remaining().len());
         let next = match saved.word() {
@@ -264,10 +259,18 @@ impl Args {
             _ => String::new(),
         };
         let place = saved.report("sweep", self.result.quiet, &next);
+        let files = |report| {
+            let files: [Wanted<'_>; 2] = [
+                (self.csv.as_deref(), &|| Ok(csv::table(report))),
+                (self.svg.svg.as_deref(), &|| Ok(svg::picture(report))),
+            ];
+            write_files(saved.id(), &files)
+        };
+        let place = place.and(report.as_ref().map_or(Ok(()), files));
         match (&run.ending, report) {
             (Ending::Failed(why), _) => Err(Failure::run(why)),
             (Ending::Interrupted, None) => Err(Failure::interrupted()),
-            (Ending::Interrupted, _) => Ok(INTERRUPTED),
+            (Ending::Interrupted, _) => place.map(|()| INTERRUPTED),
             (_, None) => Err(super::nothing_measured(run)),
             (_, Some(_)) => place.map(|()| 0),
         }

@@ -56,7 +56,8 @@ impl Args {
                 Ok(0)
             }
             Ended::Interrupted => {
-                around.line(&format!("continue: the same command with --seed {seed}"));
+                // Even to a quiet user: without the seed the runs so far are of another campaign.
+                anstream::eprintln!("interrupted; the same command with --seed {seed} continues");
                 Ok(INTERRUPTED)
             }
             Ended::HostsLost(lost) => Err(Failure::run(format!(

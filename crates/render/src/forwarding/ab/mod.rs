@@ -15,6 +15,20 @@ pub use text::report as text;
 use narrows_model::forwarding::ab::ThroughputOfSize;
 use narrows_model::forwarding::ab_report::{AbReport, AbRowView};
 
+/// The columns of its CSV, in frames per second.
+pub(crate) const COLUMNS: &[&str] = &[
+    "traffic=name",
+    "size_bytes=row/size",
+    "a_runs=a/n",
+    "a_median_pps=a/median",
+    "a_min_pps=a/min",
+    "a_max_pps=a/max",
+    "b_runs=b/n",
+    "b_median_pps=b/median",
+    "b_min_pps=b/min",
+    "b_max_pps=b/max",
+];
+
 /// `64 B`, or `IPv6, 64 B` where there is more than one traffic.
 fn row_name(report: &AbReport, row: &AbRowView) -> String {
     let size = super::words::size(row.row.size);

@@ -85,11 +85,19 @@ fn beside(record: &TraceRecord) -> String {
     };
     let (answered, silent) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
     if !answered.is_empty() {
-        return format!("the target answers TCP to port {}, so the filter is for this port", answered.join(" and "));
+        return format!("the target answers TCP to {}, so the filter is for this port", ports(&answered, "and"));
     }
     match silent.is_empty() {
         true => "try another --protocol or --port".to_owned(),
-        false => format!("TCP to port {} has no answer either", silent.join(" or ")),
+        false => format!("TCP to {} has no answer either", ports(&silent, "or")),
+    }
+}
+
+/// `port 22`, `ports 22, 80 and 443`.
+fn ports(all: &[String], word: &str) -> String {
+    match all.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("ports {} {word} {last}", rest.join(", ")),
+        _ => format!("port {}", all.concat()),
     }
 }
 

@@ -53,10 +53,22 @@ fn an_answer_to_the_kernels_second_syn_is_none_to_the_probe() {
             Step::Send(order) => late = Some((now + 1_000_500, order.id)),
         }
     }
-    let report = report(&planner.finish());
-    assert_eq!(report.end, TraceEnd::Silent { after_hop: 2 }, "{report:#?}");
-    let says = &report.findings.iter().find(|it| it.id == "silent").expect("a finding").says;
-    assert!(says.contains("a filter there drops TCP to port 5220"), "{says}");
+    let mut record = planner.finish();
+    for (ports, end) in [
+        (&[][..], "try another --protocol or --port"),
+        (&[(22, true), (443, false)], "the target answers TCP to port 22, so the filter is for this port"),
+        (
+            &[(22, true), (80, true), (443, true)],
+            "the target answers TCP to ports 22, 80 and 443, so the filter is for this port",
+        ),
+        (&[(22, false), (80, false), (443, false)], "TCP to ports 22, 80 or 443 has no answer either"),
+    ] {
+        record.other_ports = ports.iter().copied().collect();
+        let report = report(&record);
+        assert_eq!(report.end, TraceEnd::Silent { after_hop: 2 }, "{report:#?}");
+        let says = &report.findings.iter().find(|it| it.id == "silent").expect("a finding").says;
+        assert!(says.contains("a filter there drops TCP to port 5220") && says.ends_with(end), "{says}");
+    }
 }
 
 #[test]
