@@ -22,6 +22,7 @@ fn sample() -> Audit {
         at,
         severity,
         key: key.into(),
+        rows: vec![],
         says: says.into(),
         matters: "One connection cannot have more in flight than the receiver's buffer holds.".into(),
         harmless: "On shorter paths, and with several connections at once.".into(),
@@ -84,6 +85,14 @@ fn both_hosts_as_text() {
 #[test]
 fn one_host_as_text_with_all_words() {
     insta::assert_snapshot!(audit::text::audit(&one_host(), Style { full: true, width: 80, ..Style::default() }));
+}
+
+#[test]
+fn only_the_end_with_the_hazard_is_painted() {
+    let text = audit::text::audit(&sample(), Style { color: true, ..Style::default() });
+    let row = text.lines().find(|line| line.starts_with("≠! tcp_rmem")).expect("the row");
+    assert!(row.contains("\x1b[33m4096 B / 128 KiB / 32 MiB\x1b[0m"), "{row}");
+    assert!(row.ends_with("\x1b[1;31m4096 B / 128 KiB / 256 KiB !\x1b[0m"), "{row}");
 }
 
 #[test]

@@ -52,6 +52,7 @@ pub fn add(audit: &mut Audit, trace: &TraceReport) {
             at: Place::Path,
             severity: *severity,
             key: keys::PATH_MTU.into(),
+            rows: Vec::new(),
             says: format!("{way}{says}"),
             matters: (*matters).to_owned(),
             harmless: (*harmless).to_owned(),

@@ -22,6 +22,7 @@ pub(super) const HAZARD: Rule = Rule {
         (now > 0 && now < useful).then(|| {
             Found::new(format!("{now} of {useful} useful channels are in use"))
                 .fix(format!("ethtool -L {} combined {useful}", device(host)))
+                .rows([keys::NIC_CHANNELS_COMBINED, keys::CPU_COUNT])
         })
     }),
 };

@@ -128,7 +128,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
         key: keys::QDISC_RATE,
         needs: &[keys::QDISC_RATE, keys::QDISC_ROOT_KIND, keys::NIC_NAME],
         check: Check::Facts {
-            when: When::Positive,
+            when: When::PositiveOf,
             says: "{1|a queueing discipline} on {2|DEVICE} limits sending to {0}",
             command: "tc -s qdisc show dev {2|DEVICE}",
         },

@@ -37,11 +37,12 @@ pub(super) const HAZARD: Rule = Rule {
             _ => false,
         };
         let off = OFFLOADS.iter().filter(|(key, name)| is_off(host, *key) && !fixed(name));
-        let off: Vec<&str> = off.map(|(_, name)| *name).collect();
+        let (rows, off): (Vec<FactKey>, Vec<&str>) = off.copied().unzip();
         let switch = off.iter().map(|name| format!("{name} on")).collect::<Vec<_>>().join(" ");
         (!off.is_empty()).then(|| {
             Found::new(format!("offloads are off: {}", off.join(", ")))
                 .fix(format!("ethtool -K {} {switch}", device(host)))
+                .rows(rows)
         })
     }),
 };
