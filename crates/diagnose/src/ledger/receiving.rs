@@ -180,14 +180,14 @@ fn socket(accounting: &Accounting, corrupt: u64, remarks: &mut Vec<String>) -> E
     let (claim, source) = match (own, host) {
         (Some(own), Some(host)) if host > own => (
             Claim::batches(host, most).shared_with(accounting.delivered.max(1), foreign),
-            format!("{own} told by the sockets, {host} RcvbufErrors and MemErrors of the host"),
+            format!("{own} reported by the sockets, {host} RcvbufErrors and MemErrors of the host"),
         ),
-        (Some(own), _) => (Claim::batches(own, most), format!("{own} told by the sockets (SO_RXQ_OVFL)")),
+        (Some(own), _) => (Claim::batches(own, most), format!("{own} reported by the sockets (SO_RXQ_OVFL)")),
         (None, Some(host)) => (
             Claim::batches(host, most).shared_with(accounting.delivered.max(1), foreign),
             format!("{host} RcvbufErrors and MemErrors of the host"),
         ),
-        (None, None) => (Claim::unknown(), "neither the sockets nor the host tell".to_owned()),
+        (None, None) => (Claim::unknown(), "neither the sockets nor the host report drops".to_owned()),
     };
     entry(accounting, "receive-buffer", claim, source)
 }

@@ -96,7 +96,7 @@ fn qdisc(accounting: &Accounting, reported: ReportedDrops) -> Entry {
         claim.low = reported.qdisc.min(claim.high);
     }
     if reported.qdisc > 0 {
-        source.push_str(&format!(", {} of them told to the application (ENOBUFS)", reported.qdisc));
+        source.push_str(&format!(", {} of them reported to the application (ENOBUFS)", reported.qdisc));
     }
     // It counts segments when it sends, and batches when it drops.
     if accounting.segmented

@@ -17,8 +17,8 @@ pub fn report(report: &Report) -> String {
     if let Some(cause) = report.verdict.causes.first() {
         first_cause(&mut out, cause);
     }
-    list(&mut out, "Could not be seen", &report.verdict.missing);
-    list(&mut out, "Worth mending, not limiting now", &report.verdict.hazards);
+    list(&mut out, "Not known", &report.verdict.missing);
+    list(&mut out, "Worth fixing, but not limiting now", &report.verdict.hazards);
     roofline(&mut out, report);
     profiled(&mut out, report);
     latency_of(&mut out, report);
@@ -88,7 +88,7 @@ fn verdict(out: &mut String, report: &Report) {
         if let (Some(both), Some(second)) = (verdict.both_bps, verdict.causes.get(1)) {
             rows.push(vec![
                 "With both".into(),
-                format!("**{}** once `{}` is mended, too", bps(both), code(&second.id)),
+                format!("**{}** after `{}` is fixed as well", bps(both), code(&second.id)),
             ]);
         }
     }

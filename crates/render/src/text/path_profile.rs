@@ -11,7 +11,7 @@ use narrows_model::words::units::{bps, bytes, micros};
 pub(super) fn write(page: &mut Page, report: &Report) {
     let Some(profile) = &report.accounts.path_profile else { return };
     let Some(scale) = Scale::over(profile.steps.iter().map(|step| step.offered_bps)) else { return };
-    page.heading("what the path does by itself", "(UDP in steps: offered and delivered rate; █ delivered, ░ offered)");
+    page.heading("path profile", "(UDP in steps: offered and delivered rate; █ delivered, ░ offered)");
     for line in sentences(profile) {
         page.labelled("  ", &line, None);
     }

@@ -13,7 +13,7 @@ pub(super) const HAZARD: Rule = Rule {
         keys::CPU_COUNT,
         keys::NIC_NAME,
     ],
-    matters: "Flows share fewer cores on their way in: one core can be full of softirq work while others idle.",
+    matters: "Flows share fewer cores on their way in: one core can be full of softirq work while others are idle.",
     harmless: "For a single flow, which stays on one queue in any case, and where no core is full.",
     check: Check::Host(|host| {
         let (now, most) = (host.number(keys::NIC_CHANNELS_COMBINED)?, host.number(keys::NIC_CHANNELS_COMBINED_MAX)?);

@@ -31,7 +31,7 @@ pub(super) const HAZARD: Rule = Rule {
               a byte.",
     harmless: "Where no core is near its limit, and on routers that switched LRO or GRO off on purpose.",
     check: Check::Host(|host| {
-        // What the card cannot do is no setting of anyone.
+        // What the card cannot do is not a setting.
         let fixed = |name: &str| match host.get(keys::NIC_FEATURE_FIXED_OFF).map(|fact| &fact.value) {
             Some(Value::List(words)) => words.iter().any(|word| word == name),
             _ => false,

@@ -15,8 +15,8 @@ pub(super) const HAZARD: Rule = Rule {
         keys::PCIE_BANDWIDTH_MAX,
         keys::NIC_SPEED,
     ],
-    matters: "Every byte crosses the bus: where it carries less than the link, it is the limit of both directions. Another \
-              slot mends it; a firmware setting (bifurcation, generation) sometimes does.",
+    matters: "Every byte crosses the bus: where it carries less than the link, it limits both directions. Use another \
+              slot; sometimes a firmware setting (bifurcation, generation) helps.",
     harmless: "Where the bus still carries clearly more than the link's speed.",
     check: Check::Host(|host| {
         let (now, most) = (host.number(keys::PCIE_BANDWIDTH)?, host.number(keys::PCIE_BANDWIDTH_MAX)?);

@@ -1,6 +1,6 @@
 //! # heavy-ruleset
 //!
-//! Each packet is compared with so many rules of a packet filter, one after another, that a core is full of it.
+//! Each packet is checked against so many packet-filter rules, one after another, that a core is saturated.
 //!
 //! **Shows**: a core full of soft interrupts, a large ruleset; each packet that passes IP costs many times what it costs elsewhere, and the
 //! rules account for that at some nanoseconds each.
@@ -26,7 +26,7 @@ use narrows_model::{FactKey, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "heavy-ruleset",
-    about: "each packet is compared with so many filter rules that a core is full of it",
+    about: "checking every packet against so many filter rules saturates a core",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::NETFILTER_RULES,

@@ -1,6 +1,6 @@
 //! # idle-restart
 //!
-//! The sending application pauses, and after each pause the kernel begins anew with a small congestion window.
+//! The sending application pauses, and after each pause the kernel restarts with a small congestion window.
 //!
 //! **Shows**: the connection is idle for a part of the time, the congestion window is found shrunk again and again though nothing was lost,
 //! and while there is data it is the congestion window that holds the sender back.
@@ -23,7 +23,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "idle-restart",
-    about: "after each pause of the application the kernel begins anew with a small window",
+    about: "after each pause of the application the kernel restarts with a small congestion window",
     roles: &[Role::Sender],
     needs: &[keys::TCP_SLOW_START_AFTER_IDLE],
     assess,

@@ -93,7 +93,7 @@ impl Evidence for TcpEvidence {
         let goodput = units::bps(self.base.goodput_bps);
         match (status, first) {
             (Status::Healthy, Some(cause)) if cause.at != Place::Path => {
-                format!("healthy: at capacity, {goodput} of the link")
+                format!("healthy: the link is full at {goodput}")
             }
             (Status::Healthy, _) => {
                 let shaped = self
@@ -109,7 +109,7 @@ impl Evidence for TcpEvidence {
                 format!("limited to {goodput} by {id} at {at}: {summary}")
             }
             (_, Some(Finding { id, at, summary, .. })) => {
-                format!("{goodput}; {id} at {at} is suspected ({summary}), with one witness only")
+                format!("{goodput}; {id} at {at} is suspected ({summary}); only one piece of evidence supports it")
             }
             (_, None) => match self.stolen() {
                 Some((part, at)) => format!(
