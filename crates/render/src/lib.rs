@@ -10,6 +10,9 @@ mod command;
 pub mod compare;
 pub mod connections;
 pub mod diff;
+#[cfg(test)]
+#[path = "../tests/samples/fits.rs"]
+mod fits;
 pub mod format;
 pub mod forwarding;
 pub mod frames;

@@ -149,6 +149,7 @@ pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fits::{NARROWEST, fits};
     use narrows_model::Ending;
     use narrows_model::load::responsiveness::{
         Confidence, ForeignProbe, Responsiveness, ResponsivenessInterval, SCHEMA, SelfProbe,
@@ -210,6 +211,11 @@ mod tests {
             ],
             remarks: vec!["the server's key is that of its token".into()],
         }
+    }
+
+    #[test]
+    fn it_fits_the_narrowest_terminal() {
+        fits("responsiveness", &text(&report(), Style { width: NARROWEST, ..Style::default() }));
     }
 
     #[test]

@@ -162,6 +162,7 @@ pub fn progress(packets: &[StampPacket], shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fits::{NARROWEST, fits};
     use narrows_model::load::stamp::{SCHEMA, StampPlan};
 
     fn report() -> StampReport {
@@ -213,6 +214,13 @@ mod tests {
             down: way(5, -1_200_000),
             remarks: vec!["the losses after the last reply are of an unknown direction".into()],
         }
+    }
+
+    #[test]
+    fn it_fits_the_narrowest_terminal() {
+        let style = Style { width: NARROWEST, ..Style::default() };
+        fits("stamp", &text(&report(), style));
+        fits("stamp, no reply", &text(&StampReport { replies: 0, ..report() }, style));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use narrows_model::host::audit::{Audit, AuditRow, Hazard, SCHEMA, Severity};
 use narrows_model::host::side_by_side::{Known, ROWS, differs};
 use narrows_model::{Absent, Place};
 use narrows_render::{Style, audit, json};
+use samples::fits::{NARROWEST, fits};
 
 fn sample() -> Audit {
     let client = samples::usual("dct00", 33_554_432, 4_194_304);
@@ -140,4 +141,11 @@ fn json_comes_back() {
     let text = json::pretty(&sample()).expect("json");
     assert!(text.contains("\"schema\": \"narrows.audit/1\""));
     assert_eq!(serde_json::from_str::<Audit>(&text).expect("it reads back"), sample());
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    let style = Style { width: NARROWEST, ..Style::default() };
+    fits("two hosts", &audit::text::audit(&sample(), style));
+    fits("one host", &audit::text::audit(&one_host(), Style { full: true, ..style }));
 }
