@@ -102,9 +102,9 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     verdict.hazards.extend(latency.as_ref().and_then(working::bufferbloat));
     if let Some(stolen) = evidence.replaced {
         let share = units::percent(stolen);
-        verdict.headline.push_str(&format!(
-            "; measured once more, since the hypervisor took {share} of the CPU time of a host before"
-        ));
+        verdict
+            .headline
+            .push_str(&format!("; measured again because the hypervisor had taken {share} of the CPU time of a host"));
     }
     let baseline = evidence.judged_trial(run, round)?;
     let mut phases = phases_of(&evidence);
@@ -162,8 +162,8 @@ fn server_limited(verdict: &mut Verdict, evidence: &TcpEvidence) -> bool {
     if at_limit {
         verdict.status = Status::Unknown;
         verdict.headline = format!(
-            "{}, held by this server's limit of {} for clients without its token (`narrows serve --open-rate`); what the path carries \
-             beyond it is unknown",
+            "{}: this server limits clients without its token to {} (`narrows serve --open-rate`); what the path carries above that is \
+             unknown",
             units::bps(evidence.base.goodput_bps),
             units::bps(limit_bps)
         );

@@ -35,7 +35,7 @@ fn sample() -> Audit {
             Place::Server,
             Severity::Warning,
             "tcp.rmem.min",
-            "receive buffers end early: 256 KiB is enough for the 1 Gbit/s of the link up to an RTT of 1.05 ms",
+            "receive buffers are small: 256 KiB is enough for the 1 Gbit/s of the link only up to an RTT of 1.05 ms",
             Some("sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'"),
         ),
         hazard(

@@ -120,7 +120,7 @@ fn device(accounting: &Accounting) -> Entry {
     let (all, peer) = (device_drops(accounting), at_the_peer(accounting));
     let mut source = format!("{all} tx_dropped and tx_errors of the device");
     if peer > 0 {
-        source.push_str(&format!(", {peer} of them booked at the receiver's backlog"));
+        source.push_str(&format!(", {peer} of them counted at the receiver's backlog"));
     }
     let claim =
         Claim::batches(all - peer, accounting.batch_sent()).shared_with(accounting.accepted, others(accounting));

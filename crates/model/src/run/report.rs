@@ -184,7 +184,7 @@ pub struct Wait {
     pub us: f64,
 }
 
-/// A queue that data wait in.
+/// A queue that data waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Queue {

@@ -159,7 +159,7 @@ fn roofline(out: &mut String, report: &Report) {
 
 fn profiled(out: &mut String, report: &Report) {
     let Some(profile) = &report.accounts.path_profile else { return };
-    out.push_str("\n## What the path does by itself\n\n");
+    out.push_str("\n## Path profile\n\n");
     path_profile::sentences(profile).iter().for_each(|sentence| out.push_str(&format!("- {}\n", text(sentence))));
     out.push('\n');
     let row = |step: &narrows_model::run::report::ProfileStepView| {

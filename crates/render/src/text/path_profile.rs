@@ -56,11 +56,11 @@ pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
     }
     let [sent, lost] = profile.lost_below;
     if lost > 0 {
-        sentences.push(format!("at rates that the path carries {lost} of {sent} datagrams were lost"));
+        sentences.push(format!("at rates that the path carries, {lost} of {sent} datagrams were lost"));
     }
     if profile.reordered > 0.0 || profile.duplicated > 0.0 {
         sentences.push(format!(
-            "{} of the datagrams came out of order, {} twice",
+            "{} of the datagrams arrived out of order, {} twice",
             share(profile.reordered),
             share(profile.duplicated)
         ));

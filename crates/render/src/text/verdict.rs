@@ -46,7 +46,7 @@ fn first_line(page: &mut Page, report: &Report) {
     };
     let rest = match (report.verdict.status, report.verdict.causes.first()) {
         (Status::Healthy, Some(cause)) => format!("bounded by {} {}", clean(&cause.id), on(cause.at, report)),
-        (Status::Healthy, None) => "nothing limits the path below what was asked of it".to_owned(),
+        (Status::Healthy, None) => "nothing limits the path below the requested load".to_owned(),
         (_, Some(cause)) => {
             format!("{} {} · confidence {}", clean(&cause.id), on(cause.at, report), percent(cause.confidence))
         }

@@ -83,7 +83,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
         },
         matters: "Either the other side is fixed to full duplex, and frames collide late under load, or the link shares its \
                   rate between both directions.",
-        harmless: "On a hub, or a radio that only reports itself so.",
+        harmless: "On a hub, or on a radio that always reports half duplex.",
     },
     Rule {
         id: "link-below-maximum",
@@ -110,7 +110,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
             command: "sysctl -w net.ipv4.tcp_no_metrics_save=1",
         },
         matters: "A connection begins with the slow-start threshold that an earlier one to the same host ended with: after a bad one the next starts slowly, and repeated measurements depend on each other.",
-        harmless: "For anything but measurements, as a rule; `ip tcp_metrics flush` forgets them once.",
+        harmless: "Usually, except for measurements; `ip tcp_metrics flush` deletes them once.",
     },
     Rule {
         id: "mtu-differs",
@@ -224,7 +224,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
         severity: Severity::Info,
         key: keys::SWAP_USED,
         needs: &[keys::SWAP_USED, keys::SWAP_TOTAL],
-        check: Check::Facts { when: When::Positive, says: "{0} of {1} swap are in use", command: "" },
+        check: Check::Facts { when: When::Positive, says: "{0} of {1} of swap is in use", command: "" },
         matters: "An application whose pages come back from disk during a transfer stalls, and with it the connection.",
         harmless: "Where the pages belong to idle programs: the kernel swaps out unused pages. Only swapping during \
                    the test counts.",
@@ -254,7 +254,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
             says: "the tx ring has {0} of {1} entries",
             command: "ethtool -G {2|DEVICE} tx {1}",
         },
-        matters: "Senders stop and wait for the card more often.",
+        matters: "Senders wait for the card more often.",
         harmless: "Nearly always: byte queue limits keep the ring short on purpose.",
     },
     // Source: RFC 7323 section 2.
@@ -420,7 +420,7 @@ mod tests {
             let facts = [("swap.used", Value::Integer(used), Bytes), ("swap.total", Value::Integer(2 << 30), Bytes)];
             says("swap-in-use", &facts)
         };
-        assert_eq!(host(1 << 20), pair("1 MiB of 2 GiB swap are in use", ""));
+        assert_eq!(host(1 << 20), pair("1 MiB of 2 GiB of swap is in use", ""));
         assert_eq!(host(0), None);
     }
 

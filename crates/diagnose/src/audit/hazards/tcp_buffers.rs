@@ -22,7 +22,7 @@ pub(super) const RECEIVE: Rule = Rule {
     needs: &[keys::TCP_RMEM_MAX, keys::TCP_RMEM_MIN, keys::TCP_RMEM_DEFAULT, keys::NIC_SPEED],
     check: Check::Each(|host, peer| RMEM.small(host, peer)),
     matters: "One connection cannot have more in flight than the receiver's buffer holds: on a longer path it stays below \
-              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the one that is there.",
+              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the real one.",
     harmless: "On shorter paths, below the link's rate, and with several connections at once.",
 };
 
@@ -33,7 +33,7 @@ pub(super) const SEND: Rule = Rule {
     needs: &[keys::TCP_WMEM_MAX, keys::TCP_WMEM_MIN, keys::TCP_WMEM_DEFAULT, keys::NIC_SPEED],
     check: Check::Each(|host, peer| WMEM.small(host, peer)),
     matters: "One connection cannot have more in flight than the sender's buffer holds: on a longer path it stays below \
-              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the one that is there.",
+              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the real one.",
     harmless: "On shorter paths, below the link's rate, and with several connections at once.",
 };
 
@@ -64,7 +64,7 @@ impl Buffer {
         }
         let rtt_us = whole(max / OVERHEAD * 8.0 / rate * 1e6);
         let says = format!(
-            "{} buffers end early: {} is enough for the {} of the {} up to an RTT of {}",
+            "{} buffers are small: {} is enough for the {} of the {} only up to an RTT of {}",
             self.word,
             bytes(whole(max)),
             narrows_model::words::show::nominal(&bps(rate)),
@@ -114,11 +114,11 @@ mod tests {
         let (says, command, _) = host(262_144, 1_000_000_000).expect("found");
         assert_eq!(
             says,
-            "receive buffers end early: 256 KiB is enough for the 1 Gbit/s of the link up to an RTT of 1.05 ms"
+            "receive buffers are small: 256 KiB is enough for the 1 Gbit/s of the link only up to an RTT of 1.05 ms"
         );
         assert_eq!(command.as_deref(), Some("sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'"));
         assert!(host(33_554_432, 1_000_000_000).is_none());
-        assert!(host(262_144, 0).is_none(), "the speed of a virtual link is not known");
+        assert!(host(262_144, 0).is_none(), "the speed of a virtual link is unknown");
         // 400 Gbit/s would need more than the kernel can be told.
         assert!(host(2_147_483_647, 400_000_000_000).is_none());
     }
@@ -134,7 +134,7 @@ mod tests {
         let (near, far) = (end(20_000_000, 10_000_000_000), end(20_000_000, 1_000_000_000));
         assert!(RECEIVE.apply(Some(&near), Some(&far)).is_empty());
         let alone = RECEIVE.apply(Some(&near), None);
-        assert!(alone[0].says.contains("10 Gbit/s of the link up to an RTT of 8.00 ms"), "{}", alone[0].says);
+        assert!(alone[0].says.contains("10 Gbit/s of the link only up to an RTT of 8.00 ms"), "{}", alone[0].says);
         let small = RECEIVE.apply(Some(&end(262_144, 10_000_000_000)), Some(&far));
         assert!(small[0].says.contains("1 Gbit/s of the slower link"), "{}", small[0].says);
         let tuned = end(102_400_000, 10_000_000_000);
@@ -156,11 +156,11 @@ mod tests {
         let (says, command, _) = host(262_144, 1_000_000_000).expect("found");
         assert_eq!(
             says,
-            "send buffers end early: 256 KiB is enough for the 1 Gbit/s of the link up to an RTT of 1.05 ms"
+            "send buffers are small: 256 KiB is enough for the 1 Gbit/s of the link only up to an RTT of 1.05 ms"
         );
         assert_eq!(command.as_deref(), Some("sysctl -w net.ipv4.tcp_wmem='4096 16384 33554432'"));
         assert!(host(33_554_432, 1_000_000_000).is_none());
-        assert!(host(262_144, 0).is_none(), "the speed of a virtual link is not known");
+        assert!(host(262_144, 0).is_none(), "the speed of a virtual link is unknown");
         // 400 Gbit/s would need more than the kernel can be told.
         assert!(host(2_147_483_647, 400_000_000_000).is_none());
     }

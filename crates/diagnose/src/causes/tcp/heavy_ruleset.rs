@@ -107,7 +107,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts(why);
     }
     let Some([excess_us, each_us]) = cost_us(end, whole_s) else {
-        return cannot_tell(format!("how many packets passed IP of {who} could not be read"));
+        return cannot_tell(format!("the packet counters of IP of {who} could not be read"));
     };
     if excess_us < 0.5 * each_us {
         return contradicts(format!("a packet takes {each_us:.1} us of {who}: hardly more than without rules"));
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_leaves_it_open() {
         assert_cannot_tell(&of(&Scene { receiver_facts: ordinary_host(), ..truth(3_000, 80_000) }), "could not be read");
-        assert_cannot_tell(&of(&Scene { receiver_counts: Vec::new(), ..truth(3_000, 80_000) }), "passed IP");
+        assert_cannot_tell(&of(&Scene { receiver_counts: Vec::new(), ..truth(3_000, 80_000) }), "packet counters of IP");
         assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..truth(3_000, 80_000) }), "cores could not be read");
     }
 }

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_limit_output_bytes=1048576");
         let four = Scene { load: TcpPlan { streams: 4, ..truth().load }, goodput_bps: 37.2e6, ..truth() };
         let told = TcpEvidence::of(&truth().run(&[("more-streams", &four)]), 0).expect("a baseline");
-        assert_contradicts(&CAUSE.weigh(&told, Role::Sender), "no limit of each connection");
+        assert_contradicts(&CAUSE.weigh(&told, Role::Sender), "the limit is not per connection");
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Evidence for TcpEvidence {
             && self.filled().is_none_or(|part| part < AT_CAPACITY);
         says.then(|| {
             let (more, one) = (units::bps(more.goodput_bps), units::bps(self.base.goodput_bps));
-            format!("four times the connections carried {more}, no more than {one}: it is no limit of each connection")
+            format!("four times the connections carried {more}, no more than {one}: the limit is not per connection")
         })
     }
 
@@ -113,8 +113,8 @@ impl Evidence for TcpEvidence {
             }
             (_, None) => match self.stolen() {
                 Some((part, at)) => format!(
-                    "{goodput}; what limits it is unknown, and the hypervisor took {} of the CPU time of the {at}: repeat it when that \
-                     machine is calm",
+                    "{goodput}; what limits it is unknown, and the hypervisor took {} of the CPU time of the {at}: repeat the test when \
+                     that machine is idle",
                     units::percent(part)
                 ),
                 None => format!("{goodput}; what limits it is unknown"),

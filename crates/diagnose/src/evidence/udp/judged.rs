@@ -82,7 +82,8 @@ impl Evidence for UdpEvidence {
             (_, Some(Finding { id, at, summary, .. })) => {
                 format!("{outcome}; {id} at {at} is suspected ({summary}); only one piece of evidence supports it")
             }
-            (_, None) => format!("{outcome}; it is unknown where they were lost"),
+            (_, None) if base.missing() > 0 => format!("{outcome}; it is unknown where datagrams were lost"),
+            (_, None) => format!("{outcome}; the cause is unknown"),
         }
     }
 
