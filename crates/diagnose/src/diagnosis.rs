@@ -102,9 +102,9 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     verdict.hazards.extend(latency.as_ref().and_then(working::bufferbloat));
     if let Some(stolen) = evidence.replaced {
         let share = units::percent(stolen);
-        verdict.headline.push_str(&format!(
-            "; measured once more, since the hypervisor took {share} of the CPU time of a host before"
-        ));
+        verdict
+            .headline
+            .push_str(&format!("; measured again because the hypervisor had taken {share} of the CPU time of a host"));
     }
     let baseline = evidence.judged_trial(run, round)?;
     let mut phases = phases_of(&evidence);
@@ -143,13 +143,13 @@ pub(crate) fn untried(verdict: &mut Verdict, next: &[Planned]) {
 fn without_profile(verdict: &mut Verdict, run: &Run, is_known: bool) {
     let wanted = matches!(run.plan, RunPlan::Diagnose(DiagnosePlan { profile: true, .. }));
     if wanted && !is_known && run.ending == Ending::Complete {
-        let why = "path profile: its UDP datagrams did not come through, or the time did not last; more TCP streams stand in for it";
+        let why = "no path profile: its UDP packets were lost or there was no time; a test with more TCP streams was used instead";
         verdict.missing.push(why.to_owned());
     }
 }
 
 /// A load at the limit that the server sets for clients without a token says nothing of what lies above it, and no more than the limit
-/// is foretold. Whether it is at the limit: then no trial can tell more.
+/// is predicted. Whether it is at the limit: then no trial can tell more.
 fn server_limited(verdict: &mut Verdict, evidence: &TcpEvidence) -> bool {
     let Some(limit_bps) = evidence.server_limit_bps else { return false };
     for prediction in verdict.causes.iter_mut().filter_map(|cause| cause.prediction.as_mut()).chain(&mut verdict.both) {
@@ -162,8 +162,8 @@ fn server_limited(verdict: &mut Verdict, evidence: &TcpEvidence) -> bool {
     if at_limit {
         verdict.status = Status::Unknown;
         verdict.headline = format!(
-            "{}, held by this server's limit of {} for clients without its token (`narrows serve --open-rate`); what the path carries \
-             beyond it is unknown",
+            "{}: this server limits clients without its token to {} (`narrows serve --open-rate`); what the path carries above that is \
+             unknown",
             units::bps(evidence.base.goodput_bps),
             units::bps(limit_bps)
         );
@@ -204,21 +204,19 @@ fn changed(verdict: &mut Verdict, phases: &[PhaseView]) {
         words.join(", "),
         costliest(phases).unwrap_or_default()
     );
-    verdict
-        .missing
-        .push("what changed on the path or the hosts: a load of its own for each phase would tell".to_owned());
+    verdict.missing.push("run one test per phase to find what changed on the path or the hosts".to_owned());
     verdict.causes.clear();
     verdict.hazards.clear();
 }
 
-/// The phase that cost most, and what was worse in it.
+/// The phase that cost the most, and what was worse in it.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one trial
 fn costliest(phases: &[PhaseView]) -> Option<String> {
     let (best, worst, bits) = phases::costliest(phases)?;
     let worse = phases::worse(&best, &worst);
     let worse = if worse.is_empty() { String::new() } else { format!(": {}", worse.join(", ")) };
     let (from, to, less) = (worst.from_s, worst.to_s, units::bytes((bits / 8.0) as u64));
-    Some(format!("; the phase from {from:.1} to {to:.1} s cost most, {less} against the fastest{worse}"))
+    Some(format!("; the phase from {from:.1} to {to:.1} s cost the most, {less} less than at the fastest rate{worse}"))
 }
 
 /// Less than this part of what the user was promised is too little.

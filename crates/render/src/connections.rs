@@ -45,11 +45,11 @@ pub(crate) const COLUMNS: &[&str] = &[
 /// What the columns are.
 pub(crate) const LEGEND: [&str; 6] = [
     "limit: what the connection waited for most in the last interval",
-    "send, receive: payload that was acknowledged, payload that arrived in order",
-    "RTT: smoothed; retrans: segments sent again, of those sent in the interval",
-    "application: nothing to send; path: a queue, or BBR at the rate that it measured",
-    "congestion window: full without a queue and without loss",
-    "unknown: this end does not show it (for what is received, the sender knows: --peer-host)",
+    "send, receive: acknowledged payload, payload received in order",
+    "RTT: smoothed; retrans: share of the segments of the interval that were retransmissions",
+    "application: no data to send; path: a queue is full, or BBR sends at the rate it measured",
+    "congestion window: full, with no queue and no loss on the path",
+    "unknown: not visible at this end (for received data, ask the sender with --peer-host)",
 ];
 
 /// All connections; those without data are only counted, unless `style.full`.
@@ -79,12 +79,8 @@ pub fn frame(view: &ConnectionsView, style: Style, options: &LiveOptions) -> Str
     }
     let idle = view.quiet + view.connections.len() - shown.len();
     if idle > 0 {
-        page.line(
-            &style.paint(
-                Tone::Faint,
-                &format!("  {} without data (--full shows them)", plural(idle as u64, "connection")),
-            ),
-        );
+        let text = format!("{} without data (--full shows them)", plural(idle as u64, "connection"));
+        page.labelled("  ", &text, Some(Tone::Faint));
     }
     for remark in &view.remarks {
         page.labelled("  ! ", &clean(remark), Some(Tone::Mark));
@@ -195,32 +191,29 @@ pub fn opened(one: &ConnectionView, past: &[Past], style: Style) -> String {
     page.heading(&format!("{} → {}", clean(&one.local), clean(&one.remote)), &format!("connection {}", one.id));
     page.labelled("  limit    ", &format!("{}: {}", one.limit.word(), clean(&one.why)), Some(Tone::Strong));
     if let Some(owner) = &one.process {
-        page.line(&format!("  process  {} ({})", clean(&owner.name), owner.pid));
+        page.labelled("  process  ", &format!("{} ({})", clean(&owner.name), owner.pid), None);
     }
     let rtt = |ms: Option<f64>| or_dash(ms.map(rtt_words));
-    page.line(&format!(
-        "  rate     {} sent, {} received",
-        or_dash(one.send_bps.map(bps)),
-        or_dash(one.receive_bps.map(bps))
-    ));
-    page.line(&format!("  RTT      {}, least {}", rtt(one.rtt_ms), rtt(one.min_rtt_ms)));
+    let [sent, received] = [one.send_bps, one.receive_bps].map(|rate| or_dash(rate.map(bps)));
+    page.labelled("  rate     ", &format!("{sent} sent, {received} received"), None);
+    page.labelled("  RTT      ", &format!("{}, minimum {}", rtt(one.rtt_ms), rtt(one.min_rtt_ms)), None);
     let again = or_dash(one.retransmitted.map(percent));
     let total = or_dash(one.retransmitted_total.map(|total| grouped(i128::from(total))));
-    page.line(&format!("  retrans  {again} in the last interval, {total} segments in all"));
+    page.labelled("  retrans  ", &format!("{again} in the last interval, {total} segments in total"), None);
     let unsent = or_dash(one.unsent_bytes.map(bytes));
-    page.line(&format!(
-        "  queues   {} received and unread, {unsent} written and unsent",
-        bytes(one.unread_bytes.into())
-    ));
+    let unread = bytes(one.unread_bytes.into());
+    page.labelled("  queues   ", &format!("{unread} received and unread, {unsent} written and unsent"), None);
     if let Some(name) = &one.congestion_control {
-        page.line(&format!("  control  {}", clean(name)));
+        page.labelled("  control  ", &clean(name), None);
     }
     if let Some(shares) = &one.shares {
         page.heading("time of the sender", "in the last interval");
         let named = named(shares);
         let wide = named.iter().map(|(name, _)| columns(name)).max().unwrap_or(0);
+        // The name, the share, and the blanks before, between and behind them.
+        let room = page.room().saturating_sub(wide + 10).min(40);
         for (name, share) in named {
-            page.line(&format!("  {} {} {}", left(name, wide), right(&percent(share), 6), bar(share, 40)));
+            page.line(&format!("  {} {} {}", left(name, wide), right(&percent(share), 6), bar(share, room)));
         }
     }
     if !one.ceilings.is_empty() {

@@ -301,11 +301,11 @@ impl Document for ConnectionsView {
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(
             Format::Text,
-            "A table that is painted anew in a terminal; elsewhere one after the other",
+            "A table, redrawn in place in a terminal; otherwise printed one after another",
             |it, style| Ok(connections::text(it, style) + "\n"),
         ),
         Writer::json("For programs, of one reading (--once); the schema is in docs/"),
-        Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
+        Writer::new(Format::Ndjson, "One object per line for each reading", |it, _| json::line(it)),
         Writer::new(Format::Csv, "Comma-separated values, one connection per line (--once)", |it, _| {
             csv::table(connections::COLUMNS, &it.connections)
         }),
@@ -358,10 +358,10 @@ impl Document for WatchView {
     const FORMATS: &'static [Writer<Self>] = &[
         Writer::new(
             Format::Text,
-            "A table that is painted anew in a terminal; elsewhere one after the other",
+            "A table, redrawn in place in a terminal; otherwise printed one after another",
             |it, style| Ok(watch::frame(it, style) + "\n"),
         ),
-        Writer::new(Format::Ndjson, "An object a line for each reading", |it, _| json::line(it)),
+        Writer::new(Format::Ndjson, "One object per line for each reading", |it, _| json::line(it)),
     ];
 }
 

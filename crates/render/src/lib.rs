@@ -11,6 +11,9 @@ pub mod compare;
 pub mod connections;
 mod csv;
 pub mod diff;
+#[cfg(test)]
+#[path = "../tests/samples/fits.rs"]
+mod fits;
 pub mod format;
 pub mod forwarding;
 pub mod frames;

@@ -181,6 +181,7 @@ pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fits::{NARROWEST, fits};
     use crate::format::{Document as _, Format};
     use narrows_model::Ending;
     use narrows_model::load::responsiveness::{
@@ -253,6 +254,11 @@ mod tests {
             series: (0..6).map(point).collect(),
             remarks: vec!["the server's key is that of its token".into()],
         }
+    }
+
+    #[test]
+    fn it_fits_the_narrowest_terminal() {
+        fits("responsiveness", &text(&report(), Style { width: NARROWEST, ..Style::default() }));
     }
 
     #[test]

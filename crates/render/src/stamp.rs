@@ -186,6 +186,7 @@ pub fn progress(packets: &[StampPacket], shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fits::{NARROWEST, fits};
     use crate::format::{Document as _, Format};
     use narrows_model::load::stamp::{SCHEMA, StampPlan};
 
@@ -249,6 +250,13 @@ mod tests {
             series: (0..3).map(interval).collect(),
             remarks: vec!["the losses after the last reply are of an unknown direction".into()],
         }
+    }
+
+    #[test]
+    fn it_fits_the_narrowest_terminal() {
+        let style = Style { width: NARROWEST, ..Style::default() };
+        fits("stamp", &text(&report(), style));
+        fits("stamp, no reply", &text(&StampReport { replies: 0, ..report() }, style));
     }
 
     #[test]

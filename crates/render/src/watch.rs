@@ -39,8 +39,10 @@ pub(crate) fn active(row: &WatchRow) -> bool {
     row.rx.total_packets.saturating_add(row.tx.total_packets) > 0 || row.rx.dropped > 0 || row.tx.dropped > 0
 }
 
-/// The optional columns: the totals in bytes and in packets, the peak's packets, then the bar.
+/// The optional columns: the peak, packets per second, the totals in bytes and in packets, the peak's packets, then the bar.
 struct Room {
+    peak: bool,
+    packets: bool,
     total: bool,
     peak_packets: bool,
     count: bool,
@@ -49,28 +51,38 @@ struct Room {
 
 impl Room {
     fn of(width: usize) -> Self {
-        let mut used = NAME + WAY + 2 * RATE + PACKETS + DROPS;
+        let mut used = NAME + WAY + RATE + DROPS;
         let mut fits = |wide: usize| {
             let fits = width >= used + wide;
             used += if fits { wide } else { 0 };
             fits
         };
-        let (total, peak_packets) = (fits(TOTAL), fits(PACKETS));
+        let (peak, packets) = (fits(RATE), fits(PACKETS));
+        let (total, peak_packets) = (fits(TOTAL), peak && packets && fits(PACKETS));
         let count = peak_packets && fits(COUNT);
         let bar = width.saturating_sub(used + 2);
-        Self { total, peak_packets, count, bar: if bar >= 8 { bar.min(30) } else { 0 } }
+        Self { peak, packets, total, peak_packets, count, bar: if bar >= 8 { bar.min(30) } else { 0 } }
     }
 }
 
 fn one(page: &mut Page, end: &WatchEnd, elapsed_s: f64) {
     let room = Room::of(page.room());
     let name = if end.host.is_empty() { String::new() } else { format!(" ({})", clean(&end.host)) };
-    page.heading(&format!("{}{}", end.place, fit(&name, 40)), &format!("{elapsed_s:.0} s"));
+    page.heading(
+        &format!("{}{}", end.place, fit(&name, page.width().saturating_sub(7).min(40))),
+        &format!("{elapsed_s:.0} s"),
+    );
     if let Some(why) = &end.silent {
         page.labelled("  ", &format!("silent: {}", clean(why)), Some(Tone::Bad));
     }
     let mut head = left("", NAME + WAY);
-    head += &(right("now", RATE) + &right("pps", PACKETS) + &right("peak", RATE));
+    head += &right("now", RATE);
+    if room.packets {
+        head += &right("pps", PACKETS);
+    }
+    if room.peak {
+        head += &right("peak", RATE);
+    }
     if room.peak_packets {
         head += &right("pps", PACKETS);
     }
@@ -100,7 +112,13 @@ fn way(page: &mut Page, name: &str, word: &str, it: &WatchTraffic, room: &Room, 
     let rate = |bits: Option<f64>| right(&or_dash(bits.map(bps)), RATE);
     let packets = |packets: Option<f64>| right(&or_dash(packets.map(pps_short)), PACKETS);
     let mut line = left(name, NAME - 1) + " " + &left(word, WAY);
-    line += &(rate(it.now_bps) + &packets(it.now_pps) + &rate(it.peak_bps));
+    line += &rate(it.now_bps);
+    if room.packets {
+        line += &packets(it.now_pps);
+    }
+    if room.peak {
+        line += &rate(it.peak_bps);
+    }
     if room.peak_packets {
         line += &packets(it.peak_pps);
     }

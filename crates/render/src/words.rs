@@ -50,20 +50,6 @@ pub fn right(text: &str, wide: usize) -> String {
     " ".repeat(wide - columns(&text)) + &text
 }
 
-/// Cells in columns of these widths with a blank between them. The first `words` align left; those from `needed` on are left out
-/// where they do not fit into `room` columns.
-pub(crate) fn cells_in_columns(cells: &[String], wide: &[usize], [words, needed]: [usize; 2], room: usize) -> String {
-    let mut line = String::new();
-    for (at, (cell, wide)) in cells.iter().zip(wide).enumerate() {
-        if at >= needed && columns(&line) + 1 + wide > room {
-            break;
-        }
-        line += if at > 0 { " " } else { "" };
-        line += &if at < words { left(cell, *wide) } else { right(cell, *wide) };
-    }
-    line
-}
-
 /// The columns that fit into `room`, by position. Each has its width and its rank: those of the highest rank are left out first, and
 /// those of rank 0 never.
 pub(crate) fn fitting(columns: &[(usize, u8)], room: usize) -> Vec<usize> {

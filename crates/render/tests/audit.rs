@@ -6,6 +6,7 @@ use narrows_model::host::audit::{Audit, AuditRow, Hazard, SCHEMA, Severity};
 use narrows_model::host::side_by_side::{Known, ROWS, differs};
 use narrows_model::{Absent, Place};
 use narrows_render::{Style, audit, json};
+use samples::fits::{NARROWEST, fits};
 
 fn sample() -> Audit {
     let client = samples::usual("dct00", 33_554_432, 4_194_304);
@@ -22,6 +23,7 @@ fn sample() -> Audit {
         at,
         severity,
         key: key.into(),
+        rows: vec![],
         says: says.into(),
         matters: "One connection cannot have more in flight than the receiver's buffer holds.".into(),
         harmless: "On shorter paths, and with several connections at once.".into(),
@@ -33,7 +35,7 @@ fn sample() -> Audit {
             Place::Server,
             Severity::Warning,
             "tcp.rmem.min",
-            "receive buffers end early: 256 KiB is enough for the 1 Gbit/s of the link up to an RTT of 1.05 ms",
+            "receive buffers are small: 256 KiB is enough for the 1 Gbit/s of the link only up to an RTT of 1.05 ms",
             Some("sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'"),
         ),
         hazard(
@@ -87,6 +89,14 @@ fn one_host_as_text_with_all_words() {
 }
 
 #[test]
+fn only_the_end_with_the_hazard_is_painted() {
+    let text = audit::text::audit(&sample(), Style { color: true, ..Style::default() });
+    let row = text.lines().find(|line| line.starts_with("≠! tcp_rmem")).expect("the row");
+    assert!(row.contains("\x1b[33m4096 B / 128 KiB / 32 MiB\x1b[0m"), "{row}");
+    assert!(row.ends_with("\x1b[1;31m4096 B / 128 KiB / 256 KiB !\x1b[0m"), "{row}");
+}
+
+#[test]
 fn both_hosts_as_markdown() {
     insta::assert_snapshot!(audit::markdown::audit(&sample()));
 }
@@ -131,4 +141,11 @@ fn json_comes_back() {
     let text = json::pretty(&sample()).expect("json");
     assert!(text.contains("\"schema\": \"narrows.audit/1\""));
     assert_eq!(serde_json::from_str::<Audit>(&text).expect("it reads back"), sample());
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    let style = Style { width: NARROWEST, ..Style::default() };
+    fits("two hosts", &audit::text::audit(&sample(), style));
+    fits("one host", &audit::text::audit(&one_host(), Style { full: true, ..style }));
 }

@@ -1,5 +1,9 @@
 //! Connections: a table, narrow and wide, and one connection opened.
 
+#[path = "samples/fits.rs"]
+mod fits;
+
+use fits::{NARROWEST, fits};
 use narrows_model::{
     ConnectionCeiling, ConnectionEnds, ConnectionLimit as Limit, ConnectionShares, ConnectionView, ConnectionsView,
     Owner,
@@ -113,4 +117,15 @@ fn its_json_reads_back_as_it_was() {
         let text = json::pretty(&view).expect("JSON");
         assert_eq!(serde_json::from_str::<ConnectionsView>(&text).expect("a view"), view);
     }
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    let style = Style { width: NARROWEST, ..Style::default() };
+    fits("connections", &text(&view(), Style { full: true, ..style }));
+    fits("both ends", &text(&both(), style));
+    let (view, both) = (view(), both());
+    let past: Vec<Past> = [Past::of(&view.connections[0]); 90].to_vec();
+    fits("one connection", &opened(&view.connections[0], &past, style));
+    fits("one connection of both ends", &opened(&both.connections[0], &past, style));
 }

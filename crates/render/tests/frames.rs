@@ -11,6 +11,7 @@ use narrows_render::frames::progress::{self, End};
 use narrows_render::{Style, frames, json};
 use narrows_views as views;
 use proptest::prelude::*;
+use samples::fits::{NARROWEST, fits};
 use samples::frames::{generate_plan, receive_plan, trial};
 
 const LINK: Option<u64> = Some(10_000_000_000);
@@ -198,4 +199,11 @@ proptest! {
             prop_assert!(unarmed(line));
         }
     }
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    let style = Style { width: NARROWEST, ..Style::default() };
+    fits("frames", &shown(&views::frames::trial(&trial(14_880_952, 64, 3, 1_234), LINK), style));
+    fits("frames with trouble", &shown(&troubled(), style));
 }

@@ -95,7 +95,7 @@ fn what_does_not_balance_is_said() {
     insta::assert_snapshot!(text);
     let claims = Ledger { unexplained: -40, ..clean() };
     let text = ledger::text::ledgers(&[claims], Style::default());
-    assert!(text.contains("−40 ± 0") && text.contains("counters exceed the loss"), "{text}");
+    assert!(text.contains("−40 ± 0") && text.contains("more drops were counted than packets are missing"), "{text}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use narrows_model::*;
 use narrows_render::{Style, json, measure};
 use narrows_views::measure::live::Live;
 use narrows_views::measure::tcp;
+use samples::fits::{NARROWEST, fits};
 use samples::runs::run;
 
 fn built(plan: TcpPlan, seconds: u64) -> MeasureReport {
@@ -239,4 +240,12 @@ fn live_lines_are_those_of_the_record() {
         assert_eq!((live.stream, live.bytes, live.columns), (recorded.stream, recorded.bytes, recorded.columns));
     }
     assert_eq!(lines[3..], recorded[3..]);
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    let style = Style { width: NARROWEST, ..Style::default() };
+    for (streams, direction) in [(1, Direction::Up), (2, Direction::Both)] {
+        fits("tcp", &measure::text(&built(TcpPlan { streams, direction, ..with_omit() }, 4), style));
+    }
 }

@@ -31,7 +31,8 @@ fn a_cause_that_tcp_does_not_see_is_explained_beside_the_time_budget() {
         cause.id = "app-core-saturated".to_owned();
         let text = text::report(&report, Style { width: 200, ..Style::default() });
         text.lines().any(|line| {
-            line.trim_start().starts_with("TCP sees that it waits") && line.contains("app-core-saturated on the server")
+            line.trim_start().starts_with("TCP sees only that it waits")
+                && line.contains("app-core-saturated on the server")
         })
     };
     assert!(explained(0.98));

@@ -8,6 +8,7 @@ use narrows_model::*;
 use narrows_render::{Style, json, measure};
 use narrows_stats::Histogram;
 use narrows_views::measure::rr;
+use samples::fits::{NARROWEST, fits};
 use samples::runs::run;
 
 /// A stream as the client saw it: `per_s` transactions a second for `seconds`, with latencies spread from half of `us` to twice of
@@ -269,4 +270,13 @@ fn colour_adds_nothing_but_colour() {
     }
     assert_eq!(stripped + rest, plain);
     assert!(plain.lines().all(|line| line.chars().count() <= 120));
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    let style = Style { width: NARROWEST, ..Style::default() };
+    for plan in [plan(), RrPlan { streams: 8, omit_ms: 1_000, ..plan() }, loaded_plan()] {
+        fits("rr", &measure::text(&report(&trial(plan, 12_000, 80)), style));
+    }
+    fits("latency under load", &measure::text(&under_load(Some(finding(0.9))), style));
 }

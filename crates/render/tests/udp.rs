@@ -7,6 +7,7 @@ use narrows_model::*;
 use narrows_render::measure::{self, Measurement as _, UdpMeasurement};
 use narrows_render::{Document, Format, Style, json};
 use narrows_views::measure::{live::Live, udp};
+use samples::fits::{NARROWEST, fits};
 use samples::udp::{Trouble, run_view, trial};
 
 fn plan() -> UdpPlan {
@@ -272,4 +273,13 @@ fn intervals_are_rows_of_one_length_and_a_picture() {
     let page = Document::write(&report, Format::Html, Style::default()).expect("text").expect("a page");
     assert!(page.contains("<svg") && page.contains(">goodput<") && page.contains("<pre"), "{page}");
     assert!(report.picture().ends_with("</svg>\n"));
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    let style = Style { width: NARROWEST, ..Style::default() };
+    for (streams, direction) in [(1, Direction::Up), (2, Direction::Both)] {
+        let plan = UdpPlan { streams, direction, omit_ms: 1_000, ..plan() };
+        fits("udp", &shown_text(&built(plan, LOSSY), style));
+    }
 }

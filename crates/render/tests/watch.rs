@@ -1,5 +1,9 @@
 //! Watching interfaces: frames of the terminal view.
 
+#[path = "samples/fits.rs"]
+mod fits;
+
+use fits::{NARROWEST, fits};
 use narrows_model::{InterfaceSample, Place, WatchView};
 use narrows_render::watch::frame;
 use narrows_render::{Style, json};
@@ -66,4 +70,10 @@ fn an_end_that_does_not_answer() {
     assert!(text.contains("silent: connection refused?[2J"), "{text}");
     let back: WatchView = serde_json::from_str(&json::line(&it.view()).expect("json")).expect("it reads back");
     assert_eq!(back, it.view());
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    let style = Style { width: NARROWEST, ..Style::default() };
+    fits("interfaces", &frame(&watched(), style));
 }

@@ -118,12 +118,12 @@ fn queued(goal: &Goal, result: &GoalResult, record: &SearchRecord, unit: &LoadUn
         let arrived = trial.seen.received as f64 / trial.seen.sent.max(1) as f64;
         let sustained = unit.load(lower * arrived / (1.0 + growth));
         return Some(format!(
-            "above what the path sustains: the one-way delay grew by {} in a trial of {}, as a queue took in the excess; sustained are \
-             about {}, {} on the wire; use longer trials (--duration)",
-            units::micros((growth * trial.duration_ms as f64 * 1e3).round() as u64),
-            units::micros(trial.duration_ms * 1000),
+            "above what the path sustains (about {}, {} on the wire): in {} the one-way delay grew by {} because a queue absorbed the \
+             excess; use longer trials (--duration)",
             units::bps(sustained.payload_bps),
-            units::bps(sustained.wire_bps)
+            units::bps(sustained.wire_bps),
+            units::micros(trial.duration_ms * 1000),
+            units::micros((growth * trial.duration_ms as f64 * 1e3).round() as u64)
         ));
     }
     let hint = record.plan.hint?;

@@ -8,7 +8,7 @@ use narrows_model::{FactKey, keys};
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "conntrack",
-    about: "tracked connections, their limit, packets dropped for want of an entry",
+    about: "tracked connections, their limit, packets dropped because the table was full",
     provides: &[
         keys::CONNTRACK_COUNT,
         keys::CONNTRACK_MAX,

@@ -43,7 +43,7 @@ fn rows(client: Option<&Snapshot>, server: Option<&Snapshot>, hazards: &[Hazard]
                 return None;
             }
             let mut ids: Vec<String> =
-                hazards.iter().filter(|hazard| hazard.key == spec.key()).map(|hazard| hazard.id.clone()).collect();
+                hazards.iter().filter(|hazard| hazard.is_about(spec.key())).map(|hazard| hazard.id.clone()).collect();
             ids.dedup();
             Some(AuditRow {
                 group: spec.group,
@@ -94,6 +94,65 @@ mod tests {
         assert_eq!((server.text.as_str(), server.why_missing.as_deref()), ("–", Some("no such call")));
         assert_eq!(audit.hazards.len(), 1);
         assert!(sentence(&audit.hazards[0]).starts_with("client: "));
+    }
+
+    /// The keys of the rows that a hazard of a host with these facts marks.
+    fn marked(id: &str, facts: &[(&str, Value, Unit)]) -> Vec<String> {
+        let audit = audit(Some(&host(facts)), None);
+        let rows = audit.rows.iter().filter(|row| row.hazards.iter().any(|it| it == id));
+        rows.map(|row| row.key.clone()).collect()
+    }
+
+    #[test]
+    fn a_hazard_marks_each_row_that_it_is_about_and_no_other() {
+        let (byte, rate, flag) = (Unit::Bytes, Unit::BitsPerSecond, Unit::Flag);
+        let int = Value::Integer;
+        let buffers = |word: &str| {
+            let keys = ["core.@.max", "tcp.@.min", "tcp.@.max"].map(|key| key.replace('@', word));
+            let [core, min, max] = keys.each_ref().map(String::as_str);
+            let small = int(262_144);
+            let facts = [
+                (core, int(65_536), byte),
+                (min, int(4096), byte),
+                (max, small, byte),
+                ("nic.speed", int(1 << 30), rate),
+            ];
+            [marked(&format!("core-{word}-below-tcp"), &facts), marked(&format!("tcp-{word}-small"), &facts)]
+        };
+        assert_eq!(buffers("rmem"), [vec!["tcp.rmem.min", "core.rmem.max"], vec!["nic.speed", "tcp.rmem.min"]]);
+        assert_eq!(buffers("wmem"), [vec!["tcp.wmem.min", "core.wmem.max"], vec!["nic.speed", "tcp.wmem.min"]]);
+        let mtu = [("path.mtu", int(1400), byte), ("nic.mtu", int(1500), byte)];
+        assert_eq!(marked("path-mtu-below-interface", &mtu), ["nic.mtu", "path.mtu"]);
+        let bus = |link: i64| {
+            let bus = [("pcie.speed", int(8), Unit::Number), ("pcie.bandwidth", int(8), rate)];
+            let most = [("pcie.bandwidth.max", int(16), rate), ("nic.speed", int(link), rate)];
+            marked("pcie-narrow", &[bus, most].concat())
+        };
+        assert_eq!(
+            (bus(10), bus(1)),
+            (vec!["nic.speed".into(), "pcie.bandwidth".into()], vec!["pcie.bandwidth".into()])
+        );
+        let off = |key| (key, Value::Flag(false), flag);
+        let offloads = [("nic.feature.tso", Value::Flag(true), flag), off("nic.feature.gro")];
+        assert_eq!(marked("offloads-off", &offloads), ["nic.feature.gro"]);
+        let quota = [("cgroup.cpu_quota", Value::Float(1.5), Unit::Fraction), ("cpu.count", int(4), Unit::Number)];
+        assert_eq!(marked("cpu-quota", &quota), ["cpu.count", "cgroup.cpu_quota"]);
+        let qdisc = [("qdisc.root.kind", "tbf".into(), Unit::Text), ("qdisc.rate", int(1), rate)];
+        assert_eq!(marked("qdisc-shapes", &qdisc), ["qdisc.root.kind", "qdisc.rate"]);
+        let ring = [("nic.ring.rx", int(256), Unit::Number), ("nic.ring.rx.max", int(4096), Unit::Number)];
+        assert_eq!(marked("rx-ring-small", &ring), ["nic.ring.rx"]);
+    }
+
+    #[test]
+    fn each_end_marks_its_own_rows() {
+        let off = |key| host(&[(key, Value::Flag(false), Unit::Flag)]);
+        let audit = audit(Some(&off("nic.feature.gro")), Some(&off("nic.feature.tso")));
+        let places = |key: &str| {
+            let row = audit.rows.iter().find(|row| row.key == key).expect("a row");
+            audit.hazards_of(row).map(|hazard| hazard.at).collect::<Vec<_>>()
+        };
+        assert_eq!(places("nic.feature.gro"), [Place::Client]);
+        assert_eq!(places("nic.feature.tso"), [Place::Server]);
     }
 
     #[test]

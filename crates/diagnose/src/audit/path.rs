@@ -13,8 +13,8 @@ const KNOWN: &[Known] = &[
     (
         "black-hole",
         Severity::Warning,
-        "A connection stalls as soon as it sends full segments: the sender is not told that they are too large.",
-        "With TCP's own probing on (tcp_mtu_probing), or where an MSS clamp keeps segments smaller.",
+        "A connection stalls as soon as it sends full segments: the sender does not learn that they are too large.",
+        "With TCP's own MTU probing (tcp_mtu_probing), or where MSS clamping keeps segments small.",
     ),
     (
         "mtu-shrinks",
@@ -52,6 +52,7 @@ pub fn add(audit: &mut Audit, trace: &TraceReport) {
             at: Place::Path,
             severity: *severity,
             key: keys::PATH_MTU.into(),
+            rows: Vec::new(),
             says: format!("{way}{says}"),
             matters: (*matters).to_owned(),
             harmless: (*harmless).to_owned(),

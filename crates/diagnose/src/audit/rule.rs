@@ -2,6 +2,7 @@
 
 use super::template;
 pub(crate) use super::template::whole;
+use narrows_model::host::side_by_side::{ROWS, RowSpec};
 use narrows_model::{FactKey, Hazard, Place, Setting, Severity, Snapshot, keys};
 
 /// A hazard's rule: what it checks, and in `matters` and `harmless` why it matters and when it does not.
@@ -10,7 +11,7 @@ pub struct Rule {
     pub id: &'static str,
     /// How much attention it deserves, unless the finding says otherwise.
     pub severity: Severity,
-    /// The key of the row that it marks.
+    /// The key of the row that it marks, unless the finding says otherwise.
     pub key: FactKey,
     /// The facts that it reads, with the unit that it expects.
     pub needs: &'static [FactKey],
@@ -49,6 +50,8 @@ pub enum When {
     Zero,
     /// The first is above 0.
     Positive,
+    /// The first is above 0; the second says of what, and its row is marked too.
+    PositiveOf,
     /// The first is below the second.
     Below,
     /// The first is above 0 and below the second.
@@ -60,12 +63,20 @@ pub enum When {
 }
 
 impl When {
+    /// How many of the needed facts it is about.
+    const fn subjects(self) -> usize {
+        match self {
+            Self::Below | Self::PositiveBelow | Self::PositiveOf => 2,
+            Self::Zero | Self::Positive | Self::Is(_) | Self::IsNot(_) => 1,
+        }
+    }
+
     fn holds(self, host: &Snapshot, needs: &[FactKey]) -> Option<bool> {
         let number = |at: usize| host.number(needs.get(at)?.name);
         let word = || host.text(needs.first()?.name);
         Some(match self {
             Self::Zero => is_off(host, *needs.first()?),
-            Self::Positive => number(0)? > 0.0,
+            Self::Positive | Self::PositiveOf => number(0)? > 0.0,
             Self::Below => number(0)? < number(1)?,
             Self::PositiveBelow => number(0)? > 0.0 && number(0)? < number(1)?,
             Self::Is(other) => word()?.eq_ignore_ascii_case(other),
@@ -83,17 +94,24 @@ pub struct Found {
     pub command: Option<String>,
     /// Replaces the rule's own severity.
     pub severity: Option<Severity>,
+    /// The facts whose rows it marks, instead of the rule's own; the first names the hazard's key.
+    pub rows: Vec<FactKey>,
 }
 
 impl Found {
     /// A finding without a command.
     pub fn new(says: impl Into<String>) -> Self {
-        Self { says: says.into(), command: None, severity: None }
+        Self { says: says.into(), command: None, severity: None, rows: Vec::new() }
     }
 
     /// The same with the command that fixes it.
     pub fn fix(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
+    }
+
+    /// The same about the rows of these facts.
+    pub fn rows(self, rows: impl Into<Vec<FactKey>>) -> Self {
+        Self { rows: rows.into(), ..self }
     }
 
     /// The same with another severity.
@@ -105,15 +123,19 @@ impl Found {
 impl Rule {
     /// What the rule finds on the hosts that are known.
     pub fn apply(&self, client: Option<&Snapshot>, server: Option<&Snapshot>) -> Vec<Hazard> {
-        let hazard = |at: Place, found: Found| Hazard {
-            id: self.id.to_owned(),
-            at,
-            severity: found.severity.unwrap_or(self.severity),
-            key: self.key.into(),
-            says: found.says,
-            matters: self.matters.to_owned(),
-            harmless: self.harmless.to_owned(),
-            command: found.command,
+        let hazard = |at: Place, found: Found| {
+            let rows = rows(if found.rows.is_empty() { std::slice::from_ref(&self.key) } else { &found.rows });
+            Hazard {
+                id: self.id.to_owned(),
+                at,
+                severity: found.severity.unwrap_or(self.severity),
+                key: rows.first().cloned().unwrap_or_default(),
+                rows,
+                says: found.says,
+                matters: self.matters.to_owned(),
+                harmless: self.harmless.to_owned(),
+                command: found.command,
+            }
         };
         if let Check::Differs(says) = self.check {
             let found = client.zip(server).and_then(|(a, b)| self.differs(a, b, says));
@@ -131,7 +153,8 @@ impl Rule {
                 let known = |at: usize| Some((host, *self.needs.get(at)?));
                 let found = when.holds(host, self.needs)?.then(|| template::fill(says, &known))??;
                 let command = template::fill(command, &known).filter(|command| !command.is_empty());
-                Some(Found { command, ..Found::new(found) })
+                let rows = self.needs.iter().take(when.subjects()).copied().collect();
+                Some(Found { command, rows, ..Found::new(found) })
             }
             Check::Differs(_) => None,
             Check::Host(check) => check(host),
@@ -145,6 +168,21 @@ impl Rule {
         let known = |at: usize| Some((*[client, server].get(at)?, key));
         (value(client)? != value(server)?).then(|| template::fill(says, &known)).flatten().map(Found::new)
     }
+}
+
+/// The keys of the rows that show these facts, each once.
+fn rows(facts: &[FactKey]) -> Vec<String> {
+    let row = |fact: &FactKey| {
+        let shows = |spec: &&RowSpec| spec.parts.iter().any(|(_, key)| key.name == fact.name);
+        ROWS.iter().find(shows).map_or(fact.name, RowSpec::key).to_owned()
+    };
+    let mut keys: Vec<String> = Vec::new();
+    for key in facts.iter().map(row) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
 }
 
 /// Whether a flag is known to be off; collectors give a flag or a number.
@@ -187,6 +225,13 @@ pub(crate) mod tests {
     pub(crate) fn found(rule: &Rule, facts: &[(&str, Value, Unit)]) -> Option<(String, Option<String>, Severity)> {
         let hazard = rule.apply(Some(&host(facts)), None).pop()?;
         Some((hazard.says, hazard.command, hazard.severity))
+    }
+
+    #[test]
+    fn rows_are_those_that_show_the_facts() {
+        let facts = [keys::NIC_SPEED, keys::NIC_SPEED_MAX, keys::CORE_RMEM_MAX, keys::TCP_RMEM_MAX];
+        assert_eq!(rows(&facts), ["nic.speed", "core.rmem.max", "tcp.rmem.min"]);
+        assert_eq!(rows(&[keys::NIC_FEATURE_FIXED_OFF]), ["nic.feature.fixed_off"], "a fact without a row");
     }
 
     #[test]

@@ -158,7 +158,10 @@ impl PathProfile {
                 "the capacity is not known: every step was disturbed or lost packets".to_owned()
             }
             _ if shape.host_limited => {
-                format!("the path carries at least {}; a host ended the steps there", units::bps(shape.carried_bps))
+                format!(
+                    "the path carries at least {}; a host could not send or receive faster, so the test stopped there",
+                    units::bps(shape.carried_bps)
+                )
             }
             _ => format!("the path carries at least {}", units::bps(shape.carried_bps)),
         }

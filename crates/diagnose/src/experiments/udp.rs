@@ -6,14 +6,14 @@ use narrows_model::{DatagramSizes, LoadPlan, UdpPlan};
 /// Whether a core is full for each datagram or for each byte.
 pub static LARGER_DATAGRAMS: Experiment = Experiment {
     id: "larger-datagrams",
-    words: "the same load in the largest datagrams that travel whole",
+    words: "the same load in the largest datagrams that are not fragmented",
     plan: Plan::Path(|baseline| Some(LoadPlan::Udp(UdpPlan { sizes: DatagramSizes::Largest, ..load(baseline)? }))),
 };
 
 /// Whether the loss is one of fragments.
 pub static UNFRAGMENTED: Experiment = Experiment {
     id: "unfragmented",
-    words: "the same load in datagrams that travel whole",
+    words: "the same load in datagrams that are not fragmented",
     plan: Plan::Path(|baseline| {
         let load = load(baseline)?;
         Some(LoadPlan::Udp(UdpPlan { sizes: DatagramSizes::Largest, allow_fragments: false, ..load }))

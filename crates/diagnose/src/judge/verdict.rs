@@ -78,7 +78,11 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
             Assessment::Supports { share, mut witnesses } => {
                 let placed = ceilings.iter().find(|placed| std::ptr::eq(placed.cause, cause) && placed.role == role);
                 if let Some(but) = harmless(evidence, cause, role) {
-                    hazards.push(format!("{} at {} is at work, but {but}", cause.id, evidence.place(role)));
+                    hazards.push(format!(
+                        "{} was seen on the {} but is not the limit: {but}",
+                        cause.id,
+                        evidence.place(role)
+                    ));
                 } else if let Some(why) = evidence.cannot_exclude(cause.excludes, role) {
                     open.push(Open { cause, role, why, ask: None });
                 } else {
@@ -99,10 +103,13 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
         candidates.clear();
         open.clear();
     } else if healthy {
-        // A healthy path has nothing to fix: what else is at work does not bind.
+        // A healthy path has nothing to fix: other causes do not bind.
         for other in candidates.extract_if(.., |candidate| !candidate.cause.healthy) {
             let (id, at) = (other.cause.id, evidence.place(other.role));
-            hazards.extend(E::TELLS_HARMLESS.then(|| format!("{id} at {at} is at work, but the path is at capacity")));
+            hazards.extend(
+                E::TELLS_HARMLESS
+                    .then(|| format!("{id} was seen on the {at} but is not the limit: the path is at capacity")),
+            );
         }
     }
     let status = match candidates.first() {
@@ -131,10 +138,10 @@ fn harmless<E: Evidence>(evidence: &E, cause: &Cause<E>, role: Role) -> Option<S
     // A ceiling that the goodput exceeds is in no roofline; it speaks against its cause all the same.
     let ceiling = (cause.ceiling)(evidence, role);
     if let Some(ceiling) = ceiling.filter(|ceiling| !sits_at(ceiling, evidence.goodput_bps())) {
-        return Some(format!("its ceiling of {} does not sit at the goodput", units::bps(ceiling.bps)));
+        return Some(format!("it would allow {}, which is not what was measured", units::bps(ceiling.bps)));
     }
     (!cause.healthy && !cause.explains_link && evidence.fills_link())
-        .then(|| "the slower link is full: without it no more would pass".to_owned())
+        .then(|| "the slower link is full, so no more would pass without it".to_owned())
 }
 
 /// The ceiling as a witness, where it says something that the goodput does not: one that is read off the goodput (the
@@ -153,7 +160,7 @@ fn ceiling_witness<E: Evidence>(evidence: &E, placed: &PlacedCeiling<E>) -> Opti
         let sits = if near {
             format!("sits at the measured {goodput}")
         } else {
-            format!("allows {low} to {high}, and {goodput} were measured")
+            format!("predicts {low} to {high}; {goodput} was measured")
         };
         let says = format!("its ceiling, {bps} ({}), {sits}", ceiling.how);
         Witness { kind: "ceiling".into(), says }

@@ -85,7 +85,7 @@ pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result
     let way = match loaded.plan.load.as_ref().map(|load| load.direction) {
         Some(Direction::Up) => "on the way up",
         Some(Direction::Down) => "on the way down",
-        _ => "on one way or both: load one direction at a time to tell",
+        _ => "in one direction or both: load one direction at a time to find out",
     };
     // As the verdict counts: one witness is a suspicion.
     let base = if witnesses.len() > 1 { 0.8 } else { 0.45 };

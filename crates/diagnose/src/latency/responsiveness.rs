@@ -30,7 +30,7 @@ pub(super) fn of(trial: RrTrial<'_>) -> Result<Responsiveness, String> {
     }
     let bytes = plan.request_bytes.max(plan.response_bytes);
     if bytes > MAX_BYTES {
-        return Err(format!("messages of {bytes} bytes take more than a round trip; at most {MAX_BYTES} will do"));
+        return Err(format!("messages of {bytes} bytes take more than a round trip; the maximum is {MAX_BYTES}"));
     }
     let mean = latencies(trial).trimmed_mean(TRIMMED).filter(|mean| *mean > 0.0);
     let mean = mean.ok_or("no transaction was completed in the counted part")?;

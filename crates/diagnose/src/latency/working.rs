@@ -66,13 +66,13 @@ pub(crate) fn bufferbloat(latency: &WorkingLatency) -> Option<String> {
     let [idle, loaded, us] = [idle, loaded, longest.us].map(micros);
     Some(match longest.queue {
         Queue::Device => format!(
-            "bufferbloat {way}, at {sender}: the RTT is {loaded} under load and {idle} when idle; {us} of it wait in the queue of the \
-             {sender}'s own device; a managed queue there (`tc qdisc replace dev DEVICE root fq_codel`, below the shaper where one is set) \
-             gives the same goodput without the wait"
+            "bufferbloat {way}, at {sender}: the RTT is {loaded} under load and {idle} when idle; {us} of that is queueing in the \
+             {sender}'s own device; AQM there (`tc qdisc replace dev DEVICE root fq_codel`, below the shaper where one is set) removes the \
+             delay at the same goodput"
         ),
         _ => format!(
-            "bufferbloat {way}, at path: the RTT is {loaded} under load and {idle} when idle; {us} of it wait in a queue of the path; a \
-             shorter queue or one that is managed (fq_codel, cake) at the bottleneck gives the same goodput without the wait"
+            "bufferbloat {way}, at path: the RTT is {loaded} under load and {idle} when idle; {us} of that is queueing on the path; \
+             a shorter queue or AQM (fq_codel, cake) at the bottleneck removes the delay at the same goodput"
         ),
     })
 }

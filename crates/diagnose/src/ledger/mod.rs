@@ -111,7 +111,7 @@ pub fn ledger(trial: UdpTrial<'_>, flow: Flow) -> Ledger {
     let missing = i128::from(accounting.offered) - i128::from(accounting.delivered);
     let blurred = wire::book(&accounting, &mut entries, missing, &mut remarks);
     if accounting.silent(flow.sender()) || accounting.silent(flow.receiver()) {
-        remarks.push("an end gave no counters: what is missing there cannot be told from loss on the path".to_owned());
+        remarks.push("one end gave no counters: loss there cannot be distinguished from loss on the path".to_owned());
     }
     settle(&accounting, entries, remarks, blurred, "datagrams")
 }

@@ -47,7 +47,7 @@ fn device(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     if beyond > 0 {
         remarks.push(format!(
             "rx_dropped of the receiver grew by {beyond} that no other counter has; it mixes unknown protocols and VLANs with \
-             drops, so it is not booked"
+             drops, so it is not counted here"
         ));
     }
     entry(
@@ -101,7 +101,7 @@ fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
             accounting,
             "receive-filter",
             Claim::unknown(),
-            "neither rule counters nor reasons of drops could be read",
+            "neither rule counters nor drop reasons could be read",
         );
     }
     let by_rules = ruled.unwrap_or(0);
@@ -128,7 +128,7 @@ fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
         claim.close_at(bytes.saturating_sub(all.saturating_mul(header_bytes(accounting))) / size.max(1));
     }
     if watched.is_some_and(|watched| watched > by_rules) && by_rules > 0 {
-        remarks.push("some rules that drop have no counter: the reasons of drops say more than the rules".to_owned());
+        remarks.push("some rules that drop have no counter: the drop reasons say more than the rules".to_owned());
     }
     entry(accounting, "receive-filter", claim, source)
 }
@@ -178,14 +178,14 @@ fn socket(accounting: &Accounting, corrupt: u64, remarks: &mut Vec<String>) -> E
     let (claim, source) = match (own, host) {
         (Some(own), Some(host)) if host > own => (
             Claim::batches(host, most).shared_with(accounting.delivered.max(1), foreign),
-            format!("{own} told by the sockets, {host} RcvbufErrors and MemErrors of the host"),
+            format!("{own} reported by the sockets, {host} RcvbufErrors and MemErrors of the host"),
         ),
-        (Some(own), _) => (Claim::batches(own, most), format!("{own} told by the sockets (SO_RXQ_OVFL)")),
+        (Some(own), _) => (Claim::batches(own, most), format!("{own} reported by the sockets (SO_RXQ_OVFL)")),
         (None, Some(host)) => (
             Claim::batches(host, most).shared_with(accounting.delivered.max(1), foreign),
             format!("{host} RcvbufErrors and MemErrors of the host"),
         ),
-        (None, None) => (Claim::unknown(), "neither the sockets nor the host tell".to_owned()),
+        (None, None) => (Claim::unknown(), "neither the sockets nor the host report drops".to_owned()),
     };
     entry(accounting, "receive-buffer", claim, source)
 }

@@ -96,7 +96,7 @@ fn qdisc(accounting: &Accounting, reported: ReportedDrops) -> Entry {
         claim.low = reported.qdisc.min(claim.high);
     }
     if reported.qdisc > 0 {
-        source.push_str(&format!(", {} of them told to the application (ENOBUFS)", reported.qdisc));
+        source.push_str(&format!(", {} of them reported to the application (ENOBUFS)", reported.qdisc));
     }
     // It counts segments when it sends, and batches when it drops.
     if accounting.segmented
@@ -120,7 +120,7 @@ fn device(accounting: &Accounting) -> Entry {
     let (all, peer) = (device_drops(accounting), at_the_peer(accounting));
     let mut source = format!("{all} tx_dropped and tx_errors of the device");
     if peer > 0 {
-        source.push_str(&format!(", {peer} of them booked at the receiver's backlog"));
+        source.push_str(&format!(", {peer} of them counted at the receiver's backlog"));
     }
     let claim =
         Claim::batches(all - peer, accounting.batch_sent()).shared_with(accounting.accepted, others(accounting));

@@ -158,7 +158,10 @@ fn counters_that_claim_too_much_say_so() {
     let ledger = of(&scene);
     assert_balanced(&ledger);
     assert_eq!(ledger.unexplained, -800);
-    assert!(ledger.remarks.iter().any(|remark| remark.contains("more than is missing")), "{ledger:#?}");
+    assert!(
+        ledger.remarks.iter().any(|remark| remark.contains("more drops were counted than packets are missing")),
+        "{ledger:#?}"
+    );
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
     }
     if rest < 0 && matches!(devices, Devices::Lost { .. }) {
         remarks.push(
-            "the counters claim more than is missing: they count other packets, too, or two of them the same ones"
+            "more drops were counted than packets are missing: some counters include other traffic or the same packet twice"
                 .to_owned(),
         );
     }

@@ -395,13 +395,13 @@ fn a_load_at_the_servers_own_limit_says_nothing_of_the_path() {
         let report = limited(198e6, asked);
         let verdict = &report.verdict;
         assert_eq!((verdict.status, verdict.causes.len()), (Status::Unknown, 0), "{verdict:#?}");
-        assert!(verdict.headline.contains("this server's limit of 200 Mbit/s"), "{}", verdict.headline);
+        assert!(verdict.headline.contains("limits clients without its token to 200 Mbit/s"), "{}", verdict.headline);
         assert!(verdict.headline.contains("`narrows serve --open-rate`"), "{}", verdict.headline);
         assert_eq!(report.run.server_limit_bps, Some(200_000_000));
     }
-    // Well below its limit the server is not what limits, and nothing above it is foretold.
+    // Well below its limit the server is not what limits, and nothing above it is predicted.
     let below = limited(90e6, None).verdict;
-    assert!(!below.headline.contains("this server's limit"), "{}", below.headline);
+    assert!(!below.headline.contains("above that is unknown"), "{}", below.headline);
     assert!(below.causes.iter().all(|cause| cause.id != "pacing-cap"), "{below:#?}");
     assert!(below.causes.iter().all(|cause| cause.predicted_bps.is_none_or(|bps| bps <= 200e6)), "{below:#?}");
 }

@@ -171,7 +171,7 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
     assert!(finding.prediction.is_some_and(|prediction| (25e6..40e6).contains(&prediction.bps)), "the policer is next");
     let shaped = Scene { rtt_us: 90_000, cwnd: 300, profile: Some(at(Excess::WaitsAfter(800))), ..slow() };
     named(&shaped, &[], "path-shaper", Place::Path);
-    // A bucket that lasts for milliseconds is only the kind of the capacity, and is said.
+    // A bucket that lasts for milliseconds is simply the capacity, and the report says so.
     let small = Scene { profile: Some(at(Excess::WaitsAfter(60))), ..shaped.clone() };
     let verdict = crate::testing::verdict(&small, &[]);
     assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Healthy, "path-capacity"), "{verdict:#?}");
@@ -215,7 +215,7 @@ fn a_path_that_changed_in_the_middle_is_not_healthy_at_the_mean() {
     assert!((shares.receive_window - 0.5).abs() < 0.02 && shares.send_buffer == 0.0, "{shares:?}");
     assert!((shares.receive_window + shares.send_buffer + shares.rest - 1.0).abs() < 1e-9);
     let headline = &diagnosis.verdict.headline;
-    assert!(headline.contains(" to 7.9 s cost most, "), "{headline}");
+    assert!(headline.contains(" to 7.9 s cost the most, "), "{headline}");
     assert!(headline.contains(": the RTT was 80.0 ms instead of 44.0 ms, "), "{headline}");
 }
 

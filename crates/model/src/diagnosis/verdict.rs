@@ -111,11 +111,11 @@ pub struct Verdict {
     pub direction: Direction,
     /// Best first. Of a healthy path: what bounds it, as `path-capacity` or `link-speed`, with status healthy.
     pub causes: Vec<Finding>,
-    /// Where the first two causes each hold the goodput down: what to expect once both are mended.
+    /// Where the first two causes each hold the goodput down: what to expect after both are fixed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub both: Option<Prediction>,
     /// Evidence that was missing, in sentences: what an *unknown* would need.
     pub missing: Vec<String>,
-    /// Things worth mending that do not limit this path now.
+    /// Things worth fixing that do not limit this path now.
     pub hazards: Vec<String>,
 }

@@ -65,8 +65,11 @@ pub struct Hazard {
     pub at: Place,
     /// How much attention it deserves.
     pub severity: Severity,
-    /// The key of the row that it is about.
+    /// The key of the row that it is about; of several, the first.
     pub key: String,
+    /// The keys of all rows that it is about, in the order of the rule; empty in audits of earlier versions.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub rows: Vec<String>,
     /// What is unusual, with its figures.
     pub says: String,
     /// Why it matters.
@@ -75,4 +78,18 @@ pub struct Hazard {
     pub harmless: String,
     /// What to type on that host, where there is something to type.
     pub command: Option<String>,
+}
+
+impl Hazard {
+    /// Whether it is about this row.
+    pub fn is_about(&self, row: &str) -> bool {
+        self.key == row || self.rows.iter().any(|key| key == row)
+    }
+}
+
+impl Audit {
+    /// The hazards of a row, in the audit's order.
+    pub fn hazards_of<'a>(&'a self, row: &'a AuditRow) -> impl Iterator<Item = &'a Hazard> {
+        self.hazards.iter().filter(|hazard| row.hazards.contains(&hazard.id) && hazard.is_about(&row.key))
+    }
 }

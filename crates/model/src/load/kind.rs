@@ -4,6 +4,8 @@ use crate::host::fact::Snapshot;
 use crate::load::host::HostSample;
 use crate::load::tcp::TcpPlan;
 use crate::words::place::{Flow, Place};
+use crate::words::show::nominal;
+use crate::words::units::micros;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -264,9 +266,18 @@ pub(crate) fn within<T: PartialOrd + Display + Copy>(name: &str, value: T, min: 
     };
     let [value, min, max] = [value, min, max].map(|ms| {
         let ms = ms.to_string();
-        ms.parse::<u64>().map_or(ms, |ms| crate::words::units::micros(ms.saturating_mul(1_000)))
+        ms.parse().map_or(ms, setting)
     });
     Err(format!("{name} is {value}, but must be from {min} to {max}"))
+}
+
+/// A time of a plan, in milliseconds, as a user writes it: `50 ms`, `1.5 s`, `24 h`.
+pub(crate) fn setting(ms: u64) -> String {
+    const HOUR_MS: u64 = 3_600_000;
+    if ms >= HOUR_MS && ms.is_multiple_of(HOUR_MS) {
+        return format!("{} h", ms / HOUR_MS);
+    }
+    if ms == 0 { "0 s".to_owned() } else { nominal(&micros(ms.saturating_mul(1_000))) }
 }
 
 /// Checks what a trial omits.
@@ -274,7 +285,8 @@ pub(crate) fn check_omitted(omit_ms: u64, duration_ms: u64) -> Result<(), String
     if omit_ms < duration_ms {
         return Ok(());
     }
-    Err(format!("omit is {omit_ms} ms, but the trial lasts only {duration_ms} ms"))
+    let [omit, duration] = [omit_ms, duration_ms].map(setting);
+    Err(format!("omit is {omit}, but the trial lasts only {duration}"))
 }
 
 /// Checks what a plan may leave open.

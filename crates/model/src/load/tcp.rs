@@ -355,7 +355,7 @@ mod tests {
         let plan = TcpPlan { streams: 0, ..TcpPlan::default() };
         assert_eq!(plan.check(), Err("streams is 0, but must be from 1 to 128".to_owned()));
         let plan = TcpPlan { omit_ms: 10_000, ..TcpPlan::default() };
-        assert_eq!(plan.check(), Err("omit is 10000 ms, but the trial lasts only 10000 ms".to_owned()));
+        assert_eq!(plan.check(), Err("omit is 10 s, but the trial lasts only 10 s".to_owned()));
         let plan = TcpPlan { congestion_control: Some("a b".into()), ..TcpPlan::default() };
         assert!(plan.check().is_err());
     }

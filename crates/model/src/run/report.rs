@@ -82,13 +82,13 @@ pub struct VerdictView {
     pub direction: Direction,
     /// Best first.
     pub causes: Vec<CauseView>,
-    /// Where the first two causes each hold the goodput down: goodput once both are mended, and where it should lie.
+    /// Where the first two causes each hold the goodput down: goodput after both are fixed, and where it should lie.
     pub both_bps: Option<f64>,
     /// See above.
     pub both_interval_bps: Option<[f64; 2]>,
     /// Evidence that was missing.
     pub missing: Vec<String>,
-    /// Worth mending, not limiting now.
+    /// Worth fixing, but not limiting now.
     pub hazards: Vec<String>,
 }
 
@@ -184,7 +184,7 @@ pub struct Wait {
     pub us: f64,
 }
 
-/// A queue that data wait in.
+/// A queue that data waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Queue {

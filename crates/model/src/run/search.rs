@@ -382,7 +382,7 @@ mod tests {
         let goals = vec![Goal { exceed_ratio: 1.0, ..Goal::ndr() }];
         assert_eq!(refused(SearchPlan { goals, ..plan() }), "goal NDR: exceed ratio is 1, but must be from 0 to 0.99");
         let goals = vec![Goal { initial_trial_ms: 2_000, ..Goal::ndr() }];
-        assert!(refused(SearchPlan { goals, ..plan() }).contains("final trial is 1.00 s"));
+        assert!(refused(SearchPlan { goals, ..plan() }).contains("final trial is 1 s"));
         assert!(refused(SearchPlan { goals: vec![Goal::ndr(), Goal::ndr()], ..plan() }).contains("needs its own name"));
         assert!(refused(SearchPlan { goals: Vec::new(), ..plan() }).contains("number of goals is 0"));
         assert!(refused(SearchPlan { min_load_pps: 0.5, ..plan() }).contains("shorter than one datagram"));

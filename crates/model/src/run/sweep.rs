@@ -1,7 +1,7 @@
 //! The sweep: one trial for each size, protocol and direction. The record is raw and kept after each point, so that a sweep
 //! that was interrupted goes on where it stood; the report is derived from it.
 
-use crate::load::kind::within;
+use crate::load::kind::{setting, within};
 use crate::load::udp::{UdpPlan, UdpRate};
 use crate::run::measure::{EndCpu, HostCpu};
 use crate::run::report::RunView;
@@ -87,7 +87,8 @@ impl SweepPlan {
         within("points", (cells as u64).saturating_mul(self.repetitions.into()), 1, Self::MAX_CELLS as u64)?;
         within("trial in ms", self.trial_ms, 100, UdpPlan::LONGEST_MS)?;
         if self.omit_ms >= self.trial_ms {
-            return Err(format!("omit is {} ms, but a trial lasts only {} ms", self.omit_ms, self.trial_ms));
+            let [omit, trial] = [self.omit_ms, self.trial_ms].map(setting);
+            return Err(format!("omit is {omit}, but a trial lasts only {trial}"));
         }
         let least = if self.protocols.contains(&SweepProtocol::Udp) { UdpPlan::MIN_BYTES } else { 1 };
         for (at, size) in self.sizes.iter().enumerate() {

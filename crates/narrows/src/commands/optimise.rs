@@ -92,7 +92,7 @@ impl Args {
         match report.ending {
             Ending::Complete => Ok(0),
             Ending::Interrupted => {
-                anstream::eprintln!("interrupted; the same command starts from the beginning");
+                crate::failure::note!("interrupted; the same command starts from the beginning");
                 Ok(INTERRUPTED)
             }
             Ending::Failed(why) => Err(Failure::run(why)),

@@ -131,8 +131,8 @@ fn words_that_no_frame_is_made_of_are_named() {
             (["--workers", "0"], "workers is 0, but must be from 1 to 64"),
             (["--workers", "65"], "workers is 65, but must be from 1 to 64"),
             (["--burst", "0"], "burst in frames is 0, but must be from 1 to 65536"),
-            (["--duration", "5h"], "duration is 18000 s, but must be from 10.0 ms to 14400 s"),
-            (["--interval", "1ms"], "interval is 1.00 ms, but must be from 10.0 ms to 3600 s"),
+            (["--duration", "5h"], "duration is 5 h, but must be from 10 ms to 4 h"),
+            (["--interval", "1ms"], "interval is 1 ms, but must be from 10 ms to 1 h"),
             (["-S", "2001:2::1"], "the destination addresses and the family of the frames differ"),
         ] {
             let base = ["generate", "gen0", "--destination-mac", MAC, "-q"];
@@ -236,7 +236,7 @@ fn words_that_are_refused_at_once() {
     assert!(refusal(&["generate"]).starts_with("the following required arguments were not provided"));
     assert_eq!(
         alone().sentence(2, &["receive", "lo", "--idle", "1ms"]),
-        "idle time is 1.00 ms, but must be from 10.0 ms to 3600 s"
+        "idle time is 1 ms, but must be from 10 ms to 1 h"
     );
 }
 

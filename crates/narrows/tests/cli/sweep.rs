@@ -13,8 +13,8 @@ fn a_sweep_that_cannot_be_is_named_with_its_limits() {
         (&["--size", "64,1M"], "size is 1048576, but must be from 20 to 65507"),
         (&["--size", "8G"], "invalid size of 8589934592 bytes: the maximum is 4294967295"),
         (&["--protocol", "udp,udp"], "a protocol or direction is given twice"),
-        (&["--duration", "50ms"], "trial is 50.0 ms, but must be from 100 ms to 86400 s"),
-        (&["--duration", "1s", "--omit", "1s"], "omit is 1000 ms, but a trial lasts only 1000 ms"),
+        (&["--duration", "50ms"], "trial is 50 ms, but must be from 100 ms to 24 h"),
+        (&["--duration", "1s", "--omit", "1s"], "omit is 1 s, but a trial lasts only 1 s"),
         (&["--repetitions", "0"], "repetitions is 0, but must be from 1 to 1000"),
         (&["--streams", "200"], "streams is 200, but must be from 1 to 128"),
     ] {

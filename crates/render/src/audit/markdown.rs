@@ -3,7 +3,7 @@
 use super::{is_alone, is_known, reasons};
 use crate::markdown::{code, table, text};
 use narrows_model::host::side_by_side::Cell;
-use narrows_model::{Audit, AuditRow};
+use narrows_model::{Audit, AuditRow, Place};
 
 /// The whole audit, hazards first: a page is read from the top.
 pub fn audit(audit: &Audit) -> String {
@@ -56,12 +56,23 @@ fn rows(audit: &Audit, group: &[&AuditRow]) -> String {
         name.as_ref().map(|_| cell.as_ref().map_or_else(|| "–".to_owned(), |cell| text(&cell.text)))
     };
     let row = |row: &&AuditRow| {
-        let mark = [row.differs.then_some("≠"), (!row.hazards.is_empty()).then_some("!")];
-        let mut cells = vec![mark.into_iter().flatten().collect(), text(&row.label)];
+        let mut cells = vec![marks(audit, row).join(" "), text(&row.label)];
         cells.extend(cell(&audit.client, &row.client));
         cells.extend(cell(&audit.server, &row.server));
         cells
     };
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     table(&head, &group.iter().map(row).collect::<Vec<_>>())
+}
+
+/// That the ends differ, and the ids of the row's hazards, with the end of those that are at one.
+fn marks(audit: &Audit, row: &AuditRow) -> Vec<String> {
+    let mut marks: Vec<String> = row.differs.then(|| "≠".to_owned()).into_iter().collect();
+    for id in &row.hazards {
+        let at = audit.hazards_of(row).filter(|hazard| hazard.id == *id && hazard.at != Place::Path);
+        let at: Vec<&str> = at.map(|hazard| hazard.at.word()).collect();
+        let at = if at.len() == 1 && !is_alone(audit) { format!(" ({})", at.concat()) } else { String::new() };
+        marks.push(format!("`{}`{at}", code(id)));
+    }
+    marks
 }

@@ -18,6 +18,11 @@ fn is_known(row: &AuditRow) -> bool {
     [&row.client, &row.server].into_iter().flatten().any(|cell: &Cell| cell.value.is_some())
 }
 
+/// Whether one of the row's hazards is at this end, or about both.
+fn has_hazard(audit: &Audit, row: &AuditRow, end: Place) -> bool {
+    audit.hazards_of(row).any(|hazard| hazard.at == end || hazard.at == Place::Path)
+}
+
 /// What could not be read, and why: the labels of the rows for each end and reason.
 fn reasons(audit: &Audit) -> BTreeMap<(Place, String), Vec<String>> {
     let mut reasons: BTreeMap<(Place, String), Vec<String>> = BTreeMap::new();

@@ -1,12 +1,15 @@
 //! The audit on a terminal.
 
-use super::{is_alone, is_known, reasons};
+use super::{has_hazard, is_alone, is_known, reasons};
 use crate::style::{Style, Tone};
 use crate::text::hosts::{NARROW, titled, widths};
 use crate::text::page::Page;
 use crate::words::{clean, columns, fit, left, plural};
 use narrows_model::host::side_by_side::Cell;
-use narrows_model::{Audit, AuditRow, Hazard, Severity};
+use narrows_model::{Audit, AuditRow, Hazard, Place, Severity};
+
+/// Behind the value of the end that has the hazard.
+const MARK: &str = " !";
 
 /// Parameters that are not known are folded: so many are named for each reason.
 const FEW: usize = 3;
@@ -57,7 +60,7 @@ fn room(page: &Page, audit: &Audit) -> (usize, usize) {
     let (label, mut cell) = widths(page.width() - 1);
     if page.style().wide {
         let cells = audit.rows.iter().flat_map(|row| [&row.client, &row.server]).flatten();
-        cell = cells.map(|it| columns(&it.text) + 1).chain([cell]).max().unwrap_or(cell);
+        cell = cells.map(|it| columns(&it.text) + 1 + MARK.len()).chain([cell]).max().unwrap_or(cell);
     }
     if audit.client.is_some() && audit.server.is_some() { (label, cell) } else { (label, 2 * cell) }
 }
@@ -68,24 +71,41 @@ fn line(page: &mut Page, audit: &Audit, row: &AuditRow) {
     let differs = if row.differs { "≠" } else { " " };
     let hazard = if row.hazards.is_empty() { " " } else { "!" };
     let mark = if is_alone(audit) { hazard.to_owned() } else { format!("{differs}{hazard}") };
+    let ends = [(Place::Client, &audit.client, &row.client), (Place::Server, &audit.server, &row.server)];
+    let ends = ends.into_iter().filter(|(_, name, _)| name.is_some());
     if narrow {
         let lead = format!("{mark} {}: ", clean(&row.label));
-        let of = |name: &Option<String>, cell: &Option<Cell>| {
-            name.as_ref().map(|_| clean(cell.as_ref().map_or("–", |cell| &cell.text)))
-        };
         let cells: Vec<String> =
-            [of(&audit.client, &row.client), of(&audit.server, &row.server)].into_iter().flatten().collect();
+            ends.map(|(place, _, cell)| clean(text(cell)) + mark_of(audit, row, place).unwrap_or_default()).collect();
         return page.labelled(&lead, &cells.join(" | "), row.differs.then_some(Tone::Mark));
     }
-    let side = |name: &Option<String>, cell_of: &Option<Cell>| {
-        let text = cell_of.as_ref().map_or("–", |cell| cell.text.as_str());
-        name.as_ref().map(|_| left(&fit(&clean(text), cell - 1), cell))
-    };
-    let cells = [side(&audit.client, &row.client), side(&audit.server, &row.server)];
-    let text = format!("{mark} {}{}", left(&clean(&row.label), label), cells.into_iter().flatten().collect::<String>());
-    let tone = if row.hazards.is_empty() { row.differs.then_some(Tone::Mark) } else { Some(Tone::Bad) };
-    let text = text.trim_end();
-    page.line(&tone.map_or_else(|| text.to_owned(), |tone| page.style().paint(tone, text)));
+    let style = page.style();
+    let mut line = format!("{mark} {}", left(&clean(&row.label), label));
+    for (place, _, of) in ends {
+        let mark = mark_of(audit, row, place);
+        let value = fit(&clean(text(of)), cell - 1 - mark.map_or(0, str::len)) + mark.unwrap_or_default();
+        let blanks = " ".repeat(cell.saturating_sub(columns(&value)));
+        line += &tone(row, mark).map_or_else(|| value.clone(), |tone| style.paint(tone, &value));
+        line += &blanks;
+    }
+    page.line(&line);
+}
+
+fn text(cell: &Option<Cell>) -> &str {
+    cell.as_ref().map_or("–", |cell| &cell.text)
+}
+
+/// The mark of an end's value: of two hosts only the one that has the hazard gets it.
+fn mark_of(audit: &Audit, row: &AuditRow, place: Place) -> Option<&'static str> {
+    has_hazard(audit, row, place).then_some(if is_alone(audit) { "" } else { MARK })
+}
+
+const fn tone(row: &AuditRow, mark: Option<&str>) -> Option<Tone> {
+    match (mark, row.differs) {
+        (Some(_), _) => Some(Tone::Bad),
+        (None, true) => Some(Tone::Mark),
+        (None, false) => None,
+    }
 }
 
 fn hazards(page: &mut Page, audit: &Audit) {

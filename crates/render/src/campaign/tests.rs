@@ -1,6 +1,7 @@
 //! A small campaign in every format.
 
 use super::*;
+use crate::fits::{NARROWEST, fits};
 use narrows_model::Unit;
 use narrows_model::run::campaign::{CampaignFactor, Design, Step};
 use narrows_model::run::history::Headline;
@@ -36,6 +37,11 @@ fn small() -> CampaignReport {
         (step.number, Observed { id: format!("20070919-201444-{:08x}", step.number), started_unix_us, figure })
     };
     report(&planned, &steps.iter().take(15).map(run).collect(), 0.01)
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    fits("campaign", &text(&small(), Style { width: NARROWEST, ..Style::default() }));
 }
 
 #[test]

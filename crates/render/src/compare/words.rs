@@ -65,10 +65,10 @@ pub(super) fn sentence(report: &CompareReport, of: &ComparedFigure, it: &Compari
     };
     let more = match (it.verdict, it.runs_needed) {
         (CompareVerdict::CannotTell, Some(runs)) => {
-            format!("; about {} a side show a difference of {margin}", plural(runs, "run"))
+            format!("; about {} per side would be needed to show a difference of {margin}", plural(runs, "run"))
         }
         (CompareVerdict::CannotTell, None) if of.samples.iter().all(|it| it.sd.is_some()) => {
-            format!("; a difference of {margin} needs more than 100,000 runs a side")
+            format!("; more than 100,000 runs per side would be needed to show a difference of {margin}")
         }
         _ => String::new(),
     };

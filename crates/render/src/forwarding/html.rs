@@ -48,7 +48,7 @@ fn verdict(report: &ForwardingReport) -> Markup {
         }
         (says(lost, "Lost", &report.verdict.losses))
         (says("bad", "Invalid", &report.verdict.invalid))
-        (says(books, "Books", &[reconciliation(report)]))
+        (says(books, "Accounting", &[reconciliation(report)]))
         (says("mark", "Note", &report.remarks))
         (says("bad", "Ended early", report.ended.as_slice()))
     }
@@ -95,7 +95,7 @@ fn sections(report: &ForwardingReport) -> Vec<Section> {
     };
     let mut all: Vec<Section> = ALL.iter().map(of).collect();
     all.extend([
-        section("books", "Books", accounts(report)),
+        section("books", "Accounting", accounts(report)),
         section("invalid", "Invalid trials", alone(tables::invalid(report, MAX_INVALID))),
         section("tester", "The tester", alone(tables::tester(report))),
         section("not-measured", "Not measured", alone(tables::not_measured(report))),

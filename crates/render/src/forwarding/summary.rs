@@ -8,12 +8,11 @@ pub(super) fn reconciliation(report: &ForwardingReport) -> String {
     let it = &report.reconciliation;
     match (it.books, it.disagree) {
         (0, _) => "not available".to_owned(),
-        (1, 0) => "the counters of the one trial reconcile".to_owned(),
-        (all, 0) => format!("in all {} trials the counters of the devices add up to what was lost", grouped(all)),
+        (1, 0) => "the device counters of the one trial add up".to_owned(),
+        (all, 0) => format!("the device counters add up to the loss in all {} trials", grouped(all)),
         (all, some) => {
             format!(
-                "the counters of {} of {} trials reconcile; in {} they \
-                disagree",
+                "the device counters add up in {} of {} trials; in {} they disagree",
                 grouped(it.balanced),
                 grouped(all),
                 grouped(some)

@@ -42,12 +42,12 @@ fn verdict(page: &mut Page, report: &ForwardingReport) {
         page.labelled("", &clean(line), Some(Tone::Strong));
     }
     for (at, line) in verdict.losses.iter().enumerate() {
-        page.labelled(if at == 0 { "lost     " } else { "         " }, &clean(line), None);
+        page.labelled(if at == 0 { "lost        " } else { "            " }, &clean(line), None);
     }
     for (at, line) in verdict.invalid.iter().enumerate() {
-        page.labelled(if at == 0 { "invalid  " } else { "         " }, &clean(line), Some(Tone::Bad));
+        page.labelled(if at == 0 { "invalid     " } else { "            " }, &clean(line), Some(Tone::Bad));
     }
-    page.labelled("books    ", &reconciliation(report), None);
+    page.labelled("accounting  ", &reconciliation(report), None);
     for remark in &report.remarks {
         page.labelled("! ", &clean(remark), Some(Tone::Mark));
     }

@@ -3,7 +3,7 @@
 use crate::figures::of_line;
 use crate::figures::{grouped, precise};
 use crate::style::{Style, Tone};
-use crate::words::{cells_in_columns, or_dash};
+use crate::words::{fitting, or_dash, right};
 use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval};
 
 /// The end that an interval belongs to.
@@ -19,9 +19,8 @@ const SENT: [&str; CELLS] =
     ["interval", "sent", "pps", "on the wire", "of line", "unsent", "behind", "skipped", "refused"];
 const RECEIVED: [&str; CELLS] =
     ["interval", "received", "pps", "on the wire", "of line", "lost", "reord", "dup", "foreign"];
-/// Their widths; from the seventh on they are left out on a narrow terminal.
-const WIDE: [usize; CELLS] = [14, 12, 10, 13, 7, 10, 8, 9, 9];
-const NEEDED: usize = 6;
+/// Their widths with the blank before each but the first, and the ranks of [`fitting`].
+const COLUMNS: [(usize, u8); CELLS] = [(14, 0), (13, 0), (11, 1), (14, 2), (8, 3), (11, 0), (9, 4), (10, 5), (10, 6)];
 
 impl End {
     /// The heading of its lines with its line break.
@@ -35,7 +34,13 @@ impl End {
 }
 
 fn row(cells: &[String; CELLS], style: Style) -> String {
-    cells_in_columns(cells, &WIDE, [0, NEEDED], style.columns())
+    fitting(&COLUMNS, style.room())
+        .into_iter()
+        .map(|at| match at {
+            0 => right(&cells[at], COLUMNS[at].0),
+            _ => format!(" {}", right(&cells[at], COLUMNS[at].0 - 1)),
+        })
+        .collect()
 }
 
 /// The line of a generator's interval with its line break.

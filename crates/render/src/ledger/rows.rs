@@ -54,11 +54,15 @@ pub(super) const fn balances(ledger: &Ledger) -> bool {
 
 pub(super) const fn remainder_words(ledger: &Ledger) -> &'static str {
     if balances(ledger) {
-        if ledger.uncertainty == 0 { "the counters reconcile" } else { "the counters reconcile within their error" }
+        if ledger.uncertainty == 0 {
+            "all losses are accounted for"
+        } else {
+            "all losses are accounted for, within the counters' error"
+        }
     } else if ledger.unexplained > 0 {
-        "lost where no counter is read"
+        "lost at a place without counters"
     } else {
-        "counters exceed the loss: they count other packets, too, or some twice"
+        "more drops were counted than packets are missing: some counters include other traffic or the same packet twice"
     }
 }
 

@@ -17,8 +17,8 @@ pub fn report(report: &Report) -> String {
     if let Some(cause) = report.verdict.causes.first() {
         first_cause(&mut out, cause);
     }
-    list(&mut out, "Could not be seen", &report.verdict.missing);
-    list(&mut out, "Worth mending, not limiting now", &report.verdict.hazards);
+    list(&mut out, "Not known", &report.verdict.missing);
+    list(&mut out, "Worth fixing, but not limiting now", &report.verdict.hazards);
     roofline(&mut out, report);
     profiled(&mut out, report);
     latency_of(&mut out, report);
@@ -88,7 +88,7 @@ fn verdict(out: &mut String, report: &Report) {
         if let (Some(both), Some(second)) = (verdict.both_bps, verdict.causes.get(1)) {
             rows.push(vec![
                 "With both".into(),
-                format!("**{}** once `{}` is mended, too", bps(both), code(&second.id)),
+                format!("**{}** after `{}` is fixed as well", bps(both), code(&second.id)),
             ]);
         }
     }
@@ -159,7 +159,7 @@ fn roofline(out: &mut String, report: &Report) {
 
 fn profiled(out: &mut String, report: &Report) {
     let Some(profile) = &report.accounts.path_profile else { return };
-    out.push_str("\n## What the path does by itself\n\n");
+    out.push_str("\n## Path profile\n\n");
     path_profile::sentences(profile).iter().for_each(|sentence| out.push_str(&format!("- {}\n", text(sentence))));
     out.push('\n');
     let row = |step: &narrows_model::run::report::ProfileStepView| {

@@ -13,7 +13,7 @@ use crate::format::{Document, Format, PAGE, Writer};
 use crate::json::line;
 use crate::style::{Style, Tone};
 use crate::text::page::Page;
-use crate::words::{clean, millis, share};
+use crate::words::{clean, columns, millis, share};
 use narrows_model::run::measure::{EndCpu, Remark};
 use narrows_model::run::report::RunView;
 use narrows_model::{Direction, Ending, Flow, Place, Progress, Target, Trial, Unit};
@@ -328,9 +328,18 @@ fn interval<L: Shown>(plan: &L, view: &L::Interval, style: Style) -> Option<Stri
     (stream.is_some() || plan.width() > 1).then(|| {
         let line = plan.line(view, style);
         let line = line.trim_end();
-        let line = if is_omitted { style.paint(Tone::Faint, &format!("{line}{OMITTED}")) } else { line.to_owned() };
+        let line = if is_omitted { style.paint(Tone::Faint, &noted(line, OMITTED, style)) } else { line.to_owned() };
         line + "\n"
     })
+}
+
+/// A line with a note behind it, or below it where there is no room.
+fn noted(line: &str, note: &str, style: Style) -> String {
+    let last = line.lines().last().unwrap_or(line);
+    if columns(last) + columns(note) <= style.room() {
+        return format!("{line}{note}");
+    }
+    format!("{line}\n      {}", note.trim_start())
 }
 
 /// Behind an interval that no summary counts.

@@ -2,7 +2,7 @@
 //! idle and a loaded path the latencies beside each other.
 
 use super::{
-    Measured, Shown, TrialView, costs, cpu, ending, event, lasting, name, remarks, rule, span, trial_view, word,
+    Measured, Shown, TrialView, costs, cpu, ending, event, lasting, name, noted, remarks, rule, span, trial_view, word,
 };
 use crate::figures::{self, float};
 use crate::style::{Style, Tone};
@@ -83,7 +83,7 @@ impl Shown for RrPlan {
         words.extend(lasting(Some(self.duration_ms), self.omit_ms));
         words.extend(self.load.as_ref().map(|load| {
             let way = if load.direction == Direction::Both { "both ways" } else { load.direction.word() };
-            format!("beside a TCP load {way} of {}", plural(load.streams.into(), "stream"))
+            format!("with a TCP load {way} of {}", plural(load.streams.into(), "stream"))
         }));
         format!("{what} to {} ({}), {}", clean(&target.asked), clean(&target.address), words.join(", "))
     }
@@ -107,11 +107,11 @@ impl Shown for RrPlan {
 
     fn line(&self, view: &RrIntervalView, style: Style) -> String {
         let mean = view.mean_latency_ns.map_or_else(|| "-".to_owned(), nanos);
-        let failures = if view.failures > 0 { format!("  failed {}", view.failures) } else { String::new() };
         let seconds = span(view.from_s, view.to_s);
         let rate = per_s(view.per_s);
         let counted = if style.room() < WIDE { String::new() } else { format!(" sec{:>13}", view.transactions) };
-        format!("{} {seconds:>12}{counted}{rate:>12}{mean:>10}{failures}", name(view.stream))
+        let line = format!("{} {seconds:>12}{counted}{rate:>12}{mean:>10}", name(view.stream));
+        if view.failures > 0 { noted(&line, &format!("  failed {}", view.failures), style) } else { line }
     }
 
     fn summary(trial: &TrialView<'_, Self>, _: &Ending, style: Style) -> String {
@@ -137,7 +137,8 @@ impl Shown for RrPlan {
             let retransmits =
                 flow.total.columns.retransmits.map(|n| format!(", {}", plural(n, "retransmit"))).unwrap_or_default();
             let rtt = flow.min_rtt_us.map(|rtt| format!(", min RTT {}", micros(rtt))).unwrap_or_default();
-            page.line(&format!("load {}  {}{retransmits}{rtt}", word(flow.total.flow), bps(flow.total.goodput_bps)));
+            let line = format!("load {}  {}{retransmits}{rtt}", word(flow.total.flow), bps(flow.total.goodput_bps));
+            page.row(&line, None);
         }
         costs(&mut page, [&summary.client, &summary.server], |place| format!("{place}  "), cpu);
         remarks(&mut page, trial.remarks);

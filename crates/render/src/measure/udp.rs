@@ -297,7 +297,7 @@ fn received(line: &mut Line<'_>, it: &ReceivedTotal) {
 
 fn buffer(short: &ShortBuffer) -> String {
     format!(
-        "{} {} buffer: {} wanted, {} obtained ({} %); for all of it, there: sysctl -w {}={}",
+        "{} {} buffer: {} requested, {} obtained ({} %); to allow all of it there: sysctl -w {}={}",
         short.at,
         clean(&short.buffer),
         bytes(short.wanted_bytes),

@@ -39,7 +39,7 @@ pub(crate) fn unsent(unsent: &Unsent) -> String {
         ("send buffer full (EAGAIN)", unsent.would_block),
         ("larger than the path MTU (EMSGSIZE)", unsent.too_big),
         ("refused by a filter (EPERM)", unsent.not_permitted),
-        ("nobody listens (ECONNREFUSED)", unsent.refused),
+        ("port closed (ECONNREFUSED)", unsent.refused),
         ("other errors", unsent.other),
     ];
     let named: Vec<_> =

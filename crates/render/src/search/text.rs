@@ -59,7 +59,7 @@ pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, s
             let (first, last) = (millis(goal.initial_trial_ms), millis(goal.final_trial_ms));
             let trials = if first == last { first } else { format!("{first} to {last}") };
             let text = format!(
-                "{}: {loss} ({method}; trials of {trials}, {} in total per load, of which trials with more loss make up {} at most)",
+                "{}: {loss} ({method}; trials of {trials}, {} in total per load; at most {} of the trial time may exceed the loss limit)",
                 clean(&goal.name),
                 millis(goal.duration_sum_ms),
                 percent(goal.exceed_ratio)

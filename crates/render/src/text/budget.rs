@@ -70,7 +70,7 @@ pub(crate) fn waits_behind(report: &Report) -> Option<String> {
     let limited = matches!(report.verdict.status, Status::Limited | Status::Suspected);
     (limited && budget.congestion_window > 0.5).then(|| {
         format!(
-            "TCP sees that it waits for acknowledgements, pacing or a local queue, not why: {} {} shows as this part.",
+            "TCP sees only that it waits (for ACKs, pacing or a local queue), not why; {} {} appears in this share.",
             clean(&cause.id),
             on(cause.at, report)
         )

@@ -68,7 +68,7 @@ pub(crate) fn waits(latency: &WorkingLatency) -> Option<String> {
     let (seen, socket) = (of(&[Queue::Device, Queue::Path]), of(&[Queue::Socket]));
     let seen = (!seen.is_empty()).then(|| format!("the load adds {seen}"));
     let before = if seen.is_some() { "before that" } else { "before it is sent" };
-    let socket = (!socket.is_empty()).then(|| format!("{before}, data wait {socket} in the {sender}'s socket"));
+    let socket = (!socket.is_empty()).then(|| format!("{before}, data waits {socket} in the {sender}'s socket"));
     let words: Vec<String> = seen.into_iter().chain(socket).collect();
     (!words.is_empty()).then(|| words.join("; "))
 }

@@ -53,6 +53,13 @@ impl Page {
     /// A heading after an empty line, with a remark beside it, or below where it does not fit.
     pub(crate) fn heading(&mut self, title: &str, remark: &str) {
         self.blank();
+        if columns(title) > self.width() {
+            self.labelled("", title, Some(Tone::Strong));
+            if !remark.is_empty() {
+                self.labelled("  ", remark, Some(Tone::Faint));
+            }
+            return;
+        }
         let painted = self.style.paint(Tone::Strong, title);
         if columns(title) + 2 + columns(remark) <= self.width() {
             self.line(&format!("{painted}  {}", self.style.paint(Tone::Faint, remark)));

@@ -11,7 +11,7 @@ use narrows_model::words::units::{bps, bytes, micros};
 pub(super) fn write(page: &mut Page, report: &Report) {
     let Some(profile) = &report.accounts.path_profile else { return };
     let Some(scale) = Scale::over(profile.steps.iter().map(|step| step.offered_bps)) else { return };
-    page.heading("what the path does by itself", "(UDP in steps: offered and delivered rate; █ delivered, ░ offered)");
+    page.heading("path profile", "(UDP in steps: offered and delivered rate; █ delivered, ░ offered)");
     for line in sentences(profile) {
         page.labelled("  ", &line, None);
     }
@@ -56,11 +56,11 @@ pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
     }
     let [sent, lost] = profile.lost_below;
     if lost > 0 {
-        sentences.push(format!("at rates that the path carries {lost} of {sent} datagrams were lost"));
+        sentences.push(format!("at rates that the path carries, {lost} of {sent} datagrams were lost"));
     }
     if profile.reordered > 0.0 || profile.duplicated > 0.0 {
         sentences.push(format!(
-            "{} of the datagrams came out of order, {} twice",
+            "{} of the datagrams arrived out of order, {} twice",
             share(profile.reordered),
             share(profile.duplicated)
         ));

@@ -33,8 +33,8 @@ pub(super) fn write(page: &mut Page, report: &Report) {
         what_to_do(page, report, cause);
     }
     others(page, report);
-    list(page, "could not be seen", &verdict.missing);
-    list(page, "worth mending, not limiting now", &verdict.hazards);
+    list(page, "not known", &verdict.missing);
+    list(page, "worth fixing, but not limiting now", &verdict.hazards);
 }
 
 fn first_line(page: &mut Page, report: &Report) {
@@ -46,7 +46,7 @@ fn first_line(page: &mut Page, report: &Report) {
     };
     let rest = match (report.verdict.status, report.verdict.causes.first()) {
         (Status::Healthy, Some(cause)) => format!("bounded by {} {}", clean(&cause.id), on(cause.at, report)),
-        (Status::Healthy, None) => "nothing limits the path below what was asked of it".to_owned(),
+        (Status::Healthy, None) => "nothing limits the path below the requested load".to_owned(),
         (_, Some(cause)) => {
             format!("{} {} · confidence {}", clean(&cause.id), on(cause.at, report), percent(cause.confidence))
         }
@@ -74,7 +74,11 @@ fn figures(page: &mut Page, report: &Report) {
     page.labelled(&figure("you could get", predicted), &words.join("; "), None);
     if let (Some(both), Some(second)) = (verdict.both_bps, verdict.causes.get(1)) {
         let within = verdict.both_interval_bps.map(|ends| format!("{}; ", range(ends))).unwrap_or_default();
-        page.labelled(&figure("with both", both), &format!("{within}once {} is mended, too", clean(&second.id)), None);
+        page.labelled(
+            &figure("with both", both),
+            &format!("{within}after {} is fixed as well", clean(&second.id)),
+            None,
+        );
     }
     if let Some(proof) = &report.proof {
         let mean = |runs: &[f64]| or_dash(ProofView::mean(runs).map(bps));

@@ -2,6 +2,7 @@
 
 use super::{frame, markdown, picture, text};
 use crate::Style;
+use crate::fits::{NARROWEST, fits};
 use narrows_model::{
     AnswerKind, Ending, MplsLabel, ProbePurpose, TraceAnswer, TracePlan, TraceProbe, TraceProtocol, TraceRecord,
     TraceReport,
@@ -87,6 +88,11 @@ fn as_text() {
 fn as_a_frame_of_80_columns() {
     let history = [(1, vec![Some(0.4), Some(0.5), None, Some(0.4)]), (4, vec![None; 30])].into();
     insta::assert_snapshot!(frame(&sample(), Style { width: 80, ..Style::default() }, Some(&history)));
+}
+
+#[test]
+fn it_fits_the_narrowest_terminal() {
+    fits("trace", &text(&sample(), Style { width: NARROWEST, ..Style::default() }));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test binary uses its own part
 
+pub(crate) mod fits;
 pub(crate) mod frames;
 pub(crate) mod runs;
 pub(crate) mod udp;

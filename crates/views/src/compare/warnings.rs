@@ -34,7 +34,7 @@ pub(super) fn of(sides: &[Side], report: &CompareReport) -> Vec<String> {
     let few = report.figures.iter().flat_map(|it| &it.comparisons).filter(|it| it.verdict != CompareVerdict::Different);
     let few: BTreeSet<&str> = few.filter(|it| it.ranks.interval.is_none()).map(|it| it.side.as_str()).collect();
     if !few.is_empty() {
-        let least = if report.paired { "6 pairs are" } else { "4 runs a side are" };
+        let least = if report.paired { "6 pairs are" } else { "4 runs per side are" };
         all.push(format!(
             "{} against A: too few values to prove a difference; at least {least} needed at 95 % confidence",
             few.into_iter().collect::<Vec<_>>().join(", ")

@@ -134,7 +134,7 @@ impl<'a> Interval<'a> {
         let waits = units::micros(rounded(waits));
         Some((
             Limit::LocalQueue,
-            format!("data waits {waits} in front of this host's interface, which is what the RTT rose by"),
+            format!("data waits {waits} in this host's own send queue, which explains the rise of the RTT"),
         ))
     }
 
@@ -154,7 +154,7 @@ impl<'a> Interval<'a> {
         }
         if let Some((queue, _)) = queued {
             let queue = units::micros(rounded(queue));
-            return (Limit::Path, format!("the RTT is {queue} above its least: a queue on the path is full"));
+            return (Limit::Path, format!("the RTT is {queue} above its minimum: a queue on the path is full"));
         }
         if bbr {
             return (Limit::Path, "BBR sends at the rate that it measured on the path".to_owned());

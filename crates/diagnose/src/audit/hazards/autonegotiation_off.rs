@@ -18,8 +18,8 @@ pub(super) const HAZARD: Rule = Rule {
         keys::NIC_SPEED,
         keys::NIC_NAME,
     ],
-    matters: "A peer that does negotiate takes a silent side for half duplex; 1000BASE-T does not work without it at all.",
-    harmless: "Where both sides are fixed alike, as is usual from 10 Gbit/s on over fibre, and on virtual interfaces.",
+    matters: "A peer that negotiates assumes half duplex if this side does not; 1000BASE-T requires autonegotiation.",
+    harmless: "If both sides are set to the same fixed mode, as is usual from 10 Gbit/s on over fibre, and on virtual interfaces.",
     check: Check::Host(|host| {
         let virtual_one = |key| host.text(key).is_some_and(|word| WITHOUT_CABLE.contains(&word));
         let fast = host.number(keys::NIC_SPEED).is_some_and(|speed| speed >= 10e9);

@@ -13,7 +13,7 @@ pub(super) const HAZARD: Rule = Rule {
         keys::CPU_COUNT,
         keys::NIC_NAME,
     ],
-    matters: "Flows share fewer cores on their way in: one core can be full of softirq work while others idle.",
+    matters: "Flows share fewer cores on their way in: one core can be full of softirq work while others are idle.",
     harmless: "For a single flow, which stays on one queue in any case, and where no core is full.",
     check: Check::Host(|host| {
         let (now, most) = (host.number(keys::NIC_CHANNELS_COMBINED)?, host.number(keys::NIC_CHANNELS_COMBINED_MAX)?);
@@ -22,6 +22,7 @@ pub(super) const HAZARD: Rule = Rule {
         (now > 0 && now < useful).then(|| {
             Found::new(format!("{now} of {useful} useful channels are in use"))
                 .fix(format!("ethtool -L {} combined {useful}", device(host)))
+                .rows([keys::NIC_CHANNELS_COMBINED, keys::CPU_COUNT])
         })
     }),
 };

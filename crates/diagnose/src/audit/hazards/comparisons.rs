@@ -11,8 +11,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
         key: keys::TCP_CONGESTION_CONTROL,
         needs: &[keys::TCP_CONGESTION_CONTROL],
         check: Check::Differs("the client sends with {0}, the server with {1}"),
-        matters: "The sender's one decides: the two directions answer to loss and delay in different ways.",
-        harmless: "Where it is on purpose, or only one direction carries data.",
+        matters: "Each direction uses its sender's algorithm, so the two directions react differently to loss and delay.",
+        harmless: "If it is intended, or if only one direction carries data.",
     },
     // Source: `sock_setsockopt` in net/core/sock.c; Documentation/networking/ip-sysctl.rst, tcp_rmem.
     Rule {
@@ -51,8 +51,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
         key: keys::CGROUP_CPU_QUOTA,
         needs: &[keys::CGROUP_CPU_QUOTA, keys::CPU_COUNT],
         check: Check::Facts { when: When::PositiveBelow, says: "a control group allows {0} of {1} CPUs", command: "" },
-        matters: "Once the quota of a period (mostly 100 ms) is used up, everything in the group stands still until the next \
-                  one: transfers go in bursts.",
+        matters: "Once the quota of a period (mostly 100 ms) is used up, everything in the group is stopped until the next one: \
+                  transfers go in bursts.",
         harmless: "Where the quota is not used up: cpu.stat counts the periods that were throttled.",
     },
     // Source: Documentation/admin-guide/pm/cpufreq.rst.
@@ -83,7 +83,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
         },
         matters: "Either the other side is fixed to full duplex, and frames collide late under load, or the link shares its \
                   rate between both directions.",
-        harmless: "On a hub, or a radio that only reports itself so.",
+        harmless: "On a hub, or on a radio that always reports half duplex.",
     },
     Rule {
         id: "link-below-maximum",
@@ -110,7 +110,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
             command: "sysctl -w net.ipv4.tcp_no_metrics_save=1",
         },
         matters: "A connection begins with the slow-start threshold that an earlier one to the same host ended with: after a bad one the next starts slowly, and repeated measurements depend on each other.",
-        harmless: "For anything but measurements, as a rule; `ip tcp_metrics flush` forgets them once.",
+        harmless: "Usually, except for measurements; `ip tcp_metrics flush` deletes them once.",
     },
     Rule {
         id: "mtu-differs",
@@ -118,7 +118,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
         key: keys::NIC_MTU,
         needs: &[keys::NIC_MTU],
         check: Check::Differs("the MTU is {0#} B on the client and {1#} B on the server"),
-        matters: "On one segment the larger packets are lost without a word. Across routers TCP agrees on the smaller one, but \
+        matters: "On one segment the larger packets are lost silently. Across routers TCP agrees on the smaller one, but \
                   datagrams are cut in pieces or need ICMP, which a filter may drop.",
         harmless: "Across routers, for TCP, where ICMP passes.",
     },
@@ -128,12 +128,12 @@ pub(super) const COMPARISONS: &[Rule] = &[
         key: keys::QDISC_RATE,
         needs: &[keys::QDISC_RATE, keys::QDISC_ROOT_KIND, keys::NIC_NAME],
         check: Check::Facts {
-            when: When::Positive,
+            when: When::PositiveOf,
             says: "{1|a queueing discipline} on {2|DEVICE} limits sending to {0}",
             command: "tc -s qdisc show dev {2|DEVICE}",
         },
         matters: "Nothing leaves the host faster than this, whatever the link could carry.",
-        harmless: "Where it is on purpose, for instance a little below a slower link behind the host.",
+        harmless: "If it is intended, for instance a little below the rate of a slower link behind the host.",
     },
     // Source: Documentation/networking/ip-sysctl.rst, tcp_moderate_rcvbuf.
     Rule {
@@ -161,7 +161,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
             command: "",
         },
         matters: "The host dropped received packets at some time since boot; whether it still does, a diagnosis counts under load.",
-        harmless: "The counter also holds packets of protocols and VLANs that nobody asked for, from all the time since boot: on its own it accuses nobody.",
+        harmless: "The counter includes packets of unused protocols and VLANs since boot: on its own it proves no fault.",
     },
     // Source: `struct rtnl_link_stats64`, include/uapi/linux/if_link.h.
     Rule {
@@ -216,7 +216,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
             says: "TCP selective acknowledgements are off",
             command: "sysctl -w net.ipv4.tcp_sack=1",
         },
-        matters: "After a loss the sender cannot tell what arrived: it repairs one segment a round trip, or waits for a timeout.",
+        matters: "After a loss the sender cannot tell what arrived: it retransmits one segment per round trip or waits for a timeout.",
         harmless: "On a path without any loss.",
     },
     Rule {
@@ -224,9 +224,9 @@ pub(super) const COMPARISONS: &[Rule] = &[
         severity: Severity::Info,
         key: keys::SWAP_USED,
         needs: &[keys::SWAP_USED, keys::SWAP_TOTAL],
-        check: Check::Facts { when: When::Positive, says: "{0} of {1} swap are in use", command: "" },
+        check: Check::Facts { when: When::Positive, says: "{0} of {1} of swap is in use", command: "" },
         matters: "An application whose pages come back from disk during a transfer stalls, and with it the connection.",
-        harmless: "Where the pages are of programs that sleep: the kernel swaps such pages out for good. Only swapping during \
+        harmless: "Where the pages belong to idle programs: the kernel swaps out unused pages. Only swapping during \
                    the test counts.",
     },
     // Source: RFC 7323 sections 4 and 5.
@@ -240,7 +240,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
             says: "TCP timestamps are off",
             command: "sysctl -w net.ipv4.tcp_timestamps=1",
         },
-        matters: "Round-trip times are measured more coarsely, and above some Gbit/s an old segment can pass for a new one when sequence numbers wrap (PAWS).",
+        matters: "Round-trip times are measured more coarsely, and above some Gbit/s an old segment can be mistaken for a new one when sequence numbers wrap (PAWS).",
         harmless: "Below some Gbit/s; it even saves 12 bytes in each segment.",
     },
     // Source: ETHTOOL_MSG_RINGS_GET.
@@ -254,7 +254,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
             says: "the tx ring has {0} of {1} entries",
             command: "ethtool -G {2|DEVICE} tx {1}",
         },
-        matters: "Senders stop and wait for the card more often.",
+        matters: "Senders wait for the card more often.",
         harmless: "Nearly always: byte queue limits keep the ring short on purpose.",
     },
     // Source: RFC 7323 section 2.
@@ -420,7 +420,7 @@ mod tests {
             let facts = [("swap.used", Value::Integer(used), Bytes), ("swap.total", Value::Integer(2 << 30), Bytes)];
             says("swap-in-use", &facts)
         };
-        assert_eq!(host(1 << 20), pair("1 MiB of 2 GiB swap are in use", ""));
+        assert_eq!(host(1 << 20), pair("1 MiB of 2 GiB of swap is in use", ""));
         assert_eq!(host(0), None);
     }
 

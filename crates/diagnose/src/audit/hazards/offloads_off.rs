@@ -31,17 +31,18 @@ pub(super) const HAZARD: Rule = Rule {
               a byte.",
     harmless: "Where no core is near its limit, and on routers that switched LRO or GRO off on purpose.",
     check: Check::Host(|host| {
-        // What the card cannot do is no setting of anyone.
+        // What the card cannot do is not a setting.
         let fixed = |name: &str| match host.get(keys::NIC_FEATURE_FIXED_OFF).map(|fact| &fact.value) {
             Some(Value::List(words)) => words.iter().any(|word| word == name),
             _ => false,
         };
         let off = OFFLOADS.iter().filter(|(key, name)| is_off(host, *key) && !fixed(name));
-        let off: Vec<&str> = off.map(|(_, name)| *name).collect();
+        let (rows, off): (Vec<FactKey>, Vec<&str>) = off.copied().unzip();
         let switch = off.iter().map(|name| format!("{name} on")).collect::<Vec<_>>().join(" ");
         (!off.is_empty()).then(|| {
             Found::new(format!("offloads are off: {}", off.join(", ")))
                 .fix(format!("ethtool -K {} {switch}", device(host)))
+                .rows(rows)
         })
     }),
 };

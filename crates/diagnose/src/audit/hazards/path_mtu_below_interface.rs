@@ -14,10 +14,11 @@ pub(super) const HAZARD: Rule = Rule {
     ],
     matters: "Each connection learns it from ICMP messages; where a filter drops them, full-size segments vanish and the \
               connection stalls after its first bytes.",
-    harmless: "Where ICMP passes, or with TCP's own probing on (tcp_mtu_probing).",
+    harmless: "Where ICMP passes, or with TCP's own MTU probing (tcp_mtu_probing).",
     check: Check::Host(|host| {
         let (path, nic) = (whole(host.number(keys::PATH_MTU)?), whole(host.number(keys::NIC_MTU)?));
-        let found = (path < nic).then(|| Found::new(format!("the path carries {path} B, the interface {nic} B")))?;
+        let says = (path < nic).then(|| format!("the path carries {path} B, the interface {nic} B"))?;
+        let found = Found::new(says).rows([keys::PATH_MTU, keys::NIC_MTU]);
         Some(if is_off(host, keys::TCP_MTU_PROBING) { found.fix(sysctl("net.ipv4.tcp_mtu_probing", 1)) } else { found })
     }),
 };

@@ -9,14 +9,14 @@ use narrows_model::{Severity, keys};
 pub(super) const HAZARD: Rule = Rule {
     id: "pcie-narrow",
     severity: Severity::Info,
-    key: keys::PCIE_SPEED,
+    key: keys::PCIE_BANDWIDTH,
     needs: &[
         keys::PCIE_BANDWIDTH,
         keys::PCIE_BANDWIDTH_MAX,
         keys::NIC_SPEED,
     ],
-    matters: "Every byte crosses the bus: where it carries less than the link, it is the limit of both directions. Another \
-              slot mends it; a firmware setting (bifurcation, generation) sometimes does.",
+    matters: "Every byte crosses the bus: where it carries less than the link, it limits both directions. Use another \
+              slot; sometimes a firmware setting (bifurcation, generation) helps.",
     harmless: "Where the bus still carries clearly more than the link's speed.",
     check: Check::Host(|host| {
         let (now, most) = (host.number(keys::PCIE_BANDWIDTH)?, host.number(keys::PCIE_BANDWIDTH_MAX)?);
@@ -29,7 +29,8 @@ pub(super) const HAZARD: Rule = Rule {
         match host.number(keys::NIC_SPEED) {
             Some(link) if now < link * 1.2 => {
                 let says = format!("{}; the link has {}", found.says, words(link));
-                Some(Found::new(says).severity(Severity::Warning))
+                let rows = [keys::PCIE_BANDWIDTH, keys::NIC_SPEED];
+                Some(Found::new(says).severity(Severity::Warning).rows(rows))
             }
             _ => Some(found),
         }

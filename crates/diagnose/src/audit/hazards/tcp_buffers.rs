@@ -3,7 +3,7 @@
 
 use crate::audit::rule::{Check, Found, Rule, sysctl_words, whole};
 use narrows_model::words::units::{bps, bytes, micros};
-use narrows_model::{Severity, Snapshot, keys};
+use narrows_model::{FactKey, Severity, Snapshot, keys};
 
 /// The RTT below which a small buffer is reported. The audit measures no path; this is one across a continent: hosts tuned
 /// for such a path held 41 ms of 10 Gbit/s, and 80 ms of 1 Gbit/s.
@@ -20,9 +20,9 @@ pub(super) const RECEIVE: Rule = Rule {
     severity: Severity::Notice,
     key: keys::TCP_RMEM_MIN,
     needs: &[keys::TCP_RMEM_MAX, keys::TCP_RMEM_MIN, keys::TCP_RMEM_DEFAULT, keys::NIC_SPEED],
-    check: Check::Each(|host, peer| Buffer { name: "rmem", word: "receive", default: 131072 }.small(host, peer)),
+    check: Check::Each(|host, peer| RMEM.small(host, peer)),
     matters: "One connection cannot have more in flight than the receiver's buffer holds: on a longer path it stays below \
-              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the one that is there.",
+              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the real one.",
     harmless: "On shorter paths, below the link's rate, and with several connections at once.",
 };
 
@@ -31,11 +31,14 @@ pub(super) const SEND: Rule = Rule {
     severity: Severity::Notice,
     key: keys::TCP_WMEM_MIN,
     needs: &[keys::TCP_WMEM_MAX, keys::TCP_WMEM_MIN, keys::TCP_WMEM_DEFAULT, keys::NIC_SPEED],
-    check: Check::Each(|host, peer| Buffer { name: "wmem", word: "send", default: 16384 }.small(host, peer)),
+    check: Check::Each(|host, peer| WMEM.small(host, peer)),
     matters: "One connection cannot have more in flight than the sender's buffer holds: on a longer path it stays below \
-              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the one that is there.",
+              the link's rate. A path of 40 ms is assumed; `narrows diagnose` uses the real one.",
     harmless: "On shorter paths, below the link's rate, and with several connections at once.",
 };
+
+const RMEM: Buffer = Buffer { name: "rmem", word: "receive", key: keys::TCP_RMEM_MAX, default: 131072 };
+const WMEM: Buffer = Buffer { name: "wmem", word: "send", key: keys::TCP_WMEM_MAX, default: 16384 };
 
 /// `tcp_rmem` or `tcp_wmem`.
 struct Buffer {
@@ -43,6 +46,8 @@ struct Buffer {
     name: &'static str,
     /// `receive` or `send`.
     word: &'static str,
+    /// Its maximum.
+    key: FactKey,
     /// The kernel's default size, where the host's is not known.
     default: u64,
 }
@@ -51,7 +56,7 @@ impl Buffer {
     /// The finding where the largest buffer is too small for the rate that it meets: that of the link or, where the other
     /// end is known, of the slower one.
     fn small(&self, host: &Snapshot, peer: Option<&Snapshot>) -> Option<Found> {
-        let max = host.number(format!("tcp.{}.max", self.name))?;
+        let max = host.number(self.key)?;
         let own = speed(host)?;
         let rate = peer.and_then(speed).map_or(own, |other| own.min(other));
         if max >= needed(rate, USUAL_RTT_S) {
@@ -59,7 +64,7 @@ impl Buffer {
         }
         let rtt_us = whole(max / OVERHEAD * 8.0 / rate * 1e6);
         let says = format!(
-            "{} buffers end early: {} is enough for the {} of the {} up to an RTT of {}",
+            "{} buffers are small: {} is enough for the {} of the {} only up to an RTT of {}",
             self.word,
             bytes(whole(max)),
             narrows_model::words::show::nominal(&bps(rate)),
@@ -67,7 +72,8 @@ impl Buffer {
             micros(rtt_us)
         );
         let key = format!("net.ipv4.tcp_{}", self.name);
-        Some(Found::new(says).fix(sysctl_words(&key, self.triple(host, needed(rate, AMPLE_RTT_S)))))
+        let fix = sysctl_words(&key, self.triple(host, needed(rate, AMPLE_RTT_S)));
+        Some(Found::new(says).fix(fix).rows([self.key, keys::NIC_SPEED]))
     }
 
     /// The three numbers with a maximum that is enough, rounded up to a power of two.
@@ -108,11 +114,11 @@ mod tests {
         let (says, command, _) = host(262_144, 1_000_000_000).expect("found");
         assert_eq!(
             says,
-            "receive buffers end early: 256 KiB is enough for the 1 Gbit/s of the link up to an RTT of 1.05 ms"
+            "receive buffers are small: 256 KiB is enough for the 1 Gbit/s of the link only up to an RTT of 1.05 ms"
         );
         assert_eq!(command.as_deref(), Some("sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'"));
         assert!(host(33_554_432, 1_000_000_000).is_none());
-        assert!(host(262_144, 0).is_none(), "the speed of a virtual link is not known");
+        assert!(host(262_144, 0).is_none(), "the speed of a virtual link is unknown");
         // 400 Gbit/s would need more than the kernel can be told.
         assert!(host(2_147_483_647, 400_000_000_000).is_none());
     }
@@ -128,7 +134,7 @@ mod tests {
         let (near, far) = (end(20_000_000, 10_000_000_000), end(20_000_000, 1_000_000_000));
         assert!(RECEIVE.apply(Some(&near), Some(&far)).is_empty());
         let alone = RECEIVE.apply(Some(&near), None);
-        assert!(alone[0].says.contains("10 Gbit/s of the link up to an RTT of 8.00 ms"), "{}", alone[0].says);
+        assert!(alone[0].says.contains("10 Gbit/s of the link only up to an RTT of 8.00 ms"), "{}", alone[0].says);
         let small = RECEIVE.apply(Some(&end(262_144, 10_000_000_000)), Some(&far));
         assert!(small[0].says.contains("1 Gbit/s of the slower link"), "{}", small[0].says);
         let tuned = end(102_400_000, 10_000_000_000);
@@ -150,11 +156,11 @@ mod tests {
         let (says, command, _) = host(262_144, 1_000_000_000).expect("found");
         assert_eq!(
             says,
-            "send buffers end early: 256 KiB is enough for the 1 Gbit/s of the link up to an RTT of 1.05 ms"
+            "send buffers are small: 256 KiB is enough for the 1 Gbit/s of the link only up to an RTT of 1.05 ms"
         );
         assert_eq!(command.as_deref(), Some("sysctl -w net.ipv4.tcp_wmem='4096 16384 33554432'"));
         assert!(host(33_554_432, 1_000_000_000).is_none());
-        assert!(host(262_144, 0).is_none(), "the speed of a virtual link is not known");
+        assert!(host(262_144, 0).is_none(), "the speed of a virtual link is unknown");
         // 400 Gbit/s would need more than the kernel can be told.
         assert!(host(2_147_483_647, 400_000_000_000).is_none());
     }

@@ -23,10 +23,10 @@ pub(super) const HAZARD: Rule = Rule {
         keys::QDISC_KINDS,
         keys::NIC_NAME,
     ],
-    matters: "Someone changed it: a long queue adds its length in delay once it stands, and hides a slow link behind it; a \
-              short one drops packets before they leave the host.",
-    harmless: "Under a queueing discipline with a limit of its own (fq, fq_codel), and where a long path with small buffers \
-               on its way was the reason.",
+    matters: "It was changed from the default: a long queue adds delay when it is full and hides a slow link behind it; a short \
+              one drops packets before they leave the host.",
+    harmless: "With a queueing discipline that has its own limit (fq, fq_codel), or if it was raised for a long path with small \
+               buffers.",
     check: Check::Host(|host| {
         let length = whole(host.number(keys::NIC_TXQUEUELEN)?);
         let ethernet = matches!(host.text(keys::NIC_KIND)?, "physical" | "virtual");

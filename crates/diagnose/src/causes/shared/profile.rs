@@ -120,7 +120,7 @@ fn second(profile: &PathProfile, met: Met) -> Witness {
     let shape = &profile.shape;
     experiment(match met {
         Met::Policed => format!(
-            "above that rate the excess is lost while the delay grows by {} at most, and bursts pass at {}",
+            "above that rate the excess is dropped while delay rises by at most {}; bursts pass at {}",
             units::micros(
                 shape.steps.iter().filter(|step| step.lost > 0).map(|step| step.queue_us).fold(0.0, f64::max) as u64
             ),

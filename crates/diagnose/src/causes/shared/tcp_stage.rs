@@ -33,7 +33,8 @@ fn part(evidence: &TcpEvidence, id: &str) -> Option<(u64, f64)> {
 pub(crate) fn in_a_host(evidence: &TcpEvidence) -> Option<String> {
     IN_HOSTS.iter().find_map(|id| {
         let (dropped, part) = part(evidence, id)?;
-        (dropped >= FEW && part >= PART).then(|| format!("a host itself dropped {dropped} of them ({id})"))
+        (dropped >= FEW && part >= PART)
+            .then(|| format!("{dropped} of them were dropped inside the sender or receiver, at: {id}"))
     })
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, se
         return contradicts(format!("{what} did not grow"));
     }
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
-        return contradicts("a queue on the path: the loss is that of a full queue");
+        return contradicts("there was a queue on the path, so the loss is ordinary overflow");
     }
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = count as f64 / loss.lost() as f64;

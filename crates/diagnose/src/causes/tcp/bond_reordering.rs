@@ -36,7 +36,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(mode) = evidence.text(role, keys::NIC_BOND_MODE) else {
         return match kind {
             Some("bond") => cannot_tell("the mode of the sender's bond could not be read"),
-            Some(_) => contradicts("the sender's device is no bond"),
+            Some(_) => contradicts("the sender's device is not a bond"),
             None => cannot_tell("nothing is known of the sender's device"),
         };
     };

@@ -42,7 +42,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return cannot_tell("the capacity of the path was not measured");
     };
     if taken == 0.0 && others > 0.0 {
-        return cannot_tell("the interfaces carried more than the capacity of the path: part of it took another path");
+        return cannot_tell("the interfaces carried more than the capacity of the path: some of the traffic took another path");
     }
     if taken < TAKEN {
         return contradicts(format!("other traffic of both hosts uses {} of the capacity", units::percent(taken)));
@@ -56,7 +56,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             counter(format!("the interfaces of both hosts carried {} in addition to this \
                 connection", units::bps(others))),
             experiment(format!(
-                "{} (UDP in steps): with this connection that is {} of it",
+                "{} (UDP in steps): with this connection, {} of that is in use",
                 profile.words(),
                 units::percent(filled.min(1.0))
             )),

@@ -1,6 +1,6 @@
 //! # heavy-ruleset
 //!
-//! Each packet is compared with so many rules of a packet filter, one after another, that a core is full of it.
+//! Each packet is checked against so many packet-filter rules, one after another, that a core is saturated.
 //!
 //! **Shows**: a core full of soft interrupts, a large ruleset; each packet that passes IP costs many times what it costs elsewhere, and the
 //! rules account for that at some nanoseconds each.
@@ -26,7 +26,7 @@ use narrows_model::{FactKey, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "heavy-ruleset",
-    about: "each packet is compared with so many filter rules that a core is full of it",
+    about: "checking every packet against so many filter rules saturates a core",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::NETFILTER_RULES,
@@ -107,7 +107,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts(why);
     }
     let Some([excess_us, each_us]) = cost_us(end, whole_s) else {
-        return cannot_tell(format!("how many packets passed IP of {who} could not be read"));
+        return cannot_tell(format!("the packet counters of IP of {who} could not be read"));
     };
     if excess_us < 0.5 * each_us {
         return contradicts(format!("a packet takes {each_us:.1} us of {who}: hardly more than without rules"));
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_leaves_it_open() {
         assert_cannot_tell(&of(&Scene { receiver_facts: ordinary_host(), ..truth(3_000, 80_000) }), "could not be read");
-        assert_cannot_tell(&of(&Scene { receiver_counts: Vec::new(), ..truth(3_000, 80_000) }), "passed IP");
+        assert_cannot_tell(&of(&Scene { receiver_counts: Vec::new(), ..truth(3_000, 80_000) }), "packet counters of IP");
         assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..truth(3_000, 80_000) }), "cores could not be read");
     }
 }

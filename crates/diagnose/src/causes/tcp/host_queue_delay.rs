@@ -1,6 +1,6 @@
 //! # host-queue-delay
 //!
-//! Segments stay in the sender's own queues for so long that TCP wants to send them again before they have left the host.
+//! Segments stay in the sender's own queues so long that TCP tries to retransmit them before they have left the host.
 //!
 //! **Shows**: `TCPSpuriousRtxHostQueues` grows all through the load, the RTT rises under load, and the path itself has room.
 //!
@@ -21,7 +21,7 @@ use narrows_model::{keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "host-queue-delay",
-    about: "segments wait in the sender's own queues until TCP takes them for lost",
+    about: "segments wait in the sender's own queues so long that TCP assumes they were lost",
     roles: &[Role::Sender],
     needs: &[keys::NETSTAT_TCP_EXT_TCP_SPURIOUS_RTX_HOST_QUEUES, keys::QDISC_RATE],
     assess,
@@ -45,7 +45,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     };
     #[allow(clippy::cast_precision_loss)] // events of one trial
     if (times as f64) < EACH_S * evidence.base.whole_s {
-        return contradicts(format!("segments were still in the sender's queues {times} times when TCP wanted to send them again"));
+        return contradicts(format!("TCP tried only {times} times to retransmit segments that were still in the sender's queues"));
     }
     if let Some(rate) = evidence.number(role, keys::QDISC_RATE) {
         return contradicts(format!("the queueing discipline of the sender has a rate: {}", units::bps(rate)));
@@ -66,7 +66,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         };
     };
     let waits = counter(format!(
-        "TCP wanted to send segments again {times} times while they were still in the sender's queues (TCPSpuriousRtxHostQueues)"
+        "TCP tried {times} times to retransmit segments that were still in the sender's queues (TCPSpuriousRtxHostQueues)"
     ));
     Assessment::Supports { share: 0.8, witnesses: vec![waits, room] }
 }

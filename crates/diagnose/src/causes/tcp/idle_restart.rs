@@ -1,6 +1,6 @@
 //! # idle-restart
 //!
-//! The sending application pauses, and after each pause the kernel begins anew with a small congestion window.
+//! The sending application pauses, and after each pause the kernel restarts with a small congestion window.
 //!
 //! **Shows**: the connection is idle for a part of the time, the congestion window is found shrunk again and again though nothing was lost,
 //! and while there is data it is the congestion window that holds the sender back.
@@ -23,7 +23,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "idle-restart",
-    about: "after each pause of the application the kernel begins anew with a small window",
+    about: "after each pause of the application the kernel restarts with a small congestion window",
     roles: &[Role::Sender],
     needs: &[keys::TCP_SLOW_START_AFTER_IDLE],
     assess,
@@ -54,11 +54,11 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     match evidence.flag(role, keys::TCP_SLOW_START_AFTER_IDLE) {
         None => return cannot_tell("net.ipv4.tcp_slow_start_after_idle of the sender could not be read"),
-        Some(false) => return contradicts("the sender's kernel keeps the window over pauses"),
+        Some(false) => return contradicts("the sender's kernel keeps the window across pauses"),
         Some(true) => {}
     }
     if base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr")) {
-        return contradicts("BBR keeps its model over pauses");
+        return contradicts("BBR keeps its model across pauses");
     }
     let Some(restarts) = base.restarts else { return cannot_tell("the congestion window could not be read") };
     #[allow(clippy::cast_precision_loss)] // a few connections
@@ -82,7 +82,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    sysctl_fix(evidence, role, "keep the congestion window over pauses", "net.ipv4.tcp_slow_start_after_idle", "0")
+    sysctl_fix(evidence, role, "keep the congestion window across pauses", "net.ipv4.tcp_slow_start_after_idle", "0")
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use narrows_model::{Fix, keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "interrupt-coalescing",
-    about: "a network card interrupts for nearly every packet, and a core is full of it",
+    about: "a network card interrupts for nearly every packet, which saturates a core",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::NIC_IRQ_INTERRUPTS,

@@ -136,7 +136,7 @@ mod tests {
             let scene = Scene { goodput_bps, early_peak_bps: goodput_bps, ..truth() };
             let verdict = crate::testing::verdict(&scene, &no_more(&scene));
             assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
-            assert!(verdict.hazards[0].starts_with("local-shaper at client is at work"), "{:?}", verdict.hazards);
+            assert!(verdict.hazards[0].starts_with("local-shaper was seen on the client but is not the limit"), "{:?}", verdict.hazards);
         }
         for goodput_bps in [172e6, 205e6] {
             named(&Scene { goodput_bps, ..truth() }, &[], "local-shaper", Place::Client);

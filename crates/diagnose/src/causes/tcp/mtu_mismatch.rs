@@ -113,7 +113,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     ))];
     if let Some(filled) = evidence.filled().filter(|filled| (AT_CAPACITY..BEYOND).contains(filled)) {
         witnesses.push(experiment(format!(
-            "goodput plus headers are {} of the capacity for packets of that size",
+            "goodput plus headers is {} of the capacity for packets of that size",
             units::percent(filled)
         )));
     }

@@ -79,7 +79,7 @@ mod tests {
         let scene = missed(&[("nic.counter.rx_missed_errors", 170)]);
         let finding = named(&scene, &[], "nic-ring-overrun", Place::Server);
         assert_eq!(finding.fix.commands[0].run, "ethtool -G eth0 rx 4096");
-        assert_rejects(&finding, "random-loss", "a host itself dropped 170 of them");
+        assert_rejects(&finding, "random-loss", "170 of them were dropped inside the sender or receiver");
         // Some drivers count them in statistics of their own only.
         let scene = missed(&[("nic.counter.rx_missed_errors", 0), ("nic.stat.rx_out_of_buffer", 170)]);
         named(&scene, &[], "nic-ring-overrun", Place::Server);

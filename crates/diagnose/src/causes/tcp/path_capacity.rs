@@ -118,7 +118,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, bps * part, spread, Method::Measured, how)
 }
 
-/// Whether a policer or a shaper is more than the kind of the capacity.
+/// Whether a policer or a shaper matters beyond the capacity that it sets.
 fn drops_or_limits(evidence: &TcpEvidence) -> bool {
     evidence.profile.as_ref().is_some_and(|profile| {
         matches!(profile.shape.plateau, Some(Plateau::Policer { .. })) || super::path_shaper::holds_back(evidence)
@@ -146,7 +146,7 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
         }
         Plateau::Queue | Plateau::ShortQueue | Plateau::Shaper { .. } => {}
     }
-    let says = format!("{words} (UDP in steps); goodput plus headers are {} of it", units::percent(filled));
+    let says = format!("{words} (UDP in steps); goodput plus headers is {} of that", units::percent(filled));
     let taken = evidence.taken().unwrap_or(0.0);
     if taken >= TAKEN {
         return Some(contradicts(format!("{words}, of which other traffic uses {}", units::percent(taken))));

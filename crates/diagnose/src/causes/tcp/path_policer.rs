@@ -153,12 +153,12 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     if filled < LEAST && !starved {
         return Some(contradicts(format!("the goodput is only {} of the policer's rate", units::percent(filled))));
     }
-    let burst = profile.shape.burst_bps.map_or_else(String::new, |bps| format!(", while bursts pass at {}", units::bps(bps)));
+    let burst = profile.shape.burst_bps.map_or_else(String::new, |bps| format!(" at {}", units::bps(bps)));
     Some(Assessment::Supports {
         share: 0.92,
         witnesses: vec![
             experiment(format!(
-                "UDP above {} is dropped without a queue{burst}; the bucket is at least {}",
+                "UDP above {} is dropped with no queueing delay first; bursts up to {} pass{burst}",
                 units::bps(profile.shape.capacity?.bps),
                 units::bytes(bucket_bytes as u64)
             )),

@@ -112,7 +112,7 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     }
     let Plateau::Shaper { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
     if !profile.shaper_limits() {
-        return Some(contradicts(format!("{}: too short a burst to be more than the kind of the capacity", profile.words())));
+        return Some(contradicts(format!("{}; the burst is too small to matter: the shaper's rate is simply the capacity", profile.words())));
     }
     if filled < AT_CAPACITY {
         return Some(contradicts(format!("the goodput is only {} of the shaper's rate", units::percent(filled))));
@@ -149,7 +149,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     match evidence.queue_seen() {
         None => return cannot_tell("the RTT could not be read, so a queue on the path is not visible"),
-        Some(false) => return contradicts("no queue stood on the path"),
+        Some(false) => return contradicts("there was no queue on the path"),
         Some(true) => {}
     }
     if evidence.link_bps().is_some_and(|link| goodput > 0.85 * link) {
@@ -169,7 +169,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let given = given(evidence);
     if given < NOTICED {
         return contradicts(format!(
-            "the first burst gave the first second only {} more than the steady rate: too little to be more than the kind of the capacity",
+            "the first burst gave the first second only {} more than the steady rate: the burst is too small to matter, and the shaper's rate is simply the capacity",
             units::percent(given)
         ));
     }

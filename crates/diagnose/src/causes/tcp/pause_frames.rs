@@ -111,7 +111,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts("the path carried clearly more through the same NICs");
     }
     if let Some(loss) = evidence.base.loss_whole.filter(|loss| loss.lost() >= FEW) {
-        return contradicts(format!("{} segments were lost, which pause frames would prevent", loss.lost()));
+        return contradicts(format!("{} segments were lost; with working pause frames none would be", loss.lost()));
     }
     if let Some(why) = end_bound(evidence) {
         return contradicts(why);

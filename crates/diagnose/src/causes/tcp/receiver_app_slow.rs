@@ -77,7 +77,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return cannot_tell("the receiver's queue could not be read");
     };
     if backlog < 0.25 {
-        return contradicts(format!("the receiving application keeps up: {} wait for it", units::bytes(unread as u64)));
+        return contradicts(format!("the receiving application keeps up ({} unread)", units::bytes(unread as u64)));
     }
     let mut witnesses = vec![
         counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),

@@ -59,7 +59,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let holds = carries / 8.0 * (rtt_us / 1e6) / mss / base.streams.max(1) as f64;
     if threshold >= EARLY * holds {
         return contradicts(format!(
-            "slow start went on to {threshold:.0} segments, and the path holds {holds:.0} of each connection"
+            "slow start ran to {threshold:.0} segments; the path needs {holds:.0} per connection"
         ));
     }
     if base.cwnd_bytes.is_some_and(|cwnd| cwnd > holds * mss) {
@@ -73,7 +73,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let words = "forget the threshold, and keep none of later connections".to_owned();
+    let words = "delete the cached threshold and stop caching it".to_owned();
     let commands = ["ip tcp_metrics flush", "sysctl -w net.ipv4.tcp_no_ssthresh_metrics_save=1"];
     command_fix(evidence, role, words, commands.map(str::to_owned))
 }
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn none_a_high_one_and_one_that_loss_set_are_not_why() {
         assert_contradicts(&of(&Scene { first_ssthresh: None, ..truth() }), "without a slow-start threshold");
-        assert_contradicts(&of(&Scene { first_ssthresh: Some(1_600), ..truth() }), "slow start went on to 1600");
+        assert_contradicts(&of(&Scene { first_ssthresh: Some(1_600), ..truth() }), "slow start ran to 1600");
         assert_contradicts(&of(&Scene { lost: 40, ..truth() }), "40 segments were lost");
         assert_contradicts(&of(&full_path(truth())), "what the path carries");
     }

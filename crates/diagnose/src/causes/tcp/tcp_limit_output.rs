@@ -66,7 +66,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     let paces = base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
     if paces || base.max_pacing_bps.is_some() || evidence.text(role, keys::QDISC_ROOT_KIND) == Some("fq") {
-        return contradicts("the connection is paced: the kernel holds it back by its pacing rate, and not by this limit");
+        return contradicts("the connection is paced: its pacing rate limits it, not this setting");
     }
     if let Some(rate) = evidence.number(role, keys::QDISC_RATE) {
         return contradicts(format!("the queueing discipline of the sender holds the bytes: its rate is {}", units::bps(rate)));
@@ -82,8 +82,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         };
     };
     let waited = counter(format!(
-        "full segments waited unsent in {} of the samples though both windows had room, and {} lay with the device: \
-         net.ipv4.tcp_limit_output_bytes is {}",
+        "full segments waited unsent in {} of the samples although both windows had room; {} was queued at the device, the limit is {} \
+         (net.ipv4.tcp_limit_output_bytes)",
         units::percent(held),
         units::bytes(below as u64),
         units::bytes(limit as u64)
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_limit_output_bytes=1048576");
         let four = Scene { load: TcpPlan { streams: 4, ..truth().load }, goodput_bps: 37.2e6, ..truth() };
         let told = TcpEvidence::of(&truth().run(&[("more-streams", &four)]), 0).expect("a baseline");
-        assert_contradicts(&CAUSE.weigh(&told, Role::Sender), "no limit of each connection");
+        assert_contradicts(&CAUSE.weigh(&told, Role::Sender), "the limit is not per connection");
     }
 
     #[test]

@@ -139,8 +139,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         ));
     }
     let waited = counter(format!(
-        "the sender waited for the receive window {} of the time; the receiving application reads at once ({} wait for \
-        it), and the receive buffer is at the tcp_rmem maximum of {}",
+        "the sender waited for the receive window {} of the time; the receiving application reads promptly ({} unread), \
+        and the receive buffer is at the tcp_rmem maximum of {}",
         units::percent(held),
         units::bytes(unread as u64),
         units::bytes(max as u64)
@@ -225,7 +225,7 @@ mod tests {
         // The same window at 10 ms carries 147 Mbit/s: 42 have another cause.
         let verdict = verdict(&Scene { min_rtt_us: 10_000, rtt_us: 10_100, ..truth() }, &[]);
         assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
-        assert!(verdict.hazards[0].contains("does not sit at the goodput"), "{:?}", verdict.hazards);
+        assert!(verdict.hazards[0].contains("which is not what was measured"), "{:?}", verdict.hazards);
     }
 
     #[test]

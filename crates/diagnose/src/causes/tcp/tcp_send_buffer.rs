@@ -153,7 +153,7 @@ mod tests {
         let verdict = crate::testing::verdict(&queued, &no_more(&queued));
         assert_eq!(verdict.status, Status::Healthy, "{verdict:#?}");
         let rejected = verdict.causes[0].rejected.iter().find(|rejected| rejected.id == CAUSE.id).expect("a look-alike");
-        assert!(rejected.why.contains("no limit of each connection"), "{rejected:?}");
+        assert!(rejected.why.contains("the limit is not per connection"), "{rejected:?}");
     }
 
     #[test]

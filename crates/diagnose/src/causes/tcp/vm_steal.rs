@@ -142,7 +142,7 @@ mod tests {
         let counted = verdict(&disturbed, &[(AGAIN.id, &calm)]);
         assert_eq!(counted.status, Status::Healthy, "{counted:#?}");
         assert_eq!(counted.goodput_bps, verdict(&calm, &[]).goodput_bps);
-        assert!(counted.headline.ends_with("took 10 % of the CPU time of a host before"), "{}", counted.headline);
+        assert!(counted.headline.ends_with("had taken 10 % of the CPU time of a host"), "{}", counted.headline);
         // A repetition that was disturbed as much is none, and a calm load needs none.
         let no_better = verdict(&disturbed, &[(AGAIN.id, &stolen(0.18, 0.3))]);
         assert_eq!(no_better.goodput_bps, verdict(&disturbed, &[]).goodput_bps);

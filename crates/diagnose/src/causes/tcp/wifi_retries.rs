@@ -21,7 +21,7 @@ use narrows_model::{keys, words::units};
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "wifi-retries",
-    about: "the sender's wireless link sends much of its packets again",
+    about: "the sender's wireless link retransmits many of its packets",
     roles: &[Role::Sender],
     needs: &[
         keys::NIC_WIFI_TX_PACKETS,
@@ -32,7 +32,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ],
     assess,
     look_alikes: &["wifi-rate", "path-capacity", "random-loss", "path-shaper"],
-    fix: |_, _| advice("use another channel or band, keep other stations and what disturbs off it, or use a cable"),
+    fix: |_, _| advice("use another channel or band, keep other stations and interference off it, or use a cable"),
     rank: 7,
     explains_link: true,
     ..Cause::COMMON

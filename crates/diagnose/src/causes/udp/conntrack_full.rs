@@ -21,7 +21,7 @@ use narrows_model::{Fix, Witness, keys};
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "conntrack-full",
-    about: "the connection tracking of a host is full, and drops what belongs to no entry",
+    about: "the conntrack table is full, so packets of new connections are dropped",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CONNTRACK_DROP, keys::CONNTRACK_COUNT, keys::CONNTRACK_MAX],
     assess,
@@ -45,7 +45,7 @@ pub(in crate::causes) fn full(evidence: &impl Evidence, role: Role) -> Option<Wi
 /// What to do about it.
 pub(in crate::causes) fn room(evidence: &impl Evidence, role: Role) -> Fix {
     let now = evidence.number(role, keys::CONNTRACK_MAX).unwrap_or(0.0).clamp(0.0, 1e8);
-    let words = "let more connections be tracked; or track none that need it not (notrack), and let old entries go sooner";
+    let words = "raise nf_conntrack_max, exempt traffic that needs no tracking (notrack), or shorten timeouts";
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked above
     let max = (now as u64).saturating_mul(4).max(65_536);
     sysctl_fix(evidence, role, words, "net.netfilter.nf_conntrack_max", max.to_string())
@@ -64,7 +64,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         Ok(found) => found,
         Err(assessment) => return assessment,
     };
-    let tracking = counter(format!("connection tracking dropped {drops} packets for want of an entry"));
+    let tracking = counter(format!("connection tracking dropped {drops} packets because the table was full"));
     supports(first, share, [Some(tracking), full(evidence, role)])
 }
 

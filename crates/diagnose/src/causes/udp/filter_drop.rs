@@ -62,7 +62,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
-    let advice = "find the rule that drops them, and allow them".to_owned();
+    let advice = "find the dropping rule and let this traffic pass".to_owned();
     command_fix(evidence, role, advice, ["nft list ruleset | grep -n -e drop -e reject".to_owned()])
 }
 

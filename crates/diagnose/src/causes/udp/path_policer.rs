@@ -58,7 +58,7 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
         share: 0.9,
         witnesses: vec![
             experiment(format!(
-                "above {} all excess UDP was lost ({}), with the delay within {queue_us:.0} us of its minimum",
+                "everything above {} was lost ({}) while delay rose by at most {queue_us:.0} us: dropped, not queued",
                 units::bps(view.goodput_bps),
                 above.words()
             )),

@@ -47,7 +47,7 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
     let (seen, enough) = (tenth.lost as f64, expected >= ENOUGH && half.lost >= 8);
     if enough && seen <= expected / 5.0 {
         return contradicts(format!(
-            "UDP lost {} at a tenth of the rate and {} at half of it: the loss grows with the rate",
+            "UDP lost {} at a tenth of the rate and {} at half the rate: the loss grows with the rate",
             tenth.words(),
             half.words()
         ));

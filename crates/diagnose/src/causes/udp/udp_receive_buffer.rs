@@ -63,7 +63,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         evidence.base.rcvbuf_bytes.zip(evidence.base.rcvbuf_requested_bytes).filter(|(got, wanted)| got < wanted).map(
             |(got, wanted)| {
                 let (got, wanted) = (units::bytes(got), units::bytes(wanted));
-                witness("parameter", format!("{got} of receive buffer was obtained where {wanted} was wanted"))
+                witness("parameter", format!("a receive buffer of {wanted} was requested, {got} was obtained"))
             },
         ),
     ];
@@ -212,6 +212,6 @@ mod tests {
         let scene = UdpScene { socket_tells: false, watched: false, rcvbuf_requested: 0, ..truth() };
         suspected(&scene, "udp-receive-buffer");
         let scene = UdpScene { hidden: &["snmp", "drop."], socket_tells: false, ..truth() };
-        assert_cannot_tell(&of(&scene), "neither the sockets nor the host tell");
+        assert_cannot_tell(&of(&scene), "neither the sockets nor the host report drops");
     }
 }

@@ -70,7 +70,7 @@ impl Evidence for TcpEvidence {
             && self.filled().is_none_or(|part| part < AT_CAPACITY);
         says.then(|| {
             let (more, one) = (units::bps(more.goodput_bps), units::bps(self.base.goodput_bps));
-            format!("four times the connections carried {more}, no more than {one}: it is no limit of each connection")
+            format!("four times the connections carried {more}, no more than {one}: the limit is not per connection")
         })
     }
 
@@ -92,7 +92,7 @@ impl Evidence for TcpEvidence {
         let goodput = units::bps(self.base.goodput_bps);
         match (status, first) {
             (Status::Healthy, Some(cause)) if cause.at != Place::Path => {
-                format!("healthy: at capacity, {goodput} of the link")
+                format!("healthy: the link is full at {goodput}")
             }
             (Status::Healthy, _) => {
                 let plateau = self.profile.as_ref().filter(|profile| profile.shape.plateau.is_some());
@@ -106,12 +106,12 @@ impl Evidence for TcpEvidence {
                 format!("limited to {goodput} by {id} at {at}: {summary}")
             }
             (_, Some(Finding { id, at, summary, .. })) => {
-                format!("{goodput}; {id} at {at} is suspected ({summary}), with one witness only")
+                format!("{goodput}; {id} at {at} is suspected ({summary}); only one piece of evidence supports it")
             }
             (_, None) => match self.stolen() {
                 Some((part, at)) => format!(
-                    "{goodput}; what limits it is unknown, and the hypervisor took {} of the CPU time of the {at}: repeat it when that \
-                     machine is calm",
+                    "{goodput}; what limits it is unknown, and the hypervisor took {} of the CPU time of the {at}: repeat the test when \
+                     that machine is idle",
                     units::percent(part)
                 ),
                 None => format!("{goodput}; what limits it is unknown"),

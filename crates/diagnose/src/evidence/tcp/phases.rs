@@ -85,7 +85,7 @@ pub fn account(phases: &mut [PhaseView], trial: TcpTrial<'_>, flow: Flow) {
     }
 }
 
-/// The fastest phase, the one that cost most against it, and the bits that it cost; `None` without two phases.
+/// The fastest phase, the one that cost the most, and the bits that it cost; `None` without two phases.
 pub fn costliest(phases: &[PhaseView]) -> Option<(PhaseView, PhaseView, f64)> {
     let best = *phases.iter().max_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
     let cost = |phase: &PhaseView| (best.goodput_bps - phase.goodput_bps) * (phase.to_s - phase.from_s);

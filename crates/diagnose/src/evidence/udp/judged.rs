@@ -64,12 +64,12 @@ impl Evidence for UdpEvidence {
         let outcome = if base.missing() > 0 {
             format!("{goodput} of UDP arrived, {} lost", units::percent(base.loss()))
         } else {
-            format!("{goodput} of UDP, {} below what was asked for", units::percent(base.behind))
+            format!("{goodput} of UDP, {} below the requested rate", units::percent(base.behind))
         };
         match (status, first) {
             (Status::Healthy, None) => {
                 let (offered, missing) = (base.ledger.offered, base.missing());
-                let lost = if missing == 0 { "not one".to_owned() } else { format!("only {missing}") };
+                let lost = if missing == 0 { "none".to_owned() } else { format!("only {missing}") };
                 let late = format!("; the sender itself stalled for {} of its time", units::percent(base.behind));
                 let late = if base.behind > BEHIND { late } else { String::new() };
                 format!("healthy: {goodput} of UDP, and {lost} of {offered} datagrams lost{late}")
@@ -80,9 +80,10 @@ impl Evidence for UdpEvidence {
             }
             (Status::Limited, Some(Finding { id, at, summary, .. })) => format!("{outcome}: {id} at {at}, {summary}"),
             (_, Some(Finding { id, at, summary, .. })) => {
-                format!("{outcome}; {id} at {at} is suspected ({summary}), with one witness only")
+                format!("{outcome}; {id} at {at} is suspected ({summary}); only one piece of evidence supports it")
             }
-            (_, None) => format!("{outcome}; where is unknown"),
+            (_, None) if base.missing() > 0 => format!("{outcome}; it is unknown where datagrams were lost"),
+            (_, None) => format!("{outcome}; the cause is unknown"),
         }
     }
 
@@ -106,12 +107,12 @@ impl Evidence for UdpEvidence {
 
     fn unexplained(&self) -> Option<String> {
         let ledger = &self.base.ledger;
-        (ledger.unexplained != 0).then(|| {
-            format!(
-                "{} datagrams (give or take {}) are in no counter of the two hosts and their path",
-                ledger.unexplained, ledger.uncertainty
-            )
-        })
+        let (count, uncertainty) = (ledger.unexplained.unsigned_abs(), ledger.uncertainty);
+        match ledger.unexplained {
+            0 => None,
+            1.. => Some(format!("no counter accounts for {count} (± {uncertainty}) datagrams")),
+            _ => Some(format!("the counters report {count} (± {uncertainty}) more drops than datagrams are missing")),
+        }
     }
 
     /// All that the stages dropped arrives, unless a later stage is as narrow. What the path loses for want of capacity it

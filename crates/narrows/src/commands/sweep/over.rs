@@ -57,7 +57,7 @@ impl Args {
             }
             Ended::Interrupted => {
                 // Even to a quiet user: without the seed the runs so far are of another campaign.
-                anstream::eprintln!("interrupted; the same command with --seed {seed} continues");
+                crate::failure::note!("interrupted; the same command with --seed {seed} continues");
                 Ok(INTERRUPTED)
             }
             Ended::HostsLost(lost) => Err(Failure::run(format!(

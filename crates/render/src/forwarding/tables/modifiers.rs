@@ -15,7 +15,7 @@ pub(in super::super) fn modifiers(report: &ForwardingReport) -> Table {
         (Column::figures("of that"), &|it| {
             Cell::maybe(it.ratio.map(|it| format!("{} %", digits(it * 100.0)))).tone(Tone::Strong)
         }),
-        (Column::words("seen of it in the trials kept"), &|it| {
+        (Column::words("seen in the trials kept"), &|it| {
             Cell::maybe(it.seen.as_ref().map(seen_words)).tone_if(it.seen.as_ref().is_some_and(is_trouble), Tone::Bad)
         }),
     ];

@@ -39,7 +39,7 @@ fn mtu(report: &TraceReport, all: &mut Vec<TraceFinding>) {
             )
         } else {
             let says = format!(
-                "between {from} and {to}, packets above {bytes} bytes vanish without an ICMP message; mend \
+                "between {from} and {to}, packets above {bytes} bytes vanish without an ICMP message; fix \
                  the filter or the MTU there, or lower the MSS to {}",
                 bytes.saturating_sub(if report.target.contains(':') { 60 } else { 40 })
             );
