@@ -182,7 +182,10 @@ fn attacks() -> Vec<Attack> {
             50,
             Box::new(|| {
                 let mut stream = raw(IPERF3)?;
-                stream.write_all(&[b'x'; 37]).ok()?;
+                // Each is a test of its own.
+                let mut cookie = narrows_sys::random::bytes::<37>().ok()?.map(|byte| b'a' + byte % 26);
+                cookie[36] = 0;
+                stream.write_all(&cookie).ok()?;
                 stream.read_exact(&mut [0]).ok()?;
                 stream.write_all(&[&8192_u32.to_be_bytes()[..], &[b'['; 8000]].concat()).ok()?;
                 Some(Held::Plain(stream))
