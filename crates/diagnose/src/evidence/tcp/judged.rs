@@ -98,7 +98,8 @@ impl Evidence for TcpEvidence {
                 let plateau = self.profile.as_ref().filter(|profile| profile.shape.plateau.is_some());
                 let kind = match plateau {
                     Some(profile) => format!("; {}", profile.words()),
-                    None => self.at_link().then(|| "; the slower link is full".to_owned()).unwrap_or_default(),
+                    None if self.at_link() => "; the slower link is full".to_owned(),
+                    None => String::new(),
                 };
                 format!("healthy: at capacity, {goodput}{kind}")
             }
