@@ -73,7 +73,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_guest_that_waited_reads_nothing_once_somebody_measures_and_a_token_holder_waits_for_no_guest() {
-        let (turns, [first, second]) = (Turns::default(), [(); 2].map(|()| session(Holder::Guest)));
+        let [first, second, holder] = [Holder::Guest, Holder::Guest, Holder::Server].map(session);
+        let turns = Turns::default();
         let measures = AtomicBool::new(false);
         let take = |of| {
             let Ok(place) = Session::place(of) else { panic!("a place") };
@@ -83,7 +84,7 @@ mod tests {
         let mut waits = Box::pin(take(&second));
         assert!(timeout(Duration::from_millis(10), &mut waits).await.is_err(), "it waits");
         measures.store(true, Ordering::Relaxed);
-        assert!(take(&session(Holder::Server)).await.is_ok(), "beside a guest that reads");
+        assert!(take(&holder).await.is_ok(), "beside a guest that reads");
         drop(held);
         assert_eq!(waits.await.expect_err("somebody measures now").reason, Reason::Busy);
     }

@@ -166,7 +166,7 @@ mod tests {
         assert!(Results::check(&of(&deep), 1).is_ok());
         // Longer ones are refused by their length, before they have come.
         let mut inbox = Inbox::default();
-        inbox.push(&(65 << 10_u32).to_be_bytes());
+        inbox.push(&(65_u32 << 10).to_be_bytes());
         assert!(inbox.json(MAX_OWN_RESULTS).is_err());
     }
 
