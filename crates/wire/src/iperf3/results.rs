@@ -159,7 +159,7 @@ mod tests {
     fn results_of_a_client_are_bounded() {
         let of = |streams: &str| format!(r#"{{"cpu_util_total":1,"streams":[{streams}]}}"#).into_bytes();
         assert_eq!(Results::check(&of(r#"{"id":1},{"id":3}"#), 2), Ok(()));
-        let many = of(&vec!["0"; 3].join(","));
+        let many = of(&["0"; 3].join(","));
         assert_eq!(Results::check(&many, 2), Err("results of 3 streams, above 2".to_owned()));
         // The stack does not grow with it.
         let deep = "[".repeat(30_000) + &"]".repeat(30_000);
