@@ -57,9 +57,9 @@ pub(crate) struct Args {
     /// Serve clients of iperf3 on this port, too: TCP and UDP, many at once, without a token
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
     iperf3: Option<u16>,
-    /// With --iperf3: the most that a test may carry each way
-    #[arg(long, hide_short_help = true, value_parser = bps, value_name = "RATE", requires = "iperf3")]
-    iperf3_rate: Option<u64>,
+    /// With --iperf3: the most that all tests together may carry each way
+    #[arg(long, hide_short_help = true, value_parser = bps, default_value = "1G", value_name = "RATE", requires = "iperf3")]
+    iperf3_rate: u64,
     /// With --iperf3: serve users only, whose login this private RSA key (PEM) decrypts
     #[arg(long, hide_short_help = true, value_name = "FILE", requires_all = ["iperf3", "authorized_users_path"])]
     rsa_private_key_path: Option<PathBuf>,

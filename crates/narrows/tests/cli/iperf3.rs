@@ -225,7 +225,8 @@ fn users_of_iperf3_are_known_by_their_passwords() {
             (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
         };
         let refused = "test authorization failed";
-        let (_server, port) = serve_for(world, &files);
+        let log = world.path("audit").display().to_string();
+        let (_server, port) = serve_for(world, &[&files[..], &["--audit-log", &log]].concat());
         assert_eq!(theirs(&port, Some("secret")), Value::Null);
         for password in [Some("wrong"), None] {
             let error = theirs(&port, password);
@@ -238,6 +239,11 @@ fn users_of_iperf3_are_known_by_their_passwords() {
             let (code, said) = ours(&port, Some("secret"), old);
             assert_eq!(code, Some(0), "{old}: {said}");
         }
+
+        let told = std::fs::read_to_string(&log).expect("the audit log");
+        let measured = told.lines().filter(|line| line.contains(r#""event":"measured""#)).collect::<Vec<_>>();
+        let of = |who: &str| measured.iter().filter(|line| line.contains(&format!(r#""who":"{who}""#))).count();
+        assert!(of("iperf3 user ada") >= 2 && of("stranger") >= 2, "{told}");
 
         // With iperf3's own server, of either padding.
         let _theirs = Server::start_for("5301", &files);

@@ -6,7 +6,7 @@ use super::frames;
 use super::life;
 use super::limits::{CONNECTIONS_EVERY, TRACE, bounded, bounded_trace};
 use super::refusal::{Refused, json};
-use super::request::{Answer, Asked, blocking, done, read};
+use super::request::{Answer, Asked, blocking, done};
 use super::rights::{Caller, Rights, holder, own_address_of_ssh};
 use super::running::Phase;
 use super::session::Session;
@@ -173,9 +173,10 @@ async fn open_session(rights: Rights, State(shared): Server, uri: Uri, headers: 
 }
 
 async fn inventory(asked: Asked, body: Body) -> Answer {
-    let request: InventoryRequest = read(body).await?;
+    let place = asked.session.place()?;
+    let request: InventoryRequest = asked.read(body).await?;
     let peer = client_of(&asked, request.peer.as_deref())?;
-    let turn = asked.turn(&asked.shared.inventories).await?;
+    let turn = asked.turn(place, &asked.shared.inventories).await?;
     let reading = asked.shared.reading.clone();
     let snapshot = blocking(move || (reading.inventory(peer), turn).0).await?.map_err(Refused::failed)?;
     Ok(json(&asked.rights.standing.visible(snapshot)))
@@ -191,14 +192,15 @@ fn client_of(asked: &Asked, peer: Option<&str>) -> Result<Option<IpAddr>, Refuse
 async fn trace_back(asked: Asked, body: Body) -> Answer {
     asked.may_see("the path from it")?;
     asked.rights.holder.check(Allowed::Measure)?;
-    let TraceRequest { peer, plan } = read(body).await?;
+    let place = asked.session.place()?;
+    let TraceRequest { peer, plan } = asked.read(body).await?;
     let client =
         client_of(&asked, peer.as_deref())?.ok_or_else(|| Refused::bad("the address of the client is unknown"))?;
     let plan = bounded_trace(&plan, client);
     let turn = asked.shared.traces.clone().acquire_owned().await.map_err(Refused::failed)?;
     let (session, stop) = (asked.session, Stop::new());
     let record = blocking(move || {
-        let _turn = turn;
+        let _turn = (turn, place);
         let began = clock::now();
         let mut poll = || {
             if began.elapsed() >= TRACE || session.end.is_raised() {
@@ -212,7 +214,7 @@ async fn trace_back(asked: Asked, body: Body) -> Answer {
 
 async fn interfaces(asked: Asked) -> Answer {
     asked.may_see("its interfaces")?;
-    let turn = asked.turn(&asked.shared.inventories).await?;
+    let turn = asked.turn(asked.session.place()?, &asked.shared.inventories).await?;
     let reading = asked.shared.reading.clone();
     let interfaces = blocking(move || (reading.interfaces(), turn).0).await?.map_err(Refused::failed)?;
     Ok(json(&interfaces))
@@ -221,7 +223,8 @@ async fn interfaces(asked: Asked) -> Answer {
 /// Only those with the client's own address; of others a token tells nothing.
 async fn connections(asked: Asked, body: Body) -> Answer {
     asked.may_see("its connections")?;
-    let ConnectionsRequest { peer, connections } = read(body).await?;
+    let _place = asked.session.place()?;
+    let ConnectionsRequest { peer, connections } = asked.read(body).await?;
     if connections.len() > MAX_CONNECTIONS {
         return Err(Refused::bad(format!("at most {MAX_CONNECTIONS} connections can be asked for at once")));
     }
@@ -246,8 +249,9 @@ async fn connections(asked: Asked, body: Body) -> Answer {
 async fn open_trial(asked: Asked, body: Body) -> Answer {
     asked.may_load()?;
     asked.rights.holder.check(Allowed::Measure)?;
+    let _place = asked.session.place()?;
+    let request: TrialRequest = asked.read(body).await?;
     let Asked { rights, shared, session, .. } = asked;
-    let request: TrialRequest = read(body).await?;
     let max_bps = rights.holder.max_bps(shared.config.open_most_bps);
     let plan = bounded(request.plan, rights.standing, max_bps).map_err(Refused::bad)?;
     let key = trust::trial_key().map_err(Refused::failed)?;
@@ -256,7 +260,8 @@ async fn open_trial(asked: Asked, body: Body) -> Answer {
 }
 
 async fn begin_trial(asked: Asked, body: Body) -> Answer {
-    let BeginRequest { cookies } = read(body).await?;
+    let _place = asked.session.place()?;
+    let BeginRequest { cookies } = asked.read(body).await?;
     let running = lock(&asked.session.trial).0.clone();
     if let Some(running) = running {
         running.begin(cookies).await;
@@ -285,7 +290,7 @@ async fn list_changes(asked: Asked) -> Answer {
 async fn apply_change(asked: Asked, body: Body) -> Answer {
     asked.may_load()?;
     asked.may_tune()?;
-    let request: ChangeRequest = read(body).await?;
+    let request: ChangeRequest = asked.read(body).await?;
     // Noted by the thread that made it: the request may be given up.
     let change = blocking(move || {
         let change = asked.session.apply(&asked.shared.tuner, &request.setting)?;

@@ -43,8 +43,8 @@ pub struct ServeConfig {
     pub iperf3: Option<u16>,
     /// Whom of iperf3's clients it serves; `None`: everyone.
     pub iperf3_users: Option<Arc<Users>>,
-    /// The most that a test of iperf3 may carry each way, in bits per second.
-    pub iperf3_rate_bps: Option<u64>,
+    /// The most that all tests of iperf3 together may carry each way, in bits per second.
+    pub iperf3_rate_bps: u64,
     /// The port of responsiveness tests, if they are served; 0 takes a free one.
     pub responsiveness: Option<u16>,
     /// The most that all of these tests together may carry each way, in bits per second.
@@ -74,7 +74,7 @@ impl ServeConfig {
             audit: None,
             iperf3: None,
             iperf3_users: None,
-            iperf3_rate_bps: None,
+            iperf3_rate_bps: 1_000_000_000,
             responsiveness: None,
             responsiveness_rate_bps: 1_000_000_000,
             stamp: None,

@@ -13,6 +13,8 @@ pub(super) const SHOW_RIGHT: Duration = Duration::from_secs(10);
 pub(super) const UNACKNOWLEDGED: Duration = Duration::from_millis(4 * narrows_wire::api::CLIENT_SILENCE_MS);
 /// For the whole body of a request.
 pub(super) const BODY: Duration = Duration::from_secs(10);
+/// The largest body of a request of a client without a token.
+pub(super) const MAX_OPEN_REQUEST_BYTES: usize = 64 << 10;
 /// From a trial's announcement to the last of its data connections.
 pub(super) const CONNECT_ALL: Duration = Duration::from_secs(20);
 /// The longest trace back to a client; what was seen until then is answered.
@@ -214,6 +216,13 @@ mod tests {
                 let Ok(plan) = bounded(plan, Standing::Open, Some(MOST)) else { continue };
                 assert!(plan.duration_ms().is_none_or(|ms| ms <= MAX_OPEN_TRIAL_MS), "{plan:?}");
                 assert!(plan.rate_limit_bps().is_none_or(|bps| bps <= MOST), "{plan:?}");
+                if let LoadPlan::Rr(plan) = &plan {
+                    let bits = 8.0 * (f64::from(plan.response_bytes) + 64.0);
+                    let most = plan.max_answers_per_s.map_or(f64::INFINITY, |rate| rate * bits);
+                    #[allow(clippy::cast_precision_loss)]
+                    let is_within = most <= MOST as f64 * 1.000_001;
+                    assert!(is_within, "{plan:?}");
+                }
                 assert!(plan.streams().len() <= 3 * MAX_OPEN_STREAMS as usize, "{plan:?}");
                 for options in plan.streams().iter().filter_map(|stream| plan.tcp_options(stream.id)) {
                     let Application { write_cpu_us_per_mib, read_cpu_us_per_mib, .. } = options.application;

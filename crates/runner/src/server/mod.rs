@@ -28,6 +28,7 @@ mod running;
 mod session;
 mod shared;
 mod trial;
+mod turns;
 mod unauthenticated;
 
 pub use crate::helper::{Separation, SeparationError};

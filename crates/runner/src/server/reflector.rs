@@ -19,11 +19,13 @@ use tokio::net::UdpSocket;
 
 /// Packets a second of one address.
 const OF_ONE: u32 = 2_000;
-/// Packets a second of all.
+/// Packets a second of all …
 const OF_ALL: u32 = 20_000;
+/// … and of those that no network names, so that the known ones keep their share.
+const OF_ALL_STRANGERS: u32 = OF_ALL / 2;
 /// Sessions that are remembered …
 const SESSIONS: usize = 4_096;
-/// … of those that no network names, so that the known ones keep their share …
+/// … of those that no network names …
 const OF_STRANGERS: usize = SESSIONS / 2;
 /// … and of one source.
 const OF_SOURCE: usize = SESSIONS / 16;
@@ -40,11 +42,13 @@ const DRIFT: u64 = 2_000;
 struct Reflector {
     config: StampConfig,
     sessions: HashMap<(SocketAddr, u16), (Session, Instant)>,
-    /// How many of them each source has.
+    /// How many of them each source has, and how many strangers have in all.
     of_source: HashMap<IpAddr, usize>,
-    /// Of this second.
+    strangers: usize,
+    /// Of this second: of each address, of all, of strangers.
     counts: HashMap<IpAddr, u32>,
     count: u32,
+    count_of_strangers: u32,
     since: Instant,
     clock: ClockError,
     started: Instant,
@@ -53,53 +57,67 @@ struct Reflector {
 impl Reflector {
     fn new(config: StampConfig, clock: ClockError, now: Instant) -> Self {
         let (sessions, of_source, counts) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { config, sessions, of_source, counts, count: 0, since: now, clock, started: now }
+        let (strangers, count, count_of_strangers) = (0, 0, 0);
+        let since = now;
+        Self { config, sessions, of_source, strangers, counts, count, count_of_strangers, since, clock, started: now }
     }
 
     fn is_known(&self, ip: IpAddr) -> bool {
         self.config.peers.iter().any(|(network, prefix)| within(ip, *network, *prefix))
     }
 
-    /// Whether a packet of this address is answered.
-    fn admits(&mut self, ip: IpAddr, now: Instant) -> bool {
-        if !self.config.any && !self.is_known(ip) {
+    /// Whether a packet is answered, as far as its address and what came before it decide that.
+    fn admits(&mut self, bytes: &[u8], from: &Arrival, now: Instant) -> bool {
+        let ip = from.source.ip();
+        let known = self.is_known(ip);
+        if !self.config.any && !known {
+            return false;
+        }
+        // A port of a service, or another reflector: two that answer each other would circulate one packet for ever. What gets no answer
+        // counts for nobody.
+        let port = from.source.port();
+        if port < 1024 || port == from.local.port() {
             return false;
         }
         if now.duration_since(self.since) >= SECOND {
-            (self.since, self.count) = (now, 0);
+            (self.since, self.count, self.count_of_strangers) = (now, 0, 0);
             self.counts.clear();
             if self.sessions.len() >= SESSIONS / 2 {
                 self.sessions.retain(|_, (_, last)| now.duration_since(*last) < REMEMBERED);
                 self.of_source.clear();
-                for (address, _) in self.sessions.keys() {
-                    *self.of_source.entry(source_of(address.ip())).or_default() += 1;
-                }
+                self.strangers = 0;
+                let left: Vec<IpAddr> = self.sessions.keys().map(|(address, _)| address.ip()).collect();
+                left.into_iter().for_each(|ip| self.count_session(ip, self.is_known(ip)));
             }
         }
-        if self.count >= OF_ALL {
+        if self.count >= OF_ALL || !known && self.count_of_strangers >= OF_ALL_STRANGERS {
             return false;
         }
-        let of_one = self.counts.entry(ip).or_default();
-        *of_one += 1;
-        self.count += u32::from(*of_one <= OF_ONE);
-        *of_one <= OF_ONE
+        let of_one = self.counts.get(&ip).copied().unwrap_or(0);
+        // The last check, for a key makes it dear.
+        if of_one >= OF_ONE || Reply::is_one(bytes, self.config.key.as_ref()) {
+            return false;
+        }
+        self.counts.insert(ip, of_one + 1);
+        self.count += 1;
+        self.count_of_strangers += u32::from(!known);
+        true
+    }
+
+    fn count_session(&mut self, ip: IpAddr, known: bool) {
+        *self.of_source.entry(source_of(ip)).or_default() += 1;
+        self.strangers += usize::from(!known);
     }
 
     fn has_room(&self, source: IpAddr, known: bool) -> bool {
-        let of = |of: IpAddr| self.of_source.get(&of).copied().unwrap_or(0);
-        let strangers = || self.of_source.iter().filter(|(ip, _)| !self.is_known(**ip)).map(|it| it.1).sum::<usize>();
-        self.sessions.len() < SESSIONS && of(source) < OF_SOURCE && (known || strangers() < OF_STRANGERS)
+        let of_source = self.of_source.get(&source).copied().unwrap_or(0);
+        self.sessions.len() < SESSIONS && of_source < OF_SOURCE && (known || self.strangers < OF_STRANGERS)
     }
 
     /// The answer to a packet, with its traffic class.
     fn answer(&mut self, bytes: &[u8], from: &Arrival, now: Instant) -> Option<(Vec<u8>, u8)> {
         let id = (from.source, session_of(bytes, self.config.key.as_ref()));
         let known = self.is_known(from.source.ip());
-        // A port of a service, or another reflector: two that answer each other would circulate one packet for ever.
-        let port = from.source.port();
-        if port < 1024 || port == from.local.port() || Reply::is_one(bytes, self.config.key.as_ref()) {
-            return None;
-        }
         let session = self.sessions.get(&id).map(|(session, _)| *session);
         if session.is_none() && !self.has_room(source_of(id.0.ip()), known) {
             return None;
@@ -117,7 +135,7 @@ impl Reflector {
         let clock = ClockError { bound_ns: self.clock.bound_ns.saturating_add(elapsed_ns / DRIFT), ..self.clock };
         let answer = reflect(bytes, self.config.key.as_ref(), seen, &mut session, clock, nanos::real).ok()?;
         if self.sessions.insert(id, (session, now)).is_none() {
-            *self.of_source.entry(source_of(id.0.ip())).or_default() += 1;
+            self.count_session(id.0.ip(), known);
         }
         Some((answer.bytes, answer.dscp.unwrap_or(0) << 2))
     }
@@ -146,7 +164,7 @@ pub(super) async fn listen(listener: UdpListener, config: StampConfig, own: Cloc
             let Some(arrival) = arrival else { continue };
             let now = clock::now();
             let bytes = &buffer[..arrival.bytes.min(buffer.len())];
-            if reflector.admits(arrival.source.ip(), now)
+            if reflector.admits(bytes, &arrival, now)
                 && let Some((answer, class)) = reflector.answer(bytes, &arrival, now)
                 && listener.answer_marked(&answer, &arrival, class).is_ok()
             {
@@ -168,6 +186,10 @@ mod tests {
         Arrival { bytes: 44, source: SocketAddr::from((ip, port)), local, marks: Marks::default() }
     }
 
+    fn admits(all: &mut Reflector, ip: [u8; 4], now: Instant) -> bool {
+        all.admits(&Request::default().encode(None, &[]), &from(ip, 10_000), now)
+    }
+
     fn reflector(config: StampConfig) -> (Reflector, Instant) {
         let now = clock::now();
         (Reflector::new(config, ClockError::default(), now), now)
@@ -177,20 +199,21 @@ mod tests {
     fn strangers_get_nothing_unless_all_are_answered() {
         let peers = vec![(IpAddr::from([192, 0, 2, 0]), 24)];
         let (mut closed, now) = reflector(StampConfig { peers: peers.clone(), ..StampConfig::default() });
-        assert!(closed.admits([192, 0, 2, 9].into(), now) && !closed.admits([198, 51, 100, 9].into(), now));
+        assert!(admits(&mut closed, [192, 0, 2, 9], now) && !admits(&mut closed, [198, 51, 100, 9], now));
         let (mut open, now) = reflector(StampConfig { peers, any: true, ..StampConfig::default() });
-        assert!(open.admits([198, 51, 100, 9].into(), now));
+        assert!(admits(&mut open, [198, 51, 100, 9], now));
     }
 
     #[test]
     fn packets_a_second_are_limited_by_address_and_in_all() {
-        let (mut all, now) = reflector(StampConfig { any: true, ..StampConfig::default() });
-        let admitted = |all: &mut Reflector, last: u8, now| {
-            (0..OF_ONE + 500).filter(|_| all.admits([198, 51, 100, last].into(), now)).count()
-        };
-        let each: Vec<usize> = (0..12).map(|last| admitted(&mut all, last, now)).collect();
-        assert_eq!(each, [vec![OF_ONE as usize; 10], vec![0, 0]].concat());
-        assert_eq!(admitted(&mut all, 200, now + SECOND), OF_ONE as usize);
+        let peers = vec![(IpAddr::from([192, 0, 2, 0]), 24)];
+        let (mut all, now) = reflector(StampConfig { any: true, peers, ..StampConfig::default() });
+        let admitted = |all: &mut Reflector, ip, now| (0..OF_ONE + 500).filter(|_| admits(all, ip, now)).count() as u32;
+        let strangers: Vec<u32> = (0..7).map(|last| admitted(&mut all, [198, 51, 100, last], now)).collect();
+        assert_eq!(strangers, [vec![OF_ONE; 5], vec![0, 0]].concat());
+        let known: Vec<u32> = (0..6).map(|last| admitted(&mut all, [192, 0, 2, last], now)).collect();
+        assert_eq!(known, [vec![OF_ONE; 5], vec![0]].concat(), "known peers keep their share");
+        assert_eq!(admitted(&mut all, [198, 51, 100, 200], now + SECOND), OF_ONE);
     }
 
     #[test]
@@ -210,12 +233,13 @@ mod tests {
         let (mut all, now) = reflector(StampConfig { any: true, ..StampConfig::default() });
         let request = Request::default().encode(None, &[]);
         for port in [7, 19, 53, 123, 862, 1023] {
-            assert!(all.answer(&request, &from([192, 0, 2, 7], port), now).is_none(), "port {port}");
+            assert!(!all.admits(&request, &from([192, 0, 2, 7], port), now), "port {port}");
         }
         let (reply, _) = all.answer(&request, &from([192, 0, 2, 7], 10_000), now).expect("a reply");
-        assert!(all.answer(&reply, &from([192, 0, 2, 7], 10_000), now).is_none(), "a reply");
+        assert!(!all.admits(&reply, &from([192, 0, 2, 7], 10_000), now), "a reply");
         let own = Arrival { local: SocketAddr::from(([192, 0, 2, 1], 8_620)), ..from([192, 0, 2, 7], 8_620) };
-        assert!(all.answer(&request, &own, now).is_none(), "a reflector at the same port");
+        assert!(!all.admits(&request, &own, now), "a reflector at the same port");
+        assert_eq!((all.count, all.counts.len()), (0, 0), "they count for nobody");
     }
 
     #[test]
@@ -235,7 +259,9 @@ mod tests {
         assert_eq!(number(&mut all, 60_000, now), None, "no room");
         assert_eq!(number(&mut all, 1, now), Some(3), "a session that runs goes on");
         let later = now + REMEMBERED + SECOND;
-        assert!(all.admits([192, 0, 0, 7].into(), later));
+        assert_eq!(all.strangers, OF_STRANGERS);
+        assert!(admits(&mut all, [192, 0, 0, 7], later));
+        assert_eq!((all.strangers, all.of_source.len()), (0, 0));
         assert_eq!(number(&mut all, 60_000, later), Some(0));
     }
 }

@@ -1,11 +1,11 @@
 //! What the requests of the control API have in common: the session that they name, their bodies and their answers.
 
-use super::limits::BODY;
-use super::limits::Standing;
+use super::limits::{BODY, MAX_OPEN_REQUEST_BYTES, Standing};
 use super::refusal::{Refused, json};
 use super::rights::Rights;
 use super::session::Session;
-use super::shared::{Shared, Turns};
+use super::shared::Shared;
+use super::turns::{Turn, Turns};
 use crate::tokens::Allowed;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path};
@@ -74,19 +74,18 @@ impl Asked {
         Err(Refused::new(Reason::NotAllowed, why))
     }
 
-    /// A turn to read the host, held until that is over even where the request is given up: one at a time of a session, and of guests
-    /// none while somebody else measures.
-    pub(super) async fn turn(&self, of: &Turns) -> Result<[OwnedSemaphorePermit; 3], Refused> {
-        let guest = self.rights.standing == Standing::Open;
-        if guest && self.shared.others_run(&self.session) {
-            return Err(Refused::new(Reason::Busy, "another client is measuring; ask again after it"));
-        }
-        let place = self.session.asked.clone().try_acquire_owned();
-        let place =
-            place.map_err(|_| Refused::new(Reason::Busy, "this session waits for other readings of the host"))?;
-        let own = self.session.reads.clone().acquire_owned().await.map_err(Refused::failed)?;
-        let all = if guest { &of.guests } else { &of.trusted };
-        Ok([place, own, all.clone().acquire_owned().await.map_err(Refused::failed)?])
+    /// A turn to read the host, see [`Turns`].
+    pub(super) async fn turn(&self, place: OwnedSemaphorePermit, of: &Turns) -> Result<Turn, Refused> {
+        of.take(&self.session, place, || self.shared.others_run(&self.session)).await
+    }
+
+    /// Reads the body of a request as JSON, within limits of size and time.
+    pub(super) async fn read<T: DeserializeOwned + Send + 'static>(&self, body: Body) -> Result<T, Refused> {
+        let most = match self.rights.standing {
+            Standing::Trusted => MAX_REQUEST_BYTES,
+            Standing::Open => MAX_OPEN_REQUEST_BYTES,
+        };
+        read(body, most).await
     }
 
     pub(super) fn may_tune(&self) -> Result<(), Refused> {
@@ -111,16 +110,33 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     tokio::task::spawn_blocking(work).await.map_err(|error| Refused::failed(format!("internal error: {error}")))
 }
 
-/// Reads the body of a request as JSON, within limits of size and time.
-pub(super) async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
-    let collected = timeout(BODY, Limited::new(body, MAX_REQUEST_BYTES).collect()).await;
+async fn read<T: DeserializeOwned + Send + 'static>(body: Body, most: usize) -> Result<T, Refused> {
+    let collected = timeout(BODY, Limited::new(body, most).collect()).await;
     let bytes = match collected {
         Err(_) => return Err(Refused::bad(format!("no complete body within {} s", BODY.as_secs()))),
-        Ok(Err(_)) => {
-            return Err(Refused::bad(format!("the body is truncated or longer than {MAX_REQUEST_BYTES} bytes")));
-        }
+        Ok(Err(_)) => return Err(Refused::bad(format!("the body is truncated or longer than {most} bytes"))),
         Ok(Ok(collected)) => collected.to_bytes(),
     };
-    let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-    serde_json::from_slice(bytes).map_err(|error| Refused::bad(format!("invalid body: {error}")))
+    let long = bytes.len() > MAX_OPEN_REQUEST_BYTES;
+    let parse = move || serde_json::from_slice(if bytes.is_empty() { b"{}" } else { &bytes });
+    // Other clients do not wait for a long one.
+    let parsed = if long { blocking(parse).await? } else { parse() };
+    parsed.map_err(|error| Refused::bad(format!("invalid body: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_limit() {
+        let text = |count: usize| serde_json::to_vec(&"x".repeat(count - 2)).expect("JSON");
+        let of = |count, most| read::<Value>(Body::from(text(count)), most);
+        assert!(of(MAX_OPEN_REQUEST_BYTES, MAX_OPEN_REQUEST_BYTES).await.is_ok());
+        let refused = of(MAX_OPEN_REQUEST_BYTES + 1, MAX_OPEN_REQUEST_BYTES).await.expect_err("too long");
+        assert_eq!(refused.message, "the body is truncated or longer than 65536 bytes");
+        assert!(of(MAX_REQUEST_BYTES, MAX_REQUEST_BYTES).await.is_ok(), "off the thread of all clients");
+        assert_eq!(read::<Value>(Body::empty(), 1).await.expect("nothing"), serde_json::json!({}));
+    }
 }

@@ -6,16 +6,17 @@ use super::frames::Jobs;
 use super::gate::Turn;
 use super::holder::Holder;
 use super::limits::Standing;
+use super::refusal::Refused;
 use super::running::Running;
 use crate::helper::Tuning;
 use crate::liveness::Liveness;
 use crate::lock;
 use crate::tune::{TuneError, Undone};
 use narrows_model::{Change, Setting};
-use narrows_wire::api::SessionUse;
+use narrows_wire::api::{Reason, SessionUse};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 #[derive(Debug)]
 pub(super) struct Session {
@@ -37,14 +38,14 @@ pub(super) struct Session {
     pub(super) frames: Mutex<Jobs>,
     /// Those of the client's data, while a trial runs.
     pub(super) liveness: Liveness,
-    /// Readings of this host that it may wait for, the one that runs included.
-    pub(super) asked: Arc<Semaphore>,
+    /// Requests that take memory or wait for a reading of this host, the one that runs included.
+    asked: Arc<Semaphore>,
     /// One of them runs at a time.
     pub(super) reads: Arc<Semaphore>,
     changes: Mutex<Changes>,
 }
 
-/// Readings of the host that a session asks for at once.
+/// Such requests at once: a session can be used from many connections.
 const MAX_ASKED: usize = 4;
 
 /// What the session changed on this host.
@@ -86,6 +87,14 @@ impl Session {
     /// Its client, for the audit log.
     pub(super) fn by(&self) -> By<'_> {
         By { who: Some(self.holder.name()), from: self.address, session: Some(self.number) }
+    }
+
+    /// A place for a request that takes memory or waits, before its body is read; held until it is over.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Refused> {
+        let place = self.asked.clone().try_acquire_owned();
+        place.map_err(|_| {
+            Refused::new(Reason::Busy, "this session has several requests that wait; ask again after one of them")
+        })
     }
 
     pub(super) fn is_admitted(&self) -> bool {

@@ -10,6 +10,7 @@ use super::limits::Standing;
 use super::refusal::Refused;
 use super::running::Expected;
 use super::session::Session;
+use super::turns::Turns;
 use super::unauthenticated::Unauthenticated;
 use crate::helper::{Deputies, Reading, Tuning};
 use crate::lock;
@@ -33,18 +34,6 @@ pub(super) fn source_of(address: IpAddr) -> IpAddr {
 
 /// Sessions that only look, with the token and without it, are not queued, but not without number either.
 const MAX_LOOKING: usize = 32;
-
-/// Readings of the host at one time. Guests have a place of their own, so that no token holder waits for them.
-pub(super) struct Turns {
-    pub(super) trusted: Arc<Semaphore>,
-    pub(super) guests: Arc<Semaphore>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self { trusted: Arc::new(Semaphore::new(2)), guests: Arc::new(Semaphore::new(1)) }
-    }
-}
 
 /// The server as each of its connections sees it.
 pub(super) struct Shared {

@@ -9,6 +9,7 @@ use super::unauthenticated::Pending;
 use crate::lock;
 use narrows_model::{Carrier, LoadPlan, LoadRecord, Place, Sample};
 use narrows_sys::clock::{self, micros_since};
+use narrows_sys::tcp;
 use narrows_sys::udp::Arrival;
 use narrows_traffic::rr::{ANSWER_LIMIT, Answering, Answers, Step};
 use narrows_traffic::tcp::prepare;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// So long the record waits for the client to read its counters: for the last packets on their way, and for a client that has
 /// forgotten.
@@ -256,8 +257,17 @@ async fn transact(shared: &Shared, hello: &DataHello, id: u32, mut stream: TcpSt
     let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return };
     let begun = answers.ok_or("no trial with this key expects transactions").and_then(|a| a.begin(id, local, peer));
     match begun {
-        Ok(answering) => {
+        Ok(mut answering) => {
+            // Until then it counts as a stranger's.
+            while let Step::Wait(time) = answering.step() {
+                sleep(time).await;
+            }
             pending.admit();
+            if let Some(bytes_per_s) = answering.bytes_per_s()
+                && tcp::set_max_pacing(&stream, bytes_per_s).is_err()
+            {
+                return;
+            }
             let _ = timeout(ANSWER_LIMIT, exchange(answering, &mut stream)).await;
         }
         Err(why) => part(stream, &Answer::No(why.to_owned()).encode()).await,
@@ -268,6 +278,7 @@ async fn exchange(mut answering: Answering, stream: &mut TcpStream) -> std::io::
     let mut buffer = Vec::new();
     loop {
         match answering.step() {
+            Step::Wait(time) => sleep(time).await,
             Step::Read(most) => {
                 buffer.resize(most, 0);
                 match stream.read(&mut buffer).await? {

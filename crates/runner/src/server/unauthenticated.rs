@@ -25,8 +25,8 @@ struct Table {
 struct Waiting {
     source: IpAddr,
     task: Option<AbortHandle>,
-    /// It serves a guest's session, so it is not closed for others.
-    kept: bool,
+    /// Sessions of a guest that it serves; with any, it is not closed for others. A new one may come before the last one is closed.
+    kept: usize,
 }
 
 /// Keeps the connection of a guest open until it is dropped.
@@ -35,7 +35,7 @@ pub(super) struct Kept(Pending);
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.0.set_kept(false);
+        self.0.of_entry(|entry| entry.kept = entry.kept.saturating_sub(1));
     }
 }
 
@@ -55,7 +55,7 @@ impl Unauthenticated {
     pub(super) fn enter(&self, source: IpAddr) -> Pending {
         let mut table = lock(&self.0);
         let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        let open = |entry: &Waiting| !entry.kept;
+        let open = |entry: &Waiting| entry.kept == 0;
         table.waiting.values().filter(|entry| open(entry)).for_each(|of| *counts.entry(of.source).or_default() += 1);
         let crowded = counts.get(&source).is_some_and(|count| *count >= MAX_OF_SOURCE).then_some(source);
         let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(source, _)| *source);
@@ -67,7 +67,7 @@ impl Unauthenticated {
         }
         let id = table.next;
         table.next += 1;
-        table.waiting.insert(id, Waiting { source, task: None, kept: false });
+        table.waiting.insert(id, Waiting { source, task: None, kept: 0 });
         Pending(Arc::new(Place { id, unauthenticated: self.clone(), asked: AtomicBool::new(false) }))
     }
 
@@ -80,9 +80,7 @@ impl Unauthenticated {
 impl Pending {
     /// Sets the task that is aborted to close the connection.
     pub(super) fn is_served_by(&self, task: AbortHandle) {
-        if let Some(entry) = lock(&self.0.unauthenticated.0).waiting.get_mut(&self.0.id) {
-            entry.task = Some(task);
-        }
+        self.of_entry(|entry| entry.task = Some(task));
     }
 
     /// Removes the connection from the limit: it has authenticated.
@@ -92,14 +90,12 @@ impl Pending {
 
     /// Keeps the connection open, whatever others come, as long as what is returned lives.
     pub(super) fn keep(&self) -> Kept {
-        self.set_kept(true);
+        self.of_entry(|entry| entry.kept += 1);
         Kept(self.clone())
     }
 
-    fn set_kept(&self, kept: bool) {
-        if let Some(entry) = lock(&self.0.unauthenticated.0).waiting.get_mut(&self.0.id) {
-            entry.kept = kept;
-        }
+    fn of_entry(&self, act: impl FnOnce(&mut Waiting)) {
+        lock(&self.0.unauthenticated.0).waiting.get_mut(&self.0.id).map(act);
     }
 
     /// Notes a request that needs no authentication. The connection may stay, but can still be closed at the limit.
@@ -136,10 +132,15 @@ mod tests {
         let session = guest.keep();
         let flood: Vec<_> = (0..2 * MAX_OF_SOURCE).map(|_| come()).collect();
         assert!(!task.is_finished() && unauthenticated.count() == MAX_OF_SOURCE + 1);
+        // The next session of the same connection, while the first one is closed.
+        let next = guest.keep();
         drop(session);
+        let others: Vec<_> = (0..2).map(|_| come()).collect();
+        assert!(!task.is_finished(), "it serves the next session");
+        drop(next);
         let more: Vec<_> = (0..2).map(|_| come()).collect();
         assert!(task.await.expect_err("aborted").is_cancelled());
-        drop((flood, more));
+        drop((flood, others, more));
     }
 
     #[tokio::test]

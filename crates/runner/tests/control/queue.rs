@@ -1,8 +1,9 @@
 //! Several clients at one server.
 
-use crate::world::{connect, short_plan, world};
+use crate::world::{connect, options, short_plan, spec, until, world};
 use narrows_runner::Stop;
-use std::sync::mpsc;
+use narrows_runner::remote::{Remote, TargetSpec};
+use std::sync::{Barrier, mpsc};
 
 #[test]
 fn the_second_waits_for_its_turn_and_is_told_why() {
@@ -71,5 +72,48 @@ fn two_loads_at_a_time_where_allowed() {
             one.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
             other.join().expect("no panic").expect("a trial");
         });
+    });
+}
+
+#[test]
+fn a_session_that_asks_six_times_at_once_is_told_to_wait() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let look = connect(world, server.port()).open_look().expect("a look");
+        let (barrier, ask) = (Barrier::new(6), || look.inventory().map(drop).map_err(|error| error.to_string()));
+        let at_once = || {
+            barrier.wait();
+            ask()
+        };
+        // A reading may be over before the last one is asked for.
+        until("one of six has to wait", || {
+            let answers = std::thread::scope(|scope| {
+                let asked: Vec<_> = (0..6).map(|_| scope.spawn(at_once)).collect();
+                asked.into_iter().map(|one| one.join().expect("no panic")).collect::<Vec<_>>()
+            });
+            assert!(answers.iter().filter(|answer| answer.is_ok()).count() >= 4, "{answers:?}");
+            let mut refused = answers.iter().filter_map(|answer| answer.as_ref().err()).peekable();
+            let any = refused.peek().is_some();
+            refused.for_each(|why| assert!(why.contains("this session has several requests that wait"), "{why}"));
+            any
+        });
+        assert_eq!(ask(), Ok(()));
+    });
+}
+
+#[test]
+fn a_guest_reads_nothing_while_a_token_holder_measures() {
+    world(|world| {
+        let server = world.serve(|config| config.open = true);
+        let guest = TargetSpec { token: None, ..spec(world, server.port()) };
+        let guest = Remote::connect(&guest, &options()).expect("an open server").open_look().expect("a look");
+        guest.inventory().expect("nobody measures");
+        let holder = connect(world, server.port());
+        let running = holder.open_session(&mut |_, _| true).expect("a session");
+        let why = guest.inventory().map(drop).expect_err("somebody measures").to_string();
+        assert!(why.contains("another client is measuring; ask again after it"), "{why}");
+        running.inventory().expect("its own reading");
+        running.close();
+        until("the guest reads again", || guest.inventory().is_ok());
     });
 }

@@ -4,7 +4,7 @@
 //! [`Answers`] is what the trial and the accept path share; [`Answering`] is one connection's transaction as a state
 //! machine without IO, which an asynchronous accept path drives; [`answer`] drives it on a blocking socket.
 
-use super::pace::answerable;
+use super::budget::{AGAIN, Budget};
 use super::requester::FILL;
 use super::tally::Tally;
 use crate::common::limits::CALL_LIMIT;
@@ -15,7 +15,7 @@ use narrows_wire::hello;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -31,8 +31,7 @@ struct Shared {
     streams: Vec<Stream>,
     request_bytes: u64,
     response_bytes: u64,
-    plan: RrPlan,
-    begun: AtomicU64,
+    budget: Budget,
     first: OnceLock<Instant>,
     over: AtomicBool,
 }
@@ -52,8 +51,7 @@ impl Answers {
             streams: (0..plan.streams.min(RrPlan::MAX_STREAMS)).map(|_| stream()).collect(),
             request_bytes: plan.request_bytes.into(),
             response_bytes: plan.response_bytes.into(),
-            plan: plan.clone(),
-            begun: AtomicU64::new(0),
+            budget: Budget::new(plan),
             first: OnceLock::new(),
             over: AtomicBool::new(false),
         }))
@@ -69,18 +67,14 @@ impl Answers {
             return Err("the trial is over");
         }
         let stream = self.0.streams.get(id as usize).ok_or("the trial has no such stream")?;
-        let first = *self.0.first.get_or_init(clock::now);
-        if self.0.begun.fetch_add(1, Ordering::Relaxed)
-            >= answerable(&self.0.plan, first.elapsed(), self.0.plan.streams)
-        {
-            return Err("requests come faster than the plan says");
-        }
+        self.0.first.get_or_init(clock::now);
         stream.ends.get_or_init(|| (local, peer));
         Ok(Answering {
             unread: self.0.request_bytes.saturating_sub(hello::LENGTH as u64),
             unwritten: self.0.response_bytes,
             answers: self.clone(),
             id: id as usize,
+            begun: false,
         })
     }
 
@@ -121,11 +115,15 @@ pub struct Answering {
     unwritten: u64,
     answers: Answers,
     id: usize,
+    /// Whether it was counted among what the server may answer.
+    begun: bool,
 }
 
 /// What a transaction needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
+    /// Requests come faster than the plan says: ask again after this time.
+    Wait(Duration),
     /// Read at most this many bytes, whatever they are, and report how many with [`Answering::read`].
     Read(usize),
     /// Write these bytes or the first of them, and report how many with [`Answering::wrote`].
@@ -135,13 +133,22 @@ pub enum Step {
 
 impl Answering {
     /// What to do next.
-    pub fn step(&self) -> Step {
+    pub fn step(&mut self) -> Step {
+        self.begun = self.begun || self.answers.0.budget.take(1, clock::now()) > 0;
+        if !self.begun {
+            return if self.answers.is_over() { Step::Close } else { Step::Wait(AGAIN) };
+        }
         let chunk = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX).min(FILL.len());
         match (self.unread, self.unwritten) {
             (0, 0) => Step::Close,
             (0, bytes) => Step::Write(&FILL[..chunk(bytes)]),
             (bytes, _) => Step::Read(chunk(bytes)),
         }
+    }
+
+    /// The most that its socket may send, in bytes per second, if there is a maximum.
+    pub fn bytes_per_s(&self) -> Option<u64> {
+        self.answers.0.budget.bytes_per_s_of_stream()
     }
 
     /// This many bytes of the request came in.
@@ -172,6 +179,10 @@ pub fn answer(socket: TcpStream, mut answering: Answering) -> io::Result<()> {
     let mut buffer = vec![0; usize::try_from(answering.unread).unwrap_or(usize::MAX).min(FILL.len())];
     loop {
         let done = match answering.step() {
+            Step::Wait(time) => {
+                clock::sleep(time);
+                Err(ErrorKind::WouldBlock.into())
+            }
             Step::Read(most) => match tcp::receive(socket.as_fd(), &mut buffer[..most]) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 done => done.map(|bytes| answering.read(bytes)),
@@ -236,5 +247,17 @@ mod tests {
         assert_eq!(begin(&answers, 2).unwrap_err(), "the trial has no such stream");
         answers.close();
         assert_eq!(begin(&answers, 0).unwrap_err(), "the trial is over");
+    }
+
+    #[test]
+    fn connections_that_come_too_fast_wait_and_end_with_the_trial() {
+        let plan = RrPlan { transaction: Transaction::TcpConnect, max_answers_per_s: Some(0.01), ..RrPlan::default() };
+        let answers = Answers::new(&RrPlan { streams: 16, ..plan });
+        let [mut one, mut two] = [0, 1].map(|id| begin(&answers, id).unwrap());
+        assert_eq!((one.step(), two.step()), (Step::Write(&FILL[..1]), Step::Wait(AGAIN)));
+        one.wrote(1);
+        assert_eq!((one.step(), two.step()), (Step::Close, Step::Wait(AGAIN)));
+        answers.close();
+        assert_eq!(two.step(), Step::Close);
     }
 }

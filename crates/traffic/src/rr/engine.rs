@@ -1,6 +1,7 @@
 //! Connections and a plan in, one end's record out.
 
 use super::answer::Answers;
+use super::budget::Budget;
 use super::requester::{Left, Requester, Worker};
 use super::sockets::{self, settle};
 use super::streams::RrStreams;
@@ -88,10 +89,11 @@ fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRec
 
     let control = Control::new(end.stop);
     let tallies: Vec<Tally> = records.iter().map(|_| Tally::new()).collect();
+    let budget = &Budget::new(plan);
     let mut works = Vec::new();
     for (index, (record, tally)) in records.iter().zip(&tallies).enumerate() {
         let socket = streams.get(index).map(|stream| &stream.socket);
-        let worker = Worker { plan, control: &control, tally, id: record.id, index, count: records.len() };
+        let worker = Worker { plan, control: &control, tally, budget, id: record.id, index, count: records.len() };
         let per_transaction = &per_transaction;
         let body = Box::new(move |start, moving: &dyn Fn(_)| {
             thread::exact_timers();

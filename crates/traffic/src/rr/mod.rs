@@ -13,6 +13,7 @@
 //! before `omit_ms` are not in the distributions; all counts include the whole trial.
 
 mod answer;
+mod budget;
 mod engine;
 mod pace;
 mod requester;

@@ -1,6 +1,5 @@
 //! The open-loop schedule: when each request of a stream is due, whatever became of the ones before.
 
-use narrows_model::RrPlan;
 use std::time::{Duration, Instant};
 
 /// The due times of one stream. The rate is that of all streams together: they take turns, so that the requests of all of them
@@ -50,15 +49,6 @@ impl Pace {
     }
 }
 
-/// How many requests a server answers within a time of their first, whatever its client sends: those on their way do not count.
-pub(super) fn answerable(plan: &RrPlan, since: Duration, streams: u32) -> u64 {
-    let Some(rate) = plan.max_answers_per_s else { return u64::MAX };
-    let due = rate * since.as_secs_f64() * f64::from(streams) / f64::from(plan.streams.max(1));
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a count; saturates
-    let due = due as u64;
-    due.saturating_add(u64::from(plan.outstanding) * u64::from(streams)).saturating_add(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,15 +79,6 @@ mod tests {
         assert_eq!(pace.missed(start), 0);
         // Of three streams at 100 in all, the last one's turn comes 33 times in a second.
         assert_eq!([0, 1, 2].map(|at| Pace::new(100.0, 3, at, start).missed(end)), [34, 33, 33]);
-    }
-
-    #[test]
-    fn a_server_answers_no_faster_than_the_plan() {
-        let plan = RrPlan { max_answers_per_s: Some(100.0), streams: 4, outstanding: 2, ..RrPlan::default() };
-        assert_eq!(answerable(&plan, Duration::ZERO, 1), 3);
-        assert_eq!(answerable(&plan, Duration::from_secs(4), 1), 100 + 3);
-        assert_eq!(answerable(&plan, Duration::from_secs(4), 4), 400 + 9);
-        assert_eq!(answerable(&RrPlan::default(), Duration::ZERO, 1), u64::MAX);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What each requesting stream has, whatever carries its transactions: the plan, the deadline, the schedule, the latencies.
 
+use super::budget::Budget;
 use super::pace::Pace;
 use super::tally::Tally;
 use crate::common::limits::{CALL_LIMIT, GRACE};
@@ -23,6 +24,8 @@ pub(super) struct Worker<'a> {
     pub(super) plan: &'a RrPlan,
     pub(super) control: &'a Control<'a>,
     pub(super) tally: &'a Tally,
+    /// What all responders may answer.
+    pub(super) budget: &'a Budget,
     pub(super) id: u32,
     /// The position of the stream among all of its trial …
     pub(super) index: usize,

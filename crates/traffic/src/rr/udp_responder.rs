@@ -1,6 +1,5 @@
 //! The server's end of a `UDP_RR` stream: each request's header comes back, padded to the size of a response.
 
-use super::pace::answerable;
 use super::requester::{Left, Worker, notes};
 use super::udp_requester::MAX_BYTES;
 use crate::common::limits::CALL_LIMIT;
@@ -16,13 +15,12 @@ use std::time::Instant;
 /// Answers until the trial is over, for a client does not report its end; calls `moving` once, with the time of the first
 /// request. Datagrams of other streams or sizes get no answer.
 pub(super) fn respond(socket: &UdpSocket, worker: Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
-    let Worker { plan, control, tally, id, .. } = worker;
+    let Worker { plan, control, tally, budget, id, .. } = worker;
     let socket = socket.as_fd();
     let mut buffer = vec![0; MAX_BYTES];
     let mut response = vec![0; (plan.response_bytes as usize).max(rr::LENGTH)];
     let mut moving = Some(moving);
     let (mut foreign, mut unsent, mut excess) = (0_u64, 0_u64, 0_u64);
-    let (mut requests, mut first) = (0_u64, None);
     let outcome = loop {
         if let Some(ended) = control.ended() {
             break ended;
@@ -43,11 +41,10 @@ pub(super) fn respond(socket: &UdpSocket, worker: Worker<'_>, moving: impl FnOnc
         if let Some(moving) = moving.take() {
             moving(clock::now());
         }
-        if requests >= answerable(plan, first.get_or_insert_with(clock::now).elapsed(), 1) {
+        if budget.take(1, clock::now()) == 0 {
             excess += 1;
             continue;
         }
-        requests += 1;
         let header = Header { role: Role::Response, ..request };
         response[..rr::LENGTH].copy_from_slice(&header.encode());
         match send(socket, &response) {

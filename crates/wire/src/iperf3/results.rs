@@ -132,6 +132,7 @@ fn real(value: &Value, key: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Inbox, MAX_OWN_RESULTS};
     use super::*;
     use proptest::prelude::*;
 
@@ -152,6 +153,21 @@ mod tests {
             assert_eq!((results.streams[0].retransmits, results.streams[0].bytes), (None, 1_500_000_000));
         }
         assert!(Results::parse(b"{}").is_err());
+    }
+
+    #[test]
+    fn results_of_a_client_are_bounded() {
+        let of = |streams: &str| format!(r#"{{"cpu_util_total":1,"streams":[{streams}]}}"#).into_bytes();
+        assert_eq!(Results::check(&of(r#"{"id":1},{"id":3}"#), 2), Ok(()));
+        let many = of(&["0"; 3].join(","));
+        assert_eq!(Results::check(&many, 2), Err("results of 3 streams, above 2".to_owned()));
+        // The stack does not grow with it.
+        let deep = "[".repeat(30_000) + &"]".repeat(30_000);
+        assert!(Results::check(&of(&deep), 1).is_ok());
+        // Longer ones are refused by their length, before they have come.
+        let mut inbox = Inbox::default();
+        inbox.push(&(65_u32 << 10).to_be_bytes());
+        assert!(inbox.json(MAX_OWN_RESULTS).is_err());
     }
 
     proptest! {

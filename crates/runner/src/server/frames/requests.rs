@@ -2,7 +2,7 @@
 
 use super::super::audit;
 use super::super::refusal::{Refused, json};
-use super::super::request::{Answer, Asked, blocking, done, read};
+use super::super::request::{Answer, Asked, blocking, done};
 use super::bounds;
 use super::job::{Job, Jobs, Use};
 use crate::lock;
@@ -17,8 +17,9 @@ use std::time::Duration;
 /// The counters of two devices: for every client that may see the interfaces.
 pub(in super::super) async fn links(asked: Asked, body: Body) -> Answer {
     asked.may_see("its counters")?;
-    let request: LinksRequest = read(body).await?;
-    let turn = asked.turn(&asked.shared.links).await?;
+    let place = asked.session.place()?;
+    let request: LinksRequest = asked.read(body).await?;
+    let turn = asked.turn(place, &asked.shared.links).await?;
     let (reading, peer) = (asked.shared.reading.clone(), asked.session.address);
     let answer = blocking(move || (reading.links(request, peer), turn).0).await?;
     Ok(json(&answer.unwrap_or_else(|missing| LinksAnswer::Missing { why: missing.to_string() })))
@@ -27,9 +28,12 @@ pub(in super::super) async fn links(asked: Asked, body: Body) -> Answer {
 /// A device that frames shall leave or enter by.
 pub(in super::super) async fn look(asked: Asked, body: Body) -> Answer {
     asked.may_send_frames()?;
-    let request: PortRequest = read(body).await?;
+    let place = asked.session.place()?;
+    let request: PortRequest = asked.read(body).await?;
     bounds::device(asked.rights.standing, &asked.shared.config.frames, &request.device)?;
+    let turn = asked.turn(place, &asked.shared.links).await?;
     let look = blocking(move || {
+        let _turn = turn;
         bounds::nothing_else(&request.device, asked.session.address)?;
         asked.shared.reading.port(asked.session.address).look(&request.device, request.gateway).map_err(Refused::failed)
     });
@@ -39,7 +43,7 @@ pub(in super::super) async fn look(asked: Asked, body: Body) -> Answer {
 /// What this host alone can send and count.
 pub(in super::super) async fn qualify(asked: Asked, body: Body) -> Answer {
     asked.may_send_frames()?;
-    let request: QualifyRequest = read(body).await?;
+    let request: QualifyRequest = asked.read(body).await?;
     bounds::any(asked.rights.standing, &asked.shared.config.frames, "DEV")?;
     bounds::qualify(&request).map_err(Refused::bad)?;
     let claim = asked.shared.uses.claim(Use::Qualify)?;
@@ -54,8 +58,8 @@ pub(in super::super) async fn qualify(asked: Asked, body: Body) -> Answer {
 /// Begins to send or to count.
 pub(in super::super) async fn begin(asked: Asked, body: Body) -> Answer {
     asked.may_send_frames()?;
+    let order: FramesOrder = asked.read(body).await?;
     let Asked { rights, shared, session, .. } = asked;
-    let order: FramesOrder = read(body).await?;
     let (device, what) = match &order {
         FramesOrder::Generate { plans } => {
             let device = bounds::generate(plans).map_err(Refused::bad)?;
@@ -105,7 +109,7 @@ pub(in super::super) async fn begin(asked: Asked, body: Body) -> Answer {
 /// Waits for a job, not for long.
 pub(in super::super) async fn wait(asked: Asked, body: Body) -> Answer {
     let job = Jobs::find(&asked.session.frames, &asked.item, false)?;
-    let wait: FramesWait = read(body).await?;
+    let wait: FramesWait = asked.read(body).await?;
     let within = Duration::from_millis(wait.within_ms.min(MAX_WAIT_MS));
     Ok(json(&job.wait(wait.least, within).await.map_err(Refused::failed)?))
 }

@@ -2,6 +2,7 @@
 
 use super::control::within;
 use super::limits::{COOKIE, DATAGRAMS_AT_ONCE};
+use super::logins::Logins;
 use super::session;
 use super::table::Tests;
 use crate::server::shared::{Shared, source_of};
@@ -16,7 +17,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
-use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 /// The open ports, before there are threads.
@@ -46,8 +46,7 @@ pub(super) struct Server {
     pub(super) shared: Arc<Shared>,
     pub(super) tests: Tests,
     pending: Unauthenticated,
-    /// One password is decrypted at a time.
-    pub(super) logins: Semaphore,
+    pub(super) logins: Logins,
 }
 
 /// Serves for ever. All tests end when this is dropped.
@@ -56,7 +55,7 @@ pub(in crate::server) async fn serve(shared: Arc<Shared>, ports: Ports) {
         shared,
         tests: Tests::default(),
         pending: Unauthenticated::default(),
-        logins: Semaphore::new(1),
+        logins: Logins::default(),
     });
     let Ok(listener) = TcpListener::from_std(ports.connections) else { return };
     let mut tasks = tokio::task::JoinSet::new();

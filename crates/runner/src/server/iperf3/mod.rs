@@ -8,6 +8,7 @@ mod control;
 mod gather;
 mod limits;
 mod listen;
+mod logins;
 mod output;
 mod session;
 mod table;

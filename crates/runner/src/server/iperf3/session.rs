@@ -2,7 +2,7 @@
 
 use super::control::{Control, within};
 use super::gather::gather;
-use super::limits::{ANSWER, GRACE, IDLE, MAX_STREAMS, MAX_TEST, REFUSAL};
+use super::limits::{ANSWER, GRACE, IDLE, MAX_TEST, REFUSAL};
 use super::listen::Server;
 use super::output;
 use super::table::Seat;
@@ -16,7 +16,7 @@ use narrows_model::LoadPlan;
 use narrows_sys::{clock, tcp};
 use narrows_wire::iperf3::{Cookie, MAX_OWN_RESULTS, MAX_PARAMS, Params, Protocol, Results, State, errors, json, own};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -26,7 +26,7 @@ use tokio::net::TcpStream;
 pub(super) enum Broken {
     /// Refused with iperf3's code.
     Refused(i32, String),
-    /// There is no room for it.
+    /// There is no room for it, or others have all of the rate.
     Full,
     /// It lasted too long.
     Late,
@@ -87,12 +87,13 @@ async fn conduct(
     let params = control.json(MAX_PARAMS).await?;
     let params = Params::parse(&params).map_err(|error| Broken::Refused(error.code, error.why))?;
     if let Some(users) = users {
-        *who = Some(admit(server, users, params.auth_token.clone()).await?);
+        *who = Some(admit(server, users, source_of(peer.ip()), params.auth_token.clone()).await?);
     }
     let seat = &early.map_or_else(enter, Ok)?;
-    let plan = planned(server, &params)?;
+    let plan = planned(server, seat, &params)?;
     *kind = plan.kind();
-    if !seat.take_streams(plan.streams().len()) {
+    let count = plan.streams().len();
+    if !seat.take_streams(count) {
         return Err(Broken::Refused(errors::ACCEPT, "the server has no room for its streams".to_owned()));
     }
     let streams = gather(control, seat, &params, &plan).await;
@@ -114,7 +115,7 @@ async fn conduct(
     control.tell(State::ExchangeResults).await?;
     let theirs = control.json(MAX_OWN_RESULTS).await?;
     // Other tasks of this thread do not wait for it.
-    let checked = tokio::task::spawn_blocking(move || Results::check(&theirs, MAX_STREAMS)).await;
+    let checked = tokio::task::spawn_blocking(move || Results::check(&theirs, count)).await;
     checked.map_err(io::Error::other)?.map_err(|why| Broken::Refused(117, why))?;
     control.send(&json(&results.to_json()).map_err(io::Error::other)?).await?;
     control.tell(State::DisplayResults).await?;
@@ -124,14 +125,12 @@ async fn conduct(
 }
 
 /// Admits a user. A refusal takes the same time whatever its reason, so that the time tells nothing of the key (RSA decryption).
-async fn admit(server: &Server, users: &Arc<Users>, word: Option<String>) -> Result<String, Broken> {
+async fn admit(server: &Server, users: &Arc<Users>, source: IpAddr, word: Option<String>) -> Result<String, Broken> {
     let due = tokio::time::Instant::now() + REFUSAL;
     let users = users.clone();
     if let Some(word) = word {
-        let turn = server.logins.acquire().await.map_err(io::Error::other)?;
-        let admitted = tokio::task::spawn_blocking(move || users.admits(&word)).await;
-        drop(turn);
-        if let Ok(Some(user)) = admitted {
+        let admitted = server.logins.run(source, move || users.admits(&word)).await;
+        if let Some(user) = admitted {
             return Ok(user);
         }
     }
@@ -140,7 +139,7 @@ async fn admit(server: &Server, users: &Arc<Users>, word: Option<String>) -> Res
 }
 
 /// The load that the parameters ask for, if this server carries it.
-fn planned(server: &Server, params: &Params) -> Result<LoadPlan, Broken> {
+fn planned(server: &Server, seat: &Seat, params: &Params) -> Result<LoadPlan, Broken> {
     let refused = |code, why: &str| Err(Broken::Refused(code, why.to_owned()));
     if Duration::from_secs(params.time_s.saturating_add(params.omit_s)) > MAX_TEST {
         return refused(errors::DURATION, "the test would last too long");
@@ -152,27 +151,34 @@ fn planned(server: &Server, params: &Params) -> Result<LoadPlan, Broken> {
     }
     let most_bps = server.shared.config.iperf3_rate_bps;
     let asked_bps = params.rate_bps.saturating_mul(params.parallel.into());
-    let unpaced = params.protocol == Protocol::Udp && asked_bps == 0;
-    if most_bps.is_some_and(|most| asked_bps > most || unpaced) {
+    let is_udp = params.protocol == Protocol::Udp;
+    if asked_bps > most_bps || is_udp && asked_bps == 0 {
         return refused(errors::RATE, "the rate is above that of --iperf3-rate");
+    }
+    let granted_bps = seat.take_rate(if asked_bps == 0 { most_bps } else { asked_bps }, most_bps);
+    // What is sent up over UDP cannot be slowed down from here, and below its least rate TCP cannot be paced.
+    let least_bps = if is_udp { asked_bps } else { LEAST_OF_STREAM_BPS.saturating_mul(params.parallel.into()) };
+    if granted_bps < least_bps {
+        return Err(Broken::Full);
     }
     let duration = test::longest(params) + GRACE;
     let plan = params.plan(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
-    let plan = bounded(plan, most_bps);
+    let plan = bounded(plan, granted_bps);
     plan.check().map_err(|why| Broken::Refused(errors::PARAMS, why))?;
     Ok(plan)
 }
 
-/// The plan within the limits of strangers: no DSCP, and a rate if there is one.
-fn bounded(mut plan: LoadPlan, most_bps: Option<u64>) -> LoadPlan {
+/// The slowest pace of a stream.
+const LEAST_OF_STREAM_BPS: u64 = 8_000;
+
+/// The plan within the limits of strangers: no DSCP, and the rate of its seat.
+fn bounded(mut plan: LoadPlan, most_bps: u64) -> LoadPlan {
     match &mut plan {
         LoadPlan::Tcp(plan) => {
             plan.dscp = 0;
-            if let Some(most) = most_bps {
-                let of_stream = (most / u64::from(plan.streams.max(1))).max(8_000);
-                plan.pacing_bps = Some(plan.pacing_bps.map_or(of_stream, |bps| bps.min(of_stream)));
-                plan.application.read_bps = most;
-            }
+            let of_stream = (most_bps / u64::from(plan.streams.max(1))).max(LEAST_OF_STREAM_BPS);
+            plan.pacing_bps = Some(plan.pacing_bps.map_or(of_stream, |bps| bps.min(of_stream)));
+            plan.application.read_bps = most_bps;
         }
         LoadPlan::Udp(plan) => plan.dscp = 0,
         _ => {}
@@ -188,9 +194,9 @@ mod tests {
     #[test]
     fn strangers_mark_no_packets_and_keep_to_the_rate() {
         let asked = TcpPlan { streams: 4, dscp: 46, ..TcpPlan::default() };
-        let LoadPlan::Tcp(plan) = bounded(asked.into(), Some(1_000_000)) else { panic!("TCP") };
+        let LoadPlan::Tcp(plan) = bounded(asked.into(), 1_000_000) else { panic!("TCP") };
         assert_eq!((plan.dscp, plan.pacing_bps, plan.application.read_bps), (0, Some(250_000), 1_000_000));
         let asked = UdpPlan { dscp: 46, ..UdpPlan::default() };
-        assert_eq!(bounded(asked.into(), None), LoadPlan::Udp(UdpPlan::default()));
+        assert_eq!(bounded(asked.into(), 1_000_000), LoadPlan::Udp(UdpPlan::default()));
     }
 }

@@ -24,6 +24,8 @@ struct Entry {
     source: IpAddr,
     peer: IpAddr,
     streams: usize,
+    /// What it may carry each way.
+    bps: u64,
     /// While streams are expected.
     tcp: Option<UnboundedSender<Opened>>,
     udp: Option<UnboundedSender<Opened>>,
@@ -47,7 +49,7 @@ impl Tests {
         if tests.len() >= MAX_TESTS || of_source >= MAX_OF_SOURCE || tests.contains_key(&cookie) {
             return None;
         }
-        tests.insert(cookie, Entry { source, peer: peer.to_canonical(), streams: 0, tcp: None, udp: None });
+        tests.insert(cookie, Entry { source, peer: peer.to_canonical(), streams: 0, bps: 0, tcp: None, udp: None });
         Some(Seat { tests: self.clone(), cookie })
     }
 
@@ -76,6 +78,18 @@ impl Seat {
         let taken: usize = tests.values().map(|entry| entry.streams).sum();
         let entry = tests.get_mut(&self.cookie).filter(|_| taken + count <= MAX_STREAMS);
         entry.map(|entry| entry.streams = count).is_some()
+    }
+
+    /// Takes what the other tests leave of the rate of all, each way, up to what is asked for. It is free again with the seat.
+    pub(super) fn take_rate(&self, asked_bps: u64, most_bps: u64) -> u64 {
+        let mut tests = lock(&self.tests.0);
+        let others = tests.iter().filter(|(cookie, _)| **cookie != self.cookie).map(|(_, entry)| entry.bps);
+        let left = most_bps.saturating_sub(others.sum());
+        let entry = tests.get_mut(&self.cookie);
+        entry.map_or(0, |entry| {
+            entry.bps = asked_bps.min(left);
+            entry.bps
+        })
     }
 
     pub(super) fn expect_tcp(&self, to: Option<UnboundedSender<Opened>>) {
@@ -128,5 +142,17 @@ mod tests {
         assert!(seats[0].expect_udp(to.clone()) && !seats[1].expect_udp(to.clone()) && seats[127].expect_udp(to));
         drop(seats);
         assert!(enter(0, 1).is_some());
+    }
+
+    #[test]
+    fn all_tests_together_have_the_rate() {
+        const MOST: u64 = 1_000_000_000;
+        let tests = Tests::default();
+        let enter = |n: u8| tests.enter(Cookie::of([n; 36]), [192, 0, 2, n].into(), [192, 0, 2, n].into());
+        let seats: Vec<_> = (1..4).map_while(enter).collect();
+        let take = |nth: usize| seats[nth].take_rate(600_000_000, MOST);
+        assert_eq!([take(0), take(1), take(2), take(0)], [600_000_000, 400_000_000, 0, 600_000_000]);
+        drop(seats);
+        assert_eq!(enter(4).expect("a seat").take_rate(MOST, MOST), MOST);
     }
 }

@@ -3,67 +3,27 @@
 
 mod bucket;
 mod limits;
+mod places;
 mod service;
 
 use super::listen::acceptor_of;
 use super::shared::source_of;
 use super::unauthenticated::Unauthenticated;
-use crate::lock;
 use crate::trust::Identity;
 use bucket::Bucket;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use limits::{
-    ALL_WINDOWS, GREETING, IDLE_TICKS, LEAST_WINDOW, MAX_CONNECTION, MAX_CONNECTIONS, MAX_HEADER, MAX_OF_SOURCE,
-    MAX_STREAMS, PING, PING_ANSWER, THREADS, TICK, UNSENT, WINDOW,
-};
+use limits::{GREETING, IDLE_TICKS, MAX_CONNECTION, MAX_HEADER, MAX_STREAMS, PING, PING_ANSWER, THREADS, TICK, UNSENT};
 use narrows_sys::tcp;
+use places::Places;
 use service::{Activity, Rates};
-use std::collections::HashMap;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-
-/// Connections by their source, and the windows of all.
-#[derive(Debug, Clone, Default)]
-struct Places(Arc<Mutex<(HashMap<IpAddr, usize>, u32)>>);
-
-/// The place of one connection with its receive window, free again on drop.
-struct Place(Places, IpAddr, u32);
-
-impl Places {
-    /// A place, unless all are taken.
-    fn take(&self, source: IpAddr) -> Option<Place> {
-        let (table, windows) = &mut *lock(&self.0);
-        let of_source = table.get(&source).copied().unwrap_or(0);
-        if of_source >= MAX_OF_SOURCE || table.values().sum::<usize>() >= MAX_CONNECTIONS {
-            return None;
-        }
-        table.insert(source, of_source + 1);
-        // A test of sixteen connections has large ones.
-        let window = (ALL_WINDOWS.saturating_sub(*windows) / 16).clamp(LEAST_WINDOW, WINDOW);
-        *windows += window;
-        Some(Place(self.clone(), source, window))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let (table, windows) = &mut *lock(&self.0.0);
-        *windows -= self.2;
-        if let Some(count) = table.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
-                table.remove(&self.1);
-            }
-        }
-    }
-}
 
 /// The threads of the server; dropping it ends all connections.
 #[derive(Debug)]
@@ -113,7 +73,12 @@ async fn accept(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps: u64
             // Without a place it is closed at once.
             let Some(place) = places.take(source) else { return };
             greeted.admit();
-            let _ = timeout(MAX_CONNECTION, attend(tls, rates, place.2)).await;
+            let id = place.id();
+            let task = tokio::spawn(async move {
+                let _ = timeout(MAX_CONNECTION, attend(tls, rates, place.window)).await;
+                drop(place);
+            });
+            places.is_served_by(id, task.abort_handle());
         });
         pending.is_served_by(task.abort_handle());
     }
@@ -153,27 +118,5 @@ async fn attend(mut tls: TlsStream<TcpStream>, rates: Arc<Rates>, window: u32) {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_are_limited_by_source_and_in_all() {
-        let places = Places::default();
-        let of = |host: u8| places.take([192, 0, 2, host].into());
-        let first: Vec<_> = (0..MAX_OF_SOURCE).map_while(|_| of(1)).collect();
-        assert!(first.len() == MAX_OF_SOURCE && of(1).is_none());
-        let others: Vec<_> = (1..=4).flat_map(|nth| (0..MAX_OF_SOURCE).map(move |_| nth + 1)).map_while(of).collect();
-        assert_eq!(others.len(), MAX_CONNECTIONS - MAX_OF_SOURCE);
-        let of_all: u64 = first.iter().chain(&others).map(|place| u64::from(place.2)).sum();
-        let most = u64::from(ALL_WINDOWS) + MAX_CONNECTIONS as u64 * u64::from(LEAST_WINDOW);
-        assert!(first[15].2 == WINDOW && of_all <= most, "{of_all}");
-        drop(first);
-        assert!(of(1).is_some());
-        drop(others);
-        assert!(lock(&places.0).0.is_empty() && lock(&places.0).1 == 0);
     }
 }
