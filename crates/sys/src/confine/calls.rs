@@ -401,7 +401,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         super::super::no_new_privileges().expect("always allowed");
         assert!(only_network().expect("seccomp"));
-        let socket = |family, kind, protocol| {
+        let socket = |family: i32, kind: i32, protocol: i32| {
             // SAFETY: plain numbers.
             errno(unsafe { libc::syscall(libc::SYS_socket, family, kind, protocol) })
         };
@@ -421,7 +421,8 @@ mod tests {
         assert_eq!(errno(dissolved), Some(libc::ENOSYS));
         let mut pair = [0_i32; 2];
         // SAFETY: room for two descriptors.
-        let paired = unsafe { libc::syscall(libc::SYS_socketpair, libc::AF_TIPC, libc::SOCK_DGRAM, 0, pair.as_mut_ptr()) };
+        let paired =
+            unsafe { libc::syscall(libc::SYS_socketpair, libc::AF_TIPC, libc::SOCK_DGRAM, 0, pair.as_mut_ptr()) };
         assert_eq!(errno(paired), Some(libc::ENOSYS));
         let bound = UdpSocket::bind("127.0.0.1:0").expect("UDP");
         bound.connect(bound.local_addr().expect("bound")).expect("connected");

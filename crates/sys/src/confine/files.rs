@@ -2,8 +2,8 @@
 
 use crate::{Error, Result};
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
-    path_beneath_rules,
+    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+    RulesetStatus, Scope, path_beneath_rules,
 };
 use std::io;
 use std::path::PathBuf;
