@@ -25,6 +25,7 @@ mod sequence;
 #[cfg(feature = "snmp")]
 mod snmp;
 mod stamp;
+mod store_columns;
 mod tcp_info;
 mod tuning;
 mod words;
@@ -76,6 +77,7 @@ pub const TARGETS: &[Target] = &[
     target("sequence", sequence::run, 500),
     #[cfg(feature = "snmp")]
     target("snmp", snmp::run, 2_000),
+    target("store_columns", store_columns::run, 2_000),
     target("tcp_info", tcp_info::run, 5_000),
     target("tuning", tuning::run, 2_000),
     target("words", words::run, 2_000),

@@ -82,13 +82,47 @@ pub(crate) fn run(
 /// What `{before}` stands for in the words of a command.
 pub(crate) const BEFORE: &str = "{before}";
 
-/// Whether a shell reads the word at this place: the text after `-c`, and on another host all of a command.
+/// Programs whose text follows `-c`; words behind it are arguments.
+const SHELLS: [&str; 12] = ["sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "yash", "zsh"];
+/// Programs that pass all of their words, or one of them, to a shell.
+const PASSING: [&str; 8] = ["ssh", "mosh", "rsh", "su", "runuser", "sg", "script", "watch"];
+
+fn is_one_of(names: &[&str], word: &str) -> bool {
+    // `/bin/bash`, `bash5.2`
+    let name = word.rsplit('/').next().unwrap_or_default();
+    names.contains(&name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-'))
+}
+
+/// Whether a shell may read the word at this place, whatever starts it (`env`, `sudo`, `busybox`, `nsenter`, …).
 pub(crate) fn is_shell_text(words: &[String], at: usize) -> bool {
-    const SHELLS: [&str; 6] = ["sh", "ash", "bash", "dash", "ksh", "zsh"];
-    let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-    let option = at.checked_sub(1).and_then(|before| words.get(before)).map_or("", String::as_str);
-    let is_text = option.starts_with('-') && !option.starts_with("--") && option.ends_with('c');
-    (SHELLS.contains(&program) && is_text) || (program == "ssh" && at > 0)
+    let before = words.get(..at).unwrap_or_default();
+    if before.iter().any(|word| is_one_of(&PASSING, word)) {
+        return true;
+    }
+    let Some(shell) = before.iter().rposition(|word| is_one_of(&SHELLS, word)) else { return false };
+    let is_option = |word: &String| word.starts_with('-');
+    let mut rest = before[shell + 1..].iter().skip_while(|word| !(is_option(word) && word.contains('c')));
+    // The text is the first word behind `-c` that is no option.
+    !rest.any(|word| !is_option(word))
+}
+
+/// What keeps `{before}` from being quoted where a shell reads it; to be said after the name of the command.
+pub(crate) fn unquotable(words: &[String]) -> Option<&'static str> {
+    let text: Vec<_> = (0..words.len()).filter(|at| is_shell_text(words, *at)).map(|at| words[at].as_str()).collect();
+    let text = text.join(" ");
+    if !text.contains(BEFORE) {
+        return None;
+    }
+    if ["\"", "'", "`", "$(", "<<", "\\"].iter().any(|mark| text.contains(mark)) {
+        return Some(
+            "has {before} in the text of a shell with quotes, backslashes, $( or <<: leave them out, the value is quoted; or give it \
+             behind the text, as an argument of sh",
+        );
+    }
+    let mut inner = text.split(|c: char| c.is_whitespace() || ";|&(){}<>".contains(c));
+    inner.any(|word| is_one_of(&SHELLS, word) || is_one_of(&PASSING, word) || word == "eval").then_some(
+        "has {before} in the text of a shell that starts another one: each would read it anew; start one only",
+    )
 }
 
 /// Whether a command gets a variable of the environment: what programs need to run as this user, and nothing that is meant for narrows.
@@ -194,6 +228,16 @@ mod tests {
         let since = clock::now();
         assert_eq!(why(of(&["sh", "-c", "sleep 60 & wait"], 0, false)), "did not end within 0 s and was killed");
         assert!(since.elapsed() < Duration::from_secs(50));
+    }
+
+    #[test]
+    fn no_command_gets_a_token_or_the_place_of_the_store() {
+        let printed = of(&["env"], 60, false).expect("it runs");
+        // The test program has them set where this is told below.
+        assert!(printed.lines().all(|line| line.split('=').next().is_some_and(is_plain)), "{printed}");
+        for name in ["NARROWS_TOKEN", "NARROWS_STORE", "LD_PRELOAD", "PGPASSWORD"] {
+            assert!(!is_plain(name), "{name}");
+        }
     }
 
     #[test]

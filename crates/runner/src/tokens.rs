@@ -250,6 +250,10 @@ pub(crate) type Source = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
 
 /// How old what a server knows of its tokens may be: strangers who try secrets must not keep it busy with reading.
 pub(crate) const FRESH: Duration = Duration::from_millis(20);
+/// How old it may be where the file cannot be read: a helper that is late revokes nobody.
+const KEPT: Duration = Duration::from_secs(1);
+/// For a reading of the file, where the last one is as good for the time being.
+pub(crate) const MOMENT: Duration = Duration::from_millis(100);
 
 /// The named tokens as a running server sees them. A file that cannot be read allows nobody.
 pub(crate) struct Tokens {
@@ -257,10 +261,14 @@ pub(crate) struct Tokens {
     source: Source,
     fresh: Duration,
     known: Mutex<Known>,
+    /// Of whoever reads the file.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug)]
 struct Known {
+    looked: Option<Instant>,
+    /// When the file could be read last.
     read: Option<Instant>,
     bytes: Result<Vec<u8>, String>,
     tokens: Vec<Arc<Named>>,
@@ -275,48 +283,67 @@ impl std::fmt::Debug for Tokens {
 impl Tokens {
     /// Those of a state directory, whose file `source` reads, not more often than once in `fresh`.
     pub(crate) fn new(state: &Path, source: Source, fresh: Duration) -> Self {
-        let known = Known { read: None, bytes: Ok(Vec::new()), tokens: Vec::new() };
-        Self { file: file(state), source, fresh, known: Mutex::new(known) }
+        let known = Known { looked: None, read: None, bytes: Ok(Vec::new()), tokens: Vec::new() };
+        Self { file: file(state), source, fresh, known: Mutex::new(known), turn: Arc::default() }
     }
 
-    fn with<T>(&self, look: impl FnOnce(&[Arc<Named>]) -> T) -> T {
-        let mut known = lock(&self.known);
-        if known.read.is_none_or(|read| read.elapsed() >= self.fresh) {
-            let bytes = (self.source)();
-            if bytes != known.bytes {
-                let tokens =
-                    bytes.clone().and_then(|bytes| parsed(self.file.clone(), &bytes).map_err(|e| e.to_string()));
-                let tokens = tokens.unwrap_or_else(|why| {
-                    eprintln!("narrows serve: {why}; no named token is accepted");
-                    Vec::new()
-                });
-                known.tokens = tokens.into_iter().map(Arc::new).collect();
-                known.bytes = bytes;
+    /// Reads the file again if what is known is old, on a thread of its own, and waits for it as long as `patience`.
+    pub(crate) async fn renew(self: &Arc<Self>, patience: Duration) {
+        let renew = async {
+            let turn = self.turn.clone().lock_owned().await;
+            if lock(&self.known).looked.is_none_or(|looked| looked.elapsed() >= self.fresh) {
+                let reading = self.clone();
+                let read = move || {
+                    reading.read();
+                    drop(turn);
+                };
+                let _ = tokio::task::spawn_blocking(read).await;
             }
-            known.read = Some(clock::now());
+        };
+        let _ = tokio::time::timeout(patience, renew).await;
+    }
+
+    /// Reads the file. Blocks.
+    fn read(&self) {
+        let bytes = (self.source)();
+        let mut known = lock(&self.known);
+        let now = clock::now();
+        known.looked = Some(now);
+        match bytes {
+            Ok(_) => known.read = Some(now),
+            Err(_) if known.read.is_some_and(|read| now.duration_since(read) < KEPT) => return,
+            Err(_) => {}
         }
-        look(&known.tokens)
+        if bytes != known.bytes {
+            let tokens = bytes.clone().and_then(|bytes| parsed(self.file.clone(), &bytes).map_err(|e| e.to_string()));
+            let tokens = tokens.unwrap_or_else(|why| {
+                eprintln!("narrows serve: {why}; no named token is accepted");
+                Vec::new()
+            });
+            known.tokens = tokens.into_iter().map(Arc::new).collect();
+            known.bytes = bytes;
+        }
     }
 
     /// The token of a secret. All are compared, in a time that does not tell which it is.
     pub(crate) fn find(&self, secret: &Secret) -> Option<Arc<Named>> {
         let shown = digest(secret);
-        self.with(|tokens| {
-            let mut found = None;
-            for token in tokens {
-                let same: Choice = token.digest.as_bytes().ct_eq(shown.as_bytes());
-                if same.into() {
-                    found = Some(token.clone());
-                }
+        let mut found = None;
+        for token in &lock(&self.known).tokens {
+            let same: Choice = token.digest.as_bytes().ct_eq(shown.as_bytes());
+            if same.into() {
+                found = Some(token.clone());
             }
-            found
-        })
+        }
+        found
     }
 
     /// Why a token lets its holder in no more; `None`: it still does.
     pub(crate) fn ended(&self, token: &Named) -> Option<&'static str> {
-        if !self.with(|tokens| tokens.iter().any(|other| **other == *token)) {
-            return Some("its token was revoked");
+        let known = lock(&self.known);
+        if !known.tokens.iter().any(|other| **other == *token) {
+            let why = if known.bytes.is_ok() { "its token was revoked" } else { "the named tokens cannot be read" };
+            return Some(why);
         }
         token.has_expired(now_unix_s()).then_some("its token has expired")
     }
@@ -329,9 +356,46 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
-    fn live(state: &Path) -> Tokens {
+    /// As a server sees them that looks each time.
+    struct Live(Tokens);
+
+    impl Live {
+        fn find(&self, secret: &Secret) -> Option<Arc<Named>> {
+            self.0.read();
+            self.0.find(secret)
+        }
+
+        fn ended(&self, token: &Named) -> Option<&'static str> {
+            self.0.read();
+            self.0.ended(token)
+        }
+    }
+
+    fn live(state: &Path) -> Live {
         let own = state.to_owned();
-        Tokens::new(state, Box::new(move || read(&own).map_err(|error| error.to_string())), Duration::ZERO)
+        Live(Tokens::new(state, Box::new(move || read(&own).map_err(|error| error.to_string())), Duration::ZERO))
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_for_a_moment_revokes_nobody() {
+        let state = tempfile::tempdir().expect("a directory");
+        let token = add(state.path(), "ci", allow(&[Allowed::Measure]), None, None).expect("made");
+        let (own, fails) = (state.path().to_owned(), Arc::new(std::sync::atomic::AtomicBool::new(false)));
+        let failing = fails.clone();
+        let source = move || match failing.load(std::sync::atomic::Ordering::Relaxed) {
+            true => Err("the helper is busy".to_owned()),
+            false => read(&own).map_err(|error| error.to_string()),
+        };
+        let live = Live(Tokens::new(state.path(), Box::new(source), Duration::ZERO));
+        let named = live.find(&token.secret).expect("found");
+        fails.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(live.ended(&named), None);
+        let long_ago = clock::now().checked_sub(KEPT).expect("the host runs for longer");
+        lock(&live.0.known).read = Some(long_ago);
+        assert_eq!(live.ended(&named), Some("the named tokens cannot be read"));
+        assert!(live.find(&token.secret).is_none());
+        fails.store(false, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(live.ended(&named), None);
     }
 
     fn allow(words: &[Allowed]) -> BTreeSet<Allowed> {

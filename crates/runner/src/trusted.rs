@@ -5,7 +5,7 @@ use crate::remote::{RemoteError, SshServer};
 use crate::state;
 use crate::trust::{TrustError, read_token};
 use narrows_sys::files;
-use narrows_sys::process::bound_command;
+use narrows_sys::process::ssh_command;
 use narrows_wire::Token;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ pub fn fetch(server: &SshServer, remote_command: &str) -> Result<Token, TrustedE
     let command = format!("ssh {}", words.join(" "));
     let failed = |why: String| TrustedError::Ssh(command.clone(), why);
     // ssh may ask for a password, and what it says is for the user.
-    let output = bound_command("ssh").args(&words).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
+    let output = ssh_command("ssh").args(&words).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| match error.kind() {
         ErrorKind::NotFound => failed("cannot start: ssh is not installed here".to_owned()),
         _ => failed(format!("cannot start: {error}")),

@@ -36,7 +36,7 @@ pub(crate) fn encode(json: &[u8]) -> Result<Body, String> {
         let json = Some(json).filter(|json| json.len() <= columns::TEXT_MAX)?;
         let value: Value = serde_json::from_slice(json).ok()?;
         let text = serde_json::to_vec(&columns::encode(value.clone())?).ok()?;
-        let back = columns::decode(serde_json::from_slice(&text).ok()?).ok()?;
+        let back = columns::decode(columns::tree(&text).ok()?).ok()?;
         (back == value).then_some(text)
     };
     let (codec, text) = columnar().map_or((Codec::Plain, None), |text| (Codec::Columns, Some(text)));
@@ -55,21 +55,38 @@ pub(crate) fn decode(body: &Body) -> Result<Vec<u8>, String> {
     }
     let limit = usize::try_from(LARGEST).unwrap_or(usize::MAX);
     let plain = || zstd::bulk::decompress(&body.bytes, limit);
-    let columnar = || Decompressor::with_dictionary(DICTIONARY).and_then(|mut it| it.decompress(&body.bytes, limit));
+    let columnar =
+        || Decompressor::with_dictionary(DICTIONARY).and_then(|mut it| it.decompress(&body.bytes, columns::TREE_MAX));
     match body.codec {
         0 => plain().map_err(|error| error.to_string()),
         1 => {
             let text = columnar().map_err(|error| error.to_string())?;
-            let value = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-            serde_json::to_vec(&columns::decode(value)?).map_err(|error| error.to_string())
+            json_of_columns(&text)
         }
         other => Err(format!("it has the unknown coding {other}; upgrade narrows")),
     }
 }
 
+/// The JSON of a run from its text as columns.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn json_of_columns(text: &[u8]) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(&columns::decode(columns::tree(text)?)?).map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_that_is_too_long_is_not_unpacked() {
+        let text = vec![b' '; columns::TREE_MAX + 1];
+        let bytes = Compressor::with_dictionary(LEVEL, DICTIONARY).unwrap().compress(&text).unwrap();
+        let body = Body { codec: 1, sha256: digest(&SHA256, &bytes).as_ref().to_vec(), bytes };
+        // The error of the decompressor, not that of a parser.
+        assert_eq!(decode(&body).unwrap_err(), "Destination buffer is too small");
+    }
 
     #[test]
     fn a_body_comes_back_and_damage_is_noticed() {

@@ -14,6 +14,19 @@ const ROWS_MIN: usize = 3;
 /// Larger runs stay as they are: their tree would take too much memory. Nothing that was written decodes to more, so what would is
 /// damage or malice: a column of one value is short for any number of rows.
 pub(crate) const TEXT_MAX: usize = 8 << 20;
+/// Objects and values that may come of what is short for more than itself. Each takes more memory than its text.
+const CELLS_MAX: usize = 1 << 20;
+/// The longest text that becomes a tree, and the most objects of one, each of which takes half a kilobyte.
+pub(crate) const TREE_MAX: usize = 2 * TEXT_MAX;
+const OBJECTS_MAX: usize = 1 << 20;
+
+/// Parses text of a file or a shared store, which becomes a tree, within limits.
+pub(crate) fn tree(text: &[u8]) -> Result<Value, String> {
+    if text.len() > TREE_MAX || text.iter().filter(|byte| **byte == b'{').count() > OBJECTS_MAX {
+        return Err(format!("it is too large: more than {} MiB or {OBJECTS_MAX} objects", TREE_MAX >> 20));
+    }
+    serde_json::from_slice(text).map_err(|error| error.to_string())
+}
 
 /// The columnar form; `None` where a key of the value collides with the form's own.
 pub(crate) fn encode(value: Value) -> Option<Value> {
@@ -96,26 +109,35 @@ fn differences(values: &[Value]) -> Option<Value> {
 
 /// The value of a columnar form.
 pub(crate) fn decode(value: Value) -> Result<Value, &'static str> {
-    Room(TEXT_MAX).decode(value)
+    Room { bytes: TEXT_MAX, cells: CELLS_MAX }.decode(value)
 }
 
-/// The least JSON that the value takes, in bytes.
-fn least(value: &Value) -> usize {
+/// The least JSON that the value takes, in bytes, and its objects and values.
+fn least(value: &Value) -> (usize, usize) {
+    let sum = |all: (usize, usize), (bytes, cells): (usize, usize)| (all.0 + bytes, all.1 + cells);
     match value {
-        Value::Object(map) => 2 + map.iter().map(|(key, value)| key.len() + 3 + least(value)).sum::<usize>(),
-        Value::Array(values) => 2 + values.iter().map(least).sum::<usize>(),
-        Value::String(text) => 2 + text.len(),
-        _ => 1,
+        Value::Object(map) => map.iter().map(|(key, value)| sum((key.len() + 3, 0), least(value))).fold((2, 1), sum),
+        Value::Array(values) => values.iter().map(least).fold((2, 1), sum),
+        Value::String(text) => (2 + text.len(), 1),
+        _ => (1, 1),
     }
 }
 
-/// How many bytes of JSON may still come of what is short for more than itself.
-struct Room(usize);
+/// How much may still come of what is short for more than itself.
+struct Room {
+    /// Of JSON.
+    bytes: usize,
+    cells: usize,
+}
 
 impl Room {
-    fn take(&mut self, count: usize, bytes: usize) -> Result<(), &'static str> {
-        let left = count.checked_mul(bytes).and_then(|all| self.0.checked_sub(all));
-        self.0 = left.ok_or("more than a run that is stored as columns can have")?;
+    /// So many times so many bytes and cells.
+    fn take(&mut self, count: usize, (bytes, cells): (usize, usize)) -> Result<(), &'static str> {
+        let left = |room: usize, each: usize| count.checked_mul(each).and_then(|all| room.checked_sub(all));
+        let (Some(bytes), Some(cells)) = (left(self.bytes, bytes), left(self.cells, cells)) else {
+            return Err("more than a run that is stored as columns can have");
+        };
+        (self.bytes, self.cells) = (bytes, cells);
         Ok(())
     }
 
@@ -141,7 +163,7 @@ impl Room {
 
     fn rows(&mut self, columns: Value, count: usize) -> Result<Vec<Value>, &'static str> {
         let Value::Object(columns) = columns else { return Err("columns without keys") };
-        self.take(count, 2)?;
+        self.take(count, (2, 1))?;
         let mut rows: Vec<Map<String, Value>> = vec![Map::new(); count];
         for (key, column) in columns {
             let Value::Array(parts) = column else { return Err("a column that is none") };
@@ -151,7 +173,7 @@ impl Room {
                 let (Value::Array(present), Value::Array(column)) = (present, column) else {
                     return Err("a column of some rows without its rows");
                 };
-                self.take(present.len(), key.len() + 3)?;
+                self.take(present.len(), (key.len() + 3, 1))?;
                 let values = self.cells(column, present.len())?;
                 for (at, value) in present.into_iter().zip(values) {
                     let row = at.as_u64().and_then(|at| rows.get_mut(usize::try_from(at).ok()?));
@@ -159,7 +181,7 @@ impl Room {
                 }
                 continue;
             }
-            self.take(count, key.len() + 3)?;
+            self.take(count, (key.len() + 3, 1))?;
             for (row, value) in rows.iter_mut().zip(self.cells(parts, count)?) {
                 row.insert(key.clone(), value);
             }
@@ -226,6 +248,8 @@ mod tests {
             json!({"~": [10_000, {"a": ["=", "x".repeat(10_000)]}]}),
             json!({"~": [10_000, {"a": ["o", {"b": ["=", ["x".repeat(1_000)]]}]}]}),
             json!({"~": [10_000, keys]}),
+            // Short as JSON, but long in memory.
+            json!({"~": [150_000, {"a": ["=", 1], "b": ["=", 1], "c": ["=", 1], "d": ["=", [1, 1, 1]]}]}),
             json!([{"~": [3_000_000, {}]}, {"~": [3_000_000, {}]}]),
             nested,
         ] {
@@ -236,6 +260,16 @@ mod tests {
         let run = Value::Array(rows);
         assert!(serde_json::to_vec(&run).unwrap().len() <= TEXT_MAX);
         assert_eq!(decode(encode(run.clone()).unwrap()).unwrap(), run);
+    }
+
+    #[test]
+    fn no_text_becomes_a_tree_that_is_too_large() {
+        assert!(
+            tree(&vec![b' '; TREE_MAX + 1]).expect_err("too long").starts_with("it is too large: more than 16 MiB")
+        );
+        let objects = format!("[{}{{}}]", "{},".repeat(OBJECTS_MAX));
+        assert!(tree(objects.as_bytes()).expect_err("too many").contains("1048576 objects"));
+        assert_eq!(tree(b"[{}]"), Ok(json!([{}])));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The formats of stored runs, and how each is converted to today's. A new format is one line in [`FORMS`].
 
-use crate::{Error, form_1};
+use crate::{Error, columns, form_1};
 use narrows_model::Run;
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,7 +57,7 @@ fn read_by(forms: &[Form], bytes: &[u8], path: &Path) -> Result<Run, Error> {
         // The current format, which is nearly every file: parsed directly, without an intermediate tree.
         return serde_json::from_slice(bytes).map_err(|error| no_run(error.to_string()));
     }
-    let mut tree: Value = serde_json::from_slice(bytes).map_err(|error| no_run(error.to_string()))?;
+    let mut tree = columns::tree(bytes).map_err(no_run)?;
     for form in &forms[at..] {
         if let Some(upgrade) = form.upgrade {
             tree = upgrade(tree).map_err(|why| no_run(format!("format {}: {why}", form.format)))?;
@@ -132,6 +132,7 @@ mod tests {
             (b"{}", "missing field `format`"),
             (br#"{"format": 1}"#, "missing field"),
             (br#"{"format": -1}"#, "invalid value"),
+            (format!(r#"{{"format": 1{}}}"#, " ".repeat(16 << 20)).as_bytes(), "it is too large"),
         ] {
             let error = read(bytes, Path::new("there/x.json")).unwrap_err().to_string();
             assert!(error.starts_with("there/x.json is not a narrows run file: ") && error.contains(part), "{error}");

@@ -12,11 +12,15 @@ pub fn new_id(started_unix_us: u64) -> Result<String, Error> {
     Ok(format!("{}-{random:08x}", utc(started_unix_us / 1_000_000)))
 }
 
-/// The file name of a run. Whatever an id from outside contains, the name stays inside its directory.
-pub fn file_name(id: &str) -> String {
+/// An id as a part of a file name. Whatever one from outside contains, the name stays inside its directory.
+pub fn safe(id: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
-    let name: String = id.chars().take(100).map(safe).collect();
-    format!("{name}{ENDING}")
+    id.chars().take(100).map(safe).collect()
+}
+
+/// The file name of a run.
+pub fn file_name(id: &str) -> String {
+    format!("{}{ENDING}", safe(id))
 }
 
 /// `YYYYMMDD-hhmmss` of seconds since the Unix epoch.

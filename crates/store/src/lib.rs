@@ -18,6 +18,7 @@ mod migrations;
 mod server;
 pub mod spool;
 
+pub use body::json_of_columns;
 pub use database::{Kind, Point, Store, is_address, shown};
 pub use error::Error;
 pub use file::{LARGEST, host, load, save};

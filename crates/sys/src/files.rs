@@ -301,19 +301,30 @@ pub fn check_own_directory(path: &Path) -> Result<()> {
 }
 
 /// As [`check_own_directory`], for a directory that may not exist yet: of the nearest one above it that does, in which nobody else may make
-/// it first, so that one that is sticky does not suffice.
+/// it first, so that one that is sticky does not suffice; and of all above that one, which nobody else may replace.
 ///
 /// # Errors
 /// The path, and what is wrong with it.
 pub fn check_own_place(path: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
-    let Some(nearest) = path.ancestors().find(|place| fs::symlink_metadata(place).is_ok()) else { return Ok(()) };
+    let mut existing = path.ancestors().filter(|place| fs::symlink_metadata(place).is_ok());
+    let Some(nearest) = existing.next() else { return Ok(()) };
     check_own_directory(nearest)?;
-    if nearest != path && fs::metadata(nearest).is_ok_and(|found| found.mode() & 0o022 != 0) {
-        let why = std::io::Error::other("other users may make it first; make it");
-        return Err(Error::new("use", path.display().to_string(), why));
+    if fs::metadata(nearest).is_ok_and(|found| found.mode() & 0o022 != 0) {
+        let why =
+            if nearest == path { "other users may write to it" } else { "other users may make it first; make it" };
+        return Err(Error::new("use", path.display().to_string(), std::io::Error::other(why)));
     }
-    Ok(())
+    // What is above a user namespace belongs to nobody of it.
+    if !crate::process::is_root_of_machine() {
+        return Ok(());
+    }
+    let real =
+        |place: &Path| fs::canonicalize(place).map_err(|error| Error::new("use", place.display().to_string(), error));
+    // A link is as good as where it stands, and where it leads.
+    let links = existing.filter(|place| place.is_symlink()).map(|link| real(link.parent().unwrap_or(link)));
+    let places = links.chain([real(nearest)]).collect::<Result<Vec<_>>>()?;
+    places.iter().flat_map(|place| place.ancestors()).try_for_each(check_own_directory)
 }
 
 /// Whether the path exists.
@@ -431,8 +442,20 @@ mod tests {
         check_own_directory(&own).expect("sticky");
         let why = check_own_place(&own.join("a/b")).expect_err("another user may make it").source.to_string();
         assert_eq!(why, "other users may make it first; make it");
+        let why = check_own_place(&own).expect_err("another user may write").source.to_string();
+        assert_eq!(why, "other users may write to it");
         make_directory(&own.join("a/b")).expect("made");
         check_own_place(&own.join("a/b")).expect("own");
+        let linked = own.join("a/b/link");
+        symlink("../b", &linked).expect("a link");
+        check_own_place(&linked.join("c")).expect_err("no directory");
+        if crate::process::is_root_of_machine() {
+            fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).expect("owned");
+            let error = check_own_place(&own.join("a/b")).expect_err("another user may replace it");
+            assert_eq!(error.object, own.display().to_string());
+        } else {
+            println!("NOT CHECKED: directories above, since they belong to nobody of a user namespace");
+        }
         fs::remove_dir_all(&folder).expect("removed");
     }
 

@@ -25,6 +25,14 @@ pub fn bound_command(program: &str) -> Command {
     command
 }
 
+/// As [`bound_command`], for ssh, whose configuration can send variables of the environment and start programs: without the secrets that
+/// are meant for narrows.
+pub fn ssh_command(program: &str) -> Command {
+    let mut command = bound_command(program);
+    command.env_remove("NARROWS_TOKEN").env_remove("NARROWS_STORE");
+    command
+}
+
 /// A command whose process outlives this one.
 pub fn free_command(program: &str) -> Command {
     Command::new(program)
@@ -155,6 +163,13 @@ pub fn own_program() -> Result<std::path::PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ssh_gets_no_secrets_of_narrows() {
+        let command = ssh_command("ssh");
+        let removed: Vec<_> = command.get_envs().filter_map(|(name, value)| value.is_none().then_some(name)).collect();
+        assert_eq!(removed, ["NARROWS_STORE", "NARROWS_TOKEN"]);
+    }
 
     #[test]
     fn a_process_is_there_until_it_has_ended() {

@@ -92,7 +92,8 @@ impl Undo {
         }
         if let Some(restore) = &to.restore {
             let words: Vec<String> = restore.iter().map(|word| word.replace("{host}", host)).collect();
-            let restore = with_before(&words, &before);
+            let restore = with_before(&words, &before)
+                .map_err(|why| NotSet::Failed(format!("cannot read factor {factor}: {why}")))?;
             let pending = Pending { factor: factor.to_owned(), restore, limit_ms: to.limit_ms };
             self.pending.push(pending);
             self.save().map_err(NotSet::Fatal)?;
@@ -120,15 +121,23 @@ impl Undo {
 }
 
 /// The command with what `read` printed. A shell gets it quoted: it is a value and no part of the command, whatever is in it.
-fn with_before(words: &[String], before: &str) -> Vec<String> {
+fn with_before(words: &[String], before: &str) -> Result<Vec<String>, &'static str> {
     let quoted = format!("'{}'", before.replace('\'', r"'\''"));
-    let value = |at| if is_shell_text(words, at) { &quoted } else { before };
-    words.iter().enumerate().map(|(at, word)| word.replace(BEFORE, value(at))).collect()
+    let word = |(at, word): (usize, &String)| match is_shell_text(words, at) {
+        // fish reads it also between quotes.
+        true if word.contains(BEFORE) && before.contains('\\') => {
+            Err("the value has a backslash, which shells read differently; give it to restore as an argument of sh")
+        }
+        true => Ok(word.replace(BEFORE, &quoted)),
+        false => Ok(word.replace(BEFORE, before)),
+    };
+    words.iter().enumerate().map(word).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::unquotable;
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).collect()
@@ -136,12 +145,62 @@ mod tests {
 
     #[test]
     fn what_was_read_is_no_part_of_a_shells_command() {
-        let of = |all: &[&str]| with_before(&words(all), "a'; touch /tmp/x; '").pop().unwrap_or_default();
+        let of = |all: &[&str]| {
+            let mut words = with_before(&words(all), "a'; touch /tmp/x; '").expect("quoted");
+            words.pop().unwrap_or_default()
+        };
         let quoted = r"'a'\''; touch /tmp/x; '\'''";
         assert_eq!(of(&["/bin/sh", "-ec", "echo {before} > f"]), format!("echo {quoted} > f"));
         assert_eq!(of(&["ssh", "h", "sysctl", "-w", "a={before}"]), format!("a={quoted}"));
         assert_eq!(of(&["sh", "-c", "echo $0", "{before}"]), "a'; touch /tmp/x; '", "an argument");
         assert_eq!(of(&["sysctl", "-w", "a={before}"]), "a=a'; touch /tmp/x; '");
+        for start in [
+            &["env", "X=1", "sh", "-c"][..],
+            &["sudo", "sh", "-c"],
+            &["busybox", "sh", "-c"],
+            &["nsenter", "-t", "1", "-n", "/bin/bash5.2", "-e", "-c"],
+            &["fish", "-c"],
+            &["tcsh", "-c"],
+            &["mksh", "-ce"],
+            &["sh", "-c", "-e"],
+            &["su", "-c"],
+            &["su", "user", "--command"],
+            &["runuser", "-u", "user", "-c"],
+            &["sudo", "ssh", "h"],
+        ] {
+            let all: Vec<&str> = start.iter().copied().chain(["echo {before} > f"]).collect();
+            assert_eq!(of(&all), format!("echo {quoted} > f"), "{start:?}");
+        }
+        assert_eq!(of(&["sudo", "sh", "-c", "echo $0", "{before}"]), "a'; touch /tmp/x; '", "an argument");
+        // In fish a backslash escapes the quote behind it.
+        assert!(with_before(&words(&["fish", "-c", "echo {before}"]), r"\'; touch /tmp/x; '").is_err());
+    }
+
+    #[test]
+    fn text_in_which_a_value_cannot_be_quoted_is_refused() {
+        for refused in [
+            &["sh", "-c", "echo \"old {before} x\" > f"][..],
+            &["ssh", "h", "sh -c 'x {before} y'"],
+            &["ssh", "h", "echo '", "{before}", "'"],
+            &["sh", "-c", "echo `x {before}`"],
+            &["sudo", "sh", "-c", "echo $(x {before})"],
+            &["sh", "-c", "cat << x\n{before}\nx"],
+            &["sh", "-c", r"echo \{before}"],
+            &["ssh", "h", "sh", "-c", "{before}"],
+            &["sh", "-c", "ssh h x={before}"],
+            &["sh", "-c", "eval x {before}"],
+        ] {
+            assert!(unquotable(&words(refused)).is_some(), "{refused:?}");
+        }
+        for taken in [
+            &["sh", "-c", "echo {before} > f"][..],
+            &["sh", "-c", "echo \"$0\" > f", "{before}"],
+            &["ssh", "h", "sysctl", "-w", "a={before}"],
+            &["sysctl", "-w", "a='{before}'"],
+            &["sh", "-c", "echo 'none'"],
+        ] {
+            assert_eq!(unquotable(&words(taken)), None, "{taken:?}");
+        }
     }
 
     #[test]

@@ -123,8 +123,9 @@ pub(crate) fn separate(
         Separation::None => return in_one(format!("everything runs as user {uid} in one process")),
         Separation::User(name) if !process::is_root() => return Err(SeparationError::NotRoot(name.clone())),
         Separation::Usual if !process::is_root() => {
+            let calls = without_intruders(true)?;
             let word = "without root; values that need it are reported as missing";
-            return in_one(format!("everything runs as user {uid} in one process, {word}"));
+            return in_one(format!("everything runs as user {uid} in one process, {word}; {calls}"));
         }
         _ => {}
     }
@@ -164,16 +165,25 @@ fn renounce(user: Option<&User>) -> Result<String, SeparationError> {
     };
     capabilities::keep_only(&[]).map_err(failed("drop capabilities"))?;
     confine::no_new_privileges().map_err(failed("renounce new privileges"))?;
-    let files = match confine::files::only_read(&READ.map(PathBuf::from)) {
-        Ok(Enforced::Whole | Enforced::Partly) => "files limited (Landlock)".to_owned(),
-        Ok(Enforced::Not) => "files not limited, since this kernel has no Landlock".to_owned(),
-        Err(error) => format!("files not limited, since {error}"),
+    let files = match confine::files::only(&READ.map(PathBuf::from), &[]).map_err(failed("limit files"))? {
+        Enforced::Whole | Enforced::Partly { tcp: true } => "files limited (Landlock)",
+        Enforced::Partly { tcp: false } => {
+            "files limited (Landlock), connections that it accepted not, since that needs Linux 6.7"
+        }
+        Enforced::Not => "files not limited, since this kernel has no Landlock",
     };
-    let calls = match calls::only_network() {
-        Ok(()) => "system calls limited (seccomp)".to_owned(),
-        Err(error) => format!("system calls not limited, since {error}"),
-    };
+    let calls = in_words(calls::only_network().map_err(failed("limit system calls"))?);
     Ok(format!("the network process runs as {who} without capabilities, {files}, {calls}"))
+}
+
+/// Lets this process gain no privileges, and ends it where it makes a call of an intruder; a sentence on it.
+fn without_intruders(watching: bool) -> Result<&'static str, SeparationError> {
+    confine::no_new_privileges().map_err(failed("renounce new privileges"))?;
+    calls::no_intrusion(watching).map(in_words).map_err(failed("limit system calls"))
+}
+
+const fn in_words(seccomp: bool) -> &'static str {
+    if seccomp { "system calls limited (seccomp)" } else { "system calls not limited, since there is no seccomp here" }
 }
 
 impl Helpers {

@@ -6,8 +6,9 @@ use super::watching::Watches;
 use crate::tune::Tuner;
 use narrows_sys::channel::Channel;
 use narrows_sys::confine::capabilities::{self, Capability};
-use narrows_sys::{clock, confine};
+use narrows_sys::{clock, confine, files};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ enum Work {
 /// that one had changed is undone.
 ///
 /// # Errors
-/// It was not started by `narrows serve`, or cannot renounce what it does not need.
+/// It was not started by `narrows serve`, or cannot renounce what it does not need: a kernel without seccomp or Landlock is none.
 pub fn run(role: Role) -> narrows_sys::Result<()> {
     let line = Channel::of_standard_input()?;
     // Those of a terminal or of systemd go to the whole group; this process ends after the one that it works for.
@@ -56,8 +57,21 @@ pub fn run(role: Role) -> narrows_sys::Result<()> {
     let Some((bounds, _)) = line.receive(MAX_ORDER)? else { return Ok(()) };
     let bounds: Bounds = serde_json::from_slice(&bounds)
         .map_err(|error| narrows_sys::Error::new("read", "the bounds of a helper", error.into()))?;
+    confine(role, &bounds)?;
     serve(&line, role, bounds);
     Ok(())
+}
+
+/// Takes from a helper what its orders do not need. The files of the one that watches are not limited: Landlock would keep it from the
+/// descriptors of other processes (`/proc/PID/fd`), by which it finds the owners of sockets.
+fn confine(role: Role, bounds: &Bounds) -> narrows_sys::Result<()> {
+    if role == Role::Tune {
+        let journal = bounds.state.join("changes");
+        files::make_directory(&journal)?;
+        let read = ["/proc", "/sys"].map(PathBuf::from);
+        confine::files::only(&read, &[journal, PathBuf::from("/proc/sys/net")])?;
+    }
+    confine::calls::no_intrusion(role == Role::Watch).map(drop)
 }
 
 /// Carries out orders until the line ends.

@@ -4,7 +4,7 @@ use super::error::{RemoteError, plain};
 use crate::instruments::LiveInstruments;
 use crate::lock;
 use narrows_model::Family;
-use narrows_sys::process::bound_command;
+use narrows_sys::process::ssh_command;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -102,7 +102,7 @@ impl Ssh {
         let command = words.join(" ");
         let failed = |said: String| RemoteError::Ssh(command.clone(), said);
         let (program, arguments) = words.split_first().ok_or_else(|| failed("the command is empty".to_owned()))?;
-        let mut start = bound_command(program);
+        let mut start = ssh_command(program);
         start.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut start = tokio::process::Command::from(start);
         start.kill_on_drop(true);

@@ -325,3 +325,56 @@ fn not_set(error: TuneError) -> Refused {
         _ => Refused::failed(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::helper::Deputies;
+    use crate::instruments::LiveInstruments;
+    use crate::server::audit::Audit;
+    use crate::server::config::ServeConfig;
+    use crate::tokens::{FRESH, Tokens};
+    use crate::tune::Tuner;
+    use hyper::service::Service as _;
+    use hyper_util::service::TowerToHyperService;
+    use narrows_wire::token::Secret;
+    use narrows_wire::version::{PROTOCOL_HEADER, protocol_header};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn a_helper_that_never_answers_keeps_nobody_waiting() {
+        let state = tempfile::tempdir().expect("a directory");
+        let (hold, held) = channel::<()>();
+        let held = std::sync::Mutex::new(held);
+        // A reading that takes as long as the test.
+        let source = move || lock(&held).recv().map(|()| Vec::new()).map_err(|error| error.to_string());
+        let tokens = Tokens::new(state.path(), Box::new(source), FRESH);
+        let secret = Secret::new([7; 24]);
+        let config = ServeConfig::new(state.path().to_owned(), LiveInstruments { collect: false });
+        let deputies = Deputies::here(Tuner::new(state.path(), "serve"));
+        let (stop, _) = tokio::sync::watch::channel(false);
+        let (parts, secret_of) = ((tokens, Audit::of(None)), Some(secret.clone()));
+        let shared = Arc::new(Shared::new(config, 1, secret_of, parts, deputies, stop));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let service = TowerToHyperService::new(router(shared.clone()));
+            let address = [192, 0, 2, 1].into();
+            let hello = |secret: &Secret| {
+                let request = Request::builder()
+                    .uri("/v1/hello")
+                    .header(PROTOCOL_HEADER, protocol_header(VERSION))
+                    .header(header::AUTHORIZATION, format!("Bearer {}", secret.reveal()))
+                    .extension(Caller { address: Some(address), pending: Some(shared.unauthenticated.enter(address)) });
+                service.call(request.body(Body::empty()).expect("a request"))
+            };
+            // Of a token that may be new.
+            let other = tokio::spawn(hello(&Secret::new([8; 24])));
+            tokio::task::yield_now().await;
+            let answer = tokio::time::timeout(Duration::from_millis(200), hello(&secret)).await;
+            assert_eq!(answer.expect("in time").expect("infallible").status(), 200);
+            assert!(!other.is_finished());
+        });
+        drop(hold);
+    }
+}

@@ -12,13 +12,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 
 /// The longest datagram of a hello: the largest of UDP.
 const MAX_BYTES: usize = 65_536;
 /// So many datagrams are looked at before other tasks have their turn.
 const AT_ONCE: usize = 64;
-/// Refusals cost a socket each.
+/// Refusals cost a socket each, and at a port below 1024 a call of the helper.
 const REFUSALS_A_SECOND: u32 = 50;
+/// Refusals at the same time; a helper that is late must not take all threads.
+const REFUSALS: usize = 8;
 
 /// The next datagram of a socket that is ready; `None`: one that could not be read.
 pub(super) fn next(ready: &UdpSocket, listener: &UdpListener, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
@@ -32,6 +36,7 @@ pub(super) fn next(ready: &UdpSocket, listener: &UdpListener, buffer: &mut [u8])
 
 pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
     let Ok(Ok(ready)) = listener.watched().map(UdpSocket::from_std) else { return };
+    let (listener, refusals) = (Arc::new(listener), Arc::new(Semaphore::new(REFUSALS)));
     let mut buffer = vec![0; MAX_BYTES];
     let (mut since, mut refused) = (clock::now(), 0);
     while ready.readable().await.is_ok() {
@@ -41,12 +46,26 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: UdpListener) {
             if since.elapsed() >= Duration::from_secs(1) {
                 (since, refused) = (clock::now(), 0);
             }
-            if let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(MAX_BYTES)])
-                && let Err(why) = trial::attend_datagram(&shared, &hello, &arrival)
-                && refused < REFUSALS_A_SECOND
-            {
-                refused += 1;
-                refuse(&listener, &hello, &arrival, &why);
+            let Ok(hello) = Hello::decode(&buffer[..arrival.bytes.min(MAX_BYTES)]) else { continue };
+            let listener = listener.clone();
+            // The sockets are made elsewhere: the helper may have to bind them, and may be late.
+            match trial::claim_datagram(&shared, &hello, &arrival) {
+                Ok(None) => {}
+                Ok(Some(claimed)) => {
+                    spawn_blocking(move || {
+                        if let Err(why) = claimed.accept(&hello, &arrival) {
+                            refuse(&listener, &hello, &arrival, &why);
+                        }
+                    });
+                }
+                Err(why) => {
+                    if refused < REFUSALS_A_SECOND
+                        && let Ok(turn) = refusals.clone().try_acquire_owned()
+                    {
+                        refused += 1;
+                        spawn_blocking(move || (refuse(&listener, &hello, &arrival, &why), turn).0);
+                    }
+                }
             }
         }
         tokio::task::yield_now().await;

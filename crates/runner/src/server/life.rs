@@ -3,12 +3,14 @@
 use super::audit::{self, Action};
 use super::frames::Jobs;
 use super::gate::Turn;
+use super::holder::Holder;
 use super::limits::{ENGINE_END, OPEN_SESSION, Standing};
 use super::running::Phase;
 use super::session::Session;
 use super::shared::Shared;
 use crate::liveness::AGAIN;
 use crate::lock;
+use crate::tokens::MOMENT;
 use axum::body::Body;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
@@ -52,6 +54,9 @@ pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body
             () = &mut expiry => session.end.raise("its time limit without a token is reached"),
             _ = turn.changed() => {}
             _ = beat.tick() => {
+                if let Holder::Named(_) = session.holder {
+                    shared.tokens.renew(MOMENT).await;
+                }
                 if let Some(why) = shared.ended(&session.holder) {
                     session.end.raise(why);
                 }

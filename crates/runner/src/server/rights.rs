@@ -6,6 +6,7 @@ use super::refusal::Refused;
 use super::shared::Shared;
 use super::unauthenticated::Pending;
 use crate::VERSION;
+use crate::tokens::MOMENT;
 use crate::trust::same_secret;
 use axum::extract::FromRequestParts;
 use axum::http::{header, request::Parts};
@@ -14,6 +15,10 @@ use narrows_wire::token::Secret;
 use narrows_wire::version::{PROTOCOL_HEADER, check_header};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// For the file of the named tokens, which may have one more.
+const NEW: Duration = Duration::from_secs(2);
 
 /// A field of the addresses and ports that sshd sets: `client-address client-port server-address server-port`.
 fn ssh_field(index: usize) -> Option<IpAddr> {
@@ -62,7 +67,14 @@ impl FromRequestParts<Arc<Shared>> for Rights {
         check_header(text(PROTOCOL_HEADER), VERSION)
             .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
         let caller = parts.extensions.get::<Caller>().ok_or_else(Refused::no_token)?;
-        let holder = holder(shared, caller, text(header::AUTHORIZATION.as_str()))?;
+        let authorization = text(header::AUTHORIZATION.as_str());
+        if let (Some(_), Some(shown)) = (&caller.pending, authorization.and_then(Secret::from_bearer)) {
+            let known = shared.tokens.find(&shown).is_some();
+            if !shared.secret.as_ref().is_some_and(|secret| same_secret(&shown, secret)) {
+                shared.tokens.renew(if known { MOMENT } else { NEW }).await;
+            }
+        }
+        let holder = holder(shared, caller, authorization)?;
         let standing = holder.standing();
         match (&caller.pending, standing) {
             (Some(pending), Standing::Trusted) => pending.admit(),
@@ -74,7 +86,7 @@ impl FromRequestParts<Arc<Shared>> for Rights {
     }
 }
 
-/// Who the client of a request is.
+/// Who the client of a request is, as far as the named tokens were read.
 pub(super) fn holder(shared: &Shared, caller: &Caller, authorization: Option<&str>) -> Result<Holder, Refused> {
     if caller.pending.is_none() {
         return Ok(Holder::Stdio);

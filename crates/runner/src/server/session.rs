@@ -42,18 +42,14 @@ pub(super) struct Session {
     asked: Arc<Semaphore>,
     /// One of them runs at a time.
     pub(super) reads: Arc<Semaphore>,
-    changes: Mutex<Changes>,
+    /// What it changed on this host.
+    changes: Mutex<Vec<Change>>,
+    /// Held while a change is made or undone, which may last; whether none is made any more.
+    closed: Mutex<bool>,
 }
 
 /// Such requests at once: a session can be used from many connections.
 const MAX_ASKED: usize = 4;
-
-/// What the session changed on this host.
-#[derive(Debug, Default)]
-struct Changes {
-    made: Vec<Change>,
-    closed: bool,
-}
 
 impl Session {
     pub(super) fn new(
@@ -81,6 +77,7 @@ impl Session {
             asked: Arc::new(Semaphore::new(MAX_ASKED)),
             reads: Arc::new(Semaphore::new(1)),
             changes: Mutex::default(),
+            closed: Mutex::default(),
         }
     }
 
@@ -107,17 +104,17 @@ impl Session {
 
     /// Makes a change that ends with the session. Blocks. It is noted here even where the request for it is given up.
     pub(super) fn apply(&self, tuner: &Tuning, setting: &Setting) -> Result<Change, TuneError> {
-        let mut changes = lock(&self.changes);
-        if changes.closed {
+        let closed = lock(&self.closed);
+        if *closed {
             return Err(tuner.no_such_change("of an ended session"));
         }
         let change = tuner.apply(setting)?;
-        changes.made.push(change.clone());
+        lock(&self.changes).push(change.clone());
         Ok(change)
     }
 
     pub(super) fn changes(&self) -> Vec<Change> {
-        lock(&self.changes).made.clone()
+        lock(&self.changes).clone()
     }
 
     /// Undoes one of its changes. Blocks. `None`: it is not one of this session.
@@ -131,15 +128,18 @@ impl Session {
     }
 
     fn take(&self, id: &str, act: impl FnOnce() -> Result<(), TuneError>) -> Option<Result<Change, TuneError>> {
-        let mut changes = lock(&self.changes);
-        let index = changes.made.iter().position(|change| change.id == id)?;
-        Some(act().map(|()| changes.made.remove(index)))
+        let _closed = lock(&self.closed);
+        let change = self.changes().into_iter().find(|change| change.id == id)?;
+        Some(act().map(|()| {
+            lock(&self.changes).retain(|change| change.id != id);
+            change
+        }))
     }
 
     /// Undoes all, the latest first, and takes no more. Blocks. Returns each, with a sentence where it went otherwise.
     pub(super) fn undo_all(&self, tuner: &Tuning) -> Vec<(Change, Option<String>)> {
-        let mut changes = lock(&self.changes);
-        changes.closed = true;
+        let mut closed = lock(&self.closed);
+        *closed = true;
         let undo = |change: &Change| match tuner.undo(&change.id) {
             Ok(Undone::SetBack | Undone::AlreadyBack) | Err(TuneError::NoSuchChange { .. }) => None,
             Ok(otherwise) => Some(format!("change {} ({}): {otherwise}", change.id, change.set)),
@@ -147,7 +147,7 @@ impl Session {
                 Some(format!("cannot undo change {} ({}): {error}; see `narrows tune list`", change.id, change.set))
             }
         };
-        let made = std::mem::take(&mut changes.made);
+        let made = std::mem::take(&mut *lock(&self.changes));
         made.into_iter().rev().map(|change| (change.clone(), undo(&change))).collect()
     }
 }

@@ -7,7 +7,7 @@ use super::session::Session;
 use super::shared::Shared;
 use super::unauthenticated::Pending;
 use crate::lock;
-use narrows_model::{Carrier, LoadPlan, LoadRecord, Place, Sample};
+use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Sample};
 use narrows_sys::clock::{self, micros_since};
 use narrows_sys::tcp;
 use narrows_sys::udp::Arrival;
@@ -239,7 +239,13 @@ pub(super) async fn attend(shared: &Shared, hello: &DataHello, mut stream: TcpSt
     };
     pending.admit();
     let options = plan.tcp_options(id).unwrap_or_default();
-    if let Err(why) = prepare(stream.as_fd(), Place::Server, flow, &options) {
+    // Elsewhere: the helper may have to set an option, and may be late.
+    let preparing = move || {
+        let prepared = prepare(stream.as_fd(), Place::Server, flow, &options);
+        (stream, prepared)
+    };
+    let Ok((mut stream, prepared)) = tokio::task::spawn_blocking(preparing).await else { return };
+    if let Err(why) = prepared {
         return part(stream, &Answer::No(why.to_string()).encode()).await;
     }
     // Where it is gone again, the trial will miss it and say so.
@@ -295,11 +301,23 @@ async fn exchange(mut answering: Answering, stream: &mut TcpStream) -> std::io::
     }
 }
 
-/// A hello of a UDP stream has come: its trial gets a socket for it.
+/// A UDP stream that a trial waits for, and whose hello has come.
+pub(super) struct Claimed {
+    id: u32,
+    flow: Flow,
+    plan: LoadPlan,
+    arrived: mpsc::UnboundedSender<DataStream>,
+}
+
+/// A hello of a UDP stream has come. `None`: it came twice, and the stream's own socket answers.
 ///
 /// # Errors
-/// Why there is none, for the client. A hello that came twice is none: the stream's own socket answers.
-pub(super) fn attend_datagram(shared: &Shared, hello: &probe::Hello, arrival: &Arrival) -> Result<(), String> {
+/// Why there is no trial for it, for the client.
+pub(super) fn claim_datagram(
+    shared: &Shared,
+    hello: &probe::Hello,
+    arrival: &Arrival,
+) -> Result<Option<Claimed>, String> {
     let (id, flow) = (u32::from(hello.stream), hello.flow);
     let source = arrival.source.ip().to_canonical();
     let claimed =
@@ -310,11 +328,21 @@ pub(super) fn attend_datagram(shared: &Shared, hello: &probe::Hello, arrival: &A
             _ => Ok(expected.claim(id, flow, Carrier::Udp)),
         });
     let claimed = claimed.ok_or("no trial with this key expects this stream")??;
-    let Some((plan, arrived)) = claimed else { return Ok(()) };
-    let stream = narrows_traffic::accept_udp(hello, arrival, &plan).map_err(|error| error.to_string())?;
-    // Where the trial is gone again, nobody misses it.
-    let _ = arrived.send(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None });
-    Ok(())
+    Ok(claimed.map(|(plan, arrived)| Claimed { id, flow, plan, arrived }))
+}
+
+impl Claimed {
+    /// Makes the stream's own socket. Blocks.
+    ///
+    /// # Errors
+    /// Why there is none, for the client.
+    pub(super) fn accept(self, hello: &probe::Hello, arrival: &Arrival) -> Result<(), String> {
+        let Self { id, flow, plan, arrived } = self;
+        let stream = narrows_traffic::accept_udp(hello, arrival, &plan).map_err(|error| error.to_string())?;
+        // Where the trial is gone again, nobody misses it.
+        let _ = arrived.send(DataStream { id, flow, socket: Socket::Udp(stream), connect_ns: None });
+        Ok(())
+    }
 }
 
 /// Sends a last message and closes so that it arrives: what the peer still sends is read for a moment, because a socket that is

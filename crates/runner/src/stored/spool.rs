@@ -6,7 +6,7 @@ use crate::state;
 use narrows_model::run::{Ending, Purpose, RunPlan, TrialRecord};
 use narrows_model::{LoadPlan, Place, Progress, Run, Trial};
 use narrows_store::spool::{Cover, Entry, Spool, read};
-use narrows_store::{Error, Store};
+use narrows_store::{Error, Store, id};
 use narrows_sys::files;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,8 +24,9 @@ fn directory() -> Result<PathBuf, Error> {
     state::directory().map(|state| state.join("samples")).ok_or(Error::NoPlace)
 }
 
-fn file_of(id: &str) -> Result<PathBuf, Error> {
-    Ok(directory()?.join(format!("{id}{ENDING}")))
+/// The file of a run; an id from a file or a shared store never leaves the directory.
+fn file_of(id: &str, ending: &str) -> Result<PathBuf, Error> {
+    Ok(directory()?.join(format!("{}{ending}", id::safe(id))))
 }
 
 /// Passes a measurement on to who shows it, and writes it to disk.
@@ -45,7 +46,7 @@ impl Samples {
     pub fn new(id: &str, save: bool) -> Self {
         let spool = || {
             files::make_directory(&directory()?)?;
-            Ok(Spool::new(directory()?.join(format!("{id}{PART}"))))
+            Ok(Spool::new(file_of(id, PART)?))
         };
         let spool = save.then(spool).transpose();
         // Without a state directory nothing is saved, which whoever saves the run says.
@@ -69,8 +70,10 @@ impl Samples {
     pub fn finish(mut self, run: &Run) -> Option<Error> {
         let kept = |trial: &TrialRecord| trial.trial.client.end().host().len() + trial.trial.server.end().host().len();
         let kept = run.trials.iter().map(kept).sum::<usize>() as u64;
-        let ended =
-            self.spool.take().map(|it| if it.reports() > kept { it.finish(&file_of(&run.id)?) } else { it.discard() });
+        let ended = self
+            .spool
+            .take()
+            .map(|it| if it.reports() > kept { it.finish(&file_of(&run.id, ENDING)?) } else { it.discard() });
         self.failed.or_else(|| ended?.err())
     }
 }
@@ -107,11 +110,11 @@ pub(super) fn recover(store: &mut Store, put: fn(&mut Store, &Run) -> Result<(),
             Ok(run) => run.iter().try_for_each(|run| put(store, run))?,
             // It must not keep the store from being opened.
             Err(_) => {
-                files::rename(&path, &directory()?.join(format!("{id}{DAMAGED}")))?;
+                files::rename(&path, &file_of(id, DAMAGED)?)?;
                 continue;
             }
         }
-        files::rename(&path, &file_of(id)?)?;
+        files::rename(&path, &file_of(id, ENDING)?)?;
     }
     Ok(())
 }
@@ -153,7 +156,7 @@ fn killed(path: &std::path::Path) -> Result<Option<Run>, Error> {
 
 /// Deletes the samples of a run.
 pub(super) fn delete(id: &str) -> Result<(), Error> {
-    let path = file_of(id)?;
+    let path = file_of(id, ENDING)?;
     if files::exists(&path) { Ok(files::remove(&path)?) } else { Ok(()) }
 }
 
@@ -166,7 +169,7 @@ pub fn zoom(run: &mut Run, from_us: u64, to_us: u64) -> Result<bool, Error> {
     if !matches!(run.plan, RunPlan::Measure(_)) {
         return Ok(false);
     }
-    let path = file_of(&run.id).ok().filter(|path| files::exists(path));
+    let path = file_of(&run.id, ENDING).ok().filter(|path| files::exists(path));
     let mut any = false;
     for (nth, TrialRecord { trial, .. }) in (0..).zip(&mut run.trials) {
         let mut reports: BTreeMap<Place, Reports> = BTreeMap::new();
@@ -207,4 +210,24 @@ pub fn coarsen(run: &mut Run) -> bool {
         }
     }
     longer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_never_leaves_the_directory() {
+        let Ok(directory) = directory() else {
+            return println!("NOT CHECKED: paths, since there is no state directory");
+        };
+        for id in ["../../x", "/etc/x", "..", "a/b"] {
+            for ending in [ENDING, PART, DAMAGED] {
+                let file = file_of(id, ending).expect("a place");
+                assert_eq!(file.parent(), Some(directory.as_path()), "{id}");
+                let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                assert!(name.ends_with(ending) && !name.starts_with('.'), "{name}");
+            }
+        }
+    }
 }

@@ -12,7 +12,7 @@ use narrows_sys::netlink::{self, Builder, Family, Message, Socket, find};
 
 /// The kinds that may be set, and that can be set back as their own dump says. Not `netem` (its tables are not dumped),
 /// `red` (nor is its), nor any kind with classes.
-const KINDS: &[&str] =
+pub(super) const KINDS: &[&str] =
     &["bfifo", "cake", "codel", "fq", "fq_codel", "mq", "noqueue", "pfifo", "pfifo_fast", "pie", "sfq", "tbf"];
 
 /// The word for whatever the kernel takes when nothing is set.

@@ -2,6 +2,7 @@
 
 use super::error::TuneError;
 use super::knob::{Knob, not_in_table};
+use super::qdisc;
 use narrows_sys::sysctl;
 
 /// What a value must look like.
@@ -10,8 +11,10 @@ enum Form {
     Number(i64, i64),
     /// Minimum, default and maximum bytes of a buffer.
     Triple,
-    /// A name such as `cubic` or `fq_codel`.
-    Name,
+    /// A congestion control. The kernel loads a module for any name that is set, so names are a list.
+    Congestion,
+    /// A qdisc, by the same reason of the list of those that are set as root.
+    Qdisc,
 }
 
 impl Form {
@@ -19,7 +22,8 @@ impl Form {
         match self {
             Self::Number(min, max) => format!("a number from {min} to {max}"),
             Self::Triple => format!("three increasing numbers from 1024 to {MAX}, separated by spaces"),
-            Self::Name => "a name of 1 to 15 letters, digits, `_` or `-`".to_owned(),
+            Self::Congestion => format!("one that this kernel has loaded, or one of {}", CONGESTION.join(", ")),
+            Self::Qdisc => format!("one of {}", qdisc::KINDS.join(", ")),
         }
     }
 }
@@ -29,11 +33,38 @@ pub(crate) fn parameters() -> impl Iterator<Item = (String, String)> {
     TABLE.iter().chain(BENCH).map(|(key, form)| ((*key).to_owned(), form.words()))
 }
 
+/// Those of the kernel (net/ipv4/Kconfig).
+const CONGESTION: &[&str] = &[
+    "bbr",
+    "bic",
+    "cdg",
+    "cubic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "reno",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+];
+
+/// Whether the kernel has loaded it already.
+fn is_loaded(congestion: &str) -> bool {
+    let loaded = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    loaded.split(' ').any(|name| name == congestion)
+}
+
 const MAX: i64 = i32::MAX as i64;
 
 /// All that may be set. One line a key; source: Documentation/networking/ip-sysctl.rst, Documentation/admin-guide/sysctl/net.rst.
 const TABLE: &[(&str, Form)] = &[
-    ("net.core.default_qdisc", Form::Name),
+    ("net.core.default_qdisc", Form::Qdisc),
     ("net.core.netdev_budget", Form::Number(1, 1_000_000)),
     ("net.core.netdev_budget_usecs", Form::Number(1, 10_000_000)),
     ("net.core.netdev_max_backlog", Form::Number(1, MAX)),
@@ -41,7 +72,7 @@ const TABLE: &[(&str, Form)] = &[
     ("net.core.rmem_max", Form::Number(4096, MAX)),
     ("net.core.wmem_default", Form::Number(4608, MAX)),
     ("net.core.wmem_max", Form::Number(4608, MAX)),
-    ("net.ipv4.tcp_congestion_control", Form::Name),
+    ("net.ipv4.tcp_congestion_control", Form::Congestion),
     ("net.ipv4.tcp_ecn", Form::Number(0, 5)),
     ("net.ipv4.tcp_limit_output_bytes", Form::Number(1, MAX)),
     ("net.ipv4.tcp_moderate_rcvbuf", Form::Number(0, 1)),
@@ -115,10 +146,8 @@ impl Knob for Sysctl<'_> {
                     self.value.split(' ').map(|word| word.parse().ok().filter(|n| (1024..=MAX).contains(n))).collect();
                 numbers.is_some_and(|numbers| numbers.len() == 3 && numbers.is_sorted())
             }
-            Form::Name => {
-                (1..=15).contains(&self.value.len())
-                    && self.value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-            }
+            Form::Congestion => CONGESTION.contains(&self.value) || is_loaded(self.value),
+            Form::Qdisc => qdisc::KINDS.contains(&self.value),
         };
         if sound { Ok(()) } else { Err(self.bad(self.value, form.words())) }
     }
@@ -185,6 +214,20 @@ mod tests {
         }
         assert!(check("net.ipv4.tcp_congestion_control", "cubic\nreno").is_err());
         assert!(check("net.ipv4.tcp_congestion_control", "bbr").is_ok());
+    }
+
+    #[test]
+    fn no_name_loads_a_module_that_is_none_of_the_list() {
+        for key in ["net.ipv4.tcp_congestion_control", "net.core.default_qdisc"] {
+            for name in ["nosuch", "", "fq nosuch", "../fq"] {
+                assert!(check(key, name).is_err(), "{key} {name}");
+            }
+        }
+        for kind in ["fq", "fq_codel", "pfifo_fast"] {
+            assert_eq!(check("net.core.default_qdisc", kind), Ok(()));
+        }
+        let loaded = sysctl::read("net.ipv4.tcp_available_congestion_control").expect("readable");
+        loaded.split(' ').for_each(|name| assert_eq!(check("net.ipv4.tcp_congestion_control", name), Ok(())));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Deleted runs, which can be brought back for a week.
 
 use super::sql::{self, Fault, values};
-use super::{Store, body_of, put_body};
+use super::{CONTENT, Store, body_of, put_body};
 use crate::{Error, Filter};
 use narrows_model::run::history::StoredRun;
 use narrows_sys::clock;
@@ -41,8 +41,7 @@ impl Store {
         let keep = |id: &String| {
             let filter = Filter { id: Some(id.clone()), ..Filter::default() };
             let entry = self.list(&filter, 0, 1).map_err(|error| Fault(error.to_string()))?;
-            let content = "SELECT kind, codec, sha256, body FROM runs LEFT JOIN bodies ON run = number WHERE id = ?";
-            let mut rows = database.rows(content, values![id.clone()])?;
+            let mut rows = database.rows(CONTENT, values![id.clone()])?;
             let (Some(entry), Some(row)) = (entry.first(), rows.first_mut()) else { return Ok(()) };
             let kind = row.text()?;
             let Some(body) = body_of(row)? else { return Ok(()) };
@@ -89,7 +88,8 @@ impl Store {
             let mut back = 0;
             // One at a time: a body may be large.
             for id in ids {
-                let sql = "DELETE FROM deleted WHERE id = ? RETURNING entry, kind, codec, sha256, body";
+                let sql = "DELETE FROM deleted WHERE id = ? RETURNING entry, kind, codec, sha256, \
+                           CASE WHEN length(body) <= 268435456 THEN body END";
                 let mut rows = database.rows(sql, values![id.clone()])?;
                 let Some(row) = rows.first_mut() else { continue };
                 let entry: StoredRun = serde_json::from_str(&row.text()?)

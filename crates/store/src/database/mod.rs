@@ -236,16 +236,15 @@ impl Store {
     /// # Errors
     /// The store cannot be read, or the run is damaged.
     pub fn json(&self, id: &str) -> Result<Option<(Kind, Vec<u8>)>> {
-        let sql = "SELECT kind, codec, sha256, body FROM runs LEFT JOIN bodies ON run = number WHERE id = ?";
         let found = || {
-            let mut rows = self.database.rows(sql, values![id.to_owned()])?;
+            let mut rows = self.database.rows(CONTENT, values![id.to_owned()])?;
             rows.first_mut().map(|row| Ok((row.text()?, body_of(row)?))).transpose()
         };
         let Some((word, body)) = found().map_err(self.failed("read"))? else { return Ok(None) };
         let damaged = |why: String| Error::Damaged(id.to_owned(), why);
         let kind = KINDS.iter().find(|(_, it)| *it == word).map(|(kind, _)| *kind);
         let kind = kind.ok_or_else(|| damaged(format!("it is of the unknown kind `{word}`; upgrade narrows")))?;
-        let body = body.ok_or_else(|| damaged("it has no content".to_owned()))?;
+        let body = body.ok_or_else(|| damaged("it has no content, or too much".to_owned()))?;
         Ok(Some((kind, body::decode(&body).map_err(damaged)?)))
     }
 
@@ -280,16 +279,19 @@ impl Store {
                 let numbers: Vec<String> = part.iter().map(|(number, _)| number.to_string()).collect();
                 let numbers = numbers.join(", ");
                 let mut part: BTreeMap<i64, &mut StoredRun> = part.iter_mut().map(|(at, run)| (*at, run)).collect();
-                let tags = format!("SELECT run, tag FROM tags WHERE run IN ({numbers}) ORDER BY tag");
+                let tags = format!(
+                    "SELECT run, substr(tag, 1, 256) FROM tags WHERE run IN ({numbers}) ORDER BY tag LIMIT {LINES_MAX}"
+                );
                 for mut row in self.database.rows(&tags, vec![])? {
                     let (number, tag) = (row.integer()?, row.text()?);
                     part.entry(number).and_modify(|run| run.tags.push(tag));
                 }
-                let figures =
-                    format!("SELECT run, name, value, unit FROM figures WHERE run IN ({numbers}) ORDER BY place");
+                let figures = format!(
+                    "SELECT run, {FIGURE} FROM figures WHERE run IN ({numbers}) ORDER BY place LIMIT {LINES_MAX}"
+                );
                 for mut row in self.database.rows(&figures, vec![])? {
                     let (number, figure) = (row.integer()?, figure_of(&mut row)?);
-                    part.entry(number).and_modify(|run| run.figures.push(figure));
+                    part.entry(number).and_modify(|run| run.figures.extend(figure));
                 }
             }
             Ok(runs.into_iter().map(|(_, run)| run).collect())
@@ -316,11 +318,15 @@ impl Store {
         values.extend(figure.map(|name| Value::Text(name.to_owned())));
         let which = if figure.is_some() { "name = ?" } else { "place = 0" };
         let sql = format!(
-            "SELECT {RUN}, name, value, unit FROM runs JOIN figures ON run = number WHERE {condition} AND {which}
+            "SELECT {RUN}, {FIGURE} FROM runs JOIN figures ON run = number WHERE {condition} AND {which}
             ORDER BY started_unix_us, number"
         );
-        let point = |mut row: Cells| Ok(Point { run: run_of(&mut row)?, figure: figure_of(&mut row)? });
-        let points = self.database.rows(&sql, values).and_then(|rows| rows.into_iter().map(point).collect());
+        let point = |mut row: Cells| {
+            let run = run_of(&mut row)?;
+            Ok(figure_of(&mut row)?.map(|figure| Point { run, figure }))
+        };
+        let points = self.database.rows(&sql, values);
+        let points = points.and_then(|rows| rows.into_iter().filter_map(|row| point(row).transpose()).collect());
         points.map_err(self.failed("read"))
     }
 
@@ -439,9 +445,21 @@ fn put_body(database: &Database, run: &StoredRun, kind: &str, raw_bytes: usize, 
 /// Runs whose tags and figures are read together.
 const PART: usize = 500;
 
-/// The columns of [`run_of`].
-const RUN: &str = "id, started_unix_us, who, client, server, server_name, family, command, plan, verdict, made_by, raw_bytes, \
-                   stored_bytes";
+/// Tags and figures of so many runs at most: others may write to a database, too.
+const LINES_MAX: usize = 100_000;
+
+/// The columns of [`run_of`]. What others wrote may be of any length.
+const RUN: &str = "substr(id, 1, 4096), started_unix_us, substr(who, 1, 4096), substr(client, 1, 4096), substr(server, 1, 4096), \
+                   substr(server_name, 1, 4096), substr(family, 1, 4096), substr(command, 1, 4096), substr(plan, 1, 4096), \
+                   substr(verdict, 1, 4096), substr(made_by, 1, 4096), raw_bytes, stored_bytes";
+
+/// The columns of [`figure_of`].
+const FIGURE: &str = "substr(name, 1, 256), value, substr(unit, 1, 256)";
+
+/// What a run is, and the columns of [`body_of`], of a run by its id. A body of more than [`crate::LARGEST`] is left out.
+const CONTENT: &str = "SELECT substr(kind, 1, 256), codec, substr(sha256, 1, 33), \
+                       CASE WHEN length(body) <= 268435456 THEN body END \
+                       FROM runs LEFT JOIN bodies ON run = number WHERE id = ?";
 
 fn run_of(row: &mut Cells) -> sql::Result<StoredRun> {
     Ok(StoredRun {
@@ -463,14 +481,15 @@ fn run_of(row: &mut Cells) -> sql::Result<StoredRun> {
     })
 }
 
-/// Name, value and unit.
-fn figure_of(row: &mut Cells) -> sql::Result<Headline> {
-    Ok(Headline { name: row.text()?, value: row.real()?, unit: filter::unit(&row.text()?) })
+/// Name, value and unit; `None` where another program stored no number.
+fn figure_of(row: &mut Cells) -> sql::Result<Option<Headline>> {
+    let figure = Headline { name: row.text()?, value: row.real()?, unit: filter::unit(&row.text()?) };
+    Ok(Some(figure).filter(|figure| figure.value.is_finite()))
 }
 
-/// A body; `None` where the run has none.
+/// A body; `None` where the run has none, or one that is too large.
 fn body_of(row: &mut Cells) -> sql::Result<Option<body::Body>> {
-    if row.0.front() == Some(&Value::Null) {
+    if row.0.contains(&Value::Null) {
         return Ok(None);
     }
     Ok(Some(body::Body { codec: row.integer()?, sha256: row.blob()?, bytes: row.blob()? }))

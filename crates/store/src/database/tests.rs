@@ -110,12 +110,46 @@ fn a_damaged_run_is_named_and_the_others_are_read() {
     other.execute("DELETE FROM bodies WHERE run = 3", []).unwrap();
     let wrong = store.check(parse).unwrap();
     let said: Vec<_> = wrong.iter().map(|(id, why)| format!("{id}: {why}")).collect();
-    assert_eq!(said, ["b: its checksum does not match", "c: it has no content"]);
+    assert_eq!(said, ["b: its checksum does not match", "c: it has no content, or too much"]);
     assert_eq!(
         store.json("b").unwrap_err().to_string(),
         "cannot read run b of the store: its checksum does not match; `narrows store check` lists damaged runs"
     );
     assert!(store.json("a").unwrap().is_some());
+}
+
+#[test]
+fn what_another_program_wrote_is_read_in_parts() {
+    let (directory, mut store) = store();
+    store.put(&entry("a", 1, "far", 1.0), Kind::Run, &json("a")).unwrap();
+    store.tag("a", "t", true).unwrap();
+    let other = Connection::open(directory.path().join("runs.db")).unwrap();
+    other.execute("UPDATE runs SET plan = printf('%.*c', 10000, 'x')", []).unwrap();
+    other.execute("UPDATE tags SET tag = printf('%.*c', 10000, 'x')", []).unwrap();
+    other.execute("INSERT INTO figures VALUES (1, 7, printf('%.*c', 10000, 'x'), 'bits_per_second', 1.0)", []).unwrap();
+    other.execute("INSERT INTO figures VALUES (1, 8, 'endless', 'bits_per_second', 9e999)", []).unwrap();
+    let run = store.list(&Filter::default(), 0, 9).unwrap().pop().unwrap();
+    assert_eq!((run.plan.len(), run.tags[0].len()), (4096, 256));
+    assert_eq!(run.figures.last().unwrap().name.len(), 256, "the infinite one is left out");
+    assert_eq!(store.points(&Filter::default(), Some("endless")).unwrap(), []);
+    other.execute("UPDATE bodies SET body = zeroblob(268435457)", []).unwrap();
+    let error = store.json("a").unwrap_err().to_string();
+    assert!(error.starts_with("cannot read run a of the store: it has no content, or too much"), "{error}");
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_run_that_may_have_passed_in_clear_is_tagged() {
+    let Some(server) = crate::server::Server::start() else { return };
+    let mut store = Store::open(&server.database("tagged")).unwrap();
+    for (id, clear) in [("a", false), ("b", true)] {
+        // As on another host without TLS.
+        let sql::Database::Postgres(remote) = &mut store.database else { panic!("a server") };
+        remote.clear = clear;
+        store.put(&entry(id, 1, "far", 1.0), Kind::Run, &json(id)).unwrap();
+    }
+    let tagged = Filter { tag: Some(TLS_NOT_REQUIRED.into()), ..Filter::default() };
+    assert_eq!(ids(&store.list(&tagged, 0, 9).unwrap()), ["b"]);
 }
 
 #[test]

@@ -43,9 +43,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_sched_yield,
     libc::SYS_restart_syscall,
     // Sockets.
-    libc::SYS_socketpair,
     libc::SYS_bind,
-    libc::SYS_connect,
     libc::SYS_listen,
     libc::SYS_accept,
     libc::SYS_accept4,
@@ -193,6 +191,21 @@ const DEADLY: &[libc::c_long] = &[
     libc::SYS_quotactl,
 ];
 
+/// Of these, what the helper that watches needs: programs and counters of the kernel, the namespaces of other processes, and a view of
+/// tracefs where it is not mounted.
+const WATCHING: &[libc::c_long] = &[
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+];
+
+/// Lengths of the addresses of IPv4 and IPv6.
+const ADDRESS: [u64; 2] = [size_of::<libc::sockaddr_in>() as u64, size_of::<libc::sockaddr_in6>() as u64];
+
 /// What a new thread shares, and the namespaces that it must not make.
 const CLONE: u64 = (libc::CLONE_THREAD
     | libc::CLONE_NEWCGROUP
@@ -228,14 +241,15 @@ fn when(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule> {
     SeccompRule::new(conditions).map_err(failed)
 }
 
+/// `None`: this architecture is not known here.
 fn compile(
     rules: BTreeMap<i64, Vec<SeccompRule>>,
     otherwise: SeccompAction,
     matched: SeccompAction,
-) -> Result<BpfProgram> {
-    let architecture = std::env::consts::ARCH.try_into().map_err(failed)?;
+) -> Result<Option<BpfProgram>> {
+    let Ok(architecture) = std::env::consts::ARCH.try_into() else { return Ok(None) };
     let filter = SeccompFilter::new(rules, otherwise, matched, architecture).map_err(failed)?;
-    filter.try_into().map_err(failed)
+    filter.try_into().map(Some).map_err(failed)
 }
 
 fn numbers<'a>(of: impl IntoIterator<Item = &'a libc::c_long>) -> BTreeMap<i64, Vec<SeccompRule>> {
@@ -243,31 +257,60 @@ fn numbers<'a>(of: impl IntoIterator<Item = &'a libc::c_long>) -> BTreeMap<i64, 
     of.into_iter().map(|number| (i64::from(*number), Vec::new())).collect()
 }
 
-fn install(program: &BpfProgram) -> Result<()> {
+/// Installs a filter; `false`: there is no seccomp here.
+fn install(program: Option<BpfProgram>) -> Result<bool> {
+    let Some(program) = program else { return Ok(false) };
     let length = u16::try_from(program.len()).map_err(failed)?;
     let filter = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
     // The mitigation for programs that run foreign code, which older kernels add, would slow this one down for nothing.
     let flags = libc::SECCOMP_FILTER_FLAG_TSYNC | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
     // SAFETY: the program lives through the call, which reads it; its instructions have the layout of `sock_filter`.
     let set = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const filter) };
-    if set == 0 { Ok(()) } else { Err(Error::last("restrict", "system calls by seccomp")) }
+    match Error::last("restrict", "system calls by seccomp") {
+        _ if set == 0 => Ok(true),
+        error if error.errno() == Some(libc::ENOSYS) => Ok(false),
+        error => Err(error),
+    }
 }
 
-/// From here on only the calls of this file can be made. Needs [`super::no_new_privileges`].
+fn without_intruders(kept: &[libc::c_long]) -> Result<bool> {
+    let deadly = numbers(DEADLY.iter().filter(|number| !kept.contains(number)));
+    install(compile(deadly, SeccompAction::Allow, SeccompAction::KillProcess)?)
+}
+
+/// From here on what an intruder wants ends this process, also as root; `watching` leaves the calls that readings of the host need.
+/// Needs [`super::no_new_privileges`]. Returns whether there is seccomp here.
 ///
 /// # Errors
-/// An architecture that is not known here, or a kernel without seccomp filters.
-pub fn only_network() -> Result<()> {
+/// There is, and it refuses the filter.
+pub fn no_intrusion(watching: bool) -> Result<bool> {
+    without_intruders(if watching { WATCHING } else { &[] })
+}
+
+/// From here on only the calls of this file can be made. Needs [`super::no_new_privileges`]. Returns whether there is seccomp here.
+///
+/// # Errors
+/// There is, and it refuses the filters.
+pub fn only_network() -> Result<bool> {
     let mut allowed = numbers(ALLOWED.iter().chain(ALLOWED_HERE));
-    // Of UDP and netlink: TCP connections are accepted, not opened, and behind Unix sockets there are the services of the host.
-    let of = |family: libc::c_int| (0, SeccompCmpOp::Eq, family as u64);
+    // Of UDP, of echoes by ICMP, and the two kinds of netlink that are read: TCP connections are accepted, not opened, and behind Unix
+    // sockets there are the services of the host.
+    let is = |argument: u8, value: libc::c_int| (argument, SeccompCmpOp::Eq, value as u64);
     let datagrams = (1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64);
-    let sockets = [
-        when(&[of(libc::AF_INET), datagrams.clone()])?,
-        when(&[of(libc::AF_INET6), datagrams])?,
-        when(&[of(libc::AF_NETLINK)])?,
-    ];
-    allowed.insert(libc::SYS_socket, sockets.into());
+    let mut sockets = Vec::new();
+    for (family, echo) in [(libc::AF_INET, libc::IPPROTO_ICMP), (libc::AF_INET6, libc::IPPROTO_ICMPV6)] {
+        for protocol in [0, libc::IPPROTO_UDP, echo] {
+            sockets.push(when(&[is(0, family), datagrams.clone(), is(2, protocol)])?);
+        }
+    }
+    for protocol in [libc::NETLINK_ROUTE, libc::NETLINK_SOCK_DIAG] {
+        sockets.push(when(&[is(0, libc::AF_NETLINK), is(2, protocol)])?);
+    }
+    allowed.insert(libc::SYS_socket, sockets);
+    allowed.insert(libc::SYS_socketpair, one_of(0, &[libc::AF_UNIX as u64])?);
+    // The family of an address cannot be seen. Where Landlock does not know TCP, an accepted connection can still be dissolved
+    // (`AF_UNSPEC`) and opened to another address.
+    allowed.insert(libc::SYS_connect, one_of(2, &ADDRESS)?);
     // clone3 does not exist, since its flags cannot be seen: libraries take clone instead.
     let thread = when(&[(0, SeccompCmpOp::MaskedEq(CLONE), libc::CLONE_THREAD as u64)])?;
     allowed.insert(libc::SYS_clone, vec![thread]);
@@ -280,9 +323,7 @@ pub fn only_network() -> Result<()> {
     allowed.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![read]).map_err(failed)?]);
     let absent = SeccompAction::Errno(libc::ENOSYS as u32);
     let allowed = compile(allowed, absent, SeccompAction::Allow)?;
-    let deadly = compile(numbers(DEADLY), SeccompAction::Allow, SeccompAction::KillProcess)?;
-    install(&deadly)?;
-    install(&allowed)
+    Ok(without_intruders(&[])? && install(allowed)?)
 }
 
 #[cfg(test)]
@@ -293,21 +334,98 @@ mod tests {
     use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
     use std::process::Command;
 
-    const NAME: &str = "confine::calls::tests::a_server_works_and_a_program_ends_the_process";
     const INSIDE: &str = "NARROWS_TEST_CALLS";
+
+    /// Whether this is a process for the test alone, which its last call ends. Otherwise such a one has run, and ended so.
+    fn inside(test: &str) -> bool {
+        if std::env::var_os(INSIDE).is_some() {
+            return true;
+        }
+        let mut inside = Command::new(std::env::current_exe().expect("a test program"));
+        let name = format!("confine::calls::tests::{test}");
+        let inside = inside.args(["--exact", &name, "--nocapture"]).env(INSIDE, "1").output().expect("it runs");
+        assert_eq!(inside.status.signal(), Some(libc::SIGSYS), "{inside:?}");
+        false
+    }
+
+    /// The error of a call.
+    fn errno(result: libc::c_long) -> Option<i32> {
+        (result < 0).then(|| io::Error::last_os_error().raw_os_error())?
+    }
+
+    #[test]
+    fn a_helper_watches_and_a_program_ends_the_process() {
+        if !inside("a_helper_watches_and_a_program_ends_the_process") {
+            return;
+        }
+        super::super::no_new_privileges().expect("always allowed");
+        assert!(no_intrusion(true).expect("seccomp"));
+        // SAFETY: invalid descriptors.
+        let entered = unsafe { libc::syscall(libc::SYS_setns, -1, 0) };
+        assert_eq!(errno(entered), Some(libc::EBADF));
+        // SAFETY: no flags.
+        assert_eq!(errno(unsafe { libc::syscall(libc::SYS_unshare, 0) }), None);
+        let _ = Command::new("true").exec();
+    }
+
+    #[test]
+    fn a_helper_that_tunes_enters_no_namespace() {
+        if !inside("a_helper_that_tunes_enters_no_namespace") {
+            return;
+        }
+        super::super::no_new_privileges().expect("always allowed");
+        assert!(no_intrusion(false).expect("seccomp"));
+        // SAFETY: an invalid descriptor.
+        unsafe { libc::syscall(libc::SYS_setns, -1, 0) };
+    }
+
+    #[test]
+    fn a_kernel_without_seccomp_is_no_error_and_a_refusal_is_one() {
+        for (answer, found) in [(libc::ENOSYS, Some(false)), (libc::EPERM, None)] {
+            // Filters bind the thread alone.
+            let confined = std::thread::spawn(move || {
+                let refused = SeccompAction::Errno(answer as u32);
+                let filter = compile(numbers(&[libc::SYS_seccomp]), SeccompAction::Allow, refused);
+                seccompiler::apply_filter(&filter.expect("a filter").expect("known")).expect("set");
+                [only_network(), no_intrusion(true)].map(Result::ok)
+            });
+            assert_eq!(confined.join().expect("no panic"), [found; 2], "{answer}");
+        }
+    }
 
     #[test]
     fn a_server_works_and_a_program_ends_the_process() {
-        if std::env::var_os(INSIDE).is_none() {
-            // In a process of its own, which the last call ends.
-            let mut inside = Command::new(std::env::current_exe().expect("a test program"));
-            let inside = inside.args(["--exact", NAME, "--nocapture"]).env(INSIDE, "1").output().expect("it runs");
-            return assert_eq!(inside.status.signal(), Some(libc::SIGSYS), "{inside:?}");
+        if !inside("a_server_works_and_a_program_ends_the_process") {
+            return;
         }
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         super::super::no_new_privileges().expect("always allowed");
-        only_network().expect("seccomp");
-        UdpSocket::bind("127.0.0.1:0").expect("UDP");
+        assert!(only_network().expect("seccomp"));
+        let socket = |family: i32, kind: i32, protocol: i32| {
+            // SAFETY: plain numbers.
+            errno(unsafe { libc::syscall(libc::SYS_socket, family, kind, protocol) })
+        };
+        for protocol in [libc::NETLINK_ROUTE, libc::NETLINK_SOCK_DIAG] {
+            assert_eq!(socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol), None);
+        }
+        for protocol in [libc::NETLINK_AUDIT, libc::NETLINK_GENERIC, libc::NETLINK_NETFILTER] {
+            assert_eq!(socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol), Some(libc::ENOSYS), "{protocol}");
+        }
+        for (family, udp_lite) in [(libc::AF_INET, 136), (libc::AF_INET6, 136)] {
+            assert_eq!(socket(family, libc::SOCK_DGRAM, udp_lite), Some(libc::ENOSYS));
+            assert_eq!(socket(family, libc::SOCK_STREAM, 0), Some(libc::ENOSYS));
+        }
+        let unspecified = [0_u8; 2];
+        // SAFETY: the address lives through the call.
+        let dissolved = unsafe { libc::syscall(libc::SYS_connect, 0, unspecified.as_ptr(), unspecified.len()) };
+        assert_eq!(errno(dissolved), Some(libc::ENOSYS));
+        let mut pair = [0_i32; 2];
+        // SAFETY: room for two descriptors.
+        let paired =
+            unsafe { libc::syscall(libc::SYS_socketpair, libc::AF_TIPC, libc::SOCK_DGRAM, 0, pair.as_mut_ptr()) };
+        assert_eq!(errno(paired), Some(libc::ENOSYS));
+        let bound = UdpSocket::bind("127.0.0.1:0").expect("UDP");
+        bound.connect(bound.local_addr().expect("bound")).expect("connected");
         UnixStream::pair().expect("a pair");
         assert_eq!(std::thread::spawn(|| 7).join().expect("a thread"), 7);
         let absent = |error: io::Error| assert_eq!(error.raw_os_error(), Some(libc::ENOSYS));

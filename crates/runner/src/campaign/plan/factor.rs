@@ -3,7 +3,7 @@
 use super::load::{Flag, Load};
 use super::reader::Reader;
 use super::{CommandSetting, Factor, Level};
-use crate::command::{BEFORE, is_shell_text};
+use crate::command::unquotable;
 use crate::tune::{self, TuneError};
 use narrows_model::words::units::parse_size;
 use narrows_model::{LoadPlan, Place, Setting, TcpPlan};
@@ -152,22 +152,13 @@ fn command_problems(
         Some((words, at)) if has(words, "{before}") && before.is_none() => {
             reader.note(*at, "restore", "has {before}, but factor.read is missing");
         }
-        Some((words, at)) if (0..words.len()).any(|nth| is_shell_text(words, nth) && is_in_quotes(&words[nth])) => {
-            reader.note(
-                *at,
-                "restore",
-                "has {before} beside a quote: leave the quotes out, a shell gets the value quoted",
-            );
+        Some((words, at)) => {
+            if let Some(why) = unquotable(words) {
+                reader.note(*at, "restore", why);
+            }
         }
-        _ => {}
+        None => {}
     }
-}
-
-/// Whether a quote stands beside a `{before}`.
-fn is_in_quotes(word: &str) -> bool {
-    let quote = ['"', '\''];
-    word.match_indices(BEFORE)
-        .any(|(at, _)| word[..at].ends_with(quote) || word[at + BEFORE.len()..].starts_with(quote))
 }
 
 /// One value of a factor: what is set on a host, or in the load.

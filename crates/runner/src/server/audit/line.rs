@@ -1,5 +1,6 @@
 //! The lines of the audit log: JSON objects, one event each. `docs/security.md` describes them.
 
+use super::limit::Class;
 use crate::server::holder::Holder;
 use narrows_model::words::{date, show};
 use narrows_model::{Change, Setting};
@@ -93,9 +94,9 @@ impl Event {
         Self::Changed { action, key: text(&key), old: text(&change.before), new: text(&new), failure }
     }
 
-    /// Whether strangers can cause it as often as they like.
-    pub(super) const fn is_cheap_to_cause(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::Measured { failure: Some(_), .. })
+    /// Whether it changes the host or the server, which nothing else may hide.
+    const fn is_change(&self) -> bool {
+        matches!(self, Self::Start { .. } | Self::Stop | Self::Changed { .. })
     }
 }
 
@@ -117,9 +118,13 @@ pub(in super::super) struct By<'a> {
 }
 
 impl By<'_> {
-    /// Whether it needs no token to be it: a stranger or a guest, of whom there may be any number.
-    pub(super) fn is_unknown(&self) -> bool {
-        self.who.is_some_and(|who| who == super::STRANGER || who == Holder::Guest.name())
+    /// Of whose part of the log a line is. It needs no token to be a stranger or a guest, of whom there may be any number.
+    pub(super) fn class(&self, event: &Event) -> Class {
+        match self.who {
+            _ if event.is_change() => Class::Changed,
+            Some(who) if who == super::STRANGER || who == Holder::Guest.name() => Class::Stranger,
+            _ => Class::Holder,
+        }
     }
 }
 

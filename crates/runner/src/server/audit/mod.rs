@@ -95,7 +95,7 @@ impl Audit {
         let second = clock::unix_us() / 1_000_000;
         let line = line::line(second, by, event);
         let mut limit = lock(&open.limit);
-        if limit.admits(second, line.len() + 1, event.is_cheap_to_cause() || by.is_unknown())
+        if limit.admits(second, line.len() + 1, by.class(event))
             && open.lines.as_ref().is_none_or(|lines| lines.try_send(line).is_err())
         {
             limit.suppress();
@@ -223,5 +223,52 @@ mod tests {
         let open = audit.0.as_ref().expect("open");
         assert!(lock(&open.limit).take_suppressed(u64::MAX).is_some_and(|lines| lines > 0));
         drop(hold);
+    }
+
+    /// What is written of the last line after many of another client.
+    fn written_after_a_flood(flood: (&str, Event), last: (&str, Event)) -> usize {
+        let (wrote, written) = channel();
+        let sink: Sink = Box::new(move |line| {
+            wrote.send(line.to_owned()).expect("the test listens");
+            Ok(())
+        });
+        let audit = Audit::to(sink, Box::new(|_| {}));
+        for _ in 0..500 {
+            audit.note(&By { who: Some(flood.0), ..By::default() }, &flood.1);
+        }
+        audit.note(&By { who: Some(last.0), session: Some(77), ..By::default() }, &last.1);
+        drop(audit);
+        written.iter().filter(|line| line.contains("\"session\":77")).count()
+    }
+
+    #[test]
+    fn no_client_hides_what_one_with_more_rights_does() {
+        let refused = || Event::Refused {
+            request: "POST /v1/sessions".to_owned(),
+            reason: narrows_wire::api::Reason::NotAllowed,
+            message: "no".to_owned(),
+        };
+        let failed = || Event::Measured {
+            kind: "Tcp",
+            duration_ms: 1,
+            bytes: None,
+            rate_bps: None,
+            failure: Some("stopped".to_owned()),
+        };
+        let session = || Event::Session { r#use: narrows_wire::api::SessionUse::Look };
+        let changed = || Event::Changed {
+            action: Action::Set,
+            key: "net.ipv4.tcp_sack".to_owned(),
+            old: "1".to_owned(),
+            new: "0".to_owned(),
+            failure: None,
+        };
+        for stranger in [STRANGER, "guest"] {
+            assert_eq!(written_after_a_flood((stranger, refused()), ("ci", refused())), 1);
+            assert_eq!(written_after_a_flood((stranger, failed()), ("ci", failed())), 1);
+        }
+        for flood in [refused(), failed(), session()] {
+            assert_eq!(written_after_a_flood(("ci", flood), ("admin", changed())), 1);
+        }
     }
 }

@@ -63,12 +63,15 @@ async fn all(
     let mut streams = Vec::with_capacity(specs.len());
     for spec in specs {
         let opened = opened.recv().await.ok_or(ErrorKind::UnexpectedEof)?;
-        streams.push(open(spec, opened, params, plan)?);
+        // Elsewhere: the helper may have to set an option, and may be late.
+        let (plan, wide) = (plan.clone(), params.wide_counters);
+        let opening = tokio::task::spawn_blocking(move || open(spec, opened, wide, &plan));
+        streams.push(opening.await.map_err(io::Error::other)??);
     }
     Ok(streams)
 }
 
-fn open(spec: StreamSpec, opened: Opened, params: &Params, plan: &LoadPlan) -> io::Result<DataStream> {
+fn open(spec: StreamSpec, opened: Opened, wide_counters: bool, plan: &LoadPlan) -> io::Result<DataStream> {
     let StreamSpec { id, flow, .. } = spec;
     let socket = match (opened, plan) {
         (Opened::Tcp(stream), _) => {
@@ -81,7 +84,7 @@ fn open(spec: StreamSpec, opened: Opened, params: &Params, plan: &LoadPlan) -> i
         (Opened::Udp(arrival, reply), LoadPlan::Udp(plan)) => {
             let own = socket::connect_from(arrival.local, arrival.source).map_err(|error| error.source)?;
             own.send(&reply)?;
-            let stream = iperf3(own, arrival.source, (id, flow), Place::Server, plan, params.wide_counters);
+            let stream = iperf3(own, arrival.source, (id, flow), Place::Server, plan, wide_counters);
             Socket::Udp(stream.map_err(io::Error::other)?)
         }
         (Opened::Udp(..), _) => return Err(ErrorKind::InvalidData.into()),
