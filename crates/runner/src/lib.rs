@@ -59,6 +59,11 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The server's port where none is named.
 pub const DEFAULT_PORT: u16 = 5220;
 
+/// A word to whoever runs the server, cleaned of what others may have put in it.
+pub(crate) fn say(sentence: &str) {
+    eprintln!("narrows serve: {}", narrows_model::words::show::clean(sentence));
+}
+
 /// Locks plain data: what a panic left there is as valid as before.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

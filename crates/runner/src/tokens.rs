@@ -317,7 +317,7 @@ impl Tokens {
         if bytes != known.bytes {
             let tokens = bytes.clone().and_then(|bytes| parsed(self.file.clone(), &bytes).map_err(|e| e.to_string()));
             let tokens = tokens.unwrap_or_else(|why| {
-                eprintln!("narrows serve: {why}; no named token is accepted");
+                crate::say(&format!("{why}; no named token is accepted"));
                 Vec::new()
             });
             known.tokens = tokens.into_iter().map(Arc::new).collect();

@@ -14,8 +14,9 @@ const ROWS_MIN: usize = 3;
 /// Larger runs stay as they are: their tree would take too much memory. Nothing that was written decodes to more, so what would is
 /// damage or malice: a column of one value is short for any number of rows.
 pub(crate) const TEXT_MAX: usize = 8 << 20;
-/// Objects and values that may come of what is short for more than itself. Each takes more memory than its text.
-const CELLS_MAX: usize = 1 << 20;
+/// Objects and values that may come of what is short for more than itself. Each takes more memory than its text, of which it has four
+/// bytes at least.
+const CELLS_MAX: usize = TEXT_MAX / 4;
 /// The longest text that becomes a tree, and the most objects of one, each of which takes half a kilobyte.
 pub(crate) const TREE_MAX: usize = 2 * TEXT_MAX;
 const OBJECTS_MAX: usize = 1 << 20;
@@ -249,7 +250,7 @@ mod tests {
             json!({"~": [10_000, {"a": ["o", {"b": ["=", ["x".repeat(1_000)]]}]}]}),
             json!({"~": [10_000, keys]}),
             // Short as JSON, but long in memory.
-            json!({"~": [150_000, {"a": ["=", 1], "b": ["=", 1], "c": ["=", 1], "d": ["=", [1, 1, 1]]}]}),
+            json!({"~": [300_000, {"a": ["=", 1], "b": ["=", 1], "c": ["=", 1], "d": ["=", [1, 1, 1]]}]}),
             json!([{"~": [3_000_000, {}]}, {"~": [3_000_000, {}]}]),
             nested,
         ] {

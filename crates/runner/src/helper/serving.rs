@@ -94,7 +94,7 @@ pub(super) fn serve(line: &Channel, role: Role, bounds: Bounds) {
     }
     line.close();
     if let Work::Tune(tunes) = &*work {
-        tunes.end().iter().for_each(|sentence| eprintln!("narrows serve: {sentence}"));
+        tunes.end().iter().for_each(|sentence| crate::say(sentence));
     }
     let since = clock::now();
     while Arc::strong_count(&work) > 1 && since.elapsed() < END {

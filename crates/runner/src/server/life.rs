@@ -104,20 +104,20 @@ async fn listen(session: &Session, mut beats: Body) {
 async fn close(shared: &Arc<Shared>, session: &Arc<Session>) {
     shared.forget(session);
     if !Jobs::end_all(&session.frames).await {
-        shared.say("a frame generator did not end in time; its session is freed anyway");
+        crate::say("a frame generator did not end in time; its session is freed anyway");
     }
     let running = lock(&session.trial).0.clone();
     if let Some(running) = running {
         running.stop.stop();
         if timeout(ENGINE_END, running.reach(Phase::Over)).await.is_err() {
-            shared.say("an engine did not end in time; its session is freed anyway");
+            crate::say("an engine did not end in time; its session is freed anyway");
         }
     }
     let (undoing, theirs) = (shared.clone(), session.clone());
     let undone = tokio::task::spawn_blocking(move || theirs.undo_all(&undoing.tuner)).await;
     for (change, failure) in undone.unwrap_or_default() {
         shared.audit.note(&session.by(), &audit::Event::changed(Action::Undo, &change, failure.clone()));
-        failure.iter().for_each(|sentence| shared.say(sentence));
+        failure.iter().for_each(|sentence| crate::say(sentence));
     }
     shared.leave(session);
 }

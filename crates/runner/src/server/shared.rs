@@ -101,11 +101,6 @@ impl Shared {
         }
     }
 
-    /// A word to whoever runs the server.
-    pub(super) fn say(&self, sentence: &str) {
-        eprintln!("narrows serve: {}", narrows_model::words::show::clean(sentence));
-    }
-
     pub(super) fn stop(&self) {
         self.stop.send_replace(true);
     }

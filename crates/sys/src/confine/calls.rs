@@ -191,13 +191,15 @@ const DEADLY: &[libc::c_long] = &[
     libc::SYS_quotactl,
 ];
 
-/// Of these, what the helper that watches needs: programs and counters of the kernel, the namespaces of other processes, and a view of
-/// tracefs where it is not mounted.
+/// Of these, what the helper that watches needs: programs and counters of the kernel, the namespaces of other processes, a view of
+/// tracefs where it is not mounted, and namespaces of its own, in which a generator is tried before a benchmark.
 const WATCHING: &[libc::c_long] = &[
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_unshare,
     libc::SYS_setns,
+    libc::SYS_sethostname,
+    libc::SYS_mount,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,

@@ -74,7 +74,7 @@ struct Open {
 impl Audit {
     /// Writes to a sink, by a thread of its own; without one nothing is written.
     pub(super) fn of(sink: Option<Sink>) -> Self {
-        sink.map_or(Self(None), |sink| Self::to(sink, Box::new(|sentence| eprintln!("narrows serve: {sentence}"))))
+        sink.map_or(Self(None), |sink| Self::to(sink, Box::new(crate::say)))
     }
 
     /// With a sink; `say` gets a sentence when it fails.
@@ -226,7 +226,7 @@ mod tests {
     }
 
     /// What is written of the last line after many of another client.
-    fn written_after_a_flood(flood: (&str, Event), last: (&str, Event)) -> usize {
+    fn written_after_a_flood(flood: (&str, &Event), last: (&str, &Event)) -> usize {
         let (wrote, written) = channel();
         let sink: Sink = Box::new(move |line| {
             wrote.send(line.to_owned()).expect("the test listens");
@@ -234,9 +234,9 @@ mod tests {
         });
         let audit = Audit::to(sink, Box::new(|_| {}));
         for _ in 0..500 {
-            audit.note(&By { who: Some(flood.0), ..By::default() }, &flood.1);
+            audit.note(&By { who: Some(flood.0), ..By::default() }, flood.1);
         }
-        audit.note(&By { who: Some(last.0), session: Some(77), ..By::default() }, &last.1);
+        audit.note(&By { who: Some(last.0), session: Some(77), ..By::default() }, last.1);
         drop(audit);
         written.iter().filter(|line| line.contains("\"session\":77")).count()
     }
@@ -264,11 +264,11 @@ mod tests {
             failure: None,
         };
         for stranger in [STRANGER, "guest"] {
-            assert_eq!(written_after_a_flood((stranger, refused()), ("ci", refused())), 1);
-            assert_eq!(written_after_a_flood((stranger, failed()), ("ci", failed())), 1);
+            assert_eq!(written_after_a_flood((stranger, &refused()), ("ci", &refused())), 1);
+            assert_eq!(written_after_a_flood((stranger, &failed()), ("ci", &failed())), 1);
         }
         for flood in [refused(), failed(), session()] {
-            assert_eq!(written_after_a_flood(("ci", flood), ("admin", changed())), 1);
+            assert_eq!(written_after_a_flood(("ci", &flood), ("admin", &changed())), 1);
         }
     }
 }
