@@ -1,8 +1,9 @@
 //! Deleted runs, which can be brought back for a week.
 
+use super::rows::{body_of, content};
 use super::sql::{self, Fault, values};
-use super::{CONTENT, Store, body_of, put_body};
-use crate::{Error, Filter};
+use super::{Store, put_body};
+use crate::{Error, Filter, LARGEST};
 use narrows_model::run::history::StoredRun;
 use narrows_sys::clock;
 
@@ -41,7 +42,7 @@ impl Store {
         let keep = |id: &String| {
             let filter = Filter { id: Some(id.clone()), ..Filter::default() };
             let entry = self.list(&filter, 0, 1).map_err(|error| Fault(error.to_string()))?;
-            let mut rows = database.rows(CONTENT, values![id.clone()])?;
+            let mut rows = database.rows(&content(), values![id.clone()])?;
             let (Some(entry), Some(row)) = (entry.first(), rows.first_mut()) else { return Ok(()) };
             let kind = row.text()?;
             let Some(body) = body_of(row)? else { return Ok(()) };
@@ -82,14 +83,15 @@ impl Store {
         let database = &self.database;
         let all = || -> sql::Result<usize> {
             let kept = time(now_unix_us.saturating_sub(KEPT_US));
-            let last = "SELECT coalesce(max(since_unix_us), 0) FROM deleted WHERE since_unix_us >= ?";
-            let last = database.number(last, values![kept])?;
-            let ids = texts(database.rows("SELECT id FROM deleted WHERE since_unix_us = ?", values![last])?)?;
+            // What another program made too large stays where it is, and in nobody's way.
+            let deleted = format!("FROM deleted WHERE length(body) <= {LARGEST} AND");
+            let last = format!("SELECT coalesce(max(since_unix_us), 0) {deleted} since_unix_us >= ?");
+            let last = database.number(&last, values![kept])?;
+            let ids = texts(database.rows(&format!("SELECT id {deleted} since_unix_us = ?"), values![last])?)?;
             let mut back = 0;
             // One at a time: a body may be large.
             for id in ids {
-                let sql = "DELETE FROM deleted WHERE id = ? RETURNING entry, kind, codec, sha256, \
-                           CASE WHEN length(body) <= 268435456 THEN body END";
+                let sql = "DELETE FROM deleted WHERE id = ? RETURNING entry, kind, codec, sha256, body";
                 let mut rows = database.rows(sql, values![id.clone()])?;
                 let Some(row) = rows.first_mut() else { continue };
                 let entry: StoredRun = serde_json::from_str(&row.text()?)
@@ -110,10 +112,11 @@ mod tests {
     use super::super::tests::{entry, json, store};
     use super::*;
     use crate::Kind;
+    use rusqlite::Connection;
 
     #[test]
     fn what_was_deleted_comes_back_for_a_week() {
-        let (_directory, mut store) = store();
+        let (directory, mut store) = store();
         let all = Filter::default();
         for (at, id) in [(1, "a"), (2, "b"), (3, "c"), (4, "d")] {
             store.put(&entry(id, at, "far", 1e9), Kind::Run, &json(id)).unwrap();
@@ -145,5 +148,11 @@ mod tests {
         assert_eq!(store.undo_at(KEPT_US + 6).unwrap(), 0);
         delete(&mut store, &["b"], false, 5);
         assert_eq!((delete(&mut store, &["c"], true, 6), store.undo_at(7).unwrap(), count(&store)), (1, 0, 1));
+        // A body that another program made too large hides no earlier deletion.
+        store.put(&entry("e", 5, "far", 1e9), Kind::Run, &json("e")).unwrap();
+        assert_eq!((delete(&mut store, &["d"], false, 8), delete(&mut store, &["e"], false, 9)), (1, 1));
+        let other = Connection::open(directory.path().join("runs.db")).unwrap();
+        other.execute("UPDATE deleted SET body = zeroblob(268435457) WHERE id = 'e'", []).unwrap();
+        assert_eq!((store.undo_at(10).unwrap(), store.has("d").unwrap()), (1, true));
     }
 }

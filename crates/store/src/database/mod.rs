@@ -5,6 +5,7 @@ mod deleted;
 mod named;
 #[cfg(feature = "postgres")]
 mod remote;
+mod rows;
 pub(crate) mod sql;
 #[cfg(feature = "postgres")]
 mod tls;
@@ -13,6 +14,7 @@ use crate::filter::{self, Filter};
 use crate::{Error, body, migrations};
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_sys::{clock, files};
+use rows::{FIGURE, RUN, body_of, content, figure_of, run_of};
 use rusqlite::{Connection, ErrorCode};
 use sql::{Cells, Database, Fault, Value, values};
 pub use sql::{is_address, shown};
@@ -237,7 +239,7 @@ impl Store {
     /// The store cannot be read, or the run is damaged.
     pub fn json(&self, id: &str) -> Result<Option<(Kind, Vec<u8>)>> {
         let found = || {
-            let mut rows = self.database.rows(CONTENT, values![id.to_owned()])?;
+            let mut rows = self.database.rows(&content(), values![id.to_owned()])?;
             rows.first_mut().map(|row| Ok((row.text()?, body_of(row)?))).transpose()
         };
         let Some((word, body)) = found().map_err(self.failed("read"))? else { return Ok(None) };
@@ -447,53 +449,6 @@ const PART: usize = 500;
 
 /// Tags and figures of so many runs at most: others may write to a database, too.
 const LINES_MAX: usize = 100_000;
-
-/// The columns of [`run_of`]. What others wrote may be of any length.
-const RUN: &str = "substr(id, 1, 4096), started_unix_us, substr(who, 1, 4096), substr(client, 1, 4096), substr(server, 1, 4096), \
-                   substr(server_name, 1, 4096), substr(family, 1, 4096), substr(command, 1, 4096), substr(plan, 1, 4096), \
-                   substr(verdict, 1, 4096), substr(made_by, 1, 4096), raw_bytes, stored_bytes";
-
-/// The columns of [`figure_of`].
-const FIGURE: &str = "substr(name, 1, 256), value, substr(unit, 1, 256)";
-
-/// What a run is, and the columns of [`body_of`], of a run by its id. A body of more than [`crate::LARGEST`] is left out.
-const CONTENT: &str = "SELECT substr(kind, 1, 256), codec, substr(sha256, 1, 33), \
-                       CASE WHEN length(body) <= 268435456 THEN body END \
-                       FROM runs LEFT JOIN bodies ON run = number WHERE id = ?";
-
-fn run_of(row: &mut Cells) -> sql::Result<StoredRun> {
-    Ok(StoredRun {
-        id: row.text()?,
-        started_unix_us: row.integer()?.unsigned_abs(),
-        who: row.text()?,
-        client: row.text()?,
-        server: row.text()?,
-        server_name: row.text()?,
-        family: row.text()?,
-        command: row.text()?,
-        plan: row.text()?,
-        verdict: row.text()?,
-        made_by: row.text()?,
-        raw_bytes: row.integer()?.unsigned_abs(),
-        stored_bytes: row.integer()?.unsigned_abs(),
-        tags: Vec::new(),
-        figures: Vec::new(),
-    })
-}
-
-/// Name, value and unit; `None` where another program stored no number.
-fn figure_of(row: &mut Cells) -> sql::Result<Option<Headline>> {
-    let figure = Headline { name: row.text()?, value: row.real()?, unit: filter::unit(&row.text()?) };
-    Ok(Some(figure).filter(|figure| figure.value.is_finite()))
-}
-
-/// A body; `None` where the run has none, or one that is too large.
-fn body_of(row: &mut Cells) -> sql::Result<Option<body::Body>> {
-    if row.0.contains(&Value::Null) {
-        return Ok(None);
-    }
-    Ok(Some(body::Body { codec: row.integer()?, sha256: row.blob()?, bytes: row.blob()? }))
-}
 
 #[cfg(test)]
 mod tests;

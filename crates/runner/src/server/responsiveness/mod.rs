@@ -73,7 +73,7 @@ async fn accept(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps: u64
             // Without a place it is closed at once.
             let Some(place) = places.take(source) else { return };
             greeted.admit();
-            let id = place.id();
+            let id = place.id;
             let task = tokio::spawn(async move {
                 let _ = timeout(MAX_CONNECTION, attend(tls, rates, place.window)).await;
                 drop(place);

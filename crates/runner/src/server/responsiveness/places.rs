@@ -28,7 +28,7 @@ struct Taken {
 #[derive(Debug)]
 pub(super) struct Place {
     places: Places,
-    id: u64,
+    pub(super) id: u64,
     /// Its receive window.
     pub(super) window: u32,
 }
@@ -71,12 +71,6 @@ impl Places {
     }
 }
 
-impl Place {
-    pub(super) const fn id(&self) -> u64 {
-        self.id
-    }
-}
-
 impl Drop for Place {
     fn drop(&mut self) {
         lock(&self.places.0).taken.remove(&self.id);
@@ -112,7 +106,7 @@ mod tests {
         let places = Places::default();
         let come = |host: u8| {
             let place = places.take([192, 0, 2, host].into()).expect("a place");
-            let (id, task) = (place.id(), tokio::spawn(pending::<()>()));
+            let (id, task) = (place.id, tokio::spawn(pending::<()>()));
             places.is_served_by(id, task.abort_handle());
             (place, task)
         };
@@ -127,7 +121,7 @@ mod tests {
         let (gone, task) = first.swap_remove(0);
         assert!(task.await.expect_err("aborted").is_cancelled());
         let late = tokio::spawn(pending::<()>());
-        places.is_served_by(gone.id(), late.abort_handle());
+        places.is_served_by(gone.id, late.abort_handle());
         assert!(late.await.expect_err("aborted").is_cancelled());
         second.clear();
     }
