@@ -169,6 +169,29 @@ fn every_command_of_the_pages_is_one() {
     assert!(seen > 50, "only {seen} commands were found");
 }
 
+#[test]
+fn every_plan_of_the_how_tos_is_one() {
+    let page = std::fs::read_to_string(docs().join("howto.md")).expect("the page");
+    let plans: Vec<&str> =
+        page.split("<<'PLAN'\n").skip(1).filter_map(|rest| rest.split_once("\nPLAN\n")).map(|(plan, _)| plan).collect();
+    assert!(plans.len() > 1, "{plans:?}");
+    for plan in plans {
+        let mut narrows = Command::new(env!("CARGO_BIN_EXE_narrows"));
+        let mut child = narrows
+            .args(["rfc2544", "/dev/stdin", "--dry-run"])
+            .stdin(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("narrows");
+        let mut input = child.stdin.take().expect("its input");
+        std::io::Write::write_all(&mut input, plan.as_bytes()).expect("written");
+        drop(input);
+        let said = child.wait_with_output().expect("its end");
+        assert!(said.status.success(), "{plan}\n{}", String::from_utf8_lossy(&said.stderr));
+    }
+}
+
 /// Appends the sources of a folder.
 fn sources(of: &Path, all: &mut String) {
     for entry in std::fs::read_dir(of).unwrap_or_else(|error| panic!("cannot read {}: {error}", of.display())).flatten()

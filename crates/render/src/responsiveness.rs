@@ -110,7 +110,7 @@ pub fn text(report: &ResponsivenessReport, style: Style) -> String {
     page.blank();
     table::text(&mut page, &latencies(report));
     for remark in &report.remarks {
-        page.labelled("  ! ", &clean(remark), Some(Tone::Mark));
+        page.labelled("  - ", &clean(remark), None);
     }
     page.finish()
 }

@@ -33,6 +33,9 @@ pub enum Error {
     /// The run of this id could not be serialised: why.
     #[error("cannot write run {0}: {1}")]
     Encode(String, String),
+    /// More than one run has an id that begins so.
+    #[error("`{0}` is the beginning of the ids of several runs; give more of it (`narrows history` lists them)")]
+    Ambiguous(String),
     /// Neither of the environment variables for the state directory is set.
     #[error("cannot place the run: neither XDG_STATE_HOME nor HOME is an absolute path; give --output FILE")]
     NoPlace,

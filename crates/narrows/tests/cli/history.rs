@@ -62,6 +62,10 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
     assert_eq!(world.run(&["report", a, "--diff", b]).code, Some(0));
 
     assert_eq!(
+        world.sentence(1, &["history", "show", "2025"]),
+        "`2025` is the beginning of the ids of several runs; give more of it (`narrows history` lists them)"
+    );
+    assert_eq!(
         world.sentence(2, &["history", "delete", a]),
         "cannot delete 1 run without confirmation: standard input is no terminal; give --yes"
     );

@@ -53,7 +53,7 @@ fn in_every_format() {
     insta::assert_snapshot!("csv", csv(&small()).lines().take(7).collect::<Vec<_>>().join("\n"));
     let svg = svg::picture(&small());
     assert!(
-        svg.contains("rmem: 262144 → 16777216") && svg.contains("does nothing") && svg.ends_with("</svg>\n"),
+        svg.contains("rmem: …262144 → …16777216") && svg.contains("does nothing") && svg.ends_with("</svg>\n"),
         "{svg}"
     );
     let nothing = CampaignReport { mean: None, effects: vec![], best: None, cells: vec![], runs: vec![], ..small() };

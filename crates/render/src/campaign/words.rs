@@ -3,16 +3,16 @@
 use crate::compare::words::{figure, plain, share};
 use narrows_model::run::campaign::{CampaignEffect, CampaignReport, CampaignTerm, EffectVerdict};
 
-/// A level without the words that all levels of its factor begin with.
-fn short<'a>(level: &'a str, all: &[String]) -> &'a str {
+/// A level, with an ellipsis for the words that all levels of its factor begin with.
+fn short(level: &str, all: &[String]) -> String {
     let same = level.char_indices().map(|(at, c)| at + c.len_utf8());
     let same = same.take_while(|at| all.iter().all(|other| other.get(..*at) == level.get(..*at)));
     let words = same.filter(|at| level[..*at].ends_with(' ')).last();
-    &level[words.unwrap_or(0)..]
+    words.map_or_else(|| level.to_owned(), |at| format!("…{}", &level[at..]))
 }
 
 /// Levels, one of each factor.
-pub(super) fn levels<'a>(report: &'a CampaignReport, of: &'a [String]) -> impl Iterator<Item = (&'a str, &'a str)> {
+pub(super) fn levels<'a>(report: &'a CampaignReport, of: &'a [String]) -> impl Iterator<Item = (&'a str, String)> {
     report.factors.iter().zip(of).map(|(factor, level)| (factor.name.as_str(), short(level, &factor.levels)))
 }
 

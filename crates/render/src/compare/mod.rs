@@ -13,7 +13,6 @@ use crate::table::{self, Cell, Column, Row, Table};
 use crate::text::page::Page;
 use crate::words::clean;
 use narrows_model::run::compare::{CompareReport, CompareVerdict, ComparedFigure};
-use narrows_model::words::show::plural;
 use words::{figure, interval, probability, sentence, share};
 
 pub fn text(report: &CompareReport, style: Style) -> String {
@@ -140,7 +139,8 @@ fn inventories(report: &CompareReport) -> impl Iterator<Item = (String, Table, O
         };
         let differ = match it.parameters.len() {
             0 => String::new(),
-            n => format!(", {} differ", plural(n as u64, "parameter")),
+            1 => ", 1 parameter differs".to_owned(),
+            n => format!(", {n} parameters differ"),
         };
         (format!("Inventory of the first runs of A and {}{differ}", it.side), table, missing)
     })

@@ -24,7 +24,11 @@ pub(super) fn rows(of: &ComparedFigure, width: usize) -> Vec<String> {
         .zip(&of.samples)
         .map(|(label, sample)| format!("{}  {}", char::from(label), line(sample, width, &column).trim_end()))
         .collect();
-    let [low, high] = [low, high].map(|it| figure(of.unit, it));
+    let [low, high] = match [low, high].map(|it| figure(of.unit, it)) {
+        // The scale of a narrow one is what it adds.
+        [same, high] if same == high => [same, format!("+{}", figure(of.unit, span))],
+        both => both,
+    };
     let room = width.saturating_sub(columns(&high));
     lines.push(format!("   {}{high}", left(&low, room)));
     lines

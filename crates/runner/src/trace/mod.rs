@@ -5,7 +5,7 @@ mod error;
 mod names;
 
 use crate::remote::{Remote, RemoteError};
-use channel::Channel;
+use channel::{Channel, Time};
 pub use error::TraceError;
 use names::Names;
 use narrows_model::trace::report::TraceEnd;
@@ -83,12 +83,13 @@ pub fn trace(
     poll: &mut dyn FnMut(),
     show: &mut dyn FnMut(&TraceRecord) -> bool,
 ) -> Result<TraceRecord, TraceError> {
-    let mut channel = Channel::open(&plan)?;
+    let time = Time::begin();
+    let mut channel = Channel::open(&plan, time)?;
     let mut names = Names::new(plan.names);
     let serial = plan.protocol == TraceProtocol::Tcp;
     let interval = Duration::from_millis(plan.interval_ms);
     let (continuous, mtu) = (plan.continuous, plan.mtu.then(|| first_link_mtu(&plan)).flatten());
-    let mut planner = Planner::new(plan, clock::unix_us(), serial);
+    let mut planner = Planner::new(plan, time.now_us(), serial);
     if let Some(bytes) = mtu {
         planner.set_first_link_mtu(bytes);
     }
@@ -98,7 +99,7 @@ pub fn trace(
             planner.interrupt();
             break;
         }
-        let now = clock::unix_us();
+        let now = time.now_us();
         match planner.next(now) {
             Step::Send(order) => {
                 if channel.send(&order)? != Sent::Gone {

@@ -6,10 +6,10 @@ use crate::Filter;
 
 impl Store {
     /// The id of the run that a word names: an id, the beginning of one id alone (four characters or more), `last` or `last~2` (the third
-    /// newest). `None`: no run, or several.
+    /// newest). `None`: no run.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// The store cannot be read, or several ids begin so.
     pub fn named(&self, word: &str) -> Result<Option<String>, crate::Error> {
         if self.has(word)? {
             return Ok(Some(word.to_owned()));
@@ -27,7 +27,10 @@ impl Store {
         }
         let sql = "SELECT id FROM runs WHERE id LIKE ? LIMIT 2";
         let mut found = self.database.rows(sql, values![format!("{word}%")]).map_err(self.failed("read"))?;
-        let only = found.pop().filter(|_| found.is_empty());
-        only.map(|mut row| row.text()).transpose().map_err(self.failed("read"))
+        let one = found.pop();
+        if !found.is_empty() {
+            return Err(crate::Error::Ambiguous(word.to_owned()));
+        }
+        one.map(|mut row| row.text()).transpose().map_err(self.failed("read"))
     }
 }

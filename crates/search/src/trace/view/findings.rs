@@ -16,7 +16,7 @@ fn finding(id: &str, harm: bool, says: String) -> TraceFinding {
 /// All findings, harm first.
 pub(super) fn findings(record: &TraceRecord, report: &TraceReport) -> Vec<TraceFinding> {
     let mut all = Vec::new();
-    mtu(report, &mut all);
+    mtu(record, report, &mut all);
     end(record, report, &mut all);
     loss(record, report, &mut all);
     paths(report, &mut all);
@@ -26,25 +26,31 @@ pub(super) fn findings(record: &TraceRecord, report: &TraceReport) -> Vec<TraceF
     all
 }
 
-fn mtu(report: &TraceReport, all: &mut Vec<TraceFinding>) {
-    for step in report.mtu.iter().flat_map(|mtu| &mtu.steps) {
-        let (from, to) = (place(&report.hops, step.after_hop), place(&report.hops, step.before_hop));
-        let bytes = step.mtu_bytes;
-        all.push(if step.reported {
-            let by = step.address.as_deref().unwrap_or_default();
-            finding(
-                "mtu-shrinks",
-                false,
-                format!("the MTU shrinks to {bytes} bytes between {from} and {to}; {by} reports it"),
-            )
-        } else {
-            let says = format!(
-                "between {from} and {to}, packets above {bytes} bytes vanish without an ICMP message; fix \
-                 the filter or the MTU there, or lower the MSS to {}",
-                bytes.saturating_sub(if report.target.contains(':') { 60 } else { 40 })
-            );
-            finding("black-hole", true, says)
-        });
+fn mtu(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) {
+    let between = |[after, before]: [u8; 2]| (place(&report.hops, after), place(&report.hops, before));
+    let mut hole = |hops: [u8; 2], what: String, bytes: u32| {
+        let (from, to) = between(hops);
+        let mss = bytes.saturating_sub(if report.target.contains(':') { 60 } else { 40 });
+        let says = format!(
+            "between {from} and {to}, {what} vanish without an ICMP message; fix the filter or the MTU there, or lower the MSS to {mss}"
+        );
+        all.push(finding("black-hole", true, says));
+    };
+    for step in report.mtu.iter().flat_map(|mtu| &mtu.steps).filter(|step| !step.reported) {
+        hole([step.after_hop, step.before_hop], format!("packets above {} bytes", step.mtu_bytes), step.mtu_bytes);
+    }
+    if let Some(it) = super::mtu::hole(record, &report.hops) {
+        let what = format!(
+            "packets of {} bytes (those of {} pass; not all sizes were tried)",
+            it.fails_bytes, it.passes_bytes
+        );
+        hole(it.between, what, it.passes_bytes);
+    }
+    for step in report.mtu.iter().flat_map(|mtu| &mtu.steps).filter(|step| step.reported) {
+        let (from, to) = between([step.after_hop, step.before_hop]);
+        let (bytes, by) = (step.mtu_bytes, step.address.as_deref().unwrap_or_default());
+        let says = format!("the MTU shrinks to {bytes} bytes between {from} and {to}; {by} reports it");
+        all.push(finding("mtu-shrinks", false, says));
     }
 }
 
@@ -125,7 +131,8 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
     let (from, to) = (place(&report.hops, from), place(&report.hops, begins));
     let mut says = format!("{} loss begins between {from} and {to}", percent(lost));
     if !by_target {
-        says += "; or the ICMP answers are limited from there on: a target that answers --protocol tcp or icmp excludes that";
+        says += "; or the ICMP answers are limited from there on: only answers of the target itself (--protocol icmp, or tcp to an open \
+                 port) exclude that";
     }
     all.push(finding("loss", by_target, says));
 }
@@ -214,14 +221,21 @@ pub(super) fn remarks(record: &TraceRecord, report: &TraceReport) -> Vec<String>
     } else if plan.mtu && report.mtu.is_none() && !plan.continuous {
         let sent = record.probes.iter().any(|probe| probe.purpose == ProbePurpose::Mtu);
         all.push(match sent {
+            true if super::mtu::hole(record, &report.hops).is_some() => {
+                "path MTU: the trace ended before it was known".to_owned()
+            }
             true => "path MTU: unknown, since neither large probes nor small ones behind them got an answer".to_owned(),
             false => "path MTU: not measured, since no hop answers to which large probes could be sent".to_owned(),
         });
     }
     if record.unmatched > 0 {
         all.push(format!(
-            "{} quoted too little of their probes and were not counted",
-            plural(record.unmatched, "answer")
+            "{} not counted: {}",
+            plural(record.unmatched, "answer"),
+            match plan.protocol {
+                TraceProtocol::Tcp => "they came so late that they may be of a SYN that the kernel sent again",
+                _ => "they quote too little of their probes to tell which",
+            }
         ));
     }
     if record.forgotten > 0 {

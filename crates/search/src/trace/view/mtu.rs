@@ -1,6 +1,7 @@
 //! The path MTU at each hop, and where it shrinks.
 
 use super::place::router;
+use crate::trace::mtu::PAIRS;
 use narrows_model::trace::report::{MtuStep, TraceHop, TraceMtu};
 use narrows_model::{AnswerKind, ProbePurpose, TraceProbe, TraceRecord};
 use std::collections::BTreeMap;
@@ -53,4 +54,35 @@ pub(super) fn path(record: &TraceRecord, hops: &[TraceHop]) -> Option<TraceMtu> 
     let to_target =
         probes(record).any(|it| it.answer.as_ref().is_some_and(|answer| answer.kind == AnswerKind::Reached));
     Some(TraceMtu { first_link_bytes, path_bytes, to_target, steps })
+}
+
+/// A black hole whose size was not found before the trace ended.
+pub(super) struct Hole {
+    /// The last hop that a packet of `fails_bytes` came to, and the first that it did not.
+    pub(super) between: [u8; 2],
+    pub(super) passes_bytes: u32,
+    pub(super) fails_bytes: u32,
+}
+
+/// Where packets vanish, in a trace that ended before it knew their size.
+pub(super) fn hole(record: &TraceRecord, hops: &[TraceHop]) -> Option<Hole> {
+    let fails_bytes = record.first_link_mtu.filter(|_| !record.mtu_done)?;
+    let small = record.plan.probe_bytes;
+    let of_mtu: Vec<&TraceProbe> = probes(record).collect();
+    // As the planner judges: lost, and the small one right behind it answered.
+    let lost = |ttl: u8| {
+        let pair = |pair: &&[&TraceProbe]| {
+            pair.iter().all(|it| it.ttl == ttl)
+                && (pair[0].bytes == fails_bytes && pair[0].answer.is_none())
+                && (pair[1].bytes == small && pair[1].answer.is_some())
+        };
+        of_mtu.windows(2).filter(pair).count() >= usize::from(PAIRS)
+    };
+    let seen: Vec<u8> = hops.iter().filter(|hop| hop.answered > 0).map(|hop| hop.ttl).collect();
+    let first = seen.iter().position(|ttl| lost(*ttl))?;
+    let before = first.checked_sub(1).map_or(0, |at| seen[at]);
+    // The first link takes it; a router is known to if it answered.
+    let came = before == 0 || at(record, before).is_some_and(|bytes| bytes >= fails_bytes);
+    let passes_bytes = at(record, seen[first]).unwrap_or(small);
+    came.then_some(Hole { between: [before, seen[first]], passes_bytes, fails_bytes })
 }

@@ -101,6 +101,11 @@ pub(super) fn plan() -> TracePlan {
 
 /// Runs the planner to its end; the record and the time that it took, microseconds.
 pub(super) fn run(net: &Net, plan: TracePlan) -> (TraceRecord, u64) {
+    run_until(net, plan, u64::MAX)
+}
+
+/// The same, interrupted after so many microseconds.
+pub(super) fn run_until(net: &Net, plan: TracePlan, end_us: u64) -> (TraceRecord, u64) {
     const START: u64 = 1_800_000_000_000_000;
     let mut planner = Planner::new(plan, START, false);
     planner.set_first_link_mtu(FIRST_LINK);
@@ -108,6 +113,10 @@ pub(super) fn run(net: &Net, plan: TracePlan) -> (TraceRecord, u64) {
     let mut on_way: BTreeMap<(u64, u64), (u16, TraceAnswer)> = BTreeMap::new();
     let mut tokens: BTreeMap<u8, (u64, u64)> = BTreeMap::new();
     for _ in 0..20_000 {
+        if now - START >= end_us {
+            planner.interrupt();
+            return (planner.finish(), end_us);
+        }
         while let Some((&(at, id), _)) = on_way.first_key_value().filter(|((at, _), _)| *at <= now) {
             let Some((flow, answer)) = on_way.remove(&(at, id)) else { continue };
             if net.short_quotes && answer.kind != AnswerKind::Reached {

@@ -1,7 +1,7 @@
 //! Traces of simulated paths, whose truth is known.
 
 use super::report;
-use super::sim::{FIRST_LINK, Net, plan, run, target};
+use super::sim::{FIRST_LINK, Net, plan, run, run_until, target};
 use crate::trace::{Planner, Step};
 use narrows_model::trace::TracePlan;
 use narrows_model::trace::report::TraceEnd;
@@ -231,5 +231,30 @@ proptest! {
         let found: Vec<Option<u32>> = report.hops.iter().map(|hop| hop.pmtu_bytes).collect();
         prop_assert_eq!(found, truth);
         prop_assert_eq!(report.target, target().to_string());
+    }
+}
+
+#[test]
+fn a_black_hole_behind_routers_that_limit_their_answers_is_found_soon_and_also_by_a_trace_that_is_cut() {
+    let net = |bytes| Net { mtu: [(2, bytes)].into(), holes: [1].into(), limited: (1..=3).collect(), ..Net::new(2) };
+    let quick = || TracePlan { rounds: 4, flows: 4, interval_ms: 50, wait_ms: 500, ..plan() };
+    for bytes in [1280, 1400, 1420, 1492] {
+        let (record, took_us) = run(&net(bytes), quick());
+        assert!(record.mtu_done && took_us < 12_000_000, "{bytes}: {took_us}");
+        assert_eq!(super::report(&record).mtu.map(|mtu| mtu.path_bytes), Some(bytes));
+    }
+    let (record, _) = run_until(&net(1400), quick(), 6_000_000);
+    let report = super::report(&record);
+    assert_eq!((report.mtu.as_ref(), ids(&report)), (None, vec!["black-hole"]), "{report:?}");
+    let says = &report.findings[0].says;
+    assert!(
+        says.starts_with("between hop 1 (10.0.1.1) and hop 2 (10.0.2.1), packets of 1500 bytes (those of "),
+        "{says}"
+    );
+    // Routers alone that limit their answers lose nothing.
+    let limited = Net { limited: (1..=3).collect(), ..Net::new(2) };
+    for end_us in (1..40).map(|at| at * 200_000) {
+        let report = super::report(&run_until(&limited, quick(), end_us).0);
+        assert!(!ids(&report).contains(&"black-hole"), "{report:?}");
     }
 }
