@@ -179,6 +179,7 @@ fn every_plan_of_the_how_tos_is_one() {
         let mut narrows = Command::new(env!("CARGO_BIN_EXE_narrows"));
         let mut child = narrows
             .args(["rfc2544", "/dev/stdin", "--dry-run"])
+            .env("NARROWS_LAB", "small")
             .stdin(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .stdout(std::process::Stdio::null())
