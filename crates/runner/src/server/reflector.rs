@@ -82,7 +82,8 @@ impl Reflector {
         if now.duration_since(self.since) >= SECOND {
             (self.since, self.count, self.count_of_strangers) = (now, 0, 0);
             self.counts.clear();
-            if self.sessions.len() >= SESSIONS / 2 {
+            // With fewer, no limit of sessions is reached.
+            if self.sessions.len() >= OF_SOURCE {
                 self.sessions.retain(|_, (_, last)| now.duration_since(*last) < REMEMBERED);
                 self.of_source.clear();
                 self.strangers = 0;
@@ -226,6 +227,18 @@ mod tests {
         assert_eq!(answered([198, 51, 100, 1], 5_000), OF_SOURCE);
         assert_eq!((2..40).map(|last| answered([198, 51, 100, last], 300)).sum::<usize>(), OF_STRANGERS - OF_SOURCE);
         assert_eq!(answered([192, 0, 2, 1], 300), OF_SOURCE, "a known peer");
+    }
+
+    #[test]
+    fn a_source_that_had_all_its_sessions_has_room_when_they_are_over() {
+        let (mut all, now) = reflector(StampConfig { any: true, ..StampConfig::default() });
+        let request = Request::default().encode(None, &[]);
+        let mut answered = |port, now| {
+            let from = from([192, 0, 2, 7], port);
+            all.admits(&request, &from, now) && all.answer(&request, &from, now).is_some()
+        };
+        assert_eq!((0..300).filter(|n| answered(10_000 + n, now)).count(), OF_SOURCE);
+        assert!(!answered(20_000, now + REMEMBERED / 2) && answered(20_000, now + REMEMBERED + SECOND));
     }
 
     #[test]
