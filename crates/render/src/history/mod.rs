@@ -17,6 +17,7 @@ pub(crate) fn value(unit: Unit, value: f64) -> String {
         Unit::Bytes => bytes(rounded(value)),
         Unit::Fraction => ratio(value),
         _ if value.abs() >= 1000.0 => narrows_model::words::units::grouped(i128::from(rounded(value.abs()))),
+        Unit::Count if value.fract() == 0.0 => format!("{value:.0}"),
         _ => format!("{value:.2}"),
     }
 }
