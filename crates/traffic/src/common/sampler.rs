@@ -8,7 +8,7 @@ use super::limits::GRACE;
 use super::outcome::{Remarks, Timing};
 use super::schedule::{Schedule, Starts, Thinning};
 use super::threads::{Control, Event, Work};
-use narrows_model::{Flow, HostSample, LoadSample, Progress, StreamProgress, TcpPlan};
+use narrows_model::{Flow, HostSample, LoadSample, Progress, Sample, StreamProgress, TcpPlan};
 use narrows_sys::clock;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, Scope};
@@ -24,7 +24,7 @@ const IDLE_AFTER_END_US: u64 = 300_000;
 /// The streams of one end, as their engine knows them. `index` is a stream's position.
 pub(crate) trait Streams {
     /// The counters of a stream at one instant.
-    type Sample: Clone + Default + Into<LoadSample>;
+    type Sample: Sample + Clone + Default + Into<LoadSample>;
     /// What a stream's thread leaves at its end.
     type Left: Send;
 
@@ -256,6 +256,10 @@ impl<'a, 'e, S: Streams> Sampler<'a, 'e, S> {
         live.last = self.streams.sample(index, ended_us);
         let timing = Timing { end_us: self.sampling.schedule.end_us, ended_us };
         let Remarks { remarks, loss } = self.streams.end(index, left, &mut live.last, timing);
+        // It may be of an earlier instant, since when nothing was counted.
+        while live.kept.len() > 1 && live.kept.last().is_some_and(|it| it.at_us() >= live.last.at_us()) {
+            live.kept.pop();
+        }
         live.kept.push(live.last.clone());
         self.losses.extend(loss);
         self.sampling.remarks.extend(remarks);

@@ -23,6 +23,8 @@ pub type Span<'a, S> = (&'a S, &'a S);
 pub struct Part<T> {
     sent: Option<T>,
     received: Option<T>,
+    /// Whether it is the last one of the stream: then its sender may have ended before it does.
+    is_last: bool,
 }
 
 impl<T: Copy> Part<T> {
@@ -220,11 +222,12 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
         };
         let part = |ends: &[usize]| {
             let span = (*counted.get(ends[0])?, *counted.get(ends[1])?);
+            let is_last = ends[1] + 1 == times.len();
             let beside = near(ends[0]).zip(near(ends[1]));
             Some(if received.is_some() {
-                Part { sent: beside, received: Some(span) }
+                Part { sent: beside, received: Some(span), is_last }
             } else {
-                Part { sent: Some(span), received: None }
+                Part { sent: Some(span), received: None, is_last }
             })
         };
         interval_ends(&times, self.interval_us, self.omit_us).windows(2).filter_map(part).collect()
