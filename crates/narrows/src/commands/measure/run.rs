@@ -105,6 +105,7 @@ pub(super) fn run<R: Document>(
     let mut saved = save.run_file(result.output())?;
     let style = view.full.style();
     let mut ends = open(None, result.quiet)?;
+    ends.refuses(&plan).map_or(Ok(()), |why| Err(Failure::usage(why)))?;
     let (form, intervals) = match result.format() {
         Format::Text => (Some(Lines::Text(style)), !result.quiet),
         Format::Ndjson => (Some(Lines::Ndjson), true),
