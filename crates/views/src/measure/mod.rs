@@ -1,6 +1,7 @@
 //! Plain measurements: intervals, totals and costs of a trial of any kind of load, from what both ends recorded. What a kind of
 //! load adds to them is in the file of its name.
 
+mod arrived;
 mod cpu;
 pub(crate) mod distribution;
 mod interval_ends;
@@ -10,6 +11,7 @@ pub mod tcp;
 pub mod udp;
 mod udp_total;
 
+pub use arrived::nothing_at;
 use interval_ends::interval_ends;
 use narrows_model::load::Member;
 use narrows_model::run::measure::Remark;
