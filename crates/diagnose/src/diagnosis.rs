@@ -8,13 +8,14 @@ use crate::evidence::tcp::phases::{self, phases};
 use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
 use crate::evidence::udp::UdpEvidence;
 use crate::experiments::profile::PATH_PROFILE;
+use crate::experiments::tcp::MORE_STREAMS;
 use crate::interrupted::Interrupted;
 use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::latency::working;
 use crate::ledger::tcp_ledger;
 use crate::path;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
-use narrows_model::run::{DiagnosePlan, RunPlan};
+use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
 use narrows_model::words::figures::float;
 use narrows_model::{Ending, FactKey, Flow, Run, Verdict};
 use narrows_model::{Status, words::units};
@@ -143,8 +144,13 @@ pub(crate) fn untried(verdict: &mut Verdict, next: &[Planned]) {
 fn without_profile(verdict: &mut Verdict, run: &Run, is_known: bool) {
     let wanted = matches!(run.plan, RunPlan::Diagnose(DiagnosePlan { profile: true, .. }));
     if wanted && !is_known && run.ending == Ending::Complete {
-        let why = "no path profile: its UDP packets were lost or there was no time; a test with more TCP streams was used instead";
-        verdict.missing.push(why.to_owned());
+        let left_out = run.server.absent.iter().find(|absent| absent.what == PATH_PROFILE.id);
+        let why = left_out.map_or("its UDP packets were lost or there was no time", |absent| absent.why.as_str());
+        let more =
+            |trial: &TrialRecord| matches!(&trial.purpose, Purpose::Experiment { id, .. } if id == MORE_STREAMS.id);
+        let instead = if run.trials.iter().any(more) { "; a test with more TCP streams was used instead" } else { "" };
+        // First: many of the others are missing because of it.
+        verdict.missing.insert(0, format!("no path profile: {why}{instead}"));
     }
 }
 

@@ -152,6 +152,16 @@ fn a_result_that_a_queue_may_raise_says_so() {
         "a_queue_took_in_the_excess",
         built(&grown, vec![]).goals[0].why.as_deref().unwrap_or_default()
     );
+    // The higher load filled the queue, and tells more of what one path sustains.
+    let lower = grown.results.iter().filter_map(|it| it.lower_pps).fold(f64::MAX, f64::min);
+    for trial in grown.trials.iter_mut().filter(|trial| trial.load_pps > lower) {
+        trial.seen.delay_growth_us = Some(53_000);
+    }
+    let goals = built(&grown, vec![]).goals;
+    let sustained: Vec<_> =
+        goals.iter().map(|goal| goal.why.as_ref().and_then(|why| why.split("in 1.00 s").next())).collect();
+    assert!(sustained.len() == 2 && sustained[0].is_some_and(|why| why.contains("about")), "{sustained:?}");
+    assert_eq!(sustained[0], sustained[1], "one path sustains one rate");
     let path_profile = PathProfileView {
         summary: "the path sustains 976 Mbit/s behind a queue".into(),
         capacity_bps: Some(976e6),

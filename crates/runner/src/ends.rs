@@ -46,6 +46,16 @@ pub trait Ends {
     /// RTTs of the idle path, microseconds, smallest first; empty where they could not be measured.
     fn idle_rtt_us(&mut self) -> Vec<u64>;
 
+    /// Why these ends cannot run such a load over the path; `None` where they can.
+    fn refuses(&self, _plan: &LoadPlan) -> Option<String> {
+        None
+    }
+
+    /// The nearest plan that these ends can run, of one whose times nobody gave.
+    fn fitted(&self, plan: &LoadPlan) -> LoadPlan {
+        plan.clone()
+    }
+
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed>;
 
     /// Runs one trial, which ends before its time once `enough` says so of the progress of an end. Ends that cannot end one early run it

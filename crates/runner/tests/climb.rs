@@ -7,6 +7,7 @@ use narrows_model::{
 };
 use narrows_runner::diagnosis::{self, Watch};
 use narrows_runner::ends::{self, Ends, EndsError, On, TrialFailed};
+use narrows_wire::iperf3::Params;
 use std::path::Path;
 
 fn stored(name: &str) -> Run {
@@ -55,6 +56,8 @@ struct Played {
     before: Run,
     after: Trial,
     trouble: Trouble,
+    /// Whether the far end is one of iperf3.
+    iperf3: bool,
     in_force: Vec<Change>,
     kept: Vec<String>,
     log: Vec<bool>,
@@ -64,7 +67,8 @@ struct Played {
 impl Played {
     fn new(trouble: Trouble) -> Self {
         let after = trial_of(&stored("long-path-after"));
-        Self { before: slow_by_sysctl(), after, trouble, in_force: vec![], kept: vec![], log: vec![], serial: 0 }
+        let (in_force, kept, log) = (vec![], vec![], vec![]);
+        Self { before: slow_by_sysctl(), after, trouble, iperf3: false, in_force, kept, log, serial: 0 }
     }
 }
 
@@ -75,6 +79,10 @@ impl Ends for Played {
 
     fn idle_rtt_us(&mut self) -> Vec<u64> {
         self.before.idle_rtt_us.clone()
+    }
+
+    fn refuses(&self, plan: &LoadPlan) -> Option<String> {
+        Params::of(plan).err().filter(|_| self.iperf3)
     }
 
     fn trial(&mut self, plan: &LoadPlan, on: On, _: ends::Watch<'_>) -> Result<Trial, TrialFailed> {
@@ -147,22 +155,45 @@ impl Watch for Told {
 }
 
 fn climb(trouble: Trouble, keep: bool) -> (Run, Played, Told) {
-    let (mut ends, mut told) = (Played::new(trouble), Told::default());
-    let load = trial_of(&ends.before).plan;
-    let plan = DiagnosePlan {
+    let mut ends = Played::new(trouble);
+    let plan = DiagnosePlan { try_fixes: true, keep, ..plan(&ends) };
+    let (run, told) = diagnosed(&mut ends, &plan);
+    (run, ends, told)
+}
+
+fn plan(ends: &Played) -> DiagnosePlan {
+    DiagnosePlan {
         known_within: 0.0,
-        load,
+        load: trial_of(&ends.before).plan,
         budget_ms: 0,
         profile: false,
         max_bps: None,
         expect_bps: None,
-        try_fixes: true,
-        keep,
+        try_fixes: false,
+        keep: false,
         proof_pairs: 3,
-    };
+    }
+}
+
+fn diagnosed(ends: &mut Played, plan: &DiagnosePlan) -> (Run, Told) {
+    let mut told = Told::default();
     let target = ends.before.target.clone();
-    let run = diagnosis::diagnose(&mut ends, &mut told, &plan, target, ("test".into(), "test".into()));
-    (run, ends, told)
+    let run = diagnosis::diagnose(ends, &mut told, plan, target, ("test".into(), "test".into()));
+    (run, told)
+}
+
+#[test]
+fn what_the_far_end_cannot_do_is_left_out_said_once_and_named_by_the_verdict() {
+    let mut ends = Played { iperf3: true, ..Played::new(Trouble::None) };
+    let plan = DiagnosePlan { profile: true, budget_ms: 20_000, ..plan(&ends) };
+    let (run, told) = diagnosed(&mut ends, &plan);
+    assert_eq!(run.ending, Ending::Complete);
+    assert!(!told.results.iter().any(|line| line.contains("failed")), "{:?}", told.results);
+    let left_out = told.results.iter().filter(|line| line.starts_with("left out: a profile of the path")).count();
+    assert_eq!(left_out, 1, "{:?}", told.results);
+    let report = narrows_diagnose::report(&run).expect("a report");
+    let missing = &report.verdict.missing[0];
+    assert!(missing.starts_with("no path profile: iperf3 has no such load"), "{missing}");
 }
 
 #[test]

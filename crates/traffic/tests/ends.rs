@@ -136,6 +136,29 @@ fn a_receiver_whose_sender_is_silent_ends_by_itself() {
     assert!(last_us(&record) >= 100_000);
 }
 
+#[test]
+fn an_outage_before_the_first_byte_is_part_of_the_trial() {
+    let (socket, receiver) = pair();
+    let record = thread::scope(|scope| {
+        let plan = timed(2_000);
+        let streams = vec![stream(0, Flow::Up, receiver)];
+        let end = scope.spawn(move || run_end(Place::Server, &plan, streams, &Stop::new()));
+        // Longer than any start, and less than a trial that has lost its peer runs on.
+        clock::sleep(Duration::from_millis(1_000));
+        tcp::send(socket.as_fd(), &[7; 5000]).unwrap();
+        clock::sleep(Duration::from_millis(1_000));
+        tcp::abort_on_close(&socket).unwrap();
+        drop(socket);
+        end.join().unwrap()
+    });
+    assert_eq!(record.remarks, Vec::<String>::new(), "the sender was there until its time was up");
+    let samples = &record.streams[0].samples;
+    assert!(last_us(&record) >= 1_900_000, "{}", last_us(&record));
+    let silent = samples.iter().filter(|it| it.bytes == 0).map(|it| it.at_us);
+    assert!(silent.clone().max().is_some_and(|at_us| at_us >= 900_000), "{samples:?}");
+    assert!(silent.filter(|at_us| *at_us >= 400_000).count() > 5, "each interval is sampled");
+}
+
 /// The most bytes that an application of this rate moves in this time: its slots, what a late wake-up forgives, and what
 /// was on its way.
 fn paced_most(bps: u64, elapsed_us: u64) -> u64 {

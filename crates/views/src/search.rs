@@ -67,6 +67,7 @@ pub struct Context {
 pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchReport {
     let Context { flow, unit, history, curve, path_profile } = context;
     let load = |pps: Option<f64>| pps.map(|pps| unit.load(pps));
+    let sustained = sustained_pps(record);
     let goals = record
         .plan
         .goals
@@ -79,7 +80,7 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
                 lower: load(result.lower_pps),
                 upper: load(result.upper_pps),
                 conditional_throughput: load(result.conditional_throughput_pps),
-                why: match (why(result, &record.plan, &unit), queued(goal, result, record, &unit)) {
+                why: match (why(result, &record.plan, &unit), queued(goal, result, record, (&unit, sustained))) {
                     (Some(why), Some(queued)) => Some(format!("{why}; {queued}")),
                     (why, queued) => why.or(queued),
                 },
@@ -105,25 +106,58 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
     }
 }
 
-/// By how much the lower bound may exceed what the path sustains, where that is more than half of the width: in a trial the excess
-/// waits in the queue, and all of it arrives.
-fn queued(goal: &Goal, result: &GoalResult, record: &SearchRecord, unit: &LoadUnit) -> Option<String> {
+/// A lower bound above what the path sustains: in its trial the excess waited in a queue, and arrived late.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Exceeded {
+    /// At most what the path sustains, in packets a second: what a bucket of tokens let pass arrived without a delay.
+    pub sustained_pps: f64,
+    /// By so much the one-way delay grew.
+    pub grew_us: u64,
+    /// How long the trial was.
+    pub trial_ms: u64,
+}
+
+/// Whether a goal's lower bound exceeds what the path sustains by more than half of its width.
+pub fn exceeded(goal: &Goal, result: &GoalResult, record: &SearchRecord) -> Option<Exceeded> {
     let lower = result.lower_pps?;
     let at_lower = |trial: &&LoadTrial| trial.load_pps == lower && trial.seen.invalid.is_none();
     // The trial in which the delay grew least: a moment's pause of a host is not in all of them.
     let growth =
         |trial: &LoadTrial| Some((trial.seen.delay_growth_us? as f64 / 1e3 / trial.duration_ms as f64, trial.clone()));
     let grew = record.trials.iter().filter(at_lower).filter_map(growth).min_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((growth, trial)) = grew.filter(|(growth, _)| *growth > 0.51 * goal.width) {
-        let arrived = trial.seen.received as f64 / trial.seen.sent.max(1) as f64;
-        let sustained = unit.load(lower * arrived / (1.0 + growth));
+    let (growth, trial) = grew.filter(|(growth, _)| *growth > 0.51 * goal.width)?;
+    let arrived = trial.seen.received as f64 / trial.seen.sent.max(1) as f64;
+    Some(Exceeded {
+        sustained_pps: lower * arrived / (1.0 + growth),
+        grew_us: (growth * trial.duration_ms as f64 * 1e3).round() as u64,
+        trial_ms: trial.duration_ms,
+    })
+}
+
+/// What the path sustains by the trials of all goals: it is one path, and each of them says at most how much.
+fn sustained_pps(record: &SearchRecord) -> Option<f64> {
+    let goal = |result: &GoalResult| record.plan.goals.iter().find(|goal| goal.name == result.goal);
+    let of = |result: &GoalResult| Some(exceeded(goal(result)?, result, record)?.sustained_pps);
+    record.results.iter().filter_map(of).min_by(f64::total_cmp)
+}
+
+/// By how much the lower bound may exceed what the path sustains.
+fn queued(
+    goal: &Goal,
+    result: &GoalResult,
+    record: &SearchRecord,
+    (unit, sustained_pps): (&LoadUnit, Option<f64>),
+) -> Option<String> {
+    let lower = result.lower_pps?;
+    if let Some((Exceeded { grew_us, trial_ms, .. }, pps)) = exceeded(goal, result, record).zip(sustained_pps) {
+        let sustained = unit.load(pps);
         return Some(format!(
             "above what the path sustains (about {}, {} on the wire): in {} the one-way delay grew by {} because a queue absorbed the \
              excess; use longer trials (--duration)",
             units::bps(sustained.payload_bps),
             units::bps(sustained.wire_bps),
-            units::micros(trial.duration_ms * 1000),
-            units::micros((growth * trial.duration_ms as f64 * 1e3).round() as u64)
+            units::micros(trial_ms * 1000),
+            units::micros(grew_us)
         ));
     }
     let hint = record.plan.hint?;

@@ -136,9 +136,9 @@ impl PathProfile {
 
     /// The bucket, and how fast it is emptied.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one bucket
-    fn bucket_words(&self, bucket_bytes: f64) -> String {
+    fn bucket_words(&self, least: &str, bucket_bytes: f64) -> String {
         let fast = self.shape.burst_bps.map_or_else(String::new, |bps| format!(" at {}", units::bps(bps)));
-        format!(" (bursts of {} pass{fast})", units::bytes(bucket_bytes as u64))
+        format!(" (bursts of {least}{} pass{fast})", units::bytes(bucket_bytes as u64))
     }
 
     /// What it is in a few words.
@@ -148,8 +148,12 @@ impl PathProfile {
             (Some(capacity), Some(plateau)) => {
                 let what = match plateau {
                     Plateau::Queue => "behind a queue".to_owned(),
-                    Plateau::Shaper { bucket_bytes } => format!("behind a shaper{}", self.bucket_words(*bucket_bytes)),
-                    Plateau::Policer { bucket_bytes } => format!("by a policer{}", self.bucket_words(*bucket_bytes)),
+                    Plateau::Shaper { bucket_bytes } => {
+                        format!("behind a shaper{}", self.bucket_words("", *bucket_bytes))
+                    }
+                    Plateau::Policer { bucket_bytes } => {
+                        format!("by a policer{}", self.bucket_words("at least ", *bucket_bytes))
+                    }
                     Plateau::ShortQueue => "behind a short queue".to_owned(),
                 };
                 format!("the path sustains {} {what}", units::bps(capacity.bps))

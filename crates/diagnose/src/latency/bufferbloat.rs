@@ -2,7 +2,7 @@
 //!
 //! A load fills a queue that is far longer than the path needs, and everything else that goes through it waits.
 //!
-//! **Shows**: with a load a transaction takes at least 30 ms and twice as long as without; the RTT that the load's own senders see
+//! **Shows**: with a load a transaction takes at least 30 ms more and twice as long as without; the RTT that the load's own senders see
 //! grows as well.
 //!
 //! **Mistaken for**: ends that are too busy to answer in time (then the RTT that the kernels see does not grow, for no
@@ -19,7 +19,8 @@
 //! a path good. Not yet calibrated on the fault bank.
 
 use super::seen::load_rtt;
-use narrows_model::{Direction, Finding, Fix, Place, Rejected, RrTrial, Witness, words::units};
+use super::time;
+use narrows_model::{Direction, Finding, Fix, Place, Rejected, RrTrial, Witness};
 
 pub(super) const ID: &str = "bufferbloat";
 /// Less is nothing that people notice.
@@ -29,13 +30,14 @@ const ONE_PRODUCT: f64 = 2.0;
 /// The kernels' RTT explains the increase where it grew by this part of it.
 const EXPLAINS: f64 = 0.5;
 
-/// The finding, or why there is none, in a sentence. The latencies are trimmed means in ns.
+/// The finding, or why there is none, in a sentence. The latencies are medians in ns.
 pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result<Finding, String> {
     let increase = loaded_ns - idle_ns;
     let rtt = load_rtt(loaded);
     let growth = rtt.as_ref().map(|rtt| rtt.mean_ns - rtt.min_ns);
     if increase < MIN_INCREASE_NS || loaded_ns < ONE_PRODUCT * idle_ns {
-        let adds = format!("the load adds {} to the {} of the idle path", time(increase.max(0.0)), time(idle_ns));
+        let more = if increase > 0.0 { time(increase) } else { "nothing".to_owned() };
+        let adds = format!("the load adds {more} to the median of the idle path, {}", time(idle_ns));
         let apart = rtt.zip(growth).filter(|(rtt, growth)| {
             *growth >= MIN_INCREASE_NS && rtt.mean_ns >= ONE_PRODUCT * rtt.min_ns && *growth >= 2.0 * increase
         });
@@ -52,7 +54,7 @@ pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result
     let mut witnesses = vec![Witness {
         kind: "experiment".to_owned(),
         says: format!(
-            "with the load a transaction takes {} instead of {} (mean of the fastest 95 %), {:.1} times as long",
+            "with the load a transaction takes {} instead of {} (medians), {:.1} times as long",
             time(loaded_ns),
             time(idle_ns),
             loaded_ns / idle_ns
@@ -105,9 +107,4 @@ pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result
             ..Fix::default()
         },
     })
-}
-
-fn time(ns: f64) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a time within a trial
-    units::micros((ns / 1e3).round().max(0.0) as u64)
 }

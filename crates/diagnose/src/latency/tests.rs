@@ -7,6 +7,7 @@ use narrows_model::{
     TcpStreamRecord, Transaction, Trial,
 };
 use narrows_model::{Flow, TcpEndRecord};
+use narrows_stats::Histogram;
 
 /// Ten seconds at this latency in each second, 100 transactions a second; the first second is omitted.
 fn trial(latency_us: &[u64; 10], plan: RrPlan, load: Option<TcpEndRecord>) -> Trial {
@@ -136,7 +137,7 @@ fn look_alikes_are_left_alone() {
     says(
         100,
         loaded(2_000, Some(2_000), 100),
-        "the load adds 1.90 ms to the 100 us of the idle path: less than 30.0 ms",
+        "the load adds 1.90 ms to the median of the idle path, 100 us: less than 30.0 ms",
     );
     // A queue of one bandwidth-delay product.
     says(100_000, loaded(190_000, Some(185_000), 100_000), "no more than the queue that TCP needs");
@@ -145,7 +146,20 @@ fn look_alikes_are_left_alone() {
     // fq_codel.
     says(20_000, loaded(22_000, Some(120_000), 20_000), "the queue keeps other flows apart");
     // The load made it faster.
-    says(20_000, loaded(19_000, Some(20_000), 20_000), "the load adds 0 us");
+    says(20_000, loaded(19_000, Some(20_000), 20_000), "the load adds nothing to the median of the idle path, 20.0 ms");
+}
+
+#[test]
+fn what_the_load_adds_is_the_difference_of_the_medians_that_are_shown() {
+    // The tail moves a mean.
+    let us = [19, 19, 19, 20, 20, 20, 20, 20, 20, 900];
+    let under = [7_000, 9_000, 9_700, 9_700, 9_700, 9_700, 9_700, 9_700, 12_000, 17_000];
+    let view =
+        compared(&trial(&us, RrPlan::default(), None), &trial(&under, loaded_plan(), Some(load(None, 20)))).unwrap();
+    #[allow(clippy::cast_precision_loss)]
+    let added = view.loaded_ns.p50 as f64 - view.idle_ns.p50 as f64;
+    assert_eq!((view.increase_ns, view.finding), (added, None));
+    assert!(view.why_none.starts_with(&format!("the load adds {} to the median", time(added))), "{}", view.why_none);
 }
 
 #[test]
@@ -206,7 +220,7 @@ fn requests_that_are_faster_under_load_are_explained() {
     let why = |us| compared(&idle(120), &loaded(us)).expect("both were measured").why_none;
     assert!(
         why(80).starts_with(
-            "the load adds 0 us to the 120 us of the idle path: less than 30.0 ms; the median is even lower under load"
+            "the load adds nothing to the median of the idle path, 120 us: less than 30.0 ms; it is even lower under load (80.0 us)"
         ),
         "{}",
         why(80)

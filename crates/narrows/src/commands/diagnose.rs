@@ -132,6 +132,12 @@ impl Args {
         }
         let tuner = self.try_fixes.then(|| tuner("diagnose")).transpose()?;
         let mut ends = open(tuner, self.result.quiet)?;
+        for (plan, ..) in &mut planned {
+            if self.load.omit.ms().is_none() {
+                plan.load = ends.fitted(&plan.load);
+            }
+            ends.refuses(&plan.load).map_or(Ok(()), |why| Err(Failure::usage(why)))?;
+        }
         let view = MeasureLive::new(kind(&self.load(ways[0], target.family)?));
         let tui = self.view.tui.open(view, &stop)?;
         if let Some(tui) = &tui {

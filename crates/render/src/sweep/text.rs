@@ -129,7 +129,7 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
     page.heading(&name(first), &format!("{}; size in {what}{cores}", ends(first.flow)));
     if base > page.room() {
         rows.iter().for_each(|row| stacked(page, &groups, row));
-        return notes(page, rows, base, parts);
+        return notes(page, report, rows, base, parts);
     }
     let above = groups.iter().map(|(above, columns)| right(above, columns.iter().map(|it| it.1).sum())).collect();
     let columns: Vec<_> = groups.iter().flat_map(|(_, columns)| columns).collect();
@@ -141,7 +141,7 @@ fn table(page: &mut Page, report: &SweepReport, rows: &[SweepRow]) {
         page.line(&columns.iter().map(|(_, wide, cell)| right(&cell(row), *wide)).collect::<String>());
         remarks(page, row);
     }
-    notes(page, rows, base, parts);
+    notes(page, report, rows, base, parts);
 }
 
 fn remarks(page: &mut Page, row: &SweepRow) {
@@ -164,7 +164,13 @@ fn stacked(page: &mut Page, groups: &[Group<'_>], row: &SweepRow) {
 }
 
 /// What is said below a table.
-fn notes(page: &mut Page, rows: &[SweepRow], base: usize, parts: usize) {
+fn notes(page: &mut Page, report: &SweepReport, rows: &[SweepRow], base: usize, parts: usize) {
+    if report.plan.search_lossless && rows.iter().any(|row| row.lossless_upper_pps.is_some()) {
+        // A bucket of tokens delays nothing that it lets pass, so that no trial shows it.
+        let text = "max. lossless: the highest rate without loss for 1 s, in which a queue or a token bucket can take in some percent more \
+                    than the path sustains; `narrows search` tells more exactly";
+        page.labelled("    ", text, Some(Tone::Faint));
+    }
     if let Some(sizes) = segmented(rows) {
         let text = format!(
             "UDP segmentation offload at {sizes}: the sender hands datagrams to the kernel in batches, so kpps counts datagrams, not \

@@ -43,8 +43,11 @@ pub(super) fn write(page: &mut Page, report: &Report) {
 pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
     let mut sentences = vec![profile.summary.clone()];
     if let (Some([low, high]), Some(limit)) = (profile.capacity_interval_bps, &profile.limit) {
-        let bucket =
-            profile.bucket_bytes.map_or_else(String::new, |depth| format!(", a bucket of {}", bytes(depth as u64)));
+        // What the load before it left of a policer's bucket is what the steps found.
+        let least = if limit == "policer" { "at least " } else { "" };
+        let bucket = profile
+            .bucket_bytes
+            .map_or_else(String::new, |depth| format!(", a bucket of {least}{}", bytes(depth as u64)));
         sentences[0] += &format!(" ({} to {}, limit: {limit}{bucket})", bps(low), bps(high));
     }
     if let Some([least, median, high]) = profile.idle_rtt_us {

@@ -8,7 +8,7 @@ use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
 use narrows_diagnose::judge::Planned;
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
-use narrows_model::{Flow, Limit, LoadPlan, Place, ProfilePlan, Progress, Run, Status, Target, Verdict};
+use narrows_model::{Absent, Flow, Limit, LoadPlan, Place, ProfilePlan, Progress, Run, Status, Target, Verdict};
 use narrows_search::Steady;
 use narrows_sys::clock;
 use std::time::{Duration, Instant};
@@ -87,6 +87,7 @@ impl Diagnosis<'_> {
         if round == 0 && self.plan.profile {
             self.profile(round)?;
         }
+        let can = |ends: &dyn Ends, next: &Planned| next.loopback || ends.refuses(&ends.fitted(&next.plan)).is_none();
         // An experiment that failed leaves its question open; it is not asked again.
         let mut failed: Vec<&'static str> = Vec::new();
         loop {
@@ -94,7 +95,7 @@ impl Diagnosis<'_> {
             let narrows_diagnose::Diagnosis { verdict, next, .. } =
                 narrows_diagnose::diagnose(&self.run, round).ok_or_else(nothing)?;
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
-            let mut open = next.into_iter().filter(|next| !failed.contains(&next.id));
+            let mut open = next.into_iter().filter(|next| !failed.contains(&next.id) && can(&*self.ends, next));
             let next = open.find(|next| next.plan.duration_ms().is_some_and(|cost| cost + self.overhead_ms <= left_ms));
             let Some(next) = next else {
                 self.watch.result(&verdict.headline);
@@ -127,7 +128,11 @@ impl Diagnosis<'_> {
     fn experiment(&mut self, round: u32, planned: &Planned) -> Result<bool, EndsError> {
         let purpose = Purpose::Experiment { round, id: planned.id.to_owned() };
         let before = self.run.trials.len();
-        match self.trial(purpose, &planned.plan, if planned.loopback { On::Loopback } else { On::Path }) {
+        let (plan, on) = match planned.loopback {
+            true => (planned.plan.clone(), On::Loopback),
+            false => (self.ends.fitted(&planned.plan), On::Path),
+        };
+        match self.trial(purpose, &plan, on) {
             Err(EndsError::Failed(why)) => {
                 // What came of it would be taken for the whole.
                 self.run.trials.truncate(before);
@@ -151,6 +156,12 @@ impl Diagnosis<'_> {
                 if part > 1 && plan.limit_ms.saturating_add(self.overhead_ms) > left_ms {
                     return Ok(());
                 }
+            }
+            if let Some(why) = self.ends.refuses(&planned.plan) {
+                self.watch.result(&format!("left out: {} ({why})", planned.words));
+                let absent = Absent { collector: "diagnosis".to_owned(), what: planned.id.to_owned(), why };
+                self.run.server.absent.push(absent);
+                return Ok(());
             }
             self.watch.step(planned.words);
             if !self.experiment(round, &planned)? {

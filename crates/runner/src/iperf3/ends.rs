@@ -8,6 +8,7 @@ use crate::loopback;
 use narrows_collect::Live;
 use narrows_model::{Absent, Change, LoadPlan, Place, Setting, Snapshot, Trial};
 use narrows_traffic::Stop;
+use narrows_wire::iperf3::Params;
 
 pub struct Iperf3Ends {
     peer: Peer,
@@ -57,6 +58,14 @@ impl Ends for Iperf3Ends {
     /// A connection to measure it would be a test to the server.
     fn idle_rtt_us(&mut self) -> Vec<u64> {
         Vec::new()
+    }
+
+    fn refuses(&self, plan: &LoadPlan) -> Option<String> {
+        Params::of(plan).err()
+    }
+
+    fn fitted(&self, plan: &LoadPlan) -> LoadPlan {
+        Params::fitted(plan)
     }
 
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed> {

@@ -6,10 +6,11 @@
 use crate::ends::{Ends, EndsError};
 use crate::search;
 use narrows_model::run::Ending;
-use narrows_model::run::search::{Goal, GoalResult, Outcome, SearchPlan, TesterLimit};
+use narrows_model::run::search::{Goal, Outcome, SearchPlan, SearchRecord, TesterLimit};
 use narrows_model::run::sweep::Lossless;
 use narrows_model::words::units::{bps, micros};
 use narrows_model::{Place, SweepFigures, UdpPlan};
+use narrows_views::search::exceeded;
 
 /// The longest search of one flow.
 pub(super) const LONGEST_MS: u64 = 25_000;
@@ -51,7 +52,7 @@ pub(super) fn find(
     let searched = search::search(ends, load, seen.flow, &plan(least, most), &mut |_, _, _| {})
         .map_err(|error| EndsError::Failed(error.to_string()))?;
     match searched.ending {
-        Ending::Complete => Ok(in_bits(of(searched.record.results.first(), least * bits), bits)),
+        Ending::Complete => Ok(in_bits(of(&searched.record, bits, least * bits), bits)),
         Ending::Interrupted => Err(EndsError::Interrupted),
         // The trial itself went well: without its search the point is worth keeping, if the other end is still there.
         Ending::Failed(why) => match ends.inventory(Place::Server) {
@@ -79,10 +80,19 @@ fn plan(least: f64, most: f64) -> SearchPlan {
     }
 }
 
-fn of(result: Option<&GoalResult>, least_bps: f64) -> Lossless {
-    let Some(result) = result else { return Lossless::default() };
+fn of(record: &SearchRecord, bits: f64, least_bps: f64) -> Lossless {
+    let Some((result, goal)) = record.results.first().zip(record.plan.goals.first()) else {
+        return Lossless::default();
+    };
     let remark = match result.outcome {
-        Outcome::Found => None,
+        Outcome::Found => exceeded(goal, result, record).map(|it| {
+            format!(
+                "max. lossless is more than the path sustains, {} at most: in {} a queue took in the excess, and the delay grew by {}",
+                bps(it.sustained_pps * bits),
+                micros(it.trial_ms * 1000),
+                micros(it.grew_us)
+            )
+        }),
         Outcome::MinLoadFails => Some(format!("datagrams are lost even at {}", bps(least_bps))),
         Outcome::MaxLoadPasses => Some("no loss at the maximum rate sent, with pacing".to_owned()),
         Outcome::Unfinished => {
@@ -106,6 +116,8 @@ fn in_bits(found: Lossless, bits: f64) -> Lossless {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::run::search::{GoalResult, LoadTrial, Observation};
+    use narrows_search::Search;
 
     #[test]
     fn the_quick_search_is_sound_for_every_rate() {
@@ -116,6 +128,8 @@ mod tests {
 
     #[test]
     fn bounds_are_told_in_both_units_with_their_reason() {
+        let plan = plan(1.0, 1e6);
+        let mut record = Search::new(&plan).unwrap().record();
         let result = GoalResult {
             goal: "NDR".into(),
             outcome: Outcome::TesterLimited(TesterLimit::Unsent),
@@ -123,10 +137,18 @@ mod tests {
             upper_pps: Some(1_020.0),
             conditional_throughput_pps: Some(1_000.0),
         };
-        let found = in_bits(of(Some(&result), 0.0), 800.0);
+        record.results = vec![result.clone()];
+        let found = in_bits(of(&record, 800.0, 0.0), 800.0);
         assert_eq!((found.lower_bps, found.upper_bps), (Some(800_000.0), Some(816_000.0)));
         assert!(found.remark.is_some_and(|remark| remark.contains("limited by the sender")));
-        let none = GoalResult { outcome: Outcome::MinLoadFails, lower_pps: None, ..result };
-        assert_eq!(of(Some(&none), 2e6).remark.as_deref(), Some("datagrams are lost even at 2.00 Mbit/s"));
+        record.results = vec![GoalResult { outcome: Outcome::MinLoadFails, lower_pps: None, ..result.clone() }];
+        assert_eq!(of(&record, 800.0, 2e6).remark.as_deref(), Some("datagrams are lost even at 2.00 Mbit/s"));
+        // 3 % more arrived than in the time in which it was sent: 1000 / 1.03.
+        let seen =
+            Observation { sent: 1_000, received: 1_000, delay_growth_us: Some(30_000), ..Observation::default() };
+        record.trials = vec![LoadTrial { load_pps: 1_000.0, duration_ms: 1_000, ended_at_ms: 1_000, seen }];
+        record.results = vec![GoalResult { outcome: Outcome::Found, ..result }];
+        let remark = of(&record, 800.0, 0.0).remark.expect("more than the path sustains");
+        assert!(remark.contains("than the path sustains, 777 kbit/s at most: in 1.00 s"), "{remark}");
     }
 }

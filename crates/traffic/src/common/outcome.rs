@@ -1,6 +1,7 @@
 //! How a stream ended, compared with the plan, and which of the ends deserve a remark.
 
 use std::io;
+use std::time::Duration;
 
 /// Why a data thread stopped.
 #[derive(Debug)]
@@ -63,6 +64,13 @@ impl Timing {
     /// The clocks of the two ends start about a round-trip time apart: an end that came this much early is still in time.
     const SLACK_US: u64 = 1_000_000;
 
+    /// When the data of a stream was over that then waited, for an answer or for stragglers: not before the planned end, up to which
+    /// the stream counts.
+    pub(crate) fn data_over_us(self, waited: Duration) -> u64 {
+        let over_us = self.ended_us.saturating_sub(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX));
+        over_us.max(self.end_us.unwrap_or(u64::MAX)).min(self.ended_us)
+    }
+
     fn in_time(self) -> bool {
         self.end_us.is_some_and(|end| self.ended_us >= end - Self::SLACK_US.min(end / 4))
     }
@@ -98,6 +106,17 @@ mod tests {
             let missing = Outcome::Incomplete("2 requests were not answered".to_owned());
             assert_eq!(missing.remarks(0, timing, CLOSED).remarks, ["stream 0: 2 requests were not answered"]);
         }
+    }
+
+    #[test]
+    fn the_wait_after_the_data_is_no_part_of_it() {
+        let over = |ended_us, waited_ms| {
+            Timing { end_us: Some(3_000_000), ended_us }.data_over_us(Duration::from_millis(waited_ms))
+        };
+        assert_eq!(over(3_270_000, 220), 3_050_000, "a queue that drained");
+        assert_eq!(over(3_270_000, 2_000), 3_000_000, "an outage at the end is part of the trial");
+        assert_eq!(over(1_500_000, 300), 1_500_000, "stopped");
+        assert_eq!(Timing { end_us: None, ended_us: 5 }.data_over_us(Duration::ZERO), 5);
     }
 
     #[test]

@@ -6,9 +6,9 @@ use super::engine::End;
 use super::error::TrafficError;
 use super::limits::GRACE;
 use super::outcome::{Remarks, Timing};
-use super::schedule::{Schedule, Thinning};
+use super::schedule::{Schedule, Starts, Thinning};
 use super::threads::{Control, Event, Work};
-use narrows_model::{Flow, HostSample, LoadSample, Progress, StreamProgress, TcpPlan};
+use narrows_model::{Flow, HostSample, LoadSample, Progress, Sample, StreamProgress, TcpPlan};
 use narrows_sys::clock;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, Scope};
@@ -24,7 +24,7 @@ const IDLE_AFTER_END_US: u64 = 300_000;
 /// The streams of one end, as their engine knows them. `index` is a stream's position.
 pub(crate) trait Streams {
     /// The counters of a stream at one instant.
-    type Sample: Clone + Default + Into<LoadSample>;
+    type Sample: Sample + Clone + Default + Into<LoadSample>;
     /// What a stream's thread leaves at its end.
     type Left: Send;
 
@@ -56,8 +56,7 @@ pub(crate) struct Sampling {
     /// Number and flow of each stream, by position.
     pub(crate) streams: Vec<(u32, Flow)>,
     pub(crate) schedule: Schedule,
-    /// Whether the clock starts when the gate opens, and not with the first data.
-    pub(crate) starts_at_gate: bool,
+    pub(crate) starts: Starts,
     /// How many times [`GRACE`] this end waits after the planned end.
     pub(crate) graces: u32,
     /// Whether it ends earlier when nothing arrived for [`IDLE_AFTER_END_US`].
@@ -145,7 +144,7 @@ impl<'a, 'e, S: Streams> Sampler<'a, 'e, S> {
         let live: Vec<_> = sampling.streams.iter().map(live).collect();
         Self {
             thinning: Thinning::new(live.len()),
-            moving: sampling.starts_at_gate,
+            moving: sampling.starts == Starts::AtGate,
             control,
             streams,
             live,
@@ -165,7 +164,7 @@ impl<'a, 'e, S: Streams> Sampler<'a, 'e, S> {
         let mut due = self.sampling.schedule.next(0);
         while self.live.iter().any(|live| live.running) {
             if !self.moving
-                && let Some(at) = self.streams.first_arrival()
+                && let Some(at) = self.streams.first_arrival().or_else(|| self.due_in_silence())
             {
                 self.begin(at);
             }
@@ -204,6 +203,12 @@ impl<'a, 'e, S: Streams> Sampler<'a, 'e, S> {
         if !self.moving {
             (self.moving, self.start) = (true, at);
         }
+    }
+
+    /// When the first data were due, once the silence since then is part of the trial.
+    fn due_in_silence(&self) -> Option<Instant> {
+        let due = self.sampling.starts.due_in_silence(self.start.elapsed(), self.end.place)?;
+        Some(self.start + due)
     }
 
     /// Whether the user stopped the trial. A peer that was stopped first closes first, so the message may be on its way.
@@ -251,6 +256,10 @@ impl<'a, 'e, S: Streams> Sampler<'a, 'e, S> {
         live.last = self.streams.sample(index, ended_us);
         let timing = Timing { end_us: self.sampling.schedule.end_us, ended_us };
         let Remarks { remarks, loss } = self.streams.end(index, left, &mut live.last, timing);
+        // It may be of an earlier instant, since when nothing was counted.
+        while live.kept.len() > 1 && live.kept.last().is_some_and(|it| it.at_us() >= live.last.at_us()) {
+            live.kept.pop();
+        }
         live.kept.push(live.last.clone());
         self.losses.extend(loss);
         self.sampling.remarks.extend(remarks);

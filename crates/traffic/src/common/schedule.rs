@@ -1,7 +1,43 @@
-//! When samples are taken, and how many of them are kept.
+//! When the clock of an end starts, when samples are taken, and how many of them are kept.
+
+use narrows_model::Place;
+use std::time::Duration;
 
 /// The first instants: slow start is over before the first interval is. Milliseconds.
 const EARLY_MS: [u64; 8] = [0, 2, 5, 10, 20, 40, 70, 100];
+
+/// When the clock of an end starts. The gates of the two ends open about a round trip apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Starts {
+    /// When the gate opens: this end sends by itself.
+    AtGate,
+    /// With the first data, which the other end sends by itself; a long silence before them is an outage, and counts.
+    WithData {
+        /// Of the path, where it is known.
+        rtt: Option<Duration>,
+    },
+    /// With the first data, whenever they come: an end asks for them.
+    OnlyWithData,
+}
+
+impl Starts {
+    /// What a start may take beside round trips: one packet lost before a round-trip time is known well (`TCP_RTO_MIN` is 200 ms),
+    /// and a busy host that starts its threads.
+    const SLACK: Duration = Duration::from_millis(300);
+    /// The answer that lets the client begin and its first data take one; the first retransmission timeout is three
+    /// (RFC 6298, section 2.2).
+    const ROUND_TRIPS: u32 = 4;
+    /// For them, where no round-trip time is known: the first retransmission timeout without one (RFC 6298, section 2.1).
+    const UNKNOWN: Duration = Duration::from_secs(1);
+
+    /// When data were due, since the gate opened, once nothing came for so long that the start does not explain it: a client
+    /// begins when it has heard of the server's begin.
+    pub(crate) fn due_in_silence(self, since_gate: Duration, place: Place) -> Option<Duration> {
+        let Self::WithData { rtt } = self else { return None };
+        let start = Self::SLACK + rtt.map_or(Self::UNKNOWN, |rtt| rtt * Self::ROUND_TRIPS);
+        (since_gate >= start).then(|| rtt.filter(|_| place == Place::Server).unwrap_or_default())
+    }
+}
 
 /// The instants of a trial, in microseconds since its start.
 #[derive(Debug, Clone)]
@@ -98,6 +134,20 @@ mod tests {
             all.push(at / 1000);
         }
         all
+    }
+
+    #[test]
+    fn a_silence_counts_once_it_is_longer_than_a_start() {
+        let ms = Duration::from_millis;
+        let of = |rtt, since_gate, place| Starts::WithData { rtt }.due_in_silence(ms(since_gate), place);
+        assert_eq!(of(Some(ms(100)), 699, Place::Server), None, "4 round trips and 300 ms");
+        assert_eq!(of(Some(ms(100)), 700, Place::Server), Some(ms(100)));
+        // The server's data may be there as soon as the client is.
+        assert_eq!(of(Some(ms(100)), 700, Place::Client), Some(ms(0)));
+        assert_eq!((of(None, 1299, Place::Server), of(None, 1300, Place::Server)), (None, Some(ms(0))));
+        for starts in [Starts::AtGate, Starts::OnlyWithData] {
+            assert_eq!(starts.due_in_silence(ms(60_000), Place::Server), None);
+        }
     }
 
     #[test]

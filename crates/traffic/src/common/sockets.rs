@@ -6,6 +6,7 @@ use narrows_sys::{Error, files, net, tcp};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::time::Duration;
 
 /// Whether a call only reached its time limit or was interrupted.
 pub(crate) fn waits(error: &io::Error) -> bool {
@@ -18,6 +19,12 @@ pub(crate) fn settle(socket: &TcpStream, on: &str, no_delay: bool) -> Result<(),
     socket.set_nonblocking(false).map_err(plain("make blocking"))?;
     socket.set_nodelay(no_delay).map_err(plain("set TCP_NODELAY of"))?;
     tcp::set_call_limit(socket, CALL_LIMIT).map_err(|error| TrafficError::option(on, error, ""))
+}
+
+/// The round-trip time of the path, as the kernel knows it of the first of these connections: from their handshake before the load.
+pub(crate) fn rtt<'a>(mut connections: impl Iterator<Item = &'a TcpStream>) -> Option<Duration> {
+    let us = connections.next().and_then(|socket| tcp::info(socket).ok()?.rtt_us)?;
+    (us > 0).then(|| Duration::from_micros(us.into()))
 }
 
 /// `address:port` of one end, for the record.

@@ -15,7 +15,8 @@ use crate::common::engine::{End, Engine};
 use crate::common::error::TrafficError;
 use crate::common::outcome::Outcome;
 use crate::common::sampler::{self, Sampled, Sampling};
-use crate::common::schedule::Schedule;
+use crate::common::schedule::{Schedule, Starts};
+use crate::common::sockets::rtt;
 use crate::common::threads::{Control, Work};
 use crate::tcp;
 use crate::udp::UdpStream;
@@ -53,7 +54,8 @@ impl Engine for RrPlan {
 
 /// Makes requests (client) or answers them (server) until the trial is over, and blocks until then.
 ///
-/// The client's clock starts at once, the server's with the first request that comes in. The load, where there is one, runs
+/// The client's clock starts at once, the server's with the first request that comes in or, where that is much later, when it was
+/// due. The load, where there is one, runs
 /// beside it on threads of its own by the TCP engine and under the same flag: give it the same duration, and omit the time that
 /// it needs to fill the path.
 ///
@@ -118,10 +120,14 @@ fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRec
     }
     // A requester ends a moment after the grace by itself, and reports what is missing.
     let server = place == Place::Server;
+    let connections = streams.iter().filter_map(|stream| match &stream.socket {
+        Socket::Tcp(socket) => Some(socket),
+        Socket::Udp(_) => None,
+    });
     let sampling = Sampling {
         streams: records.iter().map(|record| (record.id, Flow::Up)).collect(),
         schedule: Schedule::new(plan.interval_ms, plan.omit_ms, Some(plan.duration_ms)),
-        starts_at_gate: !server,
+        starts: if server { Starts::WithData { rtt: rtt(connections) } } else { Starts::AtGate },
         graces: if server { 1 } else { 2 },
         when_idle: server,
         after_senders: false,

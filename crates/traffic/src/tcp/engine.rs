@@ -9,7 +9,8 @@ use crate::common::connections::{Connections, DataStream, Socket};
 use crate::common::engine::{End, Engine};
 use crate::common::error::TrafficError;
 use crate::common::sampler::{self, Sampled, Sampling};
-use crate::common::schedule::Schedule;
+use crate::common::schedule::{Schedule, Starts};
+use crate::common::sockets::rtt;
 use crate::common::threads::{Control, Work};
 use narrows_model::{LoadRecord, Plan as _, Snapshot, TcpEndRecord, TcpPlan, TcpStreamRecord, ZeroCopy};
 use std::sync::{Arc, OnceLock};
@@ -22,8 +23,8 @@ impl Engine for TcpPlan {
 
 /// Moves data on all streams until the trial is over, and blocks until then.
 ///
-/// The end's clock starts with its first written byte or, on an end that only receives, with the first byte that comes in. All
-/// streams are closed on return: a sender whose time was up closes abortively, so that nothing queued drains into the path after
+/// The end's clock starts with its first written byte or, on an end that only receives, with the first byte that comes in; where that is
+/// much later than it was due, when it was due. All streams are closed on return: a sender whose time was up closes abortively, so that nothing queued drains into the path after
 /// the trial.
 ///
 /// Every trial stops by itself: a sender at its deadline, a receiver [`crate::GRACE`] later at the latest, a stream of bytes when
@@ -64,7 +65,7 @@ pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Res
     let sampling = Sampling {
         streams: records.iter().map(|record| (record.id, record.flow)).collect(),
         schedule: Schedule::new(plan.interval_ms, plan.omit_ms, plan.duration_ms()),
-        starts_at_gate: sends,
+        starts: if sends { Starts::AtGate } else { Starts::WithData { rtt: rtt(sockets.iter().map(Arc::as_ref)) } },
         graces: 1,
         when_idle: true,
         after_senders: false,

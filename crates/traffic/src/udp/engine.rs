@@ -8,10 +8,10 @@ use crate::common::connections::{Connections, DataStream, Socket};
 use crate::common::engine::{End, Engine};
 use crate::common::error::TrafficError;
 use crate::common::sampler::{self, Sampled, Sampling};
-use crate::common::schedule::Schedule;
+use crate::common::schedule::{Schedule, Starts};
 use crate::common::sockets::{address_text, sysctl_text};
 use crate::common::threads::{Control, Work};
-use narrows_model::{Flow, LoadRecord, Place, Snapshot, UdpEndRecord, UdpPlan, UdpStreamRecord};
+use narrows_model::{Direction, Flow, LoadRecord, Place, Snapshot, UdpEndRecord, UdpPlan, UdpStreamRecord};
 use std::time::Duration;
 
 impl Engine for UdpPlan {
@@ -31,7 +31,7 @@ impl Engine for UdpPlan {
 /// Moves data on all streams until the trial is over, and blocks until then.
 ///
 /// The client sends on its streams at once and requests the server to send on the others; each end's clock starts with the first
-/// datagram sent or received.
+/// datagram sent or received, the server's at the latest when those of the client should have been there.
 ///
 /// Every trial stops by itself: a sender at the end of its schedule, a receiver with the sender's end message and a moment for
 /// stragglers, or [`crate::GRACE`] after the planned end.
@@ -63,7 +63,8 @@ fn run(plan: &UdpPlan, mut streams: Vec<UdpStream>, end: End<'_>) -> Result<UdpE
     let sampling = Sampling {
         streams: records.iter().map(|record| (record.id, record.flow)).collect(),
         schedule: Schedule::new(plan.interval_ms, plan.omit_ms, Some(plan.duration_ms)),
-        starts_at_gate: false,
+        // What comes down was asked for, again and again until it came.
+        starts: if plan.direction == Direction::Down { Starts::OnlyWithData } else { Starts::WithData { rtt: None } },
         graces: 1,
         when_idle: false,
         after_senders: true,

@@ -89,9 +89,11 @@ struct Receiving<'a> {
     foreign: u64,
     largest: usize,
     by_kernel: bool,
-    /// When the first datagram was seen, and the last; monotonic, ns.
+    /// When the first datagram was seen, and the last message; monotonic, ns.
     first_ns: Option<u64>,
     seen_ns: u64,
+    /// When the last one came.
+    data_ns: u64,
     /// The total in the sender's end message, and when it came.
     fin: Option<(u64, u64)>,
 }
@@ -116,6 +118,7 @@ impl<'a> Receiving<'a> {
             by_kernel: false,
             first_ns: None,
             seen_ns: nanos::monotonic(),
+            data_ns: nanos::monotonic(),
             fin: None,
         }
     }
@@ -248,6 +251,7 @@ impl<'a> Receiving<'a> {
 
     fn count_all(&mut self, batch: &ReceiveBatch, taken: usize) {
         let mut now_ns = None;
+        let before = self.datagrams;
         for message in (0..taken).filter_map(|index| batch.message(index)) {
             self.messages += 1;
             let received_ns = match message.stamp_ns {
@@ -268,8 +272,9 @@ impl<'a> Receiving<'a> {
             }
         }
         self.seen_ns = nanos::monotonic();
-        if self.first_ns.is_none() && self.datagrams > 0 {
-            self.first_ns = Some(self.seen_ns);
+        if self.datagrams > before {
+            self.data_ns = self.seen_ns;
+            self.first_ns.get_or_insert(self.seen_ns);
         }
     }
 
@@ -361,7 +366,8 @@ impl<'a> Receiving<'a> {
             (false, true) => "recvmmsg, at first +gro",
             (false, false) => "recvmmsg",
         };
-        Left { outcome, datagram_bytes, method, remark, sent: None, received: Some(received) }
+        let waited = Duration::from_nanos(nanos::monotonic().saturating_sub(self.data_ns));
+        Left { outcome, waited, datagram_bytes, method, remark, sent: None, received: Some(received) }
     }
 }
 

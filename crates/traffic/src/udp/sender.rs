@@ -43,24 +43,28 @@ pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
     let load = Load::of(plan, stream.flow, &sizes);
     let mut sending = Sending::new(worker, sizes);
     let (mut intended, mut skipped) = (0, 0);
+    let mut waited = Duration::ZERO;
     if matches!(outcome, Outcome::Complete) {
         moving(clock::now());
         (intended, skipped) = match &load.costs_ns {
             Some(costs) => sending.paced(costs, &load),
             None => sending.unpaced(load.mean_bytes),
         };
+        let over = clock::now();
         match sending.feedback.as_mut().and_then(Feedback::lost) {
             // Nobody is there to confirm the end.
             Some(why) => outcome = Outcome::Incomplete(why.to_owned()),
             None if probe => finish(worker, sending.next),
             None => {}
         }
+        waited = over.elapsed();
         if worker.control.stop.is_set() {
             outcome = Outcome::Stopped;
         }
     }
     Left {
         outcome,
+        waited,
         datagram_bytes: Some(datagram_bytes),
         method: if sending.segmented { "sendmmsg+segment" } else { "sendmmsg" },
         sent: Some(sending.departures.finish(intended, skipped)),

@@ -43,6 +43,7 @@ impl Streams for UdpStreams<'_> {
     }
 
     fn end(&mut self, index: usize, left: Left, last: &mut UdpSample, timing: Timing) -> Remarks {
+        last.at_us = timing.data_over_us(left.waited);
         let record = &mut self.records[index];
         record.datagram_bytes = left.datagram_bytes.unwrap_or(record.datagram_bytes);
         left.method.clone_into(&mut record.method);

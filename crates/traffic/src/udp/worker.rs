@@ -5,6 +5,7 @@ use crate::common::counters;
 use crate::common::outcome::Outcome;
 use crate::common::threads::Control;
 use narrows_model::{Place, UdpPlan, UdpReceived, UdpSent};
+use std::time::Duration;
 
 /// The totals of a stream: datagrams, bytes, calls; from [`ERRORS`] on a sender's, from [`LOST`] on a receiver's.
 pub(super) type Counters = counters::Counters<9>;
@@ -25,6 +26,8 @@ pub(super) struct Worker<'a> {
 /// What a data thread leaves.
 pub(super) struct Left {
     pub(super) outcome: Outcome,
+    /// How long it went on after its last data: for the answer to its end message, or for stragglers.
+    pub(super) waited: Duration,
     /// The largest datagram that it sends, or that arrived.
     pub(super) datagram_bytes: Option<u32>,
     pub(super) method: &'static str,

@@ -54,6 +54,25 @@ fn both_directions_at_different_rates_and_several_streams() {
 }
 
 #[test]
+fn the_wait_for_the_answer_to_the_end_is_no_part_of_what_was_sent() {
+    let plan = plan();
+    let listener = UdpListener::bind(0).unwrap();
+    let address = SocketAddr::new(LOOPBACK, listener.port());
+    thread::scope(|scope| {
+        let server = scope.spawn(|| serve(&listener, &plan, 1));
+        let streams = open_all(address, &plan).unwrap();
+        // It is there, and confirms nothing for the second that the sender asks.
+        let _silent = server.join().unwrap();
+        let client = run_end(Place::Client, &plan, streams);
+        let samples = &client.streams[0].samples;
+        let last = samples.last().unwrap();
+        assert_eq!(last.datagrams, client.streams[0].sent.as_ref().unwrap().datagrams);
+        assert!((300_000..1_000_000).contains(&last.at_us), "{}", last.at_us);
+        assert!(samples.is_sorted_by(|a, b| a.at_us < b.at_us));
+    });
+}
+
+#[test]
 fn each_way_of_batching_tells_the_same() {
     use Batching::{Auto, Off, On};
     for (segmentation, coalescing) in [(Off, Off), (On, Off), (Off, On), (On, On), (Auto, Auto)] {

@@ -140,7 +140,8 @@ impl<L: Viewed> Live<L> {
             let key = (flow, id, place);
             Some((self.heard.get(&key)?.first()?, self.heard.get(&key)?.get(*ends.get(&key)?)?))
         };
-        let part = |id: u32| Part { sent: span(id, flow.sender()), received: span(id, flow.receiver()) };
+        let part =
+            |id: u32| Part { sent: span(id, flow.sender()), received: span(id, flow.receiver()), is_last: false };
         let is_counted = |id: &&u32| ends.contains_key(&(flow, **id, counted));
         let parts: Vec<_> = ids.iter().filter(is_counted).map(|id| (*id, part(*id))).collect();
         let of = |stream, parts: &[_]| L::interval(flow, stream, self.omit_us, parts);

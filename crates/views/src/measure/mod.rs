@@ -1,6 +1,7 @@
 //! Plain measurements: intervals, totals and costs of a trial of any kind of load, from what both ends recorded. What a kind of
 //! load adds to them is in the file of its name.
 
+mod arrived;
 mod cpu;
 pub(crate) mod distribution;
 mod interval_ends;
@@ -10,6 +11,7 @@ pub mod tcp;
 pub mod udp;
 mod udp_total;
 
+pub use arrived::nothing_at;
 use interval_ends::interval_ends;
 use narrows_model::load::Member;
 use narrows_model::run::measure::Remark;
@@ -23,6 +25,8 @@ pub type Span<'a, S> = (&'a S, &'a S);
 pub struct Part<T> {
     sent: Option<T>,
     received: Option<T>,
+    /// Whether it is the last one of the stream: then its sender may have ended before it does.
+    is_last: bool,
 }
 
 impl<T: Copy> Part<T> {
@@ -220,11 +224,12 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
         };
         let part = |ends: &[usize]| {
             let span = (*counted.get(ends[0])?, *counted.get(ends[1])?);
+            let is_last = ends[1] + 1 == times.len();
             let beside = near(ends[0]).zip(near(ends[1]));
             Some(if received.is_some() {
-                Part { sent: beside, received: Some(span) }
+                Part { sent: beside, received: Some(span), is_last }
             } else {
-                Part { sent: Some(span), received: None }
+                Part { sent: Some(span), received: None, is_last }
             })
         };
         interval_ends(&times, self.interval_us, self.omit_us).windows(2).filter_map(part).collect()

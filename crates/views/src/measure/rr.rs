@@ -84,7 +84,8 @@ impl Viewed for RrPlan {
 
 /// The interval of one stream or of several together.
 fn total(stream: Option<u32>, omit_us: u64, spans: &[(RrSample, RrSample)]) -> Option<RrIntervalView> {
-    let parts: Vec<_> = spans.iter().map(|(from, to)| Part { sent: Some((from, to)), received: None }).collect();
+    let parts: Vec<_> =
+        spans.iter().map(|(from, to)| Part { sent: Some((from, to)), received: None, is_last: true }).collect();
     RrPlan::interval(Flow::Up, stream, omit_us, &parts)
 }
 

@@ -184,7 +184,8 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
                 // One sample alone, as of an end that was lost, has counted nothing.
                 Some((first, stream.samples.last()?)).filter(|(first, last)| last.at_us > first.at_us)
             };
-            let part = Part { sent: pair.sender.and_then(counted), received: pair.receiver.and_then(counted) };
+            let part =
+                Part { sent: pair.sender.and_then(counted), received: pair.receiver.and_then(counted), is_last: true };
             (if pair.receiver.is_some() { part.received } else { part.sent })?;
             Some((pair.id, part))
         })

@@ -53,7 +53,7 @@ impl Viewed for UdpPlan {
         };
         let from_us = times().map(|(from, _)| from).min()?;
         let to_us = times().map(|(_, to)| to).max().filter(|to| *to > from_us)?;
-        let sent: Option<Vec<SentPart>> = parts.iter().map(|part| part.sent.and_then(sent)).collect();
+        let sent: Option<Vec<SentPart>> = parts.iter().map(|part| sent(part, to_us - from_us)).collect();
         let received: Option<Vec<ReceivedPart>> = parts.iter().map(|part| part.received.and_then(received)).collect();
         Some(UdpInterval {
             flow,
@@ -130,8 +130,13 @@ fn seconds((from, to): Span<'_, UdpSample>) -> Option<f64> {
     to.at_us.checked_sub(from.at_us).filter(|us| *us > 0).map(|us| float(us) / 1e6)
 }
 
-fn sent(span: Span<'_, UdpSample>) -> Option<SentPart> {
-    let (seconds, (from, to)) = (seconds(span)?, span);
+/// What was sent of an interval of this length, by the sender's own time; in the last one, over the whole time that it shows: the sender
+/// may have ended at its begin.
+fn sent(part: &Part<Span<'_, UdpSample>>, length_us: u64) -> Option<SentPart> {
+    let (from, to) = part.sent?;
+    let own = seconds((from, to));
+    let shown = (part.is_last && to.at_us >= from.at_us).then(|| float(length_us) / 1e6);
+    let seconds = own.into_iter().chain(shown).reduce(f64::max)?;
     let datagrams = to.datagrams.saturating_sub(from.datagrams);
     let bytes = to.bytes.saturating_sub(from.bytes);
     Some(SentPart {
@@ -214,7 +219,7 @@ mod tests {
     fn loss_is_of_what_was_due_and_copies_do_not_hide_it() {
         let from = UdpSample::default();
         let to = UdpSample { at_us: 500_000, datagrams: 95, bytes: 9_500, lost: 10, duplicates: 5, ..from.clone() };
-        let part = Part { sent: None, received: Some((&from, &to)) };
+        let part = Part { sent: None, received: Some((&from, &to)), is_last: false };
         let view = UdpPlan::interval(Flow::Up, None, 0, &[part, part]).expect("time passed");
         let got = view.received.expect("a receiver");
         assert_eq!((got.lost, got.datagrams, got.loss), (20, 190, Some(0.1)));
@@ -226,7 +231,7 @@ mod tests {
     fn one_unknown_sender_makes_the_sum_unknown() {
         let from = UdpSample::default();
         let to = UdpSample { at_us: 1_000_000, datagrams: 1, ..from.clone() };
-        let known = Part { sent: Some((&from, &to)), received: Some((&from, &to)) };
+        let known = Part { sent: Some((&from, &to)), received: Some((&from, &to)), is_last: false };
         let half = Part { sent: None, ..known };
         let view = UdpPlan::interval(Flow::Down, None, 0, &[known, half]).expect("time passed");
         assert!(view.sent.is_none() && view.received.is_some());

@@ -41,14 +41,24 @@ pub fn record(plan: &LoadPlan, own: &LoadRecord, results: Option<&Results>) -> L
     record
 }
 
-/// When the counted part began and ended, by this end's clock.
-fn counted<S>(samples: &[S], at_us: impl Fn(&S) -> u64, omit_us: u64) -> [u64; 2] {
+/// This end waits no longer for the results: a test that lasted longer than here by more than this is none.
+const LATE_US: u64 = 10_000_000;
+
+/// When the counted part began, by this end's clock, and ended: it lasted as long as the far end says, where it says so.
+fn counted<S>(samples: &[S], at_us: impl Fn(&S) -> u64, omit_us: u64, result: Option<&StreamResult>) -> [u64; 2] {
     let from = samples.iter().map(&at_us).find(|at| *at >= omit_us && omit_us > 0).unwrap_or(0);
-    [from, samples.last().map_or(0, at_us).max(from)]
+    let here = samples.last().map_or(0, at_us).max(from);
+    let there = result.map_or(0, |it| far_us(it.seconds)).saturating_add(from);
+    [from, if there > from && there <= here.saturating_add(LATE_US) { there } else { here }]
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+fn far_us((from_s, to_s): (f64, f64)) -> u64 {
+    ((to_s - from_s) * 1e6).round() as u64
 }
 
 fn tcp(own: &TcpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> TcpStreamRecord {
-    let [from_us, to_us] = counted(&own.samples, |sample| sample.at_us, omit_us);
+    let [from_us, to_us] = counted(&own.samples, |sample| sample.at_us, omit_us, result);
     let sample = |at_us, bytes, retransmitted| TcpSample {
         at_us,
         bytes,
@@ -69,7 +79,6 @@ fn tcp(own: &TcpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Tc
         let before = samples.iter().find(|sample| sample.at_us >= from_us).map_or(0, |sample| sample.bytes);
         let end = before + result.bytes;
         samples.iter_mut().for_each(|sample| sample.bytes = sample.bytes.min(end));
-        // A far end that ran longer, as one that waits for the last byte, says how long.
         samples.push(sample(to_us, end, retransmitted));
     }
     TcpStreamRecord {
@@ -94,7 +103,7 @@ fn udp(own: &UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Ud
         ..UdpStreamRecord::default()
     };
     let Some(result) = result else { return far };
-    let [from_us, to_us] = counted(&own.samples, |sample| sample.at_us, omit_us);
+    let [from_us, to_us] = counted(&own.samples, |sample| sample.at_us, omit_us, Some(result));
     let (omitted_lost, omitted) = result.omitted.unwrap_or_default();
     let per_datagram = u64::from(own.datagram_bytes);
     let sends = own.flow == Flow::Down;
@@ -119,7 +128,7 @@ fn udp(own: &UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Ud
             lost: result.lost,
             next_sequence: result.packets,
             jitter_ns: result.jitter_s * 1e9,
-            active_ns: own.sent.as_ref().map_or(active_ns, |sent| sent.active_ns),
+            active_ns,
             stamps: "user".to_owned(),
             ..UdpReceived::default()
         });
@@ -130,7 +139,7 @@ fn udp(own: &UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Ud
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::TcpPlan;
+    use narrows_model::{Load as _, TcpPlan, UdpPlan};
 
     #[test]
     fn the_far_end_received_what_it_says_and_before_that_what_it_acknowledged() {
@@ -157,5 +166,50 @@ mod tests {
         assert_eq!(bytes(0, Some(&results)), [0, 100, 240]);
         assert_eq!(bytes(1000, Some(&results)), [0, 100, 340]);
         assert_eq!(bytes(0, None), [0, 100]);
+    }
+
+    #[test]
+    fn the_far_end_lasted_as_long_as_it_says() {
+        let plan = LoadPlan::from(TcpPlan::default());
+        let udp = LoadPlan::from(UdpPlan::default());
+        let flows = [Flow::Up, Flow::Down];
+        let ends = |flow, seconds| {
+            let result = StreamResult { id: 1, bytes: 36_000_000, packets: 9, seconds, ..StreamResult::default() };
+            let results = Results { streams: vec![result], ..Results::default() };
+            let samples = [0, 1_000_000, 3_000_000];
+            let own = TcpEndRecord {
+                streams: vec![TcpStreamRecord {
+                    flow,
+                    samples: samples.map(|at_us| TcpSample { at_us, bytes: at_us, ..TcpSample::default() }).into(),
+                    ..TcpStreamRecord::default()
+                }],
+                ..TcpPlan::partial_record(Place::Client, Vec::new(), String::new())
+            };
+            let far = record(&plan, &own.into(), Some(&results));
+            let tcp = far.get::<TcpEndRecord>().expect("TCP").streams[0].samples.last().expect("an end").at_us;
+            let own = UdpEndRecord {
+                streams: vec![UdpStreamRecord {
+                    flow,
+                    samples: samples.map(|at_us| UdpSample { at_us, ..UdpSample::default() }).into(),
+                    ..UdpStreamRecord::default()
+                }],
+                ..UdpPlan::partial_record(Place::Client, Vec::new(), String::new())
+            };
+            let far = record(&udp, &own.into(), Some(&results));
+            let stream = &far.get::<UdpEndRecord>().expect("UDP").streams[0];
+            let active =
+                stream.sent.as_ref().map(|it| it.active_ns).or(stream.received.as_ref().map(|it| it.active_ns));
+            assert_eq!(active, Some(stream.samples.last().expect("an end").at_us * 1000));
+            assert_eq!(stream.samples.last().expect("an end").at_us, tcp);
+            tcp
+        };
+        for flow in flows {
+            assert_eq!(ends(flow, (0.0, 3.020_5)), 3_020_500);
+            assert_eq!(ends(flow, (1.5, 4.3)), 2_800_000);
+            // Nothing is said, or nothing that can be.
+            for unknown in [(0.0, 0.0), (4.0, 1.0), (0.0, 1e9), (0.0, f64::MAX)] {
+                assert_eq!(ends(flow, unknown), 3_000_000);
+            }
+        }
     }
 }

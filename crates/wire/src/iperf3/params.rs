@@ -256,6 +256,18 @@ impl Params {
         Ok(params)
     }
 
+    /// The same plan with an omitted part that iperf3 can have: the nearest whole second.
+    pub fn fitted(plan: &LoadPlan) -> LoadPlan {
+        let mut plan = plan.clone();
+        let omit_ms = match &mut plan {
+            LoadPlan::Tcp(plan) => &mut plan.omit_ms,
+            LoadPlan::Udp(plan) => &mut plan.omit_ms,
+            _ => return plan,
+        };
+        *omit_ms = omit_ms.saturating_add(500) / 1000 * 1000;
+        plan
+    }
+
     fn of_tcp(&mut self, plan: &TcpPlan) -> Result<(), String> {
         if plan.application.read_bps > 0 || plan.application.read_cpu_us_per_mib > 0 {
             return Err(
@@ -337,6 +349,16 @@ mod tests {
         assert_eq!((plan.omit_ms, plan.mss_bytes, plan.send_buffer_bytes), (1000, Some(1200), Some(262_144)));
         assert_eq!(plan.congestion_control.as_deref(), Some("cubic"));
         assert_eq!(Params::parse(params.to_json("3.12").to_string().as_bytes()), Ok(params));
+    }
+
+    #[test]
+    fn a_default_that_iperf3_cannot_have_is_rounded_and_a_given_one_refused() {
+        for (omit_ms, whole_ms) in [(0, 0), (250, 0), (500, 1000), (750, 1000), (1000, 1000), (2000, 2000)] {
+            let plan = LoadPlan::from(TcpPlan { omit_ms, limit: Limit::DurationMs(3_000), ..TcpPlan::default() });
+            let fitted = Params::fitted(&plan);
+            assert_eq!((fitted.omitted_ms(), Params::of(&fitted).map(|it| it.omit_s)), (whole_ms, Ok(whole_ms / 1000)));
+            assert_eq!(Params::of(&plan).is_ok(), omit_ms == whole_ms);
+        }
     }
 
     #[test]

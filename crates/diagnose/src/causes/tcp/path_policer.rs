@@ -158,7 +158,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         share: 0.92,
         witnesses: vec![
             experiment(format!(
-                "UDP above {} is dropped with no queueing delay first; bursts up to {} pass{burst}",
+                "UDP above {} is dropped with no queueing delay first; bursts of at least {} pass{burst}",
                 units::bps(profile.shape.capacity?.bps),
                 units::bytes(bucket_bytes as u64)
             )),

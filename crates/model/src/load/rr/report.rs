@@ -105,9 +105,9 @@ pub struct LatencyUnderLoad {
     pub idle_ns: Distribution,
     /// Latencies of the loaded path, all streams together.
     pub loaded_ns: Distribution,
-    /// What the load adds to the mean of the fastest 95 %, ns; negative where it adds nothing.
+    /// What the load adds to the median, ns; negative where it adds nothing.
     pub increase_ns: f64,
-    /// The mean of the fastest 95 % of the loaded path over that of the idle one.
+    /// The median of the loaded path over that of the idle one.
     pub ratio: f64,
     /// Round trips a minute of the idle path.
     pub idle_rpm: Option<Responsiveness>,

@@ -105,6 +105,7 @@ pub(super) fn run<R: Document>(
     let mut saved = save.run_file(result.output())?;
     let style = view.full.style();
     let mut ends = open(None, result.quiet)?;
+    ends.refuses(&plan).map_or(Ok(()), |why| Err(Failure::usage(why)))?;
     let (form, intervals) = match result.format() {
         Format::Text => (Some(Lines::Text(style)), !result.quiet),
         Format::Ndjson => (Some(Lines::Ndjson), true),
@@ -145,6 +146,16 @@ pub(super) fn run<R: Document>(
     })?;
     let place = saved.report("run", result.quiet, "");
     let drawn = write_files(saved.id(), &[(svg.svg.as_deref(), &|| Ok(report.picture()))]);
-    let place = place.and(drawn).and(finish(&run));
+    let place = place.and(drawn).and(finish(&run)).and(arrived(&run));
     printer.lines.end(&run.ending).and_then(|code| place.map(|()| code))
+}
+
+/// A measurement in which nothing arrived has failed, as one without an answer has.
+fn arrived(run: &Run) -> Result<(), Failure> {
+    match narrows_views::measure::nothing_at(run).filter(|_| run.ending == Ending::Complete) {
+        Some(at) => Err(Failure::run(format!(
+            "nothing arrived at the {at}: its streams were opened, but no data passed; find out why with `narrows diagnose`"
+        ))),
+        None => Ok(()),
+    }
 }
