@@ -59,6 +59,7 @@ fn ceiling(id: &str, at: Place, bps: f64, spread: f64, method: Method, how: &str
         at,
         bps,
         interval_bps: [bps * (1.0 - spread), bps * (1.0 + spread)],
+        at_least: false,
         method,
         how: how.into(),
     }
@@ -187,10 +188,10 @@ pub(crate) fn three_acts() -> Report {
         after_bps: after.to_vec(),
         before_loss: Vec::new(),
         after_loss: Vec::new(),
-        gain,
-        gain_interval: interval,
+        gain: Some(gain),
+        gain_interval: Some(interval),
         predicted_bps: predicted,
-        predicted_interval_bps: [predicted * 0.95, predicted * 1.05],
+        predicted_interval_bps: Some([predicted * 0.95, predicted * 1.05]),
         helped: interval[0] > 1.0,
     };
     report.rounds = vec![
@@ -238,10 +239,10 @@ pub(crate) fn no_help() -> Report {
         after_bps: vec![37.1e6, 36.9e6, 37.2e6],
         before_loss: Vec::new(),
         after_loss: Vec::new(),
-        gain: 0.999,
-        gain_interval: [0.993, 1.005],
+        gain: Some(0.999),
+        gain_interval: Some([0.993, 1.005]),
         predicted_bps: 634e6,
-        predicted_interval_bps: [602e6, 666e6],
+        predicted_interval_bps: Some([602e6, 666e6]),
         helped: false,
     };
     report.rounds[0].proof = Some(proof.clone());

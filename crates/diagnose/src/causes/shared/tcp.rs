@@ -21,6 +21,7 @@ pub(crate) fn ceiling_at(
         at: evidence.place(role),
         bps,
         interval_bps: [bps * low, bps * high],
+        at_least: false,
         method,
         how,
     })
