@@ -250,6 +250,23 @@ pub(crate) fn no_help() -> Report {
     report
 }
 
+/// Nothing passed before the fix, and what the path carries is known up to a rate only.
+pub(crate) fn at_least() -> Report {
+    let mut report = no_help();
+    let cause = &mut report.verdict.causes[0];
+    (cause.predicted_bps, cause.predicted_interval_bps, cause.then) = (Some(949e6), None, None);
+    (report.verdict.both_bps, report.verdict.both_interval_bps) = (Some(949e6), None);
+    report.verdict.causes.push(self::cause());
+    report.verdict.goodput_bps = 0.0;
+    report.accounts.roofline[2].at_least = true;
+    for proof in report.rounds.iter_mut().filter_map(|round| round.proof.as_mut()).chain(&mut report.proof) {
+        (proof.before_bps, proof.after_bps) = (vec![0.0; 3], vec![951e6, 952e6, 950e6]);
+        (proof.gain, proof.gain_interval, proof.helped) = (None, None, true);
+        (proof.predicted_bps, proof.predicted_interval_bps) = (949e6, None);
+    }
+    report
+}
+
 pub(crate) fn healthy() -> Report {
     let mut report = limited();
     report.verdict = VerdictView {
@@ -425,5 +442,6 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("suspected", suspected()),
         ("unknown", unknown()),
         ("long_names", long_names()),
+        ("at_least", at_least()),
     ]
 }

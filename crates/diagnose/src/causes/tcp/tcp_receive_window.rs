@@ -165,6 +165,7 @@ mod tests {
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, named, none_proven,
         ordinary_host, assessment, verdict, with, without,
     };
+    use crate::testing::profile::ProfiledPath;
     use narrows_model::{BufferLock, Place, Status, TcpInfo, Unit};
 
     /// The figures of the story: 256 KiB at 35 ms carry 42 Mbit/s.
@@ -203,6 +204,11 @@ mod tests {
         // The sender's thread does the receiver's share of the work on such a path: it fills its core while it waits.
         let busy = Scene { sender_thread: 0.93, sender_core: core(0.46, 0.5), ..small };
         named(&busy, &[], "tcp-receive-window", Place::Server);
+        // A profile that ended at 1 Gbit/s, far below the goodput, says nothing of how long a window takes to send.
+        let profile = Some(ProfiledPath { rate_bps: 4e9, tried_bps: 1.1e9, ..ProfiledPath::default() });
+        let evidence = TcpEvidence::of(&Scene { profile, ..busy }.run(&[]), 0).expect("a baseline");
+        let [low, high] = ceiling(&evidence, Role::Receiver).expect("a window").interval_bps;
+        assert!(8e9 < low && high < 19e9, "{low} to {high}");
     }
 
     #[test]
