@@ -47,6 +47,9 @@ fn backlog(evidence: &TcpEvidence) -> Option<f64> {
     Some(filled.map_or(unread, |part| part.max(unread)))
 }
 
+/// A reader that sleeps to keep its pace (`--app-read-rate`) reaches so much of it: 0.90 and more in the drawn runs.
+const PACED: f64 = 0.9;
+
 /// A reader takes this long to be woken on a busy host (see [`TcpEvidence::queue_stood`]).
 const PROMPT_US: f64 = 500.0;
 
@@ -61,7 +64,9 @@ fn unread_us(evidence: &TcpEvidence) -> Option<f64> {
 /// socket runs in place of its reader: a buffer full of unread data is then no sign of a slow one. In the fault bank data waited for
 /// 2.7 ms and more where the reader was slow, and for 65 us at most behind 128 KiB at 14 Gbit/s.
 fn reads_promptly(evidence: &TcpEvidence) -> bool {
-    unread_us(evidence).is_some_and(|us| us < PROMPT_US)
+    let pace_bps = evidence.load.application.read_bps as f64;
+    let paced = pace_bps > 0.0 && evidence.goodput_bps() >= PACED * pace_bps;
+    !paced && unread_us(evidence).is_some_and(|us| us < PROMPT_US)
 }
 
 /// What a reader leaves unread that does not read promptly, bytes.
@@ -199,7 +204,15 @@ mod tests {
         let small = crate::testing::small_buffer();
         assert_contradicts(&of(&small), "keeps up (114 KiB unread, read within 60 us)");
         assert_contradicts(&of(&Scene { goodput_bps: 1.9e9, ..small.clone() }), "read within 489 us");
-        assert_supports(&of(&Scene { goodput_bps: 1.8e9, ..small }));
+        assert_supports(&of(&Scene { goodput_bps: 1.8e9, ..small.clone() }));
+        // One that sleeps to keep its own pace is slow, though it leaves data for a moment only; at half of its pace it is not the limit.
+        let paced = |read_bps| {
+            let mut scene = Scene { goodput_bps: 2.9e9, ..small.clone() };
+            scene.load.application.read_bps = read_bps;
+            of(&scene)
+        };
+        assert_supports(&paced(3_000_000_000));
+        assert_contradicts(&paced(6_000_000_000), "keeps up");
     }
 
     #[test]
