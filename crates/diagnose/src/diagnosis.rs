@@ -159,8 +159,9 @@ fn without_profile(verdict: &mut Verdict, run: &Run, is_known: bool) {
 fn server_limited(verdict: &mut Verdict, evidence: &TcpEvidence) -> bool {
     let Some(limit_bps) = evidence.server_limit_bps else { return false };
     for prediction in verdict.causes.iter_mut().filter_map(|cause| cause.prediction.as_mut()).chain(&mut verdict.both) {
+        let interval_bps = prediction.interval_bps.unwrap_or([prediction.bps, f64::INFINITY]);
         prediction.bps = prediction.bps.min(limit_bps);
-        prediction.interval_bps = prediction.interval_bps.map(|bps| bps.min(limit_bps));
+        prediction.interval_bps = Some(interval_bps.map(|bps| bps.min(limit_bps)));
     }
     // A full link is a full link, whatever the limit.
     let full = verdict.status == Status::Healthy && evidence.fills_link();

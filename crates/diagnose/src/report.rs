@@ -45,7 +45,7 @@ pub fn report(run: &Run) -> Option<Report> {
 fn verdict_view(verdict: &Verdict) -> VerdictView {
     VerdictView {
         both_bps: verdict.both.as_ref().map(|both| both.bps),
-        both_interval_bps: verdict.both.as_ref().map(|both| both.interval_bps),
+        both_interval_bps: verdict.both.as_ref().and_then(|both| both.interval_bps),
         status: verdict.status,
         headline: verdict.headline.clone(),
         goodput_bps: verdict.goodput_bps,
@@ -60,7 +60,7 @@ fn verdict_view(verdict: &Verdict) -> VerdictView {
                 summary: finding.summary.clone(),
                 ceiling_bps: finding.ceiling_bps,
                 predicted_bps: finding.prediction.as_ref().map(|prediction| prediction.bps),
-                predicted_interval_bps: finding.prediction.as_ref().map(|prediction| prediction.interval_bps),
+                predicted_interval_bps: finding.prediction.as_ref().and_then(|prediction| prediction.interval_bps),
                 then: finding.prediction.as_ref().map(|it| it.then.clone()).filter(|then| !then.is_empty()),
                 witnesses: finding.witnesses.clone(),
                 rejected: finding.rejected.clone(),
@@ -152,18 +152,22 @@ fn view(before: &[Proved], after: &[Proved], attempt: &Attempt) -> Option<ProofV
     let bps = |trials: &[Proved]| trials.iter().map(|trial| trial.bps).collect::<Vec<_>>();
     let loss = |trials: &[Proved]| trials.iter().filter_map(|trial| trial.loss).collect::<Vec<_>>();
     let (before_bps, after_bps, before_loss, after_loss) = (bps(before), bps(after), loss(before), loss(after));
-    let gain = narrows_stats::gain(&before_bps, &after_bps)?;
+    let more = narrows_stats::difference(&before_bps, &after_bps, 0.95)?;
+    // Nothing has no multiple: the difference tells.
+    let gain = narrows_stats::gain(&before_bps, &after_bps);
+    let gains = gain.map_or(more.interval[0] > 0.0, |gain| gain.interval[0] > 1.0);
+    let falls = gain.map_or(more.interval[1] < 0.0, |gain| gain.interval[1] < 1.0);
     let less = narrows_stats::difference(&before_loss, &after_loss, 0.95);
-    let loses_less = less.is_some_and(|less| less.interval[1] < 0.0) && gain.interval[1] >= 1.0;
+    let loses_less = less.is_some_and(|less| less.interval[1] < 0.0) && !falls;
     Some(ProofView {
-        gain: gain.ratio,
-        gain_interval: gain.interval,
-        helped: gain.interval[0] > 1.0 || loses_less,
+        gain: gain.map(|gain| gain.ratio),
+        gain_interval: gain.map(|gain| gain.interval),
+        helped: gains || loses_less,
         before_bps,
         after_bps,
         before_loss,
         after_loss,
         predicted_bps: attempt.predicted_bps as f64,
-        predicted_interval_bps: attempt.predicted_interval_bps.map(|bps| bps as f64),
+        predicted_interval_bps: attempt.predicted_interval_bps.map(|ends| ends.map(|bps| bps as f64)),
     })
 }

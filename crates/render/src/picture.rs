@@ -7,7 +7,7 @@ use crate::text::budget::parts;
 use crate::text::page::on;
 use crate::text::path_profile::sentences;
 use crate::text::roofline::{binds, farthest};
-use crate::words::{clean, range, share, times};
+use crate::words::{clean, predicted, range, share, times};
 use narrows_model::run::report::{PathProfileView, ProofView};
 use narrows_model::words::show::nominal;
 use narrows_model::words::units::{bps, percent};
@@ -115,16 +115,12 @@ fn figures(canvas: &mut Canvas, report: &Report, y: f64) {
     let verdict = &report.verdict;
     let cause = verdict.causes.first();
     let mut all = vec![("you got", bps(verdict.goodput_bps), format!("direction {}", verdict.direction))];
-    if let Some((predicted, cause)) = cause.and_then(|cause| Some((cause.predicted_bps?, cause))) {
+    if let Some((goodput, cause)) = cause.and_then(|cause| Some((cause.predicted_bps?, cause))) {
         let then = cause.then.as_ref().map(|then| format!("; then {}", clean(then))).unwrap_or_default();
-        all.push((
-            "you could get",
-            bps(predicted),
-            cause.predicted_interval_bps.map(range).unwrap_or_default() + &then,
-        ));
+        all.push(("you could get", bps(goodput), predicted(cause.predicted_interval_bps) + &then));
     }
     if let Some((proof, after)) = report.proof.as_ref().and_then(|it| Some((it, ProofView::mean(&it.after_bps)?))) {
-        all.push(("proven with the fix", bps(after), times(proof.gain, proof.gain_interval)));
+        all.push(("proven with the fix", bps(after), times(proof)));
     }
     let wide = (WIDTH - 2.0 * MARGIN) / 3.0;
     for (column, (label, value, below)) in all.iter().enumerate() {
@@ -154,7 +150,8 @@ fn ceilings(canvas: &mut Canvas, report: &Report, limits: &[Ceiling], bound: &'s
         if limit.bps > most {
             canvas.text((right - 4.0, top + 2.0), "»", Font::LABEL.bold().color(palette::PAPER).anchored(Anchor::End));
         }
-        canvas.text((WIDTH - MARGIN, top + 2.0), &bps(limit.bps), font.anchored(Anchor::End));
+        let value = if limit.at_least { format!("≥ {}", bps(limit.bps)) } else { bps(limit.bps) };
+        canvas.text((WIDTH - MARGIN, top + 2.0), &value, font.anchored(Anchor::End));
     }
     let bottom = y + limits.len() as f64 * LIMIT_HIGH - 14.0;
     canvas.line([x(got), y - 14.0, x(got), bottom], Stroke::new(palette::INK, 2.0));

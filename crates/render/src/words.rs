@@ -3,6 +3,7 @@
 pub use narrows_model::words::show::{clean, plural};
 
 use narrows_model::Flow;
+use narrows_model::run::report::ProofView;
 use narrows_model::words::figures::nanos;
 use narrows_model::words::show::nominal;
 use narrows_model::words::units::{bps, micros};
@@ -118,8 +119,16 @@ pub fn range([low, high]: [f64; 2]) -> String {
     }
 }
 
-/// `17.1 times`, `1.48 times`: a gain with its interval, `17.1 times (16.7 to 17.5)`.
-pub fn times(gain: f64, [low, high]: [f64; 2]) -> String {
+/// Where a prediction should lie, or that it is a lower bound.
+pub fn predicted(interval_bps: Option<[f64; 2]>) -> String {
+    interval_bps.map_or_else(|| "at least: no limit was reached up to there".to_owned(), range)
+}
+
+/// The gain of a fix with its interval: `17.1 times (16.7 to 17.5 at 95 %)`, `1.48 times (…)`.
+pub fn times(proof: &ProofView) -> String {
+    let (Some(gain), Some([low, high])) = (proof.gain, proof.gain_interval) else {
+        return "nothing arrived without the fix".to_owned();
+    };
     let digits = if gain >= 99.95 {
         0
     } else if gain >= 9.995 {

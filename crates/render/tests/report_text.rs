@@ -76,6 +76,12 @@ fn colours_change_nothing_but_colour() {
 fn a_diagnosis_as_a_picture() {
     insta::assert_snapshot!("picture-rounds.svg", picture(&samples::three_acts()));
     assert!(picture(&samples::unknown()).contains(">UNKNOWN</text>"));
+    let open = picture(&samples::at_least());
+    assert!(open.contains(">at least: no limit was reached up to there</text>"), "{open}");
+    assert!(
+        open.contains(">nothing arrived without the fix</text>") && open.contains(">≥ 949 Mbit/s</text>"),
+        "{open}"
+    );
     let mut report = samples::healthy();
     insta::assert_snapshot!("picture.svg", picture(&report));
     let profile = report.accounts.path_profile.as_mut().expect("it has a profile");

@@ -141,6 +141,12 @@ impl PathProfile {
         format!(" (bursts of {least}{} pass{fast})", units::bytes(bucket_bytes as u64))
     }
 
+    /// The rate that a policer sustains, whatever its bucket lets pass at first; `None` where no policer was seen.
+    pub fn policed_words(&self) -> Option<String> {
+        let Plateau::Policer { .. } = self.shape.plateau? else { return None };
+        Some(format!("{}, headers included", units::bps(self.shape.capacity?.bps)))
+    }
+
     /// What it is in a few words.
     pub fn words(&self) -> String {
         let shape = &self.shape;

@@ -18,10 +18,7 @@ pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
     if !matches!(verdict.status, Status::Limited | Status::Suspected) {
         return;
     }
-    let says = format!(
-        "its fix did not help: {:.2} times the goodput (95 % interval {:.2} to {:.2})",
-        proof.gain, proof.gain_interval[0], proof.gain_interval[1]
-    );
+    let says = format!("its fix did not help: {}", proof.gain_words());
     verdict.status = Status::Suspected;
     verdict.headline = format!(
         "{}; {} at {} was suspected ({}), but {says}",
@@ -71,7 +68,7 @@ mod tests {
             round,
             cause: cause.to_owned(),
             predicted_bps: 900_000_000,
-            predicted_interval_bps: [800_000_000, 1_000_000_000],
+            predicted_interval_bps: Some([800_000_000, 1_000_000_000]),
             changes: Vec::new(),
             load: None,
             kept_for_next_round: after[0] > before[0],
@@ -107,6 +104,23 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_carried_nothing_and_then_something_was_helped() {
+        let of = |after| reported(&proved(small_window().run(&[]), 0, "tcp-receive-window", [0.0; 3], after));
+        let proof = of([47.0, 46.8, 47.2]).proof.expect("a proof");
+        assert!(proof.helped && proof.gain.is_none(), "{proof:#?}");
+        assert_eq!(proof.gain_words(), "nothing arrived without it, 47.0 Mbit/s with it");
+        for after in [[0.0; 3], [0.0, 0.0, 47.0]] {
+            let report = of(after);
+            assert!(!report.proof.expect("a proof").helped, "{after:?}");
+            assert!(
+                report.verdict.headline.contains("did not help: nothing arrived without it"),
+                "{}",
+                report.verdict.headline
+            );
+        }
+    }
+
+    #[test]
     fn a_fix_that_helped_leaves_the_verdict_as_it_was() {
         let run = proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, [634.0, 630.0, 641.0]);
         let report = reported(&run);
@@ -132,7 +146,7 @@ mod tests {
     #[test]
     fn less_loss_is_help_where_the_goodput_hardly_grows() {
         let proof = udp_proof([310, 290, 500], [0, 0, 2]);
-        assert!(proof.helped && proof.gain < 1.01, "{proof:#?}");
+        assert!(proof.helped && proof.gain.is_some_and(|gain| gain < 1.01), "{proof:#?}");
         assert_eq!((proof.before_loss[0], proof.after_loss[0]), (0.0031, 0.0));
         assert!(!udp_proof([310, 290, 300], [305, 295, 301]).helped);
         assert!(!udp_proof([0, 2, 1], [310, 290, 300]).helped);

@@ -126,7 +126,7 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
         goodput_bps: evidence.goodput_bps(),
         direction: evidence.flow().direction(),
         causes: findings,
-        both: both(evidence, causes, &ceilings, &candidates),
+        both: both(evidence, &ceilings, &candidates),
         missing: if decided || clean { Vec::new() } else { missing(evidence, &open) },
         hazards,
     };
@@ -155,14 +155,16 @@ fn ceiling_witness<E: Evidence>(evidence: &E, placed: &PlacedCeiling<E>) -> Opti
     let independent = cause.healthy || !(cause.ceiling)(&evidence.scaled(STEP), *role).is_some_and(follows);
     independent.then(|| {
         let (bps, goodput) = (units::bps(ceiling.bps), units::bps(evidence.goodput_bps()));
-        let near = (evidence.goodput_bps() / ceiling.bps - 1.0).abs() <= TOLERANCE;
+        let off = evidence.goodput_bps() / ceiling.bps - 1.0;
         let [low, high] = ceiling.interval_bps.map(units::bps);
-        let sits = if near {
-            format!("sits at the measured {goodput}")
-        } else {
-            format!("predicts {low} to {high}; {goodput} was measured")
+        let [by, accuracy] = [off.abs(), TOLERANCE].map(|part| format!("{:.0} %", 100.0 * part));
+        let meets = match off {
+            off if off.abs() > TOLERANCE => format!("predicts {low} to {high}; {goodput} was measured"),
+            off if off.abs() < 0.005 => format!("equals the measured {goodput}"),
+            off if off > 0.0 => format!("is {by} below the measured {goodput}: both are accurate to {accuracy}"),
+            _ => format!("is {by} above the measured {goodput}"),
         };
-        let says = format!("its ceiling, {bps} ({}), {sits}", ceiling.how);
+        let says = format!("its ceiling, {bps} ({}), {meets}", ceiling.how);
         Witness { kind: "ceiling".into(), says }
     })
 }
@@ -217,9 +219,10 @@ fn finding<E: Evidence>(
     candidates: &[Candidate<'_, E>],
 ) -> Finding {
     let cause = candidate.cause;
-    let prediction = if cause.healthy { None } else { predict(evidence, causes, ceilings, &[candidate], candidates) };
+    let prediction = if cause.healthy { None } else { predict(evidence, ceilings, &[candidate], candidates) };
     // Less than what was measured is no gain, and nothing was learnt of the path.
-    let prediction = prediction.filter(|it| it.bps > 0.0 && it.interval_bps[1] >= evidence.goodput_bps());
+    let prediction =
+        prediction.filter(|it| it.bps > 0.0 && it.interval_bps.is_none_or(|[_, high]| high >= evidence.goodput_bps()));
     Finding {
         id: cause.id.to_owned(),
         at: evidence.place(candidate.role),
@@ -251,13 +254,12 @@ const EXTRAPOLATION: f64 = 2.5;
 /// What to expect once the first two causes are gone, where both are proven and the second would go on to bind.
 fn both<E: Evidence>(
     evidence: &E,
-    causes: &'static [&'static Cause<E>],
     ceilings: &[PlacedCeiling<E>],
     candidates: &[Candidate<'_, E>],
 ) -> Option<Prediction> {
     let [first, second, ..] = candidates else { return None };
     (first.proven() && second.holds() && !first.cause.healthy).then_some(())?;
-    predict(evidence, causes, ceilings, &[first, second], candidates)
+    predict(evidence, ceilings, &[first, second], candidates)
 }
 
 /// What to expect once the causes are gone: what was measured without it, what its drops would have added, or the lowest
@@ -265,31 +267,28 @@ fn both<E: Evidence>(
 /// window that was never needed, a core that was hardly used) are left out.
 fn predict<E: Evidence>(
     evidence: &E,
-    causes: &'static [&'static Cause<E>],
     ceilings: &[PlacedCeiling<E>],
     gone: &[&Candidate<'_, E>],
     candidates: &[Candidate<'_, E>],
 ) -> Option<Prediction> {
     let goodput = evidence.goodput_bps();
-    let at_capacity = |bps, interval_bps| {
-        let capacity = causes.iter().find(|cause| cause.healthy)?;
-        Some(Prediction { bps, interval_bps, then: capacity.id.to_owned(), then_at: Place::Path })
+    // Only a capacity that was measured is said to bind.
+    let capacity = ceilings.iter().filter(|placed| placed.cause.healthy && !placed.ceiling.at_least);
+    let capacity = capacity.min_by(|a, b| a.ceiling.bps.total_cmp(&b.ceiling.bps));
+    let measured = |bps: f64, interval_bps| {
+        let then = capacity.filter(|placed| sits_at(&placed.ceiling, bps)).map(|placed| placed.cause.id);
+        let then = then.unwrap_or_default().to_owned();
+        Prediction { bps, interval_bps: Some(interval_bps), then, then_at: Place::Path }
     };
     if let [candidate] = gone {
         // An experiment that already removed the cause is the best prediction there is.
         if let Some(bps) = candidate.cause.removed_by.and_then(|experiment| evidence.experiment_bps(experiment.id)) {
-            return at_capacity(bps, [bps * 0.85, bps * 1.1]);
+            return Some(measured(bps, [bps * 0.85, bps * 1.1]));
         }
         if let Some(bps) = evidence.without_drops(candidate.cause.stages) {
             // Without these drops the load arrives as far as the path carries it; beyond that nothing but the load is the limit.
-            let healthy = ceilings.iter().filter(|placed| placed.cause.healthy).map(|placed| placed.ceiling.bps);
-            let capacity = healthy.fold(f64::INFINITY, f64::min);
-            let bps = bps.min(capacity.max(goodput));
-            let interval_bps = [goodput + 0.5 * (bps - goodput), bps];
-            if bps < capacity * (1.0 - TOLERANCE) {
-                return Some(Prediction { bps, interval_bps, then: String::new(), then_at: Place::Path });
-            }
-            return at_capacity(bps, interval_bps);
+            let bps = bps.min(capacity.map_or(f64::INFINITY, |placed| placed.ceiling.bps.max(goodput)));
+            return Some(measured(bps, [goodput + 0.5 * (bps - goodput), bps]));
         }
     }
     let is_gone =
@@ -299,7 +298,7 @@ fn predict<E: Evidence>(
     if let Some(ceiling) = other.and_then(|other| Some(&other.placed?.ceiling)) {
         let [low, high] = ceiling.interval_bps.map(|bps| bps.max(goodput));
         let (then, then_at) = (ceiling.id.clone(), ceiling.at);
-        return Some(Prediction { bps: ceiling.bps.clamp(low, high), interval_bps: [low, high], then, then_at });
+        return Some(Prediction { bps: ceiling.bps.clamp(low, high), interval_bps: Some([low, high]), then, then_at });
     }
     // Without a word of what the path carries no ceiling of a host far above the goodput foretells one.
     let path_is_known = ceilings.iter().any(|placed| placed.cause.healthy && placed.ceiling.bps > goodput);
@@ -311,7 +310,12 @@ fn predict<E: Evidence>(
         .filter(|ceiling| ceiling.method != Method::Inferred || ceiling.bps < EXTRAPOLATION * goodput)
         .filter(|ceiling| path_is_known || ceiling.method == Method::Measured || ceiling.bps < EXTRAPOLATION * goodput)
         .min_by(|a, b| a.bps.total_cmp(&b.bps))?;
-    Some(Prediction { bps: next.bps, interval_bps: next.interval_bps, then: next.id.clone(), then_at: next.at })
+    // A limit that was not reached is a lower bound, and may not be what binds then.
+    Some(if next.at_least {
+        Prediction { bps: next.bps, interval_bps: None, then: String::new(), then_at: Place::Path }
+    } else {
+        Prediction { bps: next.bps, interval_bps: Some(next.interval_bps), then: next.id.clone(), then_at: next.at }
+    })
 }
 
 #[cfg(test)]

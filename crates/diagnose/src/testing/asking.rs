@@ -101,6 +101,26 @@ pub(crate) fn core(softirq: f64, system: f64) -> CpuTimes {
     }
 }
 
+/// A receive buffer of 128 KiB, which `tcp_rmem` lets no longer grow, on veth devices without a limit: one super-packet fills it.
+pub(crate) fn small_buffer() -> Scene {
+    let scene = virtual_hosts(Scene {
+        goodput_bps: 15.5e9,
+        min_rtt_us: 50,
+        rtt_us: 57,
+        segments: 5_285_000,
+        cwnd: 700,
+        rwnd: 0.81,
+        snd_wnd: 116_352,
+        rcvbuf: 131_072,
+        recv_q: 116_352,
+        rcvbuf_filled: 0.78,
+        receiver_thread: 0.8,
+        ..Scene::default()
+    });
+    let receiver_facts = with(scene.receiver_facts.clone(), fact("tcp.rmem.max", 16_384_i64, Unit::Bytes));
+    Scene { receiver_facts, ..scene }
+}
+
 /// A path of 1 Gbit/s and 35 ms that TCP gets 37 Mbit/s of.
 pub(crate) fn slow() -> Scene {
     Scene {

@@ -5,7 +5,8 @@ use crate::judge::Assessment;
 use crate::testing::profile::{Excess, ProfiledPath};
 use crate::testing::udp::{self, Died, UdpScene};
 use crate::testing::{
-    assert_cannot_tell, assert_contradicts, assessment, fact, lossy, named, ordinary_host, slow, tcp_end, verdict, with,
+    assert_cannot_tell, assert_contradicts, assessment, fact, lossy, named, ordinary_host, slow, tcp_end, verdict,
+    virtual_hosts, with,
 };
 use crate::{causes, diagnose};
 use narrows_model::host::fact::Unit;
@@ -162,6 +163,7 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
     let at = |excess| ProfiledPath { rate_bps: 40e6, burst_bps: 900e6, excess, ..ProfiledPath::default() };
     let policed = Scene { lost: 300, profile: Some(at(Excess::DroppedAfter(40))), ..slow() };
     let finding = named(&policed, &[], "path-policer", Place::Path);
+    assert!(finding.fix.advice.contains("(40.0 Mbit/s, headers included)"), "{}", finding.fix.advice);
     assert!(finding.prediction.is_some_and(|prediction| prediction.bps > 500e6), "bursts passed at 900 Mbit/s");
     // What else holds TCP back below the policer's rate gives the policer's rate once it is gone, and not that of bursts.
     let mut paced = Scene { goodput_bps: 9.5e6, max_pacing_bytes_s: 1_200_000, cwnd: 400, ..policed.clone() };
@@ -170,7 +172,8 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
     let finding = named(&paced, &[], "pacing-cap", Place::Client);
     assert!(finding.prediction.is_some_and(|prediction| (25e6..40e6).contains(&prediction.bps)), "the policer is next");
     let shaped = Scene { rtt_us: 90_000, cwnd: 300, profile: Some(at(Excess::WaitsAfter(800))), ..slow() };
-    named(&shaped, &[], "path-shaper", Place::Path);
+    let advice = named(&shaped, &[], "path-shaper", Place::Path).fix.advice;
+    assert!(advice.contains("to 40.0 Mbit/s, headers included"), "{advice}");
     // A bucket that lasts for milliseconds is simply the capacity, and the report says so.
     let small = Scene { profile: Some(at(Excess::WaitsAfter(60))), ..shaped.clone() };
     let verdict = crate::testing::verdict(&small, &[]);
@@ -179,7 +182,7 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
     // TCP that a policer starves is limited by it, although it gets next to nothing of its rate.
     let starved = Scene { goodput_bps: 40e3, lost: 40_000, profile: Some(at(Excess::DroppedAfter(40))), ..slow() };
     let finding = named(&starved, &[], "path-policer", Place::Path);
-    assert!(finding.witnesses.iter().all(|witness| !witness.says.contains("sits at")), "{:?}", finding.witnesses);
+    assert!(finding.witnesses.iter().all(|witness| witness.kind != "ceiling"), "{:?}", finding.witnesses);
     // The same queue without a first burst is an ordinary bottleneck.
     let path = ProfiledPath { rate_bps: 40e6, burst_bps: 40e6, ..ProfiledPath::default() };
     let verdict = crate::testing::verdict(&Scene { profile: Some(path), ..shaped }, &[]);
@@ -286,10 +289,47 @@ fn what_udp_met_on_the_path_is_told_by_its_profile() {
     };
     let at = |excess| ProfiledPath { rate_bps: 96.5e6, excess, ..ProfiledPath::default() };
     assert_eq!(first(at(Excess::DroppedAfter(30))), (Status::Limited, "path-policer".to_owned()));
+    // 95 Mbit/s arrived while the bucket emptied.
+    let advice = of_udp(ProfiledPath { rate_bps: 64e6, ..at(Excess::DroppedAfter(30)) }).causes.remove(0).fix.advice;
+    assert!(advice.starts_with("offer less than the policer's rate (64.0 Mbit/s, headers included)"), "{advice}");
     assert_eq!(
         first(ProfiledPath { burst_bps: 96.5e6, ..at(Excess::Waits) }),
         (Status::Healthy, "path-capacity".to_owned())
     );
     let lossy = ProfiledPath { one_lost_of: Some(20), ..ProfiledPath::default() };
     assert_eq!(first(lossy), (Status::Limited, "random-loss".to_owned()));
+}
+
+#[test]
+fn a_limit_that_was_not_reached_is_a_lower_bound_and_does_not_bind() {
+    let reader = Scene { goodput_bps: 50e6, rwnd: 0.98, snd_wnd: 1_000_000, recv_q: 3_000_000, cwnd: 500, ..slow() };
+    let of = |tried_bps| {
+        let profile = Some(ProfiledPath { tried_bps, ..ProfiledPath::default() });
+        named(&virtual_hosts(Scene { profile, ..reader.clone() }), &[], "receiver-app-slow", Place::Server)
+            .prediction
+            .expect("a profile")
+    };
+    // The steps ended at 850 Mbit/s, of which 1448 of 1500 bytes are payload.
+    let open = of(0.9e9);
+    assert_eq!((open.interval_bps, &*open.then), (None, ""), "{open:?}");
+    assert!((800e6..830e6).contains(&open.bps), "{open:?}");
+    // They reached 1 Gbit/s, and a queue.
+    let known = of(2e9);
+    assert!(known.interval_bps.is_some_and(|[low, high]| low < known.bps && known.bps < high), "{known:?}");
+    assert_eq!((&*known.then, known.bps > 930e6), ("path-capacity", true), "{known:?}");
+}
+
+#[test]
+fn a_ceiling_says_how_it_compares_with_what_was_measured() {
+    let of = |goodput_bps| {
+        let path = ProfiledPath { rate_bps: 100e6, burst_bps: 100e6, ..ProfiledPath::default() };
+        let scene = Scene { goodput_bps, rtt_us: 80_000, cwnd: 600, profile: Some(path), ..Scene::default() };
+        let ceiling = verdict(&scene, &[]).causes[0].witnesses[0].clone();
+        assert_eq!(ceiling.kind, "ceiling");
+        ceiling.says.rsplit_once(" headers), ").expect("a ceiling less headers").1.to_owned()
+    };
+    // 100 Mbit/s, of which 1448 of 1500 bytes are payload, are 96.5.
+    assert_eq!(of(96.5e6), "equals the measured 96.5 Mbit/s");
+    assert_eq!(of(99.4e6), "is 3 % below the measured 99.4 Mbit/s: both are accurate to 6 %");
+    assert_eq!(of(92.6e6), "is 4 % above the measured 92.6 Mbit/s");
 }

@@ -239,7 +239,7 @@ impl Anything {
                 round: 0,
                 cause: "tcp-receive-window".into(),
                 predicted_bps: u64::MAX,
-                predicted_interval_bps: [0, u64::MAX],
+                predicted_interval_bps: Some([0, u64::MAX]),
                 changes: Vec::new(),
                 load: None,
                 kept_for_next_round: false,
@@ -284,7 +284,7 @@ proptest! {
             prop_assert!((0.0..=1.0).contains(&cause.confidence), "{cause:?}");
             prop_assert!(cause.ceiling_bps.is_none_or(f64::is_finite), "{cause:?}");
             if let Some(prediction) = &cause.prediction {
-                let [low, high] = prediction.interval_bps;
+                let [low, high] = prediction.interval_bps.unwrap_or([prediction.bps; 2]);
                 prop_assert!([low, prediction.bps, high].iter().all(|bps| bps.is_finite()), "{prediction:?}");
                 prop_assert!((&prediction.then, prediction.then_at) != (&cause.id, cause.at), "{cause:?}");
             }

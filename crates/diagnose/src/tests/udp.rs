@@ -176,7 +176,7 @@ proptest! {
             for cause in &verdict.causes {
                 prop_assert!((0.0..=1.0).contains(&cause.confidence), "{cause:?}");
                 let finite = |prediction: &narrows_model::Prediction| {
-                    prediction.bps.is_finite() && prediction.interval_bps.iter().all(|bps| bps.is_finite())
+                    prediction.bps.is_finite() && prediction.interval_bps.iter().flatten().all(|bps| bps.is_finite())
                 };
                 prop_assert!(cause.prediction.as_ref().is_none_or(finite));
                 prop_assert!(cause.fix.load.as_ref().is_none_or(|load| load.check().is_ok()), "{:?}", cause.fix);

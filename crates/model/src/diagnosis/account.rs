@@ -27,6 +27,9 @@ pub struct Ceiling {
     pub bps: f64,
     /// Where the true value lies, as far as is known.
     pub interval_bps: [f64; 2],
+    /// Whether `bps` is a lower bound: the limit was not reached.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// How the value came about.
     pub method: Method,
     /// The arithmetic with its figures, in one line.

@@ -67,9 +67,9 @@ pub struct Fix {
 pub struct Prediction {
     /// The expected goodput.
     pub bps: f64,
-    /// Where it should lie.
-    pub interval_bps: [f64; 2],
-    /// The id of the ceiling that binds next; empty where all of the load that was asked for arrives then.
+    /// Where it should lie; none where `bps` is a lower bound, since the next limit was not reached.
+    pub interval_bps: Option<[f64; 2]>,
+    /// The id of the ceiling that binds next; empty where none is known.
     pub then: String,
     /// The place of that ceiling; the path without one.
     pub then_at: Place,

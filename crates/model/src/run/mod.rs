@@ -139,8 +139,9 @@ pub struct Attempt {
     pub cause: String,
     /// What was predicted, in bits per second of goodput.
     pub predicted_bps: u64,
-    /// The prediction's interval.
-    pub predicted_interval_bps: [u64; 2],
+    /// The prediction's interval; none where it is a lower bound.
+    #[serde(default)]
+    pub predicted_interval_bps: Option<[u64; 2]>,
     /// What was changed on which host, with the old values.
     pub changes: Vec<Change>,
     /// The plan after the fix, where the fix is in the application and not in the host.

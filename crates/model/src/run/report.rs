@@ -107,9 +107,9 @@ pub struct CauseView {
     pub ceiling_bps: Option<f64>,
     /// Goodput to expect after the fix.
     pub predicted_bps: Option<f64>,
-    /// Where it should lie.
+    /// Where it should lie; none where `predicted_bps` is a lower bound.
     pub predicted_interval_bps: Option<[f64; 2]>,
-    /// The cause that binds next.
+    /// The cause that binds next, where it is known.
     pub then: Option<String>,
     /// The evidence.
     pub witnesses: Vec<Witness>,
@@ -357,20 +357,44 @@ pub struct ProofView {
     /// The same with the fix.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after_loss: Vec<f64>,
-    /// Ratio of the means, after to before.
-    pub gain: f64,
+    /// Ratio of the means, after to before; none where nothing arrived without the fix.
+    pub gain: Option<f64>,
     /// 95 % interval of that ratio.
-    pub gain_interval: [f64; 2],
-    /// The goodput that was predicted.
+    pub gain_interval: Option<[f64; 2]>,
+    /// The goodput that was predicted; 0 without a prediction.
     pub predicted_bps: f64,
-    /// Where it should have lain.
-    pub predicted_interval_bps: [f64; 2],
-    /// Whether the gain is real: its interval lies above 1. Of UDP also where less is lost, the 95 % interval of the difference
+    /// Where it should have lain; none where `predicted_bps` is a lower bound.
+    pub predicted_interval_bps: Option<[f64; 2]>,
+    /// Whether the gain is real: its interval lies above 1, or the 95 % interval of what arrived with the fix above 0 where nothing
+    /// did without it. Of UDP also where less is lost, the 95 % interval of the difference
     /// lies below 0, and the goodput did not fall.
     pub helped: bool,
 }
 
 impl ProofView {
+    /// The prediction, in words: `634 Mbit/s`, `at least 1.25 Gbit/s`, `nothing`.
+    pub fn predicted_words(&self) -> String {
+        let bps = units::bps(self.predicted_bps);
+        match self.predicted_interval_bps {
+            _ if self.predicted_bps <= 0.0 => "nothing".to_owned(),
+            Some(_) => bps,
+            None => format!("at least {bps}"),
+        }
+    }
+
+    /// The gain in goodput, in words.
+    pub fn gain_words(&self) -> String {
+        match (self.gain, self.gain_interval) {
+            (Some(gain), Some([low, high])) => {
+                format!("{gain:.2} times the goodput (95 % interval {low:.2} to {high:.2})")
+            }
+            _ => {
+                let after = Self::mean(&self.after_bps).map_or_else(|| "an unknown rate".to_owned(), units::bps);
+                format!("nothing arrived without it, {after} with it")
+            }
+        }
+    }
+
     /// The mean of what the trials of one side came to; `None` without trials.
     pub fn mean(trials: &[f64]) -> Option<f64> {
         let sound = !trials.is_empty() && trials.iter().all(|value| value.is_finite());

@@ -5,7 +5,7 @@ use crate::text::budget::{parts, phases, waits_behind};
 use crate::text::roofline::{binds, method};
 use crate::text::verdict::CONFIDENCE;
 use crate::text::{hosts, latency, path_profile, rounds};
-use crate::words::{clean, range, share};
+use crate::words::{clean, predicted, range, share};
 use narrows_model::run::report::{CauseView, RoundView};
 use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Report, Status};
@@ -81,10 +81,10 @@ fn verdict(out: &mut String, report: &Report) {
         }
     }
     let mut rows = vec![vec!["You got".to_owned(), format!("**{}** {}", bps(verdict.goodput_bps), verdict.direction)]];
-    if let Some((cause, predicted)) = verdict.causes.first().and_then(|c| Some((c, c.predicted_bps?))) {
-        let range = cause.predicted_interval_bps.map(|ends| format!(" ({})", range(ends))).unwrap_or_default();
+    if let Some((cause, goodput)) = verdict.causes.first().and_then(|c| Some((c, c.predicted_bps?))) {
+        let within = predicted(cause.predicted_interval_bps);
         let then = cause.then.as_ref().map(|then| format!("; then `{}` binds", code(then))).unwrap_or_default();
-        rows.push(vec!["You could get".into(), format!("**{}**{range}{then}", bps(predicted))]);
+        rows.push(vec!["You could get".into(), format!("**{}** ({within}){then}", bps(goodput))]);
         if let (Some(both), Some(second)) = (verdict.both_bps, verdict.causes.get(1)) {
             rows.push(vec![
                 "With both".into(),
@@ -149,7 +149,7 @@ fn roofline(out: &mut String, report: &Report) {
                 ceiling.at.to_string(),
                 bps(ceiling.bps),
                 range(ceiling.interval_bps),
-                format!("{}: {}", method(ceiling.method), text(&ceiling.how)),
+                format!("{}: {}", method(ceiling), text(&ceiling.how)),
                 mark.to_owned(),
             ]
         })

@@ -88,7 +88,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
             left(&clean(&ceiling.id), longest),
             left(ceiling.at.word(), 6),
         );
-        let mut lead = format!("{name} {} {} ", left(method(ceiling.method), 8), right(&bps(ceiling.bps), 11));
+        let mut lead = format!("{name} {} {} ", left(method(ceiling), 8), right(&bps(ceiling.bps), 11));
         if columns(&lead) + LEAST_BAR > page.room() {
             page.row(&name, binding.then_some(Tone::Strong));
             lead = format!("    {} ", right(&bps(ceiling.bps), 11));
@@ -116,8 +116,9 @@ pub(crate) fn binds(ceiling: &Ceiling, report: &Report) -> bool {
     report.verdict.causes.first().is_some_and(|cause| cause.id == ceiling.id && cause.at == ceiling.at)
 }
 
-pub(crate) const fn method(method: Method) -> &'static str {
-    match method {
+pub(crate) const fn method(ceiling: &Ceiling) -> &'static str {
+    match ceiling.method {
+        _ if ceiling.at_least => "at least",
         Method::Computed => "computed",
         Method::Measured => "measured",
         Method::Inferred => "inferred",

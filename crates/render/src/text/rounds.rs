@@ -63,7 +63,7 @@ pub(crate) fn outcome(proof: &ProofView) -> String {
         if proof.helped { "It helped" } else { "It did not help" },
         runs(&proof.before_bps),
         runs(&proof.after_bps),
-        times(proof.gain, proof.gain_interval),
+        times(proof),
         proof.before_bps.len(),
         proof.after_bps.len(),
     )
@@ -71,11 +71,12 @@ pub(crate) fn outcome(proof: &ProofView) -> String {
 
 /// Predicted and measured side by side.
 pub(crate) fn prediction(proof: &ProofView) -> String {
-    let [low, high] = proof.predicted_interval_bps;
-    let predicted = format!("predicted {} ({})", bps(proof.predicted_bps), range([low, high]));
+    let within = proof.predicted_interval_bps.map_or_else(String::new, |ends| format!(" ({})", range(ends)));
+    let predicted = format!("predicted {}{within}", proof.predicted_words());
     match ProofView::mean(&proof.after_bps) {
         Some(after) if proof.predicted_bps > 0.0 => {
             let off = (after / proof.predicted_bps - 1.0) * 100.0;
+            let [low, high] = proof.predicted_interval_bps.unwrap_or([proof.predicted_bps, f64::INFINITY]);
             let word = if (low..=high).contains(&after) { "inside" } else { "outside" };
             format!("{predicted}; measured {} ({off:+.1} %, {word})", bps(after))
         }

@@ -2,7 +2,7 @@
 
 use super::page::{Page, on};
 use crate::style::Tone;
-use crate::words::{clean, left, or_dash, range, right, times};
+use crate::words::{clean, left, or_dash, predicted, right, times};
 use narrows_model::run::report::{CauseView, ProofView, VerdictView};
 use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Direction, Ending, Report, Status};
@@ -67,27 +67,21 @@ fn figures(page: &mut Page, report: &Report) {
     let figure = |label: &str, value: f64| format!("  {} {}  ", left(label, 14), right(&bps(value), 12));
     page.labelled(&figure("you got", verdict.goodput_bps), &format!("{way}{rtt}"), None);
     let Some(cause) = verdict.causes.first() else { return };
-    let Some(predicted) = cause.predicted_bps else { return };
-    let within = cause.predicted_interval_bps.map(range).unwrap_or_default();
-    let then = cause.then.as_ref().map(|then| format!("then {} binds", clean(then))).unwrap_or_default();
-    let words: Vec<_> = [within, then].into_iter().filter(|word| !word.is_empty()).collect();
-    page.labelled(&figure("you could get", predicted), &words.join("; "), None);
+    let Some(goodput) = cause.predicted_bps else { return };
+    let then = cause.then.as_ref().map(|then| format!("then {} binds", clean(then)));
+    let words: Vec<_> = std::iter::once(predicted(cause.predicted_interval_bps)).chain(then).collect();
+    page.labelled(&figure("you could get", goodput), &words.join("; "), None);
     if let (Some(both), Some(second)) = (verdict.both_bps, verdict.causes.get(1)) {
-        let within = verdict.both_interval_bps.map(|ends| format!("{}; ", range(ends))).unwrap_or_default();
+        let within = predicted(verdict.both_interval_bps);
         page.labelled(
             &figure("with both", both),
-            &format!("{within}after {} is fixed as well", clean(&second.id)),
+            &format!("{within}; after {} is fixed as well", clean(&second.id)),
             None,
         );
     }
     if let Some(proof) = &report.proof {
         let mean = |runs: &[f64]| or_dash(ProofView::mean(runs).map(bps));
-        let text = format!(
-            "{} before, {} after: {}",
-            mean(&proof.before_bps),
-            mean(&proof.after_bps),
-            times(proof.gain, proof.gain_interval)
-        );
+        let text = format!("{} before, {} after: {}", mean(&proof.before_bps), mean(&proof.after_bps), times(proof));
         let kept = report.rounds.iter().flat_map(|round| &round.changes).any(|change| change.in_force);
         let word = if kept { "; the changes are kept" } else { "; all changes are rolled back" };
         page.labelled("  tried           ", &(text + word), None);

@@ -59,6 +59,7 @@ fn ceiling(id: &str, at: Place, bps: f64, spread: f64, method: Method, how: &str
         at,
         bps,
         interval_bps: [bps * (1.0 - spread), bps * (1.0 + spread)],
+        at_least: false,
         method,
         how: how.into(),
     }
@@ -187,10 +188,10 @@ pub(crate) fn three_acts() -> Report {
         after_bps: after.to_vec(),
         before_loss: Vec::new(),
         after_loss: Vec::new(),
-        gain,
-        gain_interval: interval,
+        gain: Some(gain),
+        gain_interval: Some(interval),
         predicted_bps: predicted,
-        predicted_interval_bps: [predicted * 0.95, predicted * 1.05],
+        predicted_interval_bps: Some([predicted * 0.95, predicted * 1.05]),
         helped: interval[0] > 1.0,
     };
     report.rounds = vec![
@@ -238,14 +239,31 @@ pub(crate) fn no_help() -> Report {
         after_bps: vec![37.1e6, 36.9e6, 37.2e6],
         before_loss: Vec::new(),
         after_loss: Vec::new(),
-        gain: 0.999,
-        gain_interval: [0.993, 1.005],
+        gain: Some(0.999),
+        gain_interval: Some([0.993, 1.005]),
         predicted_bps: 634e6,
-        predicted_interval_bps: [602e6, 666e6],
+        predicted_interval_bps: Some([602e6, 666e6]),
         helped: false,
     };
     report.rounds[0].proof = Some(proof.clone());
     report.proof = Some(proof);
+    report
+}
+
+/// Nothing passed before the fix, and what the path carries is known up to a rate only.
+pub(crate) fn at_least() -> Report {
+    let mut report = no_help();
+    let cause = &mut report.verdict.causes[0];
+    (cause.predicted_bps, cause.predicted_interval_bps, cause.then) = (Some(949e6), None, None);
+    (report.verdict.both_bps, report.verdict.both_interval_bps) = (Some(949e6), None);
+    report.verdict.causes.push(self::cause());
+    report.verdict.goodput_bps = 0.0;
+    report.accounts.roofline[2].at_least = true;
+    for proof in report.rounds.iter_mut().filter_map(|round| round.proof.as_mut()).chain(&mut report.proof) {
+        (proof.before_bps, proof.after_bps) = (vec![0.0; 3], vec![951e6, 952e6, 950e6]);
+        (proof.gain, proof.gain_interval, proof.helped) = (None, None, true);
+        (proof.predicted_bps, proof.predicted_interval_bps) = (949e6, None);
+    }
     report
 }
 
@@ -424,5 +442,6 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("suspected", suspected()),
         ("unknown", unknown()),
         ("long_names", long_names()),
+        ("at_least", at_least()),
     ]
 }

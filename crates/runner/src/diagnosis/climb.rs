@@ -173,13 +173,11 @@ impl Diagnosis<'_> {
             format!("; lost {} -> {}", of(&proof.before_loss), of(&proof.after_loss))
         };
         self.watch.result(&format!(
-            "{} -> {}: {:.2} times (95 % interval {:.2} to {:.2}), predicted {}{lost}",
+            "{} -> {}: {}, predicted {}{lost}",
             units::bps(mean(&proof.before_bps)),
             units::bps(mean(&proof.after_bps)),
-            proof.gain,
-            proof.gain_interval[0],
-            proof.gain_interval[1],
-            units::bps(proof.predicted_bps)
+            proof.gain_words(),
+            proof.predicted_words()
         ));
         proof.helped
     }
@@ -193,7 +191,7 @@ fn attempt(round: u32, finding: &Finding) -> Attempt {
         round,
         cause: finding.id.clone(),
         predicted_bps: prediction.map_or(0, |prediction| whole(prediction.bps)),
-        predicted_interval_bps: prediction.map_or([0, 0], |prediction| prediction.interval_bps.map(whole)),
+        predicted_interval_bps: prediction.and_then(|prediction| Some(prediction.interval_bps?.map(whole))),
         changes: Vec::new(),
         load: finding.fix.load.clone(),
         kept_for_next_round: false,

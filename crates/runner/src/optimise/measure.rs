@@ -9,7 +9,7 @@ use crate::stored;
 use narrows_model::run::optimise::OptimiseGain;
 use narrows_model::run::{DiagnosePlan, Ending};
 use narrows_model::{LoadPlan, Place, Progress, Run, Trial, Verdict};
-use narrows_stats::{LEVEL, gain, shift};
+use narrows_stats::{LEVEL, difference, gain, shift};
 use narrows_sys::clock;
 use std::time::Duration;
 
@@ -26,6 +26,11 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
+    /// Whether something arrived with the settings for certain, and nothing without them: that has no ratio.
+    pub(super) fn from_nothing(&self) -> bool {
+        self.gain().is_none() && difference(&self.before, &self.after, LEVEL).is_some_and(|more| more.interval[0] > 0.0)
+    }
+
     pub(super) fn gain(&self) -> Option<OptimiseGain> {
         let (ratio, shift) = (gain(&self.before, &self.after)?, shift(&self.before, &self.after, LEVEL)?);
         Some(OptimiseGain {

@@ -196,7 +196,8 @@ impl Optimiser<'_> {
         for made in 1..=NEED_PAIRS_MAX {
             self.pair(&mut pairs, before, after)?;
             let gain = pairs.gain();
-            let says = judge(gain.as_ref(), made, self.plan.gain_min);
+            let from_nothing = made >= PAIRS && pairs.from_nothing();
+            let says = if from_nothing { Says::Gains } else { judge(gain.as_ref(), made, self.plan.gain_min) };
             if says != Says::More {
                 return Ok((gain, says));
             }
@@ -286,6 +287,14 @@ mod tests {
             assert_eq!(says(judge, ratio, interval, pairs), expected, "{ratio} {interval:?} {pairs}");
         }
         assert_eq!(judge(None, 6, 0.02), Says::More);
+    }
+
+    #[test]
+    fn what_carries_something_where_nothing_arrived_gains() {
+        let from_nothing = |after: [f64; 3]| Pairs { before: vec![0.0; 3], after: after.to_vec() }.from_nothing();
+        assert!(from_nothing([47e6, 46e6, 48e6]));
+        assert!(!from_nothing([0.0; 3]) && !from_nothing([0.0, 0.0, 47e6]));
+        assert!(!Pairs { before: vec![1e6; 3], after: vec![47e6; 3] }.from_nothing(), "that has a ratio");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! The sending end knows what it waits for, but not why the receiver's window is small: there the receiving end shows whether its
 //! application leaves data unread, or its buffer ends the window.
 
+use super::limit::is_left;
+use narrows_model::words::units;
 use narrows_model::{ConnectionEnds, ConnectionLimit as Limit, ConnectionView, ConnectionsView};
 use std::collections::HashMap;
 
@@ -25,6 +27,11 @@ pub fn join(near: &mut ConnectionsView, far: ConnectionsView) {
     }
 }
 
+/// The peer's window is zero: its buffer is full. A prompt reader opens it again before it is noticed.
+fn is_closed(sender: &ConnectionView) -> bool {
+    sender.ceilings.iter().any(|ceiling| ceiling.limit == Limit::ReceiveWindow && ceiling.bps == 0.0)
+}
+
 fn verdict(near: &ConnectionView, far: &ConnectionView) -> (Limit, String) {
     let sent = |one: &ConnectionView| one.send_bps.unwrap_or(0.0);
     // Without acknowledged data the one that waits is the sender.
@@ -37,9 +44,63 @@ fn verdict(near: &ConnectionView, far: &ConnectionView) -> (Limit, String) {
         (Limit::Loss, _) if sender.send_bps == Some(0.0) => (sender.limit, sender.why.clone()),
         (_, Limit::ReceivingApplication) => (receiver.limit, format!("{}; the sender: {}", receiver.why, sender.why)),
         (Limit::Unknown, Limit::ReceiveWindow) => (receiver.limit, receiver.why.clone()),
+        (Limit::ReceiveWindow, _) if is_closed(sender) && is_left(receiver.unread_bytes, sent(sender)) => (
+            Limit::ReceivingApplication,
+            format!(
+                "{} are received and not read, and the window is closed; the sender: {}",
+                units::bytes(receiver.unread_bytes.into()),
+                sender.why
+            ),
+        ),
         (Limit::ReceiveWindow, _) => {
             (Limit::ReceiveWindow, format!("{}, and the receiving application keeps up", sender.why))
         }
         (limit, _) => (limit, sender.why.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::ConnectionCeiling;
+
+    fn view(limit: Limit, send_bps: f64) -> ConnectionView {
+        ConnectionView {
+            id: String::new(),
+            local: String::new(),
+            remote: String::new(),
+            process: None,
+            uid: 0,
+            limit,
+            why: "the peer's window was full 97 % of the time".to_owned(),
+            shares: None,
+            send_bps: Some(send_bps),
+            receive_bps: None,
+            rtt_ms: None,
+            min_rtt_ms: None,
+            retransmitted: None,
+            retransmitted_total: None,
+            ceilings: Vec::new(),
+            congestion_control: None,
+            unread_bytes: 0,
+            unsent_bytes: None,
+            ends: None,
+        }
+    }
+
+    #[test]
+    fn a_closed_window_and_unread_data_are_a_slow_reader() {
+        let of = |window_bps, unread_bytes, send_bps| {
+            let ceilings = vec![ConnectionCeiling { limit: Limit::ReceiveWindow, bps: window_bps }];
+            let sender = ConnectionView { ceilings, ..view(Limit::ReceiveWindow, send_bps) };
+            verdict(&sender, &ConnectionView { unread_bytes, ..view(Limit::Unknown, 0.0) })
+        };
+        let (limit, why) = of(0.0, 29_000, 4e6);
+        assert_eq!(limit, Limit::ReceivingApplication, "{why}");
+        assert!(why.starts_with("28.3 KiB are received and not read, and the window is closed"), "{why}");
+        // Nothing is unread, the window is open, or 29,000 bytes wait for less than half a millisecond.
+        for (window_bps, unread_bytes, send_bps) in [(0.0, 0, 4e6), (5e6, 29_000, 4e6), (0.0, 29_000, 1e9)] {
+            assert_eq!(of(window_bps, unread_bytes, send_bps).0, Limit::ReceiveWindow);
+        }
     }
 }

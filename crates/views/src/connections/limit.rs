@@ -10,8 +10,12 @@ const HALF: f64 = 0.5;
 const MINOR: f64 = 0.2;
 /// A receiver uses its window where what arrives in one RTT is this part of it.
 const WINDOW_FULL: f64 = 0.75;
-/// Unread data of this part of the receive buffer stays because the application does not read.
+/// Unread data of this part of the receive buffer stays because the application does not read; or of this part of its memory, since a
+/// packet that is read in part holds all of its own (see the cause `receiver-app-slow`, as for the next).
 const UNREAD: f64 = 0.25;
+const UNREAD_MEMORY: f64 = 0.5;
+/// What is read within this time waits for no more than for its reader to be woken.
+const PROMPT_US: f64 = 500.0;
 /// A rate this close to the cap of the socket is that of the cap.
 const AT_CAP: f64 = 0.85;
 /// Loss that a loss-based congestion control notices (see the cause `random-loss`), and one that BBR does.
@@ -172,7 +176,8 @@ impl<'a> Interval<'a> {
 
     /// What limits the receiver, as far as this end knows it.
     fn receiving(&self) -> (Limit, String) {
-        if self.both(unread) {
+        let bps = self.bps(|tcp| tcp.bytes_received).unwrap_or(0.0);
+        if self.both(unread) && [self.before, self.now].iter().all(|sample| is_left(sample.unread_bytes, bps)) {
             let unread = units::bytes(self.now.unread_bytes.into());
             return (Limit::ReceivingApplication, format!("{unread} are received and not read by the application"));
         }
@@ -261,7 +266,15 @@ fn local_wait_us(sample: &ConnectionSample, bps: f64) -> Option<f64> {
     (wait > QUEUE_US && (0.5..=2.0).contains(&(wait / queue))).then_some(wait)
 }
 
-/// The application leaves much unread.
+/// Much of the receive buffer holds what is unread.
 fn unread(sample: &ConnectionSample) -> Option<bool> {
-    Some(float(sample.unread_bytes.into()) >= UNREAD * float(sample.memory?.rcvbuf_bytes.into()))
+    let memory = sample.memory?;
+    let [unread, held, buffer] =
+        [sample.unread_bytes, memory.rmem_alloc_bytes, memory.rcvbuf_bytes].map(|bytes| float(bytes.into()));
+    Some(unread >= UNREAD * buffer || (unread > 0.0 && held >= UNREAD_MEMORY * buffer))
+}
+
+/// Whether unread bytes wait for longer than a prompt reader takes, at the rate at which they are read.
+pub(super) fn is_left(unread_bytes: u32, bps: f64) -> bool {
+    float(unread_bytes.into()) * 8e6 > PROMPT_US * bps
 }

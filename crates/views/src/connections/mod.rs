@@ -307,6 +307,23 @@ mod tests {
             now.unread_bytes = 64_000;
         });
         assert_eq!(limit, Limit::ReceivingApplication, "{why}");
+        // 29,000 bytes fill the memory of the buffer: at 10 Mbit/s they wait for 23 ms. At 1 Gbit/s they are what a prompt reader leaves.
+        let full = |sample: &mut ConnectionSample| {
+            sample.unread_bytes = 29_000;
+            let memory = sample.memory.unwrap_or_default();
+            sample.memory = Some(narrows_model::SocketMemory { rmem_alloc_bytes: 120_000, ..memory });
+        };
+        let at = |bytes_received| {
+            let mut before = at_start();
+            full(&mut before);
+            let now = |now: &mut ConnectionSample| {
+                receives(now);
+                full(now);
+                (now.tcp.bytes_received, now.tcp.min_rtt_us) = (Some(bytes_received), Some(50));
+            };
+            limit_from(before, now).0
+        };
+        assert_eq!((at(1_250_000), at(125_000_000)), (Limit::ReceivingApplication, Limit::Unknown));
         // 65,536 bytes in 20 ms are 26 Mbit/s.
         let (limit, why) = limit_of(|now| {
             receives(now);

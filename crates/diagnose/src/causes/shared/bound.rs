@@ -14,6 +14,10 @@ use narrows_model::words::units;
 /// A window or buffer that holds the sender back at the very rate that it allows.
 pub(crate) fn held_back(evidence: &TcpEvidence) -> Option<String> {
     let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
+    // More connections would have carried more.
+    if evidence.no_limit_of_connections().is_some() {
+        return None;
+    }
     [
         (&tcp_receive_window::CAUSE, Role::Receiver, window),
         (&tcp_receive_buffer_fixed::CAUSE, Role::Receiver, window),

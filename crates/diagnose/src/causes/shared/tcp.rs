@@ -21,6 +21,7 @@ pub(crate) fn ceiling_at(
         at: evidence.place(role),
         bps,
         interval_bps: [bps * low, bps * high],
+        at_least: false,
         method,
         how,
     })
@@ -38,7 +39,9 @@ pub(crate) fn window_ceiling(
     how: String,
 ) -> Option<Ceiling> {
     let best = evidence.window_bps(window_bytes)?;
-    let link = evidence.carries_bps().or_else(|| evidence.link_bps());
+    // What carried the goodput carries that at least, wherever a profile ended.
+    let carries = evidence.carries_bps().map(|bps| bps.max(evidence.goodput_bps()));
+    let link = carries.or_else(|| evidence.link_bps());
     let mut worst = link.map_or(0.8 * best, |link| best / (1.0 + best / link));
     if evidence.path_has_room() {
         worst = worst.min(ROOM * best);

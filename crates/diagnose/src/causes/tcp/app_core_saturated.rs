@@ -10,6 +10,7 @@
 //!
 //! Source: `pthread_getcpuclockid(3)`, `/proc/stat`.
 
+use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::peer_waits;
 use crate::causes::shared::tcp::{ceiling_at, who};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
@@ -53,6 +54,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             who(evidence, role),
             units::percent(share)
         ));
+    }
+    if let Some(why) = cpu_innocent(evidence) {
+        return contradicts(why);
     }
     let mut witnesses = vec![counter(format!(
         "the busiest data thread of {} used {} of a core (thread CPU clock)",

@@ -88,7 +88,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     let in_use = evidence.base.congestion_control.as_deref().unwrap_or("the one in use");
     if in_use.starts_with("bbr") {
-        return cannot_tell("BBR is in use, and no other congestion control to try");
+        return cannot_tell(match others(evidence) {
+            others if others.is_empty() => "BBR is in use, and the sender has no other congestion control".to_owned(),
+            others => format!("BBR is in use; {} would slow down at each loss and were not tried", others.join(" and ")),
+        });
     }
     let lossy = evidence.base.loss.is_some_and(|loss| loss.moments >= 2) && !queue;
     if lossy && evidence.profile.is_none() {
@@ -121,6 +124,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
 }
 
+/// The congestion controls of the sender that are not BBR.
+fn others(evidence: &TcpEvidence) -> Vec<String> {
+    let available = evidence.host(Role::Sender).and_then(|host| host.get(keys::TCP_CONGESTION_CONTROL_AVAILABLE));
+    let names = available.map(|fact| fact.value.to_string()).unwrap_or_default();
+    names.split_whitespace().filter(|name| !name.starts_with("bbr")).map(str::to_owned).collect()
+}
+
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     sysctl_fix(
         evidence,
@@ -135,10 +145,10 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven,
-        assessment, next,
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, fact, named,
+        next, none_proven, ordinary_host, with,
     };
-    use narrows_model::{Place, load::tcp::TcpPlan};
+    use narrows_model::{Place, Unit, load::tcp::TcpPlan};
 
     /// Reno on 1 Gbit/s and 35 ms: after one loss it climbs for minutes.
     fn truth() -> Scene {
@@ -207,6 +217,13 @@ mod tests {
         assert_cannot_tell(&of(Scene { span_us: 1_000_000, ..truth() }), "the transfer was too short for a congestion control");
         assert_supports(&of(Scene { span_us: 1_100_000, ..truth() }));
         assert_cannot_tell(&of(Scene { hidden: &[Hidden::LimitedTimes], ..truth() }), "does not report");
-        assert_cannot_tell(&of(Scene { congestion_control: "bbr", ..truth() }), "BBR is in use");
+        let available = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let sender_facts = with(ordinary_host(), fact("tcp.congestion_control.available", names, Unit::Text));
+            of(Scene { congestion_control: "bbr", sender_facts, ..truth() })
+        };
+        let words = "BBR is in use; reno and cubic would slow down at each loss and were not tried";
+        assert_cannot_tell(&available(&["reno", "bbr", "cubic"]), words);
+        assert_cannot_tell(&available(&["bbr"]), "BBR is in use, and the sender has no other congestion control");
     }
 }

@@ -8,9 +8,12 @@
 //!
 //! **Mistaken for**: a broken path, a packet filter, total loss.
 //!
-//! **Fix**: allow ICMP "too big", or set the right MTU; until then `tcp_mtu_probing`, or MSS clamping.
+//! **Fix**: allow ICMP "too big", or set the right MTU; until then `tcp_mtu_probing` on the sender, or MSS clamping. With the value 2 a
+//! connection begins with segments of `tcp_base_mss` (1024 bytes) and probes for larger ones; with 1 it does so only after it stalled
+//! for several retransmission timeouts, more than six seconds.
 //!
-//! Source: RFC 2923 section 2.1; RFC 4821; `net.ipv4.tcp_mtu_probing`.
+//! Source: RFC 2923 section 2.1; RFC 4821; `tcp_mtu_probing`, `tcp_base_mss` and `tcp_retries1` in
+//! `Documentation/networking/ip-sysctl.rst`.
 
 use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, sysctl_fix};
 use crate::evidence::tcp::TcpEvidence;
@@ -84,8 +87,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     let advice = "allow the ICMP messages of the hop with the smaller MTU (type 3 code 4, or packet-too-big), or set \
-        its MTU on the hosts; until then use TCP MTU probing";
-    sysctl_fix(evidence, Role::Sender, advice, "net.ipv4.tcp_mtu_probing", "1")
+        its MTU on the hosts; until then use TCP MTU probing from the first segment (2; with 1 each connection first stalls for several \
+        seconds)";
+    // Under 1 a trial of a few seconds is over before probing begins (net/ipv4/tcp_timer.c, `tcp_write_timeout`).
+    sysctl_fix(evidence, Role::Sender, advice, "net.ipv4.tcp_mtu_probing", "2")
 }
 
 #[cfg(test)]
@@ -106,7 +111,8 @@ mod tests {
     #[test]
     fn small_segments_that_arrive_where_full_ones_do_not_name_it() {
         let finding = named(&truth(), &[(SMALL_SEGMENTS.id, &small(200e6))], "mtu-black-hole", Place::Path);
-        assert!(finding.fix.commands[0].run.contains("tcp_mtu_probing"), "{:?}", finding.fix);
+        // 1 begins to probe after more than six seconds: a trial with the fix lasts four.
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_mtu_probing=2");
         assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), &SMALL_SEGMENTS);
         let neither = assessment(&CAUSE, Role::Path, &truth(), &[(SMALL_SEGMENTS.id, &small(0.0))]);
         assert_contradicts(&neither, "did not arrive either");

@@ -115,7 +115,8 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
             (carried, [0.9, 3.0], format!("the path carries at least {} (path profile), less headers", units::bps(carried)))
         }
     };
-    ceiling_at(CAUSE.id, evidence, role, bps * part, spread, Method::Measured, how)
+    let ceiling = ceiling_at(CAUSE.id, evidence, role, bps * part, spread, Method::Measured, how)?;
+    Some(Ceiling { at_least: shape.capacity.is_none(), ..ceiling })
 }
 
 /// Whether a policer or a shaper matters beyond the capacity that it sets.

@@ -19,6 +19,7 @@ use super::congestion_control::window_share;
 use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
+use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{BEYOND, Loss, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
@@ -243,10 +244,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
+    let rate = evidence.profile.as_ref().and_then(PathProfile::policed_words);
+    let rate = rate.unwrap_or_else(|| format!("near {}", units::bps(evidence.goodput_bps())));
     advice(format!(
-        "pace the sender below the policer's rate (near {}): SO_MAX_PACING_RATE, or tc ... fq maxrate; or change \
-         the contract",
-        units::bps(evidence.goodput_bps())
+        "pace the sender below the policer's rate ({rate}): SO_MAX_PACING_RATE, or tc ... fq maxrate; or change the contract"
     ))
 }
 

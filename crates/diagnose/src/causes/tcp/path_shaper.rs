@@ -194,10 +194,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
-    advice(format!(
-        "check the contract or the device that shapes the path to about {}; no host setting raises it",
-        units::bps(evidence.goodput_bps())
-    ))
+    let capacity = evidence.profile.as_ref().and_then(|profile| profile.shape.capacity);
+    let rate = capacity.map_or_else(
+        || format!("about {} of goodput", units::bps(evidence.goodput_bps())),
+        |capacity| format!("{}, headers included", units::bps(capacity.bps)),
+    );
+    advice(format!("check the contract or the device that shapes the path to {rate}; no host setting raises it"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
 
 use narrows_model::keys;
+use super::receiver_app_slow::{leaves_unread, unread};
 use crate::causes::shared::tcp::window_ceiling;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, parameter};
 use crate::experiments::tcp::LARGER_BUFFER;
@@ -93,10 +94,10 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if held < 0.2 {
         return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
     }
-    let (Some(unread), Some(window)) = (base.recv_q_bytes, base.snd_wnd_bytes) else {
+    let (Some(unread), Some(window)) = (unread(evidence), base.snd_wnd_bytes) else {
         return cannot_tell("the receiver's queue could not be read, so a slow reader cannot be excluded");
     };
-    if unread > 0.25 * window || super::receiver_app_slow::leaves_unread(evidence) {
+    if unread > 0.25 * window || leaves_unread(evidence) {
         return contradicts(format!(
             "{} unread at {}: the reader is slow",
             units::bytes(unread as u64),

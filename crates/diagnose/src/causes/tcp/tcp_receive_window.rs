@@ -2,7 +2,7 @@
 //!
 //! The receiver's kernel cannot advertise the window that the path needs: the maximum of `tcp_rmem` is too small.
 //!
-//! **Shows**: the receive window limits the sender most of the time, the window is constant, and no data is unread.
+//! **Shows**: the receive window limits the sender most of the time, the window is constant, and data is read promptly.
 //! Goodput is window / RTT.
 //!
 //! **Mistaken for**: a slow reader (its queue is full), a buffer fixed by the application (the socket is locked), a
@@ -16,6 +16,7 @@
 use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, path_has_room, raised_max, window_ceiling};
 use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
+use super::receiver_app_slow::{leaves_unread, unread, unread_words};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
@@ -62,7 +63,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         return None;
     }
     let max = evidence.number(role, keys::TCP_RMEM_MAX)?;
-    let reader_keeps_up = !super::receiver_app_slow::leaves_unread(evidence);
+    let reader_keeps_up = !leaves_unread(evidence);
     let held = reader_keeps_up && evidence.held_by_window().is_some_and(|held| held >= HELD);
     let least_us = evidence.window_rtt_us()?;
     let rtt = units::micros(base.rtt_us.filter(|us| held && *us > least_us).unwrap_or(least_us) as u64);
@@ -104,15 +105,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if base.window_scaling == Some(false) {
         return contradicts("window scaling is off, so the window is at most 64 KiB independent of tcp_rmem");
     }
-    let (Some(unread), Some(buffer), Some(window)) = (base.recv_q_bytes, base.rcvbuf_bytes, base.snd_wnd_bytes) else {
+    let (Some(unread), Some(buffer), Some(window)) = (unread(evidence), base.rcvbuf_bytes, base.snd_wnd_bytes) else {
         return cannot_tell("the receiver's socket memory could not be read, so a slow reader cannot be excluded");
     };
-    if unread > 0.25 * window || super::receiver_app_slow::leaves_unread(evidence) {
-        return contradicts(format!(
-            "{} unread at {}: the reader is slow, not the window",
-            units::bytes(unread as u64),
-            evidence.place(role)
-        ));
+    if unread > 0.25 * window || leaves_unread(evidence) {
+        let unread = units::bytes(unread as u64);
+        return contradicts(format!("{unread} unread at {}: the reader is slow, not the window", evidence.place(role)));
     }
     let Some(max) = evidence.number(role, keys::TCP_RMEM_MAX) else {
         return cannot_tell("the receiver's tcp_rmem could not be read");
@@ -139,10 +137,10 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         ));
     }
     let waited = counter(format!(
-        "the sender waited for the receive window {} of the time; the receiving application reads promptly ({} unread), \
+        "the sender waited for the receive window {} of the time; the receiving application reads promptly ({}), \
         and the receive buffer is at the tcp_rmem maximum of {}",
         units::percent(held),
-        units::bytes(unread as u64),
+        unread_words(evidence),
         units::bytes(max as u64)
     ));
     Assessment::Supports { share: held, witnesses: std::iter::once(waited).chain(path_has_room(evidence)).collect() }
@@ -164,9 +162,10 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, named, none_proven,
         ordinary_host, assessment, verdict, with, without,
     };
+    use crate::testing::profile::ProfiledPath;
     use narrows_model::{BufferLock, Place, Status, TcpInfo, Unit};
 
     /// The figures of the story: 256 KiB at 35 ms carry 42 Mbit/s.
@@ -195,6 +194,21 @@ mod tests {
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
         // 941 Mbit/s x 35 ms are 4.1 MB: twice that, of which half may be overhead, rounded up.
         assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'");
+    }
+
+    #[test]
+    fn a_buffer_that_one_super_packet_fills_is_named_though_samples_find_it_unread() {
+        let small = crate::testing::small_buffer();
+        let finding = named(&small, &[], "tcp-receive-window", Place::Server);
+        assert_rejects(&finding, "receiver-app-slow", "the receiving application keeps up");
+        // The sender's thread does the receiver's share of the work on such a path: it fills its core while it waits.
+        let busy = Scene { sender_thread: 0.93, sender_core: core(0.46, 0.5), ..small };
+        named(&busy, &[], "tcp-receive-window", Place::Server);
+        // A profile that ended at 1 Gbit/s, far below the goodput, says nothing of how long a window takes to send.
+        let profile = Some(ProfiledPath { rate_bps: 4e9, tried_bps: 1.1e9, ..ProfiledPath::default() });
+        let evidence = TcpEvidence::of(&Scene { profile, ..busy }.run(&[]), 0).expect("a baseline");
+        let [low, high] = ceiling(&evidence, Role::Receiver).expect("a window").interval_bps;
+        assert!(8e9 < low && high < 19e9, "{low} to {high}");
     }
 
     #[test]

@@ -21,7 +21,8 @@ use crate::evidence::paced::PacedUdp;
 use crate::experiments::paced::HALF;
 use crate::judge::Assessment;
 use crate::role::Role;
-use narrows_model::words::units;
+use crate::evidence::profile::PathProfile;
+use narrows_model::{Fix, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -30,15 +31,18 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     roles: &[Role::Path],
     assess: |evidence, _| on_the_path(evidence, Met::Policed, by_paced_udp),
     look_alikes: &["random-loss", "shallow-queue", "path-capacity"],
-    fix: |evidence, _| {
-        advice(format!(
-            "offer less than the policer's rate (near {}), or change the contract",
-            units::bps(evidence.base.goodput_bps)
-        ))
-    },
+    fix,
     stages: &["path"],
     ..Cause::COMMON
 };
+
+fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
+    let rate = evidence.profile.as_ref().and_then(PathProfile::policed_words);
+    // What arrived while the bucket emptied is more than the rate: the least that was seen of it.
+    let paced_bps = plateau(&evidence.paced).map_or(f64::INFINITY, |view| view.goodput_bps);
+    let rate = rate.unwrap_or_else(|| format!("at most {}", units::bps(paced_bps.min(evidence.base.goodput_bps))));
+    advice(format!("offer less than the policer's rate ({rate}), or change the contract"))
+}
 
 /// What the trials of paced UDP say of it.
 pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
