@@ -8,10 +8,10 @@
 use narrows_model::lab::Impairment;
 use narrows_runner::demo::Stage;
 use narrows_runner::emulated::LabSpec;
+use narrows_runner::remote::any_key;
 use narrows_sys::{clock, files, net, process};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -23,42 +23,6 @@ use std::time::Duration;
 const PORT: u16 = 5220;
 /// Connections that one source may have before it has shown a token.
 const OF_ONE_SOURCE: u64 = 256;
-
-/// Takes every key, as `curl -k` does.
-#[derive(Debug)]
-struct Any;
-
-impl ServerCertVerifier for Any {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
-    }
-}
 
 const IPERF3: u16 = 5201;
 const RESPONSIVENESS: u16 = 4043;
@@ -83,13 +47,7 @@ fn tls(port: u16, config: &Arc<ClientConfig>) -> Option<StreamOwned<ClientConnec
 }
 
 fn config(protocol: &[u8]) -> Arc<ClientConfig> {
-    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Any))
-        .with_no_client_auth();
-    config.alpn_protocols = vec![protocol.to_vec()];
+    let mut config = any_key(&[protocol]).expect("TLS");
     config.resumption = rustls::client::Resumption::disabled();
     Arc::new(config)
 }

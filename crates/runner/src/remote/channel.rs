@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::convert::Infallible;
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
@@ -51,7 +52,7 @@ pub(super) async fn over_tls(
 ) -> Result<Channel, RemoteError> {
     let not_narrows = |why: String| RemoteError::NotNarrows(address.clone(), why);
     let pin = Pin::new(token.map(|token| token.fingerprint));
-    let config = pin.config().map_err(|error| RemoteError::Here(format!("cannot set up TLS: {error}")))?;
+    let config = pin.config(&[b"h2"]).map_err(|error| RemoteError::Here(format!("cannot set up TLS: {error}")))?;
     let here = |error: std::io::Error| RemoteError::Connect(format!("cannot use the connection to {address}: {error}"));
     stream.set_nonblocking(true).map_err(here)?;
     let _ = stream.set_nodelay(true);
@@ -59,7 +60,7 @@ pub(super) async fn over_tls(
     let _ = narrows_sys::tcp::set_thin(&stream);
     let stream = tokio::net::TcpStream::from_std(stream).map_err(here)?;
     let name = ServerName::try_from("narrows").map_err(|error| RemoteError::Here(error.to_string()))?;
-    let tls = match timeout(HANDSHAKE, TlsConnector::from(config).connect(name, stream)).await {
+    let tls = match timeout(HANDSHAKE, TlsConnector::from(Arc::new(config)).connect(name, stream)).await {
         Ok(Ok(tls)) => tls,
         Ok(Err(error)) => {
             return Err(pin.mismatch().map_or_else(

@@ -17,6 +17,7 @@ pub(crate) use spec::family_of;
 
 pub use connection::Remote;
 pub use error::{RemoteError, TrialError};
+pub use pin::any_key;
 pub use session::Session;
 pub use spec::{SshServer, TargetSpec};
 pub use ssh::Options;

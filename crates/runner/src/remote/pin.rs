@@ -10,6 +10,14 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, verify_tls12_signature, verif
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
+/// The TLS side of a client that takes the first key that it is shown (`curl -k`) and no other after it. `protocols`: those of ALPN.
+///
+/// # Errors
+/// This build of TLS has no version that is safe.
+pub fn any_key(protocols: &[&[u8]]) -> Result<ClientConfig, Error> {
+    Pin::new(None).config(protocols)
+}
+
 /// Takes one key only.
 #[derive(Debug)]
 pub(crate) struct Pin {
@@ -26,15 +34,15 @@ impl Pin {
         Arc::new(Self { provider, wanted: Mutex::new(wanted), shown: Mutex::new(None) })
     }
 
-    /// The TLS side of the client.
-    pub(crate) fn config(self: &Arc<Self>) -> Result<Arc<ClientConfig>, Error> {
+    /// The TLS side of the client, which speaks one of `protocols` (ALPN).
+    pub(crate) fn config(self: &Arc<Self>, protocols: &[&[u8]]) -> Result<ClientConfig, Error> {
         let mut config = ClientConfig::builder_with_provider(self.provider.clone())
             .with_safe_default_protocol_versions()?
             .dangerous() // no authority is asked: the fingerprint is the identity
             .with_custom_certificate_verifier(self.clone())
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(Arc::new(config))
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Ok(config)
     }
 
     /// What was wanted and what was shown, where they differ.

@@ -1,7 +1,7 @@
 //! The server of a test as the user names it, and how its key is checked.
 
 use super::ResponsivenessFailure as Failure;
-use crate::remote::Pin;
+use crate::remote::{Pin, any_key};
 use narrows_sys::files;
 use narrows_wire::responsiveness::{PORT, Url, WELL_KNOWN};
 use narrows_wire::token::Token;
@@ -66,8 +66,8 @@ impl Trust {
     pub(super) fn config(&self) -> Result<Arc<ClientConfig>, Failure> {
         let here = |error: tokio_rustls::rustls::Error| Failure::Here(format!("cannot set up TLS: {error}"));
         let mut config = match self {
-            Self::Token(token) => (*Pin::new(Some(token.fingerprint)).config().map_err(here)?).clone(),
-            Self::Any => (*Pin::new(None).config().map_err(here)?).clone(),
+            Self::Token(token) => Pin::new(Some(token.fingerprint)).config(&[]).map_err(here)?,
+            Self::Any => any_key(&[]).map_err(here)?,
             Self::Ca(file) => ClientConfig::builder_with_provider(Arc::new(default_provider()))
                 .with_safe_default_protocol_versions()
                 .map_err(here)?

@@ -251,55 +251,15 @@ fn no_load_goes_to_an_address_that_did_not_ask_for_it() {
 /// A plain client of HTTP/1.1 over TLS that takes every key, as `curl -k` does.
 pub(crate) mod https {
     use super::raw_to;
-    use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-    use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
+    use narrows_runner::remote::any_key;
+    use rustls::pki_types::ServerName;
+    use rustls::{ClientConnection, StreamOwned};
     use std::io::{Read as _, Write as _};
     use std::net::{SocketAddr, TcpStream};
     use std::sync::Arc;
 
-    #[derive(Debug)]
-    struct Any;
-
-    impl ServerCertVerifier for Any {
-        fn verify_server_cert(
-            &self,
-            _: &CertificateDer<'_>,
-            _: &[CertificateDer<'_>],
-            _: &ServerName<'_>,
-            _: &[u8],
-            _: UnixTime,
-        ) -> Result<ServerCertVerified, Error> {
-            Ok(ServerCertVerified::assertion())
-        }
-        fn verify_tls12_signature(
-            &self,
-            _: &[u8],
-            _: &CertificateDer<'_>,
-            _: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            Ok(HandshakeSignatureValid::assertion())
-        }
-        fn verify_tls13_signature(
-            &self,
-            _: &[u8],
-            _: &CertificateDer<'_>,
-            _: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            Ok(HandshakeSignatureValid::assertion())
-        }
-        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            vec![SignatureScheme::ECDSA_NISTP256_SHA256]
-        }
-    }
-
     pub(crate) fn stream(server: SocketAddr) -> StreamOwned<ClientConnection, TcpStream> {
-        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Any))
-            .with_no_client_auth();
+        let config = any_key(&[]).expect("TLS");
         let name = ServerName::try_from("narrows").expect("a name");
         let mut tcp = raw_to(server);
         let mut connection = ClientConnection::new(Arc::new(config), name).expect("a client");
