@@ -174,7 +174,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     };
     // A slow load loses few where a profile has seen the policer itself.
     let seen = evidence.profile.as_ref().is_some_and(|profile| matches!(profile.shape.plateau, Some(Plateau::Policer { .. })));
-    if loss.lost() < if seen { 3 } else { 20 } {
+    if loss.is_few(if seen { 3 } else { 20 }) {
         return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {

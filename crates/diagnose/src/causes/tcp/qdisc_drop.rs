@@ -52,8 +52,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     };
     // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its
     // congestion window, and not with a queue further on that says that the path is full anyway.
-    if loss.lost() < FEW {
-        return contradicts(format!("TCP retransmitted only {} segments", loss.lost()));
+    if loss.is_few(FEW) {
+        return contradicts(format!("TCP lost only {} segments", loss.lost()));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {
         return assessment;
@@ -85,7 +85,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         witnesses: vec![
             counter(format!("the sender's queueing discipline dropped {dropped} packets")),
             counter(format!(
-                "TCP retransmitted {} segments; the drops explain {}",
+                "TCP lost {} segments; the drops explain {}",
                 loss.lost(),
                 units::percent(part.min(1.0))
             )),

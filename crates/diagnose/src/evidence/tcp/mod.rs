@@ -22,7 +22,7 @@ use crate::judge::{Evidence as _, Experiment};
 use crate::ledger::tcp_ledger;
 use crate::role::Role;
 use narrows_model::load::tcp::{TcpPlan, TcpTrial};
-use narrows_model::words::figures::float;
+use narrows_model::words::{figures::float, units};
 use narrows_model::{Direction, FactKey, Flow, Ledger, Place, Run, Snapshot, keys};
 use std::collections::BTreeMap;
 
@@ -146,6 +146,14 @@ impl TcpEvidence {
             Role::Receiver => Some(&self.base.receiver),
             Role::Path => None,
         }
+    }
+
+    /// Which part of the load [`FlowView::loss`] is of, where it is another one than the ledger's: words after a figure of it.
+    pub fn after_start(&self) -> String {
+        if self.base.loss == self.base.loss_whole {
+            return String::new();
+        }
+        format!(" after the first {}", units::micros(self.load.omit_ms.saturating_mul(1000)))
     }
 
     /// The core of a host with the most softirq time, in the baseline or in the experiment that shows what an idle core hides.
