@@ -156,8 +156,8 @@ pub struct WorkingLatency {
     pub direction: Direction,
     /// Round trips of probes before the load; `null` where none was answered.
     pub idle_us: Option<LatencySpread>,
-    /// Round trips of the load's own segments, as its TCP smooths them (RFC 6298).
-    pub loaded_us: LatencySpread,
+    /// Round trips of the load's own segments, as its TCP smooths them (RFC 6298); `null` where nothing of the load was acknowledged.
+    pub loaded_us: Option<LatencySpread>,
     /// In which queue a byte waits at the median, in the order of its way.
     pub waits: Vec<Wait>,
 }
@@ -192,8 +192,12 @@ pub enum Queue {
     Socket,
     /// The queue of the sender's device (queueing discipline and ring): given to the device and not yet gone.
     Device,
-    /// The path, and the receiver's host.
+    /// The path: its profile shows that it queues what exceeds its capacity, and the load fills it.
     Path,
+    /// The hosts (late acknowledgements, unread data) or the way back: the profile of the path shows no such queue.
+    HostsOrWayBack,
+    /// The path or the hosts: no profile tells them apart.
+    PathOrHosts,
 }
 
 /// A part of the load with a rate of its own.

@@ -24,6 +24,7 @@ use crate::role::Role;
 use narrows_model::load::tcp::{TcpPlan, TcpTrial};
 use narrows_model::words::{figures::float, units};
 use narrows_model::{Direction, FactKey, Flow, Ledger, Place, Run, Snapshot, keys};
+use narrows_search::profile::Plateau;
 use std::collections::BTreeMap;
 
 /// Everything known of one round.
@@ -310,17 +311,44 @@ impl TcpEvidence {
         self.base.starved_share.filter(|share| self.ends_by_time() && *share > 0.5 && buffer < 0.2)
     }
 
+    /// How much of a rise of the RTT a queue of this direction of the path can be, by its profile; nothing else tells the path from what
+    /// the hosts add (late acknowledgements, unread data) and from the way back.
+    pub fn path_wait(&self) -> PathWait {
+        let Some(shape) = self.profile.as_ref().map(|profile| &profile.shape) else { return PathWait::Unknown };
+        let fills = self.filled().is_some_and(|part| part >= AT_CAPACITY);
+        match shape.plateau {
+            Some(Plateau::Queue | Plateau::Shaper { .. }) if fills => PathWait::Any,
+            // What exceeds the rate waits nowhere, whatever the load.
+            Some(Plateau::Policer { .. } | Plateau::ShortQueue) => PathWait::AtMostUs(shape.queue_us),
+            // No more can wait than all that is in flight, and it leaves at the rate that the path carries.
+            Some(Plateau::Queue | Plateau::Shaper { .. }) | None => {
+                let bits = self.base.in_flight_bytes.map(|bytes| bytes * 8.0 * float(self.base.streams as u64));
+                let carries = self.carries_bps().filter(|bps| *bps > 0.0);
+                let longest = bits.zip(carries).map(|(bits, bps)| bits / bps * 1e6);
+                longest.map_or(PathWait::Unknown, PathWait::AtMostUs)
+            }
+        }
+    }
+
     /// How much the RTT grew under load: its median less the smallest one, microseconds.
     pub fn queue_us(&self) -> Option<f64> {
         Some((self.base.rtt_us? - self.min_rtt_us?).max(0.0))
     }
 
-    /// Whether a queue stood on the path during the load: the RTT grew by a tenth and by half a millisecond at least.
+    /// Whether the RTT grew during the load, by a tenth and by half a millisecond at least, in a queue of the path or of a host.
     ///
     /// Half a millisecond is what a busy two-core host adds by scheduling alone.
+    pub fn rtt_rose(&self) -> Option<bool> {
+        self.is_rise(self.queue_us()?)
+    }
+
+    /// Whether a queue stood on the path during the load: the RTT rose, and by the profile it may have been the path.
     pub fn queue_stood(&self) -> Option<bool> {
-        let queue = self.queue_us()?;
-        Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
+        self.is_rise(self.path_wait().limits(self.queue_us()?))
+    }
+
+    fn is_rise(&self, us: f64) -> Option<bool> {
+        Some(us >= 500.0 && us >= 0.1 * self.min_rtt_us?)
     }
 
     /// Whether not even the overshoot of slow start found a queue: the RTT never rose by as much as sixteen packets take at the
@@ -349,6 +377,24 @@ impl TcpEvidence {
     #[allow(clippy::cast_precision_loss)] // microseconds of one round trip
     pub fn rise_before_loss_us(&self) -> Option<f64> {
         Some(self.base.loss?.rtt_before_us? as f64 - self.min_rtt_us?)
+    }
+}
+
+/// How long a load can wait on the path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PathWait {
+    /// As long as any: the path queues what exceeds its capacity, and the load fills it.
+    Any,
+    /// No longer.
+    AtMostUs(f64),
+    /// Not profiled.
+    Unknown,
+}
+
+impl PathWait {
+    /// What of a rise of the RTT a queue of the path may be, microseconds.
+    fn limits(self, us: f64) -> f64 {
+        if let Self::AtMostUs(most) = self { us.min(most) } else { us }
     }
 }
 
