@@ -270,11 +270,11 @@ pub struct PathProfileView {
 /// One step of a path profile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileStepView {
-    /// What was offered.
+    /// What the sender put onto the path, on average.
     pub offered_bps: f64,
-    /// What arrived over its later half.
+    /// What arrived of it over the later half of the step, or since the first loss or queue where that came later.
     pub delivered_bps: f64,
-    /// Of the datagrams sent, the part that was lost.
+    /// Of the datagrams sent in the time of `delivered_bps`, the part that was lost.
     pub loss: f64,
     /// Delay at its end above the least, microseconds.
     pub queue_us: f64,

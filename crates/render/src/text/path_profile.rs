@@ -11,7 +11,7 @@ use narrows_model::words::units::{bps, bytes, micros};
 pub(super) fn write(page: &mut Page, report: &Report) {
     let Some(profile) = &report.accounts.path_profile else { return };
     let Some(scale) = Scale::over(profile.steps.iter().map(|step| step.offered_bps)) else { return };
-    page.heading("path profile", "(UDP in steps: offered and delivered rate; █ delivered, ░ offered)");
+    page.heading("path profile", HEADING);
     for line in sentences(profile) {
         page.labelled("  ", &line, None);
     }
@@ -38,6 +38,9 @@ pub(super) fn write(page: &mut Page, report: &Report) {
         page.line(&format!("{lead}{bar}{}", page.style().paint(Tone::Faint, &tail)));
     }
 }
+
+/// What the columns are of: delivered rate and loss are those of one part of each step.
+const HEADING: &str = "(UDP in steps: offered rate; delivered rate and loss after a first burst; █ delivered, ░ offered)";
 
 /// What the profile says, in sentences.
 pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
