@@ -109,8 +109,7 @@ impl PathProfile {
         };
         let step = |view: &StepView| ProfileStepView {
             offered_bps: view.offered_bps,
-            // A sender that caught up in the later half put more onto the path there than on average.
-            delivered_bps: view.sustained_bps.min(view.offered_bps),
+            delivered_bps: view.delivered_bps(),
             loss: view.sustained_loss,
             queue_us: view.queue_us,
         };

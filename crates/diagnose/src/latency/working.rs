@@ -145,7 +145,7 @@ const fn float(n: u64) -> f64 {
 }
 
 fn micros(us: f64) -> String {
-    units::micros(us.clamp(0.0, 1e12) as u64)
+    units::micros(us.clamp(0.0, 1e12).round() as u64)
 }
 
 #[cfg(test)]

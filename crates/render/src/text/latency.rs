@@ -44,7 +44,7 @@ pub(crate) fn way(latency: &WorkingLatency) -> &'static str {
 
 /// Name, percentiles, and of how many values.
 pub(crate) fn rows(latency: &WorkingLatency) -> Vec<(&'static str, [String; 3], String)> {
-    let time = |us: f64| micros(us.clamp(0.0, 1e12) as u64);
+    let time = |us: f64| micros(us.clamp(0.0, 1e12).round() as u64);
     let cells = |it: LatencySpread| [Some(it.p50), it.p95, it.p99].map(|us| us.map_or_else(|| "-".to_owned(), time));
     let idle = latency.idle_us.map(|it| ("idle", cells(it), format!("{} probes", it.count)));
     let loaded = latency.loaded_us.map_or_else(
@@ -59,7 +59,7 @@ pub(crate) fn waits(latency: &WorkingLatency) -> Option<String> {
     let of = |queues: &[Queue]| {
         let waits = latency.waits.iter().filter(|wait| queues.contains(&wait.queue));
         let words = waits.map(|wait| {
-            let time = micros(wait.us.clamp(0.0, 1e12) as u64);
+            let time = micros(wait.us.clamp(0.0, 1e12).round() as u64);
             match wait.queue {
                 Queue::Socket => time,
                 Queue::Device => format!("{time} in the queue of the {sender}'s device"),

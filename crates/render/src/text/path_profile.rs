@@ -52,7 +52,7 @@ pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
     }
     if let Some([least, median, high]) = profile.idle_rtt_us {
         let [least, median, high, jitter] =
-            [least, median, high, profile.jitter_us].map(|us| micros(us.max(0.0) as u64));
+            [least, median, high, profile.jitter_us].map(|us| micros(us.max(0.0).round() as u64));
         sentences.push(format!(
             "idle RTT: minimum {least}, median {median}, 95th percentile {high}; the one-way delay varies by {jitter}"
         ));

@@ -112,6 +112,14 @@ impl StepView {
         f64::from(self.lost) / f64::from(self.sent.max(1))
     }
 
+    /// The rate of what arrived in the time of `sustained_loss`: what the path sustains, of no more than was offered. Where clearly more was
+    /// lost than that explains, the path stopped in between, which a median does not show.
+    pub fn delivered_bps(&self) -> f64 {
+        let kept_bps = self.offered_bps * (1.0 - self.sustained_loss);
+        let stopped = kept_bps < KEEPS_UP * self.sustained_bps;
+        if stopped { kept_bps } else { self.sustained_bps.min(self.offered_bps) }
+    }
+
     /// Whether the path delivers less than is offered, beyond a loss of `usual_loss` that it has at any rate.
     pub fn saturated(&self, usual_loss: f64) -> bool {
         // Two standard deviations of how many are lost by chance.
