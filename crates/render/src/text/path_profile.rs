@@ -11,7 +11,7 @@ use narrows_model::words::units::{bps, bytes, micros};
 pub(super) fn write(page: &mut Page, report: &Report) {
     let Some(profile) = &report.accounts.path_profile else { return };
     let Some(scale) = Scale::over(profile.steps.iter().map(|step| step.offered_bps)) else { return };
-    page.heading("path profile", HEADING);
+    page.heading("path profile", &format!("({COLUMNS}; █ delivered, ░ offered)"));
     for line in sentences(profile) {
         page.labelled("  ", &line, None);
     }
@@ -40,7 +40,7 @@ pub(super) fn write(page: &mut Page, report: &Report) {
 }
 
 /// What the columns are of: delivered rate and loss are those of one part of each step.
-const HEADING: &str = "(UDP in steps: offered rate; delivered rate and loss after a first burst; █ delivered, ░ offered)";
+pub(crate) const COLUMNS: &str = "UDP steps: offered; delivered and lost after a first burst";
 
 /// What the profile says, in sentences.
 pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {

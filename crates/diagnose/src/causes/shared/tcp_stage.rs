@@ -62,7 +62,7 @@ pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, se
         return contradicts(format!("{what} did not grow"));
     }
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
-        return contradicts("there was a queue on the path, so the loss is ordinary overflow");
+        return contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow");
     }
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = count as f64 / loss.lost() as f64;

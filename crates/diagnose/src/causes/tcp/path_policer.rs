@@ -195,7 +195,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             return cannot_tell("the RTT could not be read, so a full queue and a policer look the same");
         }
         Some(true) => {
-            return contradicts("a queue built up on the path before the loss");
+            return contradicts("the RTT rose before the loss, as behind a queue");
         }
         Some(false) => {}
     }
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_queue_of_the_path_or_of_the_sender_is_another_cause() {
-        assert_contradicts(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "a queue built up");
+        assert_contradicts(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "the RTT rose before the loss");
         let home = Scene { sender_counts: vec![("qdisc.drops", 360)], ..truth() };
         assert_contradicts(&with(&home, &half(0)), "own queue");
         assert_supports(&with(&Scene { sender_counts: vec![("qdisc.drops", 340)], ..truth() }, &half(0)));

@@ -190,7 +190,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         None => return cannot_tell("the RTT could not be read, so a full queue and random loss look the same"),
         // The path has room: what stands in it are the sender's own bursts.
         Some(true) if evidence.path_has_room() => {}
-        Some(true) => return contradicts("there was a queue on the path, so the loss is ordinary overflow"),
+        Some(true) => return contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow"),
         Some(false) => {}
     }
     let Some(trial) = evidence.made(&PACED_HALF) else {
@@ -307,7 +307,7 @@ mod tests {
         assert_supports(&with(&Scene { lost: 21, ..truth() }, &half(4)));
         assert_contradicts(&with(&Scene { rwnd: 0.7, ..truth() }, &half(41)), "congestion window");
         assert_contradicts(&with(&Scene { congestion_control: "bbr", ..truth() }, &half(41)), "BBR does not reduce its rate at a loss of");
-        assert_contradicts(&with(&Scene { rtt_us: 1_700, ..truth() }, &half(41)), "there was a queue on the path, so the loss is ordinary overflow");
+        assert_contradicts(&with(&Scene { rtt_us: 1_700, ..truth() }, &half(41)), "the RTT rose as behind a full queue, so the loss is ordinary overflow");
     }
 
     #[test]

@@ -347,6 +347,15 @@ impl TcpEvidence {
         self.is_rise(self.path_wait().limits(self.queue_us()?))
     }
 
+    /// A queue that stood, in words: one of the path where its profile shows that it is; else what TCP saw.
+    pub fn queue_words(&self) -> String {
+        let [least, loaded] = [self.min_rtt_us, self.base.rtt_us].map(|us| us.unwrap_or(0.0).round());
+        let [rise, least, loaded] = [loaded - least, least, loaded].map(|us| units::micros(us.max(0.0) as u64));
+        let seen = if self.path_wait() == PathWait::Any { "a queue of" } else { "an RTT that rose by" };
+        let at = if self.path_wait() == PathWait::Any { " on the path" } else { "" };
+        format!("{seen} {rise}{at} (RTT {least} at least, {loaded} under load)")
+    }
+
     fn is_rise(&self, us: f64) -> Option<bool> {
         Some(us >= 500.0 && us >= 0.1 * self.min_rtt_us?)
     }
