@@ -22,9 +22,11 @@ pub fn report(run: &Run) -> Option<Report> {
     }
     let first = rounds.first()?;
     let mut view: RunView = run.into();
-    // One idle RTT in a report: the one that the loaded latency is compared with.
-    if let Some(idle) = first.accounts.latency.as_ref().and_then(|latency| latency.idle_us.as_ref()) {
-        view.idle_rtt_us = Some(idle.p50.round() as u64);
+    // One idle RTT in a report: the one that the loaded latency is compared with, else that of the profile.
+    let compared = first.accounts.latency.as_ref().and_then(|latency| Some(latency.idle_us?.p50));
+    let profiled = first.accounts.path_profile.as_ref().and_then(|profile| Some(profile.idle_rtt_us?[1]));
+    if let Some(idle) = compared.or(profiled) {
+        view.idle_rtt_us = Some(idle.round() as u64);
     }
     Some(Report {
         schema: SCHEMA.to_owned(),

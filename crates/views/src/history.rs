@@ -221,7 +221,8 @@ fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
     let Some(report) = report(run) else { return ("diagnose", Vec::new(), None) };
     let rtt = report.run.idle_rtt_us.map(|us| figures::IDLE_RTT.at("", float(us)));
     let capacity = report.accounts.path_profile.as_ref().and_then(|it| it.capacity_bps);
-    let loaded = report.accounts.latency.as_ref().map(|it| figures::LOADED_RTT.at(it.direction, it.loaded_us.p50));
+    let loaded = report.accounts.latency.as_ref();
+    let loaded = loaded.and_then(|it| Some(figures::LOADED_RTT.at(it.direction, it.loaded_us?.p50)));
     let first = [
         Some(figures::GOODPUT.at(report.verdict.direction, report.verdict.goodput_bps)),
         rtt,

@@ -109,8 +109,8 @@ impl PathProfile {
         };
         let step = |view: &StepView| ProfileStepView {
             offered_bps: view.offered_bps,
-            delivered_bps: view.sustained_bps,
-            loss: view.loss(),
+            delivered_bps: view.delivered_bps(),
+            loss: view.sustained_loss,
             queue_us: view.queue_us,
         };
         let mut steps: Vec<ProfileStepView> =

@@ -142,6 +142,11 @@ impl Accounting {
         if self.segmented || self.coalesced { self.batch_most } else { 1 }
     }
 
+    /// Headers of IP and of what it carries in front of the payload of each packet; of TCP with timestamps, which nearly all connections have.
+    pub(super) const fn header_bytes(&self) -> u64 {
+        (if self.ipv6 { 40 } else { 20 }) + (if self.tcp { 32 } else { 8 })
+    }
+
     /// A counter of IP's fragments of the sender or the receiver, by family.
     pub(crate) fn fragments(&self, sender: bool, name: &str) -> Option<u64> {
         let key = if self.ipv6 { format!("snmp6.Ip6{name}") } else { format!("snmp.Ip.{name}") };

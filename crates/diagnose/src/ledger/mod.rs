@@ -31,6 +31,7 @@ use claim::Entry;
 use narrows_model::diagnosis::ledger::{Ledger, Stage};
 use narrows_model::load::udp::UdpTrial;
 use narrows_model::{FactKey, Flow, keys};
+pub(crate) use tcp::sent_and_arrived;
 
 /// The facts that the ledger reads, each where a host gives it.
 pub const NEEDS: &[FactKey] = &[

@@ -83,11 +83,6 @@ fn softnet(accounting: &Accounting) -> Entry {
     entry(accounting, "softnet", claim, source)
 }
 
-/// Header of IP and UDP in front of each datagram of a plain packet.
-const fn header_bytes(accounting: &Accounting) -> u64 {
-    if accounting.ipv6 { 48 } else { 28 }
-}
-
 fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     let ruled = accounting.got(keys::FILTER_DROP_PACKETS);
     let spoofed = accounting.got(keys::NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER).unwrap_or(0);
@@ -125,7 +120,7 @@ fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
         && let (Some(bytes), Some(size)) = (accounting.got(keys::FILTER_DROP_BYTES), accounting.payload)
     {
         // A batch has one header and the payload of all of its datagrams.
-        claim.close_at(bytes.saturating_sub(all.saturating_mul(header_bytes(accounting))) / size.max(1));
+        claim.close_at(bytes.saturating_sub(all.saturating_mul(accounting.header_bytes())) / size.max(1));
     }
     if watched.is_some_and(|watched| watched > by_rules) && by_rules > 0 {
         remarks.push("some rules that drop have no counter: the drop reasons say more than the rules".to_owned());

@@ -5,7 +5,7 @@ use super::claim::Entry;
 use super::{receiving, sending, settle, wire};
 use crate::ledger::claim::Claim;
 use narrows_model::diagnosis::ledger::Ledger;
-use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
+use narrows_model::load::tcp::{TcpEndRecord, TcpStreamRecord};
 use narrows_model::{Direction, Flow, TcpInfo, TcpTrial, keys};
 
 /// Bytes of the largest packet that the kernel holds as one.
@@ -19,17 +19,10 @@ const PACKET_MOST: u64 = 65_535;
 /// ranges here more often than with UDP.
 pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
     let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
-    let (mut offered, mut delivered) = (None, None);
-    for stream in sending.streams.iter().filter(|stream| stream.flow == flow) {
-        let peer = receiving.streams.iter().find(|peer| peer.id == stream.id && peer.flow == flow)?;
-        let (out, came) = segments(stream, peer)?;
-        let out = out - on_its_way(stream, out.saturating_sub(came));
-        offered = Some(out.saturating_add(offered.unwrap_or(0)));
-        delivered = Some(came.saturating_add(delivered.unwrap_or(0)));
-    }
-    let (offered, delivered) = (offered?, delivered?);
+    let (offered, delivered) = sent_and_arrived(trial, flow)?;
     let kernel = |end: &TcpEndRecord| end.after.text(keys::HOST_BOOT).map(str::to_owned);
-    let mss = sending.streams.iter().find(|stream| stream.flow == flow).and_then(|stream| stream.mss_bytes);
+    let first = sending.streams.iter().find(|stream| stream.flow == flow)?;
+    let mss = u64::from(first.mss_bytes.unwrap_or(1448).max(1));
     let (sender, receiver) =
         (sending.after.counts_since(&sending.before), receiving.after.counts_since(&receiving.before));
     let accounting = Accounting {
@@ -38,8 +31,10 @@ pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
         delivered,
         segmented: true,
         coalesced: true,
-        batch_most: (PACKET_MOST / u64::from(mss.unwrap_or(1448).max(1))).max(1),
+        batch_most: (PACKET_MOST / mss).max(1),
+        payload: Some(mss),
         tcp: true,
+        ipv6: first.remote.starts_with('['),
         both_ways: trial.plan.direction == Direction::Both,
         one_kernel: kernel(sending).is_some() && kernel(sending) == kernel(receiving),
         sender,
@@ -63,6 +58,21 @@ pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
     Some(settle(&accounting, entries, remarks, blurred, "segments"))
 }
 
+/// Segments of a flow that were sent, and those of them that reached the other socket; of those that were on their way when the sender was
+/// sampled last nothing is known, so they are not among the sent ones. `None` as of [`tcp_ledger`].
+pub(crate) fn sent_and_arrived(trial: TcpTrial<'_>, flow: Flow) -> Option<(u64, u64)> {
+    let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
+    let mut sum = None;
+    for stream in sending.streams.iter().filter(|stream| stream.flow == flow) {
+        let peer = receiving.streams.iter().find(|peer| peer.id == stream.id && peer.flow == flow)?;
+        let (out, came) = segments(stream, peer)?;
+        let out = out - on_its_way(stream, out - came);
+        let (sent, arrived): (u64, u64) = sum.unwrap_or_default();
+        sum = Some((sent.saturating_add(out), arrived.saturating_add(came)));
+    }
+    sum
+}
+
 /// What TCP drops for want of room (`Documentation/networking/snmp_counter.rst`).
 const DROPS: [&str; 3] =
     ["netstat.TcpExt.TCPBacklogDrop", "netstat.TcpExt.TCPRcvQDrop", "netstat.TcpExt.TCPZeroWindowDrop"];
@@ -80,38 +90,43 @@ fn counted(accounting: &Accounting, id: &'static str, keys: &[&str]) -> Entry {
     Entry { id, at: accounting.flow.receiver(), claim, source }
 }
 
-/// Segments with payload that a stream sent, and those that reached the other socket.
+/// Segments with payload that a stream sent, and those of them that reached the other socket.
+///
+/// Both sockets count from the first segment of the connection. Their first samples are of different moments, so neither is a beginning
+/// for the other: what the sender had sent before its first one is left out of both.
 ///
 /// A receiver counts a batch by its `gso_segs` (`tcp_segs_in`, include/net/tcp.h), which is 0 in what comes from a TUN device or
 /// a hypervisor: such a batch counts as one segment. No segment carries more than the MSS, so bytes that do not fit into the
 /// segments show it; then what is missing is what was sent and did not arrive, less what came twice (DSACK).
 fn segments(sent: &TcpStreamRecord, received: &TcpStreamRecord) -> Option<(u64, u64)> {
-    let offered = grown(sent, |tcp| tcp.data_segs_out)?;
-    let counted = grown(received, |tcp| tcp.data_segs_in)?;
     let mss = u64::from(sent.mss_bytes.unwrap_or(1448).max(1));
-    let arrived = grown(received, |tcp| tcp.bytes_received);
-    if arrived.is_none_or(|bytes| bytes <= counted.saturating_mul(mss)) {
-        return Some((offered, counted));
-    }
-    let missing = grown(sent, |tcp| tcp.bytes_sent)?.saturating_sub(arrived?).div_ceil(mss);
-    let twice = grown(sent, |tcp| tcp.dsack_dups).unwrap_or(0);
-    Some((offered, offered.saturating_sub(missing.saturating_sub(twice))))
+    let before = sent.samples.first()?.tcp.data_segs_out.unwrap_or(0);
+    let offered = last(sent, |tcp| tcp.data_segs_out)?.saturating_sub(before);
+    let counted = last(received, |tcp| tcp.data_segs_in)?;
+    let arrived = last(received, |tcp| tcp.bytes_received);
+    let came = if arrived.is_none_or(|bytes| bytes <= counted.saturating_mul(mss)) {
+        // What the sender knows to have arrived did, whenever the receiver was sampled.
+        let acked = last(sent, |tcp| tcp.bytes_acked).zip(arrived);
+        let later = acked.map_or(0, |(acked, arrived)| acked.saturating_sub(arrived) / mss);
+        counted.saturating_sub(before).saturating_add(later)
+    } else {
+        let missing = last(sent, |tcp| tcp.bytes_sent)?.saturating_sub(arrived?).div_ceil(mss);
+        let twice = last(sent, |tcp| tcp.dsack_dups).unwrap_or(0);
+        offered.saturating_sub(missing.saturating_sub(twice))
+    };
+    Some((offered, came.min(offered)))
 }
 
 /// Of the segments that are missing, those that were on their way when the sender was sampled last: no more than were in flight then, and
 /// none of those that it sent again because they were lost.
 fn on_its_way(sent: &TcpStreamRecord, missing: u64) -> u64 {
     let Some(last) = sent.samples.last() else { return 0 };
-    let in_flight = last.tcp.unacked.unwrap_or(0).saturating_sub(last.tcp.sacked.unwrap_or(0));
-    let again = grown(sent, |tcp| tcp.total_retrans).unwrap_or(0);
-    let lost = again.saturating_sub(grown(sent, |tcp| tcp.dsack_dups).unwrap_or(0));
-    in_flight.min(missing.saturating_sub(lost))
+    last.tcp.in_flight().unwrap_or(0).min(missing.saturating_sub(last.tcp.lost_so_far().unwrap_or(0)))
 }
 
-/// By how much a counter of a socket grew from its first sample to its last.
-fn grown(stream: &TcpStreamRecord, of: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
-    let at = |sample: Option<&TcpSample>| of(&sample?.tcp);
-    Some(at(stream.samples.last())?.saturating_sub(at(stream.samples.first()).unwrap_or(0)))
+/// A counter of a socket at its last sample.
+fn last(stream: &TcpStreamRecord, of: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
+    of(&stream.samples.last()?.tcp)
 }
 
 #[cfg(test)]
@@ -161,6 +176,58 @@ mod tests {
         samples.first_mut().expect("samples").tcp.total_retrans = Some(0);
         samples.last_mut().expect("samples").tcp.total_retrans = Some(100);
         assert_eq!(ledger(&mut trial, segments - 103), (100, 0));
+    }
+
+    #[test]
+    fn first_samples_of_different_moments_lose_nothing() {
+        // As seen at 24 Gbit/s: the receiver was sampled first when 85 segments had arrived already; both counted 8,031,246 at the end.
+        let mut trial = Scene { lost: 0, ..Scene::default() }.trial();
+        let sent = &mut tcp_end(&mut trial.client).streams[0].samples;
+        sent.first_mut().expect("samples").tcp.data_segs_out = Some(1);
+        let last = &mut sent.last_mut().expect("samples").tcp;
+        (last.data_segs_out, last.unacked, last.bytes_acked) = (Some(8_031_246), Some(0), Some(11_559_370_755));
+        let got = &mut tcp_end(&mut trial.server).streams[0].samples;
+        let first = &mut got.first_mut().expect("samples").tcp;
+        (first.data_segs_in, first.bytes_received) = (Some(86), Some(122_611));
+        let last = &mut got.last_mut().expect("samples").tcp;
+        (last.data_segs_in, last.bytes_received) = (Some(8_031_246), Some(11_559_370_755));
+        let of = |trial: &narrows_model::Trial| {
+            let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
+            (ledger.offered, ledger.delivered, ledger.unexplained)
+        };
+        assert_eq!(of(&trial), (8_031_245, 8_031_245, 0));
+        // A receiver that was sampled last before 100 more segments arrived, which the sender knows.
+        let last = &mut tcp_end(&mut trial.server).streams[0].samples.last_mut().expect("samples").tcp;
+        (last.data_segs_in, last.bytes_received) = (Some(8_031_146), Some(11_559_370_755 - 100 * 1_448));
+        assert_eq!(of(&trial), (8_031_245, 8_031_245, 0));
+    }
+
+    #[test]
+    fn all_that_a_black_hole_takes_is_offered_and_lost() {
+        // As seen on veth: twelve segments and four repeats, in ten packets of the device.
+        let mut scene = Scene { goodput_bps: 0.0, ..Scene::default() };
+        scene.sender_counts =
+            vec![("nic.counter.tx_packets", 30), ("nic.counter.tx_bytes", 25_810), ("nic.counter.tx_dropped", 0)];
+        scene.receiver_counts = vec![("nic.counter.rx_packets", 20), ("nic.counter.rx_bytes", 1_820)];
+        let mut trial = scene.trial();
+        for sample in &mut tcp_end(&mut trial.client).streams[0].samples {
+            let tcp = &mut sample.tcp;
+            let now = |then: u64| Some(if sample.at_us > 0 { then } else { 0 });
+            (tcp.data_segs_out, tcp.total_retrans, tcp.bytes_acked) = (now(16).map(|n| n + 1), now(4), Some(45));
+            (tcp.unacked, tcp.lost, tcp.sacked, tcp.retrans) = (now(12), now(12), Some(0), Some(0));
+        }
+        for sample in &mut tcp_end(&mut trial.server).streams[0].samples {
+            (sample.tcp.data_segs_in, sample.tcp.bytes_received) = (Some(1), Some(44));
+        }
+        let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
+        assert_eq!((ledger.offered, ledger.delivered, ledger.unexplained), (16, 0, 0));
+        let path = ledger.stages.iter().find(|stage| stage.id == "path").expect("a stage");
+        assert_eq!((path.dropped, path.uncertainty), (16, 0), "{ledger:#?}");
+        let says = "30 packets left the sender's device, 20 reached the receiver's (a batch of segments counts as one)";
+        assert_eq!(path.source, says);
+        let view = crate::evidence::tcp::FlowView::of(trial.of().expect("TCP"), Flow::Up).expect("a flow");
+        let loss = view.loss_whole.expect("segments");
+        assert_eq!((loss.sent, loss.lost(), loss.is_few(20)), (16, 16, false));
     }
 
     #[test]

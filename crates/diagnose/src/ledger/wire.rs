@@ -26,7 +26,7 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
     close_behind_ip(accounting, entries);
     let left =
         |entries: &[Entry]| missing - entries.iter().map(|entry| i128::from(entry.claim.dropped())).sum::<i128>();
-    let devices = devices(accounting, entries);
+    let devices = devices(accounting, entries, left(entries));
     let expected = match devices {
         Devices::Lost { lost, .. } => lost.max(0),
         Devices::OtherUnits | Devices::Silent => 0,
@@ -57,7 +57,8 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
     let mut blurred = 0;
     match devices {
         Devices::Lost { lost, sent, got, blur } => {
-            path.source = format!("{sent} packets left the sender's device, {got} reached the receiver's");
+            let batches = if accounting.tcp { " (a batch of segments counts as one)" } else { "" };
+            path.source = format!("{sent} packets left the sender's device, {got} reached the receiver's{batches}");
             let apart = whole((lost - rest).abs());
             if apart <= blur && rest >= 0 {
                 // Two independent reckonings agree but for what other traffic may blur.
@@ -69,12 +70,12 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
         }
         Devices::OtherUnits | Devices::Silent => {
             path.claim = Claim { counted: false, ..Claim::exactly(whole(rest)) };
-            path.source = if devices == Devices::Silent {
-                "by subtraction, what no other stage lost: a device gave no counters".to_owned()
-            } else {
-                "by subtraction, what no other stage lost: the devices count batches or fragments, not datagrams"
-                    .to_owned()
+            let why = match (devices, accounting.tcp) {
+                (Devices::Silent, _) => "a device gave no counters",
+                (_, true) => "the devices count batches, not segments",
+                (_, false) => "the devices count batches or fragments, not datagrams",
             };
+            path.source = format!("by subtraction, what no other stage lost: {why}");
         }
     }
     if rest < 0 && matches!(devices, Devices::Lost { .. }) {
@@ -149,13 +150,14 @@ fn lost_by_bytes(accounting: &Accounting, sent: u64, got: u64) -> Option<i128> {
     let payload = i128::from(accounting.payload.filter(|bytes| *bytes > 0)?);
     let bytes = i128::from(accounting.sent(keys::NIC_COUNTER_TX_BYTES)?)
         - i128::from(accounting.got(keys::NIC_COUNTER_RX_BYTES)?);
-    // Each packet has its own headers of IP and UDP; those of the link are not known and small beside the payload.
-    let headers = (i128::from(sent) - i128::from(got)) * if accounting.ipv6 { 48 } else { 28 };
+    // Each packet has its own headers; those of the link are not known and small beside the payload.
+    let headers = (i128::from(sent) - i128::from(got)) * i128::from(accounting.header_bytes());
     let lost = (bytes - headers + payload / 2).div_euclid(payload);
     Some(lost + i128::from(accounting.duplicated))
 }
 
-fn devices(accounting: &Accounting, entries: &[Entry]) -> Devices {
+/// `left`: what is missing and no stage of a host has.
+fn devices(accounting: &Accounting, entries: &[Entry], left: i128) -> Devices {
     let (sent, got) = (accounting.sent(keys::NIC_COUNTER_TX_PACKETS), accounting.got(keys::NIC_COUNTER_RX_PACKETS));
     let (Some(sent), Some(got)) = (sent, got) else { return Devices::Silent };
     let dropped = |ids: &[&str]| -> u64 {
@@ -183,10 +185,18 @@ fn devices(accounting: &Accounting, entries: &[Entry]) -> Devices {
     }
     let each_a_packet = sent.saturating_add(at_the_peer) >= to_wire && got >= arrived;
     if each_a_packet {
-        let lost = i128::from(sent) + i128::from(accounting.duplicated) - i128::from(got);
+        let mut lost = i128::from(sent) + i128::from(accounting.duplicated) - i128::from(got);
+        // A batch of segments may be one packet of either device: what was lost lies between their packets and their payload.
+        if accounting.tcp
+            && let Some(by_bytes) = lost_by_bytes(accounting, sent, got).filter(|bytes| *bytes > lost)
+        {
+            lost = left.clamp(lost, by_bytes);
+        }
         return Devices::Lost { lost, sent, got, blur };
     }
+    // The devices' headers of links make a percent of a long load of TCP, whose sockets count exactly.
     if accounting.batch_got() > 1
+        && !accounting.tcp
         && let Some(lost) = lost_by_bytes(accounting, sent, got)
     {
         return Devices::Lost { lost, sent, got, blur: EDGE };

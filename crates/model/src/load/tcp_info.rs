@@ -136,6 +136,19 @@ impl TcpInfo {
             .filter(|&rate| rate < u64::from(u32::MAX) || (rate > u64::from(u32::MAX) && rate < u64::MAX))
             .map(|rate| rate.saturating_mul(8))
     }
+
+    /// Segments on their way, as the kernel reckons (`tcp_packets_in_flight`, `include/net/tcp.h`): not those that it takes for lost.
+    pub fn in_flight(&self) -> Option<u64> {
+        let gone = self.sacked.unwrap_or(0).saturating_add(self.lost.unwrap_or(0));
+        Some(self.unacked?.saturating_sub(gone).saturating_add(self.retrans.unwrap_or(0)))
+    }
+
+    /// Segments lost so far, as the sender knows: those that it sent again for a reason, and those that it takes for lost and has not sent
+    /// again yet.
+    pub fn lost_so_far(&self) -> Option<u64> {
+        let repaired = self.total_retrans?.saturating_sub(self.dsack_dups.unwrap_or(0));
+        Some(repaired.saturating_add(self.lost.unwrap_or(0).saturating_sub(self.retrans.unwrap_or(0))))
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +171,24 @@ mod tests {
     fn a_field_cut_in_half_is_missing() {
         assert_eq!(TcpInfo::from_bytes(&[0; 234]).rcv_wnd_bytes, None);
         assert_eq!(TcpInfo::from_bytes(&[0; 236]).rcv_wnd_bytes, Some(0));
+    }
+
+    #[test]
+    fn what_is_taken_for_lost_is_not_in_flight_and_counts_once() {
+        // A path that lets nothing pass: twelve segments, the first one sent four times more, the last time not known to be lost yet.
+        let info = |retrans| TcpInfo {
+            unacked: Some(12),
+            sacked: Some(0),
+            lost: Some(12),
+            retrans: Some(retrans),
+            total_retrans: Some(4),
+            ..TcpInfo::default()
+        };
+        assert_eq!((info(0).in_flight(), info(0).lost_so_far()), (Some(0), Some(16)));
+        assert_eq!((info(1).in_flight(), info(1).lost_so_far()), (Some(1), Some(15)));
+        let spurious = TcpInfo { dsack_dups: Some(3), lost: None, retrans: None, ..info(0) };
+        assert_eq!((spurious.in_flight(), spurious.lost_so_far()), (Some(12), Some(1)));
+        assert_eq!(TcpInfo::default().lost_so_far(), None);
     }
 
     #[test]

@@ -156,8 +156,8 @@ pub struct WorkingLatency {
     pub direction: Direction,
     /// Round trips of probes before the load; `null` where none was answered.
     pub idle_us: Option<LatencySpread>,
-    /// Round trips of the load's own segments, as its TCP smooths them (RFC 6298).
-    pub loaded_us: LatencySpread,
+    /// Round trips of the load's own segments, as its TCP smooths them (RFC 6298); `null` where nothing of the load was acknowledged.
+    pub loaded_us: Option<LatencySpread>,
     /// In which queue a byte waits at the median, in the order of its way.
     pub waits: Vec<Wait>,
 }
@@ -192,8 +192,12 @@ pub enum Queue {
     Socket,
     /// The queue of the sender's device (queueing discipline and ring): given to the device and not yet gone.
     Device,
-    /// The path, and the receiver's host.
+    /// The path: its profile shows that it queues what exceeds its capacity, and the load fills it.
     Path,
+    /// The hosts (late acknowledgements, unread data) or the way back: the profile of the path shows no such queue.
+    HostsOrWayBack,
+    /// The path or the hosts: no profile tells them apart.
+    PathOrHosts,
 }
 
 /// A part of the load with a rate of its own.
@@ -266,11 +270,11 @@ pub struct PathProfileView {
 /// One step of a path profile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileStepView {
-    /// What was offered.
+    /// What the sender put onto the path, on average.
     pub offered_bps: f64,
-    /// What arrived over its later half.
+    /// What arrived of it over the later half of the step, or since the first loss or queue where that came later.
     pub delivered_bps: f64,
-    /// Of the datagrams sent, the part that was lost.
+    /// Of the datagrams sent in the time of `delivered_bps`, the part that was lost.
     pub loss: f64,
     /// Delay at its end above the least, microseconds.
     pub queue_us: f64,

@@ -159,7 +159,7 @@ fn roofline(out: &mut String, report: &Report) {
 
 fn profiled(out: &mut String, report: &Report) {
     let Some(profile) = &report.accounts.path_profile else { return };
-    out.push_str("\n## Path profile\n\n");
+    let _ = write!(out, "\n## Path profile\n\n{}.\n\n", path_profile::COLUMNS);
     path_profile::sentences(profile).iter().for_each(|sentence| out.push_str(&format!("- {}\n", text(sentence))));
     out.push('\n');
     let row = |step: &narrows_model::run::report::ProfileStepView| {

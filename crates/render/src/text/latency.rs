@@ -44,11 +44,14 @@ pub(crate) fn way(latency: &WorkingLatency) -> &'static str {
 
 /// Name, percentiles, and of how many values.
 pub(crate) fn rows(latency: &WorkingLatency) -> Vec<(&'static str, [String; 3], String)> {
-    let time = |us: f64| micros(us.clamp(0.0, 1e12) as u64);
+    let time = |us: f64| micros(us.clamp(0.0, 1e12).round() as u64);
     let cells = |it: LatencySpread| [Some(it.p50), it.p95, it.p99].map(|us| us.map_or_else(|| "-".to_owned(), time));
     let idle = latency.idle_us.map(|it| ("idle", cells(it), format!("{} probes", it.count)));
-    let loaded = latency.loaded_us;
-    idle.into_iter().chain([("under load", cells(loaded), format!("{} samples", loaded.count))]).collect()
+    let loaded = latency.loaded_us.map_or_else(
+        || ("under load", [(); 3].map(|()| "-".to_owned()), "nothing was acknowledged".to_owned()),
+        |it| ("under load", cells(it), format!("{} samples", it.count)),
+    );
+    idle.into_iter().chain([loaded]).collect()
 }
 
 pub(crate) fn waits(latency: &WorkingLatency) -> Option<String> {
@@ -56,16 +59,21 @@ pub(crate) fn waits(latency: &WorkingLatency) -> Option<String> {
     let of = |queues: &[Queue]| {
         let waits = latency.waits.iter().filter(|wait| queues.contains(&wait.queue));
         let words = waits.map(|wait| {
-            let time = micros(wait.us.clamp(0.0, 1e12) as u64);
+            let time = micros(wait.us.clamp(0.0, 1e12).round() as u64);
             match wait.queue {
                 Queue::Socket => time,
                 Queue::Device => format!("{time} in the queue of the {sender}'s device"),
                 Queue::Path => format!("{time} on the path"),
+                Queue::HostsOrWayBack => format!(
+                    "{time} in the hosts (late acknowledgements, unread data) or on the way back: the path profile shows no such queue"
+                ),
+                Queue::PathOrHosts => format!("{time} on the path or in the hosts, which TCP's RTT does not tell apart"),
             }
         });
         words.collect::<Vec<_>>().join(", ")
     };
-    let (seen, socket) = (of(&[Queue::Device, Queue::Path]), of(&[Queue::Socket]));
+    let beyond = [Queue::Device, Queue::Path, Queue::HostsOrWayBack, Queue::PathOrHosts];
+    let (seen, socket) = (of(&beyond), of(&[Queue::Socket]));
     let seen = (!seen.is_empty()).then(|| format!("the load adds {seen}"));
     let before = if seen.is_some() { "before that" } else { "before it is sent" };
     let socket = (!socket.is_empty()).then(|| format!("{before}, data waits {socket} in the {sender}'s socket"));

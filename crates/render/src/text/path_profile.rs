@@ -11,7 +11,7 @@ use narrows_model::words::units::{bps, bytes, micros};
 pub(super) fn write(page: &mut Page, report: &Report) {
     let Some(profile) = &report.accounts.path_profile else { return };
     let Some(scale) = Scale::over(profile.steps.iter().map(|step| step.offered_bps)) else { return };
-    page.heading("path profile", "(UDP in steps: offered and delivered rate; █ delivered, ░ offered)");
+    page.heading("path profile", &format!("({COLUMNS}; █ delivered, ░ offered)"));
     for line in sentences(profile) {
         page.labelled("  ", &line, None);
     }
@@ -39,6 +39,9 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     }
 }
 
+/// What the columns are of: delivered rate and loss are those of one part of each step.
+pub(crate) const COLUMNS: &str = "UDP steps: offered; delivered and lost after a first burst";
+
 /// What the profile says, in sentences.
 pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
     let mut sentences = vec![profile.summary.clone()];
@@ -52,7 +55,7 @@ pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
     }
     if let Some([least, median, high]) = profile.idle_rtt_us {
         let [least, median, high, jitter] =
-            [least, median, high, profile.jitter_us].map(|us| micros(us.max(0.0) as u64));
+            [least, median, high, profile.jitter_us].map(|us| micros(us.max(0.0).round() as u64));
         sentences.push(format!(
             "idle RTT: minimum {least}, median {median}, 95th percentile {high}; the one-way delay varies by {jitter}"
         ));

@@ -302,7 +302,7 @@ pub(crate) fn healthy() -> Report {
     report.accounts.latency = Some(WorkingLatency {
         direction: Direction::Up,
         idle_us: Some(LatencySpread { count: 100, p50: 34_900.0, p95: Some(35_300.0), p99: Some(36_100.0) }),
-        loaded_us: LatencySpread { count: 80, p50: 47_100.0, p95: Some(52_300.0), p99: None },
+        loaded_us: Some(LatencySpread { count: 80, p50: 47_100.0, p95: Some(52_300.0), p99: None }),
         waits: vec![
             Wait { queue: Queue::Socket, us: 86_000.0 },
             Wait { queue: Queue::Device, us: 1_200.0 },

@@ -10,15 +10,20 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 #[derive(Deserialize)]
-struct Case {
-    name: String,
+pub(crate) struct Case {
+    pub(crate) name: String,
     /// The causes that are right as a first one; none of a path that nothing binds.
     truth: Vec<(String, Place)>,
-    run: Value,
+    pub(crate) run: Value,
 }
 
 fn cases() -> Vec<Case> {
-    let packed = narrows_sys::files::read(&crate::folder().join("drawn.jsonl.zst"), 64 << 20).expect("the drawn runs");
+    read("drawn.jsonl.zst")
+}
+
+/// The cases of a file beside the stored runs.
+pub(crate) fn read(file: &str) -> Vec<Case> {
+    let packed = narrows_sys::files::read(&crate::folder().join(file), 64 << 20).expect("packed runs");
     let text = zstd::decode_all(&*packed).expect("compressed lines");
     serde_json::Deserializer::from_slice(&text).into_iter().map(|case| case.expect("a case")).collect()
 }

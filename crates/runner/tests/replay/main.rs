@@ -5,12 +5,12 @@
 
 mod ablation;
 mod drawn;
+mod figures;
 mod stories;
 mod told;
 
 use narrows_diagnose::diagnose;
 use narrows_model::run::RunPlan;
-use narrows_model::words::units::{bps, micros};
 use narrows_model::{Place, Report, Run, Status, Verdict};
 use narrows_render::{Document as _, Format, Style};
 use std::fmt::Write as _;
@@ -153,62 +153,4 @@ fn the_same_path_after_its_tuning_is_healthy() {
 fn a_rate_that_other_traffic_disturbs_accuses_nobody() {
     let verdict = report(&the("long-path-reverse")).verdict;
     assert_ne!(verdict.status, Status::Limited, "{verdict:#?}");
-}
-
-/// The words behind the last label of a line that holds it.
-fn behind<'a>(text: &'a str, label: &str) -> Vec<&'a str> {
-    let words = text.lines().filter_map(|line| Some(line.rsplit_once(label)?.1.trim_matches([' ', '|', '*'])));
-    words.collect()
-}
-
-#[test]
-fn a_figure_that_is_said_twice_is_the_same() {
-    let mut repeated = 0;
-    for (name, run) in stored().into_iter().filter(|(_, run)| matches!(run.plan, RunPlan::Diagnose(_))) {
-        let view = report(&run);
-        let style = Style { full: true, wide: true, width: 160, ..Style::default() };
-        let [text, markdown] = [Format::Text, Format::Markdown]
-            .map(|format| view.write(format, style).expect("a report").expect("a format").replace("**", ""));
-        let picture = narrows_render::picture::picture(&view);
-        let got = bps(view.verdict.goodput_bps);
-        let mut same = |what: &str, said: &[&str], figure: &str| {
-            repeated += said.len();
-            assert!(said.iter().all(|it| it.starts_with(figure)), "{name}: {what} is {figure}, and said as {said:?}");
-        };
-        same("goodput", &behind(&text, "  you got "), &got);
-        same("goodput", &behind(&markdown, "| You got "), &got);
-        assert!(picture.contains(&format!(">{got}<")), "{name}: the picture lacks {got}");
-        if let Some(predicted) = view.verdict.causes.first().and_then(|cause| cause.predicted_bps).map(bps) {
-            same("prediction", &behind(&text, "  you could get "), &predicted);
-            same("prediction", &behind(&markdown, "| You could get "), &predicted);
-        }
-        if let Some(idle) = view.run.idle_rtt_us.map(micros) {
-            let before: Vec<&str> = text
-                .lines()
-                .filter_map(|line| Some(line.split_once(" RTT when idle")?.0.rsplit_once(", ")?.1))
-                .collect();
-            same("idle RTT", &before, &idle);
-            same("idle RTT", &behind(&markdown, "| RTT when idle "), &idle);
-            let medians = behind(&text, "  idle RTT: minimum ");
-            same(
-                "idle RTT",
-                &medians.iter().filter_map(|it| Some(it.split_once("median ")?.1)).collect::<Vec<_>>(),
-                &idle,
-            );
-            let table: Vec<&str> =
-                text.lines().filter_map(|line| Some(line.strip_prefix("  idle  ")?.trim_start())).collect();
-            same("idle RTT", &table, &idle);
-        }
-        for ceiling in view
-            .accounts
-            .roofline
-            .iter()
-            .filter(|it| view.verdict.causes.first().is_some_and(|c| c.id == it.id && c.at == it.at))
-        {
-            let said = behind(&text, "its ceiling, ");
-            let own: Vec<&str> = said.into_iter().take(1).collect();
-            same("ceiling", &own, &bps(ceiling.bps));
-        }
-    }
-    assert!(repeated > 40, "{repeated} figures were compared");
 }

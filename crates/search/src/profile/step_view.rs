@@ -12,6 +12,8 @@ pub struct StepView {
     pub sustained_bps: f64,
     /// Datagrams that `sustained_bps` was read off.
     pub sustained_count: u32,
+    /// Of the datagrams sent in the time of `sustained_bps`, the part that the path lost.
+    pub sustained_loss: f64,
     /// Whether loss or a queue began so late that the step shows the rate neither with nor without it: a bucket of tokens ran out.
     pub unsettled: bool,
     pub sent: u32,
@@ -72,7 +74,11 @@ impl StepView {
         let left = || received.parts.iter().filter(|part| part.from >= from && part.received > 0);
         let few = left().count() < 2 || (left().count() < 4 && left().map(|part| part.received).sum::<u32>() < 100);
         let unsettled = from > 0 && few;
-        let (sustained_bps, sustained_count) = sustained(&received.parts, packet_bits, from).unwrap_or_default();
+        let sustained = sustained(&received.parts, packet_bits, from).unwrap_or_default();
+        let (sustained_bps, sustained_count) = (sustained.bps, sustained.count);
+        let lost = sent.saturating_sub(received.datagrams).saturating_sub(received.socket_drops);
+        let sent_then = sent.saturating_sub(sustained.from);
+        let lost_then = sent_then.saturating_sub(sustained_count).min(lost);
         let late_ns = record.sent.late_ns as f64;
         let busy = least_later_delay(&received.parts)
             .is_some_and(|delay| (delay - base_delay_ns) as f64 > BUSY_LATE * late_ns + BUSY_NS);
@@ -80,9 +86,10 @@ impl StepView {
             offered_bps,
             sustained_bps,
             sustained_count,
+            sustained_loss: f64::from(lost_then) / f64::from(sent_then.max(1)),
             unsettled,
             sent,
-            lost: sent.saturating_sub(received.datagrams).saturating_sub(received.socket_drops),
+            lost,
             before_loss,
             queue_us,
             rising: rising(&received.parts).unwrap_or(0.0),
@@ -103,6 +110,14 @@ impl StepView {
     /// Lost datagrams per datagram sent.
     pub fn loss(&self) -> f64 {
         f64::from(self.lost) / f64::from(self.sent.max(1))
+    }
+
+    /// The rate of what arrived in the time of `sustained_loss`: what the path sustains, of no more than was offered. Where clearly more was
+    /// lost than that explains, the path stopped in between, which a median does not show.
+    pub fn delivered_bps(&self) -> f64 {
+        let kept_bps = self.offered_bps * (1.0 - self.sustained_loss);
+        let stopped = kept_bps < KEEPS_UP * self.sustained_bps;
+        if stopped { kept_bps } else { self.sustained_bps.min(self.offered_bps) }
     }
 
     /// Whether the path delivers less than is offered, beyond a loss of `usual_loss` that it has at any rate.
@@ -170,10 +185,19 @@ fn least_later_delay(parts: &[StepPart]) -> Option<i64> {
     arrived[arrived.len().checked_sub(1)? / 2..].iter().min().copied()
 }
 
-/// The rate of arrival over the later half, or from a datagram on that comes later, and the datagrams that it was read off, by the median
-/// slope: a host that stalls for a moment moves single parts, and the difference of the ends with them.
+/// What arrived over the later half, or from a datagram on that comes later.
+#[derive(Default)]
+struct Sustained {
+    bps: f64,
+    /// The datagrams that it was read off …
+    count: u32,
+    /// … of those from this number on.
+    from: u32,
+}
+
+/// By the median slope: a host that stalls for a moment moves single parts, and the difference of the ends with them.
 #[allow(clippy::cast_precision_loss)] // counts and times of one step
-fn sustained(parts: &[StepPart], packet_bits: f64, from: u32) -> Option<(f64, u32)> {
+fn sustained(parts: &[StepPart], packet_bits: f64, from: u32) -> Option<Sustained> {
     let arrived: Vec<&StepPart> = parts.iter().filter(|part| part.received > 0).collect();
     let half = arrived.len().checked_sub(1)? / 2;
     let settled = arrived.partition_point(|part| part.from < from).min(arrived.len().saturating_sub(3));
@@ -185,7 +209,7 @@ fn sustained(parts: &[StepPart], packet_bits: f64, from: u32) -> Option<(f64, u3
         points.push((f64::from(count), part.last_ns as f64));
     }
     let gap_ns = median_slope(&points).filter(|ns| *ns > 0.0)?;
-    Some((packet_bits * 1e9 / gap_ns, count))
+    Some(Sustained { bps: packet_bits * 1e9 / gap_ns, count, from: later.get(1)?.from })
 }
 
 /// The median of the slopes between any two points (Theil 1950, Sen 1968).

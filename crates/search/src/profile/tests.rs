@@ -278,6 +278,26 @@ fn what_a_deep_bucket_lets_pass_is_not_sustained() {
 }
 
 #[test]
+fn delivered_rate_and_loss_are_of_one_part_of_a_step() {
+    // A bucket that lets much of each step pass: the loss of the whole step says nothing of the rate behind it.
+    for seconds in [0.02, 0.1, 0.2] {
+        let mut path = Path { police: Some((40e6, 40e6 / 8.0 * seconds)), ..Path::new(1e9, 500_000.0) };
+        let (shape, _) = profile(&mut path, 38_000_000);
+        let behind: Vec<_> = shape.steps.iter().filter(|step| step.saturated(0.0) && !step.unsettled).collect();
+        assert!(behind.len() >= 2, "{shape:#?}");
+        for step in behind {
+            let rest = 1.0 - step.sustained_bps / step.offered_bps;
+            assert!((step.sustained_loss - rest).abs() < 0.03, "{rest}: {step:#?}");
+        }
+    }
+    // At random it is the same part of any step.
+    let (shape, _) = profile(&mut Path { loss: 0.1, ..Path::new(40e6, 400_000.0) }, 20_000_000);
+    for step in shape.steps.iter().filter(|step| step.sustained_count >= 100 && !step.saturated(0.1)) {
+        assert!(near(step.sustained_loss, 0.1, 0.6) && near(step.loss(), 0.1, 0.6), "{step:#?}");
+    }
+}
+
+#[test]
 fn longer_trains_tell_the_link_before_a_policer_with_a_deep_bucket() {
     let mut path = Path { police: Some((40e6, 200_000.0)), jitter_ns: 40_000, ..Path::new(900e6, 400_000.0) };
     let (shape, _) = profile(&mut path, 25_000_000);

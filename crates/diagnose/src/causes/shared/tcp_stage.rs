@@ -44,7 +44,7 @@ pub(crate) fn in_a_host(evidence: &TcpEvidence) -> Option<String> {
 /// The assessment where it is not known, or does not slow the connection down.
 pub(crate) fn binding_loss(evidence: &TcpEvidence) -> Result<Loss, Assessment> {
     let loss = evidence.base.loss_whole.ok_or_else(|| cannot_tell("the sender's retransmissions could not be read"))?;
-    if loss.lost() < FEW {
+    if loss.is_few(FEW) {
         return Err(contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent)));
     }
     loss_does_not_bind(evidence).map_or(Ok(loss), Err)
@@ -62,7 +62,7 @@ pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, se
         return contradicts(format!("{what} did not grow"));
     }
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
-        return contradicts("there was a queue on the path, so the loss is ordinary overflow");
+        return contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow");
     }
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = count as f64 / loss.lost() as f64;
@@ -73,11 +73,8 @@ pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, se
 }
 
 fn supports(evidence: &TcpEvidence, first: Witness, loss: Loss, part: f64, second: Option<Witness>) -> Assessment {
-    let lost = counter(format!(
-        "TCP retransmitted {} segments; the drops explain {}",
-        loss.lost(),
-        units::percent(part.min(1.0))
-    ));
+    let lost =
+        counter(format!("TCP lost {} segments; the drops explain {}", loss.lost(), units::percent(part.min(1.0))));
     let witnesses = [Some(first), Some(lost), second, path_has_room(evidence)];
     Assessment::Supports { share: part.min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
 }

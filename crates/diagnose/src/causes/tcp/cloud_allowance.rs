@@ -68,11 +68,11 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if let Some(why) = end_bound(evidence) {
         return contradicts(why);
     }
-    let queue = evidence.queue_us().filter(|_| evidence.queue_stood() == Some(true));
+    let queue = evidence.queue_stood().filter(|stood| *stood);
     let witnesses = [
         Some(counter(format!("{name} of {who} grew by {exceeded}"))),
         (loss.lost() >= FEW).then(|| counter(format!("TCP lost {} of {} segments", loss.lost(), loss.sent))),
-        queue.map(|us| counter(format!("queue of {} on the path", units::micros(us as u64)))),
+        queue.map(|_| counter(evidence.queue_words())),
     ];
     Assessment::Supports { share: 0.95, witnesses: witnesses.into_iter().flatten().collect() }
 }

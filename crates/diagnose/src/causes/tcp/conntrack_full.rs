@@ -66,7 +66,7 @@ mod tests {
         assert_contradicts(&of(&truth(0)), "did not grow");
         assert_contradicts(&of(&truth(30)), "170 segments were lost");
         assert_contradicts(&of(&Scene { lost: 0, ..truth(171) }), "only 0 segments");
-        assert_contradicts(&of(&full_path(Scene { lost: 3_000, ..truth(3_000) })), "there was a queue on the path");
+        assert_contradicts(&of(&full_path(Scene { lost: 3_000, ..truth(3_000) })), "the RTT rose as behind a full queue");
         assert_cannot_tell(&of(&lossy(25_500, &[])), "could not be read");
     }
 }

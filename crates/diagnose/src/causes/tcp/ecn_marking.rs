@@ -48,8 +48,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return contradicts(format!("{} of the delivered segments were marked", units::percent(marked)));
     }
     if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() > 0.5 * marked) {
-        return contradicts(format!("{} of the segments were lost: loss, not marking, reduces the \
-            rate", units::percent(loss.rate())));
+        let (part, span) = (units::percent(loss.rate()), evidence.after_start());
+        return contradicts(format!("{part} of the segments were lost{span}: loss, not marking, reduces the rate"));
     }
     let Some(room) = path_has_room(evidence) else {
         return if evidence.profile.is_some() {

@@ -53,7 +53,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if let Some(why) = end_bound(evidence) {
         return contradicts(why);
     }
-    match evidence.queue_stood() {
+    match evidence.rtt_rose() {
         None => return cannot_tell("the RTT could not be read"),
         Some(false) => return contradicts("the RTT did not rise under load: nothing waits"),
         Some(true) => {}

@@ -82,6 +82,6 @@ mod tests {
     fn a_path_at_capacity_is_not_accused() {
         let scene = full_path(lossy(600_000, &[("nic.counter.rx_crc_errors", 170)]));
         assert_eq!(verdict(&scene, &[]).status, Status::Healthy);
-        assert_contradicts(&of(&Scene { profile: None, ..scene }), "there was a queue on the path, so the loss is ordinary overflow");
+        assert_contradicts(&of(&Scene { profile: None, ..scene }), "the RTT rose as behind a full queue, so the loss is ordinary overflow");
     }
 }

@@ -122,7 +122,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if evidence.queue_stood() == Some(true)
         && evidence.end(role).and_then(EndView::machine_busy).is_some_and(|busy| busy < 0.6)
     {
-        return contradicts("there was a queue on the path: the CPU is not the limit");
+        return contradicts("the RTT rose as behind a full queue: the CPU is not the limit");
     }
     Assessment::Supports {
         share: full,

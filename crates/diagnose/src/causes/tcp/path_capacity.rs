@@ -52,7 +52,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
     if evidence.queue_stood() == Some(true) && !cpu_bound(evidence) {
         let measured = goodput.max(more_streams(evidence).map_or(0.0, |more| more.min(1.1 * goodput)));
-        let how = format!("goodput with a queue of {} on the path", units::micros(evidence.queue_us()? as u64));
+        let how = format!("goodput with {}", evidence.queue_words());
         return ceiling_at(CAUSE.id, evidence, role, measured, [0.97, 1.03], Method::Measured, how);
     }
     if let (Assessment::Supports { .. }, Some(more)) = (without_queue(evidence), more_streams(evidence)) {
@@ -318,12 +318,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         }
     }
     match queue {
-        Some(true) => witnesses.push(counter(format!(
-            "queue of {} on the path (RTT {} idle, {} loaded)",
-            units::micros(evidence.queue_us().unwrap_or(0.0) as u64),
-            units::micros(evidence.min_rtt_us.unwrap_or(0.0) as u64),
-            units::micros(evidence.base.rtt_us.unwrap_or(0.0) as u64)
-        ))),
+        Some(true) => witnesses.push(counter(evidence.queue_words())),
         Some(false) if !at_link => return without_queue(evidence),
         None if !at_link => return cannot_tell("the RTT could not be read, so a queue on the path is not visible"),
         _ => {}

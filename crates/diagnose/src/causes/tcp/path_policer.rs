@@ -175,7 +175,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     };
     // A slow load loses few where a profile has seen the policer itself.
     let seen = evidence.profile.as_ref().is_some_and(|profile| matches!(profile.shape.plateau, Some(Plateau::Policer { .. })));
-    if loss.lost() < if seen { 3 } else { 20 } {
+    if loss.is_few(if seen { 3 } else { 20 }) {
         return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {
@@ -196,7 +196,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             return cannot_tell("the RTT could not be read, so a full queue and a policer look the same");
         }
         Some(true) => {
-            return contradicts("a queue built up on the path before the loss");
+            return contradicts("the RTT rose before the loss, as behind a queue");
         }
         Some(false) => {}
     }
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_queue_of_the_path_or_of_the_sender_is_another_cause() {
-        assert_contradicts(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "a queue built up");
+        assert_contradicts(&with(&Scene { rtt_us: 40_000, ..truth() }, &half(0)), "the RTT rose before the loss");
         let home = Scene { sender_counts: vec![("qdisc.drops", 360)], ..truth() };
         assert_contradicts(&with(&home, &half(0)), "own queue");
         assert_supports(&with(&Scene { sender_counts: vec![("qdisc.drops", 340)], ..truth() }, &half(0)));

@@ -120,7 +120,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts("the receiver's own NIC sends pause frames: the receiver is slow");
     }
     // A sender that is paused has a queue, and so has one whose path is full.
-    let queue = evidence.queue_us().filter(|_| role == Role::Receiver && evidence.queue_stood() == Some(true));
+    let queue = evidence.queue_us().filter(|_| role == Role::Receiver && evidence.rtt_rose() == Some(true));
     let peer = pauses(evidence, Role::Sender).filter(|n| role == Role::Receiver && many(evidence, Some(*n)));
     let witnesses = [
         Some(counter(format!("the NIC of {who} {verb} {own} pause frames"))),

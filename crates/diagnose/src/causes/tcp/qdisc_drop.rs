@@ -52,14 +52,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     };
     // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its
     // congestion window, and not with a queue further on that says that the path is full anyway.
-    if loss.lost() < FEW {
-        return contradicts(format!("TCP retransmitted only {} segments", loss.lost()));
+    if loss.is_few(FEW) {
+        return contradicts(format!("TCP lost only {} segments", loss.lost()));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {
         return assessment;
     }
     if evidence.queue_stood() == Some(true) {
-        return contradicts("there was a queue on the path: it is at capacity regardless of the sender's own drops");
+        return contradicts("the RTT rose as behind a full queue: it is at capacity regardless of the sender's own drops");
     }
     #[allow(clippy::cast_precision_loss)]
     let part = dropped as f64 / loss.lost() as f64;
@@ -85,7 +85,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         witnesses: vec![
             counter(format!("the sender's queueing discipline dropped {dropped} packets")),
             counter(format!(
-                "TCP retransmitted {} segments; the drops explain {}",
+                "TCP lost {} segments; the drops explain {}",
                 loss.lost(),
                 units::percent(part.min(1.0))
             )),
@@ -149,7 +149,7 @@ mod tests {
     fn drops_that_cost_this_connection_nothing_are_not_its_cause() {
         assert_contradicts(&of(&Scene { lost: 19, ..truth() }), "only 19 segments");
         assert_supports(&of(&Scene { lost: 20, ..truth() }));
-        assert_contradicts(&of(&Scene { rtt_us: 50_000, ..truth() }), "there was a queue on the path: it is at capacity");
+        assert_contradicts(&of(&Scene { rtt_us: 50_000, ..truth() }), "the RTT rose as behind a full queue: it is at capacity");
         assert_contradicts(&of(&Scene { rwnd: 0.7, ..truth() }), "congestion window");
     }
 

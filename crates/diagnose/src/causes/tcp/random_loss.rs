@@ -69,15 +69,16 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let base = &evidence.base;
     let loss = base.loss?;
     let algorithm = base.congestion_control.as_deref()?;
-    // After a few rare losses the window has not come down to its average yet.
-    if loss.lost() < 5 || is_rare(evidence, loss) || lost_at_home(evidence) || evidence.queue_stood()? || !matches!(algorithm, "cubic" | "reno") {
+    // After a few rare losses the window has not come down to its average yet, and where all is lost there is none.
+    if loss.lost() < 5 || loss.lost() >= loss.sent || is_rare(evidence, loss) || lost_at_home(evidence) || evidence.queue_stood()? || !matches!(algorithm, "cubic" | "reno") {
         return None;
     }
     let window = response_segments(loss.rate(), base.rtt_us? / 1e6) * base.mss_bytes?;
     let how = format!(
-        "{algorithm} averages {:.0} segments per RTT at a loss of {}",
+        "{algorithm} averages {:.0} segments per RTT at a loss of {}{}",
         window / base.mss_bytes?,
-        units::percent(loss.rate())
+        units::percent(loss.rate()),
+        evidence.after_start()
     );
     // The response functions are averages over many losses; single trials spread by a factor of two.
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.45, 2.2], Method::Inferred, how)
@@ -117,8 +118,8 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             share: 0.85,
             witnesses: vec![
                 counter(format!(
-                    "segments were lost at {} separate times ({} of {}), without a queue",
-                    loss.moments, loss.lost(), loss.sent
+                    "segments were lost at {} separate times ({} of {}{}), without a queue",
+                    loss.moments, loss.lost(), loss.sent, evidence.after_start()
                 )),
                 experiment(format!(
                     "{}; at {} of that rate no queue can overflow",
@@ -132,10 +133,11 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         share: 0.9,
         witnesses: vec![
             counter(format!(
-                "{} of the segments were lost ({} of {}) below the capacity",
+                "{} of the segments were lost ({} of {}{}) below the capacity",
                 units::percent(loss.rate()),
                 loss.lost(),
-                loss.sent
+                loss.sent,
+                evidence.after_start()
             )),
             experiment(format!(
                 "UDP below the capacity lost {} of {}, {}",
@@ -165,8 +167,9 @@ const MOMENTS: u64 = 3;
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };
-    if (loss.lost() < 5 && !is_rare(evidence, loss)) || loss.rate() < COMMON {
-        return contradicts(format!("only {} of {} segments were lost", loss.lost(), loss.sent));
+    if (loss.is_few(5) && !is_rare(evidence, loss)) || loss.rate() < COMMON {
+        let span = evidence.after_start();
+        return contradicts(format!("only {} of {} segments were lost{span}", loss.lost(), loss.sent));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {
         return assessment;
@@ -174,7 +177,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
         && loss.rate() < BBR_MINDS
     {
-        return contradicts(format!("BBR does not reduce its rate at a loss of {}", units::percent(loss.rate())));
+        let (part, span) = (units::percent(loss.rate()), evidence.after_start());
+        return contradicts(format!("BBR does not reduce its rate at a loss of {part}{span}"));
     }
     if lost_at_home(evidence) {
         return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
@@ -186,7 +190,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         None => return cannot_tell("the RTT could not be read, so a full queue and random loss look the same"),
         // The path has room: what stands in it are the sender's own bursts.
         Some(true) if evidence.path_has_room() => {}
-        Some(true) => return contradicts("there was a queue on the path, so the loss is ordinary overflow"),
+        Some(true) => return contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow"),
         Some(false) => {}
     }
     let Some(trial) = evidence.made(&PACED_HALF) else {
@@ -208,10 +212,11 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         share: 0.9,
         witnesses: vec![
             counter(format!(
-                "{} of the segments were lost ({} of {}) without a queue on the path",
+                "{} of the segments were lost ({} of {}{}) without a queue on the path",
                 units::percent(loss.rate()),
                 loss.lost(),
-                loss.sent
+                loss.sent,
+                evidence.after_start()
             )),
             experiment(format!(
                 "{at} {} were still lost ({} of {})",
@@ -302,7 +307,7 @@ mod tests {
         assert_supports(&with(&Scene { lost: 21, ..truth() }, &half(4)));
         assert_contradicts(&with(&Scene { rwnd: 0.7, ..truth() }, &half(41)), "congestion window");
         assert_contradicts(&with(&Scene { congestion_control: "bbr", ..truth() }, &half(41)), "BBR does not reduce its rate at a loss of");
-        assert_contradicts(&with(&Scene { rtt_us: 1_700, ..truth() }, &half(41)), "there was a queue on the path, so the loss is ordinary overflow");
+        assert_contradicts(&with(&Scene { rtt_us: 1_700, ..truth() }, &half(41)), "the RTT rose as behind a full queue, so the loss is ordinary overflow");
     }
 
     #[test]

@@ -69,7 +69,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return contradicts(format!("the RTT under load is close to the idle RTT ({rise_us:.0} us more)"));
     }
     if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() >= LOSS) {
-        return contradicts(format!("{} of the segments were lost", units::percent(loss.rate())));
+        let (part, span) = (units::percent(loss.rate()), evidence.after_start());
+        return contradicts(format!("{part} of the segments were lost{span}"));
     }
     let waited = counter(format!(
         "the RTT rose by {} under load, with free capacity and almost no loss: acknowledgements are delayed",

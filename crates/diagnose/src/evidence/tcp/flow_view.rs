@@ -3,6 +3,7 @@
 use super::loss::Loss;
 use super::shares::Shares;
 use crate::evidence::cores::{self, CoreShare};
+use crate::ledger::sent_and_arrived;
 use narrows_model::host::fact::Unit;
 use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
 use narrows_model::{Flow, TcpTrial};
@@ -229,6 +230,8 @@ impl FlowView {
             streams.iter().map(|(stream, _)| of(stream)).collect::<Option<Vec<_>>>().map(|all| all.iter().any(|on| *on))
         };
         let unsent = each(&sent, |sample| sample.tcp.notsent_bytes);
+        let loss_whole = Loss::of(whole.iter().map(|(_, samples)| *samples));
+        let loss_whole = loss_whole.map(|loss| sent_and_arrived(trial, flow).map_or(loss, |both| loss.counted(both)));
         Some(Self {
             flow,
             streams: got.len(),
@@ -259,8 +262,13 @@ impl FlowView {
             first_ssthresh: smallest(&first_ssthresh(&whole)),
             restarts: restarts(&sent),
             marked_share: marked(&sent),
-            loss: Loss::of(sent.iter().map(|(_, samples)| *samples)),
-            loss_whole: Loss::of(whole.iter().map(|(_, samples)| *samples)),
+            // Where nothing arrives there is no slow start to leave out.
+            loss: if omit_us == 0 || goodput_bps <= 0.0 {
+                loss_whole
+            } else {
+                Loss::of(sent.iter().map(|(_, samples)| *samples))
+            },
+            loss_whole,
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
             rcvbuf_bytes: largest(&each(&got, |sample| sample.memory.map(|memory| memory.rcvbuf_bytes.into()))),
             sndbuf_bytes: largest(&each(&sent, |sample| sample.memory.map(|memory| memory.sndbuf_bytes.into()))),

@@ -10,6 +10,10 @@ pub struct Loss {
     pub retransmitted: u64,
     /// Segments that the receiver reported to have had already: retransmissions without a loss.
     pub spurious: u64,
+    /// Segments that were taken for lost and not sent again by the end.
+    pub unrepaired: u64,
+    /// Segments that were sent and did not arrive, where both sockets say so.
+    pub missing: Option<u64>,
     /// Moments at which segments were sent again, a few round trips apart: one overflow of a queue is one.
     pub moments: u64,
     /// The most of them that were sent again within one such moment: a host that is stopped sends a burst, which overflows any queue.
@@ -42,6 +46,8 @@ impl Loss {
             sum.sent = sum.sent.saturating_add(grew(|sample| sample.tcp.data_segs_out)?);
             sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
             sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));
+            let open = |sample: &TcpSample| Some(sample.tcp.lost?.saturating_sub(sample.tcp.retrans?));
+            sum.unrepaired = sum.unrepaired.saturating_add(grew(open).unwrap_or(0));
             repairs.extend(samples.windows(2).filter_map(|pair| {
                 let again =
                     pair[1].tcp.total_retrans?.checked_sub(pair[0].tcp.total_retrans?).filter(|again| *again > 0)?;
@@ -61,9 +67,22 @@ impl Loss {
         Some(sum)
     }
 
-    /// Segments that were lost, as far as the sender can know.
+    /// The same by the counts of both sockets, which the packet ledger has, too.
+    pub(super) const fn counted(self, (sent, arrived): (u64, u64)) -> Self {
+        Self { sent, missing: Some(sent.saturating_sub(arrived)), ..self }
+    }
+
+    /// Segments that were lost: by both sockets, else as far as the sender can know.
     pub const fn lost(&self) -> u64 {
-        self.retransmitted.saturating_sub(self.spurious)
+        match self.missing {
+            Some(missing) => missing,
+            None => self.retransmitted.saturating_sub(self.spurious).saturating_add(self.unrepaired),
+        }
+    }
+
+    /// Whether fewer than `n` were lost, and not all that was sent.
+    pub const fn is_few(&self, n: u64) -> bool {
+        self.lost() < n && self.lost() < self.sent
     }
 
     /// Lost segments per sent segment.

@@ -22,8 +22,9 @@ use crate::judge::{Evidence as _, Experiment};
 use crate::ledger::tcp_ledger;
 use crate::role::Role;
 use narrows_model::load::tcp::{TcpPlan, TcpTrial};
-use narrows_model::words::figures::float;
+use narrows_model::words::{figures::float, units};
 use narrows_model::{Direction, FactKey, Flow, Ledger, Place, Run, Snapshot, keys};
+use narrows_search::profile::Plateau;
 use std::collections::BTreeMap;
 
 /// Everything known of one round.
@@ -146,6 +147,14 @@ impl TcpEvidence {
             Role::Receiver => Some(&self.base.receiver),
             Role::Path => None,
         }
+    }
+
+    /// Which part of the load [`FlowView::loss`] is of, where it is another one than the ledger's: words after a figure of it.
+    pub fn after_start(&self) -> String {
+        if self.base.loss == self.base.loss_whole {
+            return String::new();
+        }
+        format!(" after the first {}", units::micros(self.load.omit_ms.saturating_mul(1000)))
     }
 
     /// The core of a host with the most softirq time, in the baseline or in the experiment that shows what an idle core hides.
@@ -302,17 +311,53 @@ impl TcpEvidence {
         self.base.starved_share.filter(|share| self.ends_by_time() && *share > 0.5 && buffer < 0.2)
     }
 
+    /// How much of a rise of the RTT a queue of this direction of the path can be, by its profile; nothing else tells the path from what
+    /// the hosts add (late acknowledgements, unread data) and from the way back.
+    pub fn path_wait(&self) -> PathWait {
+        let Some(shape) = self.profile.as_ref().map(|profile| &profile.shape) else { return PathWait::Unknown };
+        let fills = self.filled().is_some_and(|part| part >= AT_CAPACITY);
+        match shape.plateau {
+            Some(Plateau::Queue | Plateau::Shaper { .. }) if fills => PathWait::Any,
+            // What exceeds the rate waits nowhere, whatever the load.
+            Some(Plateau::Policer { .. } | Plateau::ShortQueue) => PathWait::AtMostUs(shape.queue_us),
+            // No more can wait than all that is in flight, and it leaves at the rate that the path carries.
+            Some(Plateau::Queue | Plateau::Shaper { .. }) | None => {
+                let bits = self.base.in_flight_bytes.map(|bytes| bytes * 8.0 * float(self.base.streams as u64));
+                let carries = self.carries_bps().filter(|bps| *bps > 0.0);
+                let longest = bits.zip(carries).map(|(bits, bps)| bits / bps * 1e6);
+                longest.map_or(PathWait::Unknown, PathWait::AtMostUs)
+            }
+        }
+    }
+
     /// How much the RTT grew under load: its median less the smallest one, microseconds.
     pub fn queue_us(&self) -> Option<f64> {
         Some((self.base.rtt_us? - self.min_rtt_us?).max(0.0))
     }
 
-    /// Whether a queue stood on the path during the load: the RTT grew by a tenth and by half a millisecond at least.
+    /// Whether the RTT grew during the load, by a tenth and by half a millisecond at least, in a queue of the path or of a host.
     ///
     /// Half a millisecond is what a busy two-core host adds by scheduling alone.
+    pub fn rtt_rose(&self) -> Option<bool> {
+        self.is_rise(self.queue_us()?)
+    }
+
+    /// Whether a queue stood on the path during the load: the RTT rose, and by the profile it may have been the path.
     pub fn queue_stood(&self) -> Option<bool> {
-        let queue = self.queue_us()?;
-        Some(queue >= 500.0 && queue >= 0.1 * self.min_rtt_us?)
+        self.is_rise(self.path_wait().limits(self.queue_us()?))
+    }
+
+    /// A queue that stood, in words: one of the path where its profile shows that it is; else what TCP saw.
+    pub fn queue_words(&self) -> String {
+        let [least, loaded] = [self.min_rtt_us, self.base.rtt_us].map(|us| us.unwrap_or(0.0).round());
+        let [rise, least, loaded] = [loaded - least, least, loaded].map(|us| units::micros(us.max(0.0) as u64));
+        let seen = if self.path_wait() == PathWait::Any { "a queue of" } else { "an RTT that rose by" };
+        let at = if self.path_wait() == PathWait::Any { " on the path" } else { "" };
+        format!("{seen} {rise}{at} (RTT {least} at least, {loaded} under load)")
+    }
+
+    fn is_rise(&self, us: f64) -> Option<bool> {
+        Some(us >= 500.0 && us >= 0.1 * self.min_rtt_us?)
     }
 
     /// Whether not even the overshoot of slow start found a queue: the RTT never rose by as much as sixteen packets take at the
@@ -341,6 +386,24 @@ impl TcpEvidence {
     #[allow(clippy::cast_precision_loss)] // microseconds of one round trip
     pub fn rise_before_loss_us(&self) -> Option<f64> {
         Some(self.base.loss?.rtt_before_us? as f64 - self.min_rtt_us?)
+    }
+}
+
+/// How long a load can wait on the path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PathWait {
+    /// As long as any: the path queues what exceeds its capacity, and the load fills it.
+    Any,
+    /// No longer.
+    AtMostUs(f64),
+    /// Not profiled.
+    Unknown,
+}
+
+impl PathWait {
+    /// What of a rise of the RTT a queue of the path may be, microseconds.
+    fn limits(self, us: f64) -> f64 {
+        if let Self::AtMostUs(most) = self { us.min(most) } else { us }
     }
 }
 
