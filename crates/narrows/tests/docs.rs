@@ -169,43 +169,6 @@ fn every_command_of_the_pages_is_one() {
     assert!(seen > 50, "only {seen} commands were found");
 }
 
-/// Appends the sources of a folder.
-fn sources(of: &Path, all: &mut String) {
-    for entry in std::fs::read_dir(of).unwrap_or_else(|error| panic!("cannot read {}: {error}", of.display())).flatten()
-    {
-        let path = entry.path();
-        if path.is_dir() {
-            sources(&path, all);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            // A module is named by its file as well.
-            let _ = write!(all, "mod {} ", path.file_stem().unwrap_or_default().to_string_lossy());
-            all.push_str(&std::fs::read_to_string(&path).unwrap_or_default());
-        }
-    }
-}
-
-#[test]
-fn every_test_that_the_page_on_security_names_is_there() {
-    let mut all = String::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut all);
-    let words: Vec<&str> = all.split(|sign: char| !(sign.is_alphanumeric() || sign == '_')).collect();
-    let there: std::collections::HashSet<_> =
-        words.windows(2).filter(|pair| ["fn", "mod"].contains(&pair[0])).map(|pair| pair[1]).collect();
-    let page = std::fs::read_to_string(docs().join("security.md")).expect("the page");
-    let rows =
-        page.lines().skip_while(|line| !line.ends_with("| Test |")).take_while(|line| !line.starts_with("## Audit"));
-    let last = |row: &str| row.trim_end_matches(['|', ' ']).rsplit_once('|').map(|(_, cell)| cell.to_owned());
-    let cells: String = rows.filter_map(last).collect();
-    let named: Vec<&str> = cells.split('`').skip(1).step_by(2).filter(|word| !word.contains(['-', '=', ' '])).collect();
-    assert!(named.len() > 50, "{named:?}");
-    for name in named {
-        assert!(
-            name.split("::").all(|part| there.contains(part)),
-            "docs/security.md names a test `{name}`, which is not there"
-        );
-    }
-}
-
 #[test]
 fn every_plan_of_the_how_tos_is_one() {
     let page = std::fs::read_to_string(docs().join("howto.md")).expect("the page");
