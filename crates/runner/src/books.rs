@@ -3,7 +3,7 @@
 use narrows_model::load::trial::Kind;
 use narrows_model::run::RunPlan;
 use narrows_model::run::history::Headline;
-use narrows_model::{LoadPlan, Place, Progress, Run, Trial};
+use narrows_model::{LoadPlan, Place, Progress, RrPlan, Run, TcpPlan, Trial, UdpPlan};
 use narrows_render::measure::{Intervals, Live, Measurement, Running, Shown, Silent, UdpMeasurement};
 use narrows_views::figures;
 use narrows_views::measure::{self, Viewed};
@@ -20,6 +20,17 @@ pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
         LoadPlan::Rr(_) => Box::new(measure::rr::of_run(run)?),
         LoadPlan::Profile(_) => return None,
     })
+}
+
+/// The end at which nothing arrived of a plain measurement.
+pub fn nothing_arrived(run: &Run) -> Option<Place> {
+    let RunPlan::Measure(plan) = &run.plan else { return None };
+    match plan {
+        LoadPlan::Tcp(_) => measure::nothing_at::<TcpPlan>(run),
+        LoadPlan::Udp(_) => measure::nothing_at::<UdpPlan>(run),
+        LoadPlan::Rr(_) => measure::nothing_at::<RrPlan>(run),
+        LoadPlan::Profile(_) => None,
+    }
 }
 
 /// The command that measures a load, and the headline figures of its run.

@@ -1,39 +1,33 @@
 //! Whether anything of a measurement arrived.
 
-use super::Viewed;
-use narrows_model::{EndRecord as _, Flow, Place, RrPlan, Run, Sample as _, TcpPlan, TrialOf, UdpPlan};
+use super::{StreamRecord as _, Viewed};
+use narrows_model::load::trial::Kind;
+use narrows_model::{EndRecord as _, Flow, Place, Run, TrialOf};
 
 /// The end at which nothing arrived of a direction, although it was there and recorded so; `None` where something did.
-pub fn nothing_at(run: &Run) -> Option<Place> {
-    let tcp = run.trials_of::<TcpPlan>().find_map(|(_, trial)| silent(trial));
-    let udp = || run.trials_of::<UdpPlan>().find_map(|(_, trial)| silent(trial));
-    let answers = |(_, trial): (_, TrialOf<'_, RrPlan>)| {
-        let counted: Vec<u64> =
-            trial.client.streams.iter().filter_map(|it| it.samples.last()).map(|it| it.transactions).collect();
-        is_nothing(&counted).then_some(Place::Client)
-    };
-    tcp.or_else(udp).or_else(|| run.trials_of::<RrPlan>().find_map(answers))
+pub fn nothing_at<L: Viewed + Kind>(run: &Run) -> Option<Place> {
+    run.trials_of::<L>().find_map(|(_, trial)| silent(trial))
 }
 
 fn silent<L: Viewed>(trial: TrialOf<'_, L>) -> Option<Place> {
     let arrived = |flow: Flow| {
-        let end = [trial.client, trial.server].into_iter().find(|end| end.place() == flow.receiver())?;
-        let streams = L::records(end).iter().map(super::StreamRecord::common).filter(|it| it.flow == flow);
-        let counted: Vec<u64> =
-            streams.filter(|it| it.samples.len() > 1).filter_map(|it| it.samples.last()).map(|it| it.bytes()).collect();
-        is_nothing(&counted).then_some(flow.receiver())
+        let at = L::counted_at(flow);
+        let end = [trial.client, trial.server].into_iter().find(|end| end.place() == at)?;
+        let streams = L::records(end).iter().map(|it| it.common());
+        let counted: Vec<u64> = streams
+            .filter(|it| it.flow == flow && it.samples.len() > 1)
+            .filter_map(|it| it.samples.last())
+            .map(L::arrived)
+            .collect();
+        (!counted.is_empty() && counted.iter().all(|count| *count == 0)).then_some(at)
     };
     trial.plan.flows().iter().copied().find_map(arrived)
-}
-
-fn is_nothing(counted: &[u64]) -> bool {
-    !counted.is_empty() && counted.iter().all(|count| *count == 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::{Direction, Load as _, TcpSample};
+    use narrows_model::{Direction, Load as _, TcpPlan, TcpSample};
 
     #[test]
     fn a_direction_in_which_nothing_arrived_is_named_by_its_receiver() {

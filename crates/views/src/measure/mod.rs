@@ -91,6 +91,11 @@ pub trait Viewed: Load<Sample: Clone + Default + Member<LoadSample>> {
         flow.receiver()
     }
 
+    /// What had arrived by a sample of that end.
+    fn arrived(sample: &Self::Sample) -> u64 {
+        sample.bytes()
+    }
+
     /// Whether an end has anything to add to a live interval.
     fn tells(_: Place) -> bool {
         true

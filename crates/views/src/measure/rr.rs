@@ -77,6 +77,10 @@ impl Viewed for RrPlan {
         Place::Client
     }
 
+    fn arrived(sample: &RrSample) -> u64 {
+        sample.transactions
+    }
+
     fn tells(place: Place) -> bool {
         place == Place::Client
     }

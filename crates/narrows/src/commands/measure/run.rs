@@ -152,7 +152,7 @@ pub(super) fn run<R: Document>(
 
 /// A measurement in which nothing arrived has failed, as one without an answer has.
 fn arrived(run: &Run) -> Result<(), Failure> {
-    match narrows_views::measure::nothing_at(run).filter(|_| run.ending == Ending::Complete) {
+    match narrows_runner::nothing_arrived(run).filter(|_| run.ending == Ending::Complete) {
         Some(at) => Err(Failure::run(format!(
             "nothing arrived at the {at}: its streams were opened, but no data passed; find out why with `narrows diagnose`"
         ))),
