@@ -164,6 +164,15 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_more_connections_refute_excuses_no_machine() {
+        let busy = Scene { sender_core: full(0.98), other_core: full(0.98), ..crate::testing::small_buffer() };
+        let of = |with: &[(&str, &Scene)]| assessment(&CAUSE, Role::Sender, &busy, with);
+        assert_contradicts(&of(&[]), "tcp-receive-window limited the sender 100 % of the time, at its ceiling");
+        let more = crate::testing::small_buffer();
+        assert_supports(&of(&[("more-streams", &more)]));
+    }
+
+    #[test]
     fn a_machine_with_a_tenth_of_its_time_left_is_not_full() {
         let at = |part| {
             let scene = Scene { sender_core: full(part), other_core: full(part), ..truth() };
