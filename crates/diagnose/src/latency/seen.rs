@@ -40,10 +40,9 @@ pub(super) fn load_rtt(trial: RrTrial<'_>) -> Option<LoadRtt> {
     let mut min_us = None;
     for (end, flow) in plan.flows().iter().filter_map(sender) {
         for stream in end.streams.iter().filter(|stream| stream.flow == flow) {
-            for sample in stream.samples.iter().filter(|sample| sample.at_us > omit_us.max(1)) {
-                if let Some(rtt) = sample.tcp.rtt_us.filter(|rtt| *rtt > 0) {
-                    all.record(rtt.saturating_mul(1000));
-                }
+            let from_us = omit_us.max(1).saturating_add(1);
+            stream.load_rtts_us(from_us).for_each(|rtt| all.record(rtt.saturating_mul(1000)));
+            for sample in stream.samples.iter().filter(|sample| sample.at_us >= from_us) {
                 if let Some(min) = sample.tcp.min_rtt_us.filter(|min| (1..u64::from(u32::MAX)).contains(min)) {
                     min_us = Some(min_us.map_or(min, |known: u64| known.min(min)));
                 }

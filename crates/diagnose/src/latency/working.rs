@@ -117,11 +117,8 @@ fn rate(samples: &[TcpSample]) -> Option<f64> {
     Some(float(last.bytes.saturating_sub(first.bytes)) * 8e6 / float(us)).filter(|bps| *bps > 0.0)
 }
 
-/// The round trips of a stream's load: until something of it is acknowledged the kernel has that of the handshake.
 fn of_load(stream: &TcpStreamRecord, omit_us: u64) -> impl Iterator<Item = f64> + '_ {
-    let before = stream.samples.first().and_then(|first| first.tcp.bytes_acked);
-    let acked = move |sample: &&TcpSample| sample.tcp.bytes_acked.is_none_or(|bytes| Some(bytes) > before);
-    counted(stream, omit_us).iter().filter(acked).filter_map(rtt)
+    stream.load_rtts_us(counted(stream, omit_us).first().map_or(0, |first| first.at_us)).map(float)
 }
 
 fn rtt(sample: &TcpSample) -> Option<f64> {

@@ -329,6 +329,17 @@ pub struct TcpStreamRecord {
     pub samples: Vec<TcpSample>,
 }
 
+impl TcpStreamRecord {
+    /// The smoothed round trips of the load in the samples from an instant on, microseconds. Until something of it is acknowledged the
+    /// kernel has that of the handshake, which is not the load's.
+    pub fn load_rtts_us(&self, from_us: u64) -> impl Iterator<Item = u64> + '_ {
+        let before = self.samples.first().and_then(|first| first.tcp.bytes_acked);
+        let samples = self.samples.iter().filter(move |sample| sample.at_us >= from_us);
+        let acked = samples.filter(move |sample| sample.tcp.bytes_acked.is_none_or(|bytes| Some(bytes) > before));
+        acked.filter_map(|sample| sample.tcp.rtt_us.filter(|us| *us > 0))
+    }
+}
+
 impl crate::load::Keyed for TcpStreamRecord {
     fn key(&self) -> (u32, Flow) {
         (self.id, self.flow)
@@ -344,6 +355,22 @@ pub type TcpTrial<'a> = TrialOf<'a, TcpPlan>;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_round_trip_of_the_handshake_is_not_that_of_the_load() {
+        let sample = |at_us, acked, rtt_us| TcpSample {
+            at_us,
+            tcp: TcpInfo { bytes_acked: acked, rtt_us: Some(rtt_us), ..TcpInfo::default() },
+            ..TcpSample::default()
+        };
+        let of = |samples: Vec<TcpSample>| -> Vec<u64> {
+            TcpStreamRecord { samples, ..TcpStreamRecord::default() }.load_rtts_us(5).collect()
+        };
+        assert_eq!(of(vec![sample(0, Some(45), 25), sample(5, Some(45), 25), sample(9, Some(45), 25)]), [0_u64; 0]);
+        assert_eq!(of(vec![sample(0, Some(45), 25), sample(5, Some(45), 25), sample(9, Some(46), 700)]), [700]);
+        // A kernel that does not say what was acknowledged.
+        assert_eq!(of(vec![sample(0, None, 25), sample(5, None, 26), sample(9, None, 0)]), [26]);
+    }
 
     #[test]
     fn the_default_plan_is_sound() {

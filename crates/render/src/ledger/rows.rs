@@ -60,7 +60,7 @@ pub(super) const fn remainder_words(ledger: &Ledger) -> &'static str {
             "all losses are accounted for, within the counters' error"
         }
     } else if ledger.unexplained > 0 {
-        "lost at a place without counters"
+        "missing, and no counter says where"
     } else {
         "more drops were counted than packets are missing: some counters include other traffic or the same packet twice"
     }

@@ -158,7 +158,7 @@ impl<'a> Interval<'a> {
         }
         if let Some((queue, _)) = queued {
             let queue = units::micros(rounded(queue));
-            return (Limit::Path, format!("the RTT is {queue} above its minimum: a queue on the path is full"));
+            return (Limit::Path, format!("the RTT is {queue} above its minimum, as behind a full queue"));
         }
         if bbr {
             return (Limit::Path, "BBR sends at the rate that it measured on the path".to_owned());

@@ -200,9 +200,8 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
     let rates: Vec<f64> = sums.map(|it| it.goodput_bps).collect();
     let min_rtt =
         |stream: &TcpStreamRecord| stream.samples.last()?.tcp.min_rtt_us.filter(|rtt| RESOLVED_RTT_US.contains(rtt));
-    let counted =
-        pairs.iter().filter_map(|pair| pair.sender).flat_map(|it| &it.samples).filter(|it| it.at_us >= omit_us);
-    let rtts: Vec<f64> = counted.filter_map(|it| it.tcp.rtt_us.filter(|rtt| *rtt > 0)).map(float).collect();
+    let rtts = pairs.iter().filter_map(|pair| pair.sender).flat_map(|stream| stream.load_rtts_us(omit_us));
+    let rtts: Vec<f64> = rtts.map(float).collect();
     let total = of(None, &whole)?;
     Some(FlowSummary {
         sent_bytes: total.sent.map(|sent| sent.bytes),
