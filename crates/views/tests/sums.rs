@@ -18,8 +18,11 @@ const SENT: Counted = [(0, 0), (1_000, 848), (2_001, 1_698), (3_000, 2_548)];
 const AT_ONCE: Counted = [(0, 0), (1_000, 848), (2_000, 1_697), (3_002, 2_548)];
 const DRAINED: Counted = [(0, 0), (1_000, 690), (2_000, 1_517), (3_270, 2_548)];
 
+/// Number, direction and samples of each stream of an end.
+type Streams<S> = Vec<(u32, Flow, Vec<S>)>;
+
 /// What each end counted: streams 0 and 1 go up, 2 and 3 down.
-fn streams<S>(at: Place, sample: impl Fn(u64, u64) -> S) -> Vec<(u32, Flow, Vec<S>)> {
+fn streams<S>(at: Place, sample: impl Fn(u64, u64) -> S) -> Streams<S> {
     let all = [(0, Flow::Up), (1, Flow::Up), (2, Flow::Down), (3, Flow::Down)];
     let counted = |flow: Flow| match (flow.sender() == at, flow) {
         (true, _) => SENT,
@@ -31,7 +34,7 @@ fn streams<S>(at: Place, sample: impl Fn(u64, u64) -> S) -> Vec<(u32, Flow, Vec<
 }
 
 /// All intervals of a trial: those that are cut while it runs, and the rest.
-fn live<L: Viewed>(trial: TrialOf<'_, L>, records: [(Place, &[(u32, Flow, Vec<L::Sample>)]); 2]) -> Vec<L::Interval>
+fn live<L: Viewed>(trial: TrialOf<'_, L>, records: [(Place, &Streams<L::Sample>); 2]) -> Vec<L::Interval>
 where
     L::Sample: Into<LoadSample>,
 {
@@ -52,7 +55,7 @@ where
     all
 }
 
-fn both<S>(sample: impl Fn(u64, u64) -> S) -> [Vec<(u32, Flow, Vec<S>)>; 2] {
+fn both<S>(sample: impl Fn(u64, u64) -> S) -> [Streams<S>; 2] {
     [Place::Client, Place::Server].map(|place| streams(place, &sample))
 }
 

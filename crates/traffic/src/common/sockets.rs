@@ -24,7 +24,7 @@ pub(crate) fn settle(socket: &TcpStream, on: &str, no_delay: bool) -> Result<(),
 /// The round-trip time of the path, as the kernel knows it of the first of these connections: from their handshake before the load.
 pub(crate) fn rtt<'a>(mut connections: impl Iterator<Item = &'a TcpStream>) -> Option<Duration> {
     let us = connections.next().and_then(|socket| tcp::info(socket).ok()?.rtt_us)?;
-    (us > 0).then(|| Duration::from_micros(us.into()))
+    (us > 0).then(|| Duration::from_micros(us))
 }
 
 /// `address:port` of one end, for the record.
