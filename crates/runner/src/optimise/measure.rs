@@ -27,7 +27,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// Whether something arrived with the settings for certain, and nothing without them: that has no ratio.
-    pub(super) fn from_nothing(&self) -> bool {
+    pub(super) fn nothing_before(&self) -> bool {
         self.gain().is_none() && difference(&self.before, &self.after, LEVEL).is_some_and(|more| more.interval[0] > 0.0)
     }
 

@@ -196,8 +196,8 @@ impl Optimiser<'_> {
         for made in 1..=NEED_PAIRS_MAX {
             self.pair(&mut pairs, before, after)?;
             let gain = pairs.gain();
-            let from_nothing = made >= PAIRS && pairs.from_nothing();
-            let says = if from_nothing { Says::Gains } else { judge(gain.as_ref(), made, self.plan.gain_min) };
+            let nothing_before = made >= PAIRS && pairs.nothing_before();
+            let says = if nothing_before { Says::Gains } else { judge(gain.as_ref(), made, self.plan.gain_min) };
             if says != Says::More {
                 return Ok((gain, says));
             }
@@ -291,10 +291,10 @@ mod tests {
 
     #[test]
     fn what_carries_something_where_nothing_arrived_gains() {
-        let from_nothing = |after: [f64; 3]| Pairs { before: vec![0.0; 3], after: after.to_vec() }.from_nothing();
-        assert!(from_nothing([47e6, 46e6, 48e6]));
-        assert!(!from_nothing([0.0; 3]) && !from_nothing([0.0, 0.0, 47e6]));
-        assert!(!Pairs { before: vec![1e6; 3], after: vec![47e6; 3] }.from_nothing(), "that has a ratio");
+        let gains = |after: [f64; 3]| Pairs { before: vec![0.0; 3], after: after.to_vec() }.nothing_before();
+        assert!(gains([47e6, 46e6, 48e6]));
+        assert!(!gains([0.0; 3]) && !gains([0.0, 0.0, 47e6]));
+        assert!(!Pairs { before: vec![1e6; 3], after: vec![47e6; 3] }.nothing_before(), "that has a ratio");
     }
 
     #[test]
