@@ -53,7 +53,7 @@ pub(crate) fn latency(run: &Run, round: u32, evidence: &TcpEvidence) -> Option<W
             [None, open, Some(rest - open.unwrap_or(0.0))]
         }
     });
-    let beyond = [(Queue::Path, path), (Queue::PathOrHosts, open), (Queue::HostsOrWayBack, hosts)];
+    let beyond = [(Queue::Path, path), (Queue::PathOrHosts, open), (Queue::HostsOrReversePath, hosts)];
     let waits = [(Queue::Socket, socket), (Queue::Device, device)].into_iter().chain(beyond);
     // A mean rate of next to nothing makes any queue last longer than the load did: that is no wait that anybody saw.
     let seen = |us: &f64| *us >= SEEN_US && *us <= float(trial.elapsed_us);
@@ -67,7 +67,7 @@ pub(crate) fn bufferbloat(latency: &WorkingLatency) -> Option<String> {
     if loaded - idle < BLOATED_US || loaded < BLOATED * idle {
         return None;
     }
-    let seen = |wait: &&Wait| !matches!(wait.queue, Queue::Socket | Queue::HostsOrWayBack);
+    let seen = |wait: &&Wait| !matches!(wait.queue, Queue::Socket | Queue::HostsOrReversePath);
     let longest = latency.waits.iter().filter(seen).max_by(|a, b| a.us.total_cmp(&b.us))?;
     let (way, sender) = match latency.direction {
         Direction::Down => ("down", "server"),
@@ -200,7 +200,7 @@ mod tests {
         // A policer has no queue: TCP's round trips grow in the hosts.
         let path = ProfiledPath { burst_bps: 900e6, excess: Excess::DroppedAfter(40), ..queues(20.8e6) };
         let policed = Scene { rtt_us: 80_000, lost: 300, profile: Some(path), ..bloated() };
-        assert_eq!((us(&of(&policed), Queue::HostsOrWayBack), of(&policed).waits.len()), (Some(60_000), 1));
+        assert_eq!((us(&of(&policed), Queue::HostsOrReversePath), of(&policed).waits.len()), (Some(60_000), 1));
         assert_eq!(bufferbloat(&of(&policed)), None);
         let roofline = crate::diagnose(&policed.run(&[]), 0).expect("a diagnosis").accounts.roofline;
         assert!(roofline.iter().all(|ceiling| !ceiling.how.contains("queue")), "{roofline:#?}");
@@ -208,7 +208,7 @@ mod tests {
         let read = Scene { rtt_us: 80_000, in_flight: Some(170), profile: Some(queues(1e9)), ..bloated() };
         let read = of(&read);
         let near = |queue, ms: u64| us(&read, queue).is_some_and(|us| us.abs_diff(ms * 1000) < 500);
-        assert!(near(Queue::PathOrHosts, 2) && near(Queue::HostsOrWayBack, 58), "{read:?}");
+        assert!(near(Queue::PathOrHosts, 2) && near(Queue::HostsOrReversePath, 58), "{read:?}");
     }
 
     #[test]

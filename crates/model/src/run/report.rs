@@ -194,8 +194,8 @@ pub enum Queue {
     Device,
     /// The path: its profile shows that it queues what exceeds its capacity, and the load fills it.
     Path,
-    /// The hosts (late acknowledgements, unread data) or the way back: the profile of the path shows no such queue.
-    HostsOrWayBack,
+    /// The hosts (late acknowledgements, unread data) or the reverse path: the profile of the path shows no such queue.
+    HostsOrReversePath,
     /// The path or the hosts: no profile tells them apart.
     PathOrHosts,
 }

@@ -64,15 +64,15 @@ pub(crate) fn waits(latency: &WorkingLatency) -> Option<String> {
                 Queue::Socket => time,
                 Queue::Device => format!("{time} in the queue of the {sender}'s device"),
                 Queue::Path => format!("{time} on the path"),
-                Queue::HostsOrWayBack => format!(
-                    "{time} in the hosts (late acknowledgements, unread data) or on the way back: the path profile shows no such queue"
+                Queue::HostsOrReversePath => format!(
+                    "{time} in the hosts (late acknowledgements, unread data) or on the reverse path: the path profile shows no such queue"
                 ),
                 Queue::PathOrHosts => format!("{time} on the path or in the hosts, which TCP's RTT does not tell apart"),
             }
         });
         words.collect::<Vec<_>>().join(", ")
     };
-    let beyond = [Queue::Device, Queue::Path, Queue::HostsOrWayBack, Queue::PathOrHosts];
+    let beyond = [Queue::Device, Queue::Path, Queue::HostsOrReversePath, Queue::PathOrHosts];
     let (seen, socket) = (of(&beyond), of(&[Queue::Socket]));
     let seen = (!seen.is_empty()).then(|| format!("the load adds {seen}"));
     let before = if seen.is_some() { "before that" } else { "before it is sent" };

@@ -74,12 +74,12 @@ fn a_figure_that_is_said_twice_is_the_same() {
 }
 
 /// Every sentence of evidence.
-fn sentences(view: &Report) -> impl Iterator<Item = &str> {
+fn sentences(view: &Report) -> Vec<String> {
     let of = |cause: &narrows_model::run::report::CauseView| {
         let witnesses = cause.witnesses.iter().map(|it| it.says.clone());
         witnesses.chain(cause.rejected.iter().map(|it| it.why.clone())).collect::<Vec<_>>()
     };
-    view.verdict.causes.iter().flat_map(of).collect::<Vec<_>>().leak().iter().map(String::as_str)
+    view.verdict.causes.iter().flat_map(of).collect()
 }
 
 #[allow(clippy::cast_precision_loss)] // counts of one trial
@@ -95,7 +95,7 @@ fn what_evidence_says_of_loss_is_what_the_ledger_says() {
         let view = report(&run);
         let Some(ledger) = view.accounts.ledger.first().filter(|it| it.unit == "segments") else { continue };
         let (lost, part) = lost(ledger);
-        for says in sentences(&view).filter(|says| !says.contains(" after the first ")) {
+        for says in sentences(&view).into_iter().filter(|says| !says.contains(" after the first ")) {
             let expected = [
                 says.strip_prefix("TCP lost ").map(|rest| {
                     let of_all = rest.contains(" of its segments");

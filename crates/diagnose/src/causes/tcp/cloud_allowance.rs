@@ -18,7 +18,7 @@ use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use narrows_model::{Fix, keys};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {

@@ -312,7 +312,7 @@ impl TcpEvidence {
     }
 
     /// How much of a rise of the RTT a queue of this direction of the path can be, by its profile; nothing else tells the path from what
-    /// the hosts add (late acknowledgements, unread data) and from the way back.
+    /// the hosts add (late acknowledgements, unread data) and from the reverse path.
     pub fn path_wait(&self) -> PathWait {
         let Some(shape) = self.profile.as_ref().map(|profile| &profile.shape) else { return PathWait::Unknown };
         let fills = self.filled().is_some_and(|part| part >= AT_CAPACITY);
