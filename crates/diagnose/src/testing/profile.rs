@@ -31,6 +31,8 @@ pub(crate) struct ProfiledPath {
     pub(crate) idle_rtt_us: u64,
     /// The highest rate that was tried.
     pub(crate) tried_bps: f64,
+    /// The sender sends no faster.
+    pub(crate) sends_bps: f64,
 }
 
 impl Default for ProfiledPath {
@@ -43,6 +45,7 @@ impl Default for ProfiledPath {
             reordered: 0.0,
             idle_rtt_us: 35_000,
             tried_bps: 2e9,
+            sends_bps: 100e9,
         }
     }
 }
@@ -95,7 +98,7 @@ impl ProfiledPath {
     fn step(&self, bps: f64, sent: u32) -> StepRecord {
         let gap_ns = (BITS * 1e9 / bps) as u64;
         let step = ProfileStep { id: 1, datagrams: sent, datagram_bytes: BYTES, gap_ns, stop_above_us: 0 };
-        let leaves = |n: u32| f64::from(n) * BITS * 1e9 / bps.min(100e9);
+        let leaves = |n: u32| f64::from(n) * BITS * 1e9 / bps.min(self.sends_bps);
         let mut arrivals: Vec<(u32, f64)> = Vec::new();
         let mut credit = 0.0;
         for n in 0..sent {

@@ -165,6 +165,15 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
     let finding = named(&policed, &[], "path-policer", Place::Path);
     assert!(finding.fix.advice.contains("(40.0 Mbit/s, headers included)"), "{}", finding.fix.advice);
     assert!(finding.prediction.is_some_and(|prediction| prediction.bps > 500e6), "bursts passed at 900 Mbit/s");
+    // What passes as fast as it was sent is a lower bound.
+    let bursts = |sends_bps| ProfiledPath { burst_bps: 400e6, sends_bps, ..at(Excess::DroppedAfter(40)) };
+    let of =
+        |path| named(&Scene { profile: Some(path), ..policed.clone() }, &[], "path-policer", Place::Path).prediction;
+    assert!(
+        of(bursts(100e9)).is_some_and(|it| it.interval_bps.is_some() && it.then == "path-capacity"),
+        "slowed by the path"
+    );
+    assert!(of(bursts(380e6)).is_some_and(|it| it.interval_bps.is_none() && it.then.is_empty()), "as it was sent");
     // What else holds TCP back below the policer's rate gives the policer's rate once it is gone, and not that of bursts.
     let mut paced = Scene { goodput_bps: 9.5e6, max_pacing_bytes_s: 1_200_000, cwnd: 400, ..policed.clone() };
     paced.lost = 0;

@@ -132,6 +132,7 @@ impl Anything {
             reordered: self.share(),
             idle_rtt_us: self.number() % 10_000_000,
             tried_bps: self.0.random_range(1e4..1e11),
+            sends_bps: self.0.random_range(1e6..1e11),
         }
     }
 

@@ -61,8 +61,10 @@ pub struct Shape {
     pub lost_below: u64,
     /// The same, where losses in a row count once.
     pub loss_events_below: u64,
-    /// Rate at which short bursts pass the idle path.
+    /// Rate at which short bursts pass the idle path …
     pub burst_bps: Option<f64>,
+    /// … and whether the path slowed them: what passes as it was sent only bounds the rate from below.
+    pub burst_slowed: bool,
     /// Of all datagrams that arrived, those after a later one, and those that came twice.
     pub reordered: f64,
     pub duplicated: f64,
@@ -80,7 +82,8 @@ impl Shape {
         if steps.is_empty() {
             return None;
         }
-        let burst_bps = train_bps(&record.steps, record.header_bytes).map(|(bps, _)| bps);
+        let trains = train_bps(&record.steps, record.header_bytes);
+        let burst_bps = trains.map(|(bps, _)| bps);
         let jitter_us = jitter_us(&record.probes, plan.direction);
         let all = steps;
         // A sender that was late sent bursts of it, at a rate that nobody knows.
@@ -121,6 +124,9 @@ impl Shape {
             lost_below: below().map(|view| u64::from(view.lost)).sum(),
             loss_events_below: below().map(|view| u64::from(view.loss_events)).sum(),
             burst_bps,
+            burst_slowed: trains.is_some_and(|(bps, length)| {
+                trains_sent_bps(&record.steps, record.header_bytes, length).is_none_or(|sent| bps < SLOWED * sent)
+            }),
             reordered: part(arrived().map(|received| u64::from(received.reordered)).sum()),
             duplicated: part(arrived().map(|received| u64::from(received.duplicates)).sum()),
             steps: all,
@@ -194,6 +200,22 @@ pub(super) fn jitter_us(probes: &[ProfileProbe], way: Direction) -> f64 {
     let above = |probe: &ProfileProbe| Some((one_way(probe, way) - least(probe.bytes)?) as f64 / 1e3);
     let above: Vec<f64> = probes.iter().filter_map(above).collect();
     narrows_stats::quantile(&above, 0.9).unwrap_or(0.0)
+}
+
+/// Trains of one link agree within a few percent; the host that sends them is no more exact.
+const SLOWED: f64 = 0.85;
+
+/// The rate at which trains of so many datagrams left: the median.
+#[allow(clippy::cast_precision_loss)] // counts and times of one train
+fn trains_sent_bps(steps: &[StepRecord], header_bytes: u32, length: u32) -> Option<f64> {
+    let trains = steps.iter().filter(|it| it.step.gap_ns == 0 && it.step.datagrams == length && it.sent.span_ns > 0);
+    let rates: Vec<f64> = trains
+        .map(|it| {
+            let bits = f64::from(it.step.datagram_bytes + header_bytes) * 8.0;
+            f64::from(it.sent.datagrams.saturating_sub(1)) * bits * 1e9 / it.sent.span_ns as f64
+        })
+        .collect();
+    narrows_stats::quantile(&rates, 0.5)
 }
 
 /// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives

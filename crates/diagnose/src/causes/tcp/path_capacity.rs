@@ -97,14 +97,16 @@ const BURSTS: f64 = 16.0;
 fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let shape = &evidence.profile.as_ref()?.shape;
     let part = evidence.payload_part()?;
-    let (bps, spread, how) = match (shape.capacity, shape.plateau) {
+    let (bps, spread, how, at_least) = match (shape.capacity, shape.plateau) {
         (Some(capacity), Some(Plateau::Policer { .. } | Plateau::Shaper { .. })) if drops_or_limits(evidence) => {
             let burst = shape.burst_bps.filter(|burst| (1.2..=BURSTS).contains(&(*burst / capacity.bps)))?;
-            (burst, [0.7, 1.3], format!("bursts pass the path at {} (path profile), less headers", units::bps(burst)))
+            let how = format!("bursts pass the path at {} (path profile), less headers", units::bps(burst));
+            (burst, [0.7, 1.3], how, !shape.burst_slowed)
         }
         (Some(capacity), _) => {
             let how = format!("capacity {} (path profile), less headers", units::bps(capacity.bps));
-            (capacity.bps, [if is_sawtooth(evidence) { least_of_sawtooth(evidence) } else { AT_CAPACITY }, 1.03], how)
+            let least = if is_sawtooth(evidence) { least_of_sawtooth(evidence) } else { AT_CAPACITY };
+            (capacity.bps, [least, 1.03], how, false)
         }
         // The path is no limit up to there; where it ends is not known.
         (None, _) => {
@@ -112,11 +114,12 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
             if carried * part < 1.15 * evidence.goodput_bps() {
                 return None;
             }
-            (carried, [0.9, 3.0], format!("the path carries at least {} (path profile), less headers", units::bps(carried)))
+            let how = format!("the path carries at least {} (path profile), less headers", units::bps(carried));
+            (carried, [0.9, 3.0], how, true)
         }
     };
     let ceiling = ceiling_at(CAUSE.id, evidence, role, bps * part, spread, Method::Measured, how)?;
-    Some(Ceiling { at_least: shape.capacity.is_none(), ..ceiling })
+    Some(Ceiling { at_least, ..ceiling })
 }
 
 /// Whether a policer or a shaper matters beyond the capacity that it sets.
