@@ -199,7 +199,7 @@ fn why(result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String
         }
         Outcome::Unfinished => "the search ended before it reached its width".to_owned(),
         Outcome::TesterLimited(TesterLimit::Unsent) => {
-            "limited by the tester: it could not offer loads above the lower bound".to_owned()
+            "limited by the tester: above the lower bound it left frames unsent".to_owned()
         }
         Outcome::TesterLimited(TesterLimit::Invalid) => {
             "limited by the tester: trials above the lower bound were invalid".to_owned()
