@@ -59,7 +59,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return assessment;
     }
     if evidence.queue_stood() == Some(true) {
-        return contradicts("the RTT rose as behind a full queue: it is at capacity regardless of the sender's own drops");
+        return contradicts("the RTT rose as behind a full queue: the path is at capacity regardless of the sender's own drops");
     }
     #[allow(clippy::cast_precision_loss)]
     let part = dropped as f64 / loss.lost() as f64;
@@ -149,7 +149,7 @@ mod tests {
     fn drops_that_cost_this_connection_nothing_are_not_its_cause() {
         assert_contradicts(&of(&Scene { lost: 19, ..truth() }), "only 19 segments");
         assert_supports(&of(&Scene { lost: 20, ..truth() }));
-        assert_contradicts(&of(&Scene { rtt_us: 50_000, ..truth() }), "the RTT rose as behind a full queue: it is at capacity");
+        assert_contradicts(&of(&Scene { rtt_us: 50_000, ..truth() }), "the RTT rose as behind a full queue: the path is at capacity");
         assert_contradicts(&of(&Scene { rwnd: 0.7, ..truth() }), "congestion window");
     }
 

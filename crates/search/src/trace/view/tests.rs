@@ -243,6 +243,10 @@ fn a_black_hole_behind_routers_that_limit_their_answers_is_found_soon_and_also_b
         assert!(record.mtu_done && took_us < 12_000_000, "{bytes}: {took_us}");
         assert_eq!(super::report(&record).mtu.map(|mtu| mtu.path_bytes), Some(bytes));
     }
+    // Four holes of sizes that no table has.
+    let mtu = [(2, 1441), (4, 1290), (6, 1001), (8, 583)];
+    let unusual = Net { mtu: mtu.into(), holes: (1..=9).collect(), ..Net::new(9) };
+    assert_eq!(seen(&unusual).mtu.map(|mtu| (mtu.path_bytes, mtu.steps.len())), Some((583, 4)));
     let (record, _) = run_until(&net(1400), quick(), 6_000_000);
     let report = super::report(&record);
     assert_eq!((report.mtu.as_ref(), ids(&report)), (None, vec!["black-hole"]), "{report:?}");
