@@ -61,7 +61,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         ));
     }
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
-        return contradicts("the RTT rose as behind a full queue: its capacity is below the cap");
+        return contradicts("the RTT rose as behind a full queue: the path's capacity is below the cap");
     }
     #[allow(clippy::cast_precision_loss)] // a few connections
     let allowed = cap * base.streams as f64;
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_queue_or_a_window_says_that_the_cap_is_not_reached() {
         let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[]);
-        assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "the RTT rose as behind a full queue: its capacity is below the cap");
+        assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "the RTT rose as behind a full queue: the path's capacity is below the cap");
         assert_contradicts(&of(Scene { rwnd: 0.52, ..truth() }), "receive window");
         assert_supports(&of(Scene { rwnd: 0.48, ..truth() }));
     }
