@@ -111,7 +111,7 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let mut phases = phases_of(&evidence);
     phases::account(&mut phases, baseline, evidence.flow);
     changed(&mut verdict, &phases);
-    if let RunPlan::Diagnose(DiagnosePlan { expect_bps: Some(expected), .. }) = run.plan {
+    if let Some(expected) = falls_short(&run.plan, verdict.goodput_bps) {
         expect(&mut verdict, expected);
     }
     let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
@@ -229,20 +229,23 @@ fn costliest(phases: &[PhaseView]) -> Option<String> {
 /// Less than this part of what the user was promised is too little.
 const AS_EXPECTED: f64 = 0.9;
 
-/// A path that is at capacity, but below what the user was promised, is limited by its capacity.
-#[allow(clippy::cast_precision_loss)] // bits per second
-fn expect(verdict: &mut Verdict, expected_bps: u64) {
-    let (got, expected) = (verdict.goodput_bps, expected_bps as f64);
-    if verdict.status != Status::Healthy || got >= AS_EXPECTED * expected {
-        return;
+/// What the user expected, bits a second, where the goodput falls short of it.
+pub fn falls_short(plan: &RunPlan, goodput_bps: f64) -> Option<f64> {
+    let RunPlan::Diagnose(plan) = plan else { return None };
+    plan.expect_bps.map(float).filter(|expected| goodput_bps < AS_EXPECTED * expected)
+}
+
+/// A path that is at capacity, but below what the user was promised, is limited by its capacity; of what else it may be the headline says
+/// how far below.
+fn expect(verdict: &mut Verdict, expected: f64) {
+    let got = verdict.goodput_bps;
+    let short = format!("{} of the {} that were expected", units::percent(got / expected), units::bps(expected));
+    if verdict.status == Status::Healthy {
+        verdict.status = Status::Limited;
+        verdict.headline = format!("limited to {} by the capacity of the path: {short}", units::bps(got));
+    } else {
+        verdict.headline.push_str(&format!("; it is {short}"));
     }
-    verdict.status = Status::Limited;
-    verdict.headline = format!(
-        "limited to {} by the capacity of the path: {} of the {} that were expected",
-        units::bps(got),
-        units::percent(got / expected),
-        units::bps(expected)
-    );
 }
 
 fn worst_udp(run: &Run, round: u32) -> Option<(Vec<UdpEvidence>, UdpEvidence)> {

@@ -23,7 +23,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use diagnosis::{Diagnosis, diagnose, path_profile, weigh};
+pub use diagnosis::{Diagnosis, diagnose, falls_short, path_profile, weigh};
 pub use ledger::{ledger, tcp_ledger};
-pub use report::report;
+pub use report::{carried_bytes, report};
 pub use role::Role;

@@ -41,7 +41,23 @@ pub fn report(run: &Run) -> Option<Report> {
             (0..).zip(&rounds).map(|(round, diagnosis)| round_view(run, round, &diagnosis.verdict)).collect()
         },
         proof: whole_proof(run),
+        carried_bytes: carried_bytes(run),
     })
+}
+
+/// Bytes of load that the trials of a run put on the path, as the client counted them; those of the loopback were never on it.
+pub fn carried_bytes(run: &Run) -> u64 {
+    let on_path = |purpose: &Purpose| match purpose {
+        Purpose::Experiment { id, .. } => {
+            !experiments::by_id(id).is_some_and(|it| matches!(it.plan, crate::judge::Plan::Loopback(_)))
+        }
+        _ => true,
+    };
+    let streams = run.trials.iter().filter(|record| on_path(&record.purpose));
+    streams
+        .flat_map(|record| record.trial.client.end().samples())
+        .filter_map(|samples| samples.last().map(|last| last.bytes()))
+        .fold(0, u64::saturating_add)
 }
 
 fn verdict_view(verdict: &Verdict) -> VerdictView {

@@ -162,17 +162,7 @@ fn climb(trouble: Trouble, keep: bool) -> (Run, Played, Told) {
 }
 
 fn plan(ends: &Played) -> DiagnosePlan {
-    DiagnosePlan {
-        known_within: 0.0,
-        load: trial_of(&ends.before).plan,
-        budget_ms: 0,
-        profile: false,
-        max_bps: None,
-        expect_bps: None,
-        try_fixes: false,
-        keep: false,
-        proof_pairs: 3,
-    }
+    DiagnosePlan::of(trial_of(&ends.before).plan)
 }
 
 fn diagnosed(ends: &mut Played, plan: &DiagnosePlan) -> (Run, Told) {
@@ -194,6 +184,22 @@ fn what_the_far_end_cannot_do_is_left_out_said_once_and_named_by_the_verdict() {
     let report = narrows_diagnose::report(&run).expect("a report");
     let missing = &report.verdict.missing[0];
     assert!(missing.starts_with("no path profile: iperf3 has no such load"), "{missing}");
+}
+
+#[test]
+fn a_diagnosis_keeps_to_its_bytes() {
+    let mut ends = Played::new(Trouble::None);
+    let plan = DiagnosePlan { profile: true, budget_ms: 20_000, budget_bytes: Some(1), ..plan(&ends) };
+    let (run, told) = diagnosed(&mut ends, &plan);
+    assert_eq!((run.ending, run.trials.len()), (Ending::Complete, 1), "the load used them all");
+    assert!(told.results.iter().any(|line| line.contains("no bytes were left for it")), "{:?}", told.results);
+
+    ends.before.trials[0].trial.elapsed_us = 500_000;
+    let (run, _) = diagnosed(&mut ends, &plan);
+    let Ending::Failed(why) = &run.ending else { panic!("{:?}", run.ending) };
+    assert!(why.contains("1 B of --budget-bytes were used in 500 ms"), "{why}");
+    let report = narrows_diagnose::report(&run).expect("a report");
+    assert!(report.verdict.status == Status::Unknown && report.verdict.causes.is_empty() && report.carried_bytes > 1);
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use crate::Stop;
 use narrows_model::load::stamp::{ClockBound, StampPacket, StampPlan, StampRecord, StampReply};
+use narrows_sys::nanos::EvenClock;
 use narrows_sys::udp::{marked, socket};
-use narrows_sys::{Error, clock, event, nanos, thread};
+use narrows_sys::{Error, clock, event, thread};
 use narrows_wire::stamp::clock::{Clock, ClockError};
 use narrows_wire::stamp::tlv::{self, ClassOfService, Type};
 use narrows_wire::stamp::{Key, Reply, Request, base_bytes};
@@ -29,6 +30,7 @@ struct Sender<'a> {
     own: ClockError,
     /// Replies are not taken before: for waits.
     never: event::Event,
+    clock: EvenClock,
     buffer: Vec<u8>,
 }
 
@@ -52,12 +54,12 @@ impl<'a> Sender<'a> {
         let socket = socket::connect(peer)?;
         marked::ask(&socket, peer.is_ipv6())?;
         marked::set_class(&socket, peer.is_ipv6(), class)?;
-        Ok(Self { socket, key, own, never: event::Event::new()?, buffer: vec![0; 65_536] })
+        Ok(Self { socket, key, own, never: event::Event::new()?, clock: EvenClock::begin(), buffer: vec![0; 65_536] })
     }
 
     /// Sends a packet of that number and returns when, ns since the Unix epoch.
     fn send(&self, sequence: u32, extensions: &[u8]) -> io::Result<u64> {
-        let sent_ns = nanos::real();
+        let sent_ns = self.clock.now();
         let request = Request { sequence, sent: Clock::Ntp.write(sent_ns), error: self.own.write(), session: 0 };
         self.socket.send(&request.encode(self.key, extensions)).map(|_| sent_ns)
     }
@@ -69,7 +71,7 @@ impl<'a> Sender<'a> {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(Came::Refused),
             Err(error) => return Err(Error::new("receive from", "the reflector", error)),
         };
-        let arrived_ns = come.marks.at_ns.unwrap_or_else(nanos::real);
+        let arrived_ns = self.clock.stamps().at(come.marks.at_ns);
         let bytes = &self.buffer[..come.bytes.min(self.buffer.len())];
         let Ok((reply, extensions)) = Reply::decode(bytes, self.key) else { return Ok(Came::Foreign) };
         if self.key.is_some_and(|key| !tlv::is_whole(extensions, key, reply.sequence)) {
@@ -215,7 +217,7 @@ pub fn run(
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => record.refused = true,
                 Err(_) => {
                     record.unsent += 1;
-                    record.packets.push(packet(nanos::real()));
+                    record.packets.push(packet(sender.clock.now()));
                 }
             }
         }
@@ -259,8 +261,9 @@ mod tests {
                 sessions.push((from, Session::default()));
             }
             let session = sessions.iter_mut().find(|(of, _)| *of == from).expect("there");
-            let seen = Seen { at_ns: nanos::real(), ttl: 64, class: 46 << 2, may_mark: true };
-            let answer = reflect(&buffer[..bytes], key, seen, &mut session.1, ClockError::default(), nanos::real);
+            let seen = Seen { at_ns: narrows_sys::nanos::real(), ttl: 64, class: 46 << 2, may_mark: true };
+            let answer =
+                reflect(&buffer[..bytes], key, seen, &mut session.1, ClockError::default(), narrows_sys::nanos::real);
             let answer = answer.expect("an answer").bytes;
             let nth = session.1.sent;
             if nth % 5 == 0 && bytes == 100 {

@@ -44,6 +44,9 @@ pub struct DiagnosePlan {
     /// Whether the path is profiled by steps of UDP.
     #[serde(default)]
     pub profile: bool,
+    /// The diagnosis puts no more bytes of load on the path, give or take one interval; `None`: as many as it takes.
+    #[serde(default)]
+    pub budget_bytes: Option<u64>,
     /// The profile offers no more, bits a second; `None`: as much as it takes to find the path's limit.
     #[serde(default)]
     pub max_bps: Option<u64>,
@@ -59,6 +62,24 @@ pub struct DiagnosePlan {
     pub keep: bool,
     /// Pairs of trials (without and with the fix) that prove a gain; at least 3.
     pub proof_pairs: u32,
+}
+
+impl DiagnosePlan {
+    /// A diagnosis by a load alone: no experiments, no profile, no fixes.
+    pub const fn of(load: LoadPlan) -> Self {
+        Self {
+            load,
+            budget_ms: 0,
+            budget_bytes: None,
+            profile: false,
+            max_bps: None,
+            known_within: 0.0,
+            expect_bps: None,
+            try_fixes: false,
+            keep: false,
+            proof_pairs: 3,
+        }
+    }
 }
 
 /// What a search was asked for: the load whose rate it seeks, and how.

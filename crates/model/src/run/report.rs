@@ -35,6 +35,9 @@ pub struct Report {
     pub rounds: Vec<RoundView>,
     /// With `--try`: the state before the first fix against the state after the last one that stayed.
     pub proof: Option<ProofView>,
+    /// Bytes of load that all trials put on the path.
+    #[serde(default)]
+    pub carried_bytes: u64,
 }
 
 /// Which run it was.

@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, UdpLoadArgs, ViewArgs, slow_start_ms};
+use crate::flags::{
+    Given, LoadArgs, RemoteArgs, ResultArgs, SaveArgs, TcpLoadArgs, UdpLoadArgs, ViewArgs, slow_start_ms,
+};
 use crate::output::{print, written};
 use crate::progress::{Progress, SavedRun};
 use crate::session::{Far, INTERRUPTED, far, tuner};
@@ -24,6 +26,9 @@ fn percent(text: &str) -> Result<f64, String> {
     let percent: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| "not a number of percent".to_owned())?;
     if (0.0..=50.0).contains(&percent) { Ok(percent) } else { Err("must be 0 to 50 percent".to_owned()) }
 }
+
+/// What a path profile and two experiments take.
+const AFTER_LOAD: Duration = Duration::from_secs(12);
 
 const UDP_HEADING: &str = "UDP load";
 
@@ -58,9 +63,20 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     narrows diagnose server --format json | jq .verdict"
 )]
 pub(crate) struct Args {
-    /// Time limit, experiments included
+    #[command(flatten)]
+    given: Given,
+    /// Time limit, experiments included; 12 s more than a longer --duration
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
+    /// Data limit: no more bytes of load in all, give or take one interval
+    #[arg(
+        long,
+        value_parser = crate::flags::values::size,
+        value_name = "SIZE",
+        conflicts_with = "try_fixes",
+        hide_short_help = true
+    )]
+    budget_bytes: Option<u64>,
     /// End a TCP load early once goodput is known within this percentage; 0: never
     #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT", hide_short_help = true)]
     within: f64,
@@ -107,7 +123,8 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(self) -> Outcome {
+    pub(crate) fn run(mut self) -> Outcome {
+        self.fit_times()?;
         // Invalid flags fail before the connection; a plan of UDP needs the address family.
         if !self.udp {
             self.load(Direction::Up, Family::Ipv4)?;
@@ -177,8 +194,28 @@ impl Args {
         }
         rendered?;
         places.into_iter().collect::<Result<(), _>>()?;
-        let code = |run: &Run| diagnosis::final_status(run).map_or(1, diagnosis::exit_code);
-        Ok(if self.exit_zero { 0 } else { runs.iter().map(code).max().unwrap_or(1) })
+        Ok(if self.exit_zero { 0 } else { runs.iter().map(diagnosis::exit_code).max().unwrap_or(1) })
+    }
+
+    /// A load within the time of the whole: what was not given gives way.
+    fn fit_times(&mut self) -> Result<(), Failure> {
+        let (load, whole) = (self.load.duration.duration, self.budget);
+        if self.tcp.bytes.is_some() || 2 * load <= whole {
+            return Ok(());
+        }
+        match (self.given.has("duration"), self.given.has("budget")) {
+            (false, _) => self.load.duration.duration = whole / 2,
+            (true, false) => self.budget = load + AFTER_LOAD,
+            (true, true) if load + AFTER_LOAD / 2 <= whole => {}
+            (true, true) => {
+                let [load, whole] = [load, whole].map(|time| units::micros(millis(time) * 1000));
+                return Err(Failure::usage(format!(
+                    "a load of {load} (--duration) leaves too little of --budget {whole}: the profile and experiments take up to {} more",
+                    units::micros(millis(AFTER_LOAD) * 1000)
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The load in one direction.
@@ -194,6 +231,7 @@ impl Args {
         DiagnosePlan {
             load,
             budget_ms: millis(self.budget),
+            budget_bytes: self.budget_bytes,
             profile: !self.no_profile,
             max_bps: self.max_rate,
             known_within: self.within / 100.0,
@@ -326,6 +364,20 @@ mod tests {
             assert_eq!((plan.limit, plan.omit_ms, plan.interval_ms), (Limit::DurationMs(duration_ms), omit_ms, 100));
             assert_eq!(plan.message_bytes, 128 << 10);
         }
+    }
+
+    #[test]
+    fn a_load_fits_into_the_time_of_the_whole() {
+        let of = |words: &[&str]| {
+            let mut args = parsed(words).expect("flags");
+            args.fit_times().map(|()| [args.load.duration.duration, args.budget].map(|time| time.as_secs()))
+        };
+        assert_eq!(of(&[]).expect("fits"), [8, 20]);
+        assert_eq!(of(&["--budget", "5"]).expect("fits"), [2, 5], "the default gives way");
+        assert_eq!(of(&["-t", "30"]).expect("fits"), [30, 42]);
+        assert_eq!(of(&["-t", "30", "--budget", "40"]).expect("fits"), [30, 40]);
+        let error = of(&["-t", "30", "--budget", "5"]).expect_err("no room").to_string();
+        assert!(error.contains("30.0 s (--duration) leaves too little of --budget 5.00 s"), "{error}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ words! {
 pub(crate) struct TcpLoadArgs {
     /// Stop after this many bytes per stream
     #[arg(long, short = 'n', value_parser = size, value_name = "SIZE", conflicts_with = "duration")]
-    bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// Congestion control of the sender, such as cubic or bbr
     #[arg(long, short = 'C', value_name = "NAME")]
     congestion_control: Option<String>,

@@ -3,7 +3,7 @@
 use crate::ledger;
 use crate::text::budget::{parts, phases, waits_behind};
 use crate::text::roofline::{binds, method};
-use crate::text::verdict::CONFIDENCE;
+use crate::text::verdict::{CONFIDENCE, took};
 use crate::text::{hosts, latency, path_profile, rounds};
 use crate::words::{clean, predicted, range, share};
 use narrows_model::run::report::{CauseView, RoundView};
@@ -30,7 +30,8 @@ pub fn report(report: &Report) -> String {
         report.rounds.iter().for_each(|it| round(&mut out, it));
     }
     both_hosts(&mut out, report);
-    let _ = writeln!(out, "\nRun `{}` by {}.", code(&report.run.id), text(&report.run.made_by));
+    let (id, by) = (code(&report.run.id), text(&report.run.made_by));
+    let _ = writeln!(out, "\nRun `{id}` by {by}: {}.", took(report));
     out
 }
 

@@ -2,9 +2,9 @@
 
 use super::page::{Page, on};
 use crate::style::Tone;
-use crate::words::{clean, left, or_dash, predicted, right, times};
+use crate::words::{clean, left, or_dash, predicted, right, rounded, times};
 use narrows_model::run::report::{CauseView, ProofView, VerdictView};
-use narrows_model::words::units::{bps, micros, percent};
+use narrows_model::words::units::{bps, bytes, micros, percent};
 use narrows_model::{Direction, Ending, Report, Status};
 
 /// Maximum number of further causes on one screen.
@@ -59,13 +59,24 @@ fn figures(page: &mut Page, report: &Report) {
     let verdict = &report.verdict;
     let rtt = report.run.idle_rtt_us.map(|rtt| format!(", {} RTT when idle", micros(rtt))).unwrap_or_default();
     let way = match verdict.direction {
-        Direction::Up => "from the client to the server",
-        Direction::Down => "from the server to the client",
+        Direction::Up => "client to server",
+        Direction::Down => "server to client",
         Direction::Both => "both ways",
     };
     page.blank();
     let figure = |label: &str, value: f64| format!("  {} {}  ", left(label, 14), right(&bps(value), 12));
-    page.labelled(&figure("you got", verdict.goodput_bps), &format!("{way}{rtt}"), None);
+    page.labelled(&figure("you got", verdict.goodput_bps), &format!("{way}{rtt}; {}", took(report)), None);
+    predictions(page, report, figure);
+}
+
+/// What the diagnosis cost: time, and bytes on the path.
+pub(crate) fn took(report: &Report) -> String {
+    let time = micros(rounded(report.run.elapsed_s * 1e6));
+    format!("{time}, {} in all", bytes(report.carried_bytes))
+}
+
+fn predictions(page: &mut Page, report: &Report, figure: impl Fn(&str, f64) -> String) {
+    let verdict = &report.verdict;
     let Some(cause) = verdict.causes.first() else { return };
     let Some(goodput) = cause.predicted_bps else { return };
     let then = cause.then.as_ref().map(|then| format!("then {} binds", clean(then)));

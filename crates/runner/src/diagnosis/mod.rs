@@ -8,7 +8,10 @@ use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
 use narrows_diagnose::judge::Planned;
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
-use narrows_model::{Absent, Flow, Limit, LoadPlan, Place, ProfilePlan, Progress, Run, Status, Target, Verdict};
+use narrows_model::words::{figures::float, units};
+use narrows_model::{
+    Absent, Flow, Limit, LoadPlan, Place, ProfilePlan, Progress, Run, Status, Target, TcpPlan, Verdict,
+};
 use narrows_search::Steady;
 use narrows_sys::clock;
 use std::time::{Duration, Instant};
@@ -84,6 +87,7 @@ impl Diagnosis<'_> {
         let began = if round == 0 { self.began } else { clock::now() };
         self.watch.step(&format!("load: {}", load.describe()));
         self.trial(Purpose::Baseline { round }, load, On::Path)?;
+        self.known_within_bytes(load)?;
         if round == 0 && self.plan.profile {
             self.profile(round)?;
         }
@@ -96,6 +100,7 @@ impl Diagnosis<'_> {
                 narrows_diagnose::diagnose(&self.run, round).ok_or_else(nothing)?;
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
             let mut open = next.into_iter().filter(|next| !failed.contains(&next.id) && can(&*self.ends, next));
+            let mut open = open.by_ref().filter(|next| next.loopback || self.affords(&next.plan, verdict.goodput_bps));
             let next = open.find(|next| next.plan.duration_ms().is_some_and(|cost| cost + self.overhead_ms <= left_ms));
             let Some(next) = next else {
                 self.watch.result(&verdict.headline);
@@ -157,7 +162,9 @@ impl Diagnosis<'_> {
                     return Ok(());
                 }
             }
-            if let Some(why) = self.ends.refuses(&planned.plan) {
+            let spent = self.left_bytes() == Some(0);
+            let spent = spent.then(|| "no bytes were left for it (--budget-bytes)".to_owned());
+            if let Some(why) = spent.or_else(|| self.ends.refuses(&planned.plan)) {
                 self.watch.result(&format!("left out: {} ({why})", planned.words));
                 let absent = Absent { collector: "diagnosis".to_owned(), what: planned.id.to_owned(), why };
                 self.run.server.absent.push(absent);
@@ -176,18 +183,55 @@ impl Diagnosis<'_> {
         Ok(())
     }
 
+    /// Bytes of load that may still be put on the path; `None`: any number.
+    fn left_bytes(&self) -> Option<u64> {
+        Some(self.plan.budget_bytes?.saturating_sub(narrows_diagnose::carried_bytes(&self.run)))
+    }
+
+    /// Whether so many bytes are left that an experiment at the goodput of the baseline tells something.
+    fn affords(&self, plan: &LoadPlan, goodput_bps: f64) -> bool {
+        let counted_ms = plan.duration_ms().unwrap_or(0);
+        let least_ms = match plan {
+            LoadPlan::Tcp(tcp) => counted_ms.min(tcp.omit_ms + Known::EXPERIMENT_MS),
+            _ => counted_ms,
+        };
+        self.left_bytes().is_none_or(|left| float(left) * 8e3 >= goodput_bps * float(least_ms))
+    }
+
+    /// Fails where the bytes did not last for a second of load after its slow start: that shows no limit of the path.
+    fn known_within_bytes(&self, load: &LoadPlan) -> Result<(), EndsError> {
+        let (LoadPlan::Tcp(TcpPlan { omit_ms, limit: Limit::DurationMs(_), .. }), Some(0), Some(record)) =
+            (load, self.left_bytes(), self.run.trials.last())
+        else {
+            return Ok(());
+        };
+        let needed_ms = omit_ms + 1_000;
+        if record.trial.elapsed_us / 1000 >= needed_ms {
+            return Ok(());
+        }
+        let (of, lasted) = (self.plan.budget_bytes.unwrap_or(0), units::micros(record.trial.elapsed_us));
+        Err(EndsError::Failed(format!(
+            "the {} of --budget-bytes were used in {lasted}; a diagnosis of this path needs {} of load at least",
+            units::bytes(of),
+            units::micros(needed_ms * 1000)
+        )))
+    }
+
     /// Makes a trial and puts it into the run, whole or as far as it came.
     fn trial(&mut self, purpose: Purpose, plan: &LoadPlan, on: On) -> Result<(), EndsError> {
         if self.ends.stopped() {
             return Err(EndsError::Interrupted);
         }
         let at_us = clock::micros_since(self.began);
+        let left = self.left_bytes().filter(|_| on == On::Path);
         let (planned_ms, watch) = (plan.duration_ms(), &mut *self.watch);
         let mut known = Known::of(&purpose, plan, self.plan.known_within, self.run.idle_rtt_us.first().copied());
         let began = clock::now();
         let outcome = self.ends.trial_until(plan, on, &mut |place, progress| {
             watch.progress(place, progress, planned_ms);
-            known.as_mut().is_some_and(|known| known.hear(place, progress))
+            let carried = progress.streams.iter().map(|stream| stream.sample.bytes()).fold(0, u64::saturating_add);
+            let is_known = known.as_mut().is_some_and(|known| known.hear(place, progress));
+            is_known || left.is_some_and(|left| carried >= left)
         });
         // A control connection over a path that loses much takes its time.
         let took_ms = clock::micros_since(began) / 1000;
@@ -239,17 +283,20 @@ impl Known {
         if place != self.flow.receiver() {
             return false;
         }
-        self.steady.observe(progress.at_us, progress.streams.iter().map(|stream| stream.sample.bytes()).sum());
+        let bytes = progress.streams.iter().map(|stream| stream.sample.bytes()).fold(0, u64::saturating_add);
+        self.steady.observe(progress.at_us, bytes);
         self.steady.is_known()
     }
 }
 
-/// The exit code of a verdict: 0 healthy or nothing found, 3 a limiting cause was found.
-pub const fn exit_code(status: Status) -> u8 {
-    match status {
-        Status::Limited => 3,
-        Status::Healthy | Status::Suspected | Status::Unknown => 0,
-    }
+/// The exit code of a run: 0 healthy or nothing found, 3 a limiting cause was found or the goodput falls short of what was expected, 1
+/// nothing was measured.
+pub fn exit_code(run: &Run) -> u8 {
+    let Some(report) = narrows_diagnose::report(run) else { return 1 };
+    let (verdict, last) = (&report.verdict, report.rounds.last());
+    let (status, goodput_bps) =
+        last.map_or((verdict.status, verdict.goodput_bps), |round| (round.status, round.goodput_bps));
+    if status == Status::Limited || narrows_diagnose::falls_short(&run.plan, goodput_bps).is_some() { 3 } else { 0 }
 }
 
 /// The status that a run ends with: that of its last round.

@@ -110,15 +110,10 @@ impl Optimiser<'_> {
     /// Diagnoses with the settings that are in force.
     pub(super) fn diagnose(&mut self) -> Result<Verdict, EndsError> {
         let plan = DiagnosePlan {
-            load: self.plan.load.clone().into(),
             budget_ms: DIAGNOSIS_MS.max(4 * duration_ms(&self.plan.load)),
             profile: true,
-            max_bps: None,
             known_within: 0.03,
-            expect_bps: None,
-            try_fixes: false,
-            keep: false,
-            proof_pairs: 3,
+            ..DiagnosePlan::of(self.plan.load.clone().into())
         };
         let name = stored::new_name().map_err(|error| EndsError::Failed(error.to_string()))?;
         let mut bridge = Bridge { left: self.left(), watch: &mut *self.watch, planned_ms: None };

@@ -3,35 +3,13 @@
 use super::error::TraceError;
 use narrows_model::{AnswerKind, Family, TraceAnswer, TracePlan, TraceProtocol};
 use narrows_search::trace::{Order, Planner};
+use narrows_sys::Error;
+use narrows_sys::nanos::EvenClock;
 use narrows_sys::probe::{ProbeSocket, Received, Sent, wait};
-use narrows_sys::{Error, clock};
 use narrows_wire::icmp;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
-
-/// Time of a trace: of the wall clock when it began, and from there on of a clock that nobody sets.
-#[derive(Clone, Copy)]
-pub(super) struct Time {
-    unix_us: u64,
-    began: Instant,
-}
-
-impl Time {
-    pub(super) fn begin() -> Self {
-        Self { unix_us: clock::unix_us(), began: clock::now() }
-    }
-
-    pub(super) fn now_us(self) -> u64 {
-        self.unix_us + clock::micros_since(self.began)
-    }
-
-    /// The time of what the kernel stamped with the wall clock. An age that no message has is of a clock that was set meanwhile.
-    fn of(self, received: &Received) -> u64 {
-        let age = |ns: u64| clock::unix_us().saturating_sub(ns / 1_000);
-        self.now_us() - received.control.stamp_ns.map(age).filter(|us| *us < 1_000_000).unwrap_or(0)
-    }
-}
+use std::time::Duration;
 
 /// The begin of each UDP probe; its number follows.
 const MAGIC: [u8; 4] = *b"nrw1";
@@ -39,7 +17,7 @@ const MAGIC: [u8; 4] = *b"nrw1";
 const BATCH: usize = 64;
 
 pub(super) struct Channel {
-    time: Time,
+    clock: EvenClock,
     protocol: TraceProtocol,
     target: SocketAddr,
     header_bytes: u32,
@@ -52,9 +30,9 @@ pub(super) struct Channel {
 
 impl Channel {
     /// With the socket of the first flow: what this user may not do fails here.
-    pub(super) fn open(plan: &TracePlan, time: Time) -> Result<Self, TraceError> {
+    pub(super) fn open(plan: &TracePlan, clock: EvenClock) -> Result<Self, TraceError> {
         let mut channel = Self {
-            time,
+            clock,
             protocol: plan.protocol,
             target: SocketAddr::new(plan.target, plan.port),
             header_bytes: plan.protocol.header_bytes(Family::of(&plan.target)),
@@ -126,14 +104,14 @@ impl Channel {
         for (id, _, socket) in &self.begun {
             let error = std::iter::from_fn(|| socket.receive())
                 .take(BATCH)
-                .find_map(|it| answer(&it, protocol_headers, self.time));
+                .find_map(|it| answer(&it, protocol_headers, self.clock));
             let by_target = || {
                 let reached = socket.handshake()?;
                 if !reached {
                     given_up.push(*id);
                 }
                 reached.then(|| TraceAnswer {
-                    at_us: self.time.now_us(),
+                    at_us: self.clock.now() / 1_000,
                     from: target,
                     kind: AnswerKind::Reached,
                     reply_ttl: None,
@@ -151,14 +129,14 @@ impl Channel {
     fn answer(&self, received: &Received) -> Option<TraceAnswer> {
         let control = &received.control;
         if control.error.is_some() || control.local_mtu.is_some() {
-            return answer(received, self.header_bytes, self.time);
+            return answer(received, self.header_bytes, self.clock);
         }
         let reply = if self.target.is_ipv4() { 0 } else { 129 };
         if self.protocol == TraceProtocol::Icmp && received.bytes.first() != Some(&reply) {
             return None;
         }
         Some(TraceAnswer {
-            at_us: self.time.of(received),
+            at_us: arrived_us(self.clock, received),
             from: self.target.ip(),
             kind: AnswerKind::Reached,
             reply_ttl: control.ttl,
@@ -190,13 +168,17 @@ const fn newest_with(newest: u64, low: u64, modulus: u64) -> u64 {
 }
 
 /// What an ICMP error says; `None`: nothing about a probe.
-fn answer(received: &Received, header_bytes: u32, time: Time) -> Option<TraceAnswer> {
+fn arrived_us(clock: EvenClock, received: &Received) -> u64 {
+    clock.stamps().at(received.control.stamp_ns) / 1_000
+}
+
+fn answer(received: &Received, header_bytes: u32, clock: EvenClock) -> Option<TraceAnswer> {
     let control = &received.control;
     let error = control.error?;
     let kind = icmp::kind(error.ipv4, error.kind, error.code)?;
     let headers = usize::try_from(header_bytes).unwrap_or(0);
     Some(TraceAnswer {
-        at_us: time.of(received),
+        at_us: arrived_us(clock, received),
         from: error.from.to_canonical(),
         kind,
         reply_ttl: control.ttl,

@@ -5,12 +5,13 @@ mod error;
 mod names;
 
 use crate::remote::{Remote, RemoteError};
-use channel::{Channel, Time};
+use channel::Channel;
 pub use error::TraceError;
 use names::Names;
 use narrows_model::trace::report::TraceEnd;
 use narrows_model::{Ending, Family, TracePlan, TraceProtocol, TraceRecord};
 use narrows_search::trace::{Planner, Step};
+use narrows_sys::nanos::EvenClock;
 use narrows_sys::probe::{ProbeSocket, Sent, wait};
 use narrows_sys::{clock, path_mtu};
 use narrows_traffic::Stop;
@@ -83,13 +84,13 @@ pub fn trace(
     poll: &mut dyn FnMut(),
     show: &mut dyn FnMut(&TraceRecord) -> bool,
 ) -> Result<TraceRecord, TraceError> {
-    let time = Time::begin();
+    let time = EvenClock::begin();
     let mut channel = Channel::open(&plan, time)?;
     let mut names = Names::new(plan.names);
     let serial = plan.protocol == TraceProtocol::Tcp;
     let interval = Duration::from_millis(plan.interval_ms);
     let (continuous, mtu) = (plan.continuous, plan.mtu.then(|| first_link_mtu(&plan)).flatten());
-    let mut planner = Planner::new(plan, time.now_us(), serial);
+    let mut planner = Planner::new(plan, time.now() / 1_000, serial);
     if let Some(bytes) = mtu {
         planner.set_first_link_mtu(bytes);
     }
@@ -99,7 +100,7 @@ pub fn trace(
             planner.interrupt();
             break;
         }
-        let now = time.now_us();
+        let now = time.now() / 1_000;
         match planner.next(now) {
             Step::Send(order) => {
                 if channel.send(&order)? != Sent::Gone {

@@ -62,15 +62,8 @@ impl Pair {
             started_unix_us: client.taken_unix_us,
             elapsed_us,
             plan: RunPlan::Diagnose(DiagnosePlan {
-                known_within: 0.0,
-                load: baseline.plan.clone().into(),
                 budget_ms: 60_000,
-                profile: false,
-                max_bps: None,
-                expect_bps: None,
-                try_fixes: false,
-                keep: false,
-                proof_pairs: 3,
+                ..DiagnosePlan::of(baseline.plan.clone().into())
             }),
             target: Target {
                 asked: self.address.split(':').next().unwrap_or_default().to_owned(),

@@ -57,7 +57,7 @@ fn probe(end: &mut End<'_, '_>) {
     let mut until_ns = begin_ns + u64::from(PROBES) * PROBE_GAP_NS + 1_000_000_000;
     while nanos::monotonic() < until_ns && !end.is_stopped() && end.record.probes.len() < PROBES as usize {
         if sent < PROBES && nanos::monotonic() >= begin_ns + u64::from(sent) * PROBE_GAP_NS {
-            asked[sent as usize] = nanos::real();
+            asked[sent as usize] = end.clock.now();
             let large = sent % 2 == 1 && end.plan.direction == Direction::Up;
             end.send_filled_note(&Note::Probe { n: sent }, if large { full as usize } else { 0 });
             sent += 1;

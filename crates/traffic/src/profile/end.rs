@@ -8,8 +8,9 @@ use narrows_model::{
     HostSample, Place, ProfileEndRecord, ProfilePlan, ProfileSample, ProfileStep, ProfileStream, Progress,
     StepReceived, StepSent, StreamProgress,
 };
+use narrows_sys::nanos::{self, EvenClock};
+use narrows_sys::tcp;
 use narrows_sys::udp::{Outgoing, ReceiveBatch, SendBatch, socket};
-use narrows_sys::{nanos, tcp};
 use narrows_wire::probe::{HEADER_BYTES, Header};
 use narrows_wire::profile::{self, Note};
 use std::io::ErrorKind;
@@ -39,6 +40,7 @@ pub(super) struct End<'a, 'o> {
     pub(super) stream: UdpStream,
     pub(super) record: ProfileEndRecord,
     pub(super) began_ns: u64,
+    pub(super) clock: EvenClock,
     /// The step that is received.
     pub(super) arrivals: Arrivals,
     /// What is known of it beforehand.
@@ -77,6 +79,7 @@ impl<'a, 'o> End<'a, 'o> {
             stream,
             record,
             began_ns: nanos::monotonic(),
+            clock: EvenClock::begin(),
             arrivals: Arrivals::new(0),
             expected: None,
             observer,
@@ -101,12 +104,12 @@ impl<'a, 'o> End<'a, 'o> {
 
     /// Sends a note; whoever waits for an answer sends it again.
     pub(super) fn send_note(&self, note: &Note) {
-        let _ = self.stream.socket.send(&profile::encode(note, &self.stream.key, nanos::real()));
+        let _ = self.stream.socket.send(&profile::encode(note, &self.stream.key, self.clock.now()));
     }
 
     /// Sends a note filled up to a size.
     pub(super) fn send_filled_note(&self, note: &Note, bytes: usize) {
-        let mut datagram = profile::encode(note, &self.stream.key, nanos::real());
+        let mut datagram = profile::encode(note, &self.stream.key, self.clock.now());
         // JSON allows for spaces at its end.
         datagram.resize(datagram.len().max(bytes), b' ');
         let _ = self.stream.socket.send(&datagram);
@@ -116,9 +119,9 @@ impl<'a, 'o> End<'a, 'o> {
     pub(super) fn listen(&mut self, wait: bool) -> Vec<Heard> {
         let mut notes = Vec::new();
         let Ok(count) = self.batch.receive(&self.stream.socket, wait) else { return notes };
-        let now_ns = nanos::real();
+        let stamps = self.clock.stamps();
         for message in (0..count).filter_map(|index| self.batch.message(index)) {
-            let arrived_ns = message.stamp_ns.unwrap_or(now_ns);
+            let arrived_ns = stamps.at(message.stamp_ns);
             let Ok(header) = Header::decode(message.bytes) else { continue };
             if let Some((step, n)) = profile::of_step(&header) {
                 if step > self.arrivals.id {
@@ -187,7 +190,7 @@ impl<'a, 'o> End<'a, 'o> {
             let count = usize::try_from(count.min(left)).unwrap_or(BATCH).clamp(1, BATCH);
             for (index, slot) in buffer.chunks_exact_mut(bytes).take(count).enumerate() {
                 let n = sent + u32::try_from(index).unwrap_or(0);
-                slot[..HEADER_BYTES].copy_from_slice(&profile::data(step.id, n, nanos::real()).encode());
+                slot[..HEADER_BYTES].copy_from_slice(&profile::data(step.id, n, self.clock.now()).encode());
             }
             let messages: Vec<Outgoing> =
                 (0..count).map(|index| Outgoing { from: index * bytes, bytes, segment_bytes: 0 }).collect();

@@ -217,7 +217,7 @@ impl<'a> Handshake<'a> {
     /// Sends a hello of a size; the kernel may report a size limit at once.
     fn send(&mut self, bytes: u32) -> Result<Response, UdpError> {
         self.hello.attempt += 1;
-        self.hello.time_ns = nanos::real();
+        self.hello.time_ns = nanos::monotonic();
         // The filling makes room for a refusal's sentence; the size that counts is larger in all that matters.
         let bytes = self.hello.encode(bytes.max(SMALL) as usize);
         match self.socket.send(&bytes) {
@@ -255,7 +255,7 @@ impl<'a> Handshake<'a> {
             Ok(Reply::Ok { hello_bytes, largest, cookie, .. }) => {
                 self.cookie = cookie;
                 if let Ok(header) = Header::decode(bytes) {
-                    let took = Duration::from_nanos(nanos::real().saturating_sub(header.time_ns));
+                    let took = Duration::from_nanos(nanos::monotonic().saturating_sub(header.time_ns));
                     self.round_trip = self.round_trip.max(took).min(PATIENCE);
                 }
                 let full = length as u64 >= u64::from(hello_bytes);

@@ -10,6 +10,7 @@ use super::worker::{LOST, Left, Worker};
 use crate::common::outcome::Outcome;
 use crate::common::sequence_window::Window;
 use narrows_model::{Batching, Place, UdpReceived};
+use narrows_sys::nanos::EvenClock;
 use narrows_sys::udp::{ReceiveBatch, socket};
 use narrows_sys::{clock, nanos, tcp, thread};
 use narrows_wire::iperf3::datagram;
@@ -89,6 +90,7 @@ struct Receiving<'a> {
     foreign: u64,
     largest: usize,
     by_kernel: bool,
+    clock: EvenClock,
     /// When the first datagram was seen, and the last message; monotonic, ns.
     first_ns: Option<u64>,
     seen_ns: u64,
@@ -116,6 +118,7 @@ impl<'a> Receiving<'a> {
             foreign: 0,
             largest: 0,
             by_kernel: false,
+            clock: EvenClock::begin(),
             first_ns: None,
             seen_ns: nanos::monotonic(),
             data_ns: nanos::monotonic(),
@@ -250,17 +253,12 @@ impl<'a> Receiving<'a> {
     }
 
     fn count_all(&mut self, batch: &ReceiveBatch, taken: usize) {
-        let mut now_ns = None;
+        let stamps = self.clock.stamps();
         let before = self.datagrams;
         for message in (0..taken).filter_map(|index| batch.message(index)) {
             self.messages += 1;
-            let received_ns = match message.stamp_ns {
-                Some(stamp) => {
-                    self.by_kernel = true;
-                    stamp
-                }
-                None => *now_ns.get_or_insert_with(nanos::real),
-            };
+            self.by_kernel |= message.stamp_ns.is_some();
+            let received_ns = stamps.at(message.stamp_ns);
             match message.segment_bytes {
                 None => self.count(message.bytes, message.length, received_ns),
                 Some(size) => {
@@ -314,7 +312,7 @@ impl<'a> Receiving<'a> {
     /// Confirms the sender's end message, each time that it comes.
     fn confirm(&mut self, fin: Header) {
         let (total, _) = *self.fin.get_or_insert((fin.sequence, nanos::monotonic()));
-        let answer = Header { kind: Kind::FinAck, sequence: total, time_ns: nanos::real(), ..fin };
+        let answer = Header { kind: Kind::FinAck, sequence: total, time_ns: self.clock.now(), ..fin };
         // If this is lost, the sender repeats it.
         let _ = self.worker.stream.socket.send(&answer.encode());
     }

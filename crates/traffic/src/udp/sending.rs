@@ -10,7 +10,7 @@ use super::stream::Dialect;
 use super::worker::{ERRORS, Worker};
 use crate::common::fill::fill;
 use narrows_model::{Batching, Place, Unsent};
-use narrows_sys::nanos;
+use narrows_sys::nanos::{self, EvenClock};
 use narrows_sys::udp::send::{MESSAGE_BYTES, SEGMENTS};
 use narrows_sys::udp::{Outgoing, SendBatch, TOO_BIG, socket};
 use narrows_wire::iperf3::datagram;
@@ -45,6 +45,7 @@ pub(crate) struct Sending<'a> {
     /// The largest datagram that may be part of a run; 0: none may.
     segment_max: u32,
     pub(super) departures: Departures,
+    clock: EvenClock,
     /// Of a server: what it hears of the receiver.
     pub(super) feedback: Option<Feedback<'a>>,
     pub(super) segmented: bool,
@@ -75,6 +76,7 @@ impl<'a> Sending<'a> {
             batch: SendBatch::new(MESSAGES),
             segment_max,
             departures: Departures::default(),
+            clock: EvenClock::begin(),
             feedback: (worker.place == Place::Server && worker.stream.dialect == Dialect::Probe)
                 .then(|| Feedback::new(worker.stream)),
             segmented: false,
@@ -196,9 +198,9 @@ impl<'a> Sending<'a> {
         unsent
     }
 
-    /// The time in the headers: of narrows the wall clock, of iperf3 the monotonic one.
+    /// The time in the headers: of narrows the wall clock as it was at the start, of iperf3 the monotonic one.
     fn now_ns(&self) -> u64 {
-        if self.worker.stream.dialect == Dialect::Probe { nanos::real() } else { nanos::monotonic() }
+        if self.worker.stream.dialect == Dialect::Probe { self.clock.now() } else { nanos::monotonic() }
     }
 
     fn advance(&mut self, datagrams: u64) {
