@@ -1,4 +1,4 @@
-//! Builds the program of `bpf/` that walks through sockets, where the feature `xdp` asks for BPF.
+//! Builds the programs of `bpf/` that walk through sockets and count drops, where the feature `xdp` asks for BPF.
 
 // A build script has no other crate to ask: it runs before they are there.
 #![allow(clippy::disallowed_methods)]
@@ -17,5 +17,6 @@ fn main() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
         println!("cargo::rerun-if-changed={}", folder.display());
         clang::build(&folder, "sockets", &[], &WORDS);
+        clang::build(&folder, "drops", &[], &WORDS);
     }
 }

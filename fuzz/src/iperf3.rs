@@ -38,8 +38,8 @@ fn read(text: &[u8]) {
         let again = results.to_json().to_string();
         assert_eq!(Results::parse(again.as_bytes()).map(|it| it.streams.len()), Ok(results.streams.len()));
         let plan = narrows_model::LoadPlan::from(narrows_model::TcpPlan::default());
-        let record = plan.partial_record(narrows_model::Place::Client, &[], String::new());
-        let far = far::record(&plan, &record, Some(&results));
+        let mut record = plan.partial_record(narrows_model::Place::Client, &[], String::new());
+        let far = far::record(&plan, &mut record, Some(&results));
         let _ = own::results(&far, 0, None);
     }
 }

@@ -1,7 +1,7 @@
 //! What a collector is, and its input: the context of one run and a sink for its facts.
 
 use crate::kernel::{Ethtool, Link, Route};
-use crate::{Host, Missing};
+use crate::{Host, Missing, layers};
 use narrows_model::{Absent, Fact, FactKey, Snapshot, Unit, Value};
 use std::cell::OnceCell;
 use std::net::IpAddr;
@@ -64,12 +64,12 @@ pub struct Context<'a> {
     pub peer: Option<Peer>,
     route: OnceCell<Result<Route, Missing>>,
     link: OnceCell<Result<Link, Missing>>,
-    hardware: OnceCell<Result<Link, Missing>>,
+    layers: OnceCell<Result<Layers, Missing>>,
     ethtool: OnceCell<Result<Ethtool, Missing>>,
 }
 
-/// The maximum depth of stacked VLANs: deeper is a loop.
-const DEPTH_MAX: usize = 4;
+/// The interfaces from the one on the route down, and why the last one is not the end.
+type Layers = (Vec<Link>, Option<Missing>);
 
 fn shared<T>(cell: &OnceCell<Result<T, Missing>>, ask: impl FnOnce() -> Result<T, Missing>) -> Result<&T, Missing> {
     cell.get_or_init(ask).as_ref().map_err(Clone::clone)
@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
             peer: peer.or_else(|| host.peer()).map(|address| Peer { address }),
             route: OnceCell::new(),
             link: OnceCell::new(),
-            hardware: OnceCell::new(),
+            layers: OnceCell::new(),
             ethtool: OnceCell::new(),
         }
     }
@@ -97,18 +97,18 @@ impl<'a> Context<'a> {
         shared(&self.link, || self.host.link(&self.route()?.device))
     }
 
-    /// The interface below it that is no VLAN, tunnel, bond or bridge: the one with a driver, rings and interrupts.
+    /// That interface and those below it, in the order that a packet passes them; why there must be more that this host does
+    /// not show.
+    pub fn layers(&self) -> Result<(&[Link], Option<&Missing>), Missing> {
+        let (links, hidden) = shared(&self.layers, || {
+            Ok(layers::below(self.host, self.link()?, self.route()?, self.peer.map(|peer| peer.address)))
+        })?;
+        Ok((links, hidden.as_ref()))
+    }
+
+    /// The lowest of them: the one with a driver, rings and interrupts.
     pub fn hardware(&self) -> Result<&Link, Missing> {
-        shared(&self.hardware, || {
-            let mut link = self.link()?.clone();
-            for _ in 0..DEPTH_MAX {
-                match &link.lower {
-                    Some(lower) => link = self.host.link(lower)?,
-                    None => break,
-                }
-            }
-            Ok(link)
-        })
+        Ok(self.layers()?.0.last().unwrap_or(self.link()?))
     }
 
     /// The driver's answer for [`Context::hardware`].

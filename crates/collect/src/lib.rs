@@ -6,6 +6,7 @@
 //!
 //! Nothing here changes a host or interprets a fact.
 
+pub mod bpf_watch;
 pub mod collector;
 mod collectors;
 mod connections;
@@ -15,12 +16,15 @@ pub mod drop_watch;
 pub mod host;
 mod interfaces;
 pub mod kernel;
+mod layers;
 mod link_counters;
 mod missing;
 mod parse;
 mod run;
 mod settings;
+mod watch;
 
+pub use bpf_watch::BpfWatch;
 pub use collector::{Class, Collector, Context, Peer, Sink};
 pub use collectors::COLLECTORS;
 pub use connections::{Connections, control_groups, owners};
@@ -33,3 +37,4 @@ pub use kernel::fib::networks_known;
 pub use link_counters::{LinkCounters, drops_by_reason, link_counters};
 pub use missing::Missing;
 pub use run::{counters, inventory};
+pub use watch::{Watch, Watched};

@@ -23,11 +23,12 @@ fn main() {
         return;
     }
     let (near, far) = two_hosts();
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("facts_are_those_of_this_namespace", facts_are_those_of_this_namespace),
         ("a_change_is_seen", a_change_is_seen),
         ("shapers_give_their_rate", shapers_give_their_rate),
         ("counters_count_what_is_sent", counters_count_what_is_sent),
+        ("a_tunnel_is_followed_to_its_underlay", a_tunnel_is_followed_to_its_underlay),
         ("collecting_changes_nothing", collecting_changes_nothing),
         ("a_capture_gives_the_same_facts", a_capture_gives_the_same_facts),
     ];
@@ -152,6 +153,52 @@ fn counters_count_what_is_sent() {
     let sent = grown.get("nic.counter.tx_packets").copied().unwrap_or(0);
     assert!((25..40).contains(&sent), "{sent} packets");
     assert!(after.facts.len() > 100, "{} facts", after.facts.len());
+}
+
+fn a_tunnel_is_followed_to_its_underlay() {
+    let mut links = Links::open().expect("netlink");
+    let [own, other] = [1, 2].map(|last| IpAddr::from([10, 71, 94, last]));
+    let IpAddr::V4(remote) = FAR else { return };
+    if let Err(error) = links.add_vxlan("over", 7, remote) {
+        println!("NOT CHECKED: a tunnel, since {error}");
+        return;
+    }
+    links.add_address("over", own, 24).expect("an address");
+    links.set_mtu("over", 1400).expect("an MTU");
+    links.set_up("over", true).expect("up");
+    let shaper = Qdisc::TokenBucket { rate_bps: 10_000_000, burst_bytes: 16_000, limit_bytes: 30_000 };
+    let shapes = links.replace_qdisc("left", &shaper).is_ok();
+    let facts = inventory(&Live::new(), Some(other));
+    for (key, text) in [
+        ("nic.name", "over"),
+        ("nic.kind", "vxlan"),
+        ("nic.hardware", "left"),
+        ("layers", "over (vxlan, MTU 1400) > left (veth, MTU 1400)"),
+        ("layer.name.1", "left"),
+        ("qdisc.device", if shapes { "left" } else { "over" }),
+    ] {
+        assert_eq!(facts.text(key), Some(text), "{key}: {:?}", facts.why_absent(key));
+    }
+    for (key, number) in [("layer.mtu.1", 1400.0), ("layer.overhead.0", 50.0), ("layer.tx_dropped.1", 0.0)] {
+        assert_eq!(facts.number(key), Some(number), "{key}: {:?}", facts.why_absent(key));
+    }
+    assert_eq!(facts.number("qdisc.rate"), shapes.then_some(10e6));
+    drop(links.delete_qdisc("left"));
+
+    // The tunnel as the port of a bridge, which alone knows who is behind it.
+    links.add_bridge("br7").expect("a bridge");
+    links.add_port("br7", "over").expect("a port");
+    let [own, other] = [1, 2].map(|last| IpAddr::from([10, 71, 95, last]));
+    let mac = [2, 0, 0, 0, 0, 9];
+    links.add_address("br7", own, 24).expect("an address");
+    links.set_up("br7", true).expect("up");
+    links.add_neighbour("br7", other, mac).expect("a neighbour");
+    links.add_port_address("over", mac).expect("an entry");
+    let facts = inventory(&Live::new(), Some(other));
+    assert_eq!(facts.text("layer.name.1"), Some("over"), "{:?}", facts.why_absent("layer.name.1"));
+    assert_eq!(facts.text("layer.name.2"), Some("left"), "{:?}", facts.why_absent("layer.name.2"));
+    links.delete("br7").expect("it is there");
+    links.delete("over").expect("it is there");
 }
 
 /// Everything that a collector could change by mistake.

@@ -2,9 +2,10 @@
 
 use crate::Role;
 use crate::causes;
+use crate::causes::tcp::capacity_changed::full_in_each_phase;
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::budget::time_budget;
-use crate::evidence::tcp::phases::{self, phases};
+use crate::evidence::tcp::phases;
 use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
 use crate::evidence::udp::UdpEvidence;
 use crate::experiments::profile::PATH_PROFILE;
@@ -13,6 +14,7 @@ use crate::interrupted::Interrupted;
 use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::latency::working;
 use crate::ledger::tcp_ledger;
+use crate::middlebox;
 use crate::path;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
@@ -108,9 +110,9 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
             .push_str(&format!("; measured again because the hypervisor had taken {share} of the CPU time of a host"));
     }
     let baseline = evidence.judged_trial(run, round)?;
-    let mut phases = phases_of(&evidence);
-    phases::account(&mut phases, baseline, evidence.flow);
-    changed(&mut verdict, &phases);
+    middlebox::add(&mut verdict, &evidence, baseline);
+    let phases: Vec<PhaseView> = evidence.phases.iter().map(|phase| phase.view).collect();
+    changed(&mut verdict, &phases, full_in_each_phase(&evidence).is_ok());
     if let Some(expected) = falls_short(&run.plan, verdict.goodput_bps) {
         expect(&mut verdict, expected);
     }
@@ -184,19 +186,14 @@ fn server_limited(verdict: &mut Verdict, evidence: &TcpEvidence) -> bool {
     at_limit
 }
 
-/// The phases of the counted part of a load that ends by time.
-#[allow(clippy::cast_precision_loss)] // milliseconds of one trial
-fn phases_of(evidence: &TcpEvidence) -> Vec<PhaseView> {
-    if !evidence.ends_by_time() {
-        return Vec::new();
-    }
-    let from_s = evidence.load.omit_ms.max(100) as f64 / 1e3;
-    phases(&evidence.base.counted_bps, from_s, evidence.load.omit_ms as f64 / 1e3 + evidence.base.counted_s)
-}
-
 /// The mean of a load whose rate changed for good is that of no time: what holds of it does not hold of either phase.
-fn changed(verdict: &mut Verdict, phases: &[PhaseView]) {
+fn changed(verdict: &mut Verdict, phases: &[PhaseView], at_capacity: bool) {
     if phases.len() < 2 {
+        return;
+    }
+    if verdict.status == Status::Healthy && at_capacity {
+        let each = if phases.len() == 2 { "both phases" } else { "each phase" };
+        verdict.headline = format!("healthy: {}; at capacity in {each}", phases::change(phases));
         return;
     }
     if matches!(verdict.status, Status::Limited | Status::Suspected) {

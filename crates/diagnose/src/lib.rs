@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod causes;
+mod connection;
 mod diagnosis;
 pub mod evidence;
 pub mod experiments;
@@ -13,7 +14,9 @@ pub mod forwarding;
 mod interrupted;
 pub mod judge;
 pub mod latency;
+mod layers;
 pub mod ledger;
+mod middlebox;
 pub mod path;
 pub mod report;
 pub mod role;

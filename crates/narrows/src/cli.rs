@@ -18,8 +18,8 @@ use std::ffi::OsString;
     after_help = "Rates: 100M, 9.4G (bit/s, powers of ten). Sizes: 64, 9k, 4M (bytes, powers of two). Durations: 10s, \
         250ms.\n\
                   Shares: 1% or 0.01; a flag with the value PERCENT takes 1 or 1%.\n\
-                  Exit codes: 0 done or healthy, 1 the run failed, 2 usage error, 3 limiting cause found \
-                  (--exit-zero: 0), 130 interrupted.\n\
+                  Exit codes: 0 done, or the verdict is healthy, suspected or unknown; 1 the run failed; 2 usage \
+                  error; 3 limiting cause found (--exit-zero: 0); 130 interrupted.\n\
                   Results go to stdout, progress to stderr."
 )]
 pub(crate) struct Cli {

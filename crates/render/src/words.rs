@@ -141,7 +141,11 @@ pub fn times(proof: &ProofView) -> String {
 
 /// `97 %`, `<1 %`, `0 %`: a share in whole percent.
 pub fn share(part: f64) -> String {
-    if part > 0.0 && part < 0.01 { "<1 %".to_owned() } else { format!("{:.0} %", part * 100.0) }
+    match part * 100.0 {
+        percent if percent > 0.0 && percent < 1.0 => "<1 %".to_owned(),
+        99.5..100.0 => ">99 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    }
 }
 
 /// Means of equal parts of the values as blocks of eight heights, with `bottom` or the lowest mean at the bottom.

@@ -17,6 +17,24 @@ fn a_narrow_terminal() {
 }
 
 #[test]
+fn forty_columns_squeeze_no_sentence_and_keep_columns_below_their_headings() {
+    let text = text::report(&samples::limited(), Style { width: 40, ..Style::default() });
+    let lines: Vec<&str> = text.lines().collect();
+    let at = |start: &str| lines.iter().position(|line| line.trim_start().starts_with(start)).expect(start);
+    let [got, could] = ["you got", "you could get"].map(at);
+    assert!(lines[got].ends_with("bit/s") && lines[could].ends_with("bit/s"), "{text}");
+    assert!(lines[could + 1].starts_with("    ") && lines[could + 1].chars().count() > 20, "{text}");
+    let hosts = lines[at("both hosts (≠ differs)") + 1];
+    assert!(hosts.trim_start().starts_with("client (") && !hosts.contains('…'), "{text}");
+    let text = text::report(&samples::healthy(), Style { width: 40, ..Style::default() });
+    let line = |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).expect(start);
+    let end = |line: &str, of: &str| line.find(of).map(|from| from + of.len());
+    for (row, cell) in [("idle  ", "34.9 ms"), ("under load ", "47.1 ms")] {
+        assert_eq!(end(line(row), cell), end(line("p50"), "p50"), "{text}");
+    }
+}
+
+#[test]
 fn everything() {
     insta::assert_snapshot!(text::report(&samples::limited(), Style { full: true, width: 140, ..Style::default() }));
 }
@@ -42,7 +60,7 @@ fn a_cause_that_tcp_does_not_see_is_explained_beside_the_time_budget() {
 #[test]
 fn fits_the_screen_and_never_acts_upon_the_terminal() {
     for (name, report) in samples::all() {
-        for width in [60, 70, 80, 100, 160] {
+        for width in [40, 60, 70, 80, 100, 160] {
             let text = text::report(&report, Style { width, ..Style::default() });
             assert!(!text.contains('\x1b'), "{name}");
             for line in text.lines().filter(|line| !line.contains("sysctl -w")) {

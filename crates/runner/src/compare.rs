@@ -1,6 +1,6 @@
 //! What `narrows compare` compares: runs of the store, run files, plain columns of numbers.
 
-use crate::stored::{self, LoadError, StoreError};
+use crate::stored::{self, LoadError, StoreError, exported};
 use narrows_model::Run;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::StoredRun;
@@ -142,15 +142,23 @@ fn of_file(word: &str, columns: &Columns) -> Result<Loaded> {
     let path = Path::new(word);
     let parts: Vec<&[u8]> = match compat::read(&bytes, path) {
         Ok(_) => vec![&bytes],
+        Err(_) if exported::entry(&bytes).is_some() => vec![&bytes],
         Err(_) if path.extension().is_some_and(|it| it == "jsonl" || it == "ndjson") || word == "-" => {
             bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).collect()
         }
         Err(error) => return Err(error.into()),
     };
-    let runs: Vec<Run> =
-        parts.into_iter().map(|part| compat::read(part, path)).collect::<std::result::Result<_, _>>()?;
-    let values = Values::Runs(runs.iter().map(stored::listed).collect());
-    Ok(Loaded { side: Side { name, values }, read: runs.into_iter().next() })
+    let (mut runs, mut read) = (Vec::new(), None);
+    for part in parts {
+        let Some(entry) = exported::entry(part) else {
+            let run = compat::read(part, path)?;
+            runs.push(stored::listed(&run));
+            read.get_or_insert(run);
+            continue;
+        };
+        runs.push(entry);
+    }
+    Ok(Loaded { side: Side { name, values: Values::Runs(runs) }, read })
 }
 
 fn bytes(word: &str) -> Result<Vec<u8>> {

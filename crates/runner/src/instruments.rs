@@ -1,40 +1,35 @@
 //! What an end measures with: the collectors and the engines of this host, in the network namespace of the calling thread.
 
-use crate::helper::CountedDrops;
-use narrows_collect::drop_watch::{self, DropWatch};
-use narrows_collect::{Live, Missing};
+use crate::helper::HelperWatch;
+use narrows_collect::{Live, Missing, Watch, Watched};
 use narrows_model::{LoadPlan, LoadRecord, Place, Progress, Snapshot};
 use narrows_traffic::{Connections, Stop};
 use std::net::IpAddr;
 
-/// Counts the kernel's drops by reason while a trial runs.
+/// What is counted only while a trial runs.
 #[derive(Debug, Default)]
-pub(crate) struct Drops(Option<Result<Counting, Missing>>);
+pub(crate) struct Watches(Vec<(Watched, Result<Counting, Missing>)>);
 
 #[derive(Debug)]
-enum Counting {
-    Here(DropWatch),
-    Helper(CountedDrops),
+pub(crate) enum Counting {
+    Here(Watch),
+    Helper(HelperWatch),
 }
 
-impl Drops {
-    /// Ends it and puts what was counted, or why nothing was, into the readings around the trial.
-    pub(crate) fn end(self, before: &mut Snapshot, after: &mut Snapshot) {
-        let counted = match self.0 {
-            None => return,
-            Some(Ok(Counting::Here(watch))) => Ok(watch.finish()),
-            Some(Ok(Counting::Helper(drops))) => drops.finish(),
-            Some(Err(why)) => Err(why),
-        };
-        match counted {
-            Ok(facts) => drop_watch::put(facts, before, after),
-            Err(why) => drop_watch::put_absent(&why, before, after),
-        }
+impl Watches {
+    pub(crate) fn begin(start: impl Fn(Watched) -> Result<Counting, Missing>) -> Self {
+        Self(Watched::ALL.map(|watched| (watched, start(watched))).into())
     }
 
-    /// Those that a helper counts.
-    pub(crate) fn by_helper(begun: Result<CountedDrops, Missing>) -> Self {
-        Self(Some(begun.map(Counting::Helper)))
+    /// Ends them and puts what was counted, or why nothing was, into the readings around the trial.
+    pub(crate) fn end(self, before: &mut Snapshot, after: &mut Snapshot) {
+        for (watched, counting) in self.0 {
+            let counted = counting.and_then(|counting| match counting {
+                Counting::Here(watch) => Ok(watch.finish()),
+                Counting::Helper(watch) => watch.finish(),
+            });
+            watched.put(counted, before, after);
+        }
     }
 }
 
@@ -51,9 +46,9 @@ impl LiveInstruments {
         if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
     }
 
-    /// Begins to count the kernel's drops.
-    pub(crate) fn watch_drops(&self) -> Drops {
-        if self.collect { Drops(Some(DropWatch::start().map(Counting::Here))) } else { Drops::default() }
+    /// Begins to count what is counted only while a trial runs.
+    pub(crate) fn watch(&self) -> Watches {
+        if self.collect { Watches::begin(|watched| watched.start().map(Counting::Here)) } else { Watches::default() }
     }
 
     /// Runs one end of a trial until it is over or `stop` is raised. The snapshots of the record are left empty. What goes wrong after

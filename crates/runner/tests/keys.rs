@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn provided() -> impl Iterator<Item = &'static FactKey> {
-    let watch = narrows_collect::drop_watch::PROVIDES;
-    narrows_collect::COLLECTORS.iter().flat_map(|collector| collector.provides).chain(watch)
+    let watched = narrows_collect::Watched::ALL.into_iter().flat_map(narrows_collect::Watched::provides);
+    narrows_collect::COLLECTORS.iter().flat_map(|collector| collector.provides).chain(watched)
 }
 
 fn is_provided(name: &str) -> bool {

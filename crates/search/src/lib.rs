@@ -37,6 +37,6 @@ mod sim;
 mod tests;
 
 pub use loss_curve::loss_curve;
-pub use results::results;
+pub use results::{Unproven, results, unproven};
 pub use search::{Search, SearchError, Step};
 pub use steady::Steady;

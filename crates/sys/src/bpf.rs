@@ -45,8 +45,9 @@ pub struct Object {
     _ebpf: Ebpf,
 }
 
+/// A map of a loaded object.
 #[derive(Debug)]
-struct Table {
+pub(crate) struct Table {
     name: String,
     fd: OwnedFd,
     key_bytes: usize,
@@ -225,25 +226,13 @@ impl Object {
 
     /// All keys of a table, at most 2^17 of them.
     pub fn keys(&self, map: &str) -> Result<Vec<Vec<u8>>> {
-        let table = self.table(map)?;
-        let mut keys: Vec<Vec<u8>> = Vec::new();
-        while keys.len() < ENTRIES_MAX {
-            let mut next = vec![0_u8; table.key_bytes];
-            let last = keys.last().map_or(std::ptr::null(), Vec::as_ptr);
-            let mut attributes =
-                Attributes::default().fd(table.fd.as_raw_fd()).pointer(last).pointer(next.as_mut_ptr());
-            match call(BPF_MAP_GET_NEXT_KEY, &mut attributes.0) {
-                Ok(_) => keys.push(next),
-                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => break,
-                Err(error) => return Err(Error::new("read the keys of the map", map, error)),
-            }
-        }
-        Ok(keys)
+        self.table(map)?.keys()
     }
 }
 
 impl Table {
-    fn of(name: &str, map: &Map) -> Option<Result<Self>> {
+    /// `None` where it is of a kind that is not read.
+    pub(crate) fn of(name: &str, map: &Map) -> Option<Result<Self>> {
         let (data, per_cpu): (&MapData, bool) = match map {
             Map::Array(data) | Map::HashMap(data) => (data, false),
             Map::PerCpuArray(data) | Map::PerCpuHashMap(data) => (data, true),
@@ -273,7 +262,24 @@ impl Table {
         })
     }
 
-    fn read(&self, key: &[u8]) -> Result<Vec<Vec<u8>>> {
+    /// See [`Object::keys`].
+    pub(crate) fn keys(&self) -> Result<Vec<Vec<u8>>> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        while keys.len() < ENTRIES_MAX {
+            let mut next = vec![0_u8; self.key_bytes];
+            let last = keys.last().map_or(std::ptr::null(), Vec::as_ptr);
+            let mut attributes = Attributes::default().fd(self.fd.as_raw_fd()).pointer(last).pointer(next.as_mut_ptr());
+            match call(BPF_MAP_GET_NEXT_KEY, &mut attributes.0) {
+                Ok(_) => keys.push(next),
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => break,
+                Err(error) => return Err(Error::new("read the keys of the map", &self.name, error)),
+            }
+        }
+        Ok(keys)
+    }
+
+    /// See [`Object::read`].
+    pub(crate) fn read(&self, key: &[u8]) -> Result<Vec<Vec<u8>>> {
         let failed = |error: io::Error| Error::new("read the map", &self.name, error);
         if key.len() != self.key_bytes {
             return Err(failed(io::Error::other(format!("its keys have {} bytes", self.key_bytes))));

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "xdp")]
 pub mod bpf;
+pub mod bpf_programs;
 pub mod channel;
 pub mod clock;
 pub mod confine;
@@ -13,6 +14,7 @@ pub mod cpu;
 pub mod cpu_clocks;
 pub mod deputy;
 pub mod device;
+pub mod drops;
 pub mod error;
 pub mod ethtool;
 pub mod event;

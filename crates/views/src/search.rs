@@ -80,7 +80,10 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
                 lower: load(result.lower_pps),
                 upper: load(result.upper_pps),
                 conditional_throughput: load(result.conditional_throughput_pps),
-                why: match (why(result, &record.plan, &unit), queued(goal, result, record, (&unit, sustained))) {
+                why: match (
+                    unproven(goal, result, record, &unit).or_else(|| why(result, &record.plan, &unit)),
+                    queued(goal, result, record, (&unit, sustained)),
+                ) {
                     (Some(why), Some(queued)) => Some(format!("{why}; {queued}")),
                     (why, queued) => why.or(queued),
                 },
@@ -182,15 +185,20 @@ fn queued(
     })
 }
 
+/// `25.3 kpps (12.3 Mbit/s)`.
+fn load_words(pps: f64, unit: &LoadUnit) -> String {
+    format!("{} ({})", narrows_model::words::figures::pps(pps), units::bps(unit.load(pps).payload_bps))
+}
+
+/// What passed so far in a search that ended before any load was proven.
+fn unproven(goal: &Goal, result: &GoalResult, record: &SearchRecord, unit: &LoadUnit) -> Option<String> {
+    let found = narrows_search::unproven(goal, result, &record.trials)?;
+    Some(found.words(&load_words(found.load_pps, unit)))
+}
+
 /// Why a bound is missing, or what set it.
 fn why(result: &GoalResult, plan: &SearchPlan, unit: &LoadUnit) -> Option<String> {
-    let load = |pps: f64| {
-        format!(
-            "{} ({})",
-            narrows_model::words::figures::pps(pps),
-            narrows_model::words::units::bps(unit.load(pps).payload_bps)
-        )
-    };
+    let load = |pps: f64| load_words(pps, unit);
     Some(match result.outcome {
         Outcome::Found => return None,
         Outcome::MinLoadFails => format!("the minimum load, {}, fails", load(plan.min_load_pps)),

@@ -1,5 +1,6 @@
 //! The CPU quota and the memory limit of the control group that this process is in, and how often they held it back.
-//! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`, `Documentation/scheduler/sched-bwc.rst`.
+//! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`, `Documentation/scheduler/sched-bwc.rst`,
+//! `Documentation/admin-guide/cgroup-v1/memory.rst`, 2.7 and 3.
 
 use crate::collector::{Class, Collector, Context, Sink, always};
 use crate::{Missing, parse};
@@ -16,6 +17,8 @@ pub(super) const COLLECTOR: Collector = Collector {
         keys::CGROUP_MEMORY_LIMIT,
         keys::CGROUP_MEMORY_SOCK,
         keys::CGROUP_MEMORY_EVENTS,
+        keys::CGROUP_MEMORY_SCANNED,
+        keys::CGROUP_MEMORY_RECLAIMED,
     ],
     class: Class::Both,
     can_run: always,
@@ -23,14 +26,15 @@ pub(super) const COLLECTOR: Collector = Collector {
 };
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
-    let groups = context.host.read("/proc/self/cgroup")?;
-    if let Err(why) = memory(context, sink, &groups) {
-        for key in [keys::CGROUP_MEMORY_LIMIT, keys::CGROUP_MEMORY_SOCK, keys::CGROUP_MEMORY_EVENTS] {
-            sink.absent(key, &why);
+    let groups = &context.host.read("/proc/self/cgroup")?;
+    let root = &root(context);
+    if let Err(why) = memory(context, sink, groups, root) {
+        for key in COLLECTOR.provides.iter().filter(|key| key.name.starts_with("cgroup.memory.")) {
+            sink.absent(key.name, &why);
         }
     }
     let mut lowest: Option<(f64, Group)> = None;
-    for group in candidates(&groups) {
+    for group in candidates(groups, "cpu", root) {
         if let Some(cores) = quota(context, &group)
             && lowest.as_ref().is_none_or(|(least, _)| cores < *least)
         {
@@ -55,21 +59,55 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// The lowest memory limit of the group and its parents (version 2), the memory of its sockets, and how often it was reached.
-fn memory(context: &Context<'_>, sink: &mut Sink<'_>, groups: &str) -> Result<(), Missing> {
-    let limit = |group: &Group| {
-        let limit = |name| context.host.number::<u64>(&format!("{}/memory.{name}", group.directory)).ok();
-        [limit("high"), limit("max")].into_iter().flatten().min()
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// Where the groups are. A process that `ip netns exec` started has a `/sys` without them (ip-netns(8)): root sees those of the nearest
+/// process above it that has some.
+fn root(context: &Context<'_>) -> String {
+    const ABOVE: usize = 8;
+    let parent = |process: &str| {
+        let status = context.host.read(&format!("/proc/{process}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+        Some(line.trim().to_owned()).filter(|parent| parent != "0")
     };
-    let found = candidates(groups).into_iter().filter(|group| !group.first);
-    let lowest = found.filter_map(|group| Some((limit(&group)?, group.directory))).min_by_key(|(bytes, _)| *bytes);
-    let (bytes, directory) =
-        lowest.ok_or_else(|| Missing::because("no control group of this process has a memory limit"))?;
-    sink.fact(keys::CGROUP_MEMORY_LIMIT, bytes, &directory);
+    let empty = |root: &str| context.host.list(root).is_ok_and(|names| names.is_empty());
+    let above = std::iter::successors(parent("self"), |process| parent(process)).take(ABOVE);
+    let mut roots = above.map(|process| format!("/proc/{process}/root{ROOT}"));
+    let has_some = |root: &String| context.host.list(root).is_ok_and(|names| !names.is_empty());
+    Some(ROOT.to_owned()).filter(|root| !empty(root)).or_else(|| roots.find(has_some)).unwrap_or_else(|| ROOT.to_owned())
+}
+
+/// The lowest memory limit of the group and its parents, the memory of its sockets, and how often it was reached. Version 1 limits the
+/// memory of TCP sockets by itself, and charges none where that limit is not set (`mm/memcontrol-v1.c`, `memcg_update_tcp_max`).
+fn memory(context: &Context<'_>, sink: &mut Sink<'_>, groups: &str, root: &str) -> Result<(), Missing> {
+    /// Version 1 writes no limit as the largest number of whole pages.
+    const NONE: u64 = 1 << 62;
+    let number = |group: &Group, name: &str| context.host.number::<u64>(&format!("{}/memory.{name}", group.directory));
+    let limit = |group: &Group| {
+        let files: &[&str] = if group.first { &["kmem.tcp.limit_in_bytes"] } else { &["high", "max"] };
+        files.iter().filter_map(|name| number(group, name).ok()).filter(|bytes| *bytes < NONE).min()
+    };
+    let found = candidates(groups, "memory", root).into_iter();
+    let (bytes, group) = found
+        .filter_map(|group| Some((limit(&group)?, group)))
+        .min_by_key(|(bytes, _)| *bytes)
+        .ok_or_else(|| Missing::because("no control group of this process has a limit of the memory of its sockets"))?;
+    let directory = &group.directory;
+    sink.fact(keys::CGROUP_MEMORY_LIMIT, bytes, directory);
+    if group.first {
+        for (key, name) in
+            [(keys::CGROUP_MEMORY_SOCK, "kmem.tcp.usage_in_bytes"), (keys::CGROUP_MEMORY_EVENTS, "kmem.tcp.failcnt")]
+        {
+            sink.put(key, number(&group, name), format!("{directory}/memory.{name}"));
+        }
+        return Ok(());
+    }
     for (key, name, sum) in [
         (keys::CGROUP_MEMORY_SOCK, "stat", &["sock"] as &[&str]),
         // What the kernel did about it: reclaimed (`high`, `max`), or throttled the sockets (Linux 6.19).
         (keys::CGROUP_MEMORY_EVENTS, "events", &["high", "max", "sock_throttled"]),
+        (keys::CGROUP_MEMORY_SCANNED, "stat", &["pgscan"]),
+        (keys::CGROUP_MEMORY_RECLAIMED, "stat", &["pgsteal"]),
     ] {
         let path = format!("{directory}/memory.{name}");
         let total = context.host.read(&path).and_then(|text| total(&path, &text, sum));
@@ -88,7 +126,7 @@ fn total(path: &str, text: &str, names: &[&str]) -> Result<i64, Missing> {
 
 struct Group {
     directory: String,
-    /// For cgroup v1, with a file each for quota and period.
+    /// For cgroup v1, with a file each for quota and period, and limits of TCP memory.
     first: bool,
 }
 
@@ -98,8 +136,8 @@ impl Group {
     }
 }
 
-/// The groups of the process with all their parents, for both versions: a parent's quota applies to its children.
-fn candidates(groups: &str) -> Vec<Group> {
+/// The groups of a controller that the process is in, with all their parents, for both versions: a parent's limit applies to its children.
+fn candidates(groups: &str, controller: &str, root: &str) -> Vec<Group> {
     let mut found = Vec::new();
     for (_, line) in parse::lines(groups) {
         let mut parts = line.splitn(3, ':');
@@ -107,9 +145,9 @@ fn candidates(groups: &str) -> Vec<Group> {
             continue;
         };
         let (root, first) = if controllers.is_empty() {
-            ("/sys/fs/cgroup".to_owned(), false)
-        } else if controllers.split(',').any(|controller| controller == "cpu") {
-            (format!("/sys/fs/cgroup/{controllers}"), true)
+            (root.to_owned(), false)
+        } else if controllers.split(',').any(|one| one == controller) {
+            (format!("{root}/{controllers}"), true)
         } else {
             continue;
         };
@@ -148,9 +186,12 @@ mod tests {
 
     #[test]
     fn a_group_and_its_parents_are_read_in_both_versions() {
-        let directories = |groups: &str| candidates(groups).into_iter().map(|g| g.directory).collect::<Vec<_>>();
+        let of = |groups: &str, one| candidates(groups, one, ROOT).into_iter().map(|g| g.directory).collect::<Vec<_>>();
+        let directories = |groups: &str| of(groups, "cpu");
         assert_eq!(directories("0::/a/b\n"), ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
         assert_eq!(directories("4:memory:/x\n2:cpu,cpuacct:/\n"), ["/sys/fs/cgroup/cpu,cpuacct"]);
+        let memory = of("4:memory:/x\n2:cpu,cpuacct:/\n", "memory");
+        assert_eq!(memory, ["/sys/fs/cgroup/memory/x", "/sys/fs/cgroup/memory"]);
         assert_eq!(directories("0::/../../x\nnonsense\n"), [""; 0]);
     }
 
@@ -160,5 +201,52 @@ mod tests {
         assert_eq!(total("memory.events", text, &["high", "max", "sock_throttled"]), Ok(15));
         assert!(total("memory.events", "low 0\n", &["high"]).expect_err("none").to_string().contains("has no high"));
         assert!(total("memory.events", "high many\n", &["high"]).is_err());
+    }
+
+    #[test]
+    fn groups_that_a_network_namespace_hides_are_those_of_the_process_above() {
+        let capture = tempfile::tempdir().expect("a directory");
+        let write = |path: &str, text: &str| {
+            let path = capture.path().join(path);
+            narrows_sys::files::make_directory(path.parent().expect("a folder")).expect("made");
+            narrows_sys::files::write_whole(&path, text.as_bytes(), 0o600).expect("written");
+        };
+        write(
+            "meta.json",
+            r#"{"format": "narrows.capture/1", "taken_unix_us": 0, "directories": {"/sys/fs/cgroup": [], "/proc/8/root/sys/fs/cgroup": []}}"#,
+        );
+        write("files/proc/self/cgroup", "1:cpu:/box\n");
+        write("files/proc/self/status", "Name:\tnarrows\nPPid:\t8\n");
+        write("files/proc/8/status", "Name:\tsh\nPPid:\t7\n");
+        write("files/proc/7/status", "Name:\tsh\nPPid:\t0\n");
+        write("files/proc/7/root/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "50000\n");
+        write("files/proc/7/root/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
+        let host = crate::Recorded::open(capture.path()).expect("a capture");
+        assert_eq!(crate::counters(&host, None).number(keys::CGROUP_CPU_QUOTA), Some(0.5));
+    }
+
+    #[test]
+    fn version_1_limits_the_memory_of_tcp_sockets_alone() {
+        let capture = tempfile::tempdir().expect("a directory");
+        let write = |path: &str, text: &str| {
+            let path = capture.path().join(path);
+            narrows_sys::files::make_directory(path.parent().expect("a folder")).expect("made");
+            narrows_sys::files::write_whole(&path, text.as_bytes(), 0o600).expect("written");
+        };
+        write("meta.json", r#"{"format": "narrows.capture/1", "taken_unix_us": 0}"#);
+        write("files/proc/self/cgroup", "4:memory:/box/inner\n");
+        for (file, number) in [
+            ("memory.limit_in_bytes", "1000000"),
+            ("inner/memory.kmem.tcp.limit_in_bytes", "9223372036854771712"),
+            ("memory.kmem.tcp.limit_in_bytes", "4194304"),
+            ("memory.kmem.tcp.usage_in_bytes", "4190208"),
+            ("memory.kmem.tcp.failcnt", "42"),
+        ] {
+            write(&format!("files/sys/fs/cgroup/memory/box/{file}"), &format!("{number}\n"));
+        }
+        let host = crate::Recorded::open(capture.path()).expect("a capture");
+        let read = crate::counters(&host, None);
+        let keys = [keys::CGROUP_MEMORY_LIMIT, keys::CGROUP_MEMORY_SOCK, keys::CGROUP_MEMORY_EVENTS];
+        assert_eq!(keys.map(|key| read.number(key)), [4_194_304.0, 4_190_208.0, 42.0].map(Some));
     }
 }

@@ -20,6 +20,7 @@ collectors! {
     cgroup,
     route,
     nic,
+    layers,
     nic_driver,
     nic_link,
     nic_queues,

@@ -1,6 +1,7 @@
 //! The network interface on the route to the peer.
 
 use crate::collector::{Class, Collector, Context, Sink, with_device};
+use crate::kernel::{Ethtool, Link};
 use crate::{Missing, parse};
 use narrows_model::keys;
 
@@ -48,23 +49,28 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// `loopback`, the kernel's kind (`veth`, `tun`, `vlan`, `bond`, …), `virtual` under a hypervisor, or `physical`.
 fn kind(context: &Context<'_>) -> String {
-    let Ok(link) = context.link() else {
-        return "unknown".to_owned();
-    };
+    match context.link() {
+        // Only hardware needs its driver's word, and nothing is below it.
+        Ok(link) => kind_of(link, context.ethtool().ok()),
+        Err(_) => "unknown".to_owned(),
+    }
+}
+
+/// `loopback`, the kernel's kind (`veth`, `tun`, `vlan`, `bond`, …), `virtual` under a hypervisor, or `physical`.
+pub(super) fn kind_of(link: &Link, ethtool: Option<&Ethtool>) -> String {
     if link.loopback {
         return "loopback".to_owned();
     }
     if let Some(kind) = &link.kind {
         return kind.clone();
     }
-    match context.ethtool().and_then(|ethtool| ethtool.driver.get()) {
-        Ok(driver) if VIRTUAL.contains(&driver.name.as_str()) => "virtual".to_owned(),
-        Ok(driver) if driver.bus.is_empty() => "unknown".to_owned(),
-        Ok(_) => "physical".to_owned(),
-        Err(_) => "unknown".to_owned(),
-    }
+    let kind = match ethtool.map(|ethtool| ethtool.driver.get()) {
+        Some(Ok(driver)) if VIRTUAL.contains(&driver.name.as_str()) => "virtual",
+        Some(Ok(driver)) if !driver.bus.is_empty() => "physical",
+        _ => "unknown",
+    };
+    kind.to_owned()
 }
 
 /// The mode as the kernel words it: `load balancing (round-robin)`. Source: kernel `drivers/net/bonding/bond_procfs.c`,

@@ -1,14 +1,16 @@
-//! The queueing disciplines of the interface on the route: kinds, rates, limits, counters.
+//! The queueing disciplines of the interface on the route, or of the one below it in which packets queue: kinds, rates, limits,
+//! counters.
 
 use crate::Missing;
 use crate::collector::{Class, Collector, Context, Sink, with_device};
-use crate::kernel::Qdiscs;
+use crate::kernel::{Link, Qdiscs};
 use narrows_model::{Value, keys};
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "qdisc",
     about: "queueing disciplines: kinds, configured rate, limits, drops, backlog",
     provides: &[
+        keys::QDISC_DEVICE,
         keys::QDISC_ROOT_KIND,
         keys::QDISC_KINDS,
         keys::QDISC_RATE,
@@ -33,8 +35,8 @@ pub(super) const COLLECTOR: Collector = Collector {
 const SOURCE: &str = "netlink RTM_GETQDISC";
 
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
-    let link = context.link()?;
-    let tree = context.host.qdiscs(&link.name)?;
+    let (link, tree) = queueing(context)?;
+    sink.fact(keys::QDISC_DEVICE, link.name.as_str(), SOURCE);
     let root = tree.root().ok_or_else(|| Missing::because(format!("{} has no queueing discipline", link.name)))?;
     sink.fact(keys::QDISC_ROOT_KIND, root.kind.as_str(), SOURCE);
     sink.fact(keys::QDISC_KINDS, Value::List(kinds(&tree)), SOURCE);
@@ -63,6 +65,20 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let bytes = tree.egress().filter_map(|qdisc| qdisc.limit_bytes);
     sink.put(keys::QDISC_LIMIT_BYTES, bytes.min().ok_or_else(|| none("bytes")), SOURCE);
     Ok(())
+}
+
+/// The interface in which packets queue: that with the lowest configured rate, else the first that has a queue at all. Virtual
+/// devices have none (`IFF_NO_QUEUE`: `noqueue`), so packets wait below them.
+fn queueing<'a>(context: &'a Context<'_>) -> Result<(&'a Link, Qdiscs), Missing> {
+    let (links, _) = context.layers()?;
+    let mut trees: Vec<(&Link, Qdiscs)> = vec![(context.link()?, context.host.qdiscs(&context.link()?.name)?)];
+    // What cannot be read of the others must not hide the first.
+    trees.extend(links.iter().skip(1).filter_map(|link| Some((link, context.host.qdiscs(&link.name).ok()?))));
+    let rate = |(_, tree): &(&Link, Qdiscs)| tree.lowest_rate().map(|(bps, _)| bps);
+    let slowest = (0..trees.len()).filter_map(|at| Some((rate(trees.get(at)?)?, at))).min().map(|(_, at)| at);
+    let queues = |(_, tree): &(&Link, Qdiscs)| tree.root().is_some_and(|root| root.kind != "noqueue");
+    let at = slowest.or_else(|| trees.iter().position(queues)).unwrap_or(0);
+    Ok(trees.swap_remove(at))
 }
 
 /// The sum; none if one is missing.

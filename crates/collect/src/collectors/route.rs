@@ -14,6 +14,8 @@ pub(super) const COLLECTOR: Collector = Collector {
         keys::ROUTE_MTU,
         keys::ROUTE_WINDOW,
         keys::ROUTE_INITCWND,
+        keys::ROUTE_CWND,
+        keys::ROUTE_SSTHRESH,
         keys::ROUTE_CONGESTION,
         keys::PATH_MTU,
         keys::NEIGHBOUR_STATE,
@@ -39,6 +41,8 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     sink.put(keys::ROUTE_MTU, route.mtu.ok_or_else(|| unset("MTU, and none was learned")), SOURCE);
     sink.put(keys::ROUTE_WINDOW, route.window.ok_or_else(|| unset("window")), SOURCE);
     sink.put(keys::ROUTE_INITCWND, route.initcwnd.ok_or_else(|| unset("initial congestion window")), SOURCE);
+    sink.put(keys::ROUTE_CWND, route.cwnd.ok_or_else(|| unset("maximum of the congestion window (cwnd lock)")), SOURCE);
+    sink.put(keys::ROUTE_SSTHRESH, route.ssthresh.ok_or_else(|| unset("slow-start threshold")), SOURCE);
     sink.put(keys::ROUTE_CONGESTION, route.congestion.clone().ok_or_else(|| unset("congestion control")), SOURCE);
     let mtu =
         route.path_mtu.ok_or_else(|| Missing::because("the kernel gives no path MTU without a peer that has a route"));

@@ -1,32 +1,29 @@
-//! Which packets the kernel drops during a trial, and why: `skb:kfree_skb`, sampled on every CPU and counted in place.
+//! Which packets the kernel drops during a trial, and why: the tracepoint `skb:kfree_skb`.
 //!
-//! The reasons are those of the whole kernel: two hosts that are network namespaces of one machine see the drops of both.
+//! A BPF program counts those of this network namespace. Without BPF they are sampled on every CPU and counted in place; then the
+//! reasons are those of the whole kernel, with the routers and containers on the same machine, and `drop.elsewhere` is missing.
 //! Drops in a NIC's ring never appear, since the kernel never saw the packet. Only IPv4 and IPv6 packets are counted.
 //!
 //! Source: kernel `include/net/dropreason-core.h`, `include/trace/events/skb.h` (reasons since Linux 5.17).
 
 mod format;
+mod rings;
 mod tally;
 
-use crate::{Missing, parse};
+use crate::Missing;
 use format::Format;
 use narrows_model::{Absent, Fact, FactKey, Snapshot, Unit, Value, keys};
-use narrows_sys::event::{Event, wait_readable};
-use narrows_sys::perf::TracepointRing;
+use narrows_sys::drops::DropCounts;
 use narrows_sys::tracefs::Tracefs;
-use narrows_sys::{clock, cpu, files};
-use std::os::fd::AsFd as _;
-use std::path::Path;
-use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Duration;
+use rings::Rings;
 use tally::Tally;
 
 /// The collector's id, as in [`Absent`].
 pub const ID: &str = "drop-reasons";
 
 /// Every fact that a watch provides.
-pub const PROVIDES: &[FactKey] = &[keys::DROP_REASON, keys::DROP_LOCATION, keys::DROP_WATCHED, keys::DROP_LOST_RECORDS];
+pub const PROVIDES: &[FactKey] =
+    &[keys::DROP_REASON, keys::DROP_LOCATION, keys::DROP_WATCHED, keys::DROP_LOST_RECORDS, keys::DROP_ELSEWHERE];
 
 /// Parses any text as the format of the tracepoint, and reads the data of a sample by it, for `fuzz/`.
 #[doc(hidden)]
@@ -38,25 +35,20 @@ pub fn read_any(format: &str, sample: &[u8]) -> Option<String> {
 
 const SOURCE: &str = "tracepoint skb:kfree_skb";
 const FORMAT: &str = "events/skb/kfree_skb/format";
-/// `ETH_P_IP`, `ETH_P_IPV6`
-const ONLY_IP: &str = "protocol == 2048 || protocol == 34525";
-/// Sixteen thousand drops per CPU between two reads.
-const RING_BYTES_MAX: usize = 1 << 20;
-/// All rings together, on hosts with many CPUs.
-const RINGS_BYTES_MAX: usize = 64 << 20;
-const RING_BYTES_MIN: usize = 64 << 10;
-const CPUS_MAX: usize = 1024;
-/// How often the rings are read: rarely enough to cost nothing, often enough for 300,000 drops per second and CPU.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// An instrument that runs during a trial: [`DropWatch::start`] before it, [`DropWatch::finish`] after it.
-///
-/// Its memory is bounded by its rings, its time by the drops that they hold: the excess is counted as lost.
 #[derive(Debug)]
 pub struct DropWatch {
-    stop: Arc<Event>,
-    thread: Option<JoinHandle<Tally>>,
+    source: Source,
     format: Format,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Those of this network namespace.
+    Namespace(DropCounts),
+    /// Those of the whole kernel.
+    Machine(Rings),
 }
 
 /// Why it cannot run, and what would help.
@@ -70,54 +62,29 @@ fn cannot(error: &narrows_sys::Error) -> Missing {
 }
 
 impl DropWatch {
-    /// Starts counting.
+    /// Starts counting, in the network namespace of the calling thread where the kernel can tell.
     ///
     /// # Errors
     /// Why it cannot run here.
     pub fn start() -> Result<Self, Missing> {
         let text = Tracefs::open().and_then(|tracefs| tracefs.read(FORMAT)).map_err(|error| cannot(&error))?;
         let format = Format::parse(&text).map_err(Missing::because)?;
-        let path = "/sys/devices/system/cpu/online";
-        let online = files::read_text(Path::new(path)).map_err(|error| Missing::file(path, &error))?;
-        let cpus = parse::cpu_list(path, &online)?;
-        if cpus.is_empty() || cpus.len() > CPUS_MAX {
-            return Err(Missing::because(format!("{path} names {} CPUs; 1 to {CPUS_MAX} can be watched", cpus.len())));
-        }
-        let bytes = (RINGS_BYTES_MAX / cpus.len()).clamp(RING_BYTES_MIN, RING_BYTES_MAX);
-        // A power of two that is not above the share.
-        let bytes = 1 << bytes.ilog2();
-        let open = |cpu: &u32| -> narrows_sys::Result<TracepointRing> {
-            let ring = TracepointRing::open(format.id, *cpu, bytes)?;
-            ring.filter(ONLY_IP)?;
-            Ok(ring)
+        let source = match DropCounts::start() {
+            Ok(counts) => Source::Namespace(counts),
+            Err(_) => Source::Machine(Rings::start(&format)?),
         };
-        let rings: Vec<TracepointRing> =
-            cpus.iter().map(open).collect::<narrows_sys::Result<_>>().map_err(|error| cannot(&error))?;
-        let stop = Arc::new(Event::new().map_err(|error| Missing::because(&error))?);
-        for ring in &rings {
-            ring.enable(true).map_err(|error| cannot(&error))?;
-        }
-        let (told, layout) = (Arc::clone(&stop), format.layout);
-        let thread = std::thread::Builder::new()
-            .name("drop-watch".to_owned())
-            .spawn(move || {
-                cpu::name_this_thread("drop-watch");
-                count(rings, layout, &told)
-            })
-            .map_err(|error| Missing::because(format!("cannot start a thread that counts drops: {error}")))?;
-        Ok(Self { stop, thread: Some(thread), format })
+        Ok(Self { source, format })
     }
 
     /// Ends the watch: a count per reason, the number of drops, and the number of lost records.
     ///
     /// A reason without a fact was not seen; that means *none* only if `drop.lost_records` is 0.
     pub fn finish(mut self) -> Vec<Fact> {
-        self.end().map_or_else(Vec::new, |tally| self.facts(&tally))
-    }
-
-    fn end(&mut self) -> Option<Tally> {
-        self.stop.signal();
-        self.thread.take()?.join().ok()
+        let tally = match &mut self.source {
+            Source::Namespace(counts) => counts.read().ok().map(Tally::of),
+            Source::Machine(rings) => rings.end(),
+        };
+        tally.map_or_else(Vec::new, |tally| self.facts(&tally))
     }
 
     fn facts(&self, tally: &Tally) -> Vec<Fact> {
@@ -129,43 +96,11 @@ impl DropWatch {
         };
         let mut facts =
             vec![fact(keys::DROP_WATCHED.into(), tally.watched), fact(keys::DROP_LOST_RECORDS.into(), tally.lost)];
+        facts.extend(tally.elsewhere.map(|n| fact(keys::DROP_ELSEWHERE.into(), n)));
         facts.extend(tally.reasons().map(|(reason, n)| fact(format!("drop.reason.{}", self.format.name(reason)), n)));
         facts.extend(tally.functions().into_iter().map(|(name, n)| fact(format!("drop.location.{name}"), n)));
         facts
     }
-}
-
-impl Drop for DropWatch {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-fn count(mut rings: Vec<TracepointRing>, layout: format::Layout, stop: &Event) -> Tally {
-    let mut tally = Tally::default();
-    let mut last = false;
-    loop {
-        let mut missed = 0_u64;
-        for ring in &mut rings {
-            if last {
-                // A failure here only lets a few late drops in.
-                let _ = ring.enable(false);
-            }
-            missed = missed.saturating_add(ring.drain(|data| tally.take(layout, data)));
-        }
-        tally.missed = tally.missed.saturating_add(missed);
-        if last {
-            break;
-        }
-        let started = clock::now();
-        last = wait_readable([stop.as_fd(), stop.as_fd()], Some(LOOK)).is_ok_and(|ready| ready[0]);
-        // A wait that fails at once must not become a busy loop.
-        if !last && clock::micros_since(started) < 1_000 {
-            clock::sleep(LOOK);
-        }
-    }
-    tally.close(rings.iter().map(TracepointRing::hits));
-    tally
 }
 
 /// Adds the facts of a watch to the snapshots around a trial: the counts to `after`, zeroes to `before`, so that

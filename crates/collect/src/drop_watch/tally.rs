@@ -1,6 +1,7 @@
 //! Counts in place: a sample increments a counter and is not kept.
 
 use super::format::Layout;
+use narrows_sys::drops::Dropped;
 use narrows_sys::perf::Hits;
 use narrows_sys::{Result, files};
 use std::collections::BTreeMap;
@@ -26,22 +27,31 @@ pub(super) struct Tally {
     pub(super) watched: u64,
     /// Of these, drops without a counted reason.
     pub(super) lost: u64,
+    /// Drops in other network namespaces, where these are only those of one.
+    pub(super) elsewhere: Option<u64>,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { core: vec![0; CORE], others: BTreeMap::new(), places: BTreeMap::new(), missed: 0, watched: 0, lost: 0 }
+        Self {
+            core: vec![0; CORE],
+            others: BTreeMap::new(),
+            places: BTreeMap::new(),
+            missed: 0,
+            watched: 0,
+            lost: 0,
+            elsewhere: None,
+        }
     }
 }
 
-fn add<K: Ord>(map: &mut BTreeMap<K, u64>, key: K, most: usize) -> bool {
+fn add<K: Ord>(map: &mut BTreeMap<K, u64>, key: K, n: u64, most: usize) {
     let room = map.len() < most;
     match map.get_mut(&key) {
-        Some(count) => *count += 1,
-        None if room => drop(map.insert(key, 1)),
-        None => return false,
+        Some(count) => *count = count.saturating_add(n),
+        None if room => drop(map.insert(key, n)),
+        None => {}
     }
-    true
 }
 
 impl Tally {
@@ -49,15 +59,29 @@ impl Tally {
         let Some(reason) = layout.reason.of(data).and_then(|reason| u32::try_from(reason).ok()) else {
             return; // a sample without its reason counts as lost
         };
+        self.add(reason, layout.location.and_then(|field| field.of(data)), 1);
+    }
+
+    fn add(&mut self, reason: u32, place: Option<u64>, n: u64) {
         match self.core.get_mut(reason as usize) {
-            Some(count) => *count += 1,
-            None => drop(add(&mut self.others, reason, OTHERS_MAX)),
+            Some(count) => *count = count.saturating_add(n),
+            None => add(&mut self.others, reason, n, OTHERS_MAX),
         }
-        if reason == NOT_SPECIFIED
-            && let Some(place) = layout.location.and_then(|field| field.of(data))
-        {
-            add(&mut self.places, place, PLACES_MAX);
+        if let Some(place) = place.filter(|_| reason == NOT_SPECIFIED) {
+            add(&mut self.places, place, n, PLACES_MAX);
         }
+    }
+
+    /// What was counted of one network namespace.
+    pub(super) fn of(dropped: Dropped) -> Self {
+        let mut tally = Self { elsewhere: Some(dropped.elsewhere), ..Self::default() };
+        for (reason, place, n) in dropped.here {
+            tally.add(reason, Some(place), n);
+            tally.watched = tally.watched.saturating_add(n);
+        }
+        tally.watched = tally.watched.saturating_add(dropped.uncounted);
+        tally.lost = tally.watched.saturating_sub(tally.counted());
+        tally
     }
 
     fn counted(&self) -> u64 {
@@ -159,6 +183,15 @@ mod tests {
         tally.close([Ok(Hits { happened: 2000, lost: None })].into_iter());
         assert_eq!((tally.others.len(), tally.places.len()), (OTHERS_MAX, PLACES_MAX));
         assert_eq!(tally.lost, 2000 - 1000 - 64);
+    }
+
+    #[test]
+    fn drops_of_one_namespace_are_counted_apart_from_those_of_others() {
+        let here = vec![(6, 0, 40), (2, 70, 3), (3 << 16 | 5, 0, 1)];
+        let tally = Tally::of(Dropped { here, uncounted: 2, elsewhere: 900 });
+        assert_eq!(tally.reasons().collect::<Vec<_>>(), [(2, 3), (6, 40), (196_613, 1)]);
+        assert_eq!((tally.watched, tally.lost, tally.elsewhere), (46, 2, Some(900)));
+        assert_eq!(tally.places, BTreeMap::from([(70, 3)]));
     }
 
     #[test]

@@ -14,28 +14,35 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub struct Live {
     sockets: kernel::Sockets,
+    process: Option<u32>,
 }
 
 impl Live {
     pub fn new() -> Self {
         Self::default()
     }
-}
 
-fn of_this_thread(path: &str) -> Cow<'_, str> {
-    match path.strip_prefix("/proc/net/") {
-        Some(rest) => Cow::Owned(format!("/proc/thread-self/net/{rest}")),
-        None => Cow::Borrowed(path),
+    /// As another process sees it that moves the data: its control groups may be others.
+    pub fn of_process(process: u32) -> Self {
+        Self { process: Some(process), ..Self::default() }
+    }
+
+    fn seen<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        match (path.strip_prefix("/proc/net/"), path.strip_prefix("/proc/self/"), self.process) {
+            (Some(rest), ..) => Cow::Owned(format!("/proc/thread-self/net/{rest}")),
+            (_, Some(rest), Some(process)) => Cow::Owned(format!("/proc/{process}/{rest}")),
+            _ => Cow::Borrowed(path),
+        }
     }
 }
 
 impl Host for Live {
     fn read(&self, path: &str) -> Result<String, Missing> {
-        files::read_text(Path::new(&*of_this_thread(path))).map_err(|error| Missing::file(path, &error))
+        files::read_text(Path::new(&*self.seen(path))).map_err(|error| Missing::file(path, &error))
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, Missing> {
-        files::list(Path::new(&*of_this_thread(path))).map_err(|error| Missing::file(path, &error))
+        files::list(Path::new(&*self.seen(path))).map_err(|error| Missing::file(path, &error))
     }
 
     fn target(&self, path: &str) -> Result<String, Missing> {

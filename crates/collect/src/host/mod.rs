@@ -10,7 +10,9 @@ pub use recorded::{CaptureError, Meta, Recorded};
 pub use recorder::{Keep, Recording, record};
 
 use crate::Missing;
-use crate::kernel::{Answer, Ethtool, FilterDrops, Link, Neighbour, Qdiscs, Question, Route, Statistics, Wifi};
+use crate::kernel::{
+    Answer, Ethtool, FilterDrops, Forwarding, Link, Neighbour, Qdiscs, Question, Route, Statistics, Wifi,
+};
 use std::net::IpAddr;
 
 /// A host that can be read: its files below `/proc` and `/sys`, and the kernel's answers to queries.
@@ -68,6 +70,15 @@ impl dyn Host + '_ {
     typed!(
         /// The route to a peer, or the default route.
         route(peer: Option<IpAddr>) -> Route, Question::Route { peer }
+    );
+    typed!(
+        /// The route to the other end of a tunnel.
+        underlay(tunnel: &str, remote: IpAddr) -> Route, Question::Underlay { tunnel: tunnel.to_owned(), remote }
+    );
+    typed!(
+        /// Where a bridge or VXLAN sends frames for an Ethernet address.
+        forwarding(device: &str, address: &str) -> Forwarding,
+        Question::Forwarding { device: device.to_owned(), address: address.to_owned() }
     );
     typed!(
         /// The neighbour entry of an address on an interface.

@@ -1,10 +1,11 @@
 //! Network interfaces: `RTM_GETLINK`. Source: kernel `include/uapi/linux/if_link.h`, `net/core/rtnetlink.c`.
 
 use super::Sockets;
+use super::tunnels::Tunnel;
 use crate::Missing;
 use narrows_sys::netlink::numbers::{
-    IFLA_ADDRESS, IFLA_CARRIER, IFLA_CARRIER_CHANGES, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINK_NETNSID,
-    IFLA_LINKINFO, IFLA_MASTER, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RTM_GETLINK,
+    IFLA_ADDRESS, IFLA_CARRIER, IFLA_CARRIER_CHANGES, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINK,
+    IFLA_LINK_NETNSID, IFLA_LINKINFO, IFLA_MASTER, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RTM_GETLINK,
 };
 use narrows_sys::netlink::{self, Builder, Family, Message, attributes, u16_at, u32_at, u64_at};
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,15 @@ pub struct Link {
     /// network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower: Option<String>,
+    /// The bond or bridge whose port it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub master: Option<String>,
+    /// The other end of a veth pair, if that is in the same network namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub twin: Option<String>,
+    /// Where a tunnel leads to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<Tunnel>,
     /// `struct rtnl_link_stats64` by the kernel's names.
     pub counters: BTreeMap<String, u64>,
 }
@@ -132,17 +142,34 @@ fn request_one(sockets: &Sockets, request: Builder, what: &str) -> Result<Link, 
             )?;
             only_port(&all, link.index)
         }
-        _ => stacking.lower.and_then(|index| by_index(sockets, index).ok()).map(|lower| lower.name),
+        _ => name_of(sockets, stacking.lower),
     };
+    link.master = name_of(sockets, stacking.master);
+    link.twin = name_of(sockets, stacking.twin);
+    if let Some(tunnel) = &mut link.tunnel {
+        tunnel.device = name_of(sockets, stacking.bound);
+    }
     Ok(link)
 }
 
+/// The name alone: the interfaces next to it are not resolved, or two veth would name each other for ever.
+fn name_of(sockets: &Sockets, index: Option<u32>) -> Option<String> {
+    let mut header = [0; HEADER];
+    header[4..8].copy_from_slice(&index.filter(|index| *index > 0)?.to_ne_bytes());
+    let replies = sockets.exchange(Family::Route, RTM_GETLINK, 0, &header).ok()?;
+    replies.first().and_then(decode).map(|(link, _)| link.name)
+}
+
 /// The indices of the interfaces next to one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Stacking {
     lower: Option<u32>,
     /// The bond or bridge whose port it is.
     master: Option<u32>,
+    /// The other end of a veth pair.
+    twin: Option<u32>,
+    /// The interface that a tunnel is bound to.
+    bound: Option<u32>,
 }
 
 /// An interface, and what it is stacked on.
@@ -156,7 +183,7 @@ pub(super) fn decode(message: &Message) -> Option<(Link, Stacking)> {
         ..Link::default()
     };
     let has_address = u16_at(payload, 2) == Some(1); // ARPHRD_ETHER
-    let (mut lower, mut master, mut foreign) = (None, None, false);
+    let (mut lower, mut master, mut foreign, mut bound) = (None, None, false, None);
     for attribute in attributes(payload.get(HEADER..)?) {
         match attribute.kind {
             IFLA_IFNAME => link.name = attribute.text()?,
@@ -165,7 +192,11 @@ pub(super) fn decode(message: &Message) -> Option<(Link, Stacking)> {
             IFLA_CARRIER => link.carrier = attribute.u8().map(|carrier| carrier != 0),
             IFLA_CARRIER_CHANGES => link.carrier_changes = attribute.u32().map(u64::from),
             IFLA_ADDRESS if has_address => link.address = Some(hardware_address(attribute.payload)),
-            IFLA_LINKINFO => link.kind = attribute.find(IFLA_INFO_KIND).and_then(|kind| kind.text()),
+            IFLA_LINKINFO => {
+                link.kind = attribute.find(IFLA_INFO_KIND).and_then(|kind| kind.text());
+                let data = attribute.find(IFLA_INFO_DATA).map(|data| data.payload).unwrap_or_default();
+                (link.tunnel, bound) = link.kind.as_deref().and_then(|kind| Tunnel::decode(kind, data)).unzip();
+            }
             IFLA_LINK => lower = attribute.u32(),
             IFLA_MASTER => master = attribute.u32(),
             IFLA_LINK_NETNSID => foreign = true,
@@ -173,8 +204,13 @@ pub(super) fn decode(message: &Message) -> Option<(Link, Stacking)> {
             _ => {}
         }
     }
-    let stacked = link.kind.as_deref().is_some_and(|kind| STACKED.contains(&kind));
-    Some((link, Stacking { lower: lower.filter(|_| stacked && !foreign), master }))
+    if let Some(tunnel) = &mut link.tunnel {
+        tunnel.elsewhere = foreign;
+    }
+    let near =
+        |kinds: &[&str]| lower.filter(|_| !foreign && link.kind.as_deref().is_some_and(|kind| kinds.contains(&kind)));
+    let (lower, twin) = (near(&STACKED), near(&["veth"]));
+    Some((link, Stacking { lower, master, twin, bound: bound.flatten().filter(|_| !foreign) }))
 }
 
 /// Older kernels provide fewer counters: the rest is missing.
@@ -183,7 +219,7 @@ fn counters(bytes: &[u8]) -> BTreeMap<String, u64> {
     named.filter_map(|(index, name)| Some(((*name).to_owned(), u64_at(bytes, index * 8)?))).collect()
 }
 
-fn hardware_address(bytes: &[u8]) -> String {
+pub(super) fn hardware_address(bytes: &[u8]) -> String {
     bytes.iter().take(32).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
 }
 
@@ -210,10 +246,12 @@ mod tests {
             Message { kind: 16, payload: link.finish().expect("short") }
         };
         let (vlan, stacking) = decode(&message("vlan")).expect("a link");
-        assert_eq!((vlan.index, vlan.mtu, stacking), (7, 9000, Stacking { lower: Some(3), master: None }));
+        let below = Stacking { lower: Some(3), ..Stacking::default() };
+        assert_eq!((vlan.index, vlan.mtu, stacking), (7, 9000, below));
         assert_eq!(vlan.address.as_deref(), Some("02:00:00:00:00:ff"));
         assert_eq!(vlan.counters, BTreeMap::from([("rx_packets".into(), 1), ("tx_packets".into(), 2)]));
-        assert_eq!(decode(&message("veth")).expect("a link").1.lower, None);
+        let veth = Stacking { twin: Some(3), ..Stacking::default() };
+        assert_eq!(decode(&message("veth")).expect("a link").1, veth, "its other end is not below it");
     }
 
     #[test]

@@ -5,21 +5,25 @@
 
 mod ethtool;
 pub(crate) mod fib;
+mod forwarding;
 pub(crate) mod links;
 mod neighbours;
 pub(crate) mod qdiscs;
 mod routes;
 pub(crate) mod rules;
 mod sockets;
+mod tunnels;
 mod wifi;
 
 pub use ethtool::{Ethtool, Reported, Statistics};
+pub use forwarding::Forwarding;
 pub use links::Link;
 pub use neighbours::Neighbour;
 pub use qdiscs::{Class, Qdisc, Qdiscs};
 pub use routes::Route;
 pub use rules::FilterDrops;
 pub(crate) use sockets::Sockets;
+pub use tunnels::Tunnel;
 pub use wifi::Wifi;
 
 use crate::Missing;
@@ -32,6 +36,10 @@ pub enum Question {
     Link { device: String },
     /// The route to a peer; without a peer the default route.
     Route { peer: Option<IpAddr> },
+    /// The route to the other end of a tunnel.
+    Underlay { tunnel: String, remote: IpAddr },
+    /// Where a bridge or VXLAN sends frames for an Ethernet address.
+    Forwarding { device: String, address: String },
     /// The neighbour entry of an address.
     Neighbour {
         address: IpAddr,
@@ -57,8 +65,10 @@ pub enum Question {
 pub enum Answer {
     /// To [`Question::Link`].
     Link(Link),
-    /// To [`Question::Route`].
+    /// To [`Question::Route`] and [`Question::Underlay`].
     Route(Route),
+    /// To [`Question::Forwarding`].
+    Forwarding(Forwarding),
     /// To [`Question::Neighbour`].
     Neighbour(Neighbour),
     /// To [`Question::Qdiscs`].
@@ -82,6 +92,8 @@ impl Question {
         match self {
             Self::Link { device } => format!("link-{device}.json"),
             Self::Route { .. } => "route.json".to_owned(),
+            Self::Underlay { tunnel, .. } => format!("underlay-{tunnel}.json"),
+            Self::Forwarding { device, .. } => format!("forwarding-{device}.json"),
             Self::Neighbour { .. } => "neighbour.json".to_owned(),
             Self::Qdiscs { device } => format!("qdiscs-{device}.json"),
             Self::Ethtool { device } => format!("ethtool-{device}.json"),
@@ -98,6 +110,8 @@ pub(crate) fn ask(sockets: &Sockets, question: &Question) -> Result<Answer, Miss
     Ok(match question {
         Question::Link { device } => Answer::Link(links::by_name(sockets, device)?),
         Question::Route { peer } => Answer::Route(routes::towards(sockets, *peer)?),
+        Question::Underlay { remote, .. } => Answer::Route(routes::towards(sockets, Some(*remote))?),
+        Question::Forwarding { device, address } => Answer::Forwarding(forwarding::find(sockets, device, address)?),
         Question::Neighbour { address, device } => Answer::Neighbour(neighbours::find(sockets, *address, device)?),
         Question::Qdiscs { device } => Answer::Qdiscs(qdiscs::of(sockets, device)?),
         Question::Ethtool { device } => Answer::Ethtool(ethtool::ask(device)?),
@@ -114,5 +128,6 @@ pub fn decode_any(bytes: &[u8]) {
     let message = narrows_sys::netlink::Message { kind: 0, payload: bytes.to_vec() };
     let _ = (links::decode(&message), neighbours::decode(&message), routes::decode(&message), wifi::decode(&message));
     let _ = (qdiscs::decode_qdisc(&message), qdiscs::decode_class(&message), rules::dropped(&message));
+    let _ = forwarding::decode(&message);
     let _ = fib::is_entry(&message, std::net::Ipv4Addr::UNSPECIFIED, 0);
 }

@@ -3,7 +3,7 @@
 use super::{Sockets, links};
 use crate::Missing;
 use narrows_sys::netlink::numbers::RTM_GETNEIGH;
-use narrows_sys::netlink::{Builder, Family, Message, octets, u16_at};
+use narrows_sys::netlink::{Builder, Family, Message, find as find_attribute, octets, u16_at};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -13,10 +13,14 @@ use std::net::IpAddr;
 pub struct Neighbour {
     /// `reachable`, `stale`, `delay`, `probe`, `permanent`, `noarp`, `incomplete`, `failed`, or `none` without an entry.
     pub state: String,
+    /// Its Ethernet address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 const HEADER: usize = 12;
 const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
 const ENOENT: i32 = 2;
 const STATES: [&str; 8] = ["incomplete", "reachable", "stale", "delay", "probe", "failed", "noarp", "permanent"];
 
@@ -35,7 +39,7 @@ pub(super) fn find(sockets: &Sockets, address: IpAddr, device: &str) -> Result<N
             .first()
             .and_then(decode)
             .ok_or_else(|| Missing::Kernel { what, why: "the answer has no state".to_owned() }),
-        Err(error) if error.errno() == Some(ENOENT) => Ok(Neighbour { state: "none".to_owned() }),
+        Err(error) if error.errno() == Some(ENOENT) => Ok(Neighbour { state: "none".to_owned(), address: None }),
         Err(error) => Err(Missing::netlink(&what, &error)),
     }
 }
@@ -43,7 +47,9 @@ pub(super) fn find(sockets: &Sockets, address: IpAddr, device: &str) -> Result<N
 pub(super) fn decode(message: &Message) -> Option<Neighbour> {
     let bits = u16_at(&message.payload, 8)?;
     let state = STATES.iter().enumerate().find(|(bit, _)| bits >> bit & 1 == 1).map_or("none", |(_, state)| state);
-    Some(Neighbour { state: state.to_owned() })
+    let address = message.payload.get(HEADER..).and_then(|attributes| find_attribute(attributes, NDA_LLADDR));
+    let address = address.map(|address| links::hardware_address(address.payload));
+    Some(Neighbour { state: state.to_owned(), address })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::Missing;
 use narrows_sys::netlink::numbers::{
     RT_TABLE_MAIN, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PREFSRC, RTA_PRIORITY, RTM_GETROUTE,
 };
-use narrows_sys::netlink::{self, Attribute, Builder, Family, Message, attributes};
+use narrows_sys::netlink::{self, Attribute, Builder, Family, Message, address, attributes};
 use narrows_sys::path_mtu;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -30,6 +30,13 @@ pub struct Route {
     /// `initcwnd` metric, in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initcwnd: Option<u32>,
+    /// `cwnd` metric where it is locked, else it has no effect (net/ipv4/tcp_metrics.c, `tcp_init_metrics`): the maximum of the congestion
+    /// window, in segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwnd: Option<u32>,
+    /// `ssthresh` metric, in segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssthresh: Option<u32>,
     /// `congctl` metric: the congestion control of this route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
@@ -40,8 +47,11 @@ pub struct Route {
 
 const HEADER: usize = 12;
 const RTA_VIA: u16 = 18;
+const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
 const RTAX_WINDOW: u16 = 3;
+const RTAX_SSTHRESH: u16 = 6;
+const RTAX_CWND: u16 = 7;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_CC_ALGO: u16 = 16;
 const AF_INET: u8 = 2;
@@ -116,8 +126,12 @@ pub(super) fn decode(message: &Message) -> Option<Found> {
 }
 
 fn metrics(route: &mut Route, attribute: &Attribute<'_>) {
+    let mut locked = 0;
     for metric in attribute.nested() {
         match metric.kind {
+            RTAX_LOCK => locked = metric.u32().unwrap_or(0),
+            RTAX_SSTHRESH => route.ssthresh = metric.u32(),
+            RTAX_CWND => route.cwnd = metric.u32(),
             RTAX_MTU => route.mtu = metric.u32(),
             RTAX_WINDOW => route.window = metric.u32(),
             RTAX_INITCWND => route.initcwnd = metric.u32(),
@@ -125,18 +139,11 @@ fn metrics(route: &mut Route, attribute: &Attribute<'_>) {
             _ => {}
         }
     }
+    route.cwnd = route.cwnd.filter(|_| locked & 1 << RTAX_CWND != 0);
 }
 
 fn family_of(bytes: &[u8]) -> u8 {
     if bytes.len() == 16 { AF_INET6 } else { AF_INET }
-}
-
-fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
-    match family {
-        AF_INET => Some(IpAddr::from(*bytes.first_chunk::<4>()?)),
-        AF_INET6 => Some(IpAddr::from(*bytes.first_chunk::<16>()?)),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -159,6 +166,19 @@ mod tests {
         assert_eq!(found.route.gateway, Some(IpAddr::from([192, 0, 2, 1])));
         assert_eq!((found.route.mtu, found.route.window, found.route.initcwnd), (Some(1400), Some(65_535), None));
         assert_eq!(found.route.congestion.as_deref(), Some("reno"));
+    }
+
+    #[test]
+    fn a_congestion_window_counts_where_it_is_locked() {
+        let of = |locked: u32| {
+            let mut route = Builder::with_header(&[AF_INET, 0, 0, 0, RT_TABLE_MAIN, 0, 0, 0, 0, 0, 0, 0]);
+            route.u32(RTA_OIF, 4).nest(RTA_METRICS, |metrics| {
+                metrics.u32(RTAX_LOCK, locked).u32(RTAX_CWND, 40).u32(RTAX_SSTHRESH, 12);
+            });
+            decode(&Message { kind: 24, payload: route.finish().expect("short") }).expect("a route").route
+        };
+        assert_eq!((of(1 << RTAX_CWND).cwnd, of(1 << RTAX_MTU).cwnd), (Some(40), None));
+        assert_eq!(of(0).ssthresh, Some(12));
     }
 
     proptest! {

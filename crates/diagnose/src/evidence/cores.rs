@@ -19,7 +19,12 @@ pub struct CoreShare {
 
 /// Each core between the first sample after `from_us` and the last one.
 pub(crate) fn shares(samples: &[HostSample], from_us: u64) -> Vec<CoreShare> {
-    let counted: Vec<&HostSample> = samples.iter().filter(|sample| sample.at_us >= from_us).collect();
+    shares_between(samples, from_us, u64::MAX)
+}
+
+/// The same up to the last sample before `to_us`.
+pub(crate) fn shares_between(samples: &[HostSample], from_us: u64, to_us: u64) -> Vec<CoreShare> {
+    let counted: Vec<&HostSample> = samples.iter().filter(|sample| (from_us..=to_us).contains(&sample.at_us)).collect();
     let (Some(first), Some(last)) = (counted.first(), counted.last()) else { return Vec::new() };
     last.cpus.iter().filter_map(|now| share(now, first.cpus.iter().find(|then| then.cpu == now.cpu)?)).collect()
 }

@@ -1,6 +1,7 @@
 //! What the path profile says of the path, in the terms of the rules.
 
 use crate::experiments::profile::PATH_PROFILE;
+use crate::judge::Experiment;
 use narrows_model::run::report::{PathProfileView, ProfileStepView};
 use narrows_model::words::units;
 use narrows_model::{Direction, FactKey, Flow, ProfilePlan, ProfileTrial, Run, keys};
@@ -11,6 +12,8 @@ use narrows_search::profile::{Plateau, Shape, StepView};
 pub struct PathProfile {
     /// What its steps showed.
     pub shape: Shape,
+    /// Whether the sender's own shaper held the steps back: then of the path behind it only bursts are known.
+    pub own_shaper: bool,
 }
 
 /// Probes of the idle path that were answered, of either size.
@@ -83,8 +86,13 @@ impl PathProfile {
 
     /// The latest profile of a flow's direction up to a round; `None` where none was made.
     pub fn of(run: &Run, round: u32, flow: Flow) -> Option<Self> {
+        Self::by(&PATH_PROFILE, run, round, flow)
+    }
+
+    /// The same of an experiment.
+    pub(crate) fn by(experiment: &Experiment, run: &Run, round: u32, flow: Flow) -> Option<Self> {
         (0..=round).rev().find_map(|round| {
-            let of_flow = |(id, _): &(&str, _)| *id == PATH_PROFILE.id;
+            let of_flow = |(id, _): &(&str, _)| *id == experiment.id;
             let (_, trial) = run.experiments::<ProfilePlan>(round).filter(of_flow).last()?;
             let direction = flow.direction();
             let fits = trial.plan.direction == direction && direction != Direction::Both;
@@ -92,8 +100,9 @@ impl PathProfile {
             let dropped = dropped_by_hosts(trial, flow);
             let lost: u64 = shape.steps.iter().map(|step| u64::from(step.lost)).sum();
             let by_host = lost > 0 && dropped as f64 >= BY_HOSTS * lost as f64;
-            let by_host = by_host || met_own_shaper(trial, flow, &shape);
-            Some(Self { shape: if by_host { shape.limited_by_host() } else { shape } })
+            let own_shaper = met_own_shaper(trial, flow, &shape);
+            let shape = if by_host || own_shaper { shape.limited_by_host() } else { shape };
+            Some(Self { shape, own_shaper })
         })
     }
 
@@ -136,9 +145,15 @@ impl PathProfile {
 
     /// The bucket, and how fast it is emptied.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one bucket
-    fn bucket_words(&self, least: &str, bucket_bytes: f64) -> String {
-        let fast = self.shape.burst_bps.map_or_else(String::new, |bps| format!(" at {}", units::bps(bps)));
-        format!(" (bursts of {least}{} pass{fast})", units::bytes(bucket_bytes as u64))
+    fn bucket_words(&self, bucket_bytes: f64) -> String {
+        let fast = self.burst_words().map_or_else(String::new, |words| format!(" {words}"));
+        format!(" (bursts of at least {} pass{fast})", units::bytes(bucket_bytes as u64))
+    }
+
+    /// How fast bursts pass: what passes as fast as it was sent shows no more than that.
+    pub fn burst_words(&self) -> Option<String> {
+        let more = if self.shape.burst_slowed { "" } else { " or more" };
+        Some(format!("at {}{more}", units::bps(self.shape.burst_bps?)))
     }
 
     /// The rate that a policer sustains, whatever its bucket lets pass at first; `None` where no policer was seen.
@@ -155,14 +170,17 @@ impl PathProfile {
                 let what = match plateau {
                     Plateau::Queue => "behind a queue".to_owned(),
                     Plateau::Shaper { bucket_bytes } => {
-                        format!("behind a shaper{}", self.bucket_words("", *bucket_bytes))
+                        format!("behind a shaper{}", self.bucket_words(*bucket_bytes))
                     }
                     Plateau::Policer { bucket_bytes } => {
-                        format!("by a policer{}", self.bucket_words("at least ", *bucket_bytes))
+                        format!("by a policer{}", self.bucket_words(*bucket_bytes))
                     }
                     Plateau::ShortQueue => "behind a short queue".to_owned(),
                 };
-                format!("the path sustains {} {what}", units::bps(capacity.bps))
+                let beside = shape.shared.map_or_else(String::new, |shared| {
+                    format!(" beside {} of other traffic", units::bps(shared.others_bps))
+                });
+                format!("the path sustains {} {what}{beside}", units::bps(capacity.bps))
             }
             _ if shape.carried_bps <= 0.0 => {
                 "the capacity is not known: every step was disturbed or lost packets".to_owned()

@@ -10,7 +10,9 @@ use crate::judge::Experiment;
 /// Those of a diagnosis of TCP, most useful first.
 pub static TCP: &[&Experiment] = &[
     &profile::PATH_PROFILE,
+    &profile::REVERSE_PROFILE,
     &tcp::SMALL_SEGMENTS,
+    &tcp::FITTING_SEGMENTS,
     &tcp::MORE_STREAMS,
     &tcp::OTHER_DIRECTION,
     &tcp::LARGER_BUFFER,
@@ -26,7 +28,7 @@ pub static TCP: &[&Experiment] = &[
 
 /// Those of a diagnosis of UDP, most useful first.
 pub static UDP: &[&Experiment] =
-    &[&profile::PATH_PROFILE, &paced::PACED_UDP, &udp::LARGER_DATAGRAMS, &udp::UNFRAGMENTED];
+    &[&profile::PATH_PROFILE, &paced::PACED_UDP, &udp::LARGER_DATAGRAMS, &udp::UNFRAGMENTED, &udp::MORE_FLOWS];
 
 /// The experiment of that id, or the part of one.
 pub fn by_id(id: &str) -> Option<&'static Experiment> {

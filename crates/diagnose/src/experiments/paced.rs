@@ -99,7 +99,15 @@ mod tests {
 
     fn plans(goodput_bps: f64, flow: Flow) -> Vec<UdpPlan> {
         let (load, sender) = (LoadPlan::Udp(UdpPlan::default()), Snapshot::default());
-        let baseline = Baseline { load, flow, goodput_bps, sender: &sender, congestion_control: None };
+        let baseline = Baseline {
+            load,
+            flow,
+            goodput_bps,
+            sender: &sender,
+            congestion_control: None,
+            acks_bps: None,
+            min_rtt_us: None,
+        };
         let plan = |part: &'static Experiment| match part.planned(&baseline)?.plan {
             LoadPlan::Udp(plan) => Some(plan),
             _ => None,

@@ -1,9 +1,10 @@
 //! Experiments with TCP: the load of the baseline with one thing changed.
 
 use crate::judge::{Baseline, Experiment, Plan};
-use narrows_model::LoadPlan;
+use crate::layers::too_large;
 use narrows_model::keys;
 use narrows_model::load::tcp::{Application, Limit, TcpPlan, ZeroCopy};
+use narrows_model::{LoadPlan, Snapshot};
 
 /// A limit of each connection multiplies, a limit of the path does not.
 pub static MORE_STREAMS: Experiment = Experiment {
@@ -29,6 +30,28 @@ pub static SMALL_SEGMENTS: Experiment = Experiment {
     words: "the same load in segments of 536 bytes, which any path carries",
     plan: Plan::Path(|baseline| Some(LoadPlan::Tcp(TcpPlan { mss_bytes: Some(536), ..short(baseline)? }))),
 };
+
+/// Headers of IPv6 and of TCP without options, which the MSS does not count.
+const IP_AND_TCP: u32 = 60;
+
+/// Whether fragments below a tunnel cost goodput.
+pub static FITTING_SEGMENTS: Experiment = Experiment {
+    id: "fitting-segments",
+    words: "the same load in segments that fit below the tunnel",
+    plan: Plan::Path(|baseline| {
+        let load = short(baseline)?;
+        let mss = u16::try_from(tunnel_mtu(baseline.sender)?.checked_sub(IP_AND_TCP)?).ok()?;
+        load.mss_bytes.is_none_or(|now| now > mss).then_some(LoadPlan::Tcp(TcpPlan { mss_bytes: Some(mss), ..load }))
+    }),
+};
+
+/// The MTU with which the packets of a host's interface need no fragments below it. Where what is below is not known, that of
+/// WireGuard over IPv6, 80 bytes, which is more than VXLAN (70) adds.
+pub fn tunnel_mtu(host: &Snapshot) -> Option<u32> {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an MTU
+    let unknown = || host.number(keys::NIC_MTU).map(|mtu| (mtu as u32).saturating_sub(80));
+    too_large(host).map(|found| found.fits).or_else(unknown)
+}
 
 /// Tells a limit of both ways from a limit of one.
 pub static OTHER_DIRECTION: Experiment = Experiment {

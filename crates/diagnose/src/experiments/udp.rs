@@ -20,6 +20,18 @@ pub static UNFRAGMENTED: Experiment = Experiment {
     }),
 };
 
+/// A limit of each flow lets more of them carry more.
+pub static MORE_FLOWS: Experiment = Experiment {
+    id: "more-flows",
+    words: "the same load, spread over four times the flows",
+    plan: Plan::Path(|baseline| {
+        let load = load(baseline)?;
+        let streams = load.streams.saturating_mul(4).min(UdpPlan::MAX_STREAMS);
+        let duration_ms = load.duration_ms.min(3_000);
+        (streams > load.streams).then_some(LoadPlan::Udp(UdpPlan { streams, duration_ms, ..load }))
+    }),
+};
+
 /// The load of the baseline, where it is one of UDP.
 fn load(baseline: &Baseline<'_>) -> Option<UdpPlan> {
     let LoadPlan::Udp(load) = &baseline.load else { return None };

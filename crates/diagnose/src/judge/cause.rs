@@ -5,6 +5,9 @@ use super::experiment::{Baseline, Experiment};
 use crate::role::Role;
 use narrows_model::{Ceiling, FactKey, Finding, Fix, Flow, Place, Snapshot, Status};
 
+/// A rate and where it should lie, bits a second.
+pub type Within = (f64, [f64; 2]);
+
 /// A limit that narrows can name, judged by evidence of type `E`.
 pub struct Cause<E: 'static> {
     /// The public id; it never changes its meaning. Causes of two protocols may share it.
@@ -36,8 +39,12 @@ pub struct Cause<E: 'static> {
     pub predicts: bool,
     /// The experiment that removes the cause: its goodput is the prediction.
     pub removed_by: Option<&'static Experiment>,
+    /// The goodput without it and the interval of that, where counters say what it takes.
+    pub without: fn(&E, Role) -> Option<Within>,
     /// The experiment that would add the second witness where one alone supports the cause.
     pub confirmed_by: Option<&'static Experiment>,
+    /// The experiment that tells whom a proven cause limits, and with it how to fix it.
+    pub detailed_by: Option<&'static Experiment>,
     /// The stages of the packet ledger that drop nothing once it is fixed.
     pub stages: &'static [&'static str],
 }
@@ -71,7 +78,9 @@ impl<E> Cause<E> {
         explains_link: false,
         predicts: true,
         removed_by: None,
+        without: |_, _| None,
         confirmed_by: None,
+        detailed_by: None,
         stages: &[],
     };
 }
@@ -147,6 +156,11 @@ pub trait Evidence: Clone + 'static {
     /// Whether the goodput is all that the slower link carries.
     fn fills_link(&self) -> bool {
         false
+    }
+
+    /// Whether no more would pass without another limit. A policer leaves room on its link, and is a limit itself.
+    fn no_more_passes(&self) -> bool {
+        self.fills_link()
     }
 
     /// Why no limit of each connection can be what binds, where an experiment showed it.

@@ -15,6 +15,10 @@ pub struct Baseline<'a> {
     pub sender: &'a Snapshot,
     /// The congestion control that the sender used.
     pub congestion_control: Option<&'a str>,
+    /// What its receiver acknowledged with, bits of IP packets a second, where that is known.
+    pub acks_bps: Option<f64>,
+    /// The smallest RTT, microseconds.
+    pub min_rtt_us: Option<f64>,
 }
 
 /// One more measurement, with one thing changed.

@@ -11,7 +11,8 @@ mod experiment;
 mod verdict;
 
 pub use assessment::Assessment;
-pub use cause::{Cause, Evidence, Excludes};
+pub use cause::{Cause, Evidence, Excludes, Within};
 pub(crate) use disproof::lower;
 pub use experiment::{Baseline, Experiment, Plan, Planned};
+pub(crate) use verdict::EXTRAPOLATION;
 pub use verdict::{Judgement, judge};

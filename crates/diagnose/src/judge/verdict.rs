@@ -22,6 +22,9 @@ pub struct Judgement {
 /// 1005 once they were looked at) 95 % with two, 94 % with three and all twelve with four, made monotone. Fewer than two are suspicions.
 const RIGHT: [f64; 5] = [0.2, 0.45, 0.96, 0.96, 0.97];
 
+/// The kind of witness that a ceiling is which does not follow the goodput.
+const CEILING: &str = "ceiling";
+
 /// Independent witnesses that prove a cause.
 const PROOF: usize = 2;
 
@@ -41,11 +44,9 @@ impl<E> Candidate<'_, E> {
 
     /// Whether it would hold the goodput down by itself: its ceiling is no reading of the goodput, and says what lies above.
     fn holds(&self) -> bool {
-        let ceiling = self.placed.map(|placed| placed.ceiling.method);
-        self.proven()
-            && !self.cause.healthy
-            && self.cause.predicts
-            && ceiling.is_some_and(|method| method != Method::Inferred)
+        let known = self.placed.is_some_and(|placed| placed.ceiling.method != Method::Inferred);
+        let independent = || self.witnesses.iter().any(|witness| witness.kind == CEILING);
+        self.proven() && !self.cause.healthy && self.cause.predicts && (known || independent())
     }
 
     /// By witnesses, a little less where it explains a part of the time only. `narrows lab scenarios --draw` prints how often it holds.
@@ -61,6 +62,15 @@ impl<E> Candidate<'_, E> {
     }
 }
 
+/// Of two limits that lie this close both are named: without the lower one alone less than a quarter is gained.
+const CLOSE: f64 = 1.25;
+
+/// Whether the ceiling of `other` is no more than a quarter above that of `first`, and both hold the goodput down by themselves.
+fn is_close<E>(first: &Candidate<'_, E>, other: &Candidate<'_, E>) -> bool {
+    let (Some(a), Some(b)) = (first.placed, other.placed) else { return false };
+    first.holds() && other.holds() && b.ceiling.bps <= CLOSE * a.ceiling.bps
+}
+
 /// A cause about which the evidence is not sufficient.
 struct Open<E: 'static> {
     cause: &'static Cause<E>,
@@ -72,22 +82,22 @@ struct Open<E: 'static> {
 /// Judges a baseline with its experiments by the causes of a table.
 pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) -> Judgement {
     let ceilings = ceilings(evidence, causes);
-    let (mut candidates, mut open, mut hazards) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut candidates, mut next_limits) = (Vec::new(), Vec::new());
+    let (mut open, mut hazards) = (Vec::new(), Vec::new());
     for (cause, role) in every_role(causes) {
         match cause.weigh(evidence, role) {
             Assessment::Supports { share, mut witnesses } => {
                 let placed = ceilings.iter().find(|placed| std::ptr::eq(placed.cause, cause) && placed.role == role);
+                let share = share.clamp(0.0, 1.0);
                 if let Some(but) = harmless(evidence, cause, role) {
-                    hazards.push(format!(
-                        "{} was seen on the {} but is not the limit: {but}",
-                        cause.id,
-                        evidence.place(role)
-                    ));
+                    let says =
+                        format!("{} was seen on the {} but is not the limit: {but}", cause.id, evidence.place(role));
+                    next_limits.push((Candidate { cause, role, placed, share, witnesses }, says));
                 } else if let Some(why) = evidence.cannot_exclude(cause.excludes, role) {
                     open.push(Open { cause, role, why, ask: None });
                 } else {
                     witnesses.splice(0..0, placed.and_then(|placed| ceiling_witness(evidence, placed)));
-                    candidates.push(Candidate { cause, role, placed, share: share.clamp(0.0, 1.0), witnesses });
+                    candidates.push(Candidate { cause, role, placed, share, witnesses });
                 }
             }
             Assessment::CannotTell { why, ask } => open.push(Open { cause, role, why, ask }),
@@ -95,6 +105,25 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
         }
     }
     candidates.sort_by(|a, b| b.order().total_cmp(&a.order()));
+    // Of two limits that are close, the lower one is what more is gained without.
+    if let [first, second, ..] = &mut candidates[..]
+        && is_close(first, second)
+        && is_close(second, first)
+        && second.placed.zip(first.placed).is_some_and(|(b, a)| b.ceiling.bps < a.ceiling.bps)
+    {
+        std::mem::swap(first, second);
+    }
+    // What limits next is named with a limit that it is close to; else it is harmless.
+    for (mut other, says) in next_limits {
+        let proven = other.proven() && evidence.cannot_exclude(other.cause.excludes, other.role).is_none();
+        other.witnesses.extend(other.placed.and_then(|placed| ceiling_witness(evidence, placed)));
+        let close = proven && candidates.first().is_some_and(|first| is_close(first, &other));
+        if close && !evidence.no_more_passes() {
+            candidates.insert(1, other);
+        } else {
+            hazards.push(says);
+        }
+    }
     let best = candidates.first().filter(|best| best.proven());
     let (decided, healthy) = (best.is_some(), best.is_some_and(|best| best.cause.healthy));
     let clean = evidence.is_clean() && !decided;
@@ -140,7 +169,7 @@ fn harmless<E: Evidence>(evidence: &E, cause: &Cause<E>, role: Role) -> Option<S
     if let Some(ceiling) = ceiling.filter(|ceiling| !sits_at(ceiling, evidence.goodput_bps())) {
         return Some(format!("it would allow {}, which is not what was measured", units::bps(ceiling.bps)));
     }
-    (!cause.healthy && !cause.explains_link && evidence.fills_link())
+    (!cause.healthy && !cause.explains_link && evidence.no_more_passes())
         .then(|| "the slower link is full, so no more would pass without it".to_owned())
 }
 
@@ -165,7 +194,7 @@ fn ceiling_witness<E: Evidence>(evidence: &E, placed: &PlacedCeiling<E>) -> Opti
             _ => format!("is {by} above the measured {goodput}"),
         };
         let says = format!("its ceiling, {bps} ({}), {meets}", ceiling.how);
-        Witness { kind: "ceiling".into(), says }
+        Witness { kind: CEILING.to_owned(), says }
     })
 }
 
@@ -180,7 +209,8 @@ fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open
     let unproven = candidates.iter().filter(|candidate| !candidate.proven());
     let asked = asked.chain(unproven.filter_map(|candidate| candidate.cause.confirmed_by));
     let refuting = best.filter(|best| best.cause.per_connection).and_then(|_| evidence.more_connections());
-    let asked: Vec<&'static Experiment> = asked.chain(refuting).collect();
+    let detailed = best.and_then(|best| best.cause.detailed_by);
+    let asked: Vec<&'static Experiment> = asked.chain(refuting).chain(detailed).collect();
     let mut wanted: Vec<(f64, Vec<Planned>)> =
         E::EXPERIMENTS.iter().filter_map(|experiment| priced(evidence, experiment, &asked)).collect();
     wanted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -249,7 +279,7 @@ fn rejected<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>], id:
 
 /// Costs per byte that were read off a load hold for loads up to so many times as large: with larger bursts a byte
 /// gets cheaper, so a limited load says nothing of the core at ten times its rate.
-const EXTRAPOLATION: f64 = 2.5;
+pub(crate) const EXTRAPOLATION: f64 = 2.5;
 
 /// What to expect once the first two causes are gone, where both are proven and the second would go on to bind.
 fn both<E: Evidence>(
@@ -285,6 +315,9 @@ fn predict<E: Evidence>(
         if let Some(bps) = candidate.cause.removed_by.and_then(|experiment| evidence.experiment_bps(experiment.id)) {
             return Some(measured(bps, [bps * 0.85, bps * 1.1]));
         }
+        if let Some((bps, interval_bps)) = (candidate.cause.without)(evidence, candidate.role) {
+            return Some(measured(bps, interval_bps));
+        }
         if let Some(bps) = evidence.without_drops(candidate.cause.stages) {
             // Without these drops the load arrives as far as the path carries it; beyond that nothing but the load is the limit.
             let bps = bps.min(capacity.map_or(f64::INFINITY, |placed| placed.ceiling.bps.max(goodput)));
@@ -301,7 +334,8 @@ fn predict<E: Evidence>(
         return Some(Prediction { bps: ceiling.bps.clamp(low, high), interval_bps: Some([low, high]), then, then_at });
     }
     // Without a word of what the path carries no ceiling of a host far above the goodput foretells one.
-    let path_is_known = ceilings.iter().any(|placed| placed.cause.healthy && placed.ceiling.bps > goodput);
+    let path_is_known =
+        ceilings.iter().any(|placed| placed.cause.healthy && placed.ceiling.bps > goodput * (1.0 + TOLERANCE));
     let next = ceilings
         .iter()
         .filter(|placed| !is_gone(placed.cause, placed.role))
@@ -309,13 +343,20 @@ fn predict<E: Evidence>(
         .map(|placed| &placed.ceiling)
         .filter(|ceiling| ceiling.method != Method::Inferred || ceiling.bps < EXTRAPOLATION * goodput)
         .filter(|ceiling| path_is_known || ceiling.method == Method::Measured || ceiling.bps < EXTRAPOLATION * goodput)
-        .min_by(|a, b| a.bps.total_cmp(&b.bps))?;
+        .min_by(|a, b| a.bps.total_cmp(&b.bps));
     // A limit that was not reached is a lower bound, and may not be what binds then.
-    Some(if next.at_least {
-        Prediction { bps: next.bps, interval_bps: None, then: String::new(), then_at: Place::Path }
-    } else {
-        Prediction { bps: next.bps, interval_bps: Some(next.interval_bps), then: next.id.clone(), then_at: next.at }
-    })
+    let at_least = |bps| Prediction { bps, interval_bps: None, then: String::new(), then_at: Place::Path };
+    if let Some(next) = next.filter(|next| !next.at_least) {
+        let (then, then_at) = (next.id.clone(), next.at);
+        return Some(Prediction { bps: next.bps, interval_bps: Some(next.interval_bps), then, then_at });
+    }
+    // What an experiment carried beside the cause was sustained; bursts that pass are not.
+    let beside = gone.iter().filter_map(|candidate| evidence.experiment_bps(candidate.cause.detailed_by?.id));
+    let beside = beside.filter(|bps| *bps > goodput * (1.0 + TOLERANCE)).reduce(f64::max);
+    // Where a limit in front of the path hid it, the path carries what passed that limit.
+    let hidden = || ceilings.iter().find(|placed| placed.cause.healthy && placed.ceiling.at_least);
+    let hidden = || hidden().map(|placed| placed.ceiling.bps.max(goodput));
+    beside.or_else(|| next.map(|next| next.bps)).or_else(hidden).map(at_least)
 }
 
 #[cfg(test)]

@@ -1,19 +1,21 @@
 //! What both ends counted of one flow, added up over its streams.
 
+use super::reasons::{self, Counts};
+use crate::layers::layers;
 use narrows_model::load::udp::record::{UdpEndRecord, UdpStreamRecord, Unsent};
 use narrows_model::load::udp::{DatagramSizes, UdpTrial};
-use narrows_model::{Direction, Flow, Place, Snapshot, keys};
-use std::collections::BTreeMap;
-
-/// By how much the counters of one end grew.
-type Counts = BTreeMap<String, u64>;
+use narrows_model::{Direction, FactKey, Flow, Place, Snapshot, keys};
 
 /// The raw figures of a ledger.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Accounting {
     pub(crate) flow: Flow,
-    /// Handed over, refused ones included.
+    /// Handed over, refused ones included, less what the receiver did not count any more.
     pub(crate) offered: u64,
+    /// Sent when the receiver may have stopped counting.
+    pub(super) uncounted: u64,
+    /// Whether the sender does not report what its socket refused.
+    pub(super) refusals_unknown: bool,
     /// Of them, those that the socket took.
     pub(crate) accepted: u64,
     pub(crate) unsent: Unsent,
@@ -37,6 +39,8 @@ pub(crate) struct Accounting {
     pub(crate) both_ways: bool,
     /// Whether both ends are hosts of one kernel, as in a lab.
     pub(crate) one_kernel: bool,
+    /// The lowest interface of the sender, where others are above it.
+    pub(crate) lowest: Option<String>,
     pub(super) sender: Counts,
     pub(super) receiver: Counts,
 }
@@ -49,6 +53,11 @@ const PACKET_MOST: u64 = 65_535;
 /// The mark of the running kernel, from the snapshots of a trial.
 fn kernel(after: &Snapshot) -> Option<&str> {
     after.text(keys::HOST_BOOT)
+}
+
+/// See [`Accounting::lowest`].
+pub(super) fn lowest(after: &Snapshot) -> Option<String> {
+    layers(after).pop().map(|layer| layer.name.to_owned())
 }
 
 fn streams(end: &UdpEndRecord, flow: Flow) -> impl Iterator<Item = &UdpStreamRecord> {
@@ -75,6 +84,7 @@ impl Accounting {
             sender: sending.after.counts_since(&sending.before),
             receiver: receiving.after.counts_since(&receiving.before),
             both_ways: trial.plan.direction == Direction::Both,
+            lowest: lowest(&sending.after),
             one_kernel: kernel(&sending.after).is_some_and(|mark| kernel(&receiving.after) == Some(mark)),
             ..Self::empty(flow)
         };
@@ -84,6 +94,7 @@ impl Accounting {
             accounting.accepted = accounting.accepted.saturating_add(sent.datagrams);
             accounting.offered = accounting.offered.saturating_add(sent.datagrams).saturating_add(sent.unsent.total());
             accounting.unsent = add(&accounting.unsent, &sent.unsent);
+            accounting.refusals_unknown |= !sent.counts_calls() && sent.unsent.total() == 0;
             accounting.segmented |= stream.method.contains("segment");
             accounting.ipv6 |= stream.remote.starts_with('[');
             smallest = smallest.min(u64::from(stream.datagram_bytes).max(1));
@@ -94,6 +105,7 @@ impl Accounting {
             let Some(got) = &stream.received else { continue };
             accounting.delivered = accounting.delivered.saturating_add(got.distinct);
             accounting.duplicated = accounting.duplicated.saturating_add(got.duplicates);
+            accounting.uncounted = accounting.uncounted.saturating_add(got.uncounted);
             accounting.coalesced |= stream.method.contains("gro");
             // A socket tells of its drops with a later datagram: the last ones may be in the samples alone.
             let sampled = stream
@@ -102,6 +114,8 @@ impl Accounting {
                 .and_then(|sample| sample.socket_drops.max(sample.memory.map(|memory| u64::from(memory.drops))));
             drops = drops.zip(got.socket_drops.max(sampled)).map(|(sum, n)| sum.saturating_add(n));
         }
+        accounting.accepted = accounting.accepted.saturating_sub(accounting.uncounted);
+        accounting.offered = accounting.offered.saturating_sub(accounting.uncounted);
         accounting.socket_drops = drops.filter(|_| streams(receiving, flow).next().is_some());
         let one_size = match &trial.plan.sizes {
             DatagramSizes::Largest => true,
@@ -120,6 +134,12 @@ impl Accounting {
     /// By how much a counter of the sending host grew.
     pub(crate) fn sent(&self, key: impl AsRef<str>) -> Option<u64> {
         self.sender.get(key.as_ref()).copied()
+    }
+
+    /// By how much a counter of each interface below that of the route grew, on the sending host.
+    pub(crate) fn sent_below(&self, family: FactKey) -> impl Iterator<Item = u64> {
+        let below = self.sender.iter().filter(move |(key, _)| family.covers(key) && !key.ends_with(".0"));
+        below.map(|(_, count)| *count)
     }
 
     /// By how much a counter of the receiving host grew.
@@ -151,21 +171,6 @@ impl Accounting {
     pub(crate) fn fragments(&self, sender: bool, name: &str) -> Option<u64> {
         let key = if self.ipv6 { format!("snmp6.Ip6{name}") } else { format!("snmp.Ip.{name}") };
         if sender { self.sent(&key) } else { self.got(&key) }
-    }
-
-    /// Packets that IP of the receiver's network namespace got and neither delivered nor forwarded: the most that a filter there can have
-    /// dropped behind a netdev hook. The drop watch counts the whole kernel, with routers and other containers on the same machine.
-    pub(super) fn vanished_in_ip(&self) -> Option<u64> {
-        let family = |prefix: &str, forwarded: &str| {
-            let count = |name: &str| self.got(format!("{prefix}{name}"));
-            let fragments = count("ReasmReqds")?.saturating_sub(count("ReasmOKs")?);
-            let kept = count("InDelivers")?.saturating_add(count(forwarded)?).saturating_add(fragments);
-            Some(count("InReceives")?.saturating_sub(kept))
-        };
-        match (family("snmp.Ip.", "ForwDatagrams"), family("snmp6.Ip6", "OutForwDatagrams")) {
-            (Some(v4), Some(v6)) => Some(v4.saturating_add(v6)),
-            (one, other) => one.or(other),
-        }
     }
 
     /// Fragments that a datagram was sent in; 1 where none were.
@@ -202,13 +207,23 @@ impl Accounting {
         if self.ipv6 { self.got(format!("snmp6.Udp6{name}")) } else { self.got(format!("snmp.Udp.{name}")) }
     }
 
-    /// What a reason of the drop watch counted at an end; 0 where the watch saw none, `None` where there was no watch or it
-    /// lost records.
+    /// What an end dropped by a reason of its drop watch; 0 where the watch saw none, `None` as of [`reasons::own`].
     pub(crate) fn reason(&self, at_sender: bool, name: &str) -> Option<u64> {
-        let counts = if at_sender { &self.sender } else { &self.receiver };
-        if counts.get(keys::DROP_LOST_RECORDS.name).copied()? > 0 {
-            return None;
-        }
-        Some(counts.get(&format!("drop.reason.{name}")).copied().unwrap_or(0))
+        reasons::own(if at_sender { &self.sender } else { &self.receiver }, name)
+    }
+
+    /// Packets that IP of the receiver received and its filter dropped, by what is missing; `None` where that is not known.
+    pub(super) fn received_and_dropped(&self) -> Option<u64> {
+        reasons::received_and_dropped(&self.receiver)
+    }
+
+    /// Packets that a filter of the sender kept from being sent; `None` where that is not known.
+    pub(super) fn unsent_by_filter(&self) -> Option<u64> {
+        reasons::unsent_by_filter(&self.sender, self.ipv6)
+    }
+
+    /// Packets that the receiver's backlog refused; `None` where that cannot be read.
+    pub(super) fn backlog(&self) -> Option<u64> {
+        reasons::backlog(&self.receiver)
     }
 }

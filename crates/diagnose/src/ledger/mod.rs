@@ -11,14 +11,16 @@
 //!   arrival, and not even they where a TUN device or a hypervisor made the batch; the bytes of the devices are then what is left. A count of batches is a range; the ranges are closed by those counters, and by what is missing.
 //! - **A local drop may come back.** Where the socket has `IP_RECVERR`, a drop of the queueing discipline, of the device or
 //!   of a virtual peer's backlog is also `ENOBUFS` at the send call. It is booked where it happened, and once.
-//! - **One kernel for both ends.** In a lab `softnet_stat` and the reasons of drops belong to both hosts. They are booked
-//!   once, at the receiver, whose receive path they are about.
+//! - **Several hosts in one kernel.** `softnet_stat`, and the reasons of drops where no BPF program counts them, are those of all
+//!   network namespaces of a machine: of the receiver, the sender of a lab, routers, containers. A host is charged with no more of them
+//!   than counters of its own namespace miss (`reasons`).
 //! - **`rx_dropped`** mixes unknown protocols, stray VLANs and the backlog's own drops. It is named, not booked.
 //!
 //! Source: kernel `net/core/dev.c`, `net/ipv4/{udp,ip_input,ip_output}.c`, `net/sched/sch_generic.c`, `drivers/net/veth.c`.
 
 mod accounting;
 mod claim;
+pub(crate) mod reasons;
 mod receiving;
 mod sending;
 mod tcp;
@@ -42,6 +44,9 @@ pub const NEEDS: &[FactKey] = &[
     keys::NIC_COUNTER_TX_BYTES,
     keys::NIC_COUNTER_TX_DROPPED,
     keys::NIC_COUNTER_TX_ERRORS,
+    keys::LAYER_NAME,
+    keys::LAYER_TX_DROPPED,
+    keys::LAYER_QDISC_DROPS,
     keys::NIC_COUNTER_RX_PACKETS,
     keys::NIC_COUNTER_RX_BYTES,
     keys::NIC_COUNTER_RX_DROPPED,
@@ -50,6 +55,8 @@ pub const NEEDS: &[FactKey] = &[
     keys::NIC_COUNTER_RX_OVER_ERRORS,
     keys::NIC_STAT,
     keys::SOFTNET_DROPPED,
+    keys::DROP_LOST_RECORDS,
+    keys::DROP_ELSEWHERE,
     keys::FILTER_DROP_PACKETS,
     keys::FILTER_DROP_BYTES,
     keys::NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER,
@@ -100,13 +107,17 @@ pub const STAGES: [&str; 13] = [
 /// The ledger of one flow of a trial. A flow that the trial does not have gives an empty ledger that says so.
 ///
 /// `offered` is what the application handed over, refused datagrams included; those that it gave up itself for want of time
-/// (`skipped`) were never handed over. It holds that `offered = Σ dropped + delivered + unexplained`.
+/// (`skipped`) were never handed over, and those that the receiver did not count any more (`uncounted`) are left out. It holds that `offered = Σ dropped + delivered + unexplained`.
 pub fn ledger(trial: UdpTrial<'_>, flow: Flow) -> Ledger {
     let Some(accounting) = Accounting::of(trial, flow) else {
         let remarks = vec![format!("the trial sent nothing {}", flow.direction())];
         return Ledger { flow, unit: "datagrams".to_owned(), remarks, ..Ledger::default() };
     };
     let mut remarks = Vec::new();
+    if accounting.uncounted > 0 {
+        let n = accounting.uncounted;
+        remarks.push(format!("left out: {n} datagrams, sent when the receiver may have stopped counting"));
+    }
     let mut entries = sending::entries(&accounting);
     entries.extend(receiving::entries(&accounting, &mut remarks));
     let missing = i128::from(accounting.offered) - i128::from(accounting.delivered);

@@ -27,16 +27,21 @@ impl ReportedDrops {
     }
 }
 
-/// What the sender's device dropped, the backlog of a virtual peer included.
+/// What the sender's device dropped, or one below it, the backlog of a virtual peer included.
+///
+/// A tunnel or VLAN counts what is refused below it as dropped, too (`iptunnel_xmit_stats`, `vlan_dev_hard_start_xmit`): the largest
+/// count stands for all, less what the queueing discipline of a device below counts itself.
 fn device_drops(accounting: &Accounting) -> u64 {
     let count = |key| accounting.sent(key).unwrap_or(0);
-    count(keys::NIC_COUNTER_TX_DROPPED).saturating_add(count(keys::NIC_COUNTER_TX_ERRORS))
+    let own = count(keys::NIC_COUNTER_TX_DROPPED).saturating_add(count(keys::NIC_COUNTER_TX_ERRORS));
+    let below = accounting.sent_below(keys::LAYER_TX_DROPPED).max().unwrap_or(0);
+    own.max(below).saturating_sub(accounting.sent_below(keys::LAYER_QDISC_DROPS).sum())
 }
 
 /// Of them, those that the receiver's backlog dropped: a virtual pair hands its packets over itself, and counts what the
 /// other end refuses as its own drops.
 pub(super) fn at_the_peer(accounting: &Accounting) -> u64 {
-    let backlog = accounting.got(keys::SOFTNET_DROPPED).unwrap_or(0);
+    let backlog = accounting.backlog().unwrap_or(0);
     if accounting.one_kernel { backlog.min(device_drops(accounting)) } else { 0 }
 }
 
@@ -46,14 +51,36 @@ pub(super) fn entries(accounting: &Accounting) -> Vec<Entry> {
     let (unsent, reported) = (&accounting.unsent, ReportedDrops::of(accounting));
     let refused =
         [unsent.too_big, unsent.refused, unsent.other].iter().fold(reported.nowhere, |sum, n| sum.saturating_add(*n));
+    let claim = |n| if accounting.refusals_unknown { Claim::unknown() } else { Claim::exactly(n) };
     vec![
-        entry("unsent", Claim::exactly(refused), errors(accounting, reported)),
-        entry("send-buffer", Claim::exactly(unsent.would_block), "EAGAIN at the send call".to_owned()),
-        entry("send-filter", Claim::exactly(unsent.not_permitted), "EPERM at the send call".to_owned()),
+        entry("unsent", claim(refused), errors(accounting, reported)),
+        entry("send-buffer", claim(unsent.would_block), "EAGAIN at the send call".to_owned()),
+        filter(accounting),
         qdisc(accounting, reported),
         device(accounting),
         Entry { id: "path", at: Place::Path, claim: Claim::unknown(), source: String::new() },
     ]
+}
+
+/// The send call of UDP fails. TCP counts a segment as sent that its own host refused, and sends it again at the next acknowledgement
+/// (`net/ipv4/tcp_output.c`, `tcp_write_xmit`).
+fn filter(accounting: &Accounting) -> Entry {
+    let entry = |claim, source: String| Entry { id: "send-filter", at: accounting.flow.sender(), claim, source };
+    if !accounting.tcp {
+        let refused = accounting.unsent.not_permitted;
+        let claim = if accounting.refusals_unknown { Claim::unknown() } else { Claim::exactly(refused) };
+        return entry(claim, "EPERM at the send call".to_owned());
+    }
+    match accounting.unsent_by_filter() {
+        Some(n) => entry(
+            Claim::batches(n, accounting.batch_sent()),
+            format!("{n} packets that IP of the sender was to send, dropped by its filter"),
+        ),
+        None => entry(
+            Claim::unknown(),
+            "neither the sender's IP nor its rules count what was kept from being sent".to_owned(),
+        ),
+    }
 }
 
 fn errors(accounting: &Accounting, reported: ReportedDrops) -> String {
@@ -119,6 +146,10 @@ fn device(accounting: &Accounting) -> Entry {
     }
     let (all, peer) = (device_drops(accounting), at_the_peer(accounting));
     let mut source = format!("{all} tx_dropped and tx_errors of the device");
+    let below = accounting.sent_below(keys::LAYER_TX_DROPPED).max().filter(|below| *below > 0);
+    if let Some(name) = accounting.lowest.as_ref().filter(|_| below.is_some()) {
+        source.push_str(&format!(" and of those below it, down to {name}"));
+    }
     if peer > 0 {
         source.push_str(&format!(", {peer} of them counted at the receiver's backlog"));
     }

@@ -1,8 +1,9 @@
 //! The ledger of TCP: segments with payload that one socket sent and the other one got, retransmissions included.
 
-use super::accounting::Accounting;
+use super::accounting::{Accounting, lowest};
 use super::claim::Entry;
 use super::{receiving, sending, settle, wire};
+use crate::connection;
 use crate::ledger::claim::Claim;
 use narrows_model::diagnosis::ledger::Ledger;
 use narrows_model::load::tcp::{TcpEndRecord, TcpStreamRecord};
@@ -37,6 +38,7 @@ pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
         ipv6: first.remote.starts_with('['),
         both_ways: trial.plan.direction == Direction::Both,
         one_kernel: kernel(sending).is_some() && kernel(sending) == kernel(receiving),
+        lowest: lowest(&sending.after),
         sender,
         receiver,
         ..Accounting::empty(flow)
@@ -45,7 +47,7 @@ pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
     let mut entries = sending::entries(&accounting);
     entries.extend(receiving::entries(&accounting, &mut remarks));
     // Stages of UDP alone; TCP has counters of its own for them.
-    entries.retain(|entry| !matches!(entry.id, "unsent" | "send-buffer" | "send-filter" | "reassembly"));
+    entries.retain(|entry| !matches!(entry.id, "unsent" | "send-buffer" | "reassembly"));
     for entry in &mut entries {
         match entry.id {
             "checksum" => *entry = counted(&accounting, "checksum", &["snmp.Tcp.InCsumErrors"]),
@@ -61,6 +63,10 @@ pub fn tcp_ledger(trial: TcpTrial<'_>, flow: Flow) -> Option<Ledger> {
 /// Segments of a flow that were sent, and those of them that reached the other socket; of those that were on their way when the sender was
 /// sampled last nothing is known, so they are not among the sent ones. `None` as of [`tcp_ledger`].
 pub(crate) fn sent_and_arrived(trial: TcpTrial<'_>, flow: Flow) -> Option<(u64, u64)> {
+    // The sockets of two connections count other segments.
+    if connection::split(trial, flow).is_some() {
+        return None;
+    }
     let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
     let mut sum = None;
     for stream in sending.streams.iter().filter(|stream| stream.flow == flow) {

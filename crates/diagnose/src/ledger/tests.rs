@@ -110,7 +110,11 @@ fn the_backlog_of_one_kernel_is_the_receivers_whoever_counts_it() {
     let refused = Unsent { no_buffers: 700, ..Unsent::default() };
     let scene = UdpScene {
         died: Died { refused, ..Died::default() },
-        receiver_counts: vec![("nic.counter.rx_packets", 67_235), ("softnet.dropped", 700)],
+        receiver_counts: vec![
+            ("nic.counter.rx_packets", 67_235),
+            ("nic.counter.rx_dropped", 700),
+            ("softnet.dropped", 700),
+        ],
         ..scene
     };
     assert_booked(&of(&scene), &[("softnet", 700)]);
@@ -125,7 +129,7 @@ fn what_tcp_sent_again_was_dropped_at_the_same_counter() {
         died: Died { softnet: 700, ..Died::default() },
         others: 900,
         sender_counts: vec![("snmp.Tcp.RetransSegs", 3)],
-        receiver_counts: vec![("softnet.dropped", 702)],
+        receiver_counts: vec![("softnet.dropped", 702), ("nic.counter.rx_dropped", 702)],
         ..UdpScene::default()
     };
     let ledger = of(&scene);
@@ -153,9 +157,17 @@ fn what_no_counter_has_is_unexplained() {
 }
 
 #[test]
+fn the_backlog_of_another_host_of_the_machine_is_not_the_receivers() {
+    // softnet_stat is the machine's; the device whose packets were refused counts them, too.
+    let receiver_counts = vec![("softnet.dropped", 5_000)];
+    let scene = UdpScene { died: Died { path: 5_000, ..Died::default() }, receiver_counts, ..UdpScene::default() };
+    assert_booked(&of(&scene), &[("path", 5_000)]);
+}
+
+#[test]
 fn counters_that_claim_too_much_say_so() {
-    let scene = UdpScene { receiver_counts: vec![("softnet.dropped", 800)], ..UdpScene::default() };
-    let ledger = of(&scene);
+    let receiver_counts = vec![("softnet.dropped", 800), ("nic.counter.rx_dropped", 800)];
+    let ledger = of(&UdpScene { receiver_counts, ..UdpScene::default() });
     assert_balanced(&ledger);
     assert_eq!(ledger.unexplained, -800);
     assert!(

@@ -172,7 +172,9 @@ fn devices(accounting: &Accounting, entries: &[Entry], left: i128) -> Devices {
         .accepted
         .saturating_add(reported.qdisc)
         .saturating_add(reported.device)
-        .saturating_sub(dropped(&["qdisc", "nic-tx"]));
+        .saturating_sub(dropped(&["qdisc", "nic-tx"]))
+        // A socket of TCP counts what a filter refused; one of UDP did not take it.
+        .saturating_sub(if accounting.tcp { dropped(&["send-filter"]) } else { 0 });
     let at_the_peer = super::sending::at_the_peer(accounting);
     let arrived = accounting.delivered.saturating_add(accounting.duplicated);
     let tcp = accounting

@@ -4,6 +4,7 @@ mod asking;
 pub(crate) mod profile;
 pub(crate) mod udp;
 
+use crate::experiments::profile::REVERSE_PROFILE;
 pub(crate) use asking::*;
 use narrows_model::host::fact::{Fact, Snapshot, Unit, Value};
 use narrows_model::load::host::{CpuTimes, HostSample, SocketMemory};
@@ -47,7 +48,9 @@ pub(crate) struct Scene {
     pub(crate) congestion_control: &'static str,
     pub(crate) sender_thread: f64,
     pub(crate) receiver_thread: f64,
-    /// How much of the time the reading thread waits for a core.
+    /// How much of the time the writing thread waits for a core …
+    pub(crate) sender_waits: Option<f64>,
+    /// … and the reading one.
     pub(crate) receiver_waits: Option<f64>,
     pub(crate) sender_core: CpuTimes,
     pub(crate) receiver_core: CpuTimes,
@@ -70,10 +73,18 @@ pub(crate) struct Scene {
     pub(crate) hidden: &'static [Hidden],
     /// What a profile of the path showed, where one was made.
     pub(crate) profile: Option<profile::ProfiledPath>,
+    /// What a profile of the reverse path showed, where one was made.
+    pub(crate) reverse_path: Option<profile::ProfiledPath>,
+    /// Acknowledgements that the receiver sent and that reached the sender, where the sockets count them.
+    pub(crate) acks: Option<[u64; 2]>,
     /// Whether the kernel marks the sender as limited by its application.
     pub(crate) starved: bool,
     /// Of what TCP sent again, what the receiver had had already.
     pub(crate) spurious: u64,
+    /// Segments that were acknowledged after later ones.
+    pub(crate) reord_seen: u64,
+    /// The window scales of the sender's and the receiver's socket: the peer's in the low half, its own in the high half.
+    pub(crate) scales: Option<[u64; 2]>,
     /// Segments in flight, where the windows do not say.
     pub(crate) in_flight: Option<u64>,
     /// Kernel memory that TCP has handed to the device.
@@ -184,6 +195,7 @@ impl Default for Scene {
             congestion_control: "cubic",
             sender_thread: 0.1,
             receiver_thread: 0.1,
+            sender_waits: None,
             receiver_waits: None,
             sender_core: CpuTimes { system_us: 800_000, idle_us: 7_200_000, ..CpuTimes::default() },
             receiver_core: CpuTimes {
@@ -205,8 +217,12 @@ impl Default for Scene {
             span_us: 8_000_000,
             hidden: &[],
             profile: None,
+            reverse_path: None,
+            acks: None,
             starved: false,
             spurious: 0,
+            reord_seen: 0,
+            scales: None,
             in_flight: None,
             below: 0,
             first_ssthresh: None,
@@ -241,7 +257,7 @@ impl Scene {
         self.queued.unwrap_or(if self.sndbuf >= 0.2 { self.sndbuf_bytes } else { self.sndbuf_bytes / 2 })
     }
 
-    fn tcp(&self, interval: u64, at_us: u64) -> TcpInfo {
+    fn tcp(&self, interval: u64, at_us: u64, sending: bool) -> TcpInfo {
         let streams = u64::from(self.load.streams.max(1));
         let part = interval as f64 / INTERVALS as f64;
         let high = self.rtt_high_us.filter(|_| interval.is_multiple_of(4)).unwrap_or(self.rtt_us);
@@ -271,14 +287,18 @@ impl Scene {
             busy_time_us: share(self.busy),
             rwnd_limited_us: share(self.rwnd),
             sndbuf_limited_us: share(self.sndbuf),
-            data_segs_out: segments(self.segments),
+            data_segs_out: segments(self.segments).filter(|_| sending),
             // Only a scene with a profile tells it: it makes a ledger.
             data_segs_in: self
                 .profile
+                .filter(|_| !sending)
                 .and_then(|_| segments(self.segments.saturating_sub(self.lost.saturating_sub(self.spurious)))),
+            segs_out: self.acks.filter(|_| !sending).and_then(|[sent, _]| segments(sent)),
+            segs_in: self.acks.filter(|_| sending).and_then(|[_, arrived]| segments(arrived)),
             delivered: segments(self.segments),
             delivered_ce: Some((self.marked * self.segments as f64 * part) as u64 / streams),
             dsack_dups: Some((self.spurious as f64 * part) as u64 / streams),
+            reord_seen: Some((self.reord_seen as f64 * part) as u64 / streams),
             total_retrans: segments(self.lost),
             notsent_bytes: Some(self.unsent),
             snd_wnd_bytes: Some(self.snd_wnd),
@@ -288,14 +308,18 @@ impl Scene {
 
     fn sample(&self, interval: u64, sending: bool) -> TcpSample {
         let at_us = (self.span_us as f64 * (interval as f64 / INTERVALS as f64)) as u64;
-        let thread = if sending { self.sender_thread } else { self.receiver_thread };
+        let (thread, waits) =
+            if sending { (self.sender_thread, self.sender_waits) } else { (self.receiver_thread, self.receiver_waits) };
         TcpSample {
             at_us,
             bytes: self.bytes(interval),
             calls: self.bytes(interval) / self.write_bytes.max(1),
             thread_cpu_us: self.tells(Hidden::Threads, (thread * at_us as f64) as u64),
-            thread_wait_us: self.receiver_waits.filter(|_| !sending).map(|part| (part * at_us as f64) as u64),
-            tcp: self.tcp(interval, at_us),
+            thread_wait_us: waits.map(|part| (part * at_us as f64) as u64),
+            tcp: TcpInfo {
+                wscale: self.scales.map(|scales| scales[usize::from(!sending)]),
+                ..self.tcp(interval, at_us, sending)
+            },
             memory: self.tells(
                 Hidden::SocketMemory,
                 SocketMemory {
@@ -396,11 +420,12 @@ impl Scene {
             attempts: Vec::new(),
             ending: Ending::Complete,
         };
-        match self.profile {
+        let run = match self.profile {
             // Its steps pass the sender's own queueing discipline, too.
             Some(path) => path.beside(run, Some(&self.end(flow.sender(), flow))),
             None => run,
-        }
+        };
+        self.reverse_path.map_or(run.clone(), |path| path.made(run, &REVERSE_PROFILE, flow.reversed(), None))
     }
 }
 

@@ -1,10 +1,11 @@
 //! A path profile for the tests of rules, told by what the path does and written as the steps of both ends.
 
 use crate::experiments::profile::PATH_PROFILE;
+use crate::judge::Experiment;
 use narrows_model::run::{Purpose, TrialRecord};
 use narrows_model::{
-    Direction, Fact, Place, ProfileEndRecord, ProfilePlan, ProfileProbe, ProfileStep, Run, Snapshot, StepPart,
-    StepReceived, StepRecord, StepSent, Trial, load::tcp::TcpEndRecord,
+    Fact, Flow, Place, ProfileEndRecord, ProfilePlan, ProfileProbe, ProfileStep, Run, Snapshot, StepPart, StepReceived,
+    StepRecord, StepSent, Trial, load::tcp::TcpEndRecord,
 };
 
 /// What happens to what exceeds the rate.
@@ -27,12 +28,18 @@ pub(crate) struct ProfiledPath {
     pub(crate) excess: Excess,
     /// Lost at any rate: one datagram of so many.
     pub(crate) one_lost_of: Option<u32>,
+    /// The same, but so many of them in a row.
+    pub(crate) lost_run: u32,
     pub(crate) reordered: f64,
     pub(crate) idle_rtt_us: u64,
     /// The highest rate that was tried.
     pub(crate) tried_bps: f64,
+    /// What others send into its queue.
+    pub(crate) others_bps: f64,
     /// The sender sends no faster.
     pub(crate) sends_bps: f64,
+    /// The number of a step of which the path carries nothing for two fifths of the time.
+    pub(crate) outage: Option<usize>,
 }
 
 impl Default for ProfiledPath {
@@ -42,10 +49,13 @@ impl Default for ProfiledPath {
             burst_bps: 1e9,
             excess: Excess::Waits,
             one_lost_of: None,
+            lost_run: 1,
             reordered: 0.0,
             idle_rtt_us: 35_000,
             tried_bps: 2e9,
+            others_bps: 0.0,
             sends_bps: 100e9,
+            outage: None,
         }
     }
 }
@@ -59,18 +69,28 @@ const BASE_NS: f64 = 1e6;
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small times and counts
 impl ProfiledPath {
     /// Adds the profile to a run, as made after its baseline; the sender's shaper holds packets back as it did of that.
-    pub(crate) fn beside(&self, mut run: Run, sender: Option<&TcpEndRecord>) -> Run {
+    pub(crate) fn beside(&self, run: Run, sender: Option<&TcpEndRecord>) -> Run {
+        self.made(run, &PATH_PROFILE, Flow::Up, sender)
+    }
+
+    /// The same of an experiment and a direction.
+    pub(crate) fn made(&self, mut run: Run, by: &Experiment, flow: Flow, sender: Option<&TcpEndRecord>) -> Run {
         let shaper = |snapshot: &Snapshot| {
             let of_shaper = |fact: &&Fact| ["qdisc.rate", "qdisc.overlimits"].contains(&&*fact.key);
             Snapshot { facts: snapshot.facts.iter().filter(of_shaper).cloned().collect(), ..Snapshot::default() }
         };
-        let plan = ProfilePlan { direction: Direction::Up, ..ProfilePlan::default() };
+        let plan = ProfilePlan { direction: flow.direction(), ..ProfilePlan::default() };
         let rates = [0.25, 0.5, 0.85, 1.15, 1.15, 1.4].map(|part| part * self.rate_bps);
-        let trains = (0..4).map(|_| self.step(f64::INFINITY, 10));
-        let steps = rates.iter().filter(|rate| **rate <= self.tried_bps).map(|rate| self.step(*rate, SENT));
+        let trains = (0..4).map(|_| Self { outage: None, ..*self }.step(f64::INFINITY, 10));
+        let steps = rates
+            .iter()
+            .enumerate()
+            .filter(|(_, rate)| **rate <= self.tried_bps)
+            .map(|(index, rate)| Self { outage: self.outage.filter(|of| *of == index), ..*self }.step(*rate, SENT));
         // A deep bucket runs out only well above the rate.
         let deep = matches!(self.excess, Excess::WaitsAfter(datagrams) if datagrams > 100);
-        let fast = (0..if deep { 2 } else { 0 }).map(|_| self.step(4.0 * self.rate_bps, 2 * SENT));
+        let fast =
+            (0..if deep { 2 } else { 0 }).map(|_| Self { outage: None, ..*self }.step(4.0 * self.rate_bps, 2 * SENT));
         let probe = |n: u64| ProfileProbe {
             bytes: if n.is_multiple_of(2) { 100 } else { BYTES },
             rtt_ns: self.idle_rtt_us * 1000,
@@ -88,7 +108,7 @@ impl ProfiledPath {
             ..ProfileEndRecord::empty(Place::Client)
         };
         run.trials.push(TrialRecord {
-            purpose: Purpose::Experiment { round: 0, id: PATH_PROFILE.id.to_owned() },
+            purpose: Purpose::Experiment { round: 0, id: by.id.to_owned() },
             at_us: 0,
             trial: Trial::new(plan, client, ProfileEndRecord::empty(Place::Server), 3_000_000),
         });
@@ -99,10 +119,14 @@ impl ProfiledPath {
         let gap_ns = (BITS * 1e9 / bps) as u64;
         let step = ProfileStep { id: 1, datagrams: sent, datagram_bytes: BYTES, gap_ns, stop_above_us: 0 };
         let leaves = |n: u32| f64::from(n) * BITS * 1e9 / bps.min(self.sends_bps);
+        // A FIFO gives each its share.
+        let share = if bps + self.others_bps > self.rate_bps { bps / (bps + self.others_bps) } else { 1.0 };
+        let rate_bps = if share.is_finite() { self.rate_bps * share } else { self.rate_bps };
         let mut arrivals: Vec<(u32, f64)> = Vec::new();
         let mut credit = 0.0;
         for n in 0..sent {
-            if self.one_lost_of.is_some_and(|of| n % of == of - 1) {
+            let dead = self.outage.is_some() && (sent * 2 / 5..sent * 4 / 5).contains(&n);
+            if dead || self.one_lost_of.is_some_and(|of| n % of >= of - self.lost_run) {
                 continue;
             }
             let passes = match self.excess {
@@ -110,7 +134,7 @@ impl ProfiledPath {
                 Excess::WaitsAfter(datagrams) | Excess::DroppedAfter(datagrams) => datagrams,
             };
             let due = arrivals.last().map_or(0.0, |(_, at)| at + BITS * 1e9 / self.burst_bps).max(leaves(n));
-            let sustained = f64::from(n.saturating_sub(passes)) * BITS * 1e9 / self.rate_bps;
+            let sustained = f64::from(n.saturating_sub(passes)) * BITS * 1e9 / rate_bps;
             match self.excess {
                 Excess::DroppedAfter(_) if n >= passes && bps > self.rate_bps => {
                     credit += self.rate_bps / bps;

@@ -62,6 +62,8 @@ pub(crate) struct UdpScene {
     pub(crate) rcvbuf_requested: u32,
     pub(crate) asked_rcvbuf: Option<u32>,
     pub(crate) loss_burst_max: u64,
+    /// How many are lost in a row.
+    pub(crate) loss_run: u64,
     /// Share of the samples that find the receive buffer full.
     pub(crate) buffer_full: bool,
     pub(crate) sender_thread: f64,
@@ -102,6 +104,7 @@ impl Default for UdpScene {
             rcvbuf_requested: 4_194_304,
             asked_rcvbuf: None,
             loss_burst_max: 0,
+            loss_run: 1,
             buffer_full: false,
             sender_thread: 0.1,
             receiver_thread: 0.1,
@@ -288,7 +291,7 @@ impl UdpScene {
             distinct: self.delivered(),
             duplicates: self.copies,
             lost: self.accepted() - self.delivered(),
-            loss_bursts: u64::from(self.died.total() > 0),
+            loss_bursts: (self.accepted() - self.delivered()).div_ceil(self.loss_run),
             loss_burst_max: self.loss_burst_max,
             socket_drops: self.socket_tells.then_some(drops),
             active_ns: self.span_us * 1000,

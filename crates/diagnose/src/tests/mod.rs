@@ -3,6 +3,7 @@
 mod healthy;
 mod paced_udp;
 mod profiled;
+mod profiled_udp;
 mod properties;
 mod udp;
 

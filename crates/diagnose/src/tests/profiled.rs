@@ -3,15 +3,14 @@
 use super::Scene;
 use crate::judge::Assessment;
 use crate::testing::profile::{Excess, ProfiledPath};
-use crate::testing::udp::{self, Died, UdpScene};
 use crate::testing::{
-    assert_cannot_tell, assert_contradicts, assessment, fact, lossy, named, ordinary_host, slow, tcp_end, verdict,
-    virtual_hosts, with,
+    assert_cannot_tell, assert_contradicts, assert_rejects, assessment, fact, lossy, named, ordinary_host, slow,
+    tcp_end, verdict, virtual_hosts, with,
 };
 use crate::{causes, diagnose};
 use narrows_model::host::fact::Unit;
 use narrows_model::run::RunPlan;
-use narrows_model::{Place, Status, TcpPlan, Verdict};
+use narrows_model::{Place, Status, TcpPlan};
 
 fn cause(id: &str) -> &'static crate::judge::Cause<crate::evidence::tcp::TcpEvidence> {
     causes::tcp::TABLE.iter().find(|cause| cause.id == id).expect("in the table")
@@ -116,15 +115,115 @@ fn packets_out_of_order_are_no_loss() {
     let path = ProfiledPath { reordered: 0.01, ..ProfiledPath::default() };
     let scene = Scene { spurious: 160, profile: Some(path), ..lossy(25_500, &[]) };
     named(&scene, &[], "reordering", Place::Path);
-    // In order, nothing is to be said of it.
+    // RACK repairs little of it, and BBR does not mind: the congestion control answers to what the path does.
+    let heavy = Scene { spurious: 0, lost: 3, reord_seen: 900, ..scene.clone() };
+    let bbr = Scene { goodput_bps: 600e6, congestion_control: "bbr", ..heavy.clone() };
+    let finding = named(&heavy, &[("other-congestion-control", &bbr)], "reordering", Place::Path);
+    assert_rejects(&finding, "congestion-control", "900 segments arrived after later ones");
+    // Beside so many a few losses at capacity are no more than that.
+    let some = Scene { lost: 260, spurious: 11, reord_seen: 4_000, ..scene.clone() };
+    named(&some, &[], "reordering", Place::Path);
+    // What was lost was not out of order.
+    let lost = Scene { spurious: 10, lost: 170, reord_seen: 30, ..scene.clone() };
     let rule = cause("reordering");
+    assert_contradicts(
+        &assessment(rule, crate::role::Role::Path, &lost, &[]),
+        "of 170 retransmitted segments 160 were lost",
+    );
+    // In order, nothing is to be said of it.
     let scene = Scene { profile: Some(ProfiledPath::default()), ..scene };
     assert_contradicts(&assessment(rule, crate::role::Role::Path, &scene, &[]), "out of order");
 }
 
+/// Reno behind CoDel of 40 Mbit/s at 60 ms: it waits for a few milliseconds each time before a segment is dropped or marked, and climbs
+/// back from half of its window.
+fn behind_codel() -> Scene {
+    let path = ProfiledPath {
+        rate_bps: 40e6,
+        burst_bps: 40e6,
+        idle_rtt_us: 60_000,
+        tried_bps: 56e6,
+        ..ProfiledPath::default()
+    };
+    Scene {
+        goodput_bps: 27e6,
+        min_rtt_us: 60_000,
+        rtt_us: 64_500,
+        segments: 18_700,
+        lost: 6,
+        cwnd: 215,
+        congestion_control: "reno",
+        early_peak_bps: 27e6,
+        profile: Some(path),
+        ..slow()
+    }
+}
+
+#[test]
+fn a_managed_queue_that_drops_or_marks_a_few_segments_is_a_path_at_capacity() {
+    let dropping = behind_codel();
+    let bbr = Scene { goodput_bps: 38e6, congestion_control: "bbr", ..dropping.clone() };
+    let marking = Scene { lost: 0, marked: 6.0 / 18_700.0, goodput_bps: 26e6, ..dropping.clone() };
+    let often = Scene { marked: 0.002, ..marking.clone() };
+    for scene in [&dropping, &marking, &often] {
+        let verdict = verdict(scene, &[("other-congestion-control", &bbr)]);
+        assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Healthy, "path-capacity"), "{verdict:#?}");
+    }
+    let rule = |id, scene: Scene| assessment(cause(id), crate::role::Role::Path, &scene, &[]);
+    assert_contradicts(&rule("random-loss", Scene { lost: 40, ..dropping.clone() }), "when the load filled the path");
+    assert_contradicts(&rule("ecn-marking", often.clone()), "when the load filled the path");
+    // Marks and losses that come while nothing waits, or long before the path is full, are none of a queue.
+    let few = Scene { cwnd: 120, goodput_bps: 15e6, ..often };
+    named(&few, &[], "ecn-marking", Place::Path);
+    let early = Scene { cwnd: 120, goodput_bps: 15e6, rtt_us: 60_300, ..dropping.clone() };
+    named(&early, &[], "random-loss", Place::Path);
+    // Half of the path is less than any congestion control gets of a short queue.
+    let slower = Scene { goodput_bps: 20e6, ..dropping };
+    assert_contradicts(&rule("path-capacity", slower), "52 % of that");
+}
+
+#[test]
+fn a_window_and_a_policer_of_about_the_same_rate_are_both_named_the_lower_one_first() {
+    let path = ProfiledPath {
+        rate_bps: 50e6,
+        burst_bps: 400e6,
+        excess: Excess::DroppedAfter(60),
+        tried_bps: 70e6,
+        ..ProfiledPath::default()
+    };
+    let with_window = |snd_wnd: u64, goodput_bps| Scene {
+        goodput_bps,
+        rwnd: 0.6,
+        snd_wnd,
+        rcvbuf: 350_000,
+        lost: 60,
+        receiver_facts: with(ordinary_host(), fact("tcp.rmem.max", 350_000_i64, Unit::Bytes)),
+        profile: Some(path),
+        ..slow()
+    };
+    let of = |scene: &Scene| {
+        let verdict = verdict(scene, &[]);
+        assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
+        let ids: Vec<_> = verdict.causes.iter().map(|cause| cause.id.clone()).collect();
+        let then = verdict.causes[0].prediction.as_ref().map(|it| it.bps / 1e6).expect("the other one");
+        (ids, then, verdict.both.map(|both| both.bps / 1e6))
+    };
+    // 227 kB in 35 ms are 52 Mbit/s, and the policer lets 48 of goodput through: without it the window goes on to hold, without both
+    // the rate of bursts, 386.
+    let (ids, then, both) = of(&with_window(227_000, 45e6));
+    assert_eq!(ids, ["path-policer", "tcp-receive-window"]);
+    assert!((then - 51.8).abs() < 0.5 && both.is_some_and(|both| both > 300.0), "{then} {both:?}");
+    let (ids, then, _) = of(&with_window(192_000, 43e6));
+    assert_eq!(ids, ["tcp-receive-window", "path-policer"]);
+    assert!((then - 48.3).abs() < 0.5, "{then}");
+}
+
 #[test]
 fn a_full_way_back_is_no_path_at_capacity() {
-    let scene = Scene { rtt_us: 180_000, rtt_high_us: Some(260_000), cwnd: 700, ..slow() };
+    // 1600 acknowledgements a second are 660 kbit/s.
+    let back = ProfiledPath { rate_bps: 800e3, burst_bps: 800e3, ..ProfiledPath::default() };
+    let (acks, reverse_path) = (Some([12_750, 12_750]), Some(back));
+    let scene = Scene { rtt_us: 180_000, rtt_high_us: Some(260_000), cwnd: 700, acks, reverse_path, ..slow() };
     named(&scene, &[], "reverse-path-congested", Place::Path);
     // Where UDP shows that this direction carries no more, it is the path that is full.
     let path = ProfiledPath { rate_bps: 39.5e6, burst_bps: 39.5e6, ..ProfiledPath::default() };
@@ -174,6 +273,12 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
         "slowed by the path"
     );
     assert!(of(bursts(380e6)).is_some_and(|it| it.interval_bps.is_none() && it.then.is_empty()), "as it was sent");
+    let words = |sends_bps| {
+        let run = Scene { profile: Some(bursts(sends_bps)), ..policed.clone() }.run(&[]);
+        crate::evidence::profile::of_run(&run, 0).expect("a profile").words()
+    };
+    assert!(words(100e9).ends_with("pass at 400 Mbit/s)"), "{}", words(100e9));
+    assert!(words(380e6).ends_with("pass at 380 Mbit/s or more)"), "{}", words(380e6));
     // What else holds TCP back below the policer's rate gives the policer's rate once it is gone, and not that of bursts.
     let mut paced = Scene { goodput_bps: 9.5e6, max_pacing_bytes_s: 1_200_000, cwnd: 400, ..policed.clone() };
     paced.lost = 0;
@@ -284,31 +389,28 @@ fn what_else_two_hosts_send_each_other_is_named_and_not_the_path() {
     assert_contradicts(&assessment(rule, crate::role::Role::Path, &of(38_500_000), &[]), "uses 0 % of the capacity");
 }
 
-/// The verdict on 100 Mbit/s of UDP of which one of twenty datagrams died on the path.
-fn of_udp(path: ProfiledPath) -> Verdict {
-    let scene = UdpScene { died: Died { path: 3_400, ..Died::default() }, ..UdpScene::default() };
-    diagnose(&path.beside(udp::run(&scene, &[]), None), 0).expect("a baseline").verdict
-}
-
 #[test]
-fn what_udp_met_on_the_path_is_told_by_its_profile() {
-    let first = |path| {
-        let verdict = of_udp(path);
-        (verdict.status, verdict.causes.first().map(|finding| finding.id.clone()).unwrap_or_default())
-    };
-    let at = |excess| ProfiledPath { rate_bps: 96.5e6, excess, ..ProfiledPath::default() };
-    assert_eq!(first(at(Excess::DroppedAfter(30))), (Status::Limited, "path-policer".to_owned()));
-    // 95 Mbit/s arrived while the bucket emptied.
-    let advice = of_udp(ProfiledPath { rate_bps: 64e6, ..at(Excess::DroppedAfter(30)) }).causes.remove(0).fix.advice;
-    assert!(advice.starts_with("offer less than the policer's rate (64.0 Mbit/s, headers included)"), "{advice}");
-    assert_eq!(
-        first(ProfiledPath { burst_bps: 96.5e6, ..at(Excess::Waits) }),
-        (Status::Healthy, "path-capacity".to_owned())
+fn a_path_that_others_share_is_full_at_what_they_leave() {
+    let path = ProfiledPath { rate_bps: 100e6, burst_bps: 100e6, others_bps: 60e6, ..ProfiledPath::default() };
+    let scene = Scene { rtt_us: 90_000, cwnd: 290, acks: Some([12_750, 12_750]), profile: Some(path), ..slow() };
+    let full = verdict(&scene, &[]);
+    assert_eq!((full.status, &*full.causes[0].id), (Status::Healthy, "path-capacity"), "{full:#?}");
+    assert!(
+        full.headline.contains("sustains 40.0 Mbit/s behind a queue beside 60.0 Mbit/s of other traffic"),
+        "{}",
+        full.headline
     );
-    let lossy = ProfiledPath { one_lost_of: Some(20), ..ProfiledPath::default() };
-    assert_eq!(first(lossy), (Status::Limited, "random-loss".to_owned()));
+    // Both hosts see the others: the whole link counts.
+    let bytes = 98_000_000;
+    let seen = Scene {
+        sender_counts: vec![("nic.counter.tx_bytes", bytes)],
+        receiver_counts: vec![("nic.counter.rx_bytes", bytes)],
+        ..scene
+    };
+    named(&seen, &[], "competing-traffic", Place::Path);
 }
 
+/// The verdict on 100 Mbit/s of UDP of which one of twenty datagrams died on the path.
 #[test]
 fn a_limit_that_was_not_reached_is_a_lower_bound_and_does_not_bind() {
     let reader = Scene { goodput_bps: 50e6, rwnd: 0.98, snd_wnd: 1_000_000, recv_q: 3_000_000, cwnd: 500, ..slow() };

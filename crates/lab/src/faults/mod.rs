@@ -40,6 +40,7 @@ macro_rules! faults {
 }
 
 faults! {
+    bpf_programs,
     burst_loss,
     checksum_errors,
     congestion_control,

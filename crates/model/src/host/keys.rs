@@ -52,6 +52,8 @@ keys! {
     CGROUP_MEMORY_LIMIT = "cgroup.memory.limit", Bytes;
     CGROUP_MEMORY_SOCK = "cgroup.memory.sock", Bytes;
     CGROUP_MEMORY_EVENTS = "cgroup.memory.events", Count;
+    CGROUP_MEMORY_SCANNED = "cgroup.memory.scanned", Count;
+    CGROUP_MEMORY_RECLAIMED = "cgroup.memory.reclaimed", Count;
     VMSTAT_PSWPIN = "vmstat.pswpin", Count;
     VMSTAT_PSWPOUT = "vmstat.pswpout", Count;
     VMSTAT_PGMAJFAULT = "vmstat.pgmajfault", Count;
@@ -63,6 +65,17 @@ keys! {
     NIC_BOND_MODE = "nic.bond.mode", Text;
     NIC_HARDWARE = "nic.hardware", Text;
     NIC_MTU = "nic.mtu", Bytes, "MTU";
+    // Virtual interfaces and what is below them: the last part is the number of the layer, 0 on top.
+    LAYERS = "layers", Text, "layers";
+    LAYER_NAME = "layer.name.*", Text;
+    LAYER_KIND = "layer.kind.*", Text;
+    LAYER_MTU = "layer.mtu.*", Bytes;
+    LAYER_OVERHEAD = "layer.overhead.*", Bytes;
+    LAYER_SPEED = "layer.speed.*", BitsPerSecond;
+    LAYER_OFF = "layer.off.*", Text;
+    LAYER_TX_DROPPED = "layer.tx_dropped.*", Count;
+    LAYER_RX_DROPPED = "layer.rx_dropped.*", Count;
+    LAYER_QDISC_DROPS = "layer.qdisc_drops.*", Count;
     NIC_TXQUEUELEN = "nic.txqueuelen", Packets, "txqueuelen";
     NIC_UP = "nic.up", Flag;
     NIC_CARRIER = "nic.carrier", Flag, "link up";
@@ -186,6 +199,7 @@ keys! {
     CORE_NETDEV_BUDGET = "core.netdev_budget", Packets, "netdev_budget";
     CORE_NETDEV_BUDGET_USECS = "core.netdev_budget_usecs", Microseconds;
     CORE_DEFAULT_QDISC = "core.default_qdisc", Text, "default qdisc";
+    QDISC_DEVICE = "qdisc.device", Text;
     QDISC_ROOT_KIND = "qdisc.root.kind", Text, "root qdisc";
     QDISC_KINDS = "qdisc.kinds", Text;
     QDISC_RATE = "qdisc.rate", BitsPerSecond, "qdisc rate";
@@ -214,6 +228,8 @@ keys! {
     ROUTE_MTU = "route.mtu", Bytes, "MTU of the route";
     ROUTE_WINDOW = "route.window", Bytes;
     ROUTE_INITCWND = "route.initcwnd", Packets;
+    ROUTE_CWND = "route.cwnd", Packets;
+    ROUTE_SSTHRESH = "route.ssthresh", Packets;
     ROUTE_CONGESTION = "route.congestion", Text;
     PATH_MTU = "path.mtu", Bytes, "path MTU";
     NEIGHBOUR_STATE = "neighbour.state", Text, "neighbour";
@@ -228,10 +244,15 @@ keys! {
     FILTER_DROP_RULES_UNCOUNTED = "filter.drop.rules.uncounted", Number;
     FILTER_DROP_PACKETS = "filter.drop.packets", Count;
     FILTER_DROP_BYTES = "filter.drop.bytes", Count;
+    // Run times of BPF programs while a trial ran, microseconds: of all, and of the most expensive by `<id>.<type>.<name>`.
+    BPF_RUN_US = "bpf.run_us", Count;
+    BPF_PROGRAM_RUN_US = "bpf.run_us.*", Count;
+    BPF_PROGRAM_RUNS = "bpf.runs.*", Count;
     DROP_REASON = "drop.reason.*", Count;
     DROP_LOCATION = "drop.location.*", Count;
     DROP_WATCHED = "drop.watched", Count;
     DROP_LOST_RECORDS = "drop.lost_records", Count;
+    DROP_ELSEWHERE = "drop.elsewhere", Count;
     DROP_REASON_UDP_CSUM = "drop.reason.UDP_CSUM", Count;
     DROP_REASON_NETFILTER_DROP = "drop.reason.NETFILTER_DROP", Count;
     DROP_REASON_QDISC_DROP = "drop.reason.QDISC_DROP", Count;

@@ -93,6 +93,7 @@ pub const ROWS: &[RowSpec] = &[
     row(Group::Host, SHOWN, &[("", keys::MEMORY_AVAILABLE)]),
     row(Group::Host, SHOWN, &[("", keys::SWAP_USED), (" of ", keys::SWAP_TOTAL)]),
     row(Group::Nic, SHOWN, &[("", keys::NIC_NAME), (", ", keys::NIC_KIND)]),
+    row(Group::Nic, SHOWN, &[("", keys::LAYERS)]),
     row(Group::Nic, MARKED, &[("", keys::NIC_DRIVER), (" ", keys::NIC_DRIVER_VERSION)]),
     row(Group::Nic, MARKED, &[("", keys::NIC_FIRMWARE)]),
     row(Group::Nic, SHOWN, &[("", keys::NIC_BUS)]),

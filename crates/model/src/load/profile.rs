@@ -157,7 +157,7 @@ impl ProfileStep {
 pub struct StepSent {
     /// Datagrams that the socket took: fewer than planned where the step ended early.
     pub datagrams: u32,
-    /// From the first to the last one.
+    /// From the first to the last one; of a train, until the socket had taken the last one. 0 where that is not known.
     pub span_ns: u64,
     /// The longest time that the sender was behind its schedule.
     pub late_ns: u64,

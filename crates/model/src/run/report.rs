@@ -248,7 +248,7 @@ pub struct PathProfileView {
     pub capacity_interval_bps: Option<[f64; 2]>,
     /// What happens to what exceeds it: `queue`, `short-queue`, `shaper` or `policer`.
     pub limit: Option<String>,
-    /// Bytes that pass a shaper or policer faster at first.
+    /// Bytes that pass a shaper or policer faster at first, at least: what the load before left of its bucket.
     pub bucket_bytes: Option<f64>,
     /// The highest rate that the path kept up with.
     pub carried_bps: f64,

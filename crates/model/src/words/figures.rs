@@ -1,7 +1,7 @@
 //! Numbers as text, in addition to [`narrows_model::words::units`]: packet rates, nanoseconds, grouped counts.
 
 pub use crate::words::units::grouped;
-use crate::words::units::micros;
+use crate::words::units::{self, micros};
 
 /// A count as a float; exact up to 2^53.
 #[allow(clippy::cast_precision_loss)]
@@ -110,6 +110,7 @@ pub fn ratio(fraction: f64) -> String {
     match percent.abs() {
         _ if !percent.is_finite() => "–".to_owned(),
         0.0 => "0 %".to_owned(),
+        99.5..100.0 if percent > 0.0 => units::nearly_all(percent).unwrap_or_default(),
         v if v >= 9.95 => format!("{percent:.0} %"),
         v if v >= 0.995 => format!("{percent:.1} %"),
         v if v >= 0.0995 => format!("{percent:.2} %"),
@@ -189,6 +190,7 @@ mod tests {
         assert_eq!(ratio(0.000_02), "0.002 %");
         assert_eq!(ratio(0.003_13), "0.31 %");
         assert_eq!(ratio(0.12), "12 %");
+        assert_eq!([0.994, 0.997_16, 0.999_96, 1.0].map(ratio), ["99 %", "99.7 %", ">99.9 %", "100 %"]);
         assert_eq!(ratio(f64::NAN), "–");
         assert_eq!(success(1.0), "100 %");
         assert_eq!(success(0.963_48), "96.35 %");

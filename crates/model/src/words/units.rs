@@ -239,13 +239,26 @@ pub fn micros(value: u64) -> String {
     }
 }
 
-/// `37 %`, `0.12 %`: a fraction as per cent with no more digits than it deserves.
+/// `99.7 %`, `>99.9 %`: a percentage that would round to 100 % and is less; `None` of any other.
+pub fn nearly_all(percent: f64) -> Option<String> {
+    match percent {
+        99.5..99.95 => Some(format!("{percent:.1} %")),
+        99.95..100.0 => Some(">99.9 %".to_owned()),
+        _ => None,
+    }
+}
+
+/// `37 %`, `0.120 %`: a fraction as per cent with no more digits than it deserves; only all is 100 %, and only nothing 0 %.
 pub fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
-    if percent.abs() >= 9.95 || percent == 0.0 {
+    if let Some(text) = nearly_all(percent) {
+        text
+    } else if percent.abs() >= 9.95 || percent == 0.0 {
         format!("{percent:.0} %")
     } else if percent.abs() >= 0.995 {
         format!("{percent:.1} %")
+    } else if percent.abs() < 0.0005 {
+        "<0.001 %".to_owned()
     } else {
         format!("{percent:.3} %")
     }
@@ -339,5 +352,12 @@ mod tests {
         assert_eq!([1023 << 20, 353_000_000, 5 << 40].map(amount), ["1023 MiB", "337 MiB", "5.00 TiB"]);
         assert_eq!(micros(35_000), "35.0 ms");
         assert_eq!(percent(0.37), "37 %");
+    }
+
+    #[test]
+    fn only_all_is_100_percent_and_only_nothing_is_none() {
+        let texts = [0.0, 1e-9, 0.000_012, 0.5, 0.994, 0.997_16, 0.999_5, 1.0 - 1e-12, 1.0, 1.002].map(percent);
+        let expected = ["0 %", "<0.001 %", "0.001 %", "50 %", "99 %", "99.7 %", ">99.9 %", ">99.9 %", "100 %", "100 %"];
+        assert_eq!(texts, expected);
     }
 }

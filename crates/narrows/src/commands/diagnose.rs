@@ -65,7 +65,7 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
 pub(crate) struct Args {
     #[command(flatten)]
     given: Given,
-    /// Time limit, experiments included; 12 s more than a longer --duration
+    /// Time limit, experiments included
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
     /// Data limit: no more bytes of load in all, give or take one interval
@@ -206,11 +206,11 @@ impl Args {
         match (self.given.has("duration"), self.given.has("budget")) {
             (false, _) => self.load.duration.duration = whole / 2,
             (true, false) => self.budget = load + AFTER_LOAD,
-            (true, true) if load + AFTER_LOAD / 2 <= whole => {}
+            (true, true) if load < whole => {}
             (true, true) => {
                 let [load, whole] = [load, whole].map(|time| units::micros(millis(time) * 1000));
                 return Err(Failure::usage(format!(
-                    "a load of {load} (--duration) leaves too little of --budget {whole}: the profile and experiments take up to {} more",
+                    "a load of {load} (--duration) does not fit into --budget {whole}: the profile and experiments take up to {} more",
                     units::micros(millis(AFTER_LOAD) * 1000)
                 )));
             }
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(of(&["-t", "30"]).expect("fits"), [30, 42]);
         assert_eq!(of(&["-t", "30", "--budget", "40"]).expect("fits"), [30, 40]);
         let error = of(&["-t", "30", "--budget", "5"]).expect_err("no room").to_string();
-        assert!(error.contains("30.0 s (--duration) leaves too little of --budget 5.00 s"), "{error}");
+        assert!(error.contains("30.0 s (--duration) does not fit into --budget 5.00 s"), "{error}");
     }
 
     #[test]

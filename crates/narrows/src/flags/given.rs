@@ -18,7 +18,10 @@ impl Given {
 impl FromArgMatches for Given {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        Ok(Self(matches.ids().map(clap::Id::as_str).filter(given).map(str::to_owned).collect()))
+        let mut given: Vec<String> = matches.ids().map(clap::Id::as_str).filter(given).map(str::to_owned).collect();
+        // Whatever their order, they mean the same.
+        given.sort();
+        Ok(Self(given))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -44,3 +44,15 @@ fn check(words: &[&str]) -> usize {
 fn every_page_fits_the_screen() {
     assert!(check(&[]) > 30, "all commands were found");
 }
+
+#[test]
+fn every_table_of_exit_codes_says_which_verdicts_exit_with_0() {
+    let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
+    let page = |name: &str| std::fs::read_to_string(format!("{root}/{name}")).expect("a page");
+    let help = alone().run(&["--help"]).out;
+    for (name, text) in [("--help", help), ("README", page("README.md")), ("manual", page("docs/manual.md"))] {
+        let (_, table) = text.split_once("Exit codes").expect(name);
+        let table: String = table.chars().take(250).collect::<String>().to_lowercase();
+        assert!(["healthy", "suspected", "unknown"].iter().all(|word| table.contains(word)), "{name}: {table}");
+    }
+}

@@ -151,7 +151,7 @@ fn a_diagnosis_of_both_directions_has_both_reports_and_compares_them() {
         let (_server, port) = world.serve(&[]);
         let token = world.token_file();
         let words = ["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token, "-d", "both", "--no-profile"];
-        let load = ["-t", "2500ms", "-O", "0s", "--budget", "2s", "--pacing-rate", "50M", "-o", "kept.run.json"];
+        let load = ["-t", "2500ms", "-O", "0s", "--budget", "3s", "--pacing-rate", "50M", "-o", "kept.run.json"];
         let said = world.run(&[&words[..], &load, &["--format", "json"]].concat());
         let both: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|why| panic!("{why}: {said:?}"));
         assert_eq!(both["schema"], "narrows.both-directions/1");

@@ -59,7 +59,8 @@ fn tile(of: &SizeView) -> Option<Markup> {
     let goal = of.results.throughput.search.as_ref()?.goals.first()?;
     let size = words::size(of.size);
     let Some(lower) = goal.lower else {
-        return Some(html! { div.tile { span.size { (size) } b { "none" } span { (clean(&goal.word)) } } });
+        let rate = goal.unproven.map_or_else(|| "none".to_owned(), |it| format!("≥ {}?", pps(it.pps)));
+        return Some(html! { div.tile { span.size { (size) } b { (rate) } span { (clean(&goal.word)) } } });
     };
     let width = lower.of_line.unwrap_or(0.0).clamp(0.0, 1.0) * 100.0;
     Some(html! {

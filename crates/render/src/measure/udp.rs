@@ -126,7 +126,7 @@ impl Shown for UdpPlan {
             or_dash(got.map(|it| it.lost.to_string())),
             or_dash(got.and_then(|it| it.loss).map(ratio)),
             or_dash(got.map(|it| nanos(rounded(it.jitter_ns)))),
-            or_dash(sent.map(|it| it.unsent.to_string())),
+            or_dash(sent.filter(|it| counts_calls(it.calls, it.datagrams)).map(|it| it.unsent.to_string())),
             or_dash(got.map(|it| it.reordered.to_string())),
             or_dash(got.map(|it| it.duplicates.to_string())),
         ];
@@ -237,10 +237,15 @@ fn one_stream(page: &mut Page, stream: &UdpTotal) {
     }
 }
 
+/// A sender that reports only what it sent, such as iperf3, counts neither calls nor what was refused.
+const fn counts_calls(calls: u64, datagrams: u64) -> bool {
+    calls > 0 || datagrams == 0
+}
+
 type Line<'a> = dyn FnMut(&str, &str, Option<Tone>) + 'a;
 
 fn sent(line: &mut Line<'_>, it: &SentTotal) {
-    let asked = it.of_asked.map(|part| format!(", {:.2} % of what was asked", part * 100.0)).unwrap_or_default();
+    let asked = it.of_asked.map(|part| format!(", {} of what was asked", success(part))).unwrap_or_default();
     let text = format!("{}, {}, {} datagrams{asked}", bps(it.bps), pps(it.pps), grouped(it.datagrams));
     line("sent", &text, Some(Tone::Strong));
     if it.unsent > 0 {
@@ -252,15 +257,17 @@ fn sent(line: &mut Line<'_>, it: &SentTotal) {
         let text = format!("{} while the sender was stalled (not counted as lost)", grouped(skipped));
         line("skipped", &text, Some(Tone::Mark));
     }
-    let calls = format!(
-        "{} calls, {} failed; success {}, {} handed over, throughput {}",
-        grouped(it.calls),
-        grouped(it.errors),
-        or_dash(it.success.map(success)),
-        pps(it.offered_pps),
-        bps(it.bps),
-    );
-    line("send calls", &calls, None);
+    if counts_calls(it.calls, it.datagrams) {
+        let calls = format!(
+            "{} calls, {} failed; success {}, {} handed over, throughput {}",
+            grouped(it.calls),
+            grouped(it.errors),
+            or_dash(it.success.map(success)),
+            pps(it.offered_pps),
+            bps(it.bps),
+        );
+        line("send calls", &calls, None);
+    }
     if let Some(gaps) = &it.gaps_ns {
         let burst =
             it.burst_max.map(|most| format!(", longest burst {}", plural(most, "datagram"))).unwrap_or_default();
@@ -279,6 +286,13 @@ fn received(line: &mut Line<'_>, it: &ReceivedTotal) {
         text += &format!("; the receiver's socket buffer had no room for {}", grouped(drops));
     }
     line("lost", &text, Some(if it.lost == 0 { Tone::Good } else { Tone::Bad }));
+    if it.uncounted > 0 {
+        let text = format!(
+            "{} sent after the last one received, when the receiver may have stopped counting (not counted as lost)",
+            grouped(it.uncounted)
+        );
+        line("not known", &text, Some(Tone::Mark));
+    }
     let mut order = vec![format!("{} reordered", grouped(it.reordered))];
     if let Some(extent @ 1..) = it.reorder_extent_max {
         order[0] += &format!(" (by up to {extent})");

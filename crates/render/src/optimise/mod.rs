@@ -8,7 +8,7 @@ pub use files::{File, files};
 
 use crate::words::clean;
 use narrows_model::Ending;
-use narrows_model::run::optimise::{OptimiseGain, OptimiseReport};
+use narrows_model::run::optimise::{OptimiseGain, OptimiseReport, OptimiseTrial};
 use narrows_model::words::units;
 use std::fmt::Write as _;
 
@@ -60,13 +60,8 @@ fn written(report: &OptimiseReport, form: &Form) -> String {
         .iter()
         .map(|it| {
             let gain = it.gain.as_ref().map_or_else(String::new, |gain| format!("{}: ", ratio(gain)));
-            format!(
-                "{}{gain}{}: {} ({})\n",
-                form.bullet,
-                clean(&it.outcome),
-                clean(&it.what.join("; ")),
-                clean(&it.origin)
-            )
+            let settings: String = it.what.iter().map(|what| tried_setting(report, it, what, form)).collect();
+            format!("{}{gain}{} ({})\n{settings}", form.bullet, clean(&it.outcome), clean(&it.origin))
         })
         .collect();
     if !tried.is_empty() {
@@ -91,6 +86,14 @@ fn written(report: &OptimiseReport, form: &Form) -> String {
         clean(&report.tag)
     );
     out
+}
+
+/// A setting that was tried. What gained in a group may have been dropped, or replaced, by a later trial.
+fn tried_setting(report: &OptimiseReport, trial: &OptimiseTrial, what: &str, form: &Form) -> String {
+    let joined = ["kept", "needed"].contains(&trial.outcome.as_str());
+    let in_set = report.settings.iter().any(|it| format!("{}: {}", it.at, it.set) == what);
+    let later = if joined && !in_set { "  (not in the final set)" } else { "" };
+    format!("{}{}{}{later}\n", if form.indent.is_empty() { "  " } else { form.indent }, form.bullet, clean(what))
 }
 
 fn headline(report: &OptimiseReport) -> String {

@@ -55,6 +55,17 @@ fn the_whole_report() {
 }
 
 #[test]
+fn what_was_kept_in_a_group_and_dropped_later_is_not_in_the_final_set() {
+    let what = ["server: sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'", "client: ethtool -K c0 gro on"];
+    let trial = OptimiseTrial { what: what.map(str::to_owned).to_vec(), ..report().tried[0].clone() };
+    let dropped = OptimiseTrial { what: vec![what[1].to_owned()], outcome: "dropped".to_owned(), ..trial.clone() };
+    let text = text(&OptimiseReport { tried: vec![trial, dropped], ..report() });
+    let lines: Vec<&str> = text.lines().filter(|line| what.iter().any(|it| line.contains(it))).map(str::trim).collect();
+    let not_in_set = format!("{}  (not in the final set)", what[1]);
+    assert_eq!(lines[lines.len() - 3..], [what[0], &not_in_set, what[1]], "one a line: {text}");
+}
+
+#[test]
 fn without_a_setting() {
     let none =
         OptimiseReport { settings: vec![], gain: None, tried: vec![], advice: vec![], verdict: None, ..report() };

@@ -37,14 +37,17 @@ pub(super) fn write(page: &mut Page, report: &Report) {
         let cells = rows.iter().flat_map(|row| [&row.client, &row.server]);
         cell = cells.map(|it| columns(&clean(&it.text)) + 1).chain([cell]).max().unwrap_or(cell);
     }
-    page.blank();
-    let title = format!(
-        "{}{}{}",
-        left(if page.style().full { "both hosts" } else { "both hosts (≠ differs)" }, label + 2),
-        left(&titled("client", &report.hosts.client.name), cell),
-        left(&titled("server", &report.hosts.server.name), cell),
-    );
-    page.line(&page.style().paint(Tone::Strong, title.trim_end()));
+    let title = if page.style().full { "both hosts" } else { "both hosts (≠ differs)" };
+    let hosts = [("client", &report.hosts.client.name), ("server", &report.hosts.server.name)];
+    let hosts = hosts.map(|(side, name)| titled(side, name));
+    if page.room() < NARROW {
+        page.heading(title, &hosts.join(" | "));
+    } else {
+        page.blank();
+        let [client, server] = hosts.map(|host| left(&host, cell));
+        let title = format!("{}{client}{server}", left(title, label + 2));
+        page.line(&page.style().paint(Tone::Strong, title.trim_end()));
+    }
     for row in &rows {
         if page.room() < NARROW {
             let lead = format!("{} {}: ", if row.differs { "≠" } else { " " }, row.spec.label);

@@ -14,7 +14,15 @@ pub(super) fn write(page: &mut Page, report: &Report) {
     let wide = if page.width() < NARROW { 8 } else { 11 };
     page.line(&line(name, &[p50, p95, p99].map(str::to_owned), wide));
     for (name, cells, of) in rows(latency) {
-        page.row(&format!("{}  {of}", line(name, &cells, wide)), None);
+        let cells = line(name, &cells, wide);
+        let whole = format!("{cells}  {of}");
+        if columns(&whole) <= page.room() {
+            page.line(&whole);
+        } else {
+            // Wrapped, the cells would not stand below their headings.
+            page.line(&cells);
+            page.labelled("    ", &of, None);
+        }
     }
     if let Some(words) = waits(latency) {
         page.labelled("  ", &words, None);

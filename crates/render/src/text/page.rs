@@ -4,6 +4,9 @@ use crate::style::{Style, Tone};
 use crate::words::{clean, columns, fit, wrap};
 use narrows_model::{Place, Report};
 
+/// Fewer columns break most words of a sentence: the longest names of causes and terms have about twenty letters.
+const BESIDE: usize = 20;
+
 /// A text that grows line by line.
 pub(crate) struct Page {
     text: String,
@@ -69,9 +72,14 @@ impl Page {
         }
     }
 
-    /// A lead, and a text beside it that wraps with a hanging indent.
+    /// A lead, and a text beside it that wraps with a hanging indent, or below it where there is hardly room beside.
     pub(crate) fn labelled(&mut self, lead: &str, text: &str, tone: Option<Tone>) {
         let indent = columns(lead);
+        let room = self.width().saturating_sub(indent);
+        if room < BESIDE && columns(text) > room && !lead.trim().is_empty() {
+            self.line(lead);
+            return self.labelled(&" ".repeat(columns(lead) - columns(lead.trim_start()) + 2), text, tone);
+        }
         for (at, line) in wrap(text, self.width().saturating_sub(indent)).iter().enumerate() {
             let line = tone.map_or_else(|| line.clone(), |tone| self.style.paint(tone, line));
             if at == 0 {

@@ -46,11 +46,10 @@ pub(crate) const COLUMNS: &str = "UDP steps: offered; delivered and lost after a
 pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
     let mut sentences = vec![profile.summary.clone()];
     if let (Some([low, high]), Some(limit)) = (profile.capacity_interval_bps, &profile.limit) {
-        // What the load before it left of a policer's bucket is what the steps found.
-        let least = if limit == "policer" { "at least " } else { "" };
+        // What the load before it left of a bucket is what the steps found.
         let bucket = profile
             .bucket_bytes
-            .map_or_else(String::new, |depth| format!(", a bucket of {least}{}", bytes(depth as u64)));
+            .map_or_else(String::new, |depth| format!(", a bucket of at least {}", bytes(depth as u64)));
         sentences[0] += &format!(" ({} to {}, limit: {limit}{bucket})", bps(low), bps(high));
     }
     if let Some([least, median, high]) = profile.idle_rtt_us {

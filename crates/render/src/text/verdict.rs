@@ -140,7 +140,7 @@ fn what_to_do(page: &mut Page, report: &Report, cause: &CauseView) {
     let mut at = None;
     for command in &cause.fix.commands {
         if at != Some(command.at) {
-            page.line(&format!("  {}:", on(command.at, report)));
+            page.labelled("  ", &format!("{}:", on(command.at, report)), None);
             at = Some(command.at);
         }
         // Never wrapped or cut, so that it can be copied.

@@ -129,13 +129,24 @@ impl Diagnosis<'_> {
         }
     }
 
+    /// A profile of no more than the user's rate.
+    fn bounded(&self, plan: &LoadPlan) -> LoadPlan {
+        match (plan, self.plan.max_bps) {
+            (LoadPlan::Profile(plan), Some(most)) => {
+                let max_bps = plan.max_bps.min(most.max(ProfilePlan::MIN_BPS));
+                LoadPlan::Profile(ProfilePlan { max_bps, start_bps: plan.start_bps.min(max_bps), ..plan.clone() })
+            }
+            _ => plan.clone(),
+        }
+    }
+
     /// Makes the trial of an experiment; whether it was made.
     fn experiment(&mut self, round: u32, planned: &Planned) -> Result<bool, EndsError> {
         let purpose = Purpose::Experiment { round, id: planned.id.to_owned() };
         let before = self.run.trials.len();
         let (plan, on) = match planned.loopback {
             true => (planned.plan.clone(), On::Loopback),
-            false => (self.ends.fitted(&planned.plan), On::Path),
+            false => (self.ends.fitted(&self.bounded(&planned.plan)), On::Path),
         };
         match self.trial(purpose, &plan, on) {
             Err(EndsError::Failed(why)) => {
@@ -154,9 +165,9 @@ impl Diagnosis<'_> {
         for part in [1, 8] {
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
             let Some(mut planned) = narrows_diagnose::path_profile(&self.run, round) else { return Ok(()) };
+            planned.plan = self.bounded(&planned.plan);
             if let LoadPlan::Profile(plan) = &mut planned.plan {
                 plan.limit_ms = plan.limit_ms.min(left_ms.saturating_sub(self.overhead_ms) / 2).max(1_000);
-                plan.max_bps = self.plan.max_bps.map_or(plan.max_bps, |bps| bps.min(plan.max_bps));
                 plan.start_bps = (plan.start_bps / part).max(ProfilePlan::MIN_BPS).min(plan.max_bps);
                 if part > 1 && plan.limit_ms.saturating_add(self.overhead_ms) > left_ms {
                     return Ok(());
@@ -289,7 +300,7 @@ impl Known {
     }
 }
 
-/// The exit code of a run: 0 healthy or nothing found, 3 a limiting cause was found or the goodput falls short of what was expected, 1
+/// The exit code of a run: 0 healthy, suspected or unknown, 3 a limiting cause was found or the goodput falls short of what was expected, 1
 /// nothing was measured.
 pub fn exit_code(run: &Run) -> u8 {
     let Some(report) = narrows_diagnose::report(run) else { return 1 };

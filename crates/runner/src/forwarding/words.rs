@@ -3,7 +3,7 @@
 use super::Event;
 use narrows_model::forwarding::ab::{ForwardingAb, Side, SwitchStep};
 use narrows_model::forwarding::plan::{Row, size_word};
-use narrows_model::forwarding::{CounterSource, ForwardingPlan};
+use narrows_model::forwarding::{CounterSource, ForwardingPlan, Test};
 use narrows_search::procedures;
 
 fn seconds(ms: u64) -> String {
@@ -36,7 +36,7 @@ fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
         let trials = if one.trials == one.most_trials {
             one.most_trials.to_string()
         } else {
-            format!("{} of {}", one.trials, one.most_trials)
+            format!("{}, at most {}", one.trials, one.most_trials)
         };
         text += &format!(
             "{}{:<13} {:>7} {trials:>16} {:>12} {:>12}\n",
@@ -46,6 +46,9 @@ fn trials(plan: &ForwardingPlan) -> (String, (u64, u64)) {
             seconds(one.expected_ms),
             seconds(one.at_most_ms)
         );
+    }
+    if all.iter().any(|one| one.test == Test::Confirmation) {
+        text += "Confirmation trials follow a search that found a rate in its time.\n";
     }
     text += &hosts(plan);
     let (lines, more_ms) = tables(plan);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! narrows serve (root)  --starts-->  narrows helper tune    settings with undo; only with --allow-tune
-//!        |              --starts-->  narrows helper watch   readings, drops by reason, socket buffers, raw frames
+//!        |              --starts-->  narrows helper watch   readings, drops by reason, BPF programs, socket buffers, raw frames
 //!        v
 //! becomes an ordinary user without capabilities, files (Landlock) and most system calls (seccomp): TLS, HTTP, data, UDP
 //! ```
@@ -28,7 +28,7 @@ pub use separation::{Separation, SeparationError};
 pub use serving::run;
 
 pub(crate) use order::Bounds;
-pub(crate) use reading::{CountedDrops, Reading};
+pub(crate) use reading::{HelperWatch, Reading};
 pub(crate) use tuning::Tuning;
 
 use crate::tune::Tuner;

@@ -1,6 +1,7 @@
 //! What the network process asks of its helpers: a fixed list. Each order has a channel of its own, whose end is the end of what it
 //! began.
 
+use narrows_collect::Watched;
 use narrows_model::Setting;
 use narrows_model::load::frames::{GeneratePlan, ReceivePlan};
 use narrows_sys::deputy::Wish;
@@ -78,8 +79,8 @@ pub(super) enum WatchOrder {
     Tokens,
     /// The counters of two interfaces; whether the peer's packets pass them.
     Links(LinksRequest, Option<IpAddr>),
-    /// Counts drops by reason, until [`Word::Finish`].
-    Drops,
+    /// Counts until [`Word::Finish`].
+    Count(Watched),
     /// Sets an option of the socket that comes with it, or the priority of a thread.
     Socket(Wish),
     /// Looks at an interface for frames.

@@ -5,8 +5,8 @@ use super::order::{Refusal, WatchOrder, Word};
 use crate::forwarding::ForwardingError;
 use crate::forwarding::links::counters;
 use crate::forwarding::port::{Here, Port, PortState, Qualified, QualifyRequest, Receiving};
-use crate::instruments::{Drops, LiveInstruments};
-use narrows_collect::{Live, Missing};
+use crate::instruments::{self, LiveInstruments, Watches};
+use narrows_collect::{Live, Missing, Watched};
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
 use narrows_model::{Fact, InterfaceSample, Snapshot};
 use narrows_sys::deputy::{self, Wish};
@@ -51,17 +51,15 @@ impl Reading {
         }
     }
 
-    pub(crate) fn watch_drops(&self, own: LiveInstruments) -> Drops {
-        match self {
-            Self::Helper(line) if own.collect => {
-                let begun = line.open(&WatchOrder::Drops, None).and_then(|call| {
-                    call.answer::<()>(AT_ONCE)?;
-                    Ok(call)
-                });
-                Drops::by_helper(begun.map(CountedDrops).map_err(Missing::because))
-            }
-            _ => own.watch_drops(),
-        }
+    pub(crate) fn watch(&self, own: LiveInstruments) -> Watches {
+        let Self::Helper(line) = self else { return own.watch() };
+        let start = |watched: Watched| {
+            let call = line.open(&WatchOrder::Count(watched), None)?;
+            call.answer::<()>(AT_ONCE)?;
+            Ok(instruments::Counting::Helper(HelperWatch(call)))
+        };
+        let start = |watched| start(watched).map_err(|why: Refusal| Missing::because(why));
+        if own.collect { Watches::begin(start) } else { Watches::default() }
     }
 
     pub(crate) fn interfaces(&self) -> Result<Vec<InterfaceSample>, Missing> {
@@ -113,11 +111,11 @@ fn absent(why: &Refusal) -> narrows_model::Absent {
     narrows_model::Absent { collector: "serve".to_owned(), what: "*".to_owned(), why: why.to_string() }
 }
 
-/// Drops that the helper counts.
+/// What the helper counts.
 #[derive(Debug)]
-pub(crate) struct CountedDrops(Call);
+pub(crate) struct HelperWatch(Call);
 
-impl CountedDrops {
+impl HelperWatch {
     pub(crate) fn finish(&self) -> Result<Vec<Fact>, Missing> {
         let end = || {
             self.0.send(&Word::Finish)?;

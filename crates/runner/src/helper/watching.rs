@@ -1,4 +1,4 @@
-//! The helper [`Role::Watch`](super::Role): readings of a fixed list, drops by reason, socket buffers, raw frames by the devices that
+//! The helper [`Role::Watch`](super::Role): readings of a fixed list, drops by reason, BPF programs, socket buffers, raw frames by the devices that
 //! were named at the start.
 
 use super::answering::answer;
@@ -6,8 +6,7 @@ use super::order::{Bounds, MAX_ORDER, Refusal, WatchOrder, Word};
 use crate::forwarding::links::counters;
 use crate::forwarding::port::{Here, Port as _, Receiving};
 use crate::server::bounds;
-use narrows_collect::Live;
-use narrows_collect::drop_watch::DropWatch;
+use narrows_collect::{Live, Watched};
 use narrows_model::load::frames::{GeneratePlan, ReceivePlan};
 use narrows_sys::channel::Channel;
 use narrows_sys::deputy::Wish;
@@ -19,8 +18,8 @@ use std::time::{Duration, Instant};
 
 /// How often a receiver's time limit is looked at.
 const LOOK: Duration = Duration::from_millis(500);
-/// The longest watch of drops: a trial of a day, and its begin and end.
-const DROPS: Duration = Duration::from_secs(25 * 3600);
+/// The longest count: a trial of a day, and its begin and end.
+const COUNT: Duration = Duration::from_secs(25 * 3600);
 
 pub(super) struct Watches(Bounds);
 
@@ -31,6 +30,11 @@ fn failed(error: impl std::fmt::Display) -> Refusal {
 impl Watches {
     pub(super) const fn new(bounds: Bounds) -> Self {
         Self(bounds)
+    }
+
+    /// This host as the network process sees it.
+    fn host(&self) -> Live {
+        Live::of_process(self.0.process)
     }
 
     /// Carries out the order of a channel.
@@ -45,15 +49,15 @@ impl Watches {
     fn carry_out(&self, channel: &Channel, order: WatchOrder, descriptor: Option<OwnedFd>) {
         let say = channel;
         match order {
-            WatchOrder::Inventory(peer) => answer(say, &Ok(narrows_collect::inventory(&Live::new(), peer))),
-            WatchOrder::Counters(peer) => answer(say, &Ok(narrows_collect::counters(&Live::new(), peer))),
+            WatchOrder::Inventory(peer) => answer(say, &Ok(narrows_collect::inventory(&self.host(), peer))),
+            WatchOrder::Counters(peer) => answer(say, &Ok(narrows_collect::counters(&self.host(), peer))),
             WatchOrder::Tokens => answer(say, &crate::tokens::read(&self.0.state).map_err(failed)),
             WatchOrder::Interfaces => answer(say, &narrows_collect::interfaces().map_err(failed)),
             WatchOrder::Links(request, peer) => {
                 let read = counters(&request.input, &request.output, request.state, peer);
                 answer(say, &Ok(read.unwrap_or_else(|missing| LinksAnswer::Missing { why: missing.to_string() })));
             }
-            WatchOrder::Drops => drops(channel),
+            WatchOrder::Count(watched) => count(channel, watched),
             WatchOrder::Socket(Wish::RealTime(thread)) => {
                 answer(say, &fulfil::real_time(thread, self.0.process).map_err(failed));
             }
@@ -103,12 +107,12 @@ fn next(channel: &Channel, until: Instant) -> Option<Word> {
     None
 }
 
-fn drops(channel: &Channel) {
-    match DropWatch::start() {
+fn count(channel: &Channel, watched: Watched) {
+    match watched.start() {
         Err(why) => refuse(channel, why.to_string()),
         Ok(watch) => {
             answer(channel, &Ok(()));
-            if let Some(Word::Finish) = next(channel, clock::now() + DROPS) {
+            if let Some(Word::Finish) = next(channel, clock::now() + COUNT) {
                 answer(channel, &Ok(watch.finish()));
             }
         }

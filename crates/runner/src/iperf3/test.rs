@@ -36,7 +36,7 @@ pub(super) fn run(peer: &Peer, plan: &LoadPlan, instruments: LiveInstruments, st
     };
     let Opened { control, params, plan, streams } = &mut open;
     let streams = std::mem::take(streams);
-    let Running { record, failure } =
+    let Running { mut record, failure } =
         match running::run(control, params, plan, streams, (instruments, stop), &mut watch) {
             Ok(running) => running,
             Err(why) => return here(why),
@@ -47,7 +47,7 @@ pub(super) fn run(peer: &Peer, plan: &LoadPlan, instruments: LiveInstruments, st
         None => exchange(control, plan, &record).map_err(Some),
     };
     let (results, failure) = results.map_or_else(|failure| (None, failure), |results| (Some(results), None));
-    let server = far::record(plan, &record, results.as_ref());
+    let server = far::record(plan, &mut record, results.as_ref());
     let elapsed_us = record.flow_time_us();
     Tested { trial: Some(Trial { plan: plan.clone(), client: record, server, elapsed_us }), failure }
 }

@@ -55,13 +55,28 @@ fn judge_need(gain: Option<&OptimiseGain>, pairs: u32, gain_min: f64) -> Says {
 
 /// Whether two settings change the same thing of the same host.
 fn same_subject(a: &At, b: &At) -> bool {
-    let name = |set: &Setting| match set {
+    a.0 == b.0 && discriminant(&a.1) == discriminant(&b.1) && subject(&a.1) == subject(&b.1)
+}
+
+fn subject(set: &Setting) -> String {
+    match set {
         Setting::Sysctl { key, .. } => key.clone(),
         Setting::Offload { device, feature, .. } => format!("{device} {feature}"),
         Setting::Mtu { device, .. } | Setting::RootQdisc { device, .. } => device.clone(),
         other => other.to_string(),
+    }
+}
+
+/// Settings in a line of progress: one as its command, several by their names. The report has all of them.
+fn in_a_line(settings: &[At]) -> String {
+    let name = |(at, set): &At| match set {
+        Setting::Sysctl { key, .. } => format!("{at} {}", key.rsplit('.').next().unwrap_or(key)),
+        set => format!("{at} {}", subject(set)),
     };
-    a.0 == b.0 && discriminant(&a.1) == discriminant(&b.1) && name(&a.1) == name(&b.1)
+    match settings {
+        [(at, set)] => format!("{at}: {set}"),
+        all => format!("{} settings ({})", all.len(), all.iter().map(name).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 impl Optimiser<'_> {
@@ -164,8 +179,7 @@ impl Optimiser<'_> {
         let mut after: Vec<At> = before.clone();
         after.retain(|it| !candidate.settings.iter().any(|new| same_subject(it, new)));
         after.extend(candidate.settings.iter().cloned());
-        let words: Vec<String> = candidate.settings.iter().map(|(at, set)| format!("{at}: {set}")).collect();
-        self.say(&format!("{}: {}", candidate.origin, words.join("; ")));
+        self.say(&format!("{}: {}", candidate.origin, in_a_line(&candidate.settings)));
         // Without a first measurement, for what cannot be set is known at once.
         if let Err(error) = self.reach(&after) {
             let EndsError::Failed(why) = error else { return Err(error) };
@@ -230,8 +244,7 @@ impl Optimiser<'_> {
             if !self.fits(2 * u64::from(PAIRS) + 2 * CONFIRM_PAIRS) {
                 return Ok(());
             }
-            let words: Vec<String> = group.iter().map(|(at, set)| format!("{at}: {set}")).collect();
-            self.say(&format!("without {}", words.join("; ")));
+            self.say(&format!("without {}", in_a_line(&group)));
             let with = self.settings();
             let without: Vec<At> = with.iter().filter(|it| !group.contains(it)).cloned().collect();
             let (gain, says) = self.decide(&without, &with, judge_need)?;

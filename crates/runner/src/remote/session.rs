@@ -254,7 +254,7 @@ impl Session {
         let connections = Connections { streams, per_transaction };
         let peer = Some(self.remote.data_address().ip().to_canonical());
         let mut before = instruments.counters(peer);
-        let drops = instruments.watch_drops();
+        let watches = instruments.watch();
         let _: serde_json::Value = self.call(Method::POST, "trials/begin", &BeginRequest { cookies }, BEGIN)?;
         let relay = self.remote.runtime().spawn(relay(
             callers_stop.clone(),
@@ -278,7 +278,7 @@ impl Session {
         self.watch.liveness.forget();
         let record = record?;
         let mut after = instruments.counters(peer);
-        drops.end(&mut before, &mut after);
+        watches.end(&mut before, &mut after);
         Ok(record.between(before, after))
     }
 

@@ -24,6 +24,7 @@ scenarios! {
     "app-core-saturated-receiver",
     "app-core-saturated-sender",
     "app-small-writes",
+    "bpf-programs",
     "checksum-errors",
     "competing-traffic",
     "congestion-control",

@@ -64,7 +64,8 @@ pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duratio
         let streams = trial.end(place).map(|end| end.streams.as_slice()).unwrap_or_default();
         streams.iter().filter(|stream| stream.flow == flow).map(of).fold(0, u64::saturating_add)
     };
-    let sent = sum(&|s| s.sent.as_ref().map_or(0, |sent| sent.datagrams), flow.sender());
+    let uncounted = sum(&|s| s.received.as_ref().map_or(0, |got| got.uncounted), flow.receiver());
+    let sent = sum(&|s| s.sent.as_ref().map_or(0, |sent| sent.datagrams), flow.sender()).saturating_sub(uncounted);
     let unsent = sum(&|s| s.sent.as_ref().map_or(0, |sent| sent.unsent.total()), flow.sender());
     let skipped = sum(&|s| s.sent.as_ref().map_or(0, |sent| sent.skipped), flow.sender());
     let received = sum(&|s| s.received.as_ref().map_or(0, |got| got.distinct), flow.receiver());

@@ -209,7 +209,7 @@ fn run(
     let peer = session.address.or_else(|| connections.peer());
     let instruments = &shared.config.instruments;
     let mut before = shared.reading.counters(*instruments, peer);
-    let drops = shared.reading.watch_drops(*instruments);
+    let watches = shared.reading.watch(*instruments);
     session.liveness.watch(&connections.streams);
     running.raise(Phase::Begun);
     let record = instruments.run(Place::Server, plan, connections, &running.stop, &mut |progress| {
@@ -217,7 +217,7 @@ fn run(
     });
     session.liveness.forget();
     let mut after = shared.reading.counters(*instruments, peer);
-    drops.end(&mut before, &mut after);
+    watches.end(&mut before, &mut after);
     let [before, after] = [before, after].map(|snapshot| session.standing.visible(snapshot));
     Ok(Box::new(record?.between(before, after)))
 }

@@ -1,8 +1,7 @@
 //! The store as a whole: runs taken in, written out, deleted, checked; and the figures over time.
 
-use super::entry::put_run;
 use super::foreign::{self, As};
-use super::{Error, Filter, Store, directory, load};
+use super::{Error, Filter, Store, directory, exported, load};
 use narrows_model::forwarding::ForwardingRecord;
 use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
@@ -65,10 +64,6 @@ fn file_of(path: &Path) -> String {
 /// A file of a directory, or the files of a configuration: a directory in it.
 fn import_in(store: &mut Store, path: &Path, name: &str, how: &As, done: &mut Imported) -> Result<(), Error> {
     let place = path.join(name);
-    // What `narrows store export` wrote of records that are no runs.
-    if Kind::words().any(|word| name.ends_with(&format!(".{word}.json")) && !name.ends_with(ENDING)) {
-        return Ok(());
-    }
     let Ok(files) = files::list(&place) else {
         return import_file(store, &place, name, None, how, done);
     };
@@ -109,18 +104,20 @@ fn import_file(
         }
     };
     let is_lines = path.extension().is_some_and(|it| it == "jsonl" || it == "ndjson");
-    if !is_lines && !path.to_string_lossy().ends_with(ENDING) && !is_run(&bytes) {
+    let is_own = path.to_string_lossy().ends_with(ENDING) || is_run(&bytes) || exported::entry(&bytes).is_some();
+    if !is_lines && !is_own {
         return foreign::import(store, path, name, of, how, done);
     }
-    let parts: Vec<&[u8]> = if is_lines { bytes.split(|byte| *byte == b'\n').collect() } else { vec![&bytes] };
-    for part in parts.into_iter().filter(|part| !part.is_empty()) {
-        match compat::read(part, path) {
-            Ok(run) if store.has(&run.id)? => done.known += 1,
-            Ok(run) => {
-                put_run(store, &run)?;
-                done.new += 1;
-            }
-            Err(error) => done.failed.push(error.to_string()),
+    let lines: Vec<(&[u8], Option<usize>)> = if is_lines {
+        bytes.split(|byte| *byte == b'\n').zip((1..).map(Some)).collect()
+    } else {
+        vec![(bytes.as_slice(), None)]
+    };
+    for (line, at) in lines.into_iter().filter(|(line, _)| !line.trim_ascii().is_empty()) {
+        match exported::import(store, (line, path, at))? {
+            Ok(true) => done.new += 1,
+            Ok(false) => done.known += 1,
+            Err(why) => done.failed.push(why),
         }
     }
     Ok(())
@@ -154,6 +151,7 @@ pub fn export(store: &Store, filter: &Filter, to: &Path) -> Result<u64, Error> {
     for run in &runs {
         let Some((kind, json)) = store.json(&run.id)? else { continue };
         count += 1;
+        let json = exported::line(run, kind, json)?;
         if is_lines {
             lines.extend(json);
             lines.push(b'\n');

@@ -1,6 +1,7 @@
 //! Runs on disk: in the store of the state directory, by id, or in files that the user names.
 
 mod entry;
+pub(crate) mod exported;
 pub mod foreign;
 pub mod maintenance;
 pub mod spool;

@@ -41,7 +41,8 @@ pub(super) fn find(
     }
     let bits = f64::from(size_bytes) * 8.0;
     let counted_ms = load.duration_ms.saturating_sub(load.omit_ms);
-    if seen.lost == Some(0) && seen.unsent == Some(0) && 2 * counted_ms > SUM_MS {
+    let without_loss = seen.lost == Some(0) && seen.unsent == Some(0);
+    if without_loss && 2 * counted_ms > SUM_MS {
         let remark = Some("no loss at the maximum rate sent".to_owned());
         return Ok(in_bits(Lossless { lower_pps: Some(sent), remark, ..Lossless::default() }, bits));
     }
@@ -52,7 +53,10 @@ pub(super) fn find(
     let searched = search::search(ends, load, seen.flow, &plan(least, most), &mut |_, _, _| {})
         .map_err(|error| EndsError::Failed(error.to_string()))?;
     match searched.ending {
-        Ending::Complete => Ok(in_bits(of(&searched.record, bits, least * bits), bits)),
+        Ending::Complete => {
+            let found = of(&searched.record, bits, least * bits);
+            Ok(in_bits(if without_loss { at_least(sent, counted_ms, found) } else { found }, bits))
+        }
         Ending::Interrupted => Err(EndsError::Interrupted),
         // The trial itself went well: without its search the point is worth keeping, if the other end is still there.
         Ending::Failed(why) => match ends.inventory(Place::Server) {
@@ -108,6 +112,19 @@ fn of(record: &SearchRecord, bits: f64, least_bps: f64) -> Lossless {
     Lossless { lower_pps: result.lower_pps, upper_pps: result.upper_pps, remark, ..Lossless::default() }
 }
 
+/// The trial at full rate lost nothing: a search, whose trials are paced, does not bound the row below what the row shows.
+fn at_least(sent: f64, trial_ms: u64, found: Lossless) -> Lossless {
+    if found.lower_pps.is_some_and(|lower| lower >= sent) {
+        return found;
+    }
+    Lossless {
+        lower_pps: Some(sent),
+        upper_pps: found.upper_pps.filter(|upper| *upper > sent),
+        remark: Some(format!("no loss at the maximum rate sent, in one trial of {}", micros(trial_ms * 1000))),
+        ..found
+    }
+}
+
 fn in_bits(found: Lossless, bits: f64) -> Lossless {
     let of = |pps: Option<f64>| pps.map(|pps| pps * bits);
     Lossless { lower_bps: of(found.lower_pps), upper_bps: of(found.upper_pps), ..found }
@@ -150,5 +167,17 @@ mod tests {
         record.results = vec![GoalResult { outcome: Outcome::Found, ..result }];
         let remark = of(&record, 800.0, 0.0).remark.expect("more than the path sustains");
         assert!(remark.contains("than the path sustains, 777 kbit/s at most: in 1.00 s"), "{remark}");
+    }
+
+    #[test]
+    fn what_passed_without_loss_is_the_least_that_is_lossless() {
+        let found = |lower, upper| Lossless { lower_pps: lower, upper_pps: upper, ..Lossless::default() };
+        let of = |lower, upper| {
+            let it = at_least(1000.0, 1000, found(lower, upper));
+            (it.lower_pps, it.upper_pps)
+        };
+        assert_eq!(of(Some(800.0), Some(816.0)), (Some(1000.0), None));
+        assert_eq!(of(None, Some(1200.0)), (Some(1000.0), Some(1200.0)));
+        assert_eq!(of(Some(1100.0), None), (Some(1100.0), None));
     }
 }

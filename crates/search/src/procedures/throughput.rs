@@ -102,7 +102,8 @@ pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
     if let Ok(search) = search_plan(plan, test, row, None) {
         let overhead_ms = overhead_ms(plan);
         let shortest_ms = test.goals.iter().map(|goal| goal.initial_trial_ms).min().unwrap_or(1).max(1);
-        let most = search.max_search_ms / shortest_ms.saturating_add(overhead_ms).max(1);
+        // What a trial takes beside its load is an allowance: no bound of their number.
+        let most = search.max_search_ms / shortest_ms;
         let most = u32::try_from(most).unwrap_or(u32::MAX).clamp(1, search.max_trials);
         // A trial is begun where its load ends in time; what follows the load may go beyond.
         let at_most = (most, search.max_search_ms.saturating_add(overhead_ms));
@@ -137,7 +138,16 @@ impl Throughput {
         for result in &record.results {
             (context.says)(&match result.lower_pps {
                 Some(pps) => format!("{}: {pps:.0} frames/s", result.goal),
-                None => format!("{}: no rate passes", result.goal),
+                None => {
+                    let goal = record.plan.goals.iter().find(|goal| goal.name == result.goal);
+                    let unproven = goal.and_then(|goal| crate::unproven(goal, result, &record.trials));
+                    let says = unproven.map(|it| it.words(&format!("{:.0} frames/s", it.load_pps)));
+                    let why = says.unwrap_or_else(|| match result.outcome {
+                        Outcome::Unfinished => "not finished: no rate passed so far".to_owned(),
+                        _ => "no rate passes".to_owned(),
+                    });
+                    format!("{}: {why}", result.goal)
+                }
             });
         }
         let pps = record.results.first().and_then(found).map(|(pps, _)| pps);

@@ -18,6 +18,6 @@ mod step_view;
 #[cfg(test)]
 mod tests;
 
-pub use shape::{Capacity, Plateau, Shape, Spread};
+pub use shape::{Below, Capacity, Plateau, Shape, Shared, Spread};
 pub use staircase::{Next, Staircase};
 pub use step_view::StepView;

@@ -20,6 +20,34 @@ pub struct Capacity {
     pub interval_bps: [f64; 2],
 }
 
+impl Capacity {
+    /// What others leave of a queue: what is sent above that takes its share from them, and seems to be carried.
+    fn beside(self, shared: Shared, carried_bps: f64) -> Self {
+        let [low, _] = self.interval_bps;
+        let left_bps = shared.left_bps().max(carried_bps);
+        if left_bps <= 0.0 || left_bps >= self.bps {
+            return self;
+        }
+        Self { bps: left_bps, interval_bps: [low * left_bps / self.bps, self.bps] }
+    }
+}
+
+/// A queue that others fill, too.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shared {
+    /// The rate of the link behind it …
+    pub link_bps: f64,
+    /// … and what the others send into it, whatever the profile sends: bits of IP packets a second.
+    pub others_bps: f64,
+}
+
+impl Shared {
+    /// What the others leave.
+    pub fn left_bps(&self) -> f64 {
+        (self.link_bps - self.others_bps).max(0.0)
+    }
+}
+
 /// What happens to what exceeds the capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Plateau {
@@ -27,7 +55,7 @@ pub enum Plateau {
     Queue,
     /// It waits in a queue, but so many bytes pass first at a higher rate.
     Shaper {
-        /// Depth of the bucket.
+        /// Depth of the bucket, at least: what the load before left of it, and what flowed in since, is what the steps find.
         bucket_bytes: f64,
     },
     /// It is dropped at once, though single bursts pass at a higher rate.
@@ -37,6 +65,25 @@ pub enum Plateau {
     },
     /// It is dropped after a queue that is too short to see.
     ShortQueue,
+}
+
+/// What was sent, evenly paced, at rates below one, and how much of it was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Below {
+    /// Datagrams that were sent.
+    pub sent: u64,
+    /// Those of them that were lost.
+    pub lost: u64,
+    /// The same, where losses in a row count once.
+    pub events: u64,
+}
+
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+impl Below {
+    /// The part that was lost.
+    pub fn loss(self) -> f64 {
+        self.lost as f64 / self.sent.max(1) as f64
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +96,8 @@ pub struct Shape {
     pub capacity: Option<Capacity>,
     /// What happens beyond it.
     pub plateau: Option<Plateau>,
+    /// Who else fills the queue, where that shows: the capacity is what they leave.
+    pub shared: Option<Shared>,
     /// The highest rate that the path kept up with.
     pub carried_bps: f64,
     /// Whether a host, and not the path, ended the steps: it could not send more, or dropped what arrived.
@@ -59,8 +108,10 @@ pub struct Shape {
     pub sent_below: u64,
     /// … and those of them that were lost.
     pub lost_below: u64,
-    /// The same, where losses in a row count once.
+    /// The same, where losses in a row count once …
     pub loss_events_below: u64,
+    /// … and the steps that had any.
+    pub lossy_steps_below: u64,
     /// Rate at which short bursts pass the idle path …
     pub burst_bps: Option<f64>,
     /// … and whether the path slowed them: what passes as it was sent only bounds the rate from below.
@@ -96,6 +147,14 @@ impl Shape {
         let capacity = capacity(&steps, usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss) && !view.unsettled);
         let carried_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
+        let near_us: Vec<f64> = near(&steps, capacity, usual_loss).map(|view| view.queue_us).collect();
+        let longest_queue_us = near_us.into_iter().fold(0.0, f64::max);
+        let plateau = capacity.map(|capacity| {
+            let credit = credit(&record.steps, record.header_bytes, capacity.bps);
+            plateau(&steps, usual_loss, capacity, credit, jitter_us)
+        });
+        let shared = shared(&steps);
+        let capacity = capacity.map(|capacity| shared.map_or(capacity, |shared| capacity.beside(shared, carried_bps)));
         // What a bucket of tokens let pass is not sustained.
         let carried_bps = capacity.map_or(carried_bps, |capacity| carried_bps.min(capacity.bps));
         let below_bps = capacity.map_or(f64::MAX, |capacity| 0.93 * capacity.interval_bps[0]);
@@ -112,20 +171,20 @@ impl Shape {
                 p95,
             }),
             jitter_us,
-            plateau: capacity.map(|capacity| {
-                let credit = credit(&record.steps, record.header_bytes, capacity.bps);
-                plateau(&steps, usual_loss, capacity.bps, credit, jitter_us)
-            }),
+            plateau,
+            shared,
             capacity,
             carried_bps,
             host_limited: steps.is_empty() || all.iter().any(StepView::host_too_slow),
-            queue_us: steps.iter().map(|view| view.queue_us).fold(0.0, f64::max),
+            queue_us: longest_queue_us,
             sent_below: below().map(|view| u64::from(view.sent)).sum(),
             lost_below: below().map(|view| u64::from(view.lost)).sum(),
             loss_events_below: below().map(|view| u64::from(view.loss_events)).sum(),
+            lossy_steps_below: below().map(|view| u64::from(view.lost > 0)).sum(),
             burst_bps,
             burst_slowed: trains.is_some_and(|(bps, length)| {
-                trains_sent_bps(&record.steps, record.header_bytes, length).is_none_or(|sent| bps < SLOWED * sent)
+                let sent_bps = trains_sent_bps(&record.steps, record.header_bytes, length);
+                bps < SLOWED * sent_bps.unwrap_or_else(|| any_host_bps(&all))
             }),
             reordered: part(arrived().map(|received| u64::from(received.reordered)).sum()),
             duplicated: part(arrived().map(|received| u64::from(received.duplicates)).sum()),
@@ -138,28 +197,56 @@ impl Shape {
         Self {
             capacity: None,
             plateau: None,
+            shared: None,
             host_limited: true,
             sent_below: 0,
             lost_below: 0,
             loss_events_below: 0,
+            lossy_steps_below: 0,
             ..self
         }
     }
 
-    /// Losses that no rate explains lie apart: on average no more than so many are lost in a row.
+    /// Losses that lie apart: on average no more than so many are lost in a row.
     pub const BUNCH: u64 = 4;
+    /// Twice what a sender of a profile catches up in one burst after it was late (1.5 ms): a queue that holds so much is not overflowed
+    /// below its rate.
+    const CATCH_UP_US: f64 = 3_000.0;
 
     /// Whether datagrams were lost again and again at rates that the path carries. Many at one moment are lost by a host that was stopped,
-    /// and by the burst that follows.
+    /// and by the burst that follows: losses in longer runs must be in several steps, and no burst may be what overflowed a queue.
     pub const fn loses_below(&self) -> bool {
-        self.loss_events_below >= 3 && self.lost_below <= Self::BUNCH * self.loss_events_below
+        let apart = self.lost_below <= Self::BUNCH * self.loss_events_below;
+        let overflows = self.capacity.is_some() && self.queue_us < Self::CATCH_UP_US;
+        self.loss_events_below >= 3 && (apart || (self.lossy_steps_below >= 2 && !overflows))
     }
 
-    /// Datagrams that were sent at rates of up to `part` of the capacity, and those of them that were lost.
-    pub fn well_below(&self, part: f64) -> (u64, u64) {
+    /// How many are lost in a row at rates that the path carries, on average; 1 where none is.
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    pub fn run_below(&self) -> f64 {
+        (self.lost_below as f64 / self.loss_events_below.max(1) as f64).max(1.0)
+    }
+
+    /// The step in which the path carried nothing for the longest time, where there is one.
+    pub fn longest_outage(&self) -> Option<&StepView> {
+        let outages = self.steps.iter().filter(|view| view.outage_us > 0.0);
+        outages.max_by(|a, b| a.outage_us.total_cmp(&b.outage_us))
+    }
+
+    /// What was sent at rates that the path carries.
+    pub const fn below(&self) -> Below {
+        Below { sent: self.sent_below, lost: self.lost_below, events: self.loss_events_below }
+    }
+
+    /// What was sent at rates of up to `part` of the capacity.
+    pub fn well_below(&self, part: f64) -> Below {
         let below_bps = self.capacity.map_or(f64::MAX, |capacity| part * capacity.bps);
         let steps = self.steps.iter().filter(|view| !view.disturbed && view.offered_bps < below_bps);
-        steps.fold((0, 0), |(sent, lost), view| (sent + u64::from(view.sent), lost + u64::from(view.lost)))
+        steps.fold(Below::default(), |sum, view| Below {
+            sent: sum.sent + u64::from(view.sent),
+            lost: sum.lost + u64::from(view.lost),
+            events: sum.events + u64::from(view.loss_events),
+        })
     }
 
     /// The part of datagrams that is lost at rates that the path carries.
@@ -218,6 +305,11 @@ fn trains_sent_bps(steps: &[StepRecord], header_bytes: u32, length: u32) -> Opti
     narrows_stats::quantile(&rates, 0.5)
 }
 
+/// What the sender is known to send where nothing tells how fast its trains left: what its steps offered, and what any host sends.
+fn any_host_bps(steps: &[StepView]) -> f64 {
+    steps.iter().map(|view| view.offered_bps.max(StepView::ANY_HOST_PPS * view.packet_bits)).fold(0.0, f64::max)
+}
+
 /// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives
 /// what arrived meanwhile in one batch; and the datagrams of such a train. Where longer trains were sent they count alone.
 #[allow(clippy::cast_precision_loss)] // counts and times of one train
@@ -257,6 +349,49 @@ fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
     Some(Capacity { bps, interval_bps: [bps * (1.0 - part), bps * (1.0 + part) / (1.0 - usual_loss)] })
 }
 
+/// Between its slowest and its fastest step, a profile that shows others in the queue goes up by this factor at least, …
+const LEVERAGE: f64 = 1.5;
+/// … offered over delivered grows by this much, more than loss at any rate varies by, …
+const GROWS: f64 = 0.1;
+/// … in steps that end before the queue lost more than this, …
+const OVERFLOWS: f64 = 0.02;
+/// … each step lies within this part of the line, …
+const ON_LINE: f64 = 0.04;
+/// … and others that send less than this part of the link are not told from the errors of the rates.
+const OTHERS: f64 = 0.2;
+
+/// Who else fills the queue. A FIFO gives each its share of what arrives: of `o` beside others that send `x` it delivers `o c / (o + x)`, so
+/// that offered over delivered is `o / c + x / c`, a line (Melander, Björkman, Gunningberg, *TOPP*, GLOBECOM 2000). Alone, or behind a
+/// policer, the line begins at 0; where a part is lost at any rate it does not rise.
+fn shared(steps: &[StepView]) -> Option<Shared> {
+    // Once it overflows, who loses depends on who comes at which moment.
+    let beyond = steps.iter().filter(|view| view.saturated(0.0) && !view.unsettled && view.sustained_loss <= OVERFLOWS);
+    let points: Vec<(f64, f64)> = beyond.map(StepView::offered_and_delivered).map(|(o, d)| (o, o / d)).collect();
+    let slowest = points.iter().map(|(offered, _)| *offered).fold(f64::MAX, f64::min);
+    let fastest = points.iter().map(|(offered, _)| *offered).fold(0.0, f64::max);
+    // Least squares: rates that hardly differ say nothing of the slope.
+    let mean = |of: fn(&(f64, f64)) -> f64| narrows_stats::mean(&points.iter().map(of).collect::<Vec<_>>());
+    let (offered, ratio) = (mean(|point| point.0)?, mean(|point| point.1)?);
+    let along: f64 = points.iter().map(|(o, _)| (o - offered).powi(2)).sum();
+    let slope = points.iter().map(|(o, r)| (o - offered) * (r - ratio)).sum::<f64>() / along;
+    let start = ratio - slope * offered;
+    let fits = points.iter().all(|(offered, ratio)| (start + slope * offered - ratio).abs() <= ON_LINE * ratio);
+    // Through two points there is always a line.
+    let fits = fits && points.len() >= 3;
+    let known =
+        fits && slope > 0.0 && fastest >= LEVERAGE * slowest && slope * (fastest - slowest) >= GROWS && start >= OTHERS;
+    known.then(|| Shared { link_bps: 1.0 / slope, others_bps: start / slope })
+}
+
+/// Whether more was delivered the more was offered beyond the capacity, as beside others: by this part of what was offered more, at least.
+pub(super) fn gives_way(beyond: &[(f64, f64)]) -> bool {
+    const PART: f64 = 0.3;
+    let grows = |&(more, delivered): &(f64, f64), &(less, before): &(f64, f64)| {
+        more >= 1.05 * less && delivered / before - 1.0 >= PART * (more / less - 1.0)
+    };
+    beyond.iter().any(|more| beyond.iter().any(|less| grows(more, less)))
+}
+
 /// Fewer datagrams do not show the loss at any rate.
 const FEW: u32 = 50;
 
@@ -277,14 +412,26 @@ pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Optio
     (us(bps) > 3.0 * WAKE_UP_US).then_some(burst >= CREDIT * bps && us(bps) - us(burst) > WAKE_UP_US)
 }
 
-fn plateau(steps: &[StepView], usual_loss: f64, bps: f64, credit: Option<bool>, jitter_us: f64) -> Plateau {
+/// A step at more than so many times the capacity may have met another queue: that of a faster link before a policer, or of a host.
+const NEAR: f64 = 4.0;
+
+/// The steps that show the queue of the capacity: all, where none of those beyond it is near.
+fn near(steps: &[StepView], capacity: Option<Capacity>, usual_loss: f64) -> impl Iterator<Item = &StepView> {
+    let near = move |view: &StepView| capacity.is_none_or(|capacity| view.offered_bps <= NEAR * capacity.bps);
+    let shows = steps.iter().any(|view| near(view) && view.saturated(usual_loss));
+    steps.iter().filter(move |view| near(view) || !shows)
+}
+
+fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Option<bool>, jitter_us: f64) -> Plateau {
+    let bps = capacity.bps;
     let beyond = || steps.iter().filter(|view| view.saturated(usual_loss));
     let packet_bits = steps.first().map_or(12_000.0, |view| view.packet_bits);
     let us = |bits: f64| bits / bps * 1e6;
     // Against the steps that the path kept up with: what delays those is no queue. Medians of many vary less than single delays.
     let kept_up = steps.iter().filter(|view| !view.saturated(usual_loss)).map(|view| view.queue_us);
     let quiet_us = kept_up.reduce(f64::min).unwrap_or(0.0);
-    let queue_us = beyond().map(|view| view.queue_us).fold(0.0, f64::max) - quiet_us;
+    let beyond_us = near(steps, Some(capacity), usual_loss).filter(|view| view.saturated(usual_loss));
+    let queue_us = beyond_us.map(|view| view.queue_us).fold(0.0, f64::max) - quiet_us;
     let least_us = (0.5 * jitter_us).max(us(3.0 * packet_bits)).max(150.0);
     // The deepest first; a sender that was late by as much says nothing.
     let buckets = |passed: fn(&StepView) -> u32| {

@@ -100,6 +100,8 @@ pub struct Staircase {
     too_fast_bps: f64,
     queue_us: f64,
     lost_without_queue: bool,
+    /// What was offered and what was delivered in the steps that the path did not keep up with.
+    beyond: Vec<(f64, f64)>,
     /// Steps that were made again.
     repeated: u32,
     /// How often the last one was.
@@ -123,6 +125,7 @@ impl Staircase {
             too_fast_bps: f64::MAX,
             queue_us: 0.0,
             lost_without_queue: false,
+            beyond: Vec::new(),
             repeated: 0,
             again: 0,
             mistaken: 0,
@@ -220,6 +223,9 @@ impl Staircase {
         if !saturated && !view.is_train && !view.disturbed && !view.unsettled {
             self.carried_bps = self.carried_bps.max(view.sustained_bps.min(view.offered_bps));
         }
+        if view.saturated(0.0) && !view.disturbed && !view.unsettled {
+            self.beyond.push(view.offered_and_delivered());
+        }
         self.phase = self.after(&view, saturated);
     }
 
@@ -293,9 +299,10 @@ impl Staircase {
         if self.mistaken > 0 || self.too_fast_bps < f64::MAX { WELL_ABOVE } else { ABOVE }
     }
 
-    /// Whether it is worth looking for a bucket of tokens.
+    /// Whether it is worth looking for a bucket of tokens, or for others in the queue.
     fn bursts_may_pass(&self, bps: f64) -> bool {
         super::shape::credit(&self.records, self.header_bytes, bps) != Some(false)
+            || super::shape::gives_way(&self.beyond)
     }
 
     /// Trains of what passed of a step after a pause.

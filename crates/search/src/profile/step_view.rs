@@ -36,8 +36,10 @@ pub struct StepView {
     /// Whether the sender fell far behind its plan.
     pub sender_behind: bool,
     /// Whether it was late, so that the step is of another rate than was asked for, or has bursts of what was late; not where a queue
-    /// outlasted each pause of the sender, since the link behind it sends at its own rate then.
+    /// outlasted each pause of the sender, since the link behind it sends at its own rate then. Or the path carried nothing for a time.
     pub disturbed: bool,
+    /// How long the path carried nothing, though it carried the rest of the step; microseconds, 0 where it did not stop.
+    pub outage_us: f64,
     /// Gaps in what arrived: losses in a row count once.
     pub loss_events: u32,
     /// The longest time that the sender was behind its schedule, microseconds.
@@ -80,6 +82,12 @@ impl StepView {
         let sent_then = sent.saturating_sub(sustained.from);
         let lost_then = sent_then.saturating_sub(sustained_count).min(lost);
         let late_ns = record.sent.late_ns as f64;
+        let outage_us = if record.step.gap_ns == 0 || received.socket_drops > 0 {
+            0.0
+        } else {
+            f64::from(vanished(&received.parts, sent)) * span_s / f64::from(sent - 1) * 1e6
+        };
+        let outage_us = if outage_us >= OUTAGE_US { outage_us } else { 0.0 };
         let busy = least_later_delay(&received.parts)
             .is_some_and(|delay| (delay - base_delay_ns) as f64 > BUSY_LATE * late_ns + BUSY_NS);
         Some(Self {
@@ -98,14 +106,19 @@ impl StepView {
             is_train: record.step.gap_ns == 0,
             asked_bps,
             sender_behind: asked_bps > 0.0 && offered_bps < 0.85 * asked_bps,
-            disturbed: asked_bps > 0.0
-                && !busy
-                && (offered_bps < 0.95 * asked_bps || late_ns / 1e9 > LATE_S + LATE_PART * span_s),
+            disturbed: outage_us > 0.0
+                || asked_bps > 0.0
+                    && !busy
+                    && (offered_bps < 0.95 * asked_bps || late_ns / 1e9 > LATE_S + LATE_PART * span_s),
+            outage_us,
             loss_events: received.gaps,
             late_us: late_ns / 1e3,
             packet_bits,
         })
     }
+
+    /// Datagrams a second that any host sends.
+    pub(super) const ANY_HOST_PPS: f64 = 10_000.0;
 
     /// Lost datagrams per datagram sent.
     pub fn loss(&self) -> f64 {
@@ -118,6 +131,11 @@ impl StepView {
         let kept_bps = self.offered_bps * (1.0 - self.sustained_loss);
         let stopped = kept_bps < KEEPS_UP * self.sustained_bps;
         if stopped { kept_bps } else { self.sustained_bps.min(self.offered_bps) }
+    }
+
+    /// What was offered, and [`StepView::delivered_bps`] of it.
+    pub(super) fn offered_and_delivered(&self) -> (f64, f64) {
+        (self.offered_bps, self.delivered_bps())
     }
 
     /// Whether the path delivers less than is offered, beyond a loss of `usual_loss` that it has at any rate.
@@ -134,7 +152,10 @@ impl StepView {
 
     /// Whether far less arrived than a sender sent that was late: where several steps agree, that is what the path sustains all the same.
     pub fn far_behind(&self) -> bool {
-        self.disturbed && self.sustained_count >= 30 && self.sustained_bps < FAR_LESS * self.offered_bps
+        self.disturbed
+            && self.outage_us == 0.0
+            && self.sustained_count >= 30
+            && self.sustained_bps < FAR_LESS * self.offered_bps
     }
 
     /// Whether a queue fills: the delay rises as fast as what exceeds the rate of arrival makes it. A FIFO that is offered `o` and
@@ -146,7 +167,7 @@ impl StepView {
 
     /// Whether a host cannot send or receive so fast. One that is late with less than any host sends was stopped for a moment.
     pub fn host_too_slow(&self) -> bool {
-        self.receiver_behind || (self.sender_behind && self.asked_bps > ANY_HOST_PPS * self.packet_bits)
+        self.receiver_behind || (self.sender_behind && self.asked_bps > Self::ANY_HOST_PPS * self.packet_bits)
     }
 
     /// Bytes of IP packets that passed above the sustained rate before it held: the depth of a bucket of tokens, where `passed`
@@ -160,9 +181,6 @@ impl StepView {
 /// Arrivals at less than this part of what was offered fall behind. Arrivals of 50 datagrams and more that a busy host delays by a
 /// millisecond or two in a tenth of a second differ by less.
 const KEEPS_UP: f64 = 0.94;
-
-/// Datagrams a second that any host sends.
-const ANY_HOST_PPS: f64 = 10_000.0;
 
 /// A queue that fills by less than this part of the rate, or to less than this in a step, may be jitter.
 const FILLS: f64 = 0.01;
@@ -178,6 +196,32 @@ const LATE_PART: f64 = 0.05;
 /// A queue that is longer than the sender's longest pause by this factor and this time is never empty.
 const BUSY_LATE: f64 = 1.5;
 const BUSY_NS: f64 = 1e6;
+
+/// A path that passes some of what exceeds its rate passes one datagram in this time, from a quarter of a megabit a second on …
+const OUTAGE_US: f64 = 50_000.0;
+/// … and of so many, unless twenty times its rate is offered.
+const VANISH: u32 = 20;
+/// Of the parts that are not beside the outage this much arrived: the rate is not what is lost.
+const ARRIVES: f64 = 0.8;
+
+/// Of a step, the most datagrams in a row of which nothing arrived, by whole parts; 0 where too few vanished or the others were lost, too.
+fn vanished(parts: &[StepPart], sent: u32) -> u32 {
+    let end = |index: usize| parts.get(index + 1).map_or(sent, |next| next.from);
+    let (mut datagrams, mut within, mut from) = (0, 0..0, 0);
+    for (index, part) in parts.iter().enumerate() {
+        if part.received > 0 {
+            from = index + 1;
+        } else if end(index).saturating_sub(parts[from].from) > datagrams {
+            (datagrams, within) = (end(index) - parts[from].from, from..index + 1);
+        }
+    }
+    let beside = within.start.saturating_sub(1)..within.end + 1;
+    let others = (0..parts.len()).filter(|index| !beside.contains(index));
+    let (arrived, offered) = others.fold((0, 0), |(arrived, offered), index| {
+        (arrived + parts[index].received, offered + end(index).saturating_sub(parts[index].from))
+    });
+    if datagrams >= VANISH && f64::from(arrived) >= ARRIVES * f64::from(offered) { datagrams } else { 0 }
+}
 
 /// The least delay of the later half of a step.
 fn least_later_delay(parts: &[StepPart]) -> Option<i64> {

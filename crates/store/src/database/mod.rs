@@ -67,6 +67,11 @@ impl Kind {
         KINDS.iter().map(|(_, word)| *word)
     }
 
+    /// The kind of this name.
+    pub fn of(word: &str) -> Option<Self> {
+        KINDS.iter().find(|(_, it)| *it == word).map(|(kind, _)| *kind)
+    }
+
     /// Its name, as in the store.
     pub fn word(self) -> &'static str {
         KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
@@ -244,7 +249,7 @@ impl Store {
         };
         let Some((word, body)) = found().map_err(self.failed("read"))? else { return Ok(None) };
         let damaged = |why: String| Error::Damaged(id.to_owned(), why);
-        let kind = KINDS.iter().find(|(_, it)| *it == word).map(|(kind, _)| *kind);
+        let kind = Kind::of(&word);
         let kind = kind.ok_or_else(|| damaged(format!("it is of the unknown kind `{word}`; upgrade narrows")))?;
         let body = body.ok_or_else(|| damaged("it has no content, or too much".to_owned()))?;
         Ok(Some((kind, body::decode(&body).map_err(damaged)?)))

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 /// The numbers of messages and attributes of `NETLINK_ROUTE` that readers need.
 pub mod numbers {
     pub use libc::{
-        IFLA_ADDRESS, IFLA_CARRIER, IFLA_CARRIER_CHANGES, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINK_NETNSID,
-        IFLA_LINKINFO, IFLA_MASTER, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RT_TABLE_MAIN, RTA_DST, RTA_GATEWAY,
-        RTA_METRICS, RTA_OIF, RTA_PREFSRC, RTA_PRIORITY, RTM_GETLINK, RTM_GETNEIGH, RTM_GETQDISC, RTM_GETROUTE,
-        RTM_GETTCLASS, TCA_KIND, TCA_OPTIONS, TCA_STATS2,
+        IFLA_ADDRESS, IFLA_CARRIER, IFLA_CARRIER_CHANGES, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINK,
+        IFLA_LINK_NETNSID, IFLA_LINKINFO, IFLA_MASTER, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RT_TABLE_MAIN, RTA_DST,
+        RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PREFSRC, RTA_PRIORITY, RTM_GETLINK, RTM_GETNEIGH, RTM_GETQDISC,
+        RTM_GETROUTE, RTM_GETTCLASS, TCA_KIND, TCA_OPTIONS, TCA_STATS2,
     };
 }
 
@@ -30,6 +30,15 @@ pub fn octets(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
         IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+    }
+}
+
+/// The address of a family from its bytes.
+pub fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
+    match libc::c_int::from(family) {
+        libc::AF_INET => Some(IpAddr::from(*bytes.first_chunk::<4>()?)),
+        libc::AF_INET6 => Some(IpAddr::from(*bytes.first_chunk::<16>()?)),
+        _ => None,
     }
 }
 

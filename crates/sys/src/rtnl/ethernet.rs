@@ -1,8 +1,8 @@
-//! Virtual Ethernet devices: pairs with several queues, bridges, their ports and static neighbours. Source: kernel
+//! Virtual Ethernet devices: pairs with several queues, VXLAN, bridges, their ports and static neighbours. Source: kernel
 //! `include/uapi/linux/if_link.h`, `neighbour.h`; `drivers/net/veth.c`, `net/bridge/br_netlink.c`.
 
 use super::{Builder, CREATE, EXCLUSIVE, Links, Result, link_header, octets};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 /// One end of a pair.
@@ -64,6 +64,24 @@ impl Links {
             });
         });
         self.send("make veth", near.name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
+    }
+
+    /// Creates a VXLAN tunnel to another host.
+    ///
+    /// # Errors
+    /// The name or number exists, the kernel has no VXLAN, or no privilege.
+    pub fn add_vxlan(&mut self, name: &str, number: u32, remote: Ipv4Addr) -> Result<()> {
+        let (id, group, port) = (1, 2, 15); // IFLA_VXLAN_*
+        let mut request = Builder::with_header(&link_header(0, 0, 0));
+        request.text(libc::IFLA_IFNAME, name);
+        request.nest(libc::IFLA_LINKINFO, |info| {
+            info.bytes(libc::IFLA_INFO_KIND, b"vxlan");
+            info.nest(libc::IFLA_INFO_DATA, |data| {
+                // RFC 7348 section 8; the kernel's own default is older.
+                data.u32(id, number).bytes(group, &remote.octets()).bytes(port, &4789_u16.to_be_bytes());
+            });
+        });
+        self.send("make vxlan", name, libc::RTM_NEWLINK, CREATE | EXCLUSIVE, request).map(drop)
     }
 
     /// Creates a bridge without spanning tree protocol and multicast snooping.

@@ -200,7 +200,8 @@ impl<'a, 'o> End<'a, 'o> {
                         first_ns = now_ns;
                     }
                     sent += u32::try_from(taken).unwrap_or(0);
-                    last_ns = now_ns;
+                    // A train leaves in one call: until it returns.
+                    last_ns = if step.gap_ns == 0 { nanos::monotonic() } else { now_ns };
                     self.sample.bytes += (taken * bytes) as u64;
                 }
                 // Nobody receives any more.

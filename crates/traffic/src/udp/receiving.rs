@@ -342,6 +342,7 @@ impl<'a> Receiving<'a> {
             distinct: counted.distinct,
             duplicates: counted.duplicates,
             lost: counted.lost,
+            uncounted: 0,
             reordered: counted.reordered,
             reorder_extent_max: counted.extent_max,
             late: counted.late,

@@ -28,21 +28,48 @@ const QUEUE_US: f64 = 500.0;
 /// beside random loss is none.
 const QUEUED_SEGMENTS: f64 = 4.0;
 
+/// A risen RTT that connections of one host to one peer share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Risen {
+    pub(super) rtt_us: u64,
+    /// The least RTT of the connection that saw it rise.
+    pub(super) least_us: u64,
+}
+
+impl Risen {
+    /// Of a connection whose RTT has risen above its own least.
+    pub(super) fn of(sample: &ConnectionSample) -> Option<Self> {
+        let (rtt_us, least_us) = sample.tcp.rtt_us.zip(sample.tcp.min_rtt_us)?;
+        is_risen(rtt_us, least_us).then_some(Self { rtt_us, least_us })
+    }
+
+    pub(super) fn queue_us(self) -> u64 {
+        self.rtt_us.saturating_sub(self.least_us)
+    }
+}
+
 /// One connection between two readings.
 pub(super) struct Interval<'a> {
     seconds: f64,
+    /// What another connection to the same peer knows of a queue.
+    risen: Option<Risen>,
     before: &'a ConnectionSample,
     now: &'a ConnectionSample,
 }
 
 impl<'a> Interval<'a> {
     /// `us` apart.
-    pub(super) fn of(before: &'a ConnectionSample, now: &'a ConnectionSample, us: u64) -> Option<Self> {
-        (us > 0).then(|| Self { seconds: float(us) / 1e6, before, now })
+    pub(super) fn of(
+        before: &'a ConnectionSample,
+        now: &'a ConnectionSample,
+        us: u64,
+        risen: Option<Risen>,
+    ) -> Option<Self> {
+        (us > 0).then(|| Self { seconds: float(us) / 1e6, risen, before, now })
     }
 
     /// Whether something holds at both readings.
-    fn both(&self, holds: fn(&ConnectionSample) -> Option<bool>) -> bool {
+    fn both(&self, holds: impl Fn(&ConnectionSample) -> Option<bool>) -> bool {
         [self.before, self.now].into_iter().all(|sample| holds(sample) == Some(true))
     }
 
@@ -115,13 +142,42 @@ impl<'a> Interval<'a> {
         if self.both(window_full) {
             return (Limit::ReceiveWindow, format!("what is in flight fills the peer's window{window}"));
         }
+        // The RTT is that of the path, whoever fills its queue: a window that is used up in each of them is the limit.
+        if let Some(used) = self.window_used().filter(|_| shares.receive_window >= MINOR) {
+            let share = part(shares.receive_window);
+            return (
+                Limit::ReceiveWindow,
+                format!(
+                    "{} of the peer's window{window} is sent in each RTT; it was full {share} of the time",
+                    part(used)
+                ),
+            );
+        }
         self.by_application_or_host().unwrap_or_else(|| self.by_network())
+    }
+
+    /// The rate as a part of what the peer's window allows at the RTT of both readings: at most one window in each RTT.
+    fn window_used(&self) -> Option<f64> {
+        let rtt_us = float(self.before.tcp.rtt_us? + self.now.tcp.rtt_us?) / 2.0;
+        let window = float(self.before.tcp.snd_wnd_bytes?.max(self.now.tcp.snd_wnd_bytes?));
+        let used = self.bps(|tcp| tcp.bytes_acked)? / 8.0 * rtt_us / 1e6 / window;
+        (used.is_finite() && used >= WINDOW_FULL).then_some(used.min(1.0))
+    }
+
+    /// The RTT above its least, microseconds; another connection to the same peer may know a lower one.
+    fn queue_us(&self, sample: &ConnectionSample) -> Option<f64> {
+        let (rtt, own) = sample.tcp.rtt_us.zip(sample.tcp.min_rtt_us)?;
+        // Only one whose RTT is about the same now takes the same path.
+        let shared = self.risen.filter(|risen| float(rtt.abs_diff(risen.rtt_us)) <= QUEUE * float(rtt));
+        let least = shared.map_or(own, |risen| own.min(risen.least_us));
+        is_risen(rtt, least).then(|| float(rtt - least))
     }
 
     /// What the kernel keeps no time of: an application whose data leaves at once, a cap on the pace, a queue of this host.
     fn by_application_or_host(&self) -> Option<(Limit, String)> {
         let (tcp, bps) = (&self.now.tcp, self.bps(|tcp| tcp.bytes_acked).unwrap_or(0.0));
-        if starved(self.now) == Some(true) {
+        // A queue that others fill takes segments of a slow writer, too, so that its congestion window is full at times.
+        if starved(self.now) == Some(true) || self.both(nothing_unsent) {
             return Some((
                 Limit::Application,
                 "the application writes less than the congestion window carries".to_owned(),
@@ -148,15 +204,15 @@ impl<'a> Interval<'a> {
         let bbr = self.now.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
         let lost = self.retransmitted().unwrap_or(0.0);
         let lossy = lost >= if bbr { LOSSY_BBR } else { LOSSY };
-        let queued = queue_us(tcp).filter(|_| is_queued(self.now) == Some(true)).filter(|(queue, _)| {
+        let queued = self.queue_us(self.now).filter(|queue| {
             let segment = float(tcp.snd_mss_bytes.unwrap_or(0)) * 8.0;
             let own = self.bps(|tcp| tcp.bytes_acked).unwrap_or(0.0) * queue / 1e6;
-            !lossy || own >= QUEUED_SEGMENTS * segment || self.both(is_queued)
+            !lossy || own >= QUEUED_SEGMENTS * segment || self.both(|sample| Some(self.queue_us(sample).is_some()))
         });
         if lossy && queued.is_none() {
             return (Limit::Loss, format!("{} of the segments were sent again, without a queue", units::percent(lost)));
         }
-        if let Some((queue, _)) = queued {
+        if let Some(queue) = queued {
             let queue = units::micros(rounded(queue));
             return (Limit::Path, format!("the RTT is {queue} above its minimum, as behind a full queue"));
         }
@@ -218,16 +274,10 @@ fn rounded(value: f64) -> u64 {
     value as u64
 }
 
-/// The RTT above its least, and that, microseconds.
-fn queue_us(tcp: &TcpInfo) -> Option<(f64, f64)> {
-    let (rtt, least) = tcp.rtt_us.zip(tcp.min_rtt_us)?;
-    Some((float(rtt) - float(least), float(least)))
-}
-
 /// The RTT is above its least as far as a queue makes it.
-fn is_queued(sample: &ConnectionSample) -> Option<bool> {
-    let (queue, least) = queue_us(&sample.tcp)?;
-    Some(queue > QUEUE * least && queue > QUEUE_US)
+fn is_risen(rtt_us: u64, least_us: u64) -> bool {
+    let (queue, least) = (float(rtt_us) - float(least_us), float(least_us));
+    queue > QUEUE * least && queue > QUEUE_US
 }
 
 /// The congestion window is not full; a tenth is what super-packets leave.
@@ -240,19 +290,34 @@ fn is_closed(sample: &ConnectionSample) -> Option<bool> {
     Some(sample.tcp.snd_wnd_bytes? == 0 && sample.tcp.notsent_bytes? > 0)
 }
 
-/// Data waits, and no further segment fits into the window that the peer announced (net/ipv4/tcp_output.c, `tcp_snd_wnd_test`).
+/// Data waits, and no further segment fits into the window that the peer announced (net/ipv4/tcp_output.c, `tcp_snd_wnd_test`). The
+/// congestion window may be full as well: it does not grow beyond what is used of it (`tcp_is_cwnd_limited`), and so ends at that window.
 fn window_full(sample: &ConnectionSample) -> Option<bool> {
     let tcp = &sample.tcp;
     let (mss, window) = (tcp.snd_mss_bytes?, tcp.snd_wnd_bytes?);
-    Some(tcp.notsent_bytes? >= mss && tcp.unacked?.saturating_add(1).saturating_mul(mss) > window && has_room(sample)?)
+    Some(tcp.notsent_bytes? >= mss && tcp.unacked?.saturating_add(1).saturating_mul(mss) > window)
+}
+
+/// All that the application wrote is on its way, and the send buffer has room for more: a writer that is always ready fills it with what is
+/// not sent yet.
+fn nothing_unsent(sample: &ConnectionSample) -> Option<bool> {
+    let tcp = &sample.tcp;
+    let repairs = tcp.ca_state.is_some_and(|state| state >= 3);
+    Some(tcp.notsent_bytes? == 0 && tcp.unacked? > 0 && !repairs && !buffer_full(sample)?)
+}
+
+/// A writer that found the buffer full is woken when a third of it is free.
+fn buffer_full(sample: &ConnectionSample) -> Option<bool> {
+    let memory = sample.memory?;
+    Some(u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6)
 }
 
 /// What the kernel marks as limited by the application (net/ipv4/tcp_rate.c, `tcp_rate_check_app_limited`). A send buffer that is
 /// full looks the same, but holds two thirds of what it may.
 fn starved(sample: &ConnectionSample) -> Option<bool> {
-    let (tcp, memory) = (&sample.tcp, sample.memory?);
-    let full = u64::from(memory.wmem_queued_bytes) * 10 >= u64::from(memory.sndbuf_bytes) * 6;
-    Some(tcp.delivery_rate_app_limited()? && tcp.notsent_bytes? < tcp.snd_mss_bytes? && has_room(sample)? && !full)
+    let tcp = &sample.tcp;
+    let room = has_room(sample)? && !buffer_full(sample)?;
+    Some(tcp.delivery_rate_app_limited()? && tcp.notsent_bytes? < tcp.snd_mss_bytes? && room)
 }
 
 /// How long data waits in this host below TCP, microseconds, if that explains what the RTT rose by. A queueing discipline that paces
@@ -262,7 +327,7 @@ fn local_wait_us(sample: &ConnectionSample, bps: f64) -> Option<f64> {
     let payload = float(tcp.notsent_bytes?) + float(tcp.unacked?) * float(tcp.snd_mss_bytes?);
     let part = (payload / float(memory.wmem_queued_bytes.into())).min(1.0);
     let wait = float(memory.wmem_alloc_bytes.into()) * part * 8.0 / bps * 1e6;
-    let (queue, _) = queue_us(tcp)?;
+    let queue = float(tcp.rtt_us?) - float(tcp.min_rtt_us?);
     (wait > QUEUE_US && (0.5..=2.0).contains(&(wait / queue))).then_some(wait)
 }
 

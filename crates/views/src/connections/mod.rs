@@ -9,13 +9,14 @@ mod limit;
 
 pub use both::join;
 
-use limit::Interval;
+use limit::{Interval, Risen};
 use narrows_model::words::figures::float;
 use narrows_model::{
     ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView,
     ConnectionsReading, ConnectionsView, Others, Owner,
 };
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 /// The connections so far.
 #[derive(Debug, Default)]
@@ -72,12 +73,29 @@ impl Accumulator {
         self.entries.values().map(|entry| &*entry.sample)
     }
 
+    /// Of the connections between the same two addresses, the one that sees the longest queue now: the others wait in it, too, though
+    /// some began when it was there already.
+    fn risen(&self) -> HashMap<(IpAddr, IpAddr), Risen> {
+        let mut most: HashMap<_, Risen> = HashMap::new();
+        for entry in self.entries.values().filter(|entry| !self.is_quiet(entry)) {
+            let Some(risen) = Risen::of(&entry.sample) else { continue };
+            let known = most.entry(path(&entry.sample)).or_insert(risen);
+            if risen.queue_us() > known.queue_us() {
+                *known = risen;
+            }
+        }
+        most
+    }
+
     /// The view of them, in order of their rate; without `all`, those that carried no data so far are counted only.
     pub fn view(&self, owners: &HashMap<u64, Owner>, all: bool) -> ConnectionsView {
         let us = self.at_us[1] - self.at_us[0];
+        let risen = self.risen();
         let one = |entry: &Entry| {
             let before = if self.is_quiet(entry) { Some(&entry.sample) } else { entry.before.as_ref() };
-            view(&entry.sample, before.map(|before| (&**before, us)), owners.get(&entry.sample.inode).cloned())
+            let interval = before
+                .and_then(|before| Interval::of(before, &entry.sample, us, risen.get(&path(&entry.sample)).copied()));
+            view(&entry.sample, interval.as_ref(), owners.get(&entry.sample.inode).cloned())
         };
         let listed = self.entries.values().filter(|entry| all || !self.is_quiet(entry) || entry.has_carried);
         let mut connections: Vec<ConnectionView> = listed.map(one).collect();
@@ -92,6 +110,10 @@ impl Accumulator {
             remarks: Vec::new(),
         }
     }
+}
+
+fn path(sample: &ConnectionSample) -> (IpAddr, IpAddr) {
+    (sample.local.ip(), sample.remote.ip())
 }
 
 /// Whether data moved between two readings.
@@ -119,11 +141,9 @@ fn ceilings(sample: &ConnectionSample) -> Vec<ConnectionCeiling> {
     ceilings
 }
 
-fn view(sample: &ConnectionSample, before: Option<(&ConnectionSample, u64)>, process: Option<Owner>) -> ConnectionView {
+fn view(sample: &ConnectionSample, interval: Option<&Interval<'_>>, process: Option<Owner>) -> ConnectionView {
     let tcp = &sample.tcp;
-    let interval = before.and_then(|(before, us)| Interval::of(before, sample, us));
     let (limit, why) = interval
-        .as_ref()
         .map_or_else(|| (Limit::Unknown, "seen once so far: a rate needs two readings".to_owned()), Interval::limit);
     let sends = |shares: &ConnectionShares| shares.application < 1.0;
     let ms = |us: Option<u64>| Some(float(us?) / 1e3);
@@ -135,12 +155,12 @@ fn view(sample: &ConnectionSample, before: Option<(&ConnectionSample, u64)>, pro
         uid: sample.uid,
         limit,
         why,
-        shares: interval.as_ref().and_then(Interval::shares).filter(sends),
-        send_bps: interval.as_ref().and_then(|it| it.bps(|tcp| tcp.bytes_acked)),
-        receive_bps: interval.as_ref().and_then(|it| it.bps(|tcp| tcp.bytes_received)),
+        shares: interval.and_then(Interval::shares).filter(sends),
+        send_bps: interval.and_then(|it| it.bps(|tcp| tcp.bytes_acked)),
+        receive_bps: interval.and_then(|it| it.bps(|tcp| tcp.bytes_received)),
         rtt_ms: ms(tcp.rtt_us),
         min_rtt_ms: ms(tcp.min_rtt_us.filter(|us| *us < u64::from(u32::MAX))),
-        retransmitted: interval.as_ref().and_then(Interval::retransmitted),
+        retransmitted: interval.and_then(Interval::retransmitted),
         retransmitted_total: tcp.total_retrans,
         ceilings: ceilings(sample),
         congestion_control: sample.congestion_control.clone(),
@@ -287,6 +307,85 @@ mod tests {
         };
         assert_eq!(named(bbr), Limit::Path);
         assert_eq!(limit_of(|now| now.tcp.busy_time_us = None).0, Limit::Unknown, "an old kernel");
+    }
+
+    /// Beside a bulk flow to the same peer that keeps the RTT at 80 ms where 20 are the least: what limits the other one, changed at both
+    /// readings, and the bulk flow.
+    fn beside_bulk(change: impl Fn(&mut ConnectionSample, u64)) -> [(Limit, String); 2] {
+        let at = |s: u64| {
+            let with = |id, bytes, in_flight| {
+                let mut one = ConnectionSample { id, at_us: s * SECOND, ..at_start() };
+                let tcp = &mut one.tcp;
+                (tcp.rtt_us, tcp.busy_time_us, tcp.notsent_bytes) = (Some(80_000), Some(s * SECOND), Some(30_000));
+                (tcp.bytes_acked, tcp.bytes_sent, tcp.data_segs_out) =
+                    (Some(s * bytes), Some(s * bytes), Some(s * bytes / 1_448));
+                (tcp.unacked, tcp.snd_cwnd, tcp.snd_wnd_bytes) = (Some(in_flight), Some(in_flight), Some(6_000_000));
+                one
+            };
+            let mut other = with(2, 400_000, 22);
+            change(&mut other, s);
+            vec![with(1, 11_000_000, 600), other]
+        };
+        let mut seen = Accumulator::new("a");
+        (0..2).for_each(|s| seen.push(all(s * SECOND, at(s))));
+        let view = seen.view(&HashMap::new(), true);
+        ["2", "1"].map(|id| {
+            let one = view.connections.iter().find(|one| one.id == id).unwrap();
+            (one.limit, one.why.clone())
+        })
+    }
+
+    #[test]
+    fn a_queue_that_another_flow_fills_is_not_what_limits_a_window_a_pace_a_reader_and_a_writer() {
+        let beside = |change: fn(&mut ConnectionSample, u64)| beside_bulk(change)[0].clone();
+        let [(other, _), (bulk, why)] = beside_bulk(|_, _| {});
+        assert_eq!((other, bulk), (Limit::Path, Limit::Path), "{why}");
+        // 22 segments fill a window of 32 KiB. The congestion window ended there, and a loss of the bulk flow's queue makes it smaller
+        // for a while.
+        let (limit, why) = beside(|one, _| one.tcp.snd_wnd_bytes = Some(32_768));
+        assert_eq!(limit, Limit::ReceiveWindow, "{why}");
+        let (limit, why) = beside(|one, s| {
+            (one.tcp.snd_wnd_bytes, one.tcp.rwnd_limited_us) = (Some(32_768), Some(s * SECOND * 3 / 10));
+            one.tcp.unacked = Some(22 - 7 * s);
+        });
+        assert_eq!(
+            (limit, why.as_str()),
+            (
+                Limit::ReceiveWindow,
+                "98 % of the peer's window of 32 KiB is sent in each RTT; it was full 30 % of the time"
+            )
+        );
+        // A slow reader opens the window little by little.
+        let (limit, why) = beside(|one, s| {
+            (one.tcp.snd_wnd_bytes, one.tcp.unacked) =
+                if s == 0 { (Some(1_000), Some(0)) } else { (Some(20_000), Some(13)) };
+            one.tcp.snd_cwnd = Some(13);
+        });
+        assert_eq!(limit, Limit::ReceiveWindow, "{why}");
+        let (limit, why) = beside(|one, _| one.tcp.max_pacing_rate_bytes_s = Some(420_000));
+        assert_eq!(limit, Limit::PacingCap, "{why}");
+        // A slow writer whose last data is still on its way when it writes again.
+        let (limit, why) = beside(|one, _| one.tcp.notsent_bytes = Some(0));
+        assert_eq!(limit, Limit::Application, "{why}");
+    }
+
+    #[test]
+    fn a_flow_that_began_in_a_queue_learns_of_it_from_another_one_to_the_same_peer() {
+        let young = |one: &mut ConnectionSample| one.tcp.min_rtt_us = Some(78_000);
+        let [(limit, why), _] = beside_bulk(|one, _| young(one));
+        assert_eq!(
+            (limit, why.as_str()),
+            (Limit::Path, "the RTT is 60.0 ms above its minimum, as behind a full queue")
+        );
+        let [(limit, why), _] = beside_bulk(|one, _| {
+            young(one);
+            one.remote = "192.0.2.3:50000".parse().unwrap();
+        });
+        assert_eq!(limit, Limit::CongestionWindow, "{why}");
+        // The same peer by another path.
+        let [(limit, why), _] =
+            beside_bulk(|one, _| (one.tcp.min_rtt_us, one.tcp.rtt_us) = (Some(39_000), Some(40_000)));
+        assert_eq!(limit, Limit::CongestionWindow, "{why}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::size::word;
 use narrows_model::forwarding::report::{
     ForwardingVerdict, InvalidTrial, LossPlace, Reconciliation, SizeView, TrafficView,
 };
+use narrows_model::load::frames_report::FrameRate;
 use narrows_model::words::figures::{grouped, of_line, pps};
 
 /// Places and invalid trials that are named; the rest is counted.
@@ -53,10 +54,15 @@ fn together(of: &[&SizeView]) -> String {
 fn one(of: &SizeView) -> Option<String> {
     let goal = of.results.throughput.search.as_ref()?.goals.first()?;
     let size = word(of.size);
-    let Some(lower) = goal.lower else { return Some(format!("{size} none ({})", goal.word)) };
-    let more = if goal.is_at_least() { "≥ " } else { "" };
-    let line = lower.of_line.map(|part| format!(" ({})", of_line(part))).unwrap_or_default();
-    Some(format!("{size} {more}{}{line}", pps(lower.pps)))
+    let line = |of: &FrameRate| of.of_line.map(|part| format!(" ({})", of_line(part))).unwrap_or_default();
+    Some(match (&goal.lower, &goal.unproven) {
+        (Some(lower), _) => {
+            let more = if goal.is_at_least() { "≥ " } else { "" };
+            format!("{size} {more}{}{}", pps(lower.pps), line(lower))
+        }
+        (None, Some(unproven)) => format!("{size} not finished, {} passed so far", pps(unproven.pps)),
+        (None, None) => format!("{size} none ({})", goal.word),
+    })
 }
 
 fn lost(losses: &[LossPlace], books: &Reconciliation) -> Vec<String> {

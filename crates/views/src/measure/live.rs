@@ -96,8 +96,8 @@ impl<L: Viewed> Live<L> {
     /// The end of the flow's current interval, once it can be cut.
     fn due(&self, flow: Flow) -> Option<u64> {
         let due_us = *self.due_us.get(&flow)?;
+        let counted = self.counted_at(flow);
         let is_past = |place: Place, us: u64| self.told_us.get(&place).is_some_and(|told| *told >= us);
-        let counted = L::counted_at(flow);
         let is_last = match self.end_us {
             // A pause may reach to the end.
             Some(end_us) => self.first_from(flow, counted, due_us).is_some_and(|at_us| at_us >= end_us),
@@ -111,6 +111,19 @@ impl<L: Viewed> Live<L> {
         (is_over && !is_last).then_some(due_us)
     }
 
+    /// The end whose samples make a flow's intervals. Where its progress has no stream, as that of a server of iperf3: the sender.
+    fn counted_at(&self, flow: Flow) -> Place {
+        let counted = L::counted_at(flow);
+        let tells = |place: Place| {
+            let began = |(key, heard): (&Key, &Vec<L::Sample>)| {
+                (key.0, key.2) == (flow, place) && heard.last().is_some_and(|it| it.at_us() > 0)
+            };
+            self.heard.iter().any(began)
+        };
+        let speaks = self.told_us.get(&counted).is_some_and(|us| *us > 0);
+        if speaks && !tells(counted) && tells(flow.sender()) { flow.sender() } else { counted }
+    }
+
     /// The latest of its streams' first samples from there on.
     fn first_from(&self, flow: Flow, place: Place, us: u64) -> Option<u64> {
         let first = |id: &u32| {
@@ -121,7 +134,7 @@ impl<L: Viewed> Live<L> {
 
     fn cut(&mut self, flow: Flow, due_us: u64, views: &mut Vec<L::Interval>) {
         let ids = self.ids.get(&flow).cloned().unwrap_or_default();
-        let counted = L::counted_at(flow);
+        let counted = self.counted_at(flow);
         let mut last_us = due_us;
         let mut ends = BTreeMap::new();
         for key in ids.iter().flat_map(|id| [(flow, *id, flow.sender()), (flow, *id, flow.receiver())]) {

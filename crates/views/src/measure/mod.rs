@@ -191,8 +191,13 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
 
     /// The streams of each interval.
     fn parts<'b>(&'b self, began: &Began<'b, L::Sample>) -> Vec<StreamParts<'b, L::Sample>> {
+        let pairs = L::counted(&self.pairs);
+        // The intervals of a receiver that reports only totals are those of the sender.
+        let totals = |stream: &&L::Stream| self.are_totals(stream.common().samples);
+        let by_sender = pairs.iter().filter_map(|it| it.receiver.as_ref()).all(totals)
+            && !pairs.iter().filter_map(|it| it.sender.as_ref()).all(totals);
         let all: Vec<(u32, Vec<_>)> =
-            L::counted(&self.pairs).iter().map(|pair| (pair.id, self.parts_of(pair, began))).collect();
+            pairs.iter().map(|pair| (pair.id, self.parts_of(pair, by_sender, began))).collect();
         let most = all.iter().map(|(_, parts)| parts.len()).max().unwrap_or(0);
         (0..most).map(|k| all.iter().filter_map(|(id, parts)| Some((*id, *parts.get(k)?))).collect()).collect()
     }
@@ -201,6 +206,7 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
     fn parts_of<'b>(
         &'b self,
         pair: &Pair<'a, L::Stream>,
+        by_sender: bool,
         began: &Began<'b, L::Sample>,
     ) -> Vec<Part<Span<'b, L::Sample>>> {
         let from = |stream: Option<&'a L::Stream>, place: Place| -> Option<Vec<&'b L::Sample>> {
@@ -209,20 +215,25 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
             Some(began.into_iter().chain(later).collect())
         };
         let (sent, received) = (from(pair.sender, self.flow.sender()), from(pair.receiver, self.flow.receiver()));
-        let (Some(counted), other) =
-            (if received.is_some() { (received.as_ref(), sent.as_ref()) } else { (sent.as_ref(), None) })
-        else {
-            return Vec::new();
-        };
+        let by_sender = sent.is_some() && (by_sender || received.is_none());
+        let (counted, other) = if by_sender { (&sent, &received) } else { (&received, &sent) };
+        let Some(counted) = counted else { return Vec::new() };
+        let are_totals = |it: Option<&L::Stream>| it.is_some_and(|it| self.are_totals(it.common().samples));
+        let [its, others] = if by_sender { [pair.sender, pair.receiver] } else { [pair.receiver, pair.sender] };
+        let other_is_totals = are_totals(others) && !are_totals(its);
         let times: Vec<u64> = counted.iter().map(|it| it.at_us()).collect();
         let near = |at: usize| {
-            let samples = other?;
+            let samples = other.as_ref()?;
             match at {
+                0 if other_is_totals => {
+                    samples.first().filter(|it| it.at_us().saturating_add(self.interval_us / 2) >= times[0])
+                }
                 0 => samples.first(),
                 at if at + 1 == times.len() => samples.last(),
                 at if times[at] >= self.omit_us && times[at - 1] < self.omit_us => {
                     samples.iter().find(|it| it.at_us() >= self.omit_us)
                 }
+                _ if other_is_totals => None,
                 at => samples.iter().min_by_key(|it| it.at_us().abs_diff(times[at])),
             }
             .copied()
@@ -231,13 +242,24 @@ impl<'a, L: Viewed> FlowRecords<'a, L> {
             let span = (*counted.get(ends[0])?, *counted.get(ends[1])?);
             let is_last = ends[1] + 1 == times.len();
             let beside = near(ends[0]).zip(near(ends[1]));
-            Some(if received.is_some() {
-                Part { sent: beside, received: Some(span), is_last }
+            Some(if by_sender {
+                Part { sent: Some(span), received: beside, is_last }
             } else {
-                Part { sent: Some(span), received: None, is_last }
+                Part { sent: beside, received: Some(span), is_last }
             })
         };
         interval_ends(&times, self.interval_us, self.omit_us).windows(2).filter_map(part).collect()
+    }
+
+    /// Whether these samples are totals: there is none between the begin, the end of the omitted part and the end. Such an end, of
+    /// iperf3, reports what it counted in all.
+    fn are_totals(&self, samples: &[L::Sample]) -> bool {
+        let between = samples.get(1..samples.len().saturating_sub(1)).unwrap_or_default();
+        match between {
+            [] => true,
+            [one] => self.omit_us > 0 && one.at_us() >= self.omit_us,
+            _ => false,
+        }
     }
 
     /// When the counted part begins. A trial that was cut before its counted part is summed up whole.

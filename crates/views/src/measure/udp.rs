@@ -213,7 +213,7 @@ fn all_received(parts: &[ReceivedPart]) -> Option<ReceivedPart> {
 mod tests {
     use super::*;
     use crate::measure::live::Live;
-    use narrows_model::{Place, Progress, StreamProgress};
+    use narrows_model::{Load as _, Place, Progress, StreamProgress, UdpReceived, UdpSent};
 
     #[test]
     fn loss_is_of_what_was_due_and_copies_do_not_hide_it() {
@@ -275,5 +275,73 @@ mod tests {
         live.take(Place::Client, &says(Flow::Up, &[(0, 5000, 1)]));
         assert_eq!(live.take(Place::Server, &says(Flow::Up, &[(0, 5000, 1), (9, 5000, 1)])).len(), 2);
         assert!(live.take(Place::Server, &says(Flow::Down, &[(0, 9000, 1)])).is_empty());
+    }
+
+    /// A trial against iperf3, whose end reports only totals.
+    fn with_totals(flow: Flow) -> (UdpPlan, [UdpEndRecord; 2]) {
+        let sample = |at_us, datagrams| UdpSample { at_us, datagrams, bytes: datagrams * 1000, ..UdpSample::default() };
+        let here = vec![sample(0, 0), sample(10_000, 9), sample(1_000_000, 1000), sample(3_000_000, 3000)];
+        let there = vec![sample(0, 0), sample(3_010_000, 2990)];
+        let plan = UdpPlan { direction: flow.direction(), duration_ms: 3000, ..UdpPlan::default() };
+        let end = |place, samples| UdpPlan::partial_record(place, vec![(0, flow, samples)], String::new());
+        (plan, [end(Place::Client, here), end(Place::Server, there)])
+    }
+
+    #[test]
+    fn where_one_end_reports_only_totals_the_intervals_are_those_of_the_other() {
+        for flow in [Flow::Up, Flow::Down] {
+            let (plan, [client, server]) = with_totals(flow);
+            let trial = UdpTrial { plan: &plan, client: &client, server: &server, elapsed_us: 3_000_000 };
+            let stored = in_turn(FlowRecords::all(trial).iter().map(FlowRecords::intervals).collect());
+            let mut live = Live::new(&plan);
+            let mut seen = Vec::new();
+            for at_ms in [10, 1000, 2000, 3000] {
+                let says = says(flow, &[(0, at_ms, if at_ms == 10 { 9 } else { at_ms })]);
+                seen.extend(live.take(Place::Client, &says));
+                seen.extend(live.take(Place::Server, &Progress { at_us: at_ms * 1000, streams: Vec::new() }));
+            }
+            seen.extend(live.rest(trial));
+            for (views, times) in [(stored, &[1.0, 3.0][..]), (seen, &[1.0, 2.0, 3.0])] {
+                let all: Vec<_> = views.iter().filter(|view| view.stream.is_none()).collect();
+                assert_eq!(all.iter().map(|view| view.to_s).collect::<Vec<_>>(), times, "{flow:?}");
+                let here = |view: &UdpInterval| match flow {
+                    Flow::Up => (view.sent.map(|it| it.datagrams), view.received.is_some()),
+                    Flow::Down => (view.received.map(|it| it.datagrams), view.sent.is_some()),
+                };
+                let counts: Vec<_> = all.iter().map(|view| here(view)).collect();
+                assert_eq!(counts.iter().filter_map(|it| it.0).sum::<u64>(), 3000, "{flow:?}: {views:#?}");
+                assert!(counts.iter().all(|it| !it.1), "the other end's part is not known: {views:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_totals_are_known_of_an_interval_that_is_the_whole_trial() {
+        let (plan, [client, server]) = with_totals(Flow::Up);
+        let plan = UdpPlan { interval_ms: 3000, ..plan };
+        let trial = UdpTrial { plan: &plan, client: &client, server: &server, elapsed_us: 3_000_000 };
+        let views = FlowRecords::all(trial)[0].intervals();
+        let whole = &views[0][0];
+        assert_eq!(whole.sent.zip(whole.received).map(|(a, b)| (a.datagrams, b.datagrams)), Some((3000, 2990)));
+        assert_eq!(views.len(), 1);
+    }
+
+    #[test]
+    fn what_the_receiver_did_not_count_any_more_is_not_lost() {
+        let (plan, [mut client, mut server]) = with_totals(Flow::Down);
+        let received =
+            UdpReceived { datagrams: 3000, distinct: 3000, uncounted: 56, bytes: 3_000_000, ..UdpReceived::default() };
+        client.streams[0].received = Some(received);
+        server.streams[0].sent = Some(UdpSent { datagrams: 3056, active_ns: 3_010_000_000, ..UdpSent::default() });
+        let trial = UdpTrial { plan: &plan, client: &client, server: &server, elapsed_us: 3_000_000 };
+        let total = &summary(trial).flows[0].total;
+        let got = total.received.as_ref().expect("a receiver");
+        assert_eq!((got.lost, got.loss, got.uncounted), (0, Some(0.0), 56));
+        assert_eq!(total.sent.as_ref().expect("a sender").success, None, "iperf3 reports no calls");
+        let ledger = narrows_diagnose::ledger(trial, Flow::Down);
+        assert_eq!((ledger.offered, ledger.delivered, ledger.unexplained), (3000, 3000, 0));
+        assert!(ledger.remarks.iter().any(|it| it.starts_with("left out: 56 datagrams")), "{ledger:?}");
+        let unsent = ledger.stages.iter().filter(|it| it.at == Place::Server && it.counted);
+        assert_eq!(unsent.count(), 0, "nothing is known of the sender's socket: {ledger:?}");
     }
 }

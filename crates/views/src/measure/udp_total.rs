@@ -8,7 +8,7 @@ use super::udp::loss;
 use super::{FlowRecords, Pair};
 use narrows_model::load::udp::report::{ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpTotal};
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, UdpPlan, UdpRate, UdpSample, UdpStreamRecord, Unsent};
+use narrows_model::{Flow, UdpPlan, UdpRate, UdpSample, UdpSent, UdpStreamRecord, Unsent};
 
 /// The summary of one flow; `None` where neither end saw it.
 pub(super) fn flow_summary(records: &FlowRecords<'_, UdpPlan>, plan: &UdpPlan) -> Option<UdpFlowSummary> {
@@ -135,7 +135,7 @@ fn sent(record: &UdpStreamRecord, base: &UdpSample, pace: &Pace, asked: UdpRate)
         calls: count(whole.map(|it| it.calls), |it| it.calls)?,
         errors: count(whole.map(|it| it.errors), |it| it.errors)?,
         unsent,
-        success: success(datagrams, unsent),
+        success: success(datagrams, unsent).filter(|_| whole.is_none_or(UdpSent::counts_calls)),
         offered_pps: offered(pps, datagrams, unsent),
         unsent_by: whole.map(|it| it.unsent),
         skipped: whole.map(|it| it.skipped),
@@ -163,7 +163,7 @@ fn received(record: &UdpStreamRecord, base: &UdpSample, pace: &Pace) -> Option<R
     let datagrams = count(whole.map(|it| it.datagrams), |it| it.datagrams)?;
     let bytes = count(whole.map(|it| it.bytes), |it| it.bytes)?;
     // Those that were sent after the last one that arrived are lost too, and only the sender knows of them.
-    let missing = whole.zip(pace.sent).map(|(it, sent)| sent.saturating_sub(it.distinct));
+    let missing = whole.zip(pace.sent).map(|(it, sent)| sent.saturating_sub(it.distinct).saturating_sub(it.uncounted));
     let lost = count(missing.or_else(|| whole.map(|it| it.lost)), |it| it.lost)?;
     let duplicates = count(whole.map(|it| it.duplicates), |it| it.duplicates)?;
     let (bps, pps) = pace.rates(record, datagrams, bytes)?;
@@ -175,6 +175,7 @@ fn received(record: &UdpStreamRecord, base: &UdpSample, pace: &Pace) -> Option<R
         pps,
         lost,
         loss: loss(lost, datagrams.saturating_sub(duplicates)),
+        uncounted: whole.map_or(0, |it| it.uncounted),
         duplicates,
         reordered: count(whole.map(|it| it.reordered), |it| it.reordered)?,
         reorder_extent_max: whole.map(|it| it.reorder_extent_max),
@@ -205,7 +206,8 @@ fn all_sent(parts: &[&SentTotal]) -> Option<SentTotal> {
         calls: sum(|it| it.calls),
         errors: sum(|it| it.errors),
         unsent,
-        success: success(datagrams, unsent),
+        success: success(datagrams, unsent)
+            .filter(|_| parts.iter().all(|it| it.success.is_some() || it.datagrams == 0)),
         offered_pps: rate(|it| it.offered_pps),
         unsent_by: parts.iter().map(|it| it.unsent_by).reduce(|a, b| Some(unsent_sum(a?, b?))).flatten(),
         skipped: parts.iter().map(|it| it.skipped).try_fold(0u64, |sum, it| Some(sum.saturating_add(it?))),
@@ -241,6 +243,7 @@ fn all_received(parts: &[&ReceivedTotal]) -> Option<ReceivedTotal> {
         pps: rate(|it| it.pps),
         lost,
         loss: loss(lost, datagrams.saturating_sub(duplicates)),
+        uncounted: sum(|it| it.uncounted),
         duplicates,
         reordered: sum(|it| it.reordered),
         reorder_extent_max: parts.iter().filter_map(|it| it.reorder_extent_max).max(),

@@ -26,19 +26,34 @@ fn far_sample(own: &TcpSample) -> Option<TcpSample> {
     Some(TcpSample { at_us: own.at_us, bytes, ..TcpSample::default() })
 }
 
-/// The far end's record. `results`: `None` where the test broke off before them.
-pub fn record(plan: &LoadPlan, own: &LoadRecord, results: Option<&Results>) -> LoadRecord {
+/// The far end's record. `results`: `None` where the test broke off before them. Sets in this end's own record what it did not count
+/// of the far end's datagrams.
+pub fn record(plan: &LoadPlan, own: &mut LoadRecord, results: Option<&Results>) -> LoadRecord {
     let omit_us = plan.omitted_ms() * 1000;
     let of = |id: u32| results.and_then(|it| it.streams.iter().find(|stream| stream.id == stream_id(id)));
     let mut record = plan.partial_record(Place::Server, &[], String::new());
-    if let (LoadRecord::Tcp(TcpEndRecord { streams, remarks, .. }), LoadRecord::Tcp(own)) = (&mut record, own) {
+    if let (LoadRecord::Tcp(TcpEndRecord { streams, remarks, .. }), LoadRecord::Tcp(own)) = (&mut record, &mut *own) {
         remarks.clear();
         *streams = own.streams.iter().map(|stream| tcp(stream, of(stream.id), omit_us)).collect();
-    } else if let (LoadRecord::Udp(UdpEndRecord { streams, remarks, .. }), LoadRecord::Udp(own)) = (&mut record, own) {
+    } else if let (LoadRecord::Udp(UdpEndRecord { streams, remarks, .. }), LoadRecord::Udp(own)) =
+        (&mut record, &mut *own)
+    {
         remarks.clear();
-        *streams = own.streams.iter().map(|stream| udp(stream, of(stream.id), omit_us)).collect();
+        *streams = own.streams.iter_mut().map(|stream| udp(stream, of(stream.id), omit_us)).collect();
     }
     record
+}
+
+/// A receiver of iperf3 stops at the end of the test, whatever is still under way. Datagrams that come this
+/// long after the last one was sent are counted as lost by narrows' own receiver, too (`STRAGGLERS_NS` of `traffic`).
+const UNDER_WAY_US: u64 = 200_000;
+
+/// Of what was `sent`, how much after the receiver's last one was sent when that may have stopped counting: in the time by which the
+/// sender's exceeds its own, and what was under way.
+fn uncounted((sent, sender_us): (u64, u64), (next_sequence, receiver_us): (u64, u64)) -> u64 {
+    let open_us = sender_us.saturating_sub(receiver_us).saturating_add(UNDER_WAY_US);
+    let open = (u128::from(sent) * u128::from(open_us)).div_ceil(u128::from(sender_us.max(1)));
+    sent.saturating_sub(next_sequence).min(u64::try_from(open).unwrap_or(u64::MAX))
 }
 
 /// This end waits no longer for the results: a test that lasted longer than here by more than this is none.
@@ -92,7 +107,7 @@ fn tcp(own: &TcpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Tc
     }
 }
 
-fn udp(own: &UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> UdpStreamRecord {
+fn udp(own: &mut UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> UdpStreamRecord {
     let mut far = UdpStreamRecord {
         id: own.id,
         flow: own.flow,
@@ -118,7 +133,11 @@ fn udp(own: &UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Ud
     let (datagrams, bytes) = (arrived(result.packets, result.lost), before * per_datagram + result.bytes);
     far.samples.push(UdpSample { jitter_ns: result.jitter_s * 1e9, ..sample(to_us, datagrams, bytes, result.lost) });
     let active_ns = to_us.saturating_mul(1000);
+    let here_us = own.samples.last().map_or(0, |sample| sample.at_us);
     if sends {
+        if let Some(received) = &mut own.received {
+            received.uncounted = uncounted((datagrams, to_us), (received.next_sequence, here_us));
+        }
         far.sent = Some(UdpSent { datagrams, bytes, active_ns, burst_max: 1, ..UdpSent::default() });
     } else {
         far.received = Some(UdpReceived {
@@ -126,6 +145,7 @@ fn udp(own: &UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Ud
             bytes,
             distinct: datagrams,
             lost: result.lost,
+            uncounted: own.sent.as_ref().map_or(0, |it| uncounted((it.datagrams, here_us), (result.packets, to_us))),
             next_sequence: result.packets,
             jitter_ns: result.jitter_s * 1e9,
             active_ns,
@@ -157,9 +177,9 @@ mod tests {
         }
         let result = StreamResult { id: 1, bytes: 240, ..StreamResult::default() };
         let results = Results { streams: vec![result], ..Results::default() };
-        let bytes = |omit_ms, results| {
+        let mut bytes = |omit_ms, results| {
             let plan = LoadPlan::from(TcpPlan { omit_ms, ..TcpPlan::default() });
-            let far = record(&plan, &own, results);
+            let far = record(&plan, &mut own, results);
             let far: &TcpEndRecord = far.get().expect("TCP");
             far.streams[0].samples.iter().map(|sample| sample.bytes).collect::<Vec<_>>()
         };
@@ -185,7 +205,7 @@ mod tests {
                 }],
                 ..TcpPlan::partial_record(Place::Client, Vec::new(), String::new())
             };
-            let far = record(&plan, &own.into(), Some(&results));
+            let far = record(&plan, &mut own.into(), Some(&results));
             let tcp = far.get::<TcpEndRecord>().expect("TCP").streams[0].samples.last().expect("an end").at_us;
             let own = UdpEndRecord {
                 streams: vec![UdpStreamRecord {
@@ -195,7 +215,7 @@ mod tests {
                 }],
                 ..UdpPlan::partial_record(Place::Client, Vec::new(), String::new())
             };
-            let far = record(&udp, &own.into(), Some(&results));
+            let far = record(&udp, &mut own.into(), Some(&results));
             let stream = &far.get::<UdpEndRecord>().expect("UDP").streams[0];
             let active =
                 stream.sent.as_ref().map(|it| it.active_ns).or(stream.received.as_ref().map(|it| it.active_ns));
@@ -211,5 +231,42 @@ mod tests {
                 assert_eq!(ends(flow, unknown), 3_000_000);
             }
         }
+    }
+
+    #[test]
+    fn what_a_receiver_did_not_count_any_more_is_not_lost() {
+        // 8,561 datagrams in 2.013 s; this end counted 2 s, and all that came.
+        assert_eq!(uncounted((8561, 2_013_000), (8505, 2_000_000)), 56);
+        // The last second did not arrive: what was sent while this end surely listened is lost.
+        let tail = uncounted((8561, 2_013_000), (4250, 2_000_000));
+        assert!((905..=907).contains(&tail), "{tail}");
+        assert_eq!(uncounted((0, 0), (0, 0)), 0);
+        assert_eq!(uncounted((5, 0), (9, 0)), 0);
+        // Both directions of a trial.
+        let plan = LoadPlan::from(UdpPlan::default());
+        let of = |flow, packets| {
+            let result = StreamResult { id: 1, packets, lost: 3, seconds: (0.0, 2.013), ..StreamResult::default() };
+            let results = Results { streams: vec![result], ..Results::default() };
+            let received = UdpReceived { distinct: 97, lost: 3, next_sequence: 100, ..UdpReceived::default() };
+            let sent = UdpSent { datagrams: 102, ..UdpSent::default() };
+            let own = UdpEndRecord {
+                streams: vec![UdpStreamRecord {
+                    flow,
+                    samples: [0, 2_000_000].map(|at_us| UdpSample { at_us, ..UdpSample::default() }).into(),
+                    sent: (flow == Flow::Up).then_some(sent),
+                    received: (flow == Flow::Down).then_some(received),
+                    ..UdpStreamRecord::default()
+                }],
+                ..UdpPlan::partial_record(Place::Client, Vec::new(), String::new())
+            };
+            let mut own = LoadRecord::from(own);
+            let far = record(&plan, &mut own, Some(&results));
+            let received = |record: &LoadRecord| {
+                let streams = &record.get::<UdpEndRecord>().expect("UDP").streams;
+                streams[0].received.as_ref().map(|it| it.uncounted)
+            };
+            received(&own).or(received(&far))
+        };
+        assert_eq!((of(Flow::Down, 102), of(Flow::Up, 100)), (Some(2), Some(2)));
     }
 }

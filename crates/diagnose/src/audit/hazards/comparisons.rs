@@ -126,7 +126,7 @@ pub(super) const COMPARISONS: &[Rule] = &[
         id: "qdisc-shapes",
         severity: Severity::Notice,
         key: keys::QDISC_RATE,
-        needs: &[keys::QDISC_RATE, keys::QDISC_ROOT_KIND, keys::NIC_NAME],
+        needs: &[keys::QDISC_RATE, keys::QDISC_ROOT_KIND, keys::QDISC_DEVICE],
         check: Check::Facts {
             when: When::PositiveOf,
             says: "{1|a queueing discipline} on {2|DEVICE} limits sending to {0}",
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn a_token_bucket() {
         let facts = [
-            ("nic.name", "eth0".into(), Text),
+            ("qdisc.device", "eth0".into(), Text),
             ("qdisc.root.kind", "tbf".into(), Text),
             ("qdisc.rate", Value::Integer(100_000_000), BitsPerSecond),
         ];

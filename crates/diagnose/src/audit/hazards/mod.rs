@@ -18,6 +18,7 @@ hazards! {
     autonegotiation_off,
     channels_few,
     conntrack_nearly_full,
+    layer_mtu,
     offloads_off,
     path_mtu_below_interface,
     pcie_narrow,

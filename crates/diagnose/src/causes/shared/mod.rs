@@ -3,9 +3,11 @@
 pub(crate) mod bound;
 pub(crate) mod cpu;
 pub(crate) mod device;
+pub(crate) mod layers;
 pub(crate) mod paced;
 pub(crate) mod profile;
 pub(crate) mod tcp;
 pub(crate) mod tcp_stage;
 pub(crate) mod udp;
+pub(crate) mod window;
 pub(crate) mod words;

@@ -15,17 +15,24 @@ pub(crate) const ENOUGH: f64 = 8.0;
 pub(crate) struct Lost {
     pub(crate) sent: u64,
     pub(crate) lost: u64,
+    /// The same, where losses in a row count once.
+    pub(crate) runs: u64,
 }
 
 #[allow(clippy::cast_precision_loss)]
 impl Lost {
     pub(crate) fn of(view: &UdpView) -> Self {
         let (sent, lost) = view.on_the_path();
-        Self { sent, lost }
+        Self { sent, lost, runs: view.loss_runs.clamp(lost.min(1), lost) }
     }
 
     pub(crate) fn rate(self) -> f64 {
         if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
+    }
+
+    /// Runs of losses to expect of so many datagrams.
+    pub(crate) fn expected_runs(self, sent: u64) -> f64 {
+        self.runs as f64 / self.sent.max(1) as f64 * sent as f64
     }
 
     /// Losses to expect at another rate of loss.

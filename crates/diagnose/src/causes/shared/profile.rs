@@ -1,6 +1,6 @@
 //! Questions that the causes of lost datagrams ask of the path profile.
 
-use crate::causes::shared::paced::lost;
+use crate::causes::shared::paced::{ENOUGH, Lost, lost};
 use crate::causes::shared::words::{contradicts, experiment};
 use crate::evidence::profile::PathProfile;
 use crate::evidence::udp::UdpEvidence;
@@ -8,7 +8,7 @@ use crate::experiments::paced::{HALF, TENTH};
 use crate::judge::Assessment;
 use narrows_model::Witness;
 use narrows_model::words::units;
-use narrows_search::profile::{Plateau, Shape};
+use narrows_search::profile::{Below, Plateau, Shape};
 
 /// What a load of UDP met on the path, by its profile.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,19 +26,22 @@ pub(crate) enum Met {
 /// Loss that the path has at any rate explains this part of a load's loss, at least.
 const SAME: f64 = 0.4;
 
+/// Just below what a path sustains, bursts overflow a short queue; at up to this part of it those of an evenly paced sender do not.
+pub(crate) const WELL_BELOW: f64 = 0.75;
+
+/// So many losses, in runs that lie apart, are none of a host that was stopped for moments.
+const OFTEN: u64 = 5;
+
 /// What it met; `None` where there is no profile or it does not tell.
 pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     let shape = &evidence.profile.as_ref()?.shape;
-    let (sent, lost) = evidence.base.on_the_path();
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
-    let loss = lost as f64 / sent.max(1) as f64;
+    let load = Lost::of(&evidence.base);
     let offered_bps = offered_bps(evidence);
-    let gentle = gentle(evidence);
-    if gentle.events >= 5 && gentle.lost <= Shape::BUNCH * gentle.events && gentle.loss() >= SAME * loss {
+    if is_lossy(evidence, shape, load) {
         return Some(Met::Lossy);
     }
     // A load that delivered less shows that the steps met a bucket that was full again.
-    let delivered_bps = offered_bps * (1.0 - loss);
+    let delivered_bps = offered_bps * (1.0 - load.rate());
     let held = shape.capacity.is_none_or(|capacity| delivered_bps >= 0.9 * capacity.interval_bps[0].min(offered_bps));
     match (shape.capacity.filter(|_| held), shape.plateau) {
         (Some(capacity), Some(plateau)) if offered_bps > 0.97 * capacity.interval_bps[0] => match plateau {
@@ -52,35 +55,54 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     }
 }
 
-/// What was sent evenly spaced at rates that the path carries, and how much of it was lost.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Gentle {
-    pub(crate) sent: u64,
-    pub(crate) lost: u64,
-    /// Losses in a row count once, where that is known.
-    pub(crate) events: u64,
+/// Whether the path loses about the same part at any rate, as often, be it one datagram or many in a row at a time.
+fn is_lossy(evidence: &UdpEvidence, shape: &Shape, load: Lost) -> bool {
+    let (gentle, well) = (gentle(evidence), well_below(evidence));
+    // An evenly paced load that the path carries with much room is gentle itself.
+    let even = evidence.base.plan.burst_datagrams.is_none() && !evidence.base.accounting.segmented;
+    let itself = even && load.runs >= OFTEN && offered_bps(evidence) <= WELL_BELOW * shape.carried_bps;
+    let often = gentle.events >= OFTEN || (itself && gentle.events >= 2);
+    let apart = gentle.lost <= Shape::BUNCH * gentle.events || itself || shape.loses_below();
+    // What overflows a short queue is rare well below the rate.
+    let short = matches!(shape.plateau, Some(Plateau::ShortQueue));
+    let expected = load.expected_runs(well.sent);
+    #[allow(clippy::cast_precision_loss)] // counts of a few trials
+    let grows = expected >= ENOUGH && (well.events as f64) <= expected / 5.0;
+    often && apart && gentle.loss() >= SAME * load.rate() && !grows && (!short || itself || well.events >= 2)
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of one trial
-impl Gentle {
-    pub(crate) fn loss(self) -> f64 {
-        self.lost as f64 / self.sent.max(1) as f64
-    }
+/// What was sent evenly paced at rates that the path carries: the steps of the profile below the capacity, and paced trials below the
+/// goodput.
+pub(crate) fn gentle(evidence: &UdpEvidence) -> Below {
+    let steps = evidence.profile.as_ref().map_or_else(Below::default, |profile| profile.shape.below());
+    with_trials(evidence, steps)
 }
 
-/// The steps of the profile below the capacity, and paced trials below the goodput.
-pub(crate) fn gentle(evidence: &UdpEvidence) -> Gentle {
-    let profile = evidence.profile.as_ref().map(|profile| &profile.shape);
-    let steps = profile.map_or_else(Gentle::default, |shape| Gentle {
-        sent: shape.sent_below,
-        lost: shape.lost_below,
-        events: shape.loss_events_below,
-    });
-    [TENTH, HALF].iter().filter_map(|id| lost(&evidence.paced, id)).fold(steps, |sum, trial| Gentle {
+/// The same, and of the steps those well below it.
+fn well_below(evidence: &UdpEvidence) -> Below {
+    let steps = evidence.profile.as_ref().map_or_else(Below::default, |profile| profile.shape.well_below(WELL_BELOW));
+    with_trials(evidence, steps)
+}
+
+fn with_trials(evidence: &UdpEvidence, steps: Below) -> Below {
+    [TENTH, HALF].iter().filter_map(|id| lost(&evidence.paced, id)).fold(steps, |sum, trial| Below {
         sent: sum.sent + trial.sent,
         lost: sum.lost + trial.lost,
-        events: sum.events + trial.lost,
+        events: sum.events + trial.runs,
     })
+}
+
+/// How many datagrams a load lost in a row, where that is more than one: words after a figure of its loss.
+pub(crate) fn in_bursts(evidence: &UdpEvidence) -> String {
+    let load = Lost::of(&evidence.base);
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let run = load.lost as f64 / load.runs.max(1) as f64;
+    if run < 2.0 {
+        return String::new();
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one run
+    let time = units::micros((run * 1e6 / evidence.base.offered_pps()) as u64);
+    format!("; the load lost them in bursts of about {run:.0} datagrams ({time})")
 }
 
 /// What the load offered, with the headers of IP and UDP.
@@ -109,7 +131,7 @@ fn sentence(evidence: &UdpEvidence, profile: &PathProfile, met: Met) -> String {
         Met::Lossy => {
             let gentle = gentle(evidence);
             let (sent, lost, part) = (gentle.sent, gentle.lost, units::percent(gentle.loss()));
-            format!("evenly paced below the capacity, {lost} of {sent} were lost, {part}")
+            format!("evenly paced below the capacity, {lost} of {sent} were lost, {part}{}", in_bursts(evidence))
         }
         Met::Full | Met::Policed => format!("{}, and {offered} were offered (headers included)", profile.words()),
         Met::Bursts => format!("evenly paced, the path carried {} without loss", units::bps(shape.carried_bps)),
@@ -120,11 +142,11 @@ fn second(profile: &PathProfile, met: Met) -> Witness {
     let shape = &profile.shape;
     experiment(match met {
         Met::Policed => format!(
-            "above that rate the excess is dropped while delay rises by at most {}; bursts pass at {}",
+            "above that rate the excess is dropped while delay rises by at most {}; bursts pass {}",
             units::micros(
                 shape.steps.iter().filter(|step| step.lost > 0).map(|step| step.queue_us).fold(0.0, f64::max) as u64
             ),
-            shape.burst_bps.map_or_else(|| "an unknown rate".to_owned(), units::bps)
+            profile.burst_words().unwrap_or_else(|| "at an unknown rate".to_owned())
         ),
         Met::Full => {
             format!("above that rate a queue of {} built up before the loss", units::micros(shape.queue_us as u64))

@@ -4,7 +4,7 @@ use crate::causes::shared::words::experiment;
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::Evidence as _;
 use crate::role::Role;
-use narrows_model::{Ceiling, FactKey, Method, Witness, words::units};
+use narrows_model::{Ceiling, FactKey, Method, Witness, keys, words::units};
 
 /// A ceiling with a relative interval around its value.
 pub(crate) fn ceiling_at(
@@ -29,7 +29,7 @@ pub(crate) fn ceiling_at(
 
 /// A ceiling of a window that is in flight as a whole: at best one window each smallest RTT; where the window leaves
 /// as one burst the RTT grows by the time that the burst takes on the slower link. Windows of a few super-packets are
-/// also rounded down to whole ones.
+/// also rounded down to whole ones, and on a short path the hosts take most of the RTT under load.
 pub(crate) fn window_ceiling(
     id: &str,
     evidence: &TcpEvidence,
@@ -51,11 +51,23 @@ pub(crate) fn window_ceiling(
     // While the window held the sender back, a window was in flight each RTT under load.
     let loaded =
         evidence.base.rtt_us.filter(|us| *us > 0.0).zip(evidence.window_rtt_us()).map(|(us, least)| best * least / us);
-    let held = worst <= best && evidence.held_by_window().is_some_and(|held| held >= 0.5);
+    let held = worst <= best && evidence.held_by_window().is_some_and(|held| held >= HELD);
+    worst = worst.min(best * slowed_by_hosts(evidence, evidence.held_by_window()));
     let likely = loaded.filter(|_| held).map_or(spaced, |bps| bps.clamp(worst, best));
     let mut ceiling = ceiling_at(id, evidence, role, likely, [1.0, 1.0], method, how)?;
     ceiling.interval_bps = [worst.min(0.9 * likely), best];
     Some(ceiling)
+}
+
+/// A sender that waits for a window or buffer so much of the time has one in flight each round trip.
+const HELD: f64 = 0.5;
+
+/// The part of its goodput at the smallest RTT that a window or buffer which held the sender back for a part of the time gives at the RTT
+/// that it took (Little's law), where no queue of the path stood: the hosts took the rest of it. Else 1.
+pub(crate) fn slowed_by_hosts(evidence: &TcpEvidence, held: Option<f64>) -> f64 {
+    let part = evidence.window_rtt_us().zip(evidence.base.rtt_us).map_or(1.0, |(least, loaded)| least / loaded);
+    let hosts = held.is_some_and(|held| held >= HELD) && evidence.queue_stood() == Some(false);
+    if hosts && part.is_finite() { part.min(1.0) } else { 1.0 }
 }
 
 /// A window or buffer that holds a sender back for most of the time, on a path that carries more, gives this part of its ceiling at
@@ -66,6 +78,13 @@ pub(crate) const ROOM: f64 = 0.6;
 pub(crate) fn path_has_room(evidence: &TcpEvidence) -> Option<Witness> {
     let carries = evidence.carries_bps().filter(|_| evidence.path_has_room())?;
     Some(experiment(format!("the path carries {} of goodput (UDP): it is not the limit", units::bps(carries))))
+}
+
+/// Commands that find a route's metric, and replace the route by one without metrics.
+pub(crate) fn without_metric(evidence: &TcpEvidence, role: Role, metric: &str) -> [String; 2] {
+    let via = evidence.text(role, keys::ROUTE_GATEWAY).map_or_else(String::new, |gateway| format!(" via {gateway}"));
+    let device = evidence.text(role, keys::ROUTE_DEVICE).unwrap_or("DEVICE");
+    [format!("ip route show | grep -w {metric}"), format!("ip route change DESTINATION{via} dev {device}")]
 }
 
 /// The three words of `tcp_rmem` or `tcp_wmem` with a new maximum, in the kernel's form.

@@ -1,14 +1,15 @@
 //! Stages of the packet ledger as witnesses of TCP: segments that a host dropped itself.
 
 use crate::causes::shared::tcp::path_has_room;
+use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::words::{cannot_tell, contradicts, counter};
-use crate::causes::tcp::path_policer::loss_does_not_bind;
 use crate::evidence::tcp::{Loss, TcpEvidence};
 use crate::judge::Assessment;
 use narrows_model::{Stage, Witness, words::units};
 
 /// Stages that lie in a host: what they drop the path did not.
-const IN_HOSTS: [&str; 6] = ["qdisc", "nic-rx", "softnet", "receive-filter", "checksum", "receive-buffer"];
+const IN_HOSTS: [&str; 8] =
+    ["send-filter", "qdisc", "nic-tx", "nic-rx", "softnet", "receive-filter", "checksum", "receive-buffer"];
 
 /// Fewer losses than this over a trial do not slow it down.
 const FEW: u64 = 20;

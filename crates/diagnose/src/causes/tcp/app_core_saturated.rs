@@ -11,19 +11,20 @@
 //! Source: `pthread_getcpuclockid(3)`, `/proc/stat`.
 
 use crate::causes::shared::bound::cpu_innocent;
-use crate::causes::shared::cpu::peer_waits;
-use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::cpu::{bpf_explains, cpu_ceiling, peer_waits};
+use crate::causes::shared::tcp::who;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::judge::{Assessment, Cause};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
+use narrows_model::{Ceiling, Fix, keys, load::tcp::Application, load::tcp::TcpPlan, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "app-core-saturated",
     about: "the thread that moves the data fills one core",
     roles: &[Role::Sender, Role::Receiver],
+    needs: &[keys::BPF_RUN_US],
     ceiling,
     assess,
     look_alikes: &["softirq-core-saturated", "tester-limited", "sender-app-slow", "receiver-app-slow", "path-capacity"],
@@ -34,13 +35,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let share = evidence.end(role)?.thread_share?;
-    // Below a tenth of a core the extrapolation would say more than it knows.
-    if share < 0.1 {
-        return None;
-    }
     let how = format!("goodput / {} of a core that the busiest data thread used", units::percent(share));
     let spread = if share > 0.85 { [0.9, 1.1] } else { [0.7, 1.4] };
-    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / share.min(1.0), spread, Method::Inferred, how)
+    cpu_ceiling(CAUSE.id, evidence, role, share, spread, how)
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
@@ -56,6 +53,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         ));
     }
     if let Some(why) = cpu_innocent(evidence) {
+        return contradicts(why);
+    }
+    if let Some(why) = bpf_explains(evidence, role) {
         return contradicts(why);
     }
     let mut witnesses = vec![counter(format!(
@@ -146,6 +146,16 @@ mod tests {
         let at = |sender_thread| assessment(&CAUSE, Role::Sender, &Scene { sender_thread, ..truth() }, &[]);
         assert_contradicts(&at(0.87), "used 87 % of a core");
         assert_supports(&at(0.89));
+    }
+
+    #[test]
+    fn a_third_of_a_core_has_no_ceiling() {
+        let of = |sender_thread| {
+            let scene = Scene { sender_thread, ..truth() };
+            ceiling(&TcpEvidence::of(&scene.run(&[]), 0).expect("a baseline"), Role::Sender)
+        };
+        assert!(of(0.33).is_none());
+        assert!(of(0.5).is_some_and(|ceiling| (ceiling.bps / 8e9 - 1.0).abs() < 0.01));
     }
 
     #[test]

@@ -6,12 +6,13 @@
 //! maximum.
 //!
 //! **Mistaken for**: a maximum of `tcp_rmem` or `tcp_wmem` that is too small (then the buffer stands at it), `tcp_mem` (then all sockets of
-//! the host shrink), a slow reader.
+//! the host shrink), a slow reader; a group that the cache of its files keeps at its limit: the kernel takes back what it needs, and leaves
+//! the sockets alone.
 //!
-//! **Fix**: `memory.max` or `memory.high` of the group.
+//! **Fix**: `memory.max` or `memory.high` of the group; of version 1, `memory.kmem.tcp.limit_in_bytes`.
 //!
 //! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`, `memory.events`; `include/linux/memcontrol.h`,
-//! `mem_cgroup_under_socket_pressure`. Not seen on a real host.
+//! `mem_cgroup_under_socket_pressure`; `mm/vmpressure.c`, `vmpressure_level_med`; for version 1 `mm/memcontrol.c`, `mem_cgroup_charge_skmem`.
 
 use super::tcp_memory_pressure::held_below_maximum;
 use crate::causes::shared::tcp::{path_has_room, who};
@@ -30,6 +31,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::CGROUP_MEMORY_LIMIT,
         keys::CGROUP_MEMORY_SOCK,
         keys::CGROUP_MEMORY_EVENTS,
+        keys::CGROUP_MEMORY_SCANNED,
+        keys::CGROUP_MEMORY_RECLAIMED,
         keys::NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO,
         keys::TCP_RMEM_MAX,
         keys::TCP_WMEM_MAX,
@@ -37,7 +40,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     assess,
     look_alikes: &["tcp-memory-pressure", "tcp-receive-window", "tcp-send-buffer", "receiver-app-slow", "path-capacity"],
     fix: |_, _| {
-        advice("raise memory.max or memory.high of the control group (MemoryMax of the unit, --memory of the container, limits.memory of the pod)")
+        advice("raise memory.max or memory.high of the control group (MemoryMax of the unit, --memory of the container, limits.memory of the pod; \
+             memory.kmem.tcp.limit_in_bytes of version 1)")
     },
     rank: 8,
     ..Cause::COMMON
@@ -45,6 +49,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 /// The kernel holds the sockets back for a second after each event: so many a second do it all the time.
 const EACH_S: f64 = 1.0;
+
+/// It does so where it could reclaim less than this part of the pages that it looked at (`vmpressure_level_med`, 60 % without success).
+const RECLAIMED: f64 = 0.4;
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let who = who(evidence, role);
@@ -64,6 +71,17 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     if evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO).is_some_and(|ms| ms > 0) {
         return contradicts(format!("all TCP sockets of {who} are short of memory (tcp_mem)"));
+    }
+    let pages = evidence.grew(role, keys::CGROUP_MEMORY_SCANNED).zip(evidence.grew(role, keys::CGROUP_MEMORY_RECLAIMED));
+    #[allow(clippy::cast_precision_loss)] // pages of one trial
+    if let Some((scanned, reclaimed)) = pages
+        && scanned > 0
+        && reclaimed as f64 >= RECLAIMED * scanned as f64
+    {
+        return contradicts(format!(
+            "the kernel reclaimed {reclaimed} of {scanned} pages that it looked at: it holds sockets back below {}",
+            units::percent(RECLAIMED)
+        ));
     }
     let sock = evidence.number(role, keys::CGROUP_MEMORY_SOCK);
     let sock = sock.map_or_else(String::new, |bytes| format!("; its sockets hold {}", units::bytes(bytes as u64)));
@@ -121,6 +139,13 @@ mod tests {
         assert_contradicts(&of(&Scene { rcvbuf: 33_554_432, ..truth(900) }), "is at its maximum");
         assert_contradicts(&of(&Scene { rcvbuf_filled: 0.9, ..truth(900) }), "unread data");
         assert_eq!(verdict(&full_path(Scene { rwnd: 0.0, snd_wnd: 12_000_000, ..truth(900) }), &[]).status, Status::Healthy);
+        // A cache of files fills the group: what the kernel looks at, it takes back.
+        let mut cache = truth(900);
+        cache.receiver_counts.extend([("cgroup.memory.scanned", 50_000), ("cgroup.memory.reclaimed", 48_000)]);
+        assert_contradicts(&of(&cache), "reclaimed 48000 of 50000 pages");
+        let mut tight = truth(900);
+        tight.receiver_counts.extend([("cgroup.memory.scanned", 50_000), ("cgroup.memory.reclaimed", 9_000)]);
+        named(&tight, &[], "cgroup-memory", Place::Server);
         let mut short = truth(900);
         short.receiver_counts.push(("netstat.TcpExt.TCPMemoryPressuresChrono", 3_000));
         assert_contradicts(&of(&short), "tcp_mem");

@@ -5,16 +5,19 @@
 //! **Shows**: the congestion window limits the sender without a queue and with little loss; another congestion control
 //! carries clearly more over the same path.
 //!
-//! **Mistaken for**: random loss (then loss is high), a path at capacity (then no other one carries more).
+//! **Mistaken for**: random loss (then loss is high), reordering (then segments arrive after later ones), a path at capacity (then no
+//! other one carries more, or it is a short queue that each loss comes of).
 //!
 //! **Fix**: `net.ipv4.tcp_congestion_control`.
 //!
 //! Source: RFC 9438 section 1; Cardwell et al., *BBR*, ACM Queue 14(5), 2016.
 
+use crate::causes::shared::window::window_share;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, sysctl_fix};
 use crate::experiments::tcp::{AGAIN, OTHER_CONGESTION_CONTROL};
 use crate::judge::{Assessment, Cause, Evidence as _};
+use super::{path_capacity, reordering};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
@@ -49,12 +52,6 @@ const ROUND_TRIPS: f64 = 30.0;
 
 fn too_short(evidence: &TcpEvidence) -> bool {
     evidence.min_rtt_us.is_some_and(|rtt| evidence.base.counted_s < ROUND_TRIPS * rtt / 1e6)
-}
-
-/// The part of the time in which nothing but the congestion window (or recovery) limited the sender.
-pub(super) fn window_share(evidence: &TcpEvidence) -> Option<f64> {
-    let busy = evidence.base.shares?.busy.min(1.0 - evidence.starved().unwrap_or(0.0));
-    Some((busy - evidence.held_by_window()? - evidence.held_by_buffer()?).max(0.0))
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
@@ -93,6 +90,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             others => format!("BBR is in use; {} would slow down at each loss and were not tried", others.join(" and ")),
         });
     }
+    if let Some(why) = answers(evidence) {
+        return contradicts(why);
+    }
     let lossy = evidence.base.loss.is_some_and(|loss| loss.moments >= 2) && !queue;
     if lossy && evidence.profile.is_none() {
         return cannot_tell("segments were lost without a queue: without a path profile random loss cannot be excluded");
@@ -122,6 +122,17 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             experiment(format!("BBR carries {}, {gain:.1} times what {in_use} does", units::bps(other.goodput_bps))),
         ],
     }
+}
+
+/// What the congestion control answers to, where that is no rare loss: it does as it should, and its signal has a cause of its own.
+fn answers(evidence: &TcpEvidence) -> Option<String> {
+    if let Some(loss) = evidence.base.loss_whole.filter(|loss| reordering::seen_by_tcp(*loss)) {
+        return Some(format!("{} segments arrived after later ones: the path reorders", loss.reordered));
+    }
+    path_capacity::is_sawtooth(evidence).then(|| {
+        let filled = units::percent(evidence.filled().unwrap_or(0.0));
+        format!("it fills the path until its queue drops or marks, and uses {filled} of it, as behind a short queue")
+    })
 }
 
 /// The congestion controls of the sender that are not BBR.

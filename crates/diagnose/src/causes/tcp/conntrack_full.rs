@@ -4,13 +4,15 @@
 //!
 //! **Shows**: `drop` of connection tracking grows about as much as TCP retransmits, while its entries stand at `nf_conntrack_max`.
 //!
-//! **Mistaken for**: a rule that drops, loss on the path. Connections that have an entry go on as before: mostly those that begin fail.
+//! **Mistaken for**: a rule that drops, loss on the path. Connections that have an entry go on as before: mostly those that begin fail, so on
+//! a busy host the drops are of others.
 //!
 //! **Fix**: `net.netfilter.nf_conntrack_max`; shorter timeouts; no tracking of what needs none (`notrack`).
 //!
 //! Source: kernel `Documentation/networking/nf_conntrack-sysctl.rst`; `net/netfilter/nf_conntrack_core.c`, `__nf_conntrack_alloc`.
 
 use crate::causes::shared::tcp_stage::counted;
+use crate::causes::shared::words::contradicts;
 use crate::causes::udp::conntrack_full::{full, room};
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::{Assessment, Cause, Evidence as _};
@@ -30,9 +32,23 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
+/// Each segment that is dropped here TCP sends again, so drops that are many times as many are of other connections.
+const OTHERS: u64 = 2;
+
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let dropped = evidence.grew(role, keys::CONNTRACK_DROP);
-    counted(evidence, dropped, "drop of connection tracking", full(evidence, role))
+    match counted(evidence, dropped, "drop of connection tracking", full(evidence, role)) {
+        Assessment::Supports { share, witnesses } => {
+            let lost = evidence.base.loss_whole.map_or(0, |loss| loss.lost());
+            let others = dropped.filter(|dropped| *dropped > lost.saturating_mul(OTHERS));
+            others.map_or(Assessment::Supports { share, witnesses }, |dropped| {
+                contradicts(format!(
+                    "connection tracking dropped {dropped} packets, and this connection lost {lost}: they are mostly of others"
+                ))
+            })
+        }
+        other => other,
+    }
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
@@ -67,6 +83,8 @@ mod tests {
         assert_contradicts(&of(&truth(30)), "170 segments were lost");
         assert_contradicts(&of(&Scene { lost: 0, ..truth(171) }), "only 0 segments");
         assert_contradicts(&of(&full_path(Scene { lost: 3_000, ..truth(3_000) })), "the RTT rose as behind a full queue");
+        // A busy host turns other connections away, and the path loses some of this one's segments.
+        assert_contradicts(&of(&truth(12_000)), "mostly of others");
         assert_cannot_tell(&of(&lossy(25_500, &[])), "could not be read");
     }
 }

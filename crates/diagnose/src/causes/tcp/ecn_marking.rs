@@ -5,14 +5,14 @@
 //! **Shows**: many delivered segments have a congestion mark and almost none is lost, while UDP shows a higher
 //! capacity.
 //!
-//! **Mistaken for**: a path at capacity (then a full queue marks instead of dropping), random loss, the congestion
-//! control.
+//! **Mistaken for**: a path at capacity (then a queue marks instead of dropping, when the load fills the path and waits), random loss, the
+//! congestion control.
 //!
 //! **Fix**: rate and threshold of the queue management at the marking hop.
 //!
 //! Source: RFC 3168 section 6.1.2; `tcpi_delivered_ce`, `include/uapi/linux/tcp.h`.
 
-use super::path_policer::loss_does_not_bind;
+use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::tcp::path_has_room;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
 use crate::evidence::tcp::TcpEvidence;
@@ -50,6 +50,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() > 0.5 * marked) {
         let (part, span) = (units::percent(loss.rate()), evidence.after_start());
         return contradicts(format!("{part} of the segments were lost{span}: loss, not marking, reduces the rate"));
+    }
+    if evidence.slowed_by_queue() == Some(true) {
+        return contradicts("the marks came when the load filled the path and waited: a managed queue marks instead of dropping");
     }
     let Some(room) = path_has_room(evidence) else {
         return if evidence.profile.is_some() {

@@ -13,12 +13,12 @@
 //! Source: nft(8), *sets* and *flowtables*; in the lab (Linux 6.18, TUN) an ordinary packet took 3.5 to 7 µs where there were many, and with
 //! 5,000 rules that compare an address 42 µs: 7 ns for each rule. Not seen on a real host.
 
-use super::softirq_core_saturated::{CAUSE as SOFTIRQ, unseen};
+use super::softirq_core_saturated::{CAUSE as SOFTIRQ, MANY_TAPS, unseen};
 use crate::causes::shared::bound::cpu_innocent;
+use crate::causes::shared::cpu::views;
 use crate::causes::shared::tcp::{path_has_room, who};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
 use crate::evidence::tcp::{EndView, TcpEvidence};
-use crate::experiments::tcp::AWAKE_CORES;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use narrows_model::{FactKey, keys, words::units};
@@ -30,6 +30,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::NETFILTER_RULES,
+        keys::BPF_RUN_US,
+        keys::TAPS_COUNT,
         keys::SNMP_IP_IN_RECEIVES,
         keys::SNMP_IP_OUT_REQUESTS,
         keys::SNMP6_IP6_IN_RECEIVES,
@@ -68,10 +70,9 @@ fn rules(evidence: &TcpEvidence, role: Role) -> Option<f64> {
 
 /// The end in the trial that saw most of its soft interrupts, and the length of that trial in seconds.
 fn seen(evidence: &TcpEvidence, role: Role) -> Option<(&EndView, f64)> {
-    let views = [Some(&evidence.base), evidence.made(&AWAKE_CORES)].into_iter().flatten();
-    let ends = views.map(|view| (if role == Role::Sender { &view.sender } else { &view.receiver }, view.whole_s));
     let softirq = |end: &EndView| end.softirq_core().map(|core| core.softirq);
-    ends.filter(|(end, _)| softirq(end).is_some())
+    views(evidence, role)
+        .filter(|(end, _)| softirq(end).is_some())
         .max_by(|(a, _), (b, _)| softirq(a).unwrap_or(0.0).total_cmp(&softirq(b).unwrap_or(0.0)))
 }
 
@@ -85,7 +86,10 @@ fn cost_us(end: &EndView, whole_s: f64) -> Option<[f64; 2]> {
     let passes = received as f64 + sent as f64;
     let frames = grew(keys::NIC_COUNTER_RX_PACKETS)? as f64 + grew(keys::NIC_COUNTER_TX_PACKETS)? as f64;
     let softirq_us = end.cores.iter().map(|core| core.softirq).sum::<f64>() * whole_s * 1e6;
-    let ordinary_us = PACKET_US * frames + PASS_US * passes;
+    // What BPF programs took is not the rules'. They run in the kernel, so as much of it is in soft interrupts as of the kernel's time.
+    let kernel: f64 = end.cores.iter().map(|core| core.softirq + core.system).sum::<f64>().max(1e-6);
+    let bpf_us = grew(keys::BPF_RUN_US).unwrap_or(0) as f64 * softirq_us / (kernel * whole_s * 1e6).max(1.0);
+    let ordinary_us = bpf_us + PACKET_US * frames + PASS_US * passes;
     (passes >= 1_000.0).then(|| [(softirq_us - ordinary_us).max(0.0) / passes, softirq_us / passes])
 }
 
@@ -105,6 +109,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     };
     if let Some(why) = cpu_innocent(evidence) {
         return contradicts(why);
+    }
+    if let Some(taps) = evidence.number(role, keys::TAPS_COUNT).filter(|taps| *taps >= MANY_TAPS) {
+        return cannot_tell(format!("{taps:.0} packet taps of {who} see each packet as well, and may cost as much"));
     }
     let Some([excess_us, each_us]) = cost_us(end, whole_s) else {
         return cannot_tell(format!("the packet counters of IP of {who} could not be read"));
@@ -194,5 +201,8 @@ mod tests {
         assert_cannot_tell(&of(&Scene { receiver_facts: ordinary_host(), ..truth(3_000, 80_000) }), "could not be read");
         assert_cannot_tell(&of(&Scene { receiver_counts: Vec::new(), ..truth(3_000, 80_000) }), "packet counters of IP");
         assert_cannot_tell(&of(&Scene { hidden: &[Hidden::Cores], ..truth(3_000, 80_000) }), "cores could not be read");
+        // A capture on the same core: either may take the time.
+        let taps = with(truth(3_000, 80_000).receiver_facts, fact("taps.count", 64_i64, Unit::Number));
+        assert_cannot_tell(&of(&Scene { receiver_facts: taps, ..truth(3_000, 80_000) }), "64 packet taps");
     }
 }

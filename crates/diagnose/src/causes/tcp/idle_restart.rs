@@ -12,7 +12,7 @@
 //! Source: RFC 5681 section 4.1; `net/ipv4/tcp_output.c`, `tcp_cwnd_restart`; kernel `Documentation/networking/ip-sysctl.rst`. Not seen on a
 //! real host: the loads of narrows do not pause.
 
-use super::congestion_control::window_share;
+use crate::causes::shared::window::window_share;
 use crate::causes::shared::tcp::path_has_room;
 use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
 use crate::evidence::tcp::TcpEvidence;

@@ -10,6 +10,7 @@
 //!
 //! Source: tc(8), `TCA_STATS2`.
 
+use crate::causes::shared::layers::qdisc_device;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter, setting_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
@@ -26,6 +27,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::QDISC_RATE,
         keys::QDISC_OVERLIMITS,
         keys::NIC_NAME,
+        keys::QDISC_DEVICE,
         keys::NIC_KIND,
         keys::NIC_SPEED,
         keys::QDISC_ROOT_KIND,
@@ -77,7 +79,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
+    let device = qdisc_device(evidence, role).to_owned();
     let kind = evidence.text(role, keys::QDISC_ROOT_KIND).unwrap_or("shaper");
     let advice = format!("remove the {kind} shaper from {device}, or raise its rate if it is intended");
     setting_fix(evidence, role, advice, Setting::RootQdisc { device, kind: "default".to_owned() })
@@ -126,8 +128,18 @@ mod tests {
     #[test]
     fn a_profile_that_went_through_the_shaper_makes_it_no_path_at_capacity() {
         let path = ProfiledPath { rate_bps: 200e6, burst_bps: 900e6, excess: Excess::WaitsAfter(80), ..ProfiledPath::default() };
-        let finding = named(&Scene { profile: Some(path), ..truth() }, &[], "local-shaper", Place::Client);
-        assert_eq!(finding.prediction, None, "nothing was seen of the path behind it");
+        let foretold = |path| {
+            let finding = named(&Scene { profile: Some(path), ..truth() }, &[], "local-shaper", Place::Client);
+            finding.prediction.expect("a prediction")
+        };
+        // The bucket lets trains pass, which the path slowed to its own rate: 900 Mbit/s, 1448 of 1500 bytes of it payload.
+        let slowed = foretold(path);
+        assert!((865e6..872e6).contains(&slowed.bps) && slowed.interval_bps.is_some(), "{slowed:?}");
+        // They passed as fast as they were sent, or far too fast for the path to be seen: nothing above the shaper is known.
+        for unknown in [ProfiledPath { sends_bps: 880e6, ..path }, ProfiledPath { burst_bps: 4e9, ..path }] {
+            let least = foretold(unknown);
+            assert!((185e6..200e6).contains(&least.bps) && least.interval_bps.is_none(), "{least:?}");
+        }
     }
 
     #[test]

@@ -8,25 +8,30 @@
 //!
 //! **Mistaken for**: a broken path, a packet filter, total loss.
 //!
-//! **Fix**: allow ICMP "too big", or set the right MTU; until then `tcp_mtu_probing` on the sender, or MSS clamping. With the value 2 a
-//! connection begins with segments of `tcp_base_mss` (1024 bytes) and probes for larger ones; with 1 it does so only after it stalled
-//! for several retransmission timeouts, more than six seconds.
+//! At the sender, where a tunnel or bridge of its own has packets that do not fit the device below; else on the path.
+//!
+//! **Fix**: a smaller MTU of that tunnel or bridge; else allow ICMP "too big", or set the right MTU; until then `tcp_mtu_probing` on the
+//! sender, or MSS clamping. With the value 2 a connection begins with segments of `tcp_base_mss` (1024 bytes) and probes for larger
+//! ones; with 1 it does so only after it stalled for several retransmission timeouts, more than six seconds.
 //!
 //! Source: RFC 2923 section 2.1; RFC 4821; `tcp_mtu_probing`, `tcp_base_mss` and `tcp_retries1` in
 //! `Documentation/networking/ip-sysctl.rst`.
 
-use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, sysctl_fix};
+use crate::causes::shared::layers::misfit;
+use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, setting_fix, sysctl_fix};
 use crate::evidence::tcp::TcpEvidence;
 use crate::experiments::tcp::SMALL_SEGMENTS;
+use crate::layers::TooLarge;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
-use narrows_model::{Fix, words::units};
+use narrows_model::{Fix, Setting, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "mtu-black-hole",
     about: "full-size packets are lost on the path without an ICMP error",
-    roles: &[Role::Path],
+    roles: &[Role::Sender, Role::Path],
+    needs: &[keys::LAYER_NAME, keys::LAYER_KIND, keys::LAYER_MTU, keys::LAYER_OVERHEAD],
     assess,
     look_alikes: &["random-loss", "filter-drop", "mtu-mismatch"],
     fix,
@@ -39,7 +44,18 @@ const SLACK: f64 = 16.0;
 /// So many segments may arrive before the MTU of the path falls.
 const FEW: f64 = 4.0;
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+/// The device of the sender that full segments do not fit, below the one that takes them.
+fn too_large_below(evidence: &TcpEvidence) -> Option<TooLarge> {
+    let segment_bytes = evidence.base.mss_bytes? + f64::from(evidence.segment_header_bytes());
+    misfit(evidence, Role::Sender).filter(|found| segment_bytes > f64::from(found.fits))
+}
+
+fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    match (too_large_below(evidence), role) {
+        (None, Role::Sender) => return contradicts("full segments fit each device of the sender that is known"),
+        (Some(found), Role::Path) => return contradicts(format!("it begins in the sender: {}", found.says)),
+        _ => {}
+    }
     let base = &evidence.base;
     let (Some(loss), Some(mss)) = (base.loss_whole, base.mss_bytes) else {
         return cannot_tell("the sender's retransmissions could not be read");
@@ -85,7 +101,11 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
 }
 
-fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    if let Some(found) = too_large_below(evidence).filter(|_| role == Role::Sender) {
+        let advice = format!("give {} an MTU of {}, on both ends of a tunnel: {}", found.device, found.fits, found.says);
+        return setting_fix(evidence, role, advice, Setting::Mtu { device: found.device, mtu: found.fits });
+    }
     let advice = "allow the ICMP messages of the hop with the smaller MTU (type 3 code 4, or packet-too-big), or set \
         its MTU on the hosts; until then use TCP MTU probing from the first segment (2; with 1 each connection first stalls for several \
         seconds)";
@@ -97,7 +117,8 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::evidence::profile::Probes;
-    use crate::testing::{Scene, assert_asks, assert_contradicts, assert_supports, assessment, named};
+    use crate::layers::tests::stack;
+    use crate::testing::{ordinary_host, Scene, assert_asks, assert_contradicts, assert_supports, assessment, named};
     use narrows_model::Place;
 
     fn truth() -> Scene {
@@ -117,6 +138,16 @@ mod tests {
         let neither = assessment(&CAUSE, Role::Path, &truth(), &[(SMALL_SEGMENTS.id, &small(0.0))]);
         assert_contradicts(&neither, "did not arrive either");
         assert_contradicts(&assessment(&CAUSE, Role::Path, &Scene::default(), &[]), "segments arrived");
+    }
+
+    #[test]
+    fn a_bridge_of_the_sender_with_a_smaller_port_is_named_with_the_mtu_that_fits() {
+        let layers = stack(&[("br0", "bridge", 1500, 0), ("v1", "veth", 1400, 0)]);
+        let scene = Scene { sender_facts: ordinary_host().into_iter().chain(layers).collect(), ..truth() };
+        let finding = named(&scene, &[(SMALL_SEGMENTS.id, &small(200e6))], "mtu-black-hole", Place::Client);
+        assert_eq!(finding.fix.commands[0].run, "ip link set dev br0 mtu 1400");
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &scene, &[]), "begins in the sender: br0 (bridge)");
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &truth(), &[]), "full segments fit each device");
     }
 
     #[test]

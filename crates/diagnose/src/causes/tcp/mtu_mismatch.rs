@@ -3,19 +3,21 @@
 //! The hosts, or a host and the path, have different MTUs, and the smaller one costs goodput.
 //!
 //! **Shows**: the wire is full, with a large share of headers: the segment size follows the smaller MTU, while the
-//! larger one would carry clearly more. Or full-size packets are lost without an ICMP error.
+//! larger one would carry clearly more. Or the packets of a tunnel exceed the MTU below it: the sender creates fragments, and segments
+//! that fit carry more.
 //!
 //! **Mistaken for**: a path at capacity: the wire is, the payload is not.
 //!
-//! **Fix**: the same MTU on both hosts and all hops between them.
+//! **Fix**: the same MTU on both hosts and all hops between them; a tunnel's MTU smaller by what it adds.
 //!
-//! Source: RFC 8899, RFC 1191; `IP_MTU`, ip(7).
+//! Source: RFC 8899, RFC 1191; `IP_MTU`, ip(7); RFC 4459 section 3.
 
+use crate::evidence::tcp::NO_MORE;
+use crate::causes::shared::layers::{fragmented, misfit};
 use crate::causes::shared::tcp::{ceiling_at, who};
 use crate::causes::shared::words::{self, cannot_tell, contradicts, counter, experiment, parameter, setting_fix};
-use crate::experiments::tcp::MORE_STREAMS;
+use crate::experiments::tcp::{FITTING_SEGMENTS, MORE_STREAMS, tunnel_mtu};
 use crate::judge::{Assessment, Cause, Evidence as _};
-use super::path_capacity::NO_MORE;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
@@ -31,6 +33,12 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_NAME,
         keys::NIC_KIND,
         keys::NIC_SPEED,
+        keys::LAYER_NAME,
+        keys::LAYER_KIND,
+        keys::LAYER_MTU,
+        keys::LAYER_OVERHEAD,
+        keys::SNMP_IP_FRAG_CREATES,
+        keys::SNMP6_IP6_FRAG_CREATES,
     ],
     ceiling,
     assess,
@@ -38,6 +46,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 9,
     explains_link: true,
+    removed_by: Some(&FITTING_SEGMENTS),
     ..Cause::COMMON
 };
 
@@ -90,6 +99,9 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+    if let Some(assessment) = fragmented(evidence, role) {
+        return assessment;
+    }
     let (Some((mtu, large_mtu, at)), Some((small, large, _))) = (mtus(evidence), efficiencies(evidence)) else {
         return cannot_tell("the MTUs of both ends are not known");
     };
@@ -130,6 +142,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    if fragmented(evidence, role).is_some() {
+        return tunnel_fix(evidence, role);
+    }
     let large = mtus(evidence).map_or(1500.0, |(_, large, _)| large);
     let advice = format!("set an MTU of {large:.0} on both hosts and all hops between them");
     let (Some(device), true) = (evidence.text(role, keys::NIC_NAME), role != Role::Path) else {
@@ -139,11 +154,23 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     setting_fix(evidence, role, advice, setting)
 }
 
+/// The MTU of the tunnel with which nothing below it is fragmented.
+fn tunnel_fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    let device = misfit(evidence, role).map(|found| found.device);
+    let device = device.or_else(|| evidence.text(role, keys::NIC_NAME).map(str::to_owned));
+    let (Some(device), Some(mtu)) = (device, evidence.host(role).and_then(tunnel_mtu)) else {
+        return words::advice("give the tunnel an MTU that is smaller than that below it by what it adds, on both hosts");
+    };
+    let advice = format!("give {device} an MTU of {mtu}, on both ends of the tunnel: its packets must fit the device below it");
+    setting_fix(evidence, role, advice, Setting::Mtu { device, mtu })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layers::tests::stack;
     use crate::testing::{
-        Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, ordinary_host, assessment,
+        Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, ordinary_host, assessment,
         with, without,
     };
     use narrows_model::{Fact, Place, Unit};
@@ -198,6 +225,32 @@ mod tests {
         let mut scene = Scene { mss: 500, receiver_facts: ordinary_host(), ..truth() };
         scene.load.mss_bytes = Some(500);
         assert_contradicts(&assessment(&CAUSE, Role::Path, &scene, &[]), "agree");
+    }
+
+    /// A tunnel of 1500 bytes over a link of 1500: each segment leaves as two fragments.
+    fn tunnel(goodput_bps: f64, fragments: i64) -> Scene {
+        let layers = stack(&[("vx0", "vxlan", 1500, 50), ("eth0", "physical", 1500, 0)]);
+        let sender_facts = ordinary_host().into_iter().chain(layers).collect();
+        let sender_counts = vec![("snmp.Ip.FragCreates", fragments)];
+        Scene { goodput_bps, rtt_us: 35_100, sender_facts, sender_counts, ..Scene::default() }
+    }
+
+    #[test]
+    fn a_tunnel_whose_packets_are_fragmented_below_it_is_named_with_the_mtu_that_fits() {
+        let (slow, fast) = (tunnel(300e6, 1_200_000), tunnel(600e6, 0));
+        let finding = named(&slow, &[(FITTING_SEGMENTS.id, &fast)], "mtu-mismatch", Place::Client);
+        assert_eq!(finding.fix.commands[0].run, "ip link set dev vx0 mtu 1450");
+        assert_eq!(finding.prediction.expect("it was measured").bps.round(), 600e6);
+        assert!(finding.witnesses.iter().any(|it| it.says.contains("eth0 below it (physical) has an MTU of 1500")));
+        assert_asks(&assessment(&CAUSE, Role::Sender, &slow, &[]), &FITTING_SEGMENTS);
+    }
+
+    #[test]
+    fn fragments_that_cost_nothing_and_a_few_of_other_traffic_are_none() {
+        let (slow, same) = (tunnel(300e6, 1_200_000), tunnel(320e6, 0));
+        let of = |scene, made: &[_]| assessment(&CAUSE, Role::Sender, scene, made);
+        assert_contradicts(&of(&slow, &[(FITTING_SEGMENTS.id, &same)]), "the fragments cost little");
+        assert_contradicts(&of(&tunnel(300e6, 1_000), &[]), "agree on an MTU of 1500");
     }
 
     #[test]

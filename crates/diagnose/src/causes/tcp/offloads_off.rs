@@ -11,9 +11,11 @@
 //! Source: Documentation/networking/segmentation-offloads.rst.
 
 use crate::causes::shared::bound::cpu_innocent;
+use crate::causes::shared::layers::off_below;
 use crate::causes::shared::tcp::{ceiling_at, who};
 use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter};
 use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::evidence::cores::CoreShare;
 use crate::evidence::tcp::{EndView, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Command, Fact, FactKey, Fix, Method, Setting, Value, keys, words::units};
@@ -33,6 +35,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_NAME,
         keys::NIC_FEATURE_FIXED_OFF,
         keys::NIC_SPEED,
+        keys::LAYER_NAME,
+        keys::LAYER_KIND,
+        keys::LAYER_OFF,
     ],
     ceiling,
     assess,
@@ -56,8 +61,17 @@ fn is_stacked(evidence: &TcpEvidence, role: Role) -> bool {
     evidence.text(role, keys::NIC_KIND).is_some_and(|kind| !matches!(kind, "physical" | "virtual" | "tun" | "unknown"))
 }
 
-/// What is off and could be on; what the device cannot do at all is no cause of anything that a user could mend.
-fn off(evidence: &TcpEvidence, role: Role) -> Vec<&'static str> {
+/// What is off and could be on, and where; what a device cannot do at all is no cause of anything that a user could mend.
+///
+/// Of hardware below a tunnel, checksums at the sender and receive offload: the kernel segments for a device that cannot, nearly as well.
+fn off(evidence: &TcpEvidence, role: Role) -> Vec<(String, &'static str)> {
+    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
+    let below: &[&str] = if role == Role::Sender { &["tx"] } else { &["rx", "gro"] };
+    let own = off_on_top(evidence, role).into_iter().map(|word| (device.to_owned(), word));
+    own.chain(off_below(evidence, role, below)).collect()
+}
+
+fn off_on_top(evidence: &TcpEvidence, role: Role) -> Vec<&'static str> {
     let fixed = |word: &str| match evidence.host(role).and_then(|host| host.get(keys::NIC_FEATURE_FIXED_OFF)) {
         Some(Fact { value: Value::List(words), .. }) => words.iter().any(|fixed| fixed == word),
         _ => false,
@@ -69,21 +83,34 @@ fn off(evidence: &TcpEvidence, role: Role) -> Vec<&'static str> {
     off.filter(|word| meant(word) && !fixed(word)).collect()
 }
 
-/// The fullest that the CPU is at a role: its data thread, its softirq core or the whole machine.
+/// A core is full of the load where its data thread and its packets take so much of what the core does: of two programs that are ready, each
+/// gets a half.
+const OWN: f64 = 0.6;
+
+/// The fullest that the CPU is at a role: its data thread, its softirq core, or a core that is full of both.
 fn fullness(evidence: &TcpEvidence, role: Role) -> Option<f64> {
     let end = evidence.end(role)?;
     let softirq = end.softirq_core().map(|core| core.softirq);
-    // A core that is full of a neighbour's work and handles no packets is not what offloads would relieve.
-    let core = end.cores.iter().filter(|core| core.softirq >= 0.2).map(|core| core.busy).reduce(f64::max);
+    // What a neighbour fills is not what offloads would relieve.
+    let own = |core: &&CoreShare| end.thread_share.is_none_or(|thread| thread + core.softirq >= OWN * core.busy);
+    let own_cores = || end.cores.iter().filter(own);
+    let core = own_cores().filter(|core| core.softirq >= 0.2).map(|core| core.busy).reduce(f64::max);
     // Nor is user code: segments are cut and summed in the kernel.
-    let kernel = end.cores.iter().map(|core| core.system + core.softirq).reduce(f64::max);
+    let kernel = own_cores().map(|core| core.system + core.softirq).reduce(f64::max);
     [end.thread_share, softirq, core, kernel].into_iter().flatten().reduce(f64::max)
 }
 
 /// Segmentation in software, GSO, does nearly as well as TSO: only both off, or a checksum off, costs much; a
 /// receiver without GRO always pays.
-fn costly(off: &[&str]) -> bool {
-    off.contains(&"gso") || off.contains(&"gro") || off.contains(&"tx") || off.contains(&"rx")
+fn costly(off: &[(String, &str)]) -> bool {
+    off.iter().any(|(_, word)| matches!(*word, "gso" | "gro" | "tx" | "rx"))
+}
+
+/// The words, and the device of those that are not of the device on the route.
+fn listed(evidence: &TcpEvidence, role: Role, off: &[(String, &str)]) -> String {
+    let own = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE");
+    let words = off.iter().map(|(at, word)| if at == own { (*word).to_owned() } else { format!("{word} of {at}") });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
@@ -113,8 +140,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(full) = fullness(evidence, role) else { return cannot_tell("the times of the cores could not be read") };
     if full < 0.88 {
         return contradicts(format!(
-            "{} are off, but the busiest core of {} was idle {} of the time",
-            off.join(", "),
+            "{} are off, but the load's busiest core of {} was idle {} of the time",
+            listed(evidence, role, &off),
             who(evidence, role),
             units::percent(1.0 - full)
         ));
@@ -127,33 +154,32 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     Assessment::Supports {
         share: full,
         witnesses: vec![
-            parameter(format!("{} off at {}", off.join(", "), who(evidence, role))),
-            counter(format!("its busiest core or data thread was busy {} of the time", units::percent(full))),
+            parameter(format!("{} off at {}", listed(evidence, role, &off), who(evidence, role))),
+            counter(format!("the busiest core or data thread of the load was busy {} of the time", units::percent(full))),
         ],
     }
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
     let at = evidence.place(role);
     // Order matters: segmentation needs the checksum offload.
-    let mut words = off(evidence, role);
-    words.sort_by_key(|word| match *word {
+    let mut off = off(evidence, role);
+    off.sort_by_key(|(_, word)| match *word {
         "tx" | "rx" => 0,
         "gso" => 1,
         _ => 2,
     });
-    let settings: Vec<_> = words
-        .iter()
-        .map(|word| (at, Setting::Offload { device: device.clone(), feature: (*word).to_owned(), on: true }))
-        .collect();
+    let advice = format!("turn {} on", listed(evidence, role, &off));
+    let setting = |(device, word): (String, &str)| (at, Setting::Offload { device, feature: word.to_owned(), on: true });
+    let settings: Vec<_> = off.into_iter().map(setting).collect();
     let commands = settings.iter().map(|(at, setting)| Command { at: *at, run: setting.to_string() }).collect();
-    Fix { advice: format!("turn {} on", words.join(", ")), commands, settings, ..Fix::default() }
+    Fix { advice, commands, settings, ..Fix::default() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layers::tests::stack;
     use crate::testing::{
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, link, named,
         none_proven, ordinary_host, assessment, with,
@@ -212,6 +238,13 @@ mod tests {
     }
 
     #[test]
+    fn a_core_that_other_programs_fill_does_not_miss_them() {
+        // Their system calls fill the core; the load takes a quarter of it.
+        let scene = Scene { sender_thread: 0.15, sender_core: core(0.1, 0.88), goodput_bps: 500e6, ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "was idle");
+    }
+
+    #[test]
     fn a_receiver_without_gro_is_named_and_a_veth_without_it_is_not() {
         let scene = Scene {
             sender_facts: link(10_000, ordinary_host()),
@@ -225,6 +258,20 @@ mod tests {
         let veth = with(without_features(&["gro"]), fact("nic.kind", "veth", Unit::Text));
         let scene = Scene { receiver_facts: veth, ..scene };
         assert_contradicts(&assessment(&CAUSE, Role::Receiver, &scene, &[]), "are on");
+    }
+
+    #[test]
+    fn an_offload_of_the_hardware_below_a_tunnel_is_named_with_that_device() {
+        let below = |kind: &str| {
+            let off = fact("layer.off.1", vec!["tx".to_owned(), "gro".to_owned()], Unit::Text);
+            let layers = stack(&[("vx0", "vxlan", 1450, 50), ("eth0", kind, 1500, 0)]);
+            let top = with(link(10_000, ordinary_host()), fact("nic.name", "vx0", Unit::Text));
+            Scene { sender_facts: top.into_iter().chain(layers).chain([off]).collect(), ..truth() }
+        };
+        let finding = named(&below("physical"), &[], "offloads-off", Place::Client);
+        assert_eq!(finding.fix.commands[0].run, "ethtool -K eth0 tx on");
+        assert_eq!(finding.fix.advice, "turn tx of eth0 on");
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &below("veth"), &[]), "are on");
     }
 
     #[test]

@@ -4,21 +4,25 @@
 //!
 //! **Shows**: the goodput equals the slower link less headers, or there is a queue on the path (the RTT under load
 //! exceeds the idle RTT) at a steady rate. BBR keeps no queue, and a short queue is hardly visible on a long path;
-//! then only the congestion window limits the sender, and four times the streams carry no more.
+//! then only the congestion window limits the sender, and four times the streams carry no more. A short or managed queue (CoDel, PIE,
+//! ECN marks) drops or marks a few segments, each time when the load filled the path and had begun to wait; a loss-based congestion
+//! control then leaves up to a third of the path unused.
 //!
 //! **Mistaken for**: any other limit. No window, buffer, core or shaper may explain the goodput better.
 //!
 //! **Fix**: none; more capacity.
 //!
-//! Source: RFC 6349 section 3.
+//! Source: RFC 6349 section 3; RFC 7567 and RFC 8289 on managed queues.
 
+use crate::causes::shared::window::window_share;
+use crate::evidence::tcp::NO_MORE;
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
+use super::capacity_changed::full_in_each_phase;
 use super::competing_traffic::TAKEN;
-use super::congestion_control::window_share;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
@@ -42,6 +46,10 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let goodput = evidence.goodput_bps();
+    if full_in_each_phase(evidence).is_ok() {
+        let how = "mean of the phases of the load, each at capacity".to_owned();
+        return ceiling_at(CAUSE.id, evidence, role, goodput, [0.97, 1.03], Method::Measured, how);
+    }
     if let Some((bps, bytes)) = slow_start_bps(evidence).filter(|(bps, _)| goodput >= SLOW_START[0] * bps) {
         let how = format!("slow start of a transfer of {}", units::bytes(bytes));
         return ceiling_at(CAUSE.id, evidence, role, bps, SLOW_START, Method::Computed, how);
@@ -50,7 +58,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         return Some(ceiling);
     }
     // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
-    if evidence.queue_stood() == Some(true) && !cpu_bound(evidence) {
+    if evidence.queue_stood() == Some(true) && !host_bound(evidence) {
         let measured = goodput.max(more_streams(evidence).map_or(0.0, |more| more.min(1.1 * goodput)));
         let how = format!("goodput with {}", evidence.queue_words());
         return ceiling_at(CAUSE.id, evidence, role, measured, [0.97, 1.03], Method::Measured, how);
@@ -108,6 +116,21 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
             let least = if is_sawtooth(evidence) { least_of_sawtooth(evidence) } else { AT_CAPACITY };
             (capacity.bps, [least, 1.03], how, false)
         }
+        // Bursts that the bucket of the sender's own shaper lets pass, and that the path slowed, left at the rate of its slowest link.
+        (None, _) if evidence.profile.as_ref()?.own_shaper => {
+            let burst = shape.burst_bps.filter(|burst| shape.burst_slowed && *burst <= BURSTS * shape.carried_bps);
+            match burst.filter(|burst| *burst >= 1.2 * shape.carried_bps) {
+                Some(burst) => {
+                    let how = format!("bursts pass the path at {} (path profile), less headers", units::bps(burst));
+                    (burst, [0.7, 1.3], how, false)
+                }
+                None => {
+                    let carried = shape.carried_bps.max(evidence.goodput_bps() / part);
+                    let how = format!("the path carries at least {}, less headers", units::bps(carried));
+                    (carried, [0.9, 3.0], how, true)
+                }
+            }
+        }
         // The path is no limit up to there; where it ends is not known.
         (None, _) => {
             let carried = shape.carried_bps;
@@ -159,24 +182,31 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
         return Some(Assessment::Supports { share: 0.95, witnesses: vec![experiment(says)] });
     }
     if is_sawtooth(evidence) {
-        let queue = counter("the congestion window filled the queue of the path, lost packets, and shrank".to_owned());
+        let (signal, times) =
+            (if marks(evidence) { "marks" } else { "losses" }, evidence.base.signals.len());
+        let queue = counter(format!("the congestion window filled the path and its queue, and shrank after {signal} ({times} times)"));
         return Some(Assessment::Supports { share: 0.75, witnesses: vec![experiment(says), queue] });
     }
     Some(contradicts(says))
 }
 
-/// Whether a loss-based congestion control that halves its window when a short queue overflows leaves a part of the path unused.
-fn is_sawtooth(evidence: &TcpEvidence) -> bool {
+/// Whether a congestion control that shrinks its window when a short or managed queue overflows or marks leaves a part of the path unused.
+pub(super) fn is_sawtooth(evidence: &TcpEvidence) -> bool {
     let base = &evidence.base;
     let Some(shape) = evidence.profile.as_ref().map(|profile| &profile.shape) else { return false };
     let rise_us = base.rtt_peak_us.zip(base.rtt_high_us).zip(evidence.min_rtt_us).map(|((peak, high), min)| peak.max(high) - min);
+    let overflowed = rise_us.is_some_and(|rise| rise >= 0.8 * shape.queue_us) && base.loss_whole.is_some_and(|loss| loss.lost() > 0);
     evidence.filled().is_some_and(|filled| filled >= least_of_sawtooth(evidence))
-        && rise_us.is_some_and(|rise| rise >= 0.8 * shape.queue_us)
-        && base.loss_whole.is_some_and(|loss| loss.lost() > 0)
+        && (overflowed || evidence.slowed_by_queue() == Some(true))
         && window_share(evidence).is_some_and(|share| share >= 0.7)
         && end_bound(evidence).is_none()
         && !shape.loses_below()
         && !cpu_bound(evidence)
+}
+
+/// Whether marks told the sender to slow down, more than losses.
+fn marks(evidence: &TcpEvidence) -> bool {
+    evidence.base.marked_share.zip(evidence.base.loss).is_some_and(|(marked, loss)| marked > loss.rate())
 }
 
 /// The least part of its path that a loss-based congestion control uses in a few seconds, if it shrinks its window at overflows of the
@@ -184,7 +214,9 @@ fn is_sawtooth(evidence: &TcpEvidence) -> bool {
 /// the path is full from 1 on (RFC 5681, RFC 9438, whose growth is faster): three quarters without any queue, all with a long one.
 pub(super) fn least_of_sawtooth(evidence: &TcpEvidence) -> f64 {
     let cubic = evidence.base.congestion_control.as_deref() == Some("cubic");
-    let queue_us = evidence.profile.as_ref().map_or(0.0, |profile| profile.shape.queue_us);
+    // A managed queue is kept short, however long it may be.
+    let longest_us = || evidence.profile.as_ref().map_or(0.0, |profile| profile.shape.queue_us);
+    let queue_us = if evidence.slowed_by_queue() == Some(true) { 0.0 } else { longest_us() };
     let queue = evidence.min_rtt_us.filter(|us| *us > 0.0).map_or(0.0, |min_us| queue_us.max(0.0) / min_us);
     let low = (if cubic { 0.7 } else { 0.5 } * (1.0 + queue)).min(1.0);
     let (rise, full) = (1.0 - low, queue * (1.0 + queue / 2.0));
@@ -200,7 +232,7 @@ const MUCH_LOSS: f64 = 0.005;
 
 /// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for
 /// some slices of a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
-const LONG_QUEUE_US: f64 = 50_000.0;
+pub(super) const LONG_QUEUE_US: f64 = 50_000.0;
 
 /// A full machine, thread or softirq core makes packets wait without any queue on the path.
 pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
@@ -215,9 +247,13 @@ pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
     })
 }
 
-/// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by
-/// anyway.
-pub(crate) const NO_MORE: f64 = 1.1;
+/// The same, or data threads that waited for a core: where no plateau of a profile shows the path, more connections that carry no more may
+/// have met the host.
+fn host_bound(evidence: &TcpEvidence) -> bool {
+    let long = evidence.queue_us().is_some_and(|queue| queue >= LONG_QUEUE_US);
+    cpu_bound(evidence)
+        || (!long && [&evidence.base.sender, &evidence.base.receiver].into_iter().any(EndView::waits_for_core))
+}
 
 /// Goodput of four times the streams, where it was measured.
 fn more_streams(evidence: &TcpEvidence) -> Option<f64> {
@@ -228,8 +264,29 @@ fn more_streams(evidence: &TcpEvidence) -> Option<f64> {
 /// streams tell, since a limit of each connection multiplies with them and a limit of the path does not.
 fn without_queue(evidence: &TcpEvidence) -> Assessment {
     let idle = || contradicts("no queue on the path, and goodput below the link speeds");
-    // Where something other than the congestion window limited the sender, the path had room.
-    let Some(share) = window_share(evidence).filter(|share| *share >= 0.5) else { return idle() };
+    // Where something other than the congestion window limited the sender, the path had room; a proxy closes its window when its far
+    // side is full.
+    let half = |share: &f64| *share >= 0.5;
+    let by_proxy = evidence.split.as_ref().and(evidence.held_by_window()).filter(half);
+    let limited = match (window_share(evidence).filter(half), by_proxy) {
+        (Some(share), _) => {
+            format!("no window, buffer or application limited the sender: its congestion window did, {} of the time", units::percent(share))
+        }
+        (None, Some(held)) => {
+            format!("a proxy on the path ends the connection, and limited the sender {} of the time", units::percent(held))
+        }
+        (None, None) => return idle(),
+    };
+    if host_bound(evidence) {
+        return contradicts("no queue on the path, and a core is full");
+    }
+    // Neither a queue nor a plateau: nothing shows that it is the path that carries no more.
+    if let Some(shape) = evidence.profile.as_ref().map(|profile| &profile.shape).filter(|shape| shape.host_limited) {
+        return cannot_tell(format!(
+            "no queue on the path, and its profile ended at {}, where a host could not send or receive faster",
+            units::bps(shape.carried_bps)
+        ));
+    }
     let Some(more) = more_streams(evidence) else {
         // Losses that no queue explains are first looked at for themselves.
         let lossy = evidence.base.loss.is_none_or(|loss| loss.lost() >= 20);
@@ -253,16 +310,16 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
                 units::bps(more),
                 units::bps(evidence.goodput_bps())
             )),
-            counter(format!(
-                "no window, buffer or application limited the sender: its congestion window did, {} of the time",
-                units::percent(share)
-            )),
+            counter(limited),
         ],
     }
 }
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let goodput = evidence.goodput_bps();
+    if let Ok(witnesses) = full_in_each_phase(evidence) {
+        return Assessment::Supports { share: 0.97, witnesses };
+    }
     if let Some((bps, bytes)) = slow_start_bps(evidence).filter(|(bps, _)| goodput >= SLOW_START[0] * bps) {
         let says = format!(
             "a transfer of {} ends in slow start: at best {} of the path",
@@ -271,6 +328,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         );
         let words = evidence.profile.as_ref().map(|profile| experiment(profile.words()));
         return Assessment::Supports { share: 0.9, witnesses: std::iter::once(counter(says)).chain(words).collect() };
+    }
+    if let Some(why) = super::bpf_programs::limit(evidence) {
+        return contradicts(why);
     }
     if let Some(known) = by_profile(evidence) {
         return known;
@@ -284,7 +344,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             units::percent(goodput / evidence.link_goodput_bps().unwrap_or(goodput))
         )));
     }
-    if cpu_bound(evidence) && !at_link {
+    if host_bound(evidence) && !at_link {
         return contradicts("a core is full, so packets wait in the host, not on the path");
     }
     if !at_link && let Some(why) = end_bound(evidence) {
@@ -343,6 +403,7 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::profile::ProfiledPath;
     use crate::testing::{no_more, 
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, core, assessment, verdict,
         virtual_hosts,
@@ -381,6 +442,21 @@ mod tests {
         assert_supports(&with(655e6));
         assert_contradicts(&with(665e6), "four times the streams carried 665 Mbit/s");
         assert_asks(&assessment(&CAUSE, Role::Path, &no_queue(), &[]), &MORE_STREAMS);
+    }
+
+    #[test]
+    fn more_streams_on_a_full_core_show_no_capacity() {
+        let waits = Scene { receiver_waits: Some(0.48), ..no_queue() };
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &waits, &no_more(&no_queue())), "a core is full");
+        assert_ne!(verdict(&waits, &no_more(&waits)).status, Status::Healthy);
+        let queued = virtual_hosts(Scene { receiver_waits: Some(0.48), ..Scene::default() });
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &queued, &no_more(&queued)), "a core is full");
+        // Neither do they where the profile met the host before any plateau.
+        let path = ProfiledPath { sends_bps: 300e6, ..ProfiledPath::default() };
+        let slow_host = Scene { profile: Some(path), ..no_queue() };
+        let ended = assessment(&CAUSE, Role::Path, &slow_host, &no_more(&no_queue()));
+        assert_cannot_tell(&ended, "its profile ended at 250 Mbit/s, where a host could not send or receive faster");
+        assert_eq!(verdict(&slow_host, &no_more(&slow_host)).status, Status::Unknown);
     }
 
     #[test]

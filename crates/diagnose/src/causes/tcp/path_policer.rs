@@ -4,23 +4,26 @@
 //!
 //! **Shows**: loss while the RTT stays at its minimum; no loss when paced below the rate.
 //!
+//! A policer for each flow has a bucket for every connection: more connections carry more, and the path profile meets a bucket of its own,
+//! at the rate of one connection.
+//!
 //! **Mistaken for**: random loss (it persists when paced), a full queue (the RTT grows first), a very short queue.
 //!
-//! **Fix**: pace below the rate, or change the contract.
+//! **Fix**: pace below the rate, or change the contract; more connections, where each has the rate for itself.
 //!
 //! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
 
+use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::paced::PACED_UDP;
 use crate::experiments::tcp::{MORE_STREAMS, OTHER_CONGESTION_CONTROL, PACED_HALF};
-use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
-use super::congestion_control::window_share;
+use crate::judge::{Assessment, Cause, Evidence as _, Excludes, Experiment};
 use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::profile::PathProfile;
-use crate::evidence::tcp::{BEYOND, Loss, TcpEvidence};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, Loss, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -38,6 +41,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     rank: 6,
     excludes: Excludes::Hosts,
     explains_link: true,
+    detailed_by: Some(&MORE_STREAMS),
     ..Cause::COMMON
 };
 
@@ -72,18 +76,6 @@ pub(super) fn paced(before: Loss, after: Option<Loss>) -> Option<Paced> {
     })
 }
 
-/// Why loss cannot be what limits, where the congestion window is not: loss slows a sender down through it alone.
-pub(in crate::causes) fn loss_does_not_bind(evidence: &TcpEvidence) -> Option<Assessment> {
-    match window_share(evidence) {
-        None => Some(cannot_tell("the sender's kernel does not report what limited it")),
-        Some(share) if share < 0.5 => Some(contradicts(format!(
-            "the congestion window, which loss acts on, limited the sender only {} of the time",
-            units::percent(share)
-        ))),
-        Some(_) => None,
-    }
-}
-
 /// Where too few segments were lost at half of the goodput to tell: what UDP at rates of its own shows, which loses more in the
 /// same time.
 pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Assessment) -> Assessment {
@@ -101,13 +93,21 @@ pub(super) fn lost_at_home(evidence: &TcpEvidence) -> bool {
     (drops > 0 && drops >= loss.lost().div_ceil(2)) || in_a_host(evidence).is_some()
 }
 
-/// An experiment that carried twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
+/// What an experiment carried, where that is twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
 /// control gets two thirds and more.
-fn carried_more(evidence: &TcpEvidence) -> Option<(&'static str, f64)> {
-    [&OTHER_CONGESTION_CONTROL, &MORE_STREAMS]
-        .into_iter()
-        .filter_map(|experiment| Some((experiment.id, evidence.made(experiment)?.goodput_bps)))
-        .find(|(_, faster)| *faster >= 2.0 * evidence.goodput_bps())
+fn carried_more(evidence: &TcpEvidence, experiment: &'static Experiment) -> Option<f64> {
+    let faster = evidence.made(experiment)?.goodput_bps;
+    (faster >= 2.0 * evidence.goodput_bps()).then_some(faster)
+}
+
+/// What more connections carried beyond the rate of the policer that the profile met, as a multiple of it: each has the rate for itself.
+/// Buckets that are full at first add less.
+fn for_each_flow(evidence: &TcpEvidence) -> Option<f64> {
+    const MORE: f64 = 1.3;
+    let Plateau::Policer { .. } = evidence.profile.as_ref()?.shape.plateau? else { return None };
+    let more = evidence.made(&MORE_STREAMS)?.goodput_bps;
+    let times = more / evidence.capacity_goodput_bps()?;
+    (times >= MORE && more >= MORE * evidence.goodput_bps()).then_some(times)
 }
 
 /// Whether nothing ever queued: not at the end of slow start, or (where packets are too quick to tell) not in a tenth of the samples
@@ -128,6 +128,10 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if evidence.filled()? < LEAST && evidence.base.loss_whole.is_some_and(|loss| loss.rate() >= TIMEOUTS) {
         return None;
     }
+    // Several connections have a bucket each.
+    if evidence.filled()? > BEYOND {
+        return None;
+    }
     let part = if evidence.filled()? > 0.7 { 1.0 } else { MOSTLY };
     let how = "TCP's share of the policer's rate (path profile), less headers".to_owned();
     let bps = part * evidence.capacity_goodput_bps()?;
@@ -145,27 +149,39 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
     let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
     let Plateau::Policer { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
-    if filled > BEYOND {
-        return None;
+    let each = for_each_flow(evidence).map(|times| {
+        let more = evidence.made(&MORE_STREAMS).map_or(0, |more| more.streams);
+        experiment(format!("{more} connections carried {times:.1} times that rate: each flow has it for itself"))
+    });
+    // Several connections of which each had the rate for itself have more together.
+    #[allow(clippy::cast_precision_loss)] // a few connections
+    let streams = if filled > BEYOND { evidence.base.streams as f64 } else { 1.0 };
+    if filled > BEYOND && each.is_none() {
+        let may_be = streams > 1.0 && filled <= BEYOND * streams && evidence.made(&MORE_STREAMS).is_none();
+        return may_be.then(|| ask(&MORE_STREAMS, "each connection may have the policer's rate for itself; more were not measured"));
     }
+    let filled = filled / streams;
     // A loss-based congestion control gets two thirds of a policer's rate, and less where the bucket is small.
     // Its bursts exceed the bucket: it loses so much that it waits for timeouts, where evenly spaced datagrams pass.
     let starved = loss.rate() >= TIMEOUTS && !profile.shape.loses_below();
     if filled < LEAST && !starved {
         return Some(contradicts(format!("the goodput is only {} of the policer's rate", units::percent(filled))));
     }
-    let burst = profile.shape.burst_bps.map_or_else(String::new, |bps| format!(" at {}", units::bps(bps)));
-    Some(Assessment::Supports {
-        share: 0.92,
-        witnesses: vec![
+    let burst = profile.burst_words().map_or_else(String::new, |words| format!(" {words}"));
+    let witnesses = [
             experiment(format!(
                 "UDP above {} is dropped with no queueing delay first; bursts of at least {} pass{burst}",
                 units::bps(profile.shape.capacity?.bps),
                 units::bytes(bucket_bytes as u64)
             )),
-            counter(format!("TCP lost {} of its segments and carried {} of that rate", units::percent(loss.rate()), units::percent(filled))),
-        ],
-    })
+            counter(format!(
+                "TCP lost {} of its segments and carried {}{} of that rate",
+                units::percent(loss.rate()),
+                if streams > 1.0 { "on each connection " } else { "" },
+                units::percent(filled)
+            )),
+        ];
+    Some(Assessment::Supports { share: 0.92, witnesses: witnesses.into_iter().chain(each).collect() })
 }
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
@@ -178,7 +194,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if loss.is_few(if seen { 3 } else { 20 }) {
         return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
     }
-    if let Some(assessment) = loss_does_not_bind(evidence) {
+    // At its rate it binds whatever else does by turns.
+    let at_its_rate = seen && evidence.filled().is_some_and(|filled| filled >= AT_CAPACITY);
+    if let Some(assessment) = loss_does_not_bind(evidence).filter(|_| !at_its_rate) {
         return assessment;
     }
     if lost_at_home(evidence) {
@@ -203,8 +221,18 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(trial) = evidence.made(&PACED_HALF) else {
         return ask(&PACED_HALF, "loss without a queue; half the rate was not measured");
     };
-    if let Some((id, faster)) = carried_more(evidence) {
+    if let Some(faster) = carried_more(evidence, &OTHER_CONGESTION_CONTROL) {
+        let id = OTHER_CONGESTION_CONTROL.id;
         return contradicts(format!("{id} carried {}: no policer at the measured rate", units::bps(faster)));
+    }
+    // A policer of each flow, or none: UDP of one flow tells.
+    if let Some(faster) = carried_more(evidence, &MORE_STREAMS) {
+        return match udp::path_policer::by_paced_udp(&evidence.paced_udp) {
+            Assessment::CannotTell { .. } => {
+                ask(&PACED_UDP, format!("{} carried {}: a policer of each flow, or none", MORE_STREAMS.id, units::bps(faster)))
+            }
+            known => known,
+        };
     }
     let burst = evidence
         .base
@@ -246,9 +274,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     let rate = evidence.profile.as_ref().and_then(PathProfile::policed_words);
     let rate = rate.unwrap_or_else(|| format!("near {}", units::bps(evidence.goodput_bps())));
-    advice(format!(
-        "pace the sender below the policer's rate ({rate}): SO_MAX_PACING_RATE, or tc ... fq maxrate; or change the contract"
-    ))
+    let pace = "SO_MAX_PACING_RATE, or tc ... fq maxrate";
+    advice(match for_each_flow(evidence) {
+        Some(_) => format!(
+            "use more connections: the policer gives each {rate}; pace each below it ({pace}), or change the contract"
+        ),
+        None => format!("pace the sender below the policer's rate ({rate}): {pace}; or change the contract"),
+    })
 }
 
 #[cfg(test)]
@@ -258,6 +290,7 @@ mod tests {
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven,
         assessment,
     };
+    use crate::testing::profile::{Excess, ProfiledPath};
     use narrows_model::Place;
 
     /// A policer of 100 Mbit/s: what exceeds it is lost at once, after a first burst that its bucket let pass.
@@ -298,6 +331,58 @@ mod tests {
         assert_rejects(&finding, "path-shaper", "no queue");
         assert!(finding.witnesses.iter().any(|witness| witness.says.contains("first burst passed at 3.8 times")));
         assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), &PACED_HALF);
+    }
+
+    /// The same behind a profile that met a policer of 100 Mbit/s on links of 1 Gbit/s.
+    fn profiled() -> Scene {
+        let path = ProfiledPath { rate_bps: 100e6, burst_bps: 900e6, excess: Excess::DroppedAfter(40), ..ProfiledPath::default() };
+        Scene { profile: Some(path), ..truth() }
+    }
+
+    /// What `streams` connections carry.
+    fn streams(streams: u32, goodput_bps: f64) -> Scene {
+        let load = narrows_model::TcpPlan { streams, ..truth().load };
+        Scene { goodput_bps, early_peak_bps: goodput_bps, load, ..profiled() }
+    }
+
+    #[test]
+    fn a_policer_of_each_flow_is_told_by_more_of_them() {
+        assert_eq!(crate::testing::next(&profiled(), &[]), ["more-streams"]);
+        let each = named(&profiled(), &[("more-streams", &streams(4, 310e6))], "path-policer", Place::Path);
+        assert!(each.fix.advice.starts_with("use more connections: the policer gives each 100 Mbit/s"), "{}", each.fix.advice);
+        let says = "4 connections carried 3.2 times that rate: each flow has it for itself";
+        assert!(each.witnesses.iter().any(|witness| witness.says == says), "{:#?}", each.witnesses);
+        // One that all share gives them no more.
+        let shared = named(&profiled(), &[("more-streams", &streams(4, 88e6))], "path-policer", Place::Path);
+        assert!(shared.fix.advice.starts_with("pace the sender below"), "{}", shared.fix.advice);
+    }
+
+    #[test]
+    fn behind_a_policer_of_each_flow_more_of_them_foretell_what_bursts_do_not_show() {
+        let mut scene = profiled();
+        // As they were sent.
+        scene.profile = scene.profile.map(|path| ProfiledPath { sends_bps: 850e6, ..path });
+        let finding = named(&scene, &[("more-streams", &streams(4, 310e6))], "path-policer", Place::Path);
+        let foretold = finding.prediction.expect("a prediction");
+        assert_eq!((foretold.bps, foretold.interval_bps), (310e6, None));
+    }
+
+    #[test]
+    fn several_connections_have_a_policer_each() {
+        let four = Scene { segments: 224_000, lost: 2_800, ..streams(4, 310e6) };
+        assert_asks(&assessment(&CAUSE, Role::Path, &four, &[]), &MORE_STREAMS);
+        let finding = named(&four, &[("more-streams", &streams(16, 820e6))], "path-policer", Place::Path);
+        assert!(finding.witnesses.iter().any(|it| it.says.contains("on each connection 80 %")), "{:#?}", finding.witnesses);
+        // UDP alone is policed, and TCP is lost by chance.
+        let no_more = streams(16, 320e6);
+        assert!(!matches!(assessment(&CAUSE, Role::Path, &four, &[("more-streams", &no_more)]), Assessment::Supports { .. }));
+    }
+
+    #[test]
+    fn without_a_profile_more_connections_that_carry_more_leave_it_to_udp() {
+        let with = |more: &Scene| assessment(&CAUSE, Role::Path, &truth(), &[("paced-half", &half(0)), ("more-streams", more)]);
+        assert_asks(&with(&Scene { profile: None, ..streams(4, 310e6) }), &PACED_UDP);
+        assert_supports(&with(&Scene { profile: None, ..streams(4, 120e6) }));
     }
 
     #[test]

@@ -10,9 +10,10 @@
 //!
 //! Source: tc(8), `TCA_STATS2`.
 
+use crate::causes::shared::window::loss_does_not_bind;
+use crate::causes::shared::layers::qdisc_device;
 use crate::causes::shared::words::{cannot_tell, contradicts, counter, setting_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
-use super::path_policer::loss_does_not_bind;
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::{Fix, Setting, keys, words::units};
@@ -25,6 +26,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     needs: &[
         keys::QDISC_DROPS,
         keys::NIC_NAME,
+        keys::QDISC_DEVICE,
         keys::NIC_KIND,
         keys::NIC_SPEED,
         keys::QDISC_RATE,
@@ -94,7 +96,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
+    let device = qdisc_device(evidence, role).to_owned();
     let kind = evidence.text(role, keys::QDISC_ROOT_KIND).unwrap_or("queueing discipline");
     let advice = format!("give {device} a longer queue: replace its {kind} with the default, or raise the limit");
     setting_fix(evidence, role, advice, Setting::RootQdisc { device, kind: "default".to_owned() })

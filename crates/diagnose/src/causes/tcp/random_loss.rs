@@ -2,7 +2,7 @@
 //!
 //! The path loses packets at any rate: a dirty fibre, a bad cable, a radio link, a failing NIC.
 //!
-//! **Shows**: loss without a queue, with the same loss ratio at half the rate.
+//! **Shows**: loss without a queue, with the same loss ratio at half the rate, be it one packet or several in a row at a time.
 //!
 //! **Mistaken for**: a policer or a short queue (no loss when paced), drops in the sender's own queue.
 //!
@@ -11,18 +11,21 @@
 //! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
 //! 9438 5.1.
 
+use crate::causes::shared::window::loss_does_not_bind;
+use crate::causes::shared::profile::WELL_BELOW;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
+use crate::judge::ceilings::sits_at;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use super::path_capacity::least_of_sawtooth;
-use super::path_policer::{Paced, by_paced_udp, loss_does_not_bind, lost_at_home, paced};
+use super::path_policer::{Paced, by_paced_udp, lost_at_home, paced};
 use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::udp;
 use crate::evidence::tcp::{FlowView, Loss, SHORT_QUEUE_US, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
-use narrows_search::profile::{Plateau, Shape};
+use narrows_search::profile::{Below, Plateau, Shape};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -40,9 +43,6 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-/// Just below what a path sustains, bursts overflow a short queue; at this part of it they do not.
-const WELL_BELOW: f64 = 0.75;
-
 /// Loss below this is what long paths have; a congestion control must cope with it.
 const COMMON: f64 = 1e-4;
 
@@ -58,7 +58,8 @@ fn at_a_higher_rate(evidence: &TcpEvidence) -> Option<&FlowView> {
     (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
 }
 
-/// Segments per RTT that a loss-based congestion control averages at loss rate `p` (RFC 9438: CUBIC, never below Reno).
+/// Segments per RTT that a loss-based congestion control averages at loss event rate `p` (RFC 9438: CUBIC, never below Reno). Losses within
+/// a round trip are one event (RFC 5348 section 5).
 fn response_segments(p: f64, rtt_s: f64) -> f64 {
     let reno = (1.5 / p).sqrt();
     let cubic = 1.054 * (rtt_s / p).powf(0.75) / rtt_s.max(1e-6) * rtt_s;
@@ -66,22 +67,41 @@ fn response_segments(p: f64, rtt_s: f64) -> f64 {
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
+    // After a few rare losses the window has not come down to its average yet.
+    let rare = is_rare(evidence, evidence.base.loss?);
+    response(evidence, role).filter(|_| !rare && evidence.queue_stood() == Some(false))
+}
+
+/// What a loss-based congestion control gets at the loss that was measured, wherever it came from on the path.
+fn response(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let base = &evidence.base;
     let loss = base.loss?;
     let algorithm = base.congestion_control.as_deref()?;
-    // After a few rare losses the window has not come down to its average yet, and where all is lost there is none.
-    if loss.lost() < 5 || loss.lost() >= loss.sent || is_rare(evidence, loss) || lost_at_home(evidence) || evidence.queue_stood()? || !matches!(algorithm, "cubic" | "reno") {
+    // A few losses have no average, and where all is lost there is none.
+    let averages = loss.lost() >= 5 && loss.lost() < loss.sent;
+    if !averages || lost_at_home(evidence) || !matches!(algorithm, "cubic" | "reno") {
         return None;
     }
-    let window = response_segments(loss.rate(), base.rtt_us? / 1e6) * base.mss_bytes?;
+    let run = evidence.profile.as_ref().filter(|profile| profile.shape.loses_below()).map_or(1.0, |it| it.shape.run_below());
+    let window = response_segments(loss.rate() / run, base.rtt_us? / 1e6) * base.mss_bytes?;
     let how = format!(
-        "{algorithm} averages {:.0} segments per RTT at a loss of {}{}",
+        "{algorithm} averages {:.0} segments per RTT at a loss of {}{}{}",
         window / base.mss_bytes?,
         units::percent(loss.rate()),
+        evidence.profile.as_ref().map_or_else(String::new, |profile| in_bursts(&profile.shape)),
         evidence.after_start()
     );
     // The response functions are averages over many losses; single trials spread by a factor of two.
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.45, 2.2], Method::Inferred, how)
+}
+
+/// Why the loss explains the goodput by itself, where it does: no CPU is needed for it.
+pub(super) fn explains(evidence: &TcpEvidence) -> Option<String> {
+    if loss_does_not_bind(evidence).is_some() || evidence.base.loss?.rate() < COMMON {
+        return None;
+    }
+    let ceiling = response(evidence, Role::Path).filter(|ceiling| sits_at(ceiling, evidence.goodput_bps()))?;
+    Some(format!("the loss explains the goodput: {}", ceiling.how))
 }
 
 /// What a profile of the path says; `None` where it sent too little to say.
@@ -90,6 +110,9 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     let shape = &profile.shape;
     if matches!(shape.plateau, Some(Plateau::Policer { .. })) && evidence.filled().is_some_and(|part| part > 0.25) {
         return Some(contradicts(profile.words()));
+    }
+    if evidence.slowed_by_queue() == Some(true) {
+        return Some(contradicts("the losses came when the load filled the path and waited: its queue dropped them"));
     }
     // Where the profile found no capacity, what the path carried is no limit either.
     if !evidence.path_has_room() && (shape.capacity.is_some() || evidence.queue_seen() != Some(false)) {
@@ -105,7 +128,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             shape.lost_below, shape.sent_below
         )));
     }
-    let (sent, lost) = shape.well_below(WELL_BELOW);
+    let Below { sent, lost, .. } = shape.well_below(WELL_BELOW);
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     if sent as f64 * loss.rate() >= 8.0 && (lost as f64) < sent as f64 * loss.rate() / 5.0 {
         return Some(contradicts(format!(
@@ -113,7 +136,8 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             units::percent(WELL_BELOW)
         )));
     }
-    if expected < 8.0 && is_rare(evidence, loss) {
+    // Where more were expected, UDP lost some, too: few in long bursts tell nothing by themselves.
+    if (expected < 8.0 || !shape.loses_below()) && is_rare(evidence, loss) {
         return Some(Assessment::Supports {
             share: 0.85,
             witnesses: vec![
@@ -140,13 +164,20 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
                 evidence.after_start()
             )),
             experiment(format!(
-                "UDP below the capacity lost {} of {}, {}",
+                "UDP below the capacity lost {} of {}, {}{}",
                 shape.lost_below,
                 shape.sent_below,
-                units::percent(below)
+                units::percent(below),
+                in_bursts(shape)
             )),
         ],
     })
+}
+
+/// How many are lost in a row, where that is more than one.
+fn in_bursts(shape: &Shape) -> String {
+    let run = shape.run_below();
+    if run < 2.0 { String::new() } else { format!(", in bursts of about {run:.0} packets") }
 }
 
 /// Whether TCP lost segments again and again at a rate far below what the path sustains behind a queue that never filled.

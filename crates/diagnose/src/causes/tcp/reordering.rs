@@ -2,7 +2,8 @@
 //!
 //! The path reorders packets, and TCP treats the gaps as loss.
 //!
-//! **Shows**: UDP datagrams arrive out of order at any rate; the receiver reports many retransmissions as duplicates.
+//! **Shows**: UDP datagrams arrive out of order at any rate; segments of TCP do, too, or the receiver reports many retransmissions as
+//! duplicates.
 //!
 //! **Mistaken for**: random loss (then no duplicates are reported), a congestion control that does not fill the path.
 //!
@@ -11,10 +12,10 @@
 //!
 //! Source: RFC 4737; RFC 2883 (duplicate SACK); kernel `net/ipv4/tcp_input.c`, `tcp_check_sack_reordering`.
 
-use super::path_policer::loss_does_not_bind;
+use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::tcp::path_has_room;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::TcpEvidence;
+use crate::evidence::tcp::{Loss, TcpEvidence};
 use crate::judge::{Assessment, Cause};
 use crate::role::Role;
 use narrows_model::{Fix, words::units};
@@ -36,8 +37,15 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const REORDERED: f64 = 5e-4;
 /// So much of what was sent again was not lost.
 const SPURIOUS: f64 = 0.3;
-/// Fewer retransmissions over a trial do not slow it down.
+/// Fewer retransmissions or reordering events over a trial do not slow it down.
 const FEW: u64 = 20;
+
+/// Whether TCP saw so many segments out of order that what it retransmits and how it sets its window may come of that.
+pub(super) fn seen_by_tcp(loss: Loss) -> bool {
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let part = loss.reordered as f64 / loss.sent.max(1) as f64;
+    loss.reordered >= FEW && part >= REORDERED
+}
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(profile) = &evidence.profile else { return cannot_tell("reordering on the path was not measured") };
@@ -46,7 +54,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if reordered < REORDERED {
         return contradicts(format!("{} of the UDP datagrams arrived out of order", units::percent(reordered)));
     }
-    if loss.retransmitted < FEW {
+    if loss.retransmitted.max(loss.reordered) < FEW {
         return contradicts(format!("TCP retransmitted only {} segments", loss.retransmitted));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {
@@ -54,17 +62,25 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     let Some(room) = path_has_room(evidence) else { return contradicts("the path is at capacity") };
     #[allow(clippy::cast_precision_loss)] // counts of one trial
-    let spurious = loss.spurious as f64 / loss.retransmitted as f64;
+    let spurious = loss.spurious as f64 / loss.retransmitted.max(1) as f64;
     if profile.shape.loss_below() > reordered {
         return contradicts("more datagrams were lost than reordered");
+    }
+    if loss.lost() >= FEW && loss.lost() > loss.reordered.max(loss.retransmitted / 2) {
+        return contradicts(format!("of {} retransmitted segments {} were lost", loss.retransmitted, loss.lost()));
     }
     let order = experiment(format!("{} of the UDP datagrams arrived after a later one", units::percent(reordered)));
     let twice = counter(format!(
         "of {} retransmitted segments the receiver already had {}",
         loss.retransmitted, loss.spurious
     ));
-    let witnesses = [Some(order), (spurious >= SPURIOUS).then_some(twice), Some(room)];
-    Assessment::Supports { share: 0.9, witnesses: witnesses.into_iter().flatten().collect() }
+    let seen = counter(format!("TCP itself saw {} segments arrive after later ones", loss.reordered));
+    let of_tcp = [(spurious >= SPURIOUS).then_some(twice), seen_by_tcp(loss).then_some(seen)];
+    if of_tcp.iter().all(Option::is_none) {
+        return cannot_tell("TCP reports neither reordering nor duplicates");
+    }
+    let witnesses = std::iter::once(Some(order)).chain(of_tcp).chain([Some(room)]);
+    Assessment::Supports { share: 0.9, witnesses: witnesses.flatten().collect() }
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {

@@ -39,7 +39,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// What the reverse path filter of the receiver dropped, where it is more than the rules of its packet filter did.
 pub(super) fn spoofed(evidence: &TcpEvidence) -> Option<u64> {
     let grew = |key| evidence.grew(Role::Receiver, key);
-    let ruled = grew(keys::FILTER_DROP_PACKETS).max(grew(keys::DROP_REASON_NETFILTER_DROP)).unwrap_or(0);
+    let ruled = grew(keys::FILTER_DROP_PACKETS).max(evidence.reason(Role::Receiver, "NETFILTER_DROP")).unwrap_or(0);
     grew(keys::NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER).filter(|n| *n > ruled)
 }
 
@@ -74,6 +74,21 @@ mod tests {
         let finding = named(&filtered(170), &[], "rp-filter", Place::Server);
         assert_rejects(&finding, "filter-drop", "reverse path filter");
         assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.conf.all.rp_filter=2");
+    }
+
+    #[test]
+    fn the_filter_of_another_host_of_the_machine_hides_nothing() {
+        let elsewhere = [
+            ("netstat.TcpExt.IPReversePathFilter", 170),
+            ("drop.lost_records", 0),
+            ("drop.reason.NETFILTER_DROP", 900),
+            ("snmp.Ip.InReceives", 25_500),
+            ("snmp.Ip.InDelivers", 25_330),
+            ("snmp.Ip.ForwDatagrams", 0),
+            ("snmp.Ip.ReasmReqds", 0),
+            ("snmp.Ip.ReasmOKs", 0),
+        ];
+        named(&lossy(25_500, &elsewhere), &[], "rp-filter", Place::Server);
     }
 
     #[test]

@@ -70,6 +70,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if unslowed(evidence).is_none() {
         return contradicts("narrows wrote from memory, as fast as the socket took it");
     }
+    if let Some(held) = evidence.held_by_buffer().filter(|held| *held >= IDLE) {
+        return contradicts(format!("the writer waited for room in the send buffer {} of the time", units::percent(held)));
+    }
     if base.sender.thread_share.is_some_and(|share| share >= 0.85) {
         return contradicts("the writing thread uses a whole core: it does not wait for its source");
     }

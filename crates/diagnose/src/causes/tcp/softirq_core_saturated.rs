@@ -12,13 +12,14 @@
 //! Source: `/proc/stat`; Documentation/networking/scaling.rst.
 
 use crate::causes::shared::bound::cpu_innocent;
-use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::cpu::{BPF_WORTH, bpf_cores, bpf_explains, cpu_ceiling};
+use crate::causes::shared::tcp::who;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, parameter};
 use crate::experiments::tcp::AWAKE_CORES;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use narrows_model::{Ceiling, Fix, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -30,6 +31,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::SOFTNET_TIME_SQUEEZE,
         keys::TAPS_COUNT,
         keys::NETFILTER_RULES,
+        keys::BPF_RUN_US,
         keys::NIC_KIND,
         keys::NIC_SPEED,
     ],
@@ -42,7 +44,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 };
 
 /// An ordinary host has a few packet sockets (DHCP, LLDP), whose filters pass nearly nothing.
-const MANY_TAPS: f64 = 8.0;
+pub(super) const MANY_TAPS: f64 = 8.0;
 
 /// A rule costs some tens of nanoseconds a packet: a hundred of them cost as much as the rest of the receive path.
 const MANY_RULES: f64 = 100.0;
@@ -51,7 +53,8 @@ const MANY_RULES: f64 = 100.0;
 fn costly(evidence: &TcpEvidence, role: Role) -> Option<()> {
     let more = |key, many| evidence.number(role, key).is_some_and(|n| n >= many);
     let squeezed = evidence.grew(role, keys::SOFTNET_TIME_SQUEEZE).is_some_and(|n| n > 0);
-    (squeezed || more(keys::TAPS_COUNT, MANY_TAPS) || more(keys::NETFILTER_RULES, MANY_RULES)).then_some(())
+    let programs = bpf_cores(evidence, role).is_some_and(|cores| cores >= BPF_WORTH);
+    (squeezed || programs || more(keys::TAPS_COUNT, MANY_TAPS) || more(keys::NETFILTER_RULES, MANY_RULES)).then_some(())
 }
 
 /// A core that is idle but for interrupts runs without the tick by which the kernel accounts, so it may be full of packets and
@@ -72,12 +75,9 @@ pub(super) fn unseen(evidence: &TcpEvidence) -> Option<Assessment> {
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let share = evidence.softirq_core(role)?.softirq;
-    if share < 0.25 {
-        return None;
-    }
     let how = format!("goodput / {} softirq of the busiest core", units::percent(share));
     let spread = if share > 0.8 { [0.88, 1.12] } else { [0.6, 1.5] };
-    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / share.min(1.0), spread, Method::Inferred, how)
+    cpu_ceiling(CAUSE.id, evidence, role, share, spread, how)
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
@@ -101,6 +101,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts("the data thread itself fills a core");
     }
     if let Some(why) = cpu_innocent(evidence) {
+        return contradicts(why);
+    }
+    if let Some(why) = bpf_explains(evidence, role) {
         return contradicts(why);
     }
     let mut witnesses = vec![counter(format!(
@@ -212,6 +215,16 @@ mod tests {
         // Where the cores were idle indeed, the question is answered.
         let idle = [("awake-cores", &scene)];
         assert_contradicts(&assessment(&CAUSE, Role::Receiver, &scene, &idle), "no core of the receiver");
+    }
+
+    #[test]
+    fn a_third_of_a_core_has_no_ceiling() {
+        let of = |softirq| {
+            let scene = Scene { receiver_core: core(softirq, 0.02), ..truth() };
+            ceiling(&TcpEvidence::of(&scene.run(&[]), 0).expect("a baseline"), Role::Receiver)
+        };
+        assert!(of(0.33).is_none());
+        assert!(of(0.5).is_some_and(|ceiling| (ceiling.bps / 4e9 - 1.0).abs() < 0.01));
     }
 
     #[test]

@@ -1,30 +1,34 @@
 //! # stale-metrics
 //!
-//! The sender's kernel remembers a slow-start threshold of earlier connections to this peer: slow start ends far below what the path
-//! carries now.
+//! The sender's kernel has TCP metrics for this peer that are not true of the path now: a slow-start threshold of earlier connections, or a
+//! congestion window that the route locks.
 //!
 //! **Shows**: the threshold is there from the first moment, before anything was lost; nothing is lost and no queue stands, and the
-//! congestion window still grows slowly far below what the path carries.
+//! congestion window still grows slowly far below what the path carries. Or the congestion window stands at the value of the route
+//! (`cwnd lock`).
 //!
 //! **Mistaken for**: a congestion control that makes too little of the path (it begins without a threshold), random loss.
 //!
-//! **Fix**: `ip tcp_metrics flush`; `net.ipv4.tcp_no_ssthresh_metrics_save=1`, the default on Linux 6.18.
+//! **Fix**: `ip tcp_metrics flush`; `net.ipv4.tcp_no_ssthresh_metrics_save=1`, the default on Linux 6.18; a route without the metric.
 //!
-//! Source: `net/ipv4/tcp_metrics.c`, `tcp_init_metrics`; ip-tcp_metrics(8). Not seen on a real host.
+//! Source: `net/ipv4/tcp_metrics.c`, `tcp_init_metrics` and `tcpm_suck_dst` (a route's metrics are copied into the cache, and a locked
+//! `cwnd` becomes `snd_cwnd_clamp`); ip-tcp_metrics(8), ip-route(8). The threshold was not seen on a real host.
 
-use super::path_policer::loss_does_not_bind;
-use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter};
+use crate::causes::shared::window::{loss_does_not_bind, window_share};
+use crate::causes::shared::tcp::{ROOM, ceiling_at, path_has_room, without_metric};
+use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter, parameter};
 use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause};
+use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
-use narrows_model::{Fix, words::units};
+use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "stale-metrics",
-    about: "a slow-start threshold from earlier connections ends slow start far too early",
+    about: "the sender's TCP metrics for this peer (of its route, or of earlier connections) hold the congestion window down",
     roles: &[Role::Sender],
+    needs: &[keys::ROUTE_CWND, keys::ROUTE_GATEWAY, keys::ROUTE_DEVICE],
+    ceiling,
     assess,
     look_alikes: &["congestion-control", "random-loss", "path-policer", "tcp-receive-window", "path-capacity"],
     fix,
@@ -39,8 +43,45 @@ const EARLY: f64 = 0.5;
 /// One loss in this many segments would have set a threshold of its own.
 const FEW: u64 = 2;
 
+/// The congestion window that the route locks, in segments, where the connections reached it: they begin with ten, and grow by acknowledged
+/// segments, so that the median stands at it unless something else holds it down.
+fn locked(evidence: &TcpEvidence) -> Option<f64> {
+    let locked = evidence.number(Role::Sender, keys::ROUTE_CWND).filter(|segments| *segments > 0.0)?;
+    let segments = evidence.base.cwnd_bytes? / evidence.base.mss_bytes?;
+    (0.9..=1.01).contains(&(segments / locked)).then_some(locked)
+}
+
+fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
+    let (segments, rtt_us) = (locked(evidence)?, evidence.window_rtt_us()?);
+    let bps = evidence.window_bps(segments * evidence.base.mss_bytes?)?;
+    let rtt = units::micros(rtt_us as u64);
+    let how = format!("{segments:.0} segments, the congestion window that the route locks, / RTT {rtt}");
+    // Its bursts queue, and acknowledgements are late: what a window gives at least.
+    ceiling_at(CAUSE.id, evidence, role, bps, [ROOM, 1.0], Method::Computed, how)
+}
+
+/// What a congestion window that the route locks explains.
+fn by_lock(evidence: &TcpEvidence, segments: f64) -> Assessment {
+    let share = match (window_share(evidence), loss_does_not_bind(evidence)) {
+        (_, Some(assessment)) => return assessment,
+        (share, None) => share.unwrap_or(0.0),
+    };
+    if evidence.profile.is_some() && !evidence.path_has_room() {
+        return contradicts("the goodput is what the path carries");
+    }
+    let route = parameter(format!("the route to the peer locks the congestion window at {segments:.0} segments (cwnd lock)"));
+    let stood = counter(format!(
+        "the congestion window stood there, and nothing else limited the sender {} of the time",
+        units::percent(share)
+    ));
+    Assessment::Supports { share: share.clamp(0.9, 1.0), witnesses: [route, stood].into_iter().chain(path_has_room(evidence)).collect() }
+}
+
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let base = &evidence.base;
+    if let Some(segments) = locked(evidence) {
+        return by_lock(evidence, segments);
+    }
     let Some(threshold) = base.first_ssthresh else {
         return contradicts("the connections began without a slow-start threshold");
     };
@@ -73,6 +114,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    if locked(evidence).is_some() {
+        let commands = without_metric(evidence, role, "cwnd").into_iter().chain(["ip tcp_metrics flush".to_owned()]);
+        return command_fix(evidence, role, "remove the locked congestion window from the route", commands);
+    }
     let words = "delete the cached threshold and stop caching it".to_owned();
     let commands = ["ip tcp_metrics flush", "sysctl -w net.ipv4.tcp_no_ssthresh_metrics_save=1"];
     command_fix(evidence, role, words, commands.map(str::to_owned))
@@ -82,8 +127,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, named, slow};
-    use narrows_model::Place;
+    use crate::testing::{Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, fact, full_path, named, ordinary_host, slow, with};
+    use narrows_model::{Place, Unit};
 
     /// Reno from four segments on, on a path that holds three thousand.
     fn truth() -> Scene {
@@ -99,6 +144,31 @@ mod tests {
         let finding = named(&truth(), &[], "stale-metrics", Place::Client);
         assert_rejects(&finding, "random-loss", "only 0 of");
         assert_eq!(finding.fix.commands[0].run, "ip tcp_metrics flush");
+    }
+
+    /// Forty segments each 35 ms, as the route says.
+    fn by_route() -> Scene {
+        let facts = with(ordinary_host(), fact("route.cwnd", 40_i64, Unit::Packets));
+        let sender_facts = with(facts, fact("route.gateway", "192.0.2.254", Unit::Text));
+        let segments = 9_100;
+        Scene { goodput_bps: 13.1e6, early_peak_bps: 13.1e6, cwnd: 40, segments, sender_facts, ..slow() }
+    }
+
+    #[test]
+    fn a_congestion_window_that_stands_where_the_route_locks_it_is_named() {
+        let finding = named(&by_route(), &[], "stale-metrics", Place::Client);
+        assert!(finding.witnesses.iter().any(|witness| witness.says.contains("cwnd lock")), "{finding:#?}");
+        assert_eq!(finding.fix.commands[1].run, "ip route change DESTINATION via 192.0.2.254 dev DEVICE");
+        // Losses that do not bring it down change nothing.
+        named(&Scene { lost: 30, ..by_route() }, &[], "stale-metrics", Place::Client);
+    }
+
+    #[test]
+    fn a_lock_that_the_window_does_not_reach_or_the_path_does_not_need_is_not_why() {
+        assert_contradicts(&of(&Scene { cwnd: 20, ..by_route() }), "without a slow-start threshold");
+        assert_contradicts(&of(&Scene { rwnd: 0.9, snd_wnd: 30_000, ..by_route() }), "limited the sender only");
+        let path = ProfiledPath { rate_bps: 14e6, burst_bps: 14e6, ..ProfiledPath::default() };
+        assert_contradicts(&of(&Scene { profile: Some(path), ..by_route() }), "what the path carries");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Something on the path ends the sender's TCP connection and makes another one to the receiver: the sender sees a near end that
 //! acknowledges at once, and its window is the proxy's.
 //!
-//! **Shows**: TCP's smallest RTT is far below that of UDP over the same path; the sender waits for a receive window while the receiver's
+//! **Shows**: TCP's smallest RTT is far below that of UDP over the same path, or the two hosts' sockets have window scales that do not
+//! belong to one connection; the sender waits for a receive window while the receiver's
 //! buffer is neither full nor at its maximum.
 //!
 //! **Mistaken for**: a small receive window or a slow reader of the receiver.
@@ -12,10 +13,12 @@
 //!
 //! Source: RFC 3135 section 2 (performance enhancing proxies that split connections). Not seen on a real path.
 
-use super::receiver_app_slow::leaves_unread;
+use crate::evidence::tcp::NO_MORE;
 use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
+use super::receiver_app_slow::leaves_unread;
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::evidence::tcp::TcpEvidence;
+use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::role::Role;
 use narrows_model::{keys, words::units};
@@ -42,16 +45,21 @@ const PROGRAMS_US: f64 = 2_000.0;
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let base = &evidence.base;
     let idle = evidence.profile.as_ref().and_then(|profile| profile.shape.idle_rtt_us);
-    let (Some(udp), Some(tcp_us)) = (idle, base.min_rtt_us) else {
-        return cannot_tell("the RTTs of UDP and TCP could not be compared");
+    let two = if let Some(split) = &evidence.split {
+        counter(format!("the connection of the sender does not end at the receiver: {split}"))
+    } else {
+        let (Some(udp), Some(tcp_us)) = (idle, base.min_rtt_us) else {
+            return cannot_tell("the RTTs of UDP and TCP could not be compared");
+        };
+        let [tcp, udp_words] = [tcp_us, udp.min].map(|us| units::micros(us as u64));
+        if udp.min < LONGER * tcp_us + PROGRAMS_US {
+            return contradicts(format!("the smallest RTT of TCP is {tcp}, and that of UDP {udp_words}"));
+        }
+        experiment(format!(
+            "the smallest RTT of TCP is {tcp}, and that of UDP over the same path {udp_words}: something on the way acknowledges for the \
+             receiver"
+        ))
     };
-    if udp.min < LONGER * tcp_us + PROGRAMS_US {
-        return contradicts(format!(
-            "the smallest RTT of TCP is {}, and that of UDP {}",
-            units::micros(tcp_us as u64),
-            units::micros(udp.min as u64)
-        ));
-    }
     let Some(held) = evidence.held_by_window() else {
         return cannot_tell("the sender's kernel does not say what held it back");
     };
@@ -68,16 +76,21 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if base.receive_locked == Some(true) || buffer >= 0.9 * max {
         return contradicts("the receiver's own buffer is as large as it may be");
     }
-    let rtts = experiment(format!(
-        "the smallest RTT of TCP is {}, and that of UDP over the same path {}: something on the way acknowledges for the receiver",
-        units::micros(tcp_us as u64),
-        units::micros(udp.min as u64)
-    ));
+    // Its window also closes where what leaves on its far side is all that the path carries.
+    if !evidence.path_has_room() {
+        match evidence.made(&MORE_STREAMS).map(|more| more.goodput_bps) {
+            None => return ask(&MORE_STREAMS, "the path behind a proxy may be full; more streams were not measured"),
+            Some(more) if more < NO_MORE * evidence.goodput_bps() => {
+                return contradicts(format!("four times the streams carried {}: the window of a proxy is not the limit", units::bps(more)));
+            }
+            Some(_) => {}
+        }
+    }
     let waits = counter(format!(
         "the sender waited for a receive window {} of the time, while the receiver's buffer had room to grow",
         units::percent(held)
     ));
-    let witnesses = [Some(rtts), Some(waits), path_has_room(evidence)];
+    let witnesses = [Some(two), Some(waits), path_has_room(evidence)];
     Assessment::Supports { share: held, witnesses: witnesses.into_iter().flatten().collect() }
 }
 
@@ -85,8 +98,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 mod tests {
     use super::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, named, slow};
-    use narrows_model::Place;
+    use crate::testing::{
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assessment, named, no_more, slow, verdict,
+    };
+    use narrows_model::{Place, Status};
 
     /// A proxy 4 ms away on a path of 35 ms.
     fn truth() -> Scene {
@@ -100,6 +115,31 @@ mod tests {
     #[test]
     fn a_near_end_that_acknowledges_for_the_receiver_is_named() {
         named(&truth(), &[], "tcp-proxy", Place::Path);
+    }
+
+    /// One at the far end, whose window is that of another connection: 200 Mbit/s leave it, and no profile was made.
+    fn far() -> Scene {
+        Scene {
+            goodput_bps: 191e6,
+            rtt_us: 35_100,
+            rwnd: 1.0,
+            snd_wnd: 850_000,
+            rcvbuf: 500_000,
+            scales: Some([(11 << 4) | 7; 2]),
+            profile: None,
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn a_proxy_whose_far_side_is_full_is_said_beside_a_healthy_verdict() {
+        assert_asks(&of(&far()), &MORE_STREAMS);
+        let more = |goodput_bps| Scene { goodput_bps, ..far() };
+        let verdict = verdict(&far(), &no_more(&more(195e6)));
+        assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Healthy, "path-capacity"), "{verdict:#?}");
+        assert!(verdict.hazards[0].starts_with("a proxy on the path ends the TCP connection"), "{:?}", verdict.hazards);
+        let finding = named(&far(), &no_more(&more(600e6)), "tcp-proxy", Place::Path);
+        assert!(finding.witnesses[0].says.contains("announced a window scale of 11"), "{:?}", finding.witnesses);
     }
 
     #[test]

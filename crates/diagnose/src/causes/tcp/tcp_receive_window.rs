@@ -1,6 +1,7 @@
 //! # tcp-receive-window
 //!
-//! The receiver's kernel cannot advertise the window that the path needs: the maximum of `tcp_rmem` is too small.
+//! The receiver's kernel cannot advertise the window that the path needs: the maximum of `tcp_rmem` is too small, or the route to the
+//! sender limits the window.
 //!
 //! **Shows**: the receive window limits the sender most of the time, the window is constant, and data is read promptly.
 //! Goodput is window / RTT.
@@ -9,12 +10,14 @@
 //! lossy path.
 //!
 //! **Fix**: raise the third value of `net.ipv4.tcp_rmem` to at least twice the bandwidth-delay product, because part
-//! of the buffer is overhead.
+//! of the buffer is overhead; a route without `window`.
 //!
-//! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323.
+//! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323; ip-route(8), `window`.
 
-use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, path_has_room, raised_max, window_ceiling};
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
+use crate::causes::shared::tcp::{
+    ceiling_at, needed_buffer_bytes, path_has_room, raised_max, window_ceiling, without_metric,
+};
+use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter, parameter, sysctl_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use super::receiver_app_slow::{leaves_unread, unread, unread_words};
 use crate::evidence::tcp::TcpEvidence;
@@ -26,11 +29,12 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-receive-window",
     about: "the receiver's kernel advertises a window too small for this RTT",
     roles: &[Role::Receiver],
-    needs: &[
+    needs: &[keys::ROUTE_DEVICE, keys::ROUTE_GATEWAY, 
         keys::TCP_RMEM_MIN,
         keys::TCP_RMEM_DEFAULT,
         keys::TCP_RMEM_MAX,
         keys::TCP_MODERATE_RCVBUF,
+        keys::ROUTE_WINDOW,
         keys::NIC_KIND,
         keys::NIC_SPEED,
     ],
@@ -57,6 +61,13 @@ const HELD: f64 = 0.5;
 /// thirds where segments of 1448 bytes come in buffers of 2304.
 const WINDOW_PART: [f64; 3] = [0.45, 0.66, 0.95];
 
+/// The window of the receiver's route to the sender, in bytes, where it is what the receiver announced: rounded down to the unit of window
+/// scaling.
+fn of_route(evidence: &TcpEvidence, role: Role) -> Option<f64> {
+    let limit = evidence.number(role, keys::ROUTE_WINDOW).filter(|bytes| *bytes > 0.0)?;
+    (0.9..=1.01).contains(&(evidence.base.snd_wnd_bytes? / limit)).then_some(limit)
+}
+
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let base = &evidence.base;
     if base.receive_locked == Some(true) || base.window_scaling == Some(false) {
@@ -68,10 +79,13 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let least_us = evidence.window_rtt_us()?;
     let rtt = units::micros(base.rtt_us.filter(|us| held && *us > least_us).unwrap_or(least_us) as u64);
     if let (true, Some(window)) = (held || grown(evidence, max), base.snd_wnd_bytes) {
+        let given = match of_route(evidence, role) {
+            Some(_) => "the route".to_owned(),
+            None => format!("tcp_rmem max {}", units::bytes(max as u64)),
+        };
         let how = format!(
-            "window of {} (all that tcp_rmem max {} gives) / (RTT {rtt} + the time that sending it takes)",
-            units::bytes(window as u64),
-            units::bytes(max as u64)
+            "window of {} (all that {given} gives) / (RTT {rtt} + the time that sending it takes)",
+            units::bytes(window as u64)
         );
         return window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how);
     }
@@ -99,6 +113,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if held < 0.2 {
         return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
     }
+    if evidence.split.is_some() {
+        return contradicts("a proxy on the path ends the connection: the window that the sender waits for is the proxy's");
+    }
     if base.receive_locked == Some(true) {
         return contradicts("the application fixed the receive buffer (SO_RCVBUF); tcp_rmem does not apply");
     }
@@ -115,10 +132,20 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(max) = evidence.number(role, keys::TCP_RMEM_MAX) else {
         return cannot_tell("the receiver's tcp_rmem could not be read");
     };
+    if let Some(limit) = of_route(evidence, role) {
+        let waited = counter(format!("the sender waited for the receive window {} of the time", units::percent(held)));
+        let route = parameter(format!(
+            "the receiver's route to the sender limits the window to {} (window), and it announced {}",
+            units::bytes(limit as u64),
+            units::bytes(window as u64)
+        ));
+        let witnesses = [waited, route].into_iter().chain(path_has_room(evidence)).collect();
+        return Assessment::Supports { share: held, witnesses };
+    }
     if buffer < 0.9 * max && evidence.flag(role, keys::TCP_MODERATE_RCVBUF) == Some(false) {
         return contradicts("the buffer cannot grow: receive autotuning is off");
     }
-    // A window that ends the sender whatever tcp_rmem says: a route's window, tcp_mem, memory of the control group.
+    // A window that ends the sender whatever tcp_rmem says: tcp_mem, memory of the control group, a window of a route that was not read.
     if buffer < 0.9 * max && held >= HELD && path_has_room(evidence).is_some() {
         let waited = counter(format!(
             "the sender waited for the receive window {} of the time; its buffer was {}, below the tcp_rmem maximum \
@@ -147,6 +174,10 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    if of_route(evidence, role).is_some() {
+        let words = "remove the window from the route to the sender";
+        return command_fix(evidence, role, words, without_metric(evidence, role, "window"));
+    }
     let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20);
     let now = evidence.number(role, keys::TCP_RMEM_MAX).map_or(0, |max| max as u64);
     let needed = needed.max(now.saturating_mul(2).min(1 << 30));
@@ -209,6 +240,50 @@ mod tests {
         let evidence = TcpEvidence::of(&Scene { profile, ..busy }.run(&[]), 0).expect("a baseline");
         let [low, high] = ceiling(&evidence, Role::Receiver).expect("a window").interval_bps;
         assert!(8e9 < low && high < 19e9, "{low} to {high}");
+    }
+
+    #[test]
+    fn a_window_that_the_route_limits_is_named_with_the_route() {
+        let receiver_facts = with(ordinary_host(), fact("route.window", 185_000_i64, Unit::Bytes));
+        let scene = Scene { receiver_facts, rcvbuf: 1_000_000, ..truth() };
+        let finding = named(&scene, &[], "tcp-receive-window", Place::Server);
+        assert_eq!(finding.fix.commands[1].run, "ip route change DESTINATION dev DEVICE");
+        // One that the receiver stays below, or goes beyond (a metric set after the connection began), is none of it.
+        assert_contradicts(&of(&Scene { snd_wnd: 100_000, ..scene.clone() }), "and tcp_rmem allows");
+        assert_contradicts(&of(&Scene { snd_wnd: 250_000, ..scene }), "and tcp_rmem allows");
+    }
+
+    #[test]
+    fn a_full_window_whose_round_trips_are_the_work_of_the_hosts_is_named() {
+        // tcp_rmem of 2304 bytes on veth devices, both ends on one core: a lone packet takes 8 us, a window 57.
+        let small = crate::testing::small_buffer();
+        let receiver_facts = with(small.receiver_facts.clone(), fact("tcp.rmem.max", 2304_i64, Unit::Bytes));
+        let scene = Scene {
+            goodput_bps: 15.4e9,
+            min_rtt_us: 8,
+            rwnd: 1.0,
+            receiver_waits: Some(0.21),
+            receiver_facts,
+            ..small
+        };
+        let finding = named(&scene, &[], "tcp-receive-window", Place::Server);
+        let contention = assessment(&super::super::cpu_contention::CAUSE, Role::Receiver, &scene, &[]);
+        assert_contradicts(&contention, "tcp-receive-window limited the sender 100 % of the time, at its ceiling");
+        // The ceiling is that of the round trips under load: 116,352 bytes each 57 us are 16.3 Gbit/s.
+        assert!(finding.ceiling_bps.is_some_and(|bps| (16.2e9..16.4e9).contains(&bps)), "{finding:#?}");
+        // More connections on a full core carry no more: that refutes no limit of each connection.
+        let crowded = Scene { receiver_waits: Some(0.4), ..scene.clone() };
+        named(&scene, &[("more-streams", &crowded)], "tcp-receive-window", Place::Server);
+        let refuted = verdict(&scene, &[("more-streams", &Scene { receiver_waits: Some(0.1), ..scene.clone() })]);
+        assert_ne!(refuted.status, Status::Limited, "{refuted:#?}");
+    }
+
+    #[test]
+    fn a_queue_of_the_path_is_no_work_of_the_hosts() {
+        // The same window at four times the idle RTT behind a queue: the path may be what takes the round trips.
+        let queued = Scene { goodput_bps: 10.5e6, rtt_us: 140_000, ..truth() };
+        let evidence = TcpEvidence::of(&queued.run(&[]), 0).expect("a baseline");
+        assert!(ceiling(&evidence, Role::Receiver).is_some_and(|it| it.interval_bps[0] > 30e6));
     }
 
     #[test]

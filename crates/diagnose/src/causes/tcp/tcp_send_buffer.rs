@@ -98,6 +98,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::profile::ProfiledPath;
     use crate::testing::{no_more, 
         Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
         ordinary_host, assessment, with, without,
@@ -131,6 +132,51 @@ mod tests {
             "{:?}",
             finding.fix
         );
+    }
+
+    /// 100 kB at 6 ms, on a path that carries 1 Gbit/s.
+    fn small() -> Scene {
+        Scene {
+            goodput_bps: 110e6,
+            min_rtt_us: 6_000,
+            rtt_us: 6_200,
+            sndbuf_bytes: 100_000,
+            queued: Some(100_000),
+            segments: 76_000,
+            cwnd: 300,
+            in_flight: Some(62),
+            congestion_control: "reno",
+            sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 100_000_i64, Unit::Bytes)),
+            profile: Some(ProfiledPath { idle_rtt_us: 6_000, ..ProfiledPath::default() }),
+            ..truth()
+        }
+    }
+
+    #[test]
+    fn jitter_makes_the_round_trip_of_a_buffer_longer_than_the_shortest_one() {
+        named(&Scene { goodput_bps: 64e6, min_rtt_us: 5_000, rtt_us: 7_500, ..small() }, &[], "tcp-send-buffer", Place::Client);
+    }
+
+    #[test]
+    fn a_buffer_at_its_maximum_was_full_though_the_kernel_counted_no_time() {
+        // The kernel counts the time only where the congestion window was not full when the buffer was (`tcp_cwnd_validate`).
+        let uncounted = Scene { sndbuf: 0.0, starved: true, lock: BufferLock::default(), ..small() };
+        let mut slow = uncounted.clone();
+        slow.load.application.write_bps = 500_000_000;
+        for scene in [uncounted, slow] {
+            let finding = named(&scene, &[], "tcp-send-buffer", Place::Client);
+            assert!(finding.rejected.iter().all(|rejected| rejected.id != "sender-app-slow"), "{finding:#?}");
+        }
+    }
+
+    #[test]
+    fn on_a_short_path_the_hosts_take_most_of_the_round_trip() {
+        // 58 KiB each 60 us would be 7.9 Gbit/s; each 300 us under load they are 1.57.
+        let short =
+            Scene { goodput_bps: 1.5e9, min_rtt_us: 60, rtt_us: 300, segments: 1_000_000, sndbuf_bytes: 65_536, ..truth() };
+        let virtual_path = crate::testing::virtual_hosts(short);
+        let sender_facts = with(virtual_path.sender_facts.clone(), fact("tcp.wmem.max", 65_536_i64, Unit::Bytes));
+        named(&Scene { sender_facts, ..virtual_path }, &[], "tcp-send-buffer", Place::Client);
     }
 
     #[test]

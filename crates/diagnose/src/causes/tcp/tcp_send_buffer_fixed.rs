@@ -13,7 +13,7 @@
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
 use narrows_model::keys;
-use crate::causes::shared::tcp::{ROOM, ceiling_at};
+use crate::causes::shared::tcp::{ROOM, ceiling_at, slowed_by_hosts};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
 use crate::experiments::tcp::LARGER_BUFFER;
 use crate::judge::{Assessment, Cause, Evidence as _};
@@ -67,7 +67,11 @@ pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Op
         units::micros(evidence.window_rtt_us()? as u64)
     );
     let [low, high] = SPREAD;
-    let low = if evidence.path_has_room() { low.min(ROOM) } else { low } * filled / in_flight;
+    // Jitter and late acknowledgements make the round trip of a buffer longer than the shortest one.
+    let longer = evidence.window_rtt_us()? / evidence.base.rtt_us.filter(|us| *us > 0.0)?;
+    let room = evidence.path_has_room();
+    let longer = if room { longer.min(1.0) } else { slowed_by_hosts(evidence, evidence.held_by_buffer()) };
+    let low = if room { low.min(ROOM) } else { low } * longer * filled / in_flight;
     let high = if most > payload { high.max(most / in_flight) } else { high };
     Some((evidence.window_bps(in_flight)?, [low, high], how))
 }

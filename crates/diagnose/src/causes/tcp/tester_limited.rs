@@ -10,14 +10,17 @@
 //!
 //! Source: RFC 6349 section 3 (the test host must itself carry the full rate of the path); `/proc/stat`, proc_stat(5).
 
+use super::path_capacity::least_of_sawtooth;
+use super::random_loss;
 use crate::causes::shared::bound::cpu_innocent;
-use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::cpu::cpu_ceiling;
+use crate::causes::shared::tcp::who;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::{EndView, TcpEvidence};
+use crate::evidence::tcp::{BEYOND, EndView, TcpEvidence};
 use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use narrows_model::{Ceiling, Fix, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -37,19 +40,18 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const FULL: f64 = 0.93;
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
-    let busy = evidence.end(role)?.machine_busy()?;
-    if busy < 0.3 {
+    let busy = evidence.end(role)?.machine_busy()?.min(1.0);
+    let own = evidence.end(role)?.load_busy()?.min(busy);
+    let others = busy - own;
+    // Of what other programs take a load would get a part, but how much is the scheduler's to say: where they take more than it, it is
+    // no ceiling of the tester.
+    if own < others {
         return None;
     }
-    if busy > 0.9 {
-        let how = format!("goodput / {} of all cores that were busy", units::percent(busy));
-        return ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / busy.min(1.0), [0.9, 1.1], Method::Inferred, how);
-    }
-    // What other programs take stays with them.
-    let own = evidence.end(role)?.load_busy()?.min(busy);
-    let part = own / (1.0 - (busy - own));
+    let part = own / (1.0 - others);
+    let spread = if busy > 0.9 { [0.9, 1.1] } else { [0.6, 1.5] };
     let how = format!("goodput / {} of the CPU time that other programs leave", units::percent(part));
-    ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / part, [0.6, 1.5], Method::Inferred, how)
+    cpu_ceiling(CAUSE.id, evidence, role, part, spread, how)
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
@@ -63,8 +65,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::percent(busy)
         ));
     }
-    if let Some(why) = cpu_innocent(evidence) {
+    if let Some(why) = cpu_innocent(evidence).or_else(|| random_loss::explains(evidence)) {
         return contradicts(why);
+    }
+    // A capacity that was measured, and that TCP makes what it can of, goes before a machine that is busy meanwhile.
+    if let Some(filled) = evidence.filled().filter(|part| (least_of_sawtooth(evidence)..=BEYOND).contains(part)) {
+        return contradicts(format!("the goodput is {} of the measured capacity of the path", units::percent(filled)));
     }
     let user = evidence.end(role).map_or(0.0, |end| end.cores.iter().map(|core| core.user + core.steal).sum::<f64>());
     let cores = evidence.end(role).map_or(1, |end| end.cores.len());
@@ -112,6 +118,7 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::profile::ProfiledPath;
     use crate::testing::{
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, link, named,
         none_proven, ordinary_host, assessment,
@@ -164,12 +171,38 @@ mod tests {
     }
 
     #[test]
+    fn a_measured_capacity_that_tcp_makes_what_it_can_of_goes_before_a_full_machine() {
+        let at = |rate_bps| {
+            let profile = Some(ProfiledPath { rate_bps, burst_bps: rate_bps, tried_bps: 2.0 * rate_bps, ..ProfiledPath::default() });
+            assessment(&CAUSE, Role::Sender, &Scene { profile, ..truth() }, &[("more-streams", &more(2.05e9))])
+        };
+        assert_contradicts(&at(2.4e9), "of the measured capacity of the path");
+        assert_supports(&at(4e9));
+    }
+
+    #[test]
     fn a_window_that_more_connections_refute_excuses_no_machine() {
         let busy = Scene { sender_core: full(0.98), other_core: full(0.98), ..crate::testing::small_buffer() };
         let of = |with: &[(&str, &Scene)]| assessment(&CAUSE, Role::Sender, &busy, with);
         assert_contradicts(&of(&[]), "tcp-receive-window limited the sender 100 % of the time, at its ceiling");
         let more = crate::testing::small_buffer();
         assert_supports(&of(&[("more-streams", &more)]));
+    }
+
+    #[test]
+    fn a_load_of_little_cpu_time_has_no_ceiling_of_the_tester() {
+        let of = |scene: &Scene| {
+            let evidence = TcpEvidence::of(&scene.run(&[]), 0).expect("a baseline");
+            ceiling(&evidence, Role::Sender).map(|ceiling| ceiling.bps)
+        };
+        // 76 Mbit/s take a tenth of a core of a machine that others fill.
+        let slow = Scene { goodput_bps: 76e6, ..truth() };
+        assert_eq!(of(&slow), None);
+        // A quiet machine that the load uses little of says nothing, either; half of it does.
+        let quiet = |sender_thread| Scene { sender_thread, sender_core: full(sender_thread), other_core: full(0.0), ..slow.clone() };
+        assert_eq!(of(&quiet(0.6)), None);
+        let half = of(&Scene { sender_thread: 0.9, sender_core: full(0.9), other_core: full(0.1), ..slow });
+        assert!(half.is_some_and(|bps| (155e6..170e6).contains(&bps)), "{half:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //!
 //! Source: RFC 7323 section 2; `TCPI_OPT_WSCALE`.
 
-use crate::causes::shared::tcp::{ceiling_at, who};
+use crate::causes::shared::tcp::{ceiling_at, slowed_by_hosts, who};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter, sysctl_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
@@ -53,7 +53,8 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let how =
         format!("64 KiB, the largest window without scaling / RTT {}", units::micros(evidence.window_rtt_us()? as u64));
     // The receiver announces less than the whole field where its buffer's overhead eats into it.
-    ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(WINDOW_BYTES)?, [0.4, 1.02], Method::Computed, how)
+    let low = 0.4 * slowed_by_hosts(evidence, evidence.held_by_window());
+    ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(WINDOW_BYTES)?, [low, 1.02], Method::Computed, how)
 }
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
@@ -133,6 +134,15 @@ mod tests {
         assert_rejects(&finding, "tcp-receive-window", "window scaling is off");
         assert_rejects(&finding, "receiver-app-slow", "the receiving application keeps up");
         assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_window_scaling=1");
+    }
+
+    #[test]
+    fn on_a_short_path_the_hosts_take_most_of_the_round_trip() {
+        // 64 KiB each 60 us would be 8.7 Gbit/s; each 300 us under load they are 1.75.
+        let short = Scene { goodput_bps: 1.6e9, min_rtt_us: 60, rtt_us: 300, segments: 1_100_000, ..truth() };
+        let virtual_path = crate::testing::virtual_hosts(short);
+        let receiver_facts = with(virtual_path.receiver_facts.clone(), fact("tcp.window_scaling", false, Unit::Flag));
+        named(&Scene { receiver_facts, ..virtual_path }, &[], "window-scaling-off", Place::Server);
     }
 
     #[test]

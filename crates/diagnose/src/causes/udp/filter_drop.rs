@@ -114,7 +114,7 @@ mod tests {
         let refused = Unsent { not_permitted: 5_000, ..Unsent::default() };
         let scene = UdpScene {
             died: Died { refused, ..Died::default() },
-            sender_counts: vec![("drop.reason.NETFILTER_DROP", 5_000)],
+            sender_counts: vec![("drop.reason.NETFILTER_DROP", 5_000), ("drop.elsewhere", 0)],
             ..UdpScene::default()
         };
         named(&scene, "filter-drop", Place::Client);
@@ -135,6 +135,11 @@ mod tests {
             &of(&UdpScene { died: Died { path: 6_700, ..Died::default() }, ..truth() }),
             "nothing was dropped",
         );
-        assert_cannot_tell(&of(&UdpScene { hidden: &["filter.", "drop."], ..truth() }), "could be read");
+        // Without privilege neither rules nor reasons can be read; what IP misses is read by anybody.
+        named(&UdpScene { hidden: &["filter.", "drop."], ..truth() }, "filter-drop", Place::Server);
+        let few = Died { filter: 300, ..Died::default() };
+        let few = UdpScene { died: few, hidden: &["filter.", "drop."], ..truth() };
+        assert_cannot_tell(&of(&few), "300 drops, of which up to 200 may be of other traffic");
+        assert_cannot_tell(&of(&UdpScene { hidden: &["filter.", "drop.", "snmp.Ip."], ..truth() }), "could be read");
     }
 }

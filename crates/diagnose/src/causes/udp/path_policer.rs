@@ -6,7 +6,7 @@
 //!
 //! **Mistaken for**: a full queue (the delay grows first), a short queue (bursts are lost below the rate, too).
 //!
-//! **Fix**: offer less than its rate, or change the contract.
+//! **Fix**: offer less than its rate, or change the contract; more flows, where each has the rate for itself.
 //!
 //! Source: RFC 2475 2.3.3.4; see [`crate::experiments::paced`].
 
@@ -19,6 +19,7 @@ use crate::causes::shared::udp::on_the_path;
 use crate::causes::shared::words::{advice, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
 use crate::experiments::paced::HALF;
+use crate::experiments::udp::MORE_FLOWS;
 use crate::judge::Assessment;
 use crate::role::Role;
 use crate::evidence::profile::PathProfile;
@@ -29,19 +30,39 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-policer",
     about: "a policer on the path drops what exceeds its rate",
     roles: &[Role::Path],
-    assess: |evidence, _| on_the_path(evidence, Met::Policed, by_paced_udp),
+    assess,
     look_alikes: &["random-loss", "shallow-queue", "path-capacity"],
     fix,
+    detailed_by: Some(&MORE_FLOWS),
     stages: &["path"],
     ..Cause::COMMON
 };
+
+/// What the same load delivered over more flows, where that is so much more that each has the policer's rate for itself.
+fn for_each_flow(evidence: &UdpEvidence) -> Option<f64> {
+    const MORE: f64 = 1.3;
+    let more = evidence.experiments.get(MORE_FLOWS.id)?.goodput_bps;
+    (more >= MORE * evidence.base.goodput_bps).then_some(more)
+}
+
+fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
+    let mut assessment = on_the_path(evidence, Met::Policed, by_paced_udp);
+    if let (Assessment::Supports { witnesses, .. }, Some(more)) = (&mut assessment, for_each_flow(evidence)) {
+        let more = units::bps(more);
+        witnesses.push(experiment(format!("over four times the flows {more} arrived: each flow has the rate for itself")));
+    }
+    assessment
+}
 
 fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
     let rate = evidence.profile.as_ref().and_then(PathProfile::policed_words);
     // What arrived while the bucket emptied is more than the rate: the least that was seen of it.
     let paced_bps = plateau(&evidence.paced).map_or(f64::INFINITY, |view| view.goodput_bps);
     let rate = rate.unwrap_or_else(|| format!("at most {}", units::bps(paced_bps.min(evidence.base.goodput_bps))));
-    advice(format!("offer less than the policer's rate ({rate}), or change the contract"))
+    advice(match for_each_flow(evidence) {
+        Some(_) => format!("spread the load over more flows: the policer gives each {rate}; or change the contract"),
+        None => format!("offer less than the policer's rate ({rate}), or change the contract"),
+    })
 }
 
 /// What the trials of paced UDP say of it.

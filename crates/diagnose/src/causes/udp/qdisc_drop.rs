@@ -12,6 +12,7 @@
 //!
 //! Source: tc(8), kernel `net/sched/sch_generic.c`; `net/ipv4/udp.c`, `udp_send_skb`.
 
+use crate::causes::shared::layers::qdisc_device;
 use crate::causes::shared::udp::{at_stage, rounded, says_the_same, supports};
 use crate::causes::shared::words::{command_fix, setting_fix};
 use crate::judge::{Assessment, Cause, Evidence as _};
@@ -30,6 +31,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::QDISC_ROOT_KIND,
         keys::QDISC_LIMIT_PACKETS,
         keys::NIC_NAME,
+        keys::QDISC_DEVICE,
         keys::SNMP_UDP_SNDBUF_ERRORS,
         keys::SNMP6_UDP6_SNDBUF_ERRORS,
         keys::SNMP_IP_OUT_DISCARDS,
@@ -79,7 +81,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
 const HEADERS: f64 = 42.0;
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
-    let device = evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned();
+    let device = qdisc_device(evidence, role).to_owned();
     let kind = evidence.text(role, keys::QDISC_ROOT_KIND).unwrap_or("queueing discipline").to_owned();
     let wire_bps = evidence.base.offered_bps + evidence.base.offered_pps() * HEADERS * 8.0;
     if let Some(rate) = evidence.number(role, keys::QDISC_RATE) {

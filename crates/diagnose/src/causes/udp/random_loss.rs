@@ -2,13 +2,14 @@
 //!
 //! The path loses packets at any rate: a dirty fibre, a bad cable, a radio link, a failing NIC.
 //!
-//! **Shows**: the same loss ratio at a tenth and at half of the rate.
+//! **Shows**: the same loss ratio at a tenth and at half of the rate, be it one datagram or several in a row at a time (radio links
+//! and interference lose in bursts).
 //!
 //! **Mistaken for**: a short queue or a policer (no loss when paced below the rate).
 //!
 //! **Fix**: find the faulty hop by its error counters.
 //!
-//! Source: RFC 7680; see [`crate::experiments::paced`].
+//! Source: RFC 7680; Gilbert, *Capacity of a Burst-Noise Channel*, BSTJ 39(5), 1960; see [`crate::experiments::paced`].
 
 use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;
@@ -42,9 +43,10 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
     if half.lost == 0 {
         return contradicts(format!("evenly paced at half of the rate, UDP lost nothing ({} sent)", half.sent));
     }
-    let expected = tenth.expected(half.rate());
+    // Of losses in a row only the first is by chance.
+    let expected = half.expected_runs(tenth.sent);
     #[allow(clippy::cast_precision_loss)]
-    let (seen, enough) = (tenth.lost as f64, expected >= ENOUGH && half.lost >= 8);
+    let (seen, enough) = (tenth.runs as f64, expected >= ENOUGH && half.runs >= 8);
     if enough && seen <= expected / 5.0 {
         return contradicts(format!(
             "UDP lost {} at a tenth of the rate and {} at half the rate: the loss grows with the rate",

@@ -1,13 +1,20 @@
 //! One flow of one trial in the terms of the rules, over its counted part (after `omit`).
 
+use super::acks::Acks;
+use super::counted::{Counted, counted, thread_share, thread_waits};
 use super::loss::Loss;
+use super::outages::{Outage, outages};
 use super::shares::Shares;
+use super::signals::{self, Signal};
 use crate::evidence::cores::{self, CoreShare};
 use crate::ledger::sent_and_arrived;
 use narrows_model::host::fact::Unit;
 use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
 use narrows_model::{Flow, TcpTrial};
 use std::collections::BTreeMap;
+
+/// A data thread that waits less for its turn hardly slows a bulk transfer down.
+pub const WAITS: f64 = 0.2;
 
 /// One end of a flow.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +63,11 @@ impl EndView {
     #[allow(clippy::cast_precision_loss)] // a number of cores
     pub fn stolen(&self) -> f64 {
         self.cores.iter().map(|core| core.steal).sum::<f64>() / self.cores.len().max(1) as f64
+    }
+
+    /// Whether a data thread waited for a core: that is full, though others of the machine may be idle (both ends bound to one).
+    pub fn waits_for_core(&self) -> bool {
+        self.thread_waits.is_some_and(|waits| waits >= WAITS)
     }
 
     /// What the load takes of all cores: its data threads and soft interrupts. `None` where that cannot be read or is nothing.
@@ -122,9 +134,15 @@ pub struct FlowView {
     pub restarts: Option<u64>,
     /// Of the segments that were delivered, those with a congestion mark; `None` where that is not counted.
     pub marked_share: Option<f64>,
+    /// What the receiver acknowledged with; `None` where the sockets do not count it.
+    pub acks: Option<Acks>,
+    /// When the sender was told to slow down, in the whole trial.
+    pub signals: Vec<Signal>,
     pub loss: Option<Loss>,
     /// Loss over the whole trial, the omitted part included.
     pub loss_whole: Option<Loss>,
+    /// Times of the whole trial in which nothing arrived although a whole window was on its way.
+    pub outages: Option<Vec<Outage>>,
     /// The widest window that the receiver announced to one stream, bytes.
     pub snd_wnd_bytes: Option<f64>,
     /// The deepest receive buffer of a stream, bytes.
@@ -161,39 +179,6 @@ pub struct FlowView {
     pub unsent_share: Option<f64>,
     pub sender: EndView,
     pub receiver: EndView,
-}
-
-type Counted<'a> = Vec<(&'a TcpStreamRecord, &'a [TcpSample])>;
-
-fn counted(end: &TcpEndRecord, flow: Flow, omit_us: u64) -> Counted<'_> {
-    end.streams
-        .iter()
-        .filter(|stream| stream.flow == flow)
-        .map(|stream| {
-            let from = stream.samples.partition_point(|sample| sample.at_us < omit_us);
-            // A trial that was cut before its counted part is looked at whole.
-            let from = if stream.samples.len() - from < 2 { 0 } else { from };
-            (stream, &stream.samples[from..])
-        })
-        .collect()
-}
-
-fn thread_share(samples: &[TcpSample]) -> Option<f64> {
-    let (first, last) = (samples.first()?, samples.last()?);
-    let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
-    #[allow(clippy::cast_precision_loss)]
-    // A thread is on one core at a time; the clocks are not read at quite the same instant.
-    Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
-}
-
-/// From the first to the last sample that knows it: a thread that has ended is read no more.
-fn thread_waits(samples: &[TcpSample]) -> Option<f64> {
-    let mut known = samples.iter().filter_map(|sample| Some((sample.at_us, sample.thread_wait_us?)));
-    let (from_us, before) = known.next()?;
-    let (to_us, after) = known.next_back()?;
-    let span_us = to_us.checked_sub(from_us).filter(|us| *us > 0)?;
-    #[allow(clippy::cast_precision_loss)] // microseconds of one trial
-    Some((after.saturating_sub(before) as f64 / span_us as f64).min(1.0))
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -262,6 +247,8 @@ impl FlowView {
             first_ssthresh: smallest(&first_ssthresh(&whole)),
             restarts: restarts(&sent),
             marked_share: marked(&sent),
+            acks: Acks::of(&sent, &got),
+            signals: signals::of(whole.iter().map(|(_, samples)| *samples)),
             // Where nothing arrives there is no slow start to leave out.
             loss: if omit_us == 0 || goodput_bps <= 0.0 {
                 loss_whole
@@ -269,6 +256,7 @@ impl FlowView {
                 Loss::of(sent.iter().map(|(_, samples)| *samples))
             },
             loss_whole,
+            outages: outages(&whole, &counted(receiving, flow, 0), trial.plan.interval_ms.saturating_mul(1000)),
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
             rcvbuf_bytes: largest(&each(&got, |sample| sample.memory.map(|memory| memory.rcvbuf_bytes.into()))),
             sndbuf_bytes: largest(&each(&sent, |sample| sample.memory.map(|memory| memory.sndbuf_bytes.into()))),

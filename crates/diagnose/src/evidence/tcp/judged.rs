@@ -9,12 +9,14 @@
 //! memory of its socket; without the facts of a host its slow link, its MTU or its own shaper like the path.
 
 use super::TcpEvidence;
-use crate::causes::tcp::path_capacity::NO_MORE;
+use crate::causes::tcp::capacity_changed::full_in_each_phase;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
+use crate::experiments::profile::REVERSE_PROFILE;
 use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
 use crate::judge::{Baseline, Evidence, Excludes, Experiment};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
+use narrows_search::profile::Plateau;
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
 
@@ -25,6 +27,10 @@ impl TcpEvidence {
         ENDS.into_iter().filter_map(part).max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(part, _)| *part >= DISTURBS)
     }
 }
+
+/// Four times the streams that carry less than this much more carry no more: what two trials of one path differ by
+/// anyway.
+pub const NO_MORE: f64 = 1.1;
 
 impl Evidence for TcpEvidence {
     const EXPERIMENTS: &'static [&'static Experiment] = experiments::TCP;
@@ -53,17 +59,24 @@ impl Evidence for TcpEvidence {
             goodput_bps: self.base.goodput_bps,
             sender: &self.sender,
             congestion_control: self.base.congestion_control.as_deref(),
+            acks_bps: self.acks_bps().map(|[sent, _]| sent),
+            min_rtt_us: self.min_rtt_us,
         }
     }
 
     fn experiment_bps(&self, id: &str) -> Option<f64> {
-        self.experiments.get(id).map(|view| view.goodput_bps).or_else(|| Some(self.paced_udp.get(id)?.goodput_bps))
+        // A profile of which nothing came is not made again.
+        let carried_bps = || self.reverse_path.as_ref().map_or(0.0, |back| back.shape.carried_bps);
+        let back = || (id == REVERSE_PROFILE.id && self.reverse_tried).then(carried_bps);
+        let paced = || Some(self.paced_udp.get(id)?.goodput_bps);
+        self.experiments.get(id).map(|view| view.goodput_bps).or_else(paced).or_else(back)
     }
 
     fn no_limit_of_connections(&self) -> Option<String> {
         let more = self.made(&MORE_STREAMS)?;
-        let busy =
-            [&more.sender, &more.receiver].into_iter().any(|end| end.machine_busy().is_none_or(|busy| busy > 0.9));
+        let busy = [&more.sender, &more.receiver]
+            .into_iter()
+            .any(|end| end.machine_busy().is_none_or(|busy| busy > 0.9) || end.waits_for_core());
         // Where the machine or the path has no room for more, more connections say nothing.
         let says = !busy
             && more.goodput_bps < NO_MORE * self.base.goodput_bps
@@ -131,7 +144,14 @@ impl Evidence for TcpEvidence {
 
     /// A goodput above the speed of the link says that the speed was never enforced.
     fn fills_link(&self) -> bool {
-        self.at_link() || self.filled().is_some_and(|part| (AT_CAPACITY..=BEYOND).contains(&part))
+        self.at_link()
+            || self.filled().is_some_and(|part| (AT_CAPACITY..=BEYOND).contains(&part))
+            || full_in_each_phase(self).is_ok()
+    }
+
+    fn no_more_passes(&self) -> bool {
+        let policed = self.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })));
+        self.fills_link() && (!policed || self.at_link())
     }
 
     fn cannot_exclude(&self, what: Excludes, role: Role) -> Option<String> {

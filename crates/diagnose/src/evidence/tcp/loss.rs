@@ -10,6 +10,8 @@ pub struct Loss {
     pub retransmitted: u64,
     /// Segments that the receiver reported to have had already: retransmissions without a loss.
     pub spurious: u64,
+    /// Segments that were acknowledged after later ones and had not been sent again (`tcp_check_sack_reordering`).
+    pub reordered: u64,
     /// Segments that were taken for lost and not sent again by the end.
     pub unrepaired: u64,
     /// Segments that were sent and did not arrive, where both sockets say so.
@@ -23,9 +25,9 @@ pub struct Loss {
 }
 
 /// Round trips within which the repairs of one overflow lie, over all streams …
-const REPAIR: u64 = 4;
+pub(super) const REPAIR: u64 = 4;
 /// … and the least that moments are apart: a few samples.
-const LEAST_APART_US: u64 = 300_000;
+pub(super) const LEAST_APART_US: u64 = 300_000;
 
 /// The largest sum of counts within [`LEAST_APART_US`]; counts are in order of time.
 fn most_within(counts: &[(u64, u64)]) -> u64 {
@@ -46,6 +48,7 @@ impl Loss {
             sum.sent = sum.sent.saturating_add(grew(|sample| sample.tcp.data_segs_out)?);
             sum.retransmitted = sum.retransmitted.saturating_add(grew(|sample| sample.tcp.total_retrans)?);
             sum.spurious = sum.spurious.saturating_add(grew(|sample| sample.tcp.dsack_dups).unwrap_or(0));
+            sum.reordered = sum.reordered.saturating_add(grew(|sample| sample.tcp.reord_seen).unwrap_or(0));
             let open = |sample: &TcpSample| Some(sample.tcp.lost?.saturating_sub(sample.tcp.retrans?));
             sum.unrepaired = sum.unrepaired.saturating_add(grew(open).unwrap_or(0));
             repairs.extend(samples.windows(2).filter_map(|pair| {

@@ -3,27 +3,40 @@
 //! Nothing here decides. A quantity that the kernel did not give is `None`; a rule that needs it says that it cannot
 //! tell.
 
+mod acks;
 pub mod budget;
+mod counted;
 mod flow_view;
 mod judged;
 mod loss;
+mod outages;
+mod path_wait;
 pub mod phases;
 mod shares;
+mod signals;
 
-pub use flow_view::{EndView, FlowView};
+pub use acks::Acks;
+pub use flow_view::{EndView, FlowView, WAITS};
+pub use judged::NO_MORE;
 pub use loss::Loss;
+pub use outages::Outage;
+pub use path_wait::PathWait;
+pub use phases::Phase;
 pub use shares::Shares;
+pub use signals::Signal;
 
+use crate::connection;
 use crate::evidence::cores::CoreShare;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::profile::{PathProfile, Probes};
+use crate::experiments::profile::REVERSE_PROFILE;
 use crate::experiments::tcp::{AGAIN, AWAKE_CORES};
 use crate::judge::{Evidence as _, Experiment};
 use crate::ledger::tcp_ledger;
 use crate::role::Role;
 use narrows_model::load::tcp::{TcpPlan, TcpTrial};
 use narrows_model::words::{figures::float, units};
-use narrows_model::{Direction, FactKey, Flow, Ledger, Place, Run, Snapshot, keys};
+use narrows_model::{Direction, FactKey, Flow, Ledger, Place, ProfilePlan, Run, Snapshot, keys};
 use narrows_search::profile::Plateau;
 use std::collections::BTreeMap;
 
@@ -46,14 +59,23 @@ pub struct TcpEvidence {
     pub paced_udp: PacedUdp,
     /// What the path does by itself, where it was measured.
     pub profile: Option<PathProfile>,
+    /// The same of the reverse path, where that was measured by itself.
+    pub reverse_path: Option<PathProfile>,
+    /// Whether that was tried.
+    pub reverse_tried: bool,
     /// The probes of that measurement, where it was begun.
     pub probes: Option<Probes>,
+    /// Why the two sockets are the ends of two connections, with a proxy between them, where that is certain.
+    pub split: Option<String>,
     /// Where its segments went; `None` where the counters do not say.
     pub ledger: Option<Ledger>,
     /// Smallest RTT seen on the idle path or under load, microseconds.
     pub min_rtt_us: Option<f64>,
+    /// Its phases, where its rate changed for good; else none.
+    pub phases: Vec<Phase>,
     /// Bits of IP packets a second that the devices of both hosts carried in the flow's direction beyond its own.
     pub others_bps: Option<f64>,
+    has_largest_buffer: bool,
     sender: Snapshot,
     receiver: Snapshot,
     header_bytes: u32,
@@ -62,13 +84,19 @@ pub struct TcpEvidence {
 const ETHERNET_BYTES: u32 = 14;
 
 /// With this much stolen of all cores, pauses of many milliseconds disturb what was measured.
-const DISTURBS: f64 = 0.05;
+pub const DISTURBS: f64 = 0.05;
 
 /// A repetition is the better witness where no more than this part of it was stolen.
 const CALMER: f64 = 0.7;
 
 fn again(run: &Run, round: u32) -> Option<TcpTrial<'_>> {
     run.experiments(round).find_map(|(id, trial)| (id == AGAIN.id).then_some(trial))
+}
+
+/// Whether the send buffer is about as large as the kernel lets it grow.
+fn has_largest_buffer(evidence: &TcpEvidence) -> bool {
+    let most = evidence.number(Role::Sender, keys::TCP_WMEM_MAX).zip(evidence.base.sndbuf_bytes);
+    most.is_some_and(|(most, buffer)| buffer >= 0.9 * most)
 }
 
 /// See [`TcpEvidence::others_bps`].
@@ -115,9 +143,15 @@ impl TcpEvidence {
             server_limit_bps: run.server_limit_bps(round).map(float),
             paced_udp: PacedUdp::of(run.experiments(round), flow, base.goodput_bps),
             profile: PathProfile::of(run, round, flow),
+            reverse_path: PathProfile::by(&REVERSE_PROFILE, run, round, flow.reversed()),
+            reverse_tried: (0..=round)
+                .any(|round| run.experiments::<ProfilePlan>(round).any(|(id, _)| id == REVERSE_PROFILE.id)),
             probes: Probes::of(run, round, flow),
             ledger: tcp_ledger(trial, flow),
+            split: connection::split(trial, flow),
             others_bps: None,
+            has_largest_buffer: false,
+            phases: Vec::new(),
             replaced,
             base,
             experiments,
@@ -127,6 +161,11 @@ impl TcpEvidence {
             header_bytes: run.target.family.header_bytes() + 20,
         };
         evidence.others_bps = others_bps(&evidence);
+        evidence.has_largest_buffer = has_largest_buffer(&evidence);
+        if evidence.ends_by_time() {
+            let base = &evidence.base;
+            evidence.phases = phases::of(&base.counted_bps, base.counted_s, trial, flow);
+        }
         Some(evidence)
     }
 
@@ -147,6 +186,11 @@ impl TcpEvidence {
             Role::Receiver => Some(&self.base.receiver),
             Role::Path => None,
         }
+    }
+
+    /// Packets that a host dropped by a reason of its drop watch; `None` where that is not known.
+    pub fn reason(&self, role: Role, name: &str) -> Option<u64> {
+        crate::ledger::reasons::own(&self.end(role)?.counts, name)
     }
 
     /// Which part of the load [`FlowView::loss`] is of, where it is another one than the ledger's: words after a figure of it.
@@ -188,6 +232,13 @@ impl TcpEvidence {
         self.number(role, keys::NIC_SPEED).filter(|bps| *bps > 0.0)
     }
 
+    /// Bits of IP packets a second of the acknowledgements without payload: those that the receiver sent, and those that arrived.
+    pub fn acks_bps(&self) -> Option<[f64; 2]> {
+        let Acks { sent_per_s, arrived_per_s, .. } = self.base.acks?;
+        let bits = f64::from(self.segment_header_bytes()) * 8.0;
+        (sent_per_s > 0.0).then_some([sent_per_s * bits, arrived_per_s * bits])
+    }
+
     /// Payload bits per bit of full IP packets.
     pub fn payload_part(&self) -> Option<f64> {
         let mss = self.base.mss_bytes?;
@@ -210,19 +261,27 @@ impl TcpEvidence {
 
     /// The goodput, and what else the two hosts send each other, as a part of what the path sustains, where that was measured.
     pub fn filled(&self) -> Option<f64> {
-        Some((self.settled_bps() + self.others_goodput_bps()) / self.capacity_goodput_bps()?)
+        let others = self.others_goodput_bps();
+        let capacity = if others > 0.0 { self.whole_goodput_bps()? } else { self.capacity_goodput_bps()? };
+        Some((self.settled_bps() + others) / capacity)
+    }
+
+    /// Goodput that the path would carry without others in its queue, whom the capacity leaves out.
+    fn whole_goodput_bps(&self) -> Option<f64> {
+        let shared = self.profile.as_ref()?.shape.shared;
+        shared.map_or_else(|| self.capacity_goodput_bps(), |shared| Some(shared.link_bps * self.payload_part()?))
     }
 
     /// What else the two hosts send each other, as a part of what the path sustains, where both are known; 0 where it does not fit.
     pub fn taken(&self) -> Option<f64> {
         self.others_bps?;
-        Some(self.others_goodput_bps() / self.capacity_goodput_bps()?)
+        Some(self.others_goodput_bps() / self.whole_goodput_bps()?)
     }
 
     fn others_goodput_bps(&self) -> f64 {
         let others = self.others_bps.zip(self.payload_part()).map_or(0.0, |(bps, part)| bps * part);
         // More than the path sustains went elsewhere.
-        let fits = self.capacity_goodput_bps().is_none_or(|capacity| self.settled_bps() + others <= BEYOND * capacity);
+        let fits = self.whole_goodput_bps().is_none_or(|capacity| self.settled_bps() + others <= BEYOND * capacity);
         if fits { others } else { 0.0 }
     }
 
@@ -235,6 +294,12 @@ impl TcpEvidence {
     /// Whether the path is known to carry clearly more than the goodput, so that the path is not what limits it.
     pub fn path_has_room(&self) -> bool {
         self.carries_bps().is_some_and(|bps| self.settled_bps() + self.others_goodput_bps() < AT_CAPACITY * bps)
+    }
+
+    /// Whether one kernel runs both ends, by its boot: containers and namespaces of one machine.
+    pub fn same_machine(&self) -> bool {
+        let boot = self.text(Role::Sender, keys::HOST_BOOT);
+        boot.is_some() && boot == self.text(Role::Receiver, keys::HOST_BOOT)
     }
 
     /// The slower of the two links in bits per second on the wire, where both or one are known and real.
@@ -277,12 +342,13 @@ impl TcpEvidence {
         held(self.base.shares.map(|shares| shares.send_buffer), self.buffer_full())
     }
 
-    /// The samples that found the send buffer full, as a share. A buffer well below the congestion window, which is free to grow and in which
+    /// The samples that found the send buffer full, as a share. A buffer well below the congestion window, which may still grow and in which
     /// no writer ever waited, was never full: the kernel gives one that finds no room twice that window
     /// (`net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`), so what it holds is what the writer put there.
     fn buffer_full(&self) -> Option<f64> {
         let base = &self.base;
         let free = base.send_locked == Some(false)
+            && !self.has_largest_buffer
             && base.shares.is_some_and(|shares| shares.send_buffer < 0.01)
             && base.sndbuf_bytes.zip(base.cwnd_bytes).is_some_and(|(buffer, window)| buffer < 0.75 * window);
         base.buffer_full_share.map(|share| if free { 0.0 } else { share })
@@ -382,28 +448,28 @@ impl TcpEvidence {
         Some(self.base.rtt_high_us? - self.min_rtt_us? >= SHORT_QUEUE_US)
     }
 
+    /// Whether the load filled the path nearly each time that it was told to slow down, by loss or by a mark: what was in flight made
+    /// up the measured capacity and had begun to wait. `None` where no queue of that capacity is known, where UDP was lost below it as
+    /// well, or where there was no such time.
+    pub fn slowed_by_queue(&self) -> Option<bool> {
+        let shape = &self.profile.as_ref()?.shape;
+        if matches!(shape.plateau?, Plateau::Policer { .. }) || shape.loses_below() {
+            return None;
+        }
+        let (signals, jitter_us) = (&self.base.signals, shape.jitter_us);
+        let (share_bps, least_us) = (self.capacity_goodput_bps()? / float(self.base.streams as u64), self.min_rtt_us?);
+        let waits_us = SHORT_QUEUE_US.max(3.0 * jitter_us);
+        let full = |signal: &&Signal| {
+            !signal.timeout && signal.bps >= AT_CAPACITY * share_bps && signal.rtt_us - least_us >= waits_us
+        };
+        let count = signals.iter().filter(full).count();
+        (!signals.is_empty()).then(|| 5 * count >= 4 * signals.len())
+    }
+
     /// How far the RTT had risen where segments were lost, microseconds: what was done about the loss raises it, too.
     #[allow(clippy::cast_precision_loss)] // microseconds of one round trip
     pub fn rise_before_loss_us(&self) -> Option<f64> {
         Some(self.base.loss?.rtt_before_us? as f64 - self.min_rtt_us?)
-    }
-}
-
-/// How long a load can wait on the path.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum PathWait {
-    /// As long as any: the path queues what exceeds its capacity, and the load fills it.
-    Any,
-    /// No longer.
-    AtMostUs(f64),
-    /// Not profiled.
-    Unknown,
-}
-
-impl PathWait {
-    /// What of a rise of the RTT a queue of the path may be, microseconds.
-    fn limits(self, us: f64) -> f64 {
-        if let Self::AtMostUs(most) = self { us.min(most) } else { us }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Phases of a trial: a rate that changed for good in its middle, so that its mean is that of no time.
 
-use super::{Loss, Shares};
-use narrows_model::load::tcp::TcpSample;
+use super::counted::thread_share;
+use super::loss::Loss;
+use super::shares::Shares;
+use crate::evidence::cores;
+use narrows_model::load::tcp::{TcpEndRecord, TcpSample};
 use narrows_model::run::report::{PhaseShares, PhaseView};
-use narrows_model::words::units::{micros, percent};
+use narrows_model::words::units::{self, micros, percent};
 use narrows_model::{Flow, TcpTrial};
 
 /// Means of the rate that a trial is looked at by.
@@ -50,39 +53,80 @@ pub fn phases(rates: &[f64], from_s: f64, to_s: f64) -> Vec<PhaseView> {
         .collect()
 }
 
-/// Adds to each phase what the sender's samples say of it; what they do not say stays unknown.
+/// A phase, and what the hosts did in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Phase {
+    pub view: PhaseView,
+    /// Part of the time in which the sender had data to send.
+    pub busy: Option<f64>,
+    /// Whether a host had no time for more: its cores, one that takes packets, or a data thread.
+    pub host_full: Option<bool>,
+}
+
+/// The phases of the counted part of a load that ends by time, with what the samples say of each; what they do not say stays unknown.
+#[allow(clippy::cast_precision_loss)] // milliseconds of one trial
+pub fn of(counted_bps: &[f64], counted_s: f64, trial: TcpTrial<'_>, flow: Flow) -> Vec<Phase> {
+    let omit_ms = trial.plan.omit_ms;
+    let found = phases(counted_bps, omit_ms.max(100) as f64 / 1e3, omit_ms as f64 / 1e3 + counted_s);
+    found.into_iter().map(|view| account(view, trial, flow)).collect()
+}
+
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // microseconds of one trial
-pub fn account(phases: &mut [PhaseView], trial: TcpTrial<'_>, flow: Flow) {
-    let Some(sender) = trial.end(flow.sender()) else { return };
+fn account(mut phase: PhaseView, trial: TcpTrial<'_>, flow: Flow) -> Phase {
+    let (Some(sender), Some(receiver)) = (trial.end(flow.sender()), trial.end(flow.receiver())) else {
+        return Phase { view: phase, busy: None, host_full: None };
+    };
+    let (from_us, to_us) = ((phase.from_s * 1e6) as u64, (phase.to_s * 1e6) as u64);
     // A phase begins and ends near a sample.
     let half_us = trial.plan.interval_ms.saturating_mul(500);
-    for phase in phases {
-        let (from_us, to_us) = ((phase.from_s * 1e6) as u64, (phase.to_s * 1e6) as u64);
-        let within: Vec<&[TcpSample]> = sender
-            .streams
-            .iter()
-            .filter(|stream| stream.flow == flow)
-            .map(|stream| {
-                let from = stream.samples.partition_point(|sample| sample.at_us.saturating_add(half_us) < from_us);
-                let to = stream.samples.partition_point(|sample| sample.at_us <= to_us.saturating_add(half_us));
-                stream.samples.get(from..to).unwrap_or_default()
-            })
-            .collect();
-        let loss = Loss::of(within.iter().copied()).filter(|loss| loss.sent > 0);
-        (phase.sent, phase.retransmitted) = (loss.map(|loss| loss.sent), loss.map(|loss| loss.retransmitted));
-        let rtts = within.iter().flat_map(|samples| samples.iter()).filter_map(|sample| sample.tcp.rtt_us);
-        phase.rtt_us = narrows_stats::median(&rtts.map(|us| us as f64).collect::<Vec<_>>());
-        phase.shares = Shares::of(within.iter().copied()).map(|shares| {
-            // Jiffies can make the two exceed the time.
-            let rest = (1.0 - shares.receive_window - shares.send_buffer).max(0.0);
-            let whole = shares.receive_window + shares.send_buffer + rest;
-            PhaseShares {
-                receive_window: shares.receive_window / whole,
-                send_buffer: shares.send_buffer / whole,
-                rest: rest / whole,
-            }
-        });
+    let of_end = |end: &'_ TcpEndRecord| -> Vec<Vec<TcpSample>> {
+        let of_flow = end.streams.iter().filter(|stream| stream.flow == flow);
+        let within = |sample: &TcpSample| sample.at_us + half_us >= from_us && sample.at_us <= to_us + half_us;
+        of_flow.map(|stream| stream.samples.iter().filter(|sample| within(sample)).cloned().collect()).collect()
+    };
+    let (sent, got) = (of_end(sender), of_end(receiver));
+    let within = || sent.iter().map(Vec::as_slice);
+    let loss = Loss::of(within()).filter(|loss| loss.sent > 0);
+    (phase.sent, phase.retransmitted) = (loss.map(|loss| loss.sent), loss.map(|loss| loss.retransmitted));
+    let rtts = within().flatten().filter_map(|sample| sample.tcp.rtt_us);
+    phase.rtt_us = narrows_stats::median(&rtts.map(|us| us as f64).collect::<Vec<_>>());
+    let shares = Shares::of(within());
+    phase.shares = shares.map(|shares| {
+        // Jiffies can make the two exceed the time.
+        let rest = (1.0 - shares.receive_window - shares.send_buffer).max(0.0);
+        let whole = shares.receive_window + shares.send_buffer + rest;
+        PhaseShares {
+            receive_window: shares.receive_window / whole,
+            send_buffer: shares.send_buffer / whole,
+            rest: rest / whole,
+        }
+    });
+    let thread = |samples: &Vec<TcpSample>| thread_share(samples);
+    let threads = sent.iter().chain(&got).filter_map(thread).reduce(f64::max);
+    let hosts = [sender, receiver].map(|end| cores::shares_between(&end.host, from_us, to_us + half_us));
+    let full = hosts.iter().any(|cores| {
+        let busy = cores.iter().map(|core| core.busy + core.steal).sum::<f64>();
+        busy > MACHINE * cores.len() as f64 || cores.iter().any(|core| core.softirq >= SOFTIRQ)
+    });
+    let known = threads.is_some() || hosts.iter().all(|cores| !cores.is_empty());
+    let host_full = known.then(|| full || threads.is_some_and(|share| share > THREAD));
+    Phase { view: phase, busy: shares.map(|shares| shares.busy), host_full }
+}
+
+/// A machine, a core that takes packets, and a data thread that are full, as `path-capacity` takes them.
+const MACHINE: f64 = 0.93;
+const SOFTIRQ: f64 = 0.85;
+const THREAD: f64 = 0.88;
+
+/// How the capacity of a path changed that was full in each phase, in words.
+pub fn change(phases: &[PhaseView]) -> String {
+    if let [before, after] = phases {
+        let [from, to] = [before, after].map(|phase| units::bps(phase.goodput_bps));
+        let how = if after.goodput_bps < before.goodput_bps { "fell" } else { "rose" };
+        return format!("the path's capacity {how} from {from} to {to} at {:.1} s", before.to_s);
     }
+    let each = |phase: &PhaseView| format!("{} until {:.1} s", units::bps(phase.goodput_bps), phase.to_s);
+    format!("the path's capacity changed ({})", phases.iter().map(each).collect::<Vec<_>>().join(", "))
 }
 
 /// The fastest phase, the one that cost the most, and the bits that it cost; `None` without two phases.

@@ -45,6 +45,8 @@ impl Evidence for UdpEvidence {
             goodput_bps: self.base.goodput_bps,
             sender: &self.sender,
             congestion_control: None,
+            acks_bps: None,
+            min_rtt_us: None,
         }
     }
 

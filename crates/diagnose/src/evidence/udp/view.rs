@@ -63,7 +63,9 @@ pub struct UdpView {
     pub goodput_bps: f64,
     /// Share of what the plan asked for that the sender did not even hand over; 0 where it asked for as much as possible.
     pub behind: f64,
-    /// The longest run of losses, datagrams.
+    /// Runs of consecutive losses, those in the receiving host included …
+    pub loss_runs: u64,
+    /// … and the longest of them, datagrams.
     pub loss_burst_max: u64,
     /// Receive buffer obtained by a stream, bytes of kernel memory.
     pub rcvbuf_bytes: Option<u64>,
@@ -121,6 +123,7 @@ impl UdpView {
             offered_bps: ledger.offered as f64 * mean * 8.0 / seconds,
             goodput_bps: ledger.delivered as f64 * mean * 8.0 / arrival_seconds,
             behind: if intended == 0 { 0.0 } else { 1.0 - (ledger.offered as f64 / intended as f64).min(1.0) },
+            loss_runs: sum(|stream| Some(stream.received.as_ref()?.loss_bursts), &got),
             loss_burst_max: largest(|got| got.loss_burst_max),
             rcvbuf_bytes: got.iter().filter_map(|stream| stream.rcvbuf_bytes).min().map(u64::from),
             rcvbuf_requested_bytes: got.iter().filter_map(|stream| stream.rcvbuf_requested_bytes).max().map(u64::from),

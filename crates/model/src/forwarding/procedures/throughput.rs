@@ -83,6 +83,9 @@ pub struct GoalOfSize {
     pub why: Option<String>,
     /// The highest load that passes.
     pub lower: Option<FrameRate>,
+    /// Where the search ended before any load was proven: the highest one that passed each of its trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproven: Option<FrameRate>,
     /// The lowest load that fails.
     pub upper: Option<FrameRate>,
     /// The forwarding rate to expect at the lower bound.

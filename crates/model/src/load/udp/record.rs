@@ -69,7 +69,7 @@ pub struct UdpSent {
     pub datagrams: u64,
     /// Their payload.
     pub bytes: u64,
-    /// System calls.
+    /// System calls; 0 where this end reports only what it sent (iperf3).
     pub calls: u64,
     /// Those that failed.
     pub errors: u64,
@@ -85,8 +85,15 @@ pub struct UdpSent {
     pub burst_max: u64,
 }
 
+impl UdpSent {
+    /// Whether this end counted its calls, and with them what the socket refused: nothing is sent without a call.
+    pub const fn counts_calls(&self) -> bool {
+        self.calls > 0 || self.datagrams == 0
+    }
+}
+
 /// What a receiving end saw of one stream. `datagrams = distinct + duplicates`; `distinct + lost` = as many as were sent
-/// before the last one that arrived, where the sender's count is not known, else as many as were sent.
+/// before the last one that arrived, where the sender's count is not known, else as many as were sent, less `uncounted`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct UdpReceived {
     /// All that carried this stream's header.
@@ -101,6 +108,10 @@ pub struct UdpReceived {
     pub duplicates: u64,
     /// Sent and never arrived.
     pub lost: u64,
+    /// Sent after the last one that arrived, when this end may have stopped counting: neither arrived nor lost. The ends of iperf3
+    /// do not agree on a last datagram.
+    #[serde(default)]
+    pub uncounted: u64,
     /// Arrived after one with a higher number (RFC 4737, type-P-reordered).
     pub reordered: u64,
     /// The largest distance, in datagrams, to the earliest one that overtook it (RFC 4737, reordering extent).

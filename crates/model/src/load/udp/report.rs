@@ -171,13 +171,14 @@ pub struct SentTotal {
     pub pps: f64,
     /// Achieved of what was asked: 1 is all of it; `None` where the trial asked for as many as possible.
     pub of_asked: Option<f64>,
-    /// System calls.
+    /// System calls; 0 where the sender reports only what it sent.
     pub calls: u64,
     /// Those that failed.
     pub errors: u64,
     /// Datagrams that the socket refused.
     pub unsent: u64,
-    /// Of the datagrams that were handed over, those that the socket took; `None` where there was none.
+    /// Of the datagrams that were handed over, those that the socket took; `None` where there was none, or where the sender does not
+    /// report what was refused.
     pub success: Option<f64>,
     /// Datagrams that were handed over, a second: those that were taken and those that were refused.
     pub offered_pps: f64,
@@ -206,6 +207,8 @@ pub struct ReceivedTotal {
     pub lost: u64,
     /// Lost of all that should have arrived; `None` where there was nothing.
     pub loss: Option<f64>,
+    /// Sent after the last one that arrived, when the receiver may have stopped counting: neither arrived nor lost.
+    pub uncounted: u64,
     /// Further copies.
     pub duplicates: u64,
     /// Overtaken (RFC 4737).

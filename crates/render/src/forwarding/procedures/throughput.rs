@@ -63,9 +63,12 @@ fn throughput(report: &ForwardingReport) -> Table {
             let mut cells = Vec::new();
             cells.extend((goals > 1).then(|| Cell::new(&goal.goal.name)));
             cells.extend([
-                frames(goal.lower).tone(Tone::Strong),
-                share(goal.lower),
-                bits(goal.lower),
+                match goal.unproven {
+                    Some(it) => Cell::new(format!("≥ {}", precise(it.pps, "pps", DIGITS))).tone(Tone::Mark),
+                    None => frames(goal.lower).tone(Tone::Strong),
+                },
+                share(goal.lower.or(goal.unproven)),
+                bits(goal.lower.or(goal.unproven)),
                 frames(goal.upper),
                 frames(Some(view.line)),
                 Cell::new(&goal.word).tone(tone(goal)),
@@ -330,7 +333,10 @@ fn bar(
             let more = if goal.is_at_least() { "≥ " } else { "" };
             (format!("{more}{}", (half.short)((half.of)(&rate))), top)
         }
-        None => ("none".to_owned(), panel.bottom()),
+        None => match goal.unproven {
+            Some(rate) => (format!("≥ {}?", (half.short)((half.of)(&rate))), panel.bottom()),
+            None => ("none".to_owned(), panel.bottom()),
+        },
     };
     if Font::SMALL.width(&label) < wide + 14.0 || columns.bars == 1 {
         // Above the bar, and above each mark that would touch it.

@@ -43,12 +43,16 @@ fn search(of: &Of<'_>, search: &SearchOfSize) -> ThroughputView {
     let goal = |goal: &Goal| {
         let result = it.results.iter().find(|result| result.goal == goal.name)?;
         let line = rate(result.lower_pps).and_then(|it| it.of_line).is_some_and(|part| part > 0.9999);
+        let unproven = narrows_search::unproven(goal, result, &it.trials);
+        let says = unproven.map(|found| found.words(&pps(found.load_pps)));
+        let why = says.or_else(|| why(result, &it.plan, line));
         Some(GoalOfSize {
             goal: goal.clone(),
             outcome: result.outcome,
             word: outcome(result, line).to_owned(),
-            why: [again(search), why(result, &it.plan, line)].into_iter().flatten().reduce(|a, b| format!("{a}; {b}")),
+            why: [again(search), why].into_iter().flatten().reduce(|a, b| format!("{a}; {b}")),
             lower: rate(result.lower_pps),
+            unproven: rate(unproven.map(|found| found.load_pps)),
             upper: rate(result.upper_pps),
             conditional_throughput: rate(result.conditional_throughput_pps),
         })

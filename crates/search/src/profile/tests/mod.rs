@@ -1,200 +1,11 @@
 //! Profiles of simulated paths: a queue, a policer, random loss, jitter.
 
+mod path;
+
 use super::{Next, Plateau, Shape, Staircase};
-use narrows_model::{
-    Direction, Place, ProfileEndRecord, ProfilePlan, ProfileProbe, ProfileStep, StepPart, StepReceived, StepRecord,
-    StepSent,
-};
+use narrows_model::{Direction, Place, ProfileEndRecord, ProfilePlan, ProfileStep, StepRecord, StepSent};
+use path::{BYTES, HEADER, Path, bounded, profile};
 use proptest::prelude::*;
-
-const HEADER: u32 = 28;
-const BYTES: u32 = 1472;
-
-/// A path: a policer before a queue before a delay.
-#[derive(Debug, Clone)]
-struct Path {
-    rate_bps: f64,
-    queue_bytes: f64,
-    police: Option<(f64, f64)>,
-    /// A token bucket that delays what exceeds it: bit/s and bytes; it is full at first.
-    shape: Option<(f64, f64)>,
-    conforms_at: f64,
-    loss: f64,
-    jitter_ns: u64,
-    delay_ns: u64,
-    /// A host on the way stalls once in so many ns, for so many ns.
-    stalls: Option<(f64, f64)>,
-    /// How far the sender falls behind in each step.
-    late_ns: u64,
-    /// The sender stops once in so many ns, for so many ns, and goes on from there.
-    stops: Option<(f64, f64)>,
-    seed: u64,
-    tokens: f64,
-    tokens_at: f64,
-    busy_until: f64,
-}
-
-impl Path {
-    fn new(rate_bps: f64, queue_bytes: f64) -> Self {
-        Self {
-            rate_bps,
-            queue_bytes,
-            police: None,
-            shape: None,
-            conforms_at: f64::MIN,
-            loss: 0.0,
-            jitter_ns: 0,
-            delay_ns: 10_000_000,
-            stalls: None,
-            late_ns: 0,
-            stops: None,
-            seed: 88_172_645_463_325_252,
-            tokens: f64::MAX,
-            tokens_at: 0.0,
-            busy_until: 0.0,
-        }
-    }
-
-    fn random(&mut self) -> f64 {
-        self.seed ^= self.seed << 13;
-        self.seed ^= self.seed >> 7;
-        self.seed ^= self.seed << 17;
-        (self.seed >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// When a packet that enters at `at` leaves, in ns; `None` where it is lost.
-    fn pass(&mut self, at: f64, bytes: f64) -> Option<f64> {
-        if self.random() < self.loss {
-            return None;
-        }
-        if let Some((rate, burst)) = self.police {
-            self.tokens = (self.tokens.min(burst) + (at - self.tokens_at) * rate / 8e9).min(burst);
-            self.tokens_at = at;
-            if self.tokens < bytes {
-                return None;
-            }
-            self.tokens -= bytes;
-        }
-        let start = at.max(self.busy_until);
-        if (start - at) * self.rate_bps / 8e9 + bytes > self.queue_bytes {
-            return None;
-        }
-        self.busy_until = start + bytes * 8e9 / self.rate_bps;
-        if let Some((rate, burst)) = self.shape {
-            let conforms_at = self.conforms_at.max(at - burst * 8e9 / rate) + bytes * 8e9 / rate;
-            if (conforms_at - at) * rate / 8e9 > self.queue_bytes {
-                return None;
-            }
-            self.conforms_at = conforms_at;
-        }
-        let out = self.busy_until.max(self.conforms_at) + self.delay_ns as f64 + self.random() * self.jitter_ns as f64;
-        let stalled = self.stalls.map_or(0.0, |(period, length)| (length - out % period).max(0.0));
-        Some(out + stalled)
-    }
-
-    fn run(&mut self, step: &ProfileStep, begin: f64) -> (StepRecord, f64) {
-        let bytes = f64::from(step.datagram_bytes + HEADER);
-        // A sender's own link.
-        let gap = if step.gap_ns == 0 { 2_000.0 } else { step.gap_ns as f64 };
-        let mut arrivals = Vec::new();
-        let mut sent = 0;
-        let mut since_queue = 0;
-        let (mut stopped, mut last) = (0.0, begin);
-        for n in 0..step.datagrams {
-            let mut at = begin + f64::from(n) * gap + stopped;
-            if let Some((period, length)) = self.stops.filter(|(period, length)| at % period < *length) {
-                stopped += length - at % period;
-                at += length - at % period;
-            }
-            last = at;
-            sent = n + 1;
-            if let Some(out) = self.pass(at, bytes) {
-                arrivals.push((n, out, out - at));
-                if out - at > self.delay_ns as f64 + f64::from(step.stop_above_us) * 1e3 {
-                    since_queue += 1;
-                }
-            }
-            if step.stop_above_us > 0
-                && ((since_queue >= 60 && f64::from(since_queue) * gap > 60e6)
-                    || (n >= 60 && n as usize + 1 - arrivals.len() >= 100))
-            {
-                break;
-            }
-        }
-        let end = last + gap;
-        let late_ns = if stopped > 0.0 { self.stops.map_or(0, |(_, length)| length as u64) } else { self.late_ns };
-        let record = StepRecord {
-            at_us: 0,
-            step: *step,
-            sent: StepSent { datagrams: sent, span_ns: (last - begin) as u64, late_ns },
-            received: Some(received(&arrivals, sent)),
-        };
-        (record, end.max(self.busy_until).max(self.conforms_at))
-    }
-}
-
-fn received(arrivals: &[(u32, f64, f64)], sent: u32) -> StepReceived {
-    let Some(first) = arrivals.first() else { return StepReceived::default() };
-    let width = sent.div_ceil(StepReceived::PARTS);
-    let parts = (0..sent.div_ceil(width)).map(|part| {
-        let from = arrivals.partition_point(|(n, ..)| n / width < part);
-        let mut within: Vec<_> = arrivals[from..].iter().take_while(|(n, ..)| n / width == part).collect();
-        within.sort_by(|a, b| a.2.total_cmp(&b.2));
-        let last = within.iter().map(|(_, at, _)| *at).fold(first.1, f64::max);
-        StepPart {
-            from: part * width,
-            received: within.len() as u32,
-            last_ns: (last - first.1) as u64,
-            delay_ns: within.get(within.len() / 2).map_or(0, |(.., delay)| *delay as i64),
-        }
-    });
-    let seen: std::collections::HashSet<u32> = arrivals.iter().map(|(n, ..)| *n).collect();
-    let mut missing = (0..sent).filter(|n| !seen.contains(n));
-    let gaps = (0..sent).filter(|n| !seen.contains(n) && (*n == 0 || seen.contains(&(n - 1)))).count() as u32;
-    let last = arrivals.iter().map(|(_, at, _)| *at).fold(first.1, f64::max);
-    StepReceived {
-        datagrams: arrivals.len() as u32,
-        span_ns: (last - first.1) as u64,
-        first_missing: missing.next(),
-        gaps,
-        min_delay_ns: arrivals.iter().map(|(.., delay)| *delay as i64).min().unwrap_or(0),
-        parts: parts.collect(),
-        ..StepReceived::default()
-    }
-}
-
-fn profile(path: &mut Path, start_bps: u64) -> (Shape, f64) {
-    bounded(path, start_bps, ProfilePlan::MAX_BPS)
-}
-
-fn bounded(path: &mut Path, start_bps: u64, max_bps: u64) -> (Shape, f64) {
-    let plan = ProfilePlan { start_bps, max_bps, limit_ms: 8_000, ..ProfilePlan::default() };
-    let probes: Vec<ProfileProbe> = (0..50)
-        .map(|n| {
-            let bytes = if n % 2 == 0 { 100 } else { BYTES };
-            let serial = f64::from(bytes + HEADER) * 8e9 / path.rate_bps;
-            let up_ns = (path.delay_ns as f64 + serial + path.random() * path.jitter_ns as f64) as i64;
-            ProfileProbe { bytes, rtt_ns: up_ns as u64 * 2, up_ns, down_ns: up_ns }
-        })
-        .collect();
-    let mut staircase = Staircase::new(&plan, HEADER, BYTES, &probes);
-    let mut at = 0.0;
-    let mut record = ProfileEndRecord {
-        header_bytes: HEADER,
-        datagram_bytes: BYTES,
-        probes,
-        ..ProfileEndRecord::empty(Place::Client)
-    };
-    while let Next::Step { step, wait_ns } = staircase.next(at as u64) {
-        assert_eq!(step.check(plan.max_bps, HEADER), Ok(()));
-        let (seen, end) = path.run(&step, at + wait_ns as f64);
-        at = end + 2.0 * path.delay_ns as f64;
-        record.steps.push(seen.clone());
-        staircase.observe(seen);
-        assert!(record.steps.len() < 60, "it ends");
-    }
-    (Shape::of(&plan, &record).expect("steps"), at / 1e9)
-}
 
 fn near(value: f64, truth: f64, part: f64) -> bool {
     (value / truth - 1.0).abs() <= part
@@ -208,6 +19,20 @@ fn a_queue_is_a_plateau_with_delay() {
     assert_eq!(shape.plateau, Some(Plateau::Queue));
     assert_eq!(shape.lost_below, 0);
     assert!(seconds < 3.0, "{seconds}");
+}
+
+#[test]
+fn bursts_are_slowed_by_the_path_only_where_they_left_faster() {
+    let of = |link_bps: f64, silent| {
+        let shape = Some((0.08 * link_bps, 0.008 * link_bps));
+        let (shape, _) = profile(&mut Path { shape, silent, ..Path::new(link_bps, 200_000.0) }, 20_000_000);
+        assert!(near(shape.burst_bps.expect("trains"), link_bps, 0.02), "{shape:?}");
+        shape.burst_slowed
+    };
+    assert!(of(1e9, false), "a train leaves at 6 Gbit/s");
+    // Where that is not known: no step was as fast as these bursts; 100 Mbit/s are less than any host sends.
+    assert!(!of(1e9, true));
+    assert!(of(100e6, true));
 }
 
 #[test]
@@ -257,6 +82,30 @@ fn a_policer_loses_at_once_what_a_link_that_bursts_pass_would_carry() {
 }
 
 #[test]
+fn what_others_leave_of_a_queue_is_the_capacity() {
+    let (link, others, got) = (100e6, 60e6, 38e6);
+    let mut path = Path { others_bps: others, ..Path::new(link, link / 8.0 * 0.05) };
+    let (shape, _) = profile(&mut path, (1.25 * got) as u64);
+    let shared = shape.shared.unwrap_or_else(|| panic!("{link} {others}: {shape:#?}"));
+    assert!(near(shared.link_bps, link, 0.12) && near(shared.others_bps, others, 0.25), "{shared:?}");
+    assert!(near(shape.capacity.expect("saturated").bps, link - others, 0.1), "{:?}", shape.capacity);
+    assert_eq!(shape.plateau, Some(Plateau::Queue));
+}
+
+#[test]
+fn nobody_shares_a_queue_a_policer_or_a_path_that_loses_at_any_rate() {
+    let police = Path { police: Some((40e6, 50_000.0)), ..Path::new(300e6, 300_000.0) };
+    let paths = [Path::new(50e6, 200_000.0), police, Path { loss: 0.12, ..Path::new(50e6, 200_000.0) }];
+    for mut path in paths {
+        for start in [5_000_000, 30_000_000, 70_000_000] {
+            assert_eq!(profile(&mut path.clone(), start).0.shared, None, "{path:?} from {start}");
+        }
+        path.seed += 2;
+        assert_eq!(profile(&mut path, 60_000_000).0.shared, None, "{path:?}");
+    }
+}
+
+#[test]
 fn what_a_deep_bucket_lets_pass_is_not_sustained() {
     for rate_bps in [20e6, 100e6] {
         for seconds in [0.02, 0.2, 0.5, 1.0] {
@@ -294,6 +143,20 @@ fn delivered_rate_and_loss_are_of_one_part_of_a_step() {
     let (shape, _) = profile(&mut Path { loss: 0.1, ..Path::new(40e6, 400_000.0) }, 20_000_000);
     for step in shape.steps.iter().filter(|step| step.sustained_count >= 100 && !step.saturated(0.1)) {
         assert!(near(step.sustained_loss, 0.1, 0.6) && near(step.loss(), 0.1, 0.6), "{step:#?}");
+    }
+}
+
+#[test]
+fn the_queue_of_a_faster_link_makes_no_queue_of_a_policer() {
+    // A first step that goes beyond both: trains may pass a link that has a bucket of its own.
+    for (rate, bucket, link) in [(42e6, 100_000.0, 400e6), (20.5e6, 60_000.0, 400e6), (8e6, 30_000.0, 90e6)] {
+        let police = Some((rate, bucket));
+        let mut path = Path { police, police_last: true, ..Path::new(link, link / 8.0 * 0.04) };
+        let (mut shape, _) = profile(&mut path, (1.6 * link) as u64);
+        assert!(near(shape.capacity.expect("saturated").bps, rate, 0.03), "{:?}", shape.capacity);
+        assert!(matches!(shape.plateau, Some(Plateau::Policer { .. })), "{rate}: {shape:#?}");
+        shape.steps.clear();
+        assert!(shape.queue_us < 2_000.0, "{shape:?}");
     }
 }
 
@@ -341,6 +204,41 @@ fn loss_at_any_rate_is_no_limit_of_the_rate() {
         assert!(near(shape.capacity.expect("saturated").bps, 100e6, 0.04), "{loss}: {:?}", shape.capacity);
         assert!((0.5..1.8).contains(&(shape.loss_below() / loss)), "{loss}: {}", shape.loss_below());
     }
+}
+
+#[test]
+fn loss_in_bursts_at_any_rate_is_loss_below_the_capacity_and_no_limit() {
+    let mut seen = 0;
+    for seed in 1..=10 {
+        let bursts = Some((0.001, 0.1));
+        let (shape, _) = profile(
+            &mut Path { bursts, seed: seed * 88_172_645_463_325_252, ..Path::new(100e6, 300_000.0) },
+            20_000_000,
+        );
+        assert!(near(shape.capacity.expect("saturated").bps, 100e6, 0.05), "{:?}", shape.capacity);
+        assert_eq!(shape.plateau, Some(Plateau::Queue), "{shape:#?}");
+        assert!(shape.steps.iter().all(|step| step.outage_us == 0.0), "{shape:#?}");
+        seen += usize::from(shape.loses_below() && (5.0..20.0).contains(&shape.run_below()));
+    }
+    assert!(seen >= 7, "{seen} of 10: an event each 1,000 datagrams is rare");
+    // Bursts of a sender that was late overflow a queue of a millisecond.
+    let mut shape = profile(&mut Path::new(100e6, 300_000.0), 30_000_000).0;
+    (shape.lost_below, shape.loss_events_below, shape.lossy_steps_below, shape.queue_us) = (800, 40, 3, 1_000.0);
+    assert!(!shape.loses_below());
+}
+
+#[test]
+fn a_path_that_is_dead_for_a_time_shows_its_capacity_all_the_same() {
+    let mut seen = 0;
+    for nth in 0..10 {
+        let outages = Some((2.5e9, 250e6, 250e6 * f64::from(nth)));
+        let (shape, _) = profile(&mut Path { outages, ..Path::new(100e6, 750_000.0) }, 90_000_000);
+        assert!(near(shape.capacity.expect("saturated").bps, 100e6, 0.05), "{nth}: {shape:#?}");
+        assert_eq!(shape.plateau, Some(Plateau::Queue), "{nth}: {shape:#?}");
+        assert!(!shape.loses_below(), "{nth}: {shape:#?}");
+        seen += usize::from(shape.longest_outage().is_some_and(|it| (50e3..=260e3).contains(&it.outage_us)));
+    }
+    assert!(seen >= 3, "{seen} of 10");
 }
 
 #[test]
