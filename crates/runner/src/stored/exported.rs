@@ -29,7 +29,7 @@ pub(super) fn line(entry: &StoredRun, kind: Kind, json: Vec<u8>) -> Result<Vec<u
     serde_json::to_vec(&Exported { kind: kind.word().to_owned(), entry: entry.clone(), record }).map_err(damaged)
 }
 
-/// What a record that is no run is listed with, if these bytes are one as [`line`] writes it.
+/// What a record of another kind than a run is listed with, if these bytes are one as [`line`] writes it.
 pub(crate) fn entry(bytes: &[u8]) -> Option<StoredRun> {
     #[derive(Deserialize)]
     struct Head {

@@ -183,7 +183,7 @@ mod tests {
             sample.tcp.unacked = Some(if sending && dead_us > 0 { 0 } else { 300 });
         });
         assert_contradicts(&of(&idle), "some of it arrived");
-        // All that was on its way came later: a queue that stood still, or a sender that was stopped.
+        // All that was on its way came later: a queue that nothing left, or a sender that was stopped.
         let late = run(&scene(), |sample, _, _| {
             sample.tcp.data_segs_out = sample.tcp.data_segs_in;
             sample.tcp.total_retrans = Some(0);

@@ -11,7 +11,7 @@ pub(super) fn counted(end: &TcpEndRecord, flow: Flow, omit_us: u64) -> Counted<'
         .filter(|stream| stream.flow == flow)
         .map(|stream| {
             let from = stream.samples.partition_point(|sample| sample.at_us < omit_us);
-            // A trial that was cut before its counted part is looked at whole.
+            // Of a trial that was cut before its counted part every sample counts.
             let from = if stream.samples.len() - from < 2 { 0 } else { from };
             (stream, &stream.samples[from..])
         })
