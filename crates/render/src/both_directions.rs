@@ -5,7 +5,7 @@ use crate::text::page::Page;
 use crate::words::{clean, range};
 use crate::{markdown, text};
 use narrows_model::run::both_directions::BothDirections;
-use narrows_model::words::units::bps;
+use narrows_model::words::units::{bps, percent};
 use narrows_model::{Direction, Report};
 
 pub fn text(both: &BothDirections, style: Style) -> String {
@@ -66,7 +66,8 @@ fn symmetry(both: &BothDirections) -> String {
     if it.differs {
         return format!("The directions differ: {up}, {down}: down carries {:.2} times as much as up.", it.ratio);
     }
+    let runs = percent(it.between_runs);
     format!(
-        "The directions do not differ by more than their 95 % intervals and the usual 0.85 % between runs: {up}, {down}."
+        "The directions do not differ by more than their 95 % intervals and the usual {runs} between runs: {up}, {down}."
     )
 }

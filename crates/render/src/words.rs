@@ -121,7 +121,7 @@ pub fn range([low, high]: [f64; 2]) -> String {
 
 /// Where a prediction should lie, or that it is a lower bound.
 pub fn predicted(interval_bps: Option<[f64; 2]>) -> String {
-    interval_bps.map_or_else(|| "at least: no limit was reached up to there".to_owned(), range)
+    interval_bps.map_or_else(|| "at least: more was not measured".to_owned(), range)
 }
 
 /// The gain of a fix with its interval: `17.1 times (16.7 to 17.5 at 95 %)`, `1.48 times (…)`.

@@ -19,6 +19,7 @@ fn sample() -> BothDirections {
             down_bps: 941e6,
             down_interval_bps: [940e6, 942e6],
             ratio: 941.0 / 37.1,
+            between_runs: 0.0085,
             differs: true,
         }),
     }

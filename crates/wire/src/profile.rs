@@ -50,6 +50,7 @@ pub enum Note {
     Received {
         /// Number of the step.
         id: u16,
+        #[serde(with = "account")]
         received: StepReceived,
     },
     /// Server: it does not send this step.
@@ -61,6 +62,34 @@ pub enum Note {
     },
     /// Client: the profile is over.
     End,
+}
+
+impl Note {
+    /// The same without what a reader can do without, for paths that carry no datagram of its length.
+    pub fn short(mut self) -> Self {
+        if let Self::Received { received, .. } = &mut self {
+            received.parts.clear();
+        }
+        self
+    }
+}
+
+/// What arrived of a step, with its parts as bare numbers: under an MTU of 1,280 bytes, which each path of IPv6 has, it is one packet.
+mod account {
+    use narrows_model::{StepPart, StepReceived};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(received: &StepReceived, to: S) -> Result<S::Ok, S::Error> {
+        let parts = received.parts.iter().map(|part| (part.from, part.received, part.last_ns, part.delay_ns));
+        let parts: Vec<(u32, u32, u64, i64)> = parts.collect();
+        (StepReceived { parts: Vec::new(), ..received.clone() }, parts).serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<StepReceived, D::Error> {
+        let (received, parts) = <(StepReceived, Vec<(u32, u32, u64, i64)>)>::deserialize(from)?;
+        let part = |(from, received, last_ns, delay_ns)| StepPart { from, received, last_ns, delay_ns };
+        Ok(StepReceived { parts: parts.into_iter().map(part).collect(), ..received })
+    }
 }
 
 /// Encodes a note, with the sender's clock in its header.
@@ -112,7 +141,32 @@ mod tests {
             ],
             ..StepReceived::default()
         };
-        assert!(encode(&Note::Received { id: 9, received: full }, &Key([7; 32]), 42).len() < MAX_NOTE_BYTES);
+        let note = Note::Received { id: 9, received: full };
+        let bytes = encode(&note, &Key([7; 32]), 42);
+        assert!(bytes.len() < MAX_NOTE_BYTES);
+        assert_eq!(decode(&bytes, &Key([7; 32])), Some((note, 42)));
+    }
+
+    #[test]
+    fn the_account_of_a_step_is_one_packet_on_every_path_of_ipv6() {
+        // A second of a step, between the clocks of two hosts of which one runs for years.
+        let delay_ns = -100_000_000_000_000_000_i64;
+        let part = narrows_model::StepPart { from: 50_000, received: 3_000, last_ns: 1_000_000_000, delay_ns };
+        let received = StepReceived {
+            datagrams: 50_000,
+            span_ns: 1_000_000_000,
+            first_missing: Some(10_000),
+            min_delay_ns: delay_ns,
+            delays_ns: [delay_ns; 3],
+            parts: vec![part; StepReceived::PARTS as usize],
+            ..StepReceived::default()
+        };
+        let note = Note::Received { id: 300, received };
+        let long = encode(&note, &Key([7; 32]), 42).len();
+        assert!(long <= 1_280 - 48, "{long}");
+        // And on one of IPv4's least MTU without its parts (RFC 791: 576 bytes).
+        let short = encode(&note.short(), &Key([7; 32]), 42).len();
+        assert!(short <= 576 - 28, "{short}");
     }
 
     proptest! {

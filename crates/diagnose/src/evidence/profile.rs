@@ -185,6 +185,10 @@ impl PathProfile {
             _ if shape.carried_bps <= 0.0 => {
                 "the capacity is not known: every step was disturbed or lost packets".to_owned()
             }
+            _ if self.own_shaper => {
+                let carried = units::bps(shape.carried_bps);
+                format!("the path carries at least {carried}; the sender's own shaper held the steps back above that")
+            }
             _ if shape.host_limited => {
                 format!(
                     "the path carries at least {}; a host could not send or receive faster, so the test stopped there",

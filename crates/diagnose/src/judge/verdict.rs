@@ -348,10 +348,12 @@ fn predict<E: Evidence>(
     let at_least = |bps| Prediction { bps, interval_bps: None, then: String::new(), then_at: Place::Path };
     if let Some(next) = next.filter(|next| !next.at_least) {
         let (then, then_at) = (next.id.clone(), next.at);
-        return Some(Prediction { bps: next.bps, interval_bps: Some(next.interval_bps), then, then_at });
+        // Nothing is foretold to be less than what was got.
+        let interval_bps = Some(next.interval_bps.map(|bps| bps.max(goodput)));
+        return Some(Prediction { bps: next.bps, interval_bps, then, then_at });
     }
     // What an experiment carried beside the cause was sustained; bursts that pass are not.
-    let beside = gone.iter().filter_map(|candidate| evidence.experiment_bps(candidate.cause.detailed_by?.id));
+    let beside = gone.iter().filter_map(|candidate| (candidate.cause.beside)(evidence));
     let beside = beside.filter(|bps| *bps > goodput * (1.0 + TOLERANCE)).reduce(f64::max);
     // Where a limit in front of the path hid it, the path carries what passed that limit.
     let hidden = || ceilings.iter().find(|placed| placed.cause.healthy && placed.ceiling.at_least);

@@ -124,10 +124,19 @@ fn segments(sent: &TcpStreamRecord, received: &TcpStreamRecord) -> Option<(u64, 
 }
 
 /// Of the segments that are missing, those that were on their way when the sender was sampled last: no more than were in flight then, and
-/// none of those that it sent again because they were lost.
+/// none of those that it sent again because they were lost. A socket that was closed with data in flight has dropped its queue
+/// (`tcp_write_queue_purge`), and counts none as in flight; the bytes that it sent and that nobody acknowledged remain.
 fn on_its_way(sent: &TcpStreamRecord, missing: u64) -> u64 {
-    let Some(last) = sent.samples.last() else { return 0 };
-    last.tcp.in_flight().unwrap_or(0).min(missing.saturating_sub(last.tcp.lost_so_far().unwrap_or(0)))
+    let Some(tcp) = sent.samples.last().map(|sample| &sample.tcp) else { return 0 };
+    let unanswered = || {
+        let bytes = tcp.bytes_sent?.checked_sub(tcp.bytes_retrans?)?.saturating_sub(tcp.bytes_acked?);
+        Some(bytes.div_ceil(u64::from(sent.mss_bytes.unwrap_or(1448).max(1))))
+    };
+    let in_flight = match tcp.in_flight() {
+        None | Some(0) => unanswered().unwrap_or(0),
+        Some(segments) => segments,
+    };
+    in_flight.min(missing.saturating_sub(tcp.lost_so_far().unwrap_or(0)))
 }
 
 /// A counter of a socket at its last sample.
@@ -182,6 +191,22 @@ mod tests {
         samples.first_mut().expect("samples").tcp.total_retrans = Some(0);
         samples.last_mut().expect("samples").tcp.total_retrans = Some(100);
         assert_eq!(ledger(&mut trial, segments - 103), (100, 0));
+    }
+
+    #[test]
+    fn what_a_closed_socket_had_in_flight_is_not_lost() {
+        let mut trial = Scene { lost: 0, ..Scene::default() }.trial();
+        let sent = tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples");
+        // 28 segments were behind a queue when the load ended, and the kernel threw its own copy of them away.
+        let (segments, mss) = (sent.tcp.data_segs_out.expect("segments"), 1448);
+        (sent.tcp.unacked, sent.tcp.sacked, sent.tcp.lost, sent.tcp.retrans) = (Some(0), Some(0), Some(0), Some(0));
+        (sent.tcp.bytes_sent, sent.tcp.bytes_retrans) = (Some(segments * mss), Some(0));
+        sent.tcp.bytes_acked = Some((segments - 28) * mss);
+        let samples = &mut tcp_end(&mut trial.server).streams[0].samples;
+        samples.iter_mut().for_each(|sample| (sample.tcp.data_segs_in, sample.tcp.bytes_received) = (Some(0), None));
+        samples.last_mut().expect("samples").tcp.data_segs_in = Some(segments - 28);
+        let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
+        assert_eq!((ledger.offered - ledger.delivered, ledger.unexplained), (0, 0));
     }
 
     #[test]

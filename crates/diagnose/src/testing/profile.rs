@@ -88,7 +88,7 @@ impl ProfiledPath {
             .filter(|(_, rate)| **rate <= self.tried_bps)
             .map(|(index, rate)| Self { outage: self.outage.filter(|of| *of == index), ..*self }.step(*rate, SENT));
         // A deep bucket runs out only well above the rate.
-        let deep = matches!(self.excess, Excess::WaitsAfter(datagrams) if datagrams > 100);
+        let deep = matches!(self.excess, Excess::WaitsAfter(passes) | Excess::DroppedAfter(passes) if passes > 100);
         let fast =
             (0..if deep { 2 } else { 0 }).map(|_| Self { outage: None, ..*self }.step(4.0 * self.rate_bps, 2 * SENT));
         let probe = |n: u64| ProfileProbe {

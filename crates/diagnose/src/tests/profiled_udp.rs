@@ -27,6 +27,10 @@ fn what_udp_met_on_the_path_is_told_by_its_profile() {
         first(ProfiledPath { burst_bps: 96.5e6, ..at(Excess::Waits) }),
         (Status::Healthy, "path-capacity".to_owned())
     );
+    // The bucket of a shaper counts where it gives a transfer of a second 15 % more, as with TCP.
+    let shaper = |datagrams| ProfiledPath { burst_bps: 400e6, ..at(Excess::WaitsAfter(datagrams)) };
+    assert_eq!(first(shaper(1_500)), (Status::Limited, "path-shaper".to_owned()));
+    assert_eq!(first(shaper(60)), (Status::Healthy, "path-capacity".to_owned()));
     let lossy = ProfiledPath { one_lost_of: Some(20), ..ProfiledPath::default() };
     assert_eq!(first(lossy), (Status::Limited, "random-loss".to_owned()));
 }
@@ -45,6 +49,12 @@ fn a_policer_of_each_flow_of_udp_is_told_by_more_flows() {
         "{finding:#?}"
     );
     assert!(finding.prediction.as_ref().is_some_and(|it| it.bps > 95e6 && it.interval_bps.is_none()), "{finding:#?}");
+    // A bucket that is full at first is none of each flow: 2.5 MiB in three seconds.
+    let deep = ProfiledPath { excess: Excess::DroppedAfter(1_740), ..path };
+    let little = UdpScene { died: Died { path: 25_500, ..Died::default() }, ..UdpScene::default() };
+    let run = deep.beside(udp::run(&base, &[("more-flows", &little)]), None);
+    let finding = diagnose(&run, 0).expect("a baseline").verdict.causes.remove(0);
+    assert_eq!((finding.id.as_str(), finding.prediction), ("path-policer", None));
     // Together they get no more.
     let shared = of(&[("more-flows", &base)]).verdict.causes.remove(0);
     assert!(shared.fix.advice.starts_with("offer less"), "{}", shared.fix.advice);

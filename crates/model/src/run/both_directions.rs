@@ -33,6 +33,8 @@ pub struct DirectionSymmetry {
     pub down_interval_bps: [f64; 2],
     /// Goodput down over goodput up.
     pub ratio: f64,
-    /// Whether the intervals leave each other out and the ratio is further from 1 than one run is from the next on one path (0.85 %).
+    /// How far one run is from the next on one path, as a part: more where the hosts, and not the path, are the limit.
+    pub between_runs: f64,
+    /// Whether the intervals leave each other out and the ratio is further from 1 than that.
     pub differs: bool,
 }

@@ -76,7 +76,10 @@ pub(crate) fn prediction(proof: &ProofView) -> String {
     match ProofView::mean(&proof.after_bps) {
         Some(after) if proof.predicted_bps > 0.0 => {
             let off = (after / proof.predicted_bps - 1.0) * 100.0;
-            let [low, high] = proof.predicted_interval_bps.unwrap_or([proof.predicted_bps, f64::INFINITY]);
+            let Some([low, high]) = proof.predicted_interval_bps else {
+                let word = if after >= proof.predicted_bps { "no less" } else { "less" };
+                return format!("{predicted}; measured {}, {word}", bps(after));
+            };
             let word = if (low..=high).contains(&after) { "inside" } else { "outside" };
             format!("{predicted}; measured {} ({off:+.1} %, {word})", bps(after))
         }

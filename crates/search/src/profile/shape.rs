@@ -194,7 +194,11 @@ impl Shape {
 
     /// The same where counters say that a host dropped what the steps lost: nothing is known of the path beyond what it carried.
     pub fn limited_by_host(self) -> Self {
+        // What arrived was carried, whatever held back the rest.
+        let delivered =
+            self.steps.iter().filter(|view| !view.unsettled).map(|view| view.sustained_bps.min(view.offered_bps));
         Self {
+            carried_bps: delivered.fold(self.carried_bps, f64::max),
             capacity: None,
             plateau: None,
             shared: None,

@@ -104,7 +104,12 @@ impl<'a, 'o> End<'a, 'o> {
 
     /// Sends a note; whoever waits for an answer sends it again.
     pub(super) fn send_note(&self, note: &Note) {
-        let _ = self.stream.socket.send(&profile::encode(note, &self.stream.key, self.clock.now()));
+        let encode = |note: &Note| profile::encode(note, &self.stream.key, self.clock.now());
+        let datagram = encode(note);
+        let fits = datagram.len() <= self.record.datagram_bytes as usize;
+        if !fits || self.stream.socket.send(&datagram).is_err() {
+            let _ = self.stream.socket.send(&encode(&note.clone().short()));
+        }
     }
 
     /// Sends a note filled up to a size.

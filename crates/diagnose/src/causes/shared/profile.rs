@@ -15,6 +15,8 @@ use narrows_search::profile::{Below, Plateau, Shape};
 pub(crate) enum Met {
     /// It was offered at more than the path sustains, behind a queue.
     Full,
+    /// The same, where a bucket lets bursts pass faster, enough to matter.
+    Shaped,
     /// The same, where what exceeds the capacity is dropped at once by a policer.
     Policed,
     /// The path loses about the same part at any rate.
@@ -46,6 +48,9 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     match (shape.capacity.filter(|_| held), shape.plateau) {
         (Some(capacity), Some(plateau)) if offered_bps > 0.97 * capacity.interval_bps[0] => match plateau {
             Plateau::Policer { .. } => Some(Met::Policed),
+            Plateau::Shaper { .. } if evidence.profile.as_ref().is_some_and(PathProfile::shaper_limits) => {
+                Some(Met::Shaped)
+            }
             Plateau::Queue | Plateau::Shaper { .. } => Some(Met::Full),
             // Too short to see: whether bursts or the rate overflowed it is the paced trials' to say.
             Plateau::ShortQueue => (offered_bps > 1.1 * capacity.interval_bps[1]).then_some(Met::Full),
@@ -133,7 +138,9 @@ fn sentence(evidence: &UdpEvidence, profile: &PathProfile, met: Met) -> String {
             let (sent, lost, part) = (gentle.sent, gentle.lost, units::percent(gentle.loss()));
             format!("evenly paced below the capacity, {lost} of {sent} were lost, {part}{}", in_bursts(evidence))
         }
-        Met::Full | Met::Policed => format!("{}, and {offered} were offered (headers included)", profile.words()),
+        Met::Full | Met::Shaped | Met::Policed => {
+            format!("{}, and {offered} were offered (headers included)", profile.words())
+        }
         Met::Bursts => format!("evenly paced, the path carried {} without loss", units::bps(shape.carried_bps)),
     }
 }
@@ -148,7 +155,7 @@ fn second(profile: &PathProfile, met: Met) -> Witness {
             ),
             profile.burst_words().unwrap_or_else(|| "at an unknown rate".to_owned())
         ),
-        Met::Full => {
+        Met::Full | Met::Shaped => {
             format!("above that rate a queue of {} built up before the loss", units::micros(shape.queue_us as u64))
         }
         Met::Lossy | Met::Bursts => format!("the path kept up with {}", units::bps(shape.carried_bps)),

@@ -35,6 +35,10 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let share = evidence.end(role)?.thread_share?;
+    // A sender that waits for its window works in small batches, whose cost is none of larger ones.
+    if role == Role::Sender && evidence.held_by_window().is_some_and(|held| held >= 0.5) {
+        return None;
+    }
     let how = format!("goodput / {} of a core that the busiest data thread used", units::percent(share));
     let spread = if share > 0.85 { [0.9, 1.1] } else { [0.7, 1.4] };
     cpu_ceiling(CAUSE.id, evidence, role, share, spread, how)

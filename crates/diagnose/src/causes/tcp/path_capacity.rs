@@ -54,7 +54,13 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         let how = format!("slow start of a transfer of {}", units::bytes(bytes));
         return ceiling_at(CAUSE.id, evidence, role, bps, SLOW_START, Method::Computed, how);
     }
-    if let Some(ceiling) = profiled(evidence, role) {
+    // Beyond a policer or a shaper nothing was measured but its bursts: what more connections carry passes it, too.
+    if drops_or_limits(evidence) {
+        let policed = matches!(evidence.profile.as_ref()?.shape.plateau, Some(Plateau::Policer { .. }));
+        return profiled(evidence, role).or_else(|| policed.then(|| of_link(evidence, role))?);
+    }
+    // A profile that the load exceeds is of another moment.
+    if let Some(ceiling) = profiled(evidence, role).filter(|_| evidence.filled().is_none_or(|filled| filled <= BEYOND)) {
         return Some(ceiling);
     }
     // A queue on the path is the direct sign; without one the slower link is the most that the path can be.
@@ -67,6 +73,10 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         let how = "not exceeded by four times the streams".to_owned();
         return ceiling_at(CAUSE.id, evidence, role, goodput.max(more), [1.0 / NO_MORE, 1.03], Method::Measured, how);
     }
+    of_link(evidence, role)
+}
+
+fn of_link(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let link = evidence.link_goodput_bps()?;
     let how = format!("slower link {} less headers", units::bps(evidence.link_bps()?));
     ceiling_at(CAUSE.id, evidence, role, link, [0.95, 1.01], Method::Computed, how)
@@ -403,7 +413,7 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::profile::ProfiledPath;
+    use crate::testing::profile::{Excess, ProfiledPath};
     use crate::testing::{no_more, 
         Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, core, assessment, verdict,
         virtual_hosts,
@@ -432,6 +442,26 @@ mod tests {
         assert_asks(&assessment(&CAUSE, Role::Path, &scene, &[]), &MORE_STREAMS);
         let more = Scene { goodput_bps: 340e6, ..scene.clone() };
         assert_contradicts(&assessment(&CAUSE, Role::Path, &scene, &no_more(&more)), "carried 340 Mbit/s");
+    }
+
+    #[test]
+    fn beyond_a_policer_more_streams_that_met_it_too_are_no_capacity() {
+        // 20 Mbit/s between hosts of no known link; bursts pass at 54 times that, and more streams carry a bucket more.
+        let path = ProfiledPath { rate_bps: 20.5e6, burst_bps: 1.1e9, excess: Excess::DroppedAfter(60), ..ProfiledPath::default() };
+        let scene = Scene { goodput_bps: 19.7e6, lost: 700, profile: Some(path), ..virtual_hosts(Scene::default()) };
+        let more = Scene { goodput_bps: 21.6e6, ..scene.clone() };
+        let verdict = verdict(&scene, &[("more-streams", &more)]);
+        assert_eq!(verdict.causes[0].id, "path-policer", "{verdict:#?}");
+        assert_eq!(verdict.causes[0].prediction, None);
+    }
+
+    #[test]
+    fn a_capacity_that_changed_since_the_profile_is_that_of_the_load() {
+        // Others took 40 % of it half of the time: the steps met them, the load the mean.
+        let path = ProfiledPath { rate_bps: 72e6, burst_bps: 72e6, ..ProfiledPath::default() };
+        let scene = Scene { goodput_bps: 90e6, rtt_us: 90_000, profile: Some(path), ..virtual_hosts(Scene::default()) };
+        let verdict = verdict(&scene, &no_more(&scene));
+        assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Healthy, "path-capacity"), "{verdict:#?}");
     }
 
     #[test]

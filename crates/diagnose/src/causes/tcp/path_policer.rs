@@ -42,6 +42,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     excludes: Excludes::Hosts,
     explains_link: true,
     detailed_by: Some(&MORE_STREAMS),
+    beside: |evidence| for_each_flow(evidence).and(Some(evidence.made(&MORE_STREAMS)?.goodput_bps)),
     ..Cause::COMMON
 };
 
@@ -100,12 +101,13 @@ fn carried_more(evidence: &TcpEvidence, experiment: &'static Experiment) -> Opti
     (faster >= 2.0 * evidence.goodput_bps()).then_some(faster)
 }
 
-/// What more connections carried beyond the rate of the policer that the profile met, as a multiple of it: each has the rate for itself.
-/// Buckets that are full at first add less.
+/// What more connections carried beyond the rate of the policer that the profile met, and what its bucket let pass, as a multiple of that
+/// rate: each has the rate for itself.
 fn for_each_flow(evidence: &TcpEvidence) -> Option<f64> {
     const MORE: f64 = 1.3;
-    let Plateau::Policer { .. } = evidence.profile.as_ref()?.shape.plateau? else { return None };
-    let more = evidence.made(&MORE_STREAMS)?.goodput_bps;
+    let Plateau::Policer { bucket_bytes } = evidence.profile.as_ref()?.shape.plateau? else { return None };
+    let view = evidence.made(&MORE_STREAMS)?;
+    let more = view.goodput_bps - bucket_bytes * 8.0 / view.counted_s.max(1e-3);
     let times = more / evidence.capacity_goodput_bps()?;
     (times >= MORE && more >= MORE * evidence.goodput_bps()).then_some(times)
 }

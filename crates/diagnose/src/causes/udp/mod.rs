@@ -22,6 +22,7 @@ causes! {
     path_capacity,
     path_outage,
     path_policer,
+    path_shaper,
     qdisc_drop,
     random_loss,
     shallow_queue,

@@ -2,8 +2,8 @@
 //!
 //! The path is at capacity, and the offered load exceeds it.
 //!
-//! **Shows**: no loss below the rate; above it a queue builds up first, then the excess is lost. A shaper looks the
-//! same.
+//! **Shows**: no loss below the rate; above it a queue builds up first, then the excess is lost. A shaper whose bucket is too small to
+//! matter looks the same.
 //!
 //! **Mistaken for**: a policer (no queue), a short queue.
 //!
@@ -28,7 +28,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "the path is at capacity",
     roles: &[Role::Path],
     assess: |evidence, _| on_the_path(evidence, Met::Full, by_paced_udp),
-    look_alikes: &["random-loss", "shallow-queue", "path-policer"],
+    look_alikes: &["random-loss", "shallow-queue", "path-policer", "path-shaper"],
     fix: |_, _| advice("nothing to fix: a higher goodput needs more capacity"),
     stages: &["path"],
     healthy: true,

@@ -24,6 +24,7 @@ use crate::judge::Assessment;
 use crate::role::Role;
 use crate::evidence::profile::PathProfile;
 use narrows_model::{Fix, words::units};
+use narrows_search::profile::Plateau;
 
 /// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -34,15 +35,22 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     look_alikes: &["random-loss", "shallow-queue", "path-capacity"],
     fix,
     detailed_by: Some(&MORE_FLOWS),
+    beside: for_each_flow,
     stages: &["path"],
     ..Cause::COMMON
 };
 
-/// What the same load delivered over more flows, where that is so much more that each has the policer's rate for itself.
+/// What the same load delivered over more flows, where that is so much more than the bucket lets pass that each has the policer's rate
+/// for itself.
 fn for_each_flow(evidence: &UdpEvidence) -> Option<f64> {
     const MORE: f64 = 1.3;
-    let more = evidence.experiments.get(MORE_FLOWS.id)?.goodput_bps;
-    (more >= MORE * evidence.base.goodput_bps).then_some(more)
+    let view = evidence.experiments.get(MORE_FLOWS.id)?;
+    let bucket_bytes = match evidence.profile.as_ref().and_then(|profile| profile.shape.plateau) {
+        Some(Plateau::Policer { bucket_bytes }) => bucket_bytes,
+        _ => 0.0,
+    };
+    let more = view.goodput_bps - bucket_bytes * 8.0 / view.arrival_seconds.max(1e-3);
+    (more >= MORE * evidence.base.goodput_bps).then_some(view.goodput_bps)
 }
 
 fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {

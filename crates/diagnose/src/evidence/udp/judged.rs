@@ -18,6 +18,9 @@ const BEHIND: f64 = 0.02;
 /// Where proven causes explain this part of the loss, experiments on the path would add little.
 const EXPLAINED: f64 = 0.75;
 
+/// Arrivals that take this much longer than the load do so for a queue.
+const DRAINS: f64 = 1.01;
+
 impl Evidence for UdpEvidence {
     const EXPERIMENTS: &'static [&'static Experiment] = experiments::UDP;
     const TELLS_HARMLESS: bool = false;
@@ -78,7 +81,15 @@ impl Evidence for UdpEvidence {
             }
             (Status::Healthy, Some(_)) => {
                 let (loss, offered) = (units::percent(base.loss()), units::bps(base.offered_bps));
-                format!("healthy: at capacity, {goodput} of UDP arrived, {loss} lost because {offered} were offered")
+                // The rate is that of the arrivals, which the queue goes on with after the load.
+                let drained = if base.arrival_seconds >= DRAINS * base.seconds {
+                    format!(" (over {}, until the queue was empty)", units::micros((base.arrival_seconds * 1e6) as u64))
+                } else {
+                    String::new()
+                };
+                format!(
+                    "healthy: at capacity, {goodput} of UDP arrived{drained}, {loss} lost because {offered} were offered"
+                )
             }
             (Status::Limited, Some(Finding { id, at, summary, .. })) => format!("{outcome}: {id} at {at}, {summary}"),
             (_, Some(Finding { id, at, summary, .. })) => {
