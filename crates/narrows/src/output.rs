@@ -33,7 +33,12 @@ pub(crate) fn written_measurement(report: &dyn Measurement, format: Format, styl
 fn no_such_format(report: &str, format: Format, formats: impl Iterator<Item = Format>) -> Failure {
     let asked_for = |format: &Format| OfAnyRun::formats().any(|other| other == *format);
     let words: Vec<&str> = formats.filter(asked_for).map(Format::word).collect();
-    let (format, words) = (format.word(), words.join(" or "));
+    let words = match words.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, first)) => format!("{} or {last}", first.join(", ")),
+        None => String::new(),
+    };
+    let format = format.word();
     Failure::usage(format!("cannot write {report} as {format}: unsupported format; use {words}"))
 }
 

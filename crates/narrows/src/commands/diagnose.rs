@@ -78,7 +78,7 @@ pub(crate) struct Args {
     )]
     budget_bytes: Option<u64>,
     /// End a TCP load early once goodput is known within this percentage; 0: never
-    #[arg(long, value_parser = percent, default_value = "3", value_name = "PERCENT", hide_short_help = true)]
+    #[arg(long, value_parser = percent, default_value = "5", value_name = "PERCENT", hide_short_help = true)]
     within: f64,
     /// Skip the path profile (short UDP steps)
     #[arg(long, hide_short_help = true)]

@@ -58,7 +58,7 @@ fn runs_of_earlier_versions_are_imported_filtered_tagged_and_deleted() {
     }
     assert_eq!(world.run(&["report", a]).code, Some(0));
     let refused = world.sentence(2, &["report", a, "--format", "csv"]);
-    assert_eq!(refused, "cannot write a diagnosis as csv: unsupported format; use text or json or markdown or html");
+    assert_eq!(refused, "cannot write a diagnosis as csv: unsupported format; use text, json, markdown or html");
     assert_eq!(world.run(&["report", a, "--diff", b]).code, Some(0));
 
     assert_eq!(

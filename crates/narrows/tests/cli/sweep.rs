@@ -126,7 +126,7 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
         assert_eq!((&json["schema"], &json["done"]), (&"narrows.sweep/1".into(), &5.into()));
         assert_eq!(
             world.sentence(2, &["report", &file, "--format", "markdown"]),
-            "cannot write a sweep as markdown: unsupported format; use text or json or csv or html"
+            "cannot write a sweep as markdown: unsupported format; use text, json, csv or html"
         );
     });
 }

@@ -406,9 +406,9 @@ impl Heard {
     }
 }
 
-/// Whether a trial ended well before its planned end.
+/// Whether a trial ended well before its planned end. A profile of the path is over when it has seen enough.
 fn is_short(plan: &LoadPlan, elapsed_us: u64) -> bool {
-    plan.duration_ms().is_some_and(|ms| elapsed_us < ms * 750)
+    !matches!(plan, LoadPlan::Profile(_)) && plan.duration_ms().is_some_and(|ms| elapsed_us < ms * 750)
 }
 
 /// Passes the caller's wish to stop on to both ends: to this one at once, so that what the other one does is not taken for
@@ -425,6 +425,13 @@ async fn relay(callers: Stop, own: Stop, channel: Channel, path: String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_profile_that_saw_enough_is_not_cut_short() {
+        let tcp = narrows_model::TcpPlan { limit: narrows_model::Limit::DurationMs(8_000), ..Default::default() };
+        assert_eq!([2_000_000, 7_900_000].map(|us| is_short(&tcp.clone().into(), us)), [true, false]);
+        assert!(!is_short(&narrows_model::ProfilePlan::default().into(), 1_000_000));
+    }
 
     #[test]
     fn a_server_may_slow_a_plan_and_change_nothing_else() {

@@ -76,7 +76,16 @@ impl StepView {
         let left = || received.parts.iter().filter(|part| part.from >= from && part.received > 0);
         let few = left().count() < 2 || (left().count() < 4 && left().map(|part| part.received).sum::<u32>() < 100);
         let unsettled = from > 0 && few;
-        let sustained = sustained(&received.parts, packet_bits, from).unwrap_or_default();
+        // An account without parts, as a path of a small MTU carries, tells the mean of the step.
+        let whole = || Sustained {
+            bps: f64::from(received.datagrams.saturating_sub(1)) * packet_bits * 1e9 / received.span_ns.max(1) as f64,
+            count: received.datagrams,
+            from: 0,
+        };
+        let sustained = match received.parts.is_empty() && received.datagrams > 1 {
+            true => whole(),
+            false => sustained(&received.parts, packet_bits, from).unwrap_or_default(),
+        };
         let (sustained_bps, sustained_count) = (sustained.bps, sustained.count);
         let lost = sent.saturating_sub(received.datagrams).saturating_sub(received.socket_drops);
         let sent_then = sent.saturating_sub(sustained.from);

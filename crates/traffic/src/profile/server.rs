@@ -2,7 +2,7 @@
 
 use super::end::End;
 use crate::common::limits::GRACE;
-use narrows_model::{Direction, ProfileEndRecord, StepSent};
+use narrows_model::{Direction, ProfileEndRecord, ProfilePlan, StepSent};
 use narrows_wire::profile::Note;
 
 pub(super) fn run(mut end: End<'_, '_>) -> ProfileEndRecord {
@@ -20,6 +20,9 @@ pub(super) fn run(mut end: End<'_, '_>) -> ProfileEndRecord {
                 }
                 Note::Sent { step, sent } => {
                     end.expected = None;
+                    // What the client sends is as large as the path carries, which a first hello need not be.
+                    let most = step.datagram_bytes.min(ProfilePlan::MAX_DATAGRAM_BYTES);
+                    end.record.datagram_bytes = end.record.datagram_bytes.max(most);
                     let received = end.account_of(step.id, sent.datagrams);
                     end.send_note(&Note::Received { id: step.id, received });
                     steps = steps.max(u32::from(step.id));

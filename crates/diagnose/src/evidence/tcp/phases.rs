@@ -81,7 +81,9 @@ fn account(mut phase: PhaseView, trial: TcpTrial<'_>, flow: Flow) -> Phase {
     let half_us = trial.plan.interval_ms.saturating_mul(500);
     let of_end = |end: &'_ TcpEndRecord| -> Vec<Vec<TcpSample>> {
         let of_flow = end.streams.iter().filter(|stream| stream.flow == flow);
-        let within = |sample: &TcpSample| sample.at_us + half_us >= from_us && sample.at_us <= to_us + half_us;
+        let within = |sample: &TcpSample| {
+            sample.at_us.saturating_add(half_us) >= from_us && sample.at_us <= to_us.saturating_add(half_us)
+        };
         of_flow.map(|stream| stream.samples.iter().filter(|sample| within(sample)).cloned().collect()).collect()
     };
     let (sent, got) = (of_end(sender), of_end(receiver));
@@ -103,7 +105,7 @@ fn account(mut phase: PhaseView, trial: TcpTrial<'_>, flow: Flow) -> Phase {
     });
     let thread = |samples: &Vec<TcpSample>| thread_share(samples);
     let threads = sent.iter().chain(&got).filter_map(thread).reduce(f64::max);
-    let hosts = [sender, receiver].map(|end| cores::shares_between(&end.host, from_us, to_us + half_us));
+    let hosts = [sender, receiver].map(|end| cores::shares_between(&end.host, from_us, to_us.saturating_add(half_us)));
     let full = hosts.iter().any(|cores| {
         let busy = cores.iter().map(|core| core.busy + core.steal).sum::<f64>();
         busy > MACHINE * cores.len() as f64 || cores.iter().any(|core| core.softirq >= SOFTIRQ)

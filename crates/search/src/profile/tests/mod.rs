@@ -272,6 +272,23 @@ fn steps_whose_account_is_lost_end_the_profile() {
     assert!(steps <= 6, "{steps}");
 }
 
+#[test]
+fn an_account_without_parts_tells_the_mean_of_the_step() {
+    let step = narrows_model::ProfileStep {
+        id: 5,
+        datagrams: 1_001,
+        datagram_bytes: BYTES,
+        gap_ns: 250_000,
+        stop_above_us: 0,
+    };
+    let sent = StepSent { datagrams: 1_001, span_ns: 250_000_000, late_ns: 0 };
+    let received = narrows_model::StepReceived { datagrams: 1_001, span_ns: 500_000_000, ..Default::default() };
+    let record = StepRecord { at_us: 0, step, sent, received: Some(received) };
+    let view = super::StepView::of(&record, HEADER, 0).expect("what arrived");
+    assert!(near(view.sustained_bps, 1_000.0 * f64::from(BYTES + HEADER) * 8.0 / 0.5, 1e-9), "{view:?}");
+    assert_eq!(view.sustained_loss, 0.0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
