@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// The program under test
     #[arg(long, value_name = "PATH", default_value = "target/release/narrows")]
     pub(crate) narrows: PathBuf,
+    /// Another build of it, to compare with: without overflow checks, or of another commit
+    #[arg(long, value_name = "PATH")]
+    pub(crate) other: Option<PathBuf>,
     /// A peer; a name is searched in PATH
     #[arg(long, value_name = "PATH", default_value = "iperf3")]
     pub(crate) iperf3: PathBuf,

@@ -54,6 +54,8 @@ fn claims(tools: &[&Tool], rounds: &[Round]) -> Vec<(Claim, Ratio)> {
     claim(by_name("narrows"), fastest, goodput, "goodput", Bound::AtLeast(0.97));
     claim(by_name("narrows"), cheapest, cpu, "CPU s/GB", Bound::AtMost(1.05));
     claim(by_name("narrows, 100 ms"), by_name("narrows, bare"), goodput, "goodput", Bound::AtLeast(0.98));
+    claim(by_name("narrows"), by_name("narrows, other build"), goodput, "goodput", Bound::AtLeast(0.97));
+    claim(by_name("narrows"), by_name("narrows, other build"), cpu, "CPU s/GB", Bound::AtMost(1.05));
     claims
 }
 

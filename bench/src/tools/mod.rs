@@ -22,6 +22,7 @@ pub(crate) fn available(args: &Args) -> (Vec<Tool>, Vec<String>) {
         (narrows::sampling(&args.narrows), ""),
         (narrows::bare(&args.narrows), ""),
     ];
+    all.extend(args.other.iter().map(|other| (narrows::other(other), "name another build of narrows with --other")));
     if args.part != Part::Frames {
         all.extend([
             (iperf3::tool(&args.iperf3), "install it (Debian: apt-get install iperf3), or name it with --iperf3"),

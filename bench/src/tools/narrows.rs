@@ -1,17 +1,27 @@
-//! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled.
+//! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled; and another
+//! build of it.
 
 use super::{PacingReport, Serving, Tcp, TcpReport, Tool, Udp, UdpReport, words};
 use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The port of the server that all three use.
+/// The port of the server that all settings use.
 const PORT: u16 = 5220;
 
 /// As a user runs it.
 pub(super) fn plain(program: &Path) -> Result<Tool, PathBuf> {
-    let tool = setting(program, "narrows", |port, streams, seconds| ask(port, streams, seconds, ""))?;
-    let serve = words(&format!("serve --open --open-rate 1T --port {PORT}"));
+    whole(program, "narrows", PORT)
+}
+
+/// Another build of it, as both ends.
+pub(super) fn other(program: &Path) -> Result<Tool, PathBuf> {
+    whole(program, "narrows, other build", PORT + 1)
+}
+
+fn whole(program: &Path, name: &'static str, port: u16) -> Result<Tool, PathBuf> {
+    let tool = setting(program, name, port, |port, streams, seconds| ask(port, streams, seconds, ""))?;
+    let serve = words(&format!("serve --open --open-rate 1T --port {port}"));
     Ok(Tool {
         serving: Serving { words: Some(serve), ..tool.serving },
         udp: Some(Udp {
@@ -29,16 +39,21 @@ pub(super) fn plain(program: &Path) -> Result<Tool, PathBuf> {
 
 /// All collectors, ten samples a second.
 pub(super) fn sampling(program: &Path) -> Result<Tool, PathBuf> {
-    setting(program, "narrows, 100 ms", |port, streams, seconds| ask(port, streams, seconds, "--interval 100ms"))
+    setting(program, "narrows, 100 ms", PORT, |port, streams, seconds| ask(port, streams, seconds, "--interval 100ms"))
 }
 
 /// No collector at all.
 pub(super) fn bare(program: &Path) -> Result<Tool, PathBuf> {
-    setting(program, "narrows, bare", |port, streams, seconds| ask(port, streams, seconds, "--no-collect"))
+    setting(program, "narrows, bare", PORT, |port, streams, seconds| ask(port, streams, seconds, "--no-collect"))
 }
 
-fn setting(program: &Path, name: &'static str, ask: fn(u16, u32, u32) -> Vec<String>) -> Result<Tool, PathBuf> {
-    let tool = Tool::peer(name, program, "--version", "", PORT)?;
+fn setting(
+    program: &Path,
+    name: &'static str,
+    port: u16,
+    ask: fn(u16, u32, u32) -> Vec<String>,
+) -> Result<Tool, PathBuf> {
+    let tool = Tool::peer(name, program, "--version", "", port)?;
     let serving = Serving { words: None, ..tool.serving };
     Ok(Tool { own: true, serving, tcp: Some(Tcp { ask, read: read_tcp }), ..tool })
 }
