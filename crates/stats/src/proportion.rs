@@ -1,6 +1,6 @@
 //! Proportions: loss ratios, false alarms.
 
-use statrs::distribution::{ContinuousCDF as _, Normal};
+use statrs::distribution::{ContinuousCDF as _, DiscreteCDF as _, Hypergeometric, Normal};
 
 /// Wilson's interval of a proportion (E. B. Wilson, 1927): it stays inside 0..1 and is useful even for 0 out of n.
 ///
@@ -16,6 +16,16 @@ pub fn wilson(hits: u64, of: u64, level: f64) -> Option<[f64; 2]> {
     let centre = (p + z * z / (2.0 * n)) / below;
     let half = z / below * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
     Some([(centre - half).max(0.0), (centre + half).min(1.0)])
+}
+
+/// How likely chance alone makes at least so many of all hits fall on the first of two samples (Fisher's exact test, one-sided; R. A.
+/// Fisher, 1922). `None` where a sample has more hits than members.
+pub fn more_often([hits, of]: [u64; 2], [other_hits, other_of]: [u64; 2]) -> Option<f64> {
+    if hits > of || other_hits > other_of {
+        return None;
+    }
+    let drawn = Hypergeometric::new(of.checked_add(other_of)?, hits + other_hits, of).ok()?;
+    Some(hits.checked_sub(1).map_or(1.0, |fewer| drawn.sf(fewer)))
 }
 
 #[cfg(test)]
@@ -37,6 +47,15 @@ mod tests {
         }
         assert_eq!(wilson(0, 0, 0.95), None);
         assert_eq!(wilson(2, 1, 0.95), None);
+    }
+
+    #[test]
+    fn fishers_lady_tasting_tea() {
+        // Of four cups with milk first and four without she named all, or three: 1 and 17 of 70 ways.
+        let p = |hits| more_often([hits, 4], [4 - hits, 4]).expect("a table");
+        assert!((p(4) - 1.0 / 70.0).abs() < 1e-9 && (p(3) - 17.0 / 70.0).abs() < 1e-9);
+        assert_eq!(more_often([0, 6], [3, 9]), Some(1.0));
+        assert_eq!(more_often([7, 6], [0, 9]), None);
     }
 
     proptest! {

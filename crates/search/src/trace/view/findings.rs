@@ -122,6 +122,7 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
     let answering: Vec<&TraceHop> = report.hops.iter().filter(|hop| hop.answered > 0 && !hop.limits_answers).collect();
     let Some(last) = answering.last() else { return };
     let Some(lost) = last.loss.filter(|lost| *lost > LOSS) else { return };
+    let [missing, sent] = super::hops::lost_of(last);
     // Those that limit their answers do not count, so the loss never falls along the rest.
     let clean = answering.iter().rposition(|hop| hop.loss.is_some_and(|loss| loss <= LOSS.min(lost / 2.0)));
     let from = clean.map_or(0, |at| answering[at].ttl);
@@ -129,7 +130,12 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
     // Answers that are all ICMP errors may be limited everywhere alike (icmp(7), icmp_ratelimit); what the target itself answers is not.
     let by_target = matches!(report.end, TraceEnd::Reached { .. }) && record.plan.protocol != TraceProtocol::Udp;
     let (from, to) = (place(&report.hops, from), place(&report.hops, begins));
-    let mut says = format!("{} loss begins between {from} and {to}", percent(lost));
+    let mut says = format!(
+        "{} loss there and back begins between {from} and {to} ({missing} of {} to hop {} have no answer)",
+        percent(lost),
+        plural(sent, "probe"),
+        last.ttl
+    );
     if !by_target {
         says += "; or the ICMP answers are limited from there on: only answers of the target itself (--protocol icmp, or tcp to an open \
                  port) exclude that";

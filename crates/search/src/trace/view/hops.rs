@@ -8,8 +8,8 @@ use narrows_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// Loss that later hops have less of by so much is a limit of ICMP answers.
-const LESS: f64 = 0.05;
+/// A hop that loses more of its answers than those behind it limits them, where chance makes so much difference no more often than this.
+const CHANCE: f64 = 0.01;
 
 /// The last hop that is shown: the end of the path, or the first silent hop behind the last that answers.
 pub(super) fn last(record: &TraceRecord) -> u8 {
@@ -17,28 +17,41 @@ pub(super) fn last(record: &TraceRecord) -> u8 {
         let of = record.probes.iter().filter(move |it| it.answer.as_ref().is_some_and(|answer| wanted(answer.kind)));
         of.map(|it| it.ttl)
     };
-    // Flows over unequal paths end at different TTLs: the longest of them is shown.
+    // Flows over unequal paths end at different TTLs: the longest of them is shown. Where probes are lost the first answer of the end is to
+    // a higher TTL than its own, so that a flow whose routers do not show a longer path has none.
     let mut ends: BTreeMap<u16, u8> = BTreeMap::new();
     for probe in record.probes.iter().filter(|it| it.answer.as_ref().is_some_and(|answer| answer.kind.is_end())) {
         let end = ends.entry(probe.flow).or_insert(probe.ttl);
         *end = probe.ttl.min(*end);
     }
+    let nearest = ends.values().min().copied();
+    let longer = record.probes.iter().filter(|it| {
+        let passed = it.answer.as_ref().is_some_and(|answer| answer.kind == AnswerKind::TimeExceeded);
+        passed && nearest.is_some_and(|nearest| it.ttl >= nearest)
+    });
+    let longest = longer.filter_map(|it| ends.get(&it.flow)).max().copied();
     let routers = answered(|kind| kind == AnswerKind::TimeExceeded).max().unwrap_or(0);
     let first = record.plan.first_ttl.max(1);
-    match ends.into_values().max() {
+    match longest.max(nearest) {
         Some(end) => end,
         None => routers.saturating_add(1).max(first).min(record.plan.max_ttl.max(first)),
     }
 }
 
-/// Whether a probe counts at this hop: one of the last hop may have had a higher TTL.
-fn at(probe: &TraceProbe, ttl: u8, last: u8) -> bool {
-    let is_end = probe.answer.as_ref().is_some_and(|answer| answer.kind.is_end());
-    probe.purpose != ProbePurpose::Mtu && (probe.ttl == ttl || (ttl == last && probe.ttl > last && is_end))
+/// The probes that count at this hop. Those with a higher TTL than the last hop's count there only where none of its own was answered: of
+/// them only the answered ones are known to have come so far.
+fn at(record: &TraceRecord, ttl: u8, last: u8) -> Vec<&TraceProbe> {
+    let counts = |probe: &&TraceProbe| probe.purpose != ProbePurpose::Mtu;
+    let own = || record.probes.iter().filter(counts).filter(move |probe| probe.ttl == ttl);
+    if ttl < last || own().any(|probe| probe.answer.is_some()) {
+        return own().collect();
+    }
+    let is_end = |probe: &&TraceProbe| probe.answer.as_ref().is_some_and(|answer| answer.kind.is_end());
+    own().chain(record.probes.iter().filter(counts).filter(|probe| probe.ttl > last).filter(is_end)).collect()
 }
 
 pub(super) fn hop(record: &TraceRecord, ttl: u8, last: u8) -> TraceHop {
-    let probes: Vec<&TraceProbe> = record.probes.iter().filter(|probe| at(probe, ttl, last)).collect();
+    let probes = at(record, ttl, last);
     // A probe that may still be answered is not lost.
     let newest = record.probes.iter().map(|it| it.sent_us).max().unwrap_or(0);
     let wait = record.plan.wait_ms.saturating_mul(1_000);
@@ -109,15 +122,20 @@ pub(super) const fn return_hops(reply_ttl: u8) -> u8 {
     (first - reply_ttl).saturating_add(1)
 }
 
-/// Marks the hops that lose answers which later hops do not lose: the packets themselves went through.
+/// Marks the hops that lose answers which later hops do not lose, by more than chance: the packets themselves went through.
 pub(super) fn mark_limits(hops: &mut [TraceHop]) {
-    let mut least_behind: Option<f64> = None;
-    for hop in hops.iter_mut().rev() {
-        if hop.answered == 0 {
-            continue;
+    // Lost and sent, of all hops behind that do not limit their answers.
+    let mut behind = [0_u64; 2];
+    for hop in hops.iter_mut().rev().filter(|hop| hop.answered > 0) {
+        let here = lost_of(hop);
+        hop.limits_answers = narrows_stats::more_often(here, behind).is_some_and(|chance| chance < CHANCE);
+        if !hop.limits_answers {
+            behind = [behind[0] + here[0], behind[1] + here[1]];
         }
-        let loss = hop.loss.unwrap_or(0.0);
-        hop.limits_answers = least_behind.is_some_and(|behind| loss > behind + LESS);
-        least_behind = Some(least_behind.map_or(loss, |behind| behind.min(loss)));
     }
+}
+
+/// Probes of a hop that have no answer, and all of them.
+pub(super) fn lost_of(hop: &TraceHop) -> [u64; 2] {
+    [hop.sent.saturating_sub(hop.answered).into(), hop.sent.into()]
 }

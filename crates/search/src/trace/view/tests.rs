@@ -79,7 +79,7 @@ fn a_plain_path_has_its_hops_and_no_findings() {
     assert_eq!(report.hops.len(), 7);
     let counts: Vec<(u32, u32)> = report.hops.iter().map(|hop| (hop.sent, hop.answered)).collect();
     // The target answered what was sent beyond it, too.
-    assert_eq!(counts, [[(6, 6); 6].as_slice(), &[(8, 8)]].concat());
+    assert_eq!(counts, [[(6, 6); 6].as_slice(), &[(6, 6)]].concat());
     assert!(report.hops.iter().all(|hop| hop.complete && hop.nodes.len() == 1));
     assert_eq!(report.hops[2].nodes[0].rtt_ms, Some([6.0, 6.0, 6.0]));
     assert_eq!(report.hops[2].nodes[0].return_hops, Some(3));
@@ -135,6 +135,19 @@ fn loss_begins_where_it_stays() {
     // All of these answers are ICMP errors, which every hop may limit alike.
     assert!(!loss.harm && loss.says.contains("or the ICMP answers are limited"), "{loss:?}");
     assert!(!report.hops.iter().any(|hop| hop.limits_answers), "{report:?}");
+}
+
+#[test]
+fn loss_of_every_packet_alike_is_no_limit_of_answers_and_no_longer_path() {
+    for protocol in [TraceProtocol::Icmp, TraceProtocol::Udp] {
+        for lost_each in [2, 3, 5] {
+            let net = Net { lost_each, lost_from: 2, ..Net::new(2) };
+            let report = seen_with(&net, TracePlan { rounds: 6, protocol, mtu: false, ..plan() });
+            assert_eq!((report.hops.len(), ids(&report)), (3, vec!["loss"]), "{lost_each} {report:?}");
+            let says = &report.findings[0].says;
+            assert!(says.contains("loss there and back begins between") && says.contains("to hop 3"), "{says}");
+        }
+    }
 }
 
 #[test]
