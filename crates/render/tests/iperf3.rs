@@ -89,6 +89,9 @@ fn udp_has_the_keys_of_iperf3() {
         let ours = check(recorded, measurement.write(Format::Iperf3, Style::default()).expect("JSON"));
         let lost = report.summary.flows[0].total.received.as_ref().map(|it| it.lost);
         assert_eq!(ours["end"]["sum"]["lost_packets"].as_u64(), lost);
+        let received = |key: &str| ours["end"]["sum_received"][key].as_f64().expect("a number");
+        let bits = received("bits_per_second") * received("seconds");
+        assert!((bits / (received("bytes") * 8.0) - 1.0).abs() < 1e-6, "{direction:?}");
     }
 }
 

@@ -180,7 +180,7 @@ fn a_result_that_a_queue_may_raise_says_so() {
     };
     let report = SearchReport { path_profile: Some(path_profile), ..built(&record(), vec![]) };
     let text = search::text::summary(&report, Style::default());
-    let line = "path profile: the path sustains 976 Mbit/s behind a queue; longest queue 12.0 ms\n";
+    let line = "path profile, IP packets: the path sustains 976 Mbit/s behind a queue; longest queue 12.0 ms\n";
     assert!(text.contains(line), "{text}");
 }
 

@@ -266,6 +266,10 @@ fn batches_of_a_tun_device_are_counted_by_the_bytes_of_both_devices() {
     let receiver =
         [("nic.counter.rx_packets", 5_999), ("nic.counter.rx_bytes", 6_000 * 10_028 - 700 * 1_000 - 28), marks];
     assert_booked(&batched(&died(700, 0), &sender, &receiver), &[("path", 700)]);
+    // Devices of Ethernet count its header of each batch, too.
+    let sender = [("nic.counter.tx_packets", 6_000), ("nic.counter.tx_bytes", 6_000 * 10_042)];
+    let receiver = [("nic.counter.rx_packets", 5_300), ("nic.counter.rx_bytes", 5_300 * 10_042)];
+    assert_booked(&batched(&died(7_000, 0), &sender, &receiver), &[("path", 7_000)]);
 }
 
 #[test]

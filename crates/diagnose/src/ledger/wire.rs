@@ -7,6 +7,9 @@ use narrows_model::keys;
 /// Packets of neighbours' discovery and of the control connection that only one of two snapshots has.
 const EDGE: u64 = 16;
 
+/// Bytes of an Ethernet header.
+const LINK_BYTES: u64 = 14;
+
 /// What the devices say of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Devices {
@@ -145,15 +148,19 @@ fn close_behind_ip(accounting: &Accounting, entries: &mut [Entry]) {
 }
 
 /// Datagrams that left and did not arrive, by the bytes that both devices counted: a batch has the payload of all of its
-/// datagrams, whatever it is counted as. `None` where the datagrams are of several sizes or a device counts no bytes.
-fn lost_by_bytes(accounting: &Accounting, sent: u64, got: u64) -> Option<i128> {
+/// datagrams, whatever it is counted as. As a range. `None` where the datagrams are of several sizes or a device counts no bytes.
+fn lost_by_bytes(accounting: &Accounting, sent: u64, got: u64) -> Option<[i128; 2]> {
     let payload = i128::from(accounting.payload.filter(|bytes| *bytes > 0)?);
     let bytes = i128::from(accounting.sent(keys::NIC_COUNTER_TX_BYTES)?)
         - i128::from(accounting.got(keys::NIC_COUNTER_RX_BYTES)?);
-    // Each packet has its own headers; those of the link are not known and small beside the payload.
-    let headers = (i128::from(sent) - i128::from(got)) * i128::from(accounting.header_bytes());
-    let lost = (bytes - headers + payload / 2).div_euclid(payload);
-    Some(lost + i128::from(accounting.duplicated))
+    // Each packet has its own headers; whether a device counts those of its link, too, is not known.
+    let packets = i128::from(sent) - i128::from(got);
+    let without = |header: u64| {
+        let lost = (bytes - packets * i128::from(header) + payload / 2).div_euclid(payload);
+        lost + i128::from(accounting.duplicated)
+    };
+    let [a, b] = [accounting.header_bytes(), accounting.header_bytes() + LINK_BYTES].map(without);
+    Some([a.min(b), a.max(b)])
 }
 
 /// `left`: what is missing and no stage of a host has.
@@ -190,7 +197,7 @@ fn devices(accounting: &Accounting, entries: &[Entry], left: i128) -> Devices {
         let mut lost = i128::from(sent) + i128::from(accounting.duplicated) - i128::from(got);
         // A batch of segments may be one packet of either device: what was lost lies between their packets and their payload.
         if accounting.tcp
-            && let Some(by_bytes) = lost_by_bytes(accounting, sent, got).filter(|bytes| *bytes > lost)
+            && let Some([_, by_bytes]) = lost_by_bytes(accounting, sent, got).filter(|[_, most]| *most > lost)
         {
             lost = left.clamp(lost, by_bytes);
         }
@@ -199,9 +206,9 @@ fn devices(accounting: &Accounting, entries: &[Entry], left: i128) -> Devices {
     // The devices' headers of links make a percent of a long load of TCP, whose sockets count exactly.
     if accounting.batch_got() > 1
         && !accounting.tcp
-        && let Some(lost) = lost_by_bytes(accounting, sent, got)
+        && let Some([least, most]) = lost_by_bytes(accounting, sent, got)
     {
-        return Devices::Lost { lost, sent, got, blur: EDGE };
+        return Devices::Lost { lost: left.clamp(least, most), sent, got, blur: EDGE };
     }
     // In whatever batches: as many left as arrived.
     if accounting.batch_got() > 1 && sent.abs_diff(got) <= EDGE {

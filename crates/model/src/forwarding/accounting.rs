@@ -45,22 +45,45 @@ pub struct Accounting {
     pub disagreement: Option<String>,
 }
 
-impl AccountLine {
-    /// Where it lost frames, why, and how many; what its counters may be wrong by is no loss.
+impl Accounting {
+    /// Where frames were lost, why, and how many; what counters may be wrong by is no loss. A packet of a device's own is one more behind it
+    /// and one less before it: no place has lost more than is missing in all.
     pub fn losses(&self) -> Vec<(String, String, u64)> {
-        let beyond = |count: Option<i64>| {
-            count.and_then(|count| u64::try_from(count).ok()).filter(|count| *count > self.uncertainty)
-        };
+        let drops =
+            self.lines.iter().flat_map(|line| &line.drops).fold(0, |sum: u64, it| sum.saturating_add(it.frames));
+        let mut open = u64::try_from(self.lost).unwrap_or(0).saturating_sub(drops);
         let mut places = Vec::new();
-        if let Some(frames) = beyond(self.lost_before) {
-            places.push((format!("before {}", self.hop), "no counter explains them".to_owned(), frames));
-        }
-        for drop in self.drops.iter().filter(|drop| drop.frames > 0) {
-            places.push((self.hop.clone(), drop.reason.clone(), drop.frames));
-        }
-        if let Some(frames) = beyond(self.unexplained) {
-            places.push((self.hop.clone(), "no counter explains them".to_owned(), frames));
+        for line in &self.lines {
+            let mut beyond = |count: Option<i64>| {
+                let frames =
+                    count.and_then(|count| u64::try_from(count).ok()).filter(|count| *count > line.uncertainty)?;
+                let frames = frames.min(open);
+                open -= frames;
+                Some((frames, "no counter explains them".to_owned())).filter(|_| frames > 0)
+            };
+            places.extend(beyond(line.lost_before).map(|(frames, why)| (format!("before {}", line.hop), why, frames)));
+            for drop in line.drops.iter().filter(|drop| drop.frames > 0) {
+                places.push((line.hop.clone(), drop.reason.clone(), drop.frames));
+            }
+            places.extend(beyond(line.unexplained).map(|(frames, why)| (line.hop.clone(), why, frames)));
         }
         places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_of_a_devices_own_is_no_frame_lost_behind_it() {
+        // The device dropped all that is missing, and sent one frame more of its own, which the receiver did not count.
+        let drops = vec![DropCount { reason: "qdisc".to_owned(), frames: 500 }];
+        let dut = AccountLine { hop: "dut".to_owned(), unexplained: Some(-1), drops, ..AccountLine::default() };
+        let receiver = AccountLine { hop: "receiver".to_owned(), lost_before: Some(1), ..AccountLine::default() };
+        let mut of = Accounting { lines: vec![dut, receiver], lost: 500, ..Accounting::default() };
+        assert_eq!(of.losses(), [("dut".to_owned(), "qdisc".to_owned(), 500)]);
+        of.lost = 501;
+        assert_eq!(of.losses().len(), 2);
     }
 }

@@ -56,9 +56,10 @@ enum What {
         filter: FilterArgs,
     },
     /// Delete old runs; with both conditions, only runs that meet both
+    #[command(group(clap::ArgGroup::new("which").args(["keep", "older_than"]).required(true).multiple(true)))]
     Prune {
         /// Keep this many newest runs, however old
-        #[arg(long, value_name = "N", required_unless_present = "older_than")]
+        #[arg(long, value_name = "N")]
         keep: Option<u64>,
         /// Delete runs older than this (12h, 30d, 8w)
         #[arg(long, value_name = "TIME", value_parser = values::age)]
@@ -135,9 +136,9 @@ pub(super) fn deleted(store: &mut Store, runs: Vec<StoredRun>, yes: bool, for_go
     let page = HistoryReport { schema: String::new(), offset: 0, total: shown.len() as u64, runs: shown };
     if count > 0 && (yes || std::io::stdin().is_terminal()) {
         anstream::eprint!("{}", history::text::list(&page, crate::output::style()));
-    }
-    if rest > 0 {
-        crate::failure::note!("and {} before them", plural(rest as u64, "older run"));
+        if rest > 0 {
+            crate::failure::note!("and {} before them", plural(rest as u64, "older run"));
+        }
     }
     confirmed(yes, &format!("delete {}{}", plural(count as u64, "run"), if for_good { " for good" } else { "" }))?;
     let gone = maintenance::delete(store, &ids, for_good).map_err(Failure::run)?;

@@ -26,8 +26,7 @@ const MAX_LOSSES: usize = 16;
 pub(super) fn picture(view: &BooksView) -> String {
     let books = &view.books;
     // Counters that disagree say nothing of losses.
-    let reconciled = books.lines.iter().filter(|_| books.disagreement.is_none());
-    let mut losses: Vec<(String, String, u64)> = reconciled.flat_map(AccountLine::losses).collect();
+    let mut losses = if books.disagreement.is_none() { books.losses() } else { Vec::new() };
     let left_out = losses.len().saturating_sub(MAX_LOSSES);
     losses.truncate(MAX_LOSSES);
     let rows = books.lines.len().div_ceil(PER_ROW).max(1);

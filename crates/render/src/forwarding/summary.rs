@@ -9,10 +9,10 @@ pub(super) fn reconciliation(report: &ForwardingReport) -> String {
     match (it.books, it.disagree) {
         (0, _) => "not available".to_owned(),
         (1, 0) => "the device counters of the one trial add up".to_owned(),
-        (all, 0) => format!("the device counters add up to the loss in all {} trials", grouped(all)),
+        (all, 0) => format!("the device counters add up to the loss in each of the {} trials kept", grouped(all)),
         (all, some) => {
             format!(
-                "the device counters add up in {} of {} trials; in {} they disagree",
+                "the device counters add up in {} of the {} trials kept; in {} they disagree",
                 grouped(it.balanced),
                 grouped(all),
                 grouped(some)

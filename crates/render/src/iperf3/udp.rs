@@ -104,7 +104,10 @@ fn flow_sums(flow: &UdpFlowSummary, seconds: f64) -> Vec<(&'static str, Value)> 
     let sent = whole.sent.as_ref().map_or((0, 0.0), |it| (it.bytes, it.bps));
     let received = whole.received.as_ref().map_or((0, 0.0, 0.0, 0), |it| (it.bytes, it.bps, it.jitter_ns, it.lost));
     let sum_sent = with(span(0.0, seconds, sent.0, sent.1), order(0.0, 0, packets));
-    let sum_received = with(span(0.0, seconds, received.0, received.1), order(received.2, received.3, packets));
+    // A queue goes on draining after the load: the rate is that of the time of the arrivals.
+    let arrived_s =
+        if received.1 > 0.0 { narrows_model::words::figures::float(received.0) * 8.0 / received.1 } else { seconds };
+    let sum_received = with(span(0.0, arrived_s, received.0, received.1), order(received.2, received.3, packets));
     vec![
         ("sum", total(flow.flow, whole, seconds)),
         ("sum_sent", with(sum_sent, json!({"sender": true}))),

@@ -137,7 +137,7 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
     page.line(&format!("{trials}{invalid} in {}", millis(took)));
     if let Some(profile) = &report.path_profile {
         let queue = format!("; longest queue {}", micros(profile.queue_us.round() as u64));
-        page.labelled("path profile: ", &(clean(&profile.summary) + &queue), None);
+        page.labelled("path profile, IP packets: ", &(clean(&profile.summary) + &queue), None);
     }
     for remark in &report.remarks {
         page.labelled("! ", &clean(remark), Some(Tone::Mark));

@@ -2,8 +2,8 @@
 
 use super::build::trial_name;
 use super::{AccountOfTrial, Derived};
+use narrows_model::forwarding::Test;
 use narrows_model::forwarding::report::{BooksView, LossPlace, Reconciliation};
-use narrows_model::forwarding::{AccountLine, Test};
 use std::collections::BTreeMap;
 
 /// Accounts that a report shows.
@@ -33,11 +33,11 @@ fn sound(derived: &Derived) -> impl Iterator<Item = &AccountOfTrial> {
     derived.accounts.iter().filter(|it| !derived.is_invalid(it.trial))
 }
 
-/// Where frames were lost in valid trials, most first.
+/// Where frames were lost in the valid trials of the record, most first.
 pub(super) fn losses(derived: &Derived) -> Vec<LossPlace> {
     let mut sums: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     for it in sound(derived) {
-        for (hop, reason, frames) in it.account.lines.iter().flat_map(AccountLine::losses) {
+        for (hop, reason, frames) in it.account.losses() {
             let sum = sums.entry((hop, reason)).or_default();
             *sum = (sum.0.saturating_add(frames), sum.1 + 1);
         }

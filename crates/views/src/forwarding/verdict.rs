@@ -81,7 +81,7 @@ fn lost(losses: &[LossPlace], books: &Reconciliation) -> Vec<String> {
         .map(|it| {
             let trials = if it.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", grouped(it.trials)) };
             let frames = if it.frames == 1 { "frame" } else { "frames" };
-            format!("{}: {} {frames} lost in {trials}, {}", it.hop, grouped(it.frames), it.reason)
+            format!("{}: {} {frames} lost in {trials} of those kept, {}", it.hop, grouped(it.frames), it.reason)
         })
         .collect();
     if losses.len() > FEW {
@@ -95,8 +95,8 @@ fn said_nothing(books: &Reconciliation, invalid: &[InvalidTrial]) -> Vec<String>
     let Some(first) = invalid.first() else { return Vec::new() };
     let all = grouped(books.trials);
     let mut list = vec![match invalid.len() {
-        1 => format!("1 of {all} trials is invalid: {}: {}", first.trial.name, first.why),
-        n => format!("{} of {all} trials are invalid", grouped(n as u64)),
+        1 => format!("1 of the {all} trials kept is invalid: {}: {}", first.trial.name, first.why),
+        n => format!("{} of the {all} trials kept are invalid", grouped(n as u64)),
     }];
     if invalid.len() > 1 {
         // The same reason is told once, with the first trial that it befell.

@@ -6,11 +6,11 @@ use crate::table::{Cell, Column, Row, Table};
 use narrows_model::forwarding::AccountLine;
 use narrows_model::forwarding::report::{BooksView, ForwardingReport};
 
-/// Where frames were lost, over all valid trials.
+/// Where frames were lost, over the valid trials of the record: of a search it keeps those that tell most.
 pub(in super::super) fn losses(report: &ForwardingReport) -> Table {
     let columns =
         [Column::words("where"), Column::words("reason"), Column::figures("frames"), Column::figures("in trials")];
-    let mut table = Table::new("Lost frames by place", "over all valid trials", &columns);
+    let mut table = Table::new("Lost frames by place", "over the valid trials whose counts are kept", &columns);
     for it in &report.losses {
         let cells = vec![
             Cell::new(&it.hop).tone(Tone::Strong),
