@@ -32,6 +32,20 @@ pub fn set_receive_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
     set_int(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, bytes, "set SO_RCVBUF to")
 }
 
+/// Gives a listening socket, and so the connections that it accepts, buffers to begin with as a socket that is made now gets them from
+/// `tcp_rmem` and `tcp_wmem`: it keeps those of its own beginning otherwise. Autotuning goes on (`SO_BUF_LOCK`).
+///
+/// # Errors
+/// Before Linux 5.15, where nothing unlocks a buffer that was set; the buffers stay.
+pub fn set_initial_buffers(listener: impl AsFd, receive_bytes: u32, send_bytes: u32) -> Result<()> {
+    let fd = listener.as_fd();
+    get_u32(fd, libc::SOL_SOCKET, SO_BUF_LOCK, "SO_BUF_LOCK")?;
+    // The kernel doubles what is set.
+    set_receive_buffer(fd, receive_bytes / 2)?;
+    set_send_buffer(fd, send_bytes / 2)?;
+    set_int(fd, libc::SOL_SOCKET, SO_BUF_LOCK, 0, "set SO_BUF_LOCK to")
+}
+
 /// The send buffer's limit in bytes of kernel memory.
 pub fn send_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, "SO_SNDBUF")
@@ -292,4 +306,21 @@ fn queued(socket: BorrowedFd<'_>, request: libc::Ioctl, what: &'static str) -> R
     // SAFETY: both requests write one int.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut value) }, "read", what)?;
     Ok(u32::try_from(value).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepted_connections_begin_with_the_buffers_that_were_renewed_and_go_on_tuning() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        set_initial_buffers(&listener, 40_000, 60_000).expect("Linux 5.15");
+        let _client = std::net::TcpStream::connect(listener.local_addr().expect("its address")).expect("a connection");
+        let (accepted, _) = listener.accept().expect("the other end");
+        assert_eq!(
+            (receive_buffer(&accepted).ok(), buffer_lock(&accepted).ok()),
+            (Some(40_000), Some(BufferLock::default()))
+        );
+    }
 }

@@ -221,6 +221,7 @@ async fn run(
     iperf3: Option<iperf3::Ports>,
     mut stopped: watch::Receiver<bool>,
 ) {
+    shared.listens(&listener);
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let accepting = tokio::spawn(listen::accept(shared.clone(), listener, acceptor));
     let listening = tokio::spawn(datagrams::listen(shared.clone(), datagrams));

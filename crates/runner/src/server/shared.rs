@@ -15,12 +15,13 @@ use super::unauthenticated::Unauthenticated;
 use crate::helper::{Deputies, Reading, Tuning};
 use crate::lock;
 use crate::tokens::Tokens;
+use narrows_sys::{sysctl, tcp};
 use narrows_wire::Key;
 use narrows_wire::api::{Reason, SessionUse};
 use narrows_wire::token::Secret;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
@@ -54,6 +55,8 @@ pub(super) struct Shared {
     pub(super) traces: Arc<Semaphore>,
     /// Readings of the host's connections at a time.
     pub(super) connections: Semaphore,
+    /// The one port, where it is one.
+    listening: OnceLock<std::net::TcpListener>,
     stop: watch::Sender<bool>,
     table: Mutex<Table>,
     /// Told when a session is gone for good.
@@ -95,9 +98,25 @@ impl Shared {
             links: Turns::default(),
             traces: Arc::new(Semaphore::new(2)),
             connections: Semaphore::new(1),
+            listening: OnceLock::new(),
             stop,
             table: Mutex::new(table),
             left: watch::Sender::new(0),
+        }
+    }
+
+    /// Remembers the listening socket.
+    pub(super) fn listens(&self, listener: &std::net::TcpListener) {
+        let _ = listener.try_clone().map(|listener| self.listening.set(listener));
+    }
+
+    /// Lets the connections of the next trial begin with the buffers that this host now gives to new sockets.
+    pub(super) fn renew_buffers(&self) {
+        let initial = |key: &str| sysctl::read(key).ok()?.split_whitespace().nth(1)?.parse().ok();
+        if let (Some(listener), Some(receive), Some(send)) =
+            (self.listening.get(), initial("net.ipv4.tcp_rmem"), initial("net.ipv4.tcp_wmem"))
+        {
+            let _ = tcp::set_initial_buffers(listener, receive, send);
         }
     }
 

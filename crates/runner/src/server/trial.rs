@@ -37,6 +37,7 @@ pub(super) fn open(
     plan: LoadPlan,
     key: Key,
 ) -> Result<u32, &'static str> {
+    shared.renew_buffers();
     let running = Running { stop: Stop::new(), phase: watch::Sender::new(Phase::Gathers), cookies: Arc::default() };
     let number = {
         let mut slot = lock(&session.trial);
