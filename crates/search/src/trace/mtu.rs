@@ -137,7 +137,8 @@ impl Mtu {
                 Pair::Small(id) => {
                     let answered = seen.answer_to(id).is_some();
                     self.pair = Pair::None;
-                    let pairs = if self.stage == Stage::Far { FAR_PAIRS } else { PAIRS };
+                    // The first decision says whether there is a hole at all.
+                    let pairs = if self.stage == Stage::Far { FAR_PAIRS.max(pairs_at(seen, ttl)) } else { PAIRS };
                     if answered {
                         self.failed += 1;
                     } else {
@@ -207,6 +208,22 @@ impl Mtu {
             _ => 0,
         }
     }
+}
+
+/// Pairs that chance makes less often than once in a thousand sizes, by the loss of small probes to that hop; no more than five, since a
+/// router that limits its answers makes each of them take a second.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
+fn pairs_at(seen: &Seen, ttl: u8) -> u8 {
+    const MOST: f64 = 5.0;
+    let small = seen.record.plan.probe_bytes;
+    let of_hop = || seen.record.probes.iter().filter(|it| it.ttl == ttl && it.bytes == small);
+    let (all, answered) = (of_hop().count(), of_hop().filter(|it| it.answer.is_some()).count());
+    if all < 4 || answered == all {
+        return 0;
+    }
+    #[allow(clippy::cast_precision_loss)] // probes of one trace
+    let lost = 1.0 - answered as f64 / all as f64;
+    (1e-3_f64.ln() / lost.ln()).ceil().clamp(0.0, MOST) as u8
 }
 
 /// The hop that an address has in the first flow.

@@ -74,6 +74,10 @@ impl Seen {
         self.max_rtt_us = self.max_rtt_us.max(answer.at_us.saturating_sub(probe.sent_us));
         if answer.kind == AnswerKind::TimeExceeded {
             self.farthest = self.farthest.max(probe.ttl);
+            // Where the survey stopped at a lost probe the path goes on.
+            if self.surveyed && self.ends.is_empty() {
+                self.horizon = self.horizon.max(self.farthest.saturating_add(1)).min(self.record.plan.max_ttl);
+            }
         } else if answer.kind.is_end() {
             let end = self.ends.entry(probe.flow).or_insert(probe.ttl);
             *end = probe.ttl.min(*end);

@@ -107,8 +107,14 @@ pub(super) fn read(reader: &mut Reader<'_>, at: usize, table: &DeTable<'_>, with
         }
         Kind::Word(kind, word, what_at) => {
             let level = level((kind, word), &device, text, within.load);
-            if let Err(says) = &level {
-                reader.note(*value_at, "factor.values", says);
+            match &level {
+                Err(says) if says.starts_with("unknown ") => {
+                    if *value_at == values[0].0 {
+                        reader.note(*what_at, &format!("factor.{kind}"), says);
+                    }
+                }
+                Err(says) => reader.note(*value_at, "factor.values", says),
+                Ok(_) => {}
             }
             // An unknown parameter or feature is noted once, and not with each value.
             let wrong = level.as_ref().ok().and_then(|(setting, _)| tune::check(setting.as_ref()?).err());

@@ -151,6 +151,18 @@ fn loss_of_every_packet_alike_is_no_limit_of_answers_and_no_longer_path() {
 }
 
 #[test]
+fn loss_makes_no_black_hole_and_no_silence() {
+    for lost_each in [3, 5] {
+        for routers in [2, 5] {
+            let net = Net { lost_each, lost_from: 2, ..Net::new(routers) };
+            let report = seen_with(&net, TracePlan { rounds: 20, ..plan() });
+            let said = ids(&report);
+            assert!(!said.contains(&"black-hole") && !said.contains(&"silent"), "{lost_each} {routers} {report:?}");
+        }
+    }
+}
+
+#[test]
 fn ends_are_named() {
     let filter = |kind| seen(&Net { filter: Some((4, kind)), ..Net::new(6) });
     let rejected = filter(AnswerKind::Prohibited);
