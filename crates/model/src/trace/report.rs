@@ -42,7 +42,7 @@ pub struct TraceHop {
     pub answered: u32,
     /// Share of probes without an answer; `None`: none was sent.
     pub loss: Option<f64>,
-    /// Later hops lose less: the hop limits its ICMP answers and forwards the packets.
+    /// Later hops lose less, by more than chance (p < 0.01): the hop limits its ICMP answers and forwards the packets.
     pub limits_answers: bool,
     /// The largest IP packet that came to this hop, bytes.
     pub pmtu_bytes: Option<u32>,

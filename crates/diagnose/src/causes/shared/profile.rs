@@ -156,7 +156,9 @@ fn second(profile: &PathProfile, met: Met) -> Witness {
             profile.burst_words().unwrap_or_else(|| "at an unknown rate".to_owned())
         ),
         Met::Full | Met::Shaped => {
-            format!("above that rate a queue of {} built up before the loss", units::micros(shape.queue_us as u64))
+            // Steps that ended early met a shorter one.
+            let longest_us = shape.steps.iter().map(|step| step.queue_us).fold(shape.queue_us, f64::max);
+            format!("above that rate a queue of up to {} built up before the loss", units::micros(longest_us as u64))
         }
         Met::Lossy | Met::Bursts => format!("the path kept up with {}", units::bps(shape.carried_bps)),
     })

@@ -66,8 +66,14 @@ impl Evidence for UdpEvidence {
     fn headline(&self, status: Status, first: Option<&Finding>) -> String {
         let base = &self.base;
         let goodput = units::bps(base.goodput_bps);
+        // The rate is that of the arrivals, which the queue goes on with after the load.
+        let drained = if base.arrival_seconds >= DRAINS * base.seconds {
+            format!(" (over {}, until the queue was empty)", units::micros((base.arrival_seconds * 1e6) as u64))
+        } else {
+            String::new()
+        };
         let outcome = if base.missing() > 0 {
-            format!("{goodput} of UDP arrived, {} lost", units::percent(base.loss()))
+            format!("{goodput} of UDP arrived{drained}, {} lost", units::percent(base.loss()))
         } else {
             format!("{goodput} of UDP, {} below the requested rate", units::percent(base.behind))
         };
@@ -81,12 +87,6 @@ impl Evidence for UdpEvidence {
             }
             (Status::Healthy, Some(_)) => {
                 let (loss, offered) = (units::percent(base.loss()), units::bps(base.offered_bps));
-                // The rate is that of the arrivals, which the queue goes on with after the load.
-                let drained = if base.arrival_seconds >= DRAINS * base.seconds {
-                    format!(" (over {}, until the queue was empty)", units::micros((base.arrival_seconds * 1e6) as u64))
-                } else {
-                    String::new()
-                };
                 format!(
                     "healthy: at capacity, {goodput} of UDP arrived{drained}, {loss} lost because {offered} were offered"
                 )

@@ -6,6 +6,9 @@ use narrows_model::words::show::plural;
 use narrows_model::words::units::percent;
 use narrows_model::{AnswerKind, ProbePurpose, TraceProtocol, TraceRecord, TraceReport};
 
+/// Probes by which a hop that limits its answers is told from one behind a loss.
+const SURE: u32 = 50;
+
 /// Loss that is worth a sentence.
 const LOSS: f64 = 0.05;
 
@@ -136,6 +139,9 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
         plural(sent, "probe"),
         last.ttl
     );
+    if by_target && begins < last.ttl && answering.iter().any(|hop| hop.ttl == begins && hop.sent < SURE) {
+        says += &format!("; it may begin behind {to}, if that limits its answers: --count 50 tells");
+    }
     if !by_target {
         says += "; or the ICMP answers are limited from there on: only answers of the target itself (--protocol icmp, or tcp to an open \
                  port) exclude that";
