@@ -14,6 +14,7 @@ use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
 use narrows_model::run::sweep::SweepRow;
+use narrows_model::trace::report::TraceEnd;
 use narrows_model::words::figures::float;
 use narrows_model::{Ending, Family, LoadPlan, Run, Status, TraceRecord, Unit};
 use narrows_stats::change_points::{Options, change_points};
@@ -132,13 +133,15 @@ pub fn of_responsiveness(record: &ResponsivenessRecord) -> StoredRun {
 /// What a trace is listed with: its first harm, or how it ended. `plan`, id, time and program are left empty.
 pub fn of_trace(record: &TraceRecord) -> StoredRun {
     let report = crate::trace::report(record);
-    let last = report.hops.iter().rev().find(|hop| hop.answered > 0);
+    // Figures of the target: those of the last hop that answers are of another path.
+    let reached = matches!(report.end, TraceEnd::Reached { .. });
+    let last = report.hops.iter().rev().find(|hop| hop.answered > 0).filter(|_| reached);
     let rtt = last.and_then(|hop| hop.nodes.first()?.rtt_ms);
     let figures = [
         rtt.map(|[_, median, _]| figures::RTT.at("", median * 1e3)),
         last.and_then(|hop| hop.loss).map(|share| figures::LOSS.at("", share)),
         last.map(|hop| figures::HOPS.at("", f64::from(hop.ttl))),
-        report.mtu.as_ref().map(|mtu| figures::MTU.at("", f64::from(mtu.path_bytes))),
+        report.mtu.as_ref().filter(|mtu| mtu.to_target).map(|mtu| figures::MTU.at("", f64::from(mtu.path_bytes))),
     ];
     let harm = report.findings.iter().find(|it| it.harm).map(|it| it.id.clone());
     StoredRun {
@@ -330,6 +333,54 @@ pub fn inventory(change: &mut TrendChange, runs: Result<[Run; 2], String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::{AnswerKind, ProbePurpose, TraceAnswer, TracePlan, TraceProbe, TraceProtocol};
+
+    #[test]
+    fn a_trace_that_did_not_reach_its_target_has_no_figures_of_it() {
+        let target = std::net::IpAddr::from([10, 0, 0, 9]);
+        let plan = TracePlan {
+            asked: "server".to_owned(),
+            target,
+            protocol: TraceProtocol::Udp,
+            port: 33_434,
+            first_ttl: 1,
+            max_ttl: 2,
+            gap: 5,
+            rounds: 1,
+            continuous: false,
+            flows: 1,
+            interval_ms: 500,
+            wait_ms: 1_000,
+            probe_bytes: 64,
+            mtu: false,
+            names: false,
+        };
+        let probe = |ttl: u8, from, kind| TraceProbe {
+            purpose: ProbePurpose::Sample,
+            flow: 0,
+            ttl,
+            bytes: 64,
+            sent_us: 1_000,
+            answer: Some(TraceAnswer { at_us: 2_000, from, kind, reply_ttl: Some(64), mtu: None, mpls: Vec::new() }),
+        };
+        let router = probe(1, std::net::IpAddr::from([10, 0, 0, 1]), AnswerKind::TimeExceeded);
+        let mut record = TraceRecord {
+            plan,
+            started_unix_us: 0,
+            probes: vec![router],
+            forgotten: 0,
+            unmatched: 0,
+            other_ports: std::collections::BTreeMap::new(),
+            first_link_mtu: None,
+            mtu_done: false,
+            names: std::collections::BTreeMap::new(),
+            ending: Ending::Complete,
+            back: None,
+        };
+        assert_eq!(of_trace(&record).figures, []);
+        record.probes.push(probe(2, target, AnswerKind::Reached));
+        assert_eq!(of_trace(&record).figures.len(), 3);
+    }
 
     #[test]
     fn runs_of_one_plan_are_a_series_and_its_step_is_named() {
