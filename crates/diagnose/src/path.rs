@@ -82,6 +82,7 @@ mod tests {
             reply_ttl: Some(60 - hop),
             mtu: None,
             mpls: Vec::new(),
+            refused: false,
         };
         let probe = |purpose, ttl: u8, bytes, answered: bool| {
             let kind = if ttl == 4 { AnswerKind::Reached } else { AnswerKind::TimeExceeded };

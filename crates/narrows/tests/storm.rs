@@ -203,7 +203,8 @@ fn processes(server: u32) -> Vec<u32> {
     [server].into_iter().chain(list.split_whitespace().filter_map(|id| id.parse().ok())).collect()
 }
 
-/// Resident memory in kilobytes, threads and open descriptors of all of them.
+/// Memory of their own in kilobytes, threads and open descriptors of all of them. Pages of the program's file are the same in each
+/// process and grow with the code, not with what strangers do.
 fn size(server: u32) -> [u64; 3] {
     let status = |pid: &u32, name: &str| -> u64 {
         let text = files::read_text(Path::new(&format!("/proc/{pid}/status"))).unwrap_or_default();
@@ -213,7 +214,7 @@ fn size(server: u32) -> [u64; 3] {
     let open = |pid: &u32| files::list(Path::new(&format!("/proc/{pid}/fd"))).map_or(0, |names| names.len() as u64);
     let all = processes(server);
     let sum = |name| all.iter().map(|pid| status(pid, name)).sum();
-    [sum("VmRSS:"), sum("Threads:"), all.iter().map(open).sum()]
+    [sum("RssAnon:"), sum("Threads:"), all.iter().map(open).sum()]
 }
 
 /// The report of a client, as JSON.

@@ -361,7 +361,15 @@ mod tests {
             ttl,
             bytes: 64,
             sent_us: 1_000,
-            answer: Some(TraceAnswer { at_us: 2_000, from, kind, reply_ttl: Some(64), mtu: None, mpls: Vec::new() }),
+            answer: Some(TraceAnswer {
+                at_us: 2_000,
+                from,
+                kind,
+                reply_ttl: Some(64),
+                mtu: None,
+                mpls: Vec::new(),
+                refused: false,
+            }),
         };
         let router = probe(1, std::net::IpAddr::from([10, 0, 0, 1]), AnswerKind::TimeExceeded);
         let mut record = TraceRecord {

@@ -104,6 +104,9 @@ pub struct TraceAnswer {
     pub mtu: Option<u32>,
     /// The label stack that the probe had.
     pub mpls: Vec<MplsLabel>,
+    /// A TCP reset in the target's name: of a port that is closed, or of a filter on the way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 /// A trace as it was seen. Probes may be missing at the front of a long one.

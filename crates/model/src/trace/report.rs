@@ -89,6 +89,11 @@ pub enum TraceEnd {
         /// The TTL.
         ttl: u8,
     },
+    /// A TCP reset in the target's name came at this TTL: the port is closed, or a filter before the target refuses it.
+    Refused {
+        /// The TTL.
+        ttl: u8,
+    },
     /// A hop rejects the probes.
     Rejected {
         /// The TTL that was rejected.

@@ -128,6 +128,7 @@ fn remark(report: &TraceReport) -> String {
         if report.protocol == TraceProtocol::Icmp { String::new() } else { format!(" port {}", report.plan.port) };
     let end = match &report.end {
         TraceEnd::Reached { ttl } => format!("reached in {}", plural((*ttl).into(), "hop")),
+        TraceEnd::Refused { ttl } => format!("refused at TTL {ttl} (RST)"),
         TraceEnd::Rejected { ttl, mark, .. } => format!("rejected at TTL {ttl} ({mark})"),
         TraceEnd::Silent { after_hop: 0 } => "no answer".to_owned(),
         TraceEnd::Silent { after_hop } => format!("silent behind hop {after_hop}"),

@@ -47,6 +47,7 @@ pub(crate) fn sample() -> TraceReport {
                 reply_ttl: Some(if hop >= 3 { 248 - hop } else { 65 - hop }),
                 mtu: (kind == AnswerKind::TooBig).then_some(1400),
                 mpls: if hop == 3 { vec![label] } else { vec![] },
+                refused: false,
             }
         });
         probes.push(TraceProbe { purpose, flow, ttl, bytes, sent_us, answer });

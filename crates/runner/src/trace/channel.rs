@@ -5,7 +5,7 @@ use narrows_model::{AnswerKind, Family, TraceAnswer, TracePlan, TraceProtocol};
 use narrows_search::trace::{Order, Planner};
 use narrows_sys::Error;
 use narrows_sys::nanos::EvenClock;
-use narrows_sys::probe::{ProbeSocket, Received, Sent, wait};
+use narrows_sys::probe::{Handshake, ProbeSocket, Received, Sent, wait};
 use narrows_wire::icmp;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -106,17 +106,18 @@ impl Channel {
                 .take(BATCH)
                 .find_map(|it| answer(&it, protocol_headers, self.clock));
             let by_target = || {
-                let reached = socket.handshake()?;
-                if !reached {
+                let end = socket.handshake()?;
+                if end == Handshake::Failed {
                     given_up.push(*id);
                 }
-                reached.then(|| TraceAnswer {
+                (end != Handshake::Failed).then(|| TraceAnswer {
                     at_us: self.clock.now() / 1_000,
                     from: target,
                     kind: AnswerKind::Reached,
                     reply_ttl: None,
                     mtu: None,
                     mpls: Vec::new(),
+                    refused: end == Handshake::Refused,
                 })
             };
             answered.extend(error.or_else(by_target).map(|answer| (*id, answer)));
@@ -142,6 +143,7 @@ impl Channel {
             reply_ttl: control.ttl,
             mtu: None,
             mpls: Vec::new(),
+            refused: false,
         })
     }
 
@@ -184,6 +186,7 @@ fn answer(received: &Received, header_bytes: u32, clock: EvenClock) -> Option<Tr
         reply_ttl: control.ttl,
         mtu: (kind == AnswerKind::TooBig && error.info > 0).then_some(error.info),
         mpls: icmp::mpls(&received.bytes, error.extension_at, headers),
+        refused: false,
     })
 }
 

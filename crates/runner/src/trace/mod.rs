@@ -12,7 +12,7 @@ use narrows_model::trace::report::TraceEnd;
 use narrows_model::{Ending, Family, TracePlan, TraceProtocol, TraceRecord};
 use narrows_search::trace::{Planner, Step};
 use narrows_sys::nanos::EvenClock;
-use narrows_sys::probe::{ProbeSocket, Sent, wait};
+use narrows_sys::probe::{Handshake, ProbeSocket, Sent, wait};
 use narrows_sys::{clock, path_mtu};
 use narrows_traffic::Stop;
 pub use narrows_views::trace::report;
@@ -65,7 +65,7 @@ fn other_ports(record: &TraceRecord, stop: &Stop) -> BTreeMap<u16, bool> {
         open.retain(|(port, socket)| {
             // An ICMP error is of a router, or of a filter in front of the target.
             let error = std::iter::from_fn(|| socket.receive()).any(|it| it.control.error.is_some());
-            let done = if error { Some(false) } else { socket.handshake() };
+            let done = if error { Some(false) } else { socket.handshake().map(|it| it != Handshake::Failed) };
             answers.extend(done.map(|answered| (*port, answered)));
             done.is_none()
         });

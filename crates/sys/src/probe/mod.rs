@@ -8,7 +8,7 @@ pub mod control;
 mod receive;
 
 pub use control::{Control, IcmpError};
-pub use receive::{Received, wait};
+pub use receive::{Handshake, Received, wait};
 
 use crate::error::check;
 use crate::raw::{self, set_option};

@@ -12,6 +12,17 @@ use std::time::Duration;
 const ROOM: usize = 2048;
 const CONTROL: usize = 512;
 
+/// How a TCP handshake ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handshake {
+    /// SYN and ACK came.
+    Accepted,
+    /// A reset came.
+    Refused,
+    /// The kernel gave up.
+    Failed,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// What the kernel says of it.
@@ -53,14 +64,18 @@ impl ProbeSocket {
         })?
     }
 
-    /// The end of a TCP handshake: `Some(true)` where the target answered, `Some(false)` after another error.
-    pub fn handshake(&self) -> Option<bool> {
+    /// The end of a TCP handshake; `None`: not yet.
+    pub fn handshake(&self) -> Option<Handshake> {
         let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
         // SAFETY: one pollfd that lives through the call; it does not wait.
         if unsafe { libc::poll(&raw mut poll, 1, 0) } < 1 || poll.revents & (libc::POLLOUT | libc::POLLHUP) == 0 {
             return None;
         }
-        Some(matches!(self.pending_error(), None | Some(libc::ECONNREFUSED)))
+        Some(match self.pending_error() {
+            None => Handshake::Accepted,
+            Some(libc::ECONNREFUSED) => Handshake::Refused,
+            Some(_) => Handshake::Failed,
+        })
     }
 
     fn take(&self, flags: libc::c_int) -> io::Result<Received> {
@@ -161,11 +176,11 @@ mod tests {
         for _ in 0..2 {
             let probe = ProbeSocket::tcp(0, target, 3).expect("begun");
             wait([&probe].into_iter(), Duration::from_secs(5)).expect("a wait");
-            assert_eq!(probe.handshake(), Some(true));
+            assert_eq!(probe.handshake(), Some(Handshake::Accepted));
         }
         drop(listener);
         let probe = ProbeSocket::tcp(0, target, 3).expect("begun");
         wait([&probe].into_iter(), Duration::from_secs(5)).expect("a wait");
-        assert_eq!((probe.receive(), probe.handshake()), (None, Some(true)));
+        assert_eq!((probe.receive(), probe.handshake()), (None, Some(Handshake::Refused)));
     }
 }

@@ -83,6 +83,15 @@ fn end(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) 
             );
             all.push(finding("silent", true, says));
         }
+        TraceEnd::Refused { ttl } => {
+            let before = place(&report.hops, ttl.saturating_sub(1));
+            let says = format!(
+                "TCP to port {} is refused (RST): it is closed on the target, or a filter behind {before} answers in the target's name; \
+                 --protocol icmp, or the --port of a service that is open, tells which",
+                record.plan.port
+            );
+            all.push(finding("refused", false, says));
+        }
         TraceEnd::Reached { .. } | TraceEnd::MaxHops => {}
     }
 }
@@ -94,7 +103,7 @@ fn beside(record: &TraceRecord) -> String {
     };
     let (answered, silent) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
     if !answered.is_empty() {
-        return format!("the target answers TCP to {}, so the filter is for this port", ports(&answered, "and"));
+        return format!("TCP to {} is answered, so the filter is for this port", ports(&answered, "and"));
     }
     match silent.is_empty() {
         true => "try another --protocol or --port".to_owned(),

@@ -56,8 +56,14 @@ pub fn report(record: &TraceRecord) -> TraceReport {
 /// How the path ends: the target, if any flow came there.
 fn end(record: &TraceRecord, hops: &[TraceHop]) -> TraceEnd {
     let answers = || record.probes.iter().filter_map(|probe| probe.answer.as_ref().map(|answer| (probe.ttl, answer)));
-    if let Some((ttl, _)) = answers().filter(|(_, it)| it.kind == AnswerKind::Reached).min_by_key(|(ttl, _)| *ttl) {
+    let reached =
+        |refused: bool| answers().filter(move |(_, it)| it.kind == AnswerKind::Reached && it.refused == refused);
+    let nearest = |refused| reached(refused).map(|(ttl, _)| ttl).min();
+    if let Some(ttl) = nearest(false) {
         return TraceEnd::Reached { ttl };
+    }
+    if let Some(ttl) = nearest(true) {
+        return TraceEnd::Refused { ttl };
     }
     if let Some((ttl, answer)) = answers().filter(|(_, it)| it.kind.is_end()).min_by_key(|(ttl, _)| *ttl) {
         let address = answer.from.to_string();

@@ -151,7 +151,15 @@ pub(super) fn run_until(net: &Net, plan: TracePlan, end_us: u64) -> (TraceRecord
                 let at_us = now + HOP_US * u64::from(hop);
                 let back = hop - 1 + net.longer_back;
                 let from = net.address(hop, order.flow);
-                let answer = TraceAnswer { at_us, from, kind, reply_ttl: Some(64 - back), mtu, mpls: Vec::new() };
+                let answer = TraceAnswer {
+                    at_us,
+                    from,
+                    kind,
+                    reply_ttl: Some(64 - back),
+                    mtu,
+                    mpls: Vec::new(),
+                    refused: false,
+                };
                 on_way.insert((at_us, order.id), (order.flow, answer));
             }
         }

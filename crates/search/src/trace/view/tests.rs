@@ -35,8 +35,15 @@ fn an_answer_to_the_kernels_second_syn_is_none_to_the_probe() {
         ..plan()
     };
     let mut planner = Planner::new(plan, 0, true);
-    let answer =
-        |at_us, from: IpAddr, kind| TraceAnswer { at_us, from, kind, reply_ttl: None, mtu: None, mpls: Vec::new() };
+    let answer = |at_us, from: IpAddr, kind| TraceAnswer {
+        at_us,
+        from,
+        kind,
+        reply_ttl: None,
+        mtu: None,
+        mpls: Vec::new(),
+        refused: false,
+    };
     let (mut now, mut late) = (0, None);
     for _ in 0..10_000 {
         if let Some((at_us, id)) = late.filter(|(at, _)| *at <= now) {
@@ -56,10 +63,10 @@ fn an_answer_to_the_kernels_second_syn_is_none_to_the_probe() {
     let mut record = planner.finish();
     for (ports, end) in [
         (&[][..], "try another --protocol or --port"),
-        (&[(22, true), (443, false)], "the target answers TCP to port 22, so the filter is for this port"),
+        (&[(22, true), (443, false)], "TCP to port 22 is answered, so the filter is for this port"),
         (
             &[(22, true), (80, true), (443, true)],
-            "the target answers TCP to ports 22, 80 and 443, so the filter is for this port",
+            "TCP to ports 22, 80 and 443 is answered, so the filter is for this port",
         ),
         (&[(22, false), (80, false), (443, false)], "TCP to ports 22, 80 or 443 has no answer either"),
     ] {
@@ -69,6 +76,21 @@ fn an_answer_to_the_kernels_second_syn_is_none_to_the_probe() {
         let says = &report.findings.iter().find(|it| it.id == "silent").expect("a finding").says;
         assert!(says.contains("a filter there drops TCP to port 5220") && says.ends_with(end), "{says}");
     }
+}
+
+#[test]
+fn a_reset_in_the_targets_name_is_a_closed_port_or_a_filter() {
+    let (mut record, _) = run(&Net::new(2), TracePlan { protocol: TraceProtocol::Tcp, port: 80, mtu: false, ..plan() });
+    let answers = record.probes.iter_mut().filter_map(|probe| probe.answer.as_mut());
+    answers.filter(|it| it.kind == AnswerKind::Reached).for_each(|it| it.refused = true);
+    let refused = report(&record);
+    assert_eq!((&refused.end, ids(&refused)), (&TraceEnd::Refused { ttl: 3 }, vec!["refused"]));
+    let says = &refused.findings[0].says;
+    assert!(says.contains("port 80 is refused") && says.contains("a filter behind hop 2"), "{says}");
+    // One handshake that succeeds is the target's.
+    let answer = record.probes.iter_mut().filter_map(|probe| probe.answer.as_mut()).find(|it| it.refused);
+    answer.expect("one").refused = false;
+    assert_eq!(report(&record).end, TraceEnd::Reached { ttl: 3 });
 }
 
 #[test]
