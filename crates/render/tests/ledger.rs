@@ -99,6 +99,16 @@ fn what_does_not_balance_is_said() {
 }
 
 #[test]
+fn a_large_count_with_its_error_is_whole() {
+    let mut ledger = lossy();
+    ledger.stages[0] = Stage { dropped: 52_382_528, uncertainty: 5, entered: 52_739_776, ..ledger.stages[0].clone() };
+    for width in [40, 80, 100] {
+        let text = ledger::text::ledgers(&[ledger.clone()], Style { width, ..Style::default() });
+        assert!(text.contains("52,382,528 ± 5"), "{text}");
+    }
+}
+
+#[test]
 fn as_json_it_is_the_account_itself() {
     let text = json::pretty(&lossy()).expect("json");
     assert_eq!(serde_json::from_str::<Ledger>(&text).expect("it reads back"), lossy());

@@ -12,8 +12,8 @@ const PLACE: usize = 7;
 const COUNT: usize = 13;
 const SHARE: usize = 8;
 const BAR: usize = 24;
-/// Everything before the bar.
-const BEFORE_BAR: usize = 2 + NAME + 1 + PLACE + 1 + COUNT + 1 + SHARE + 1;
+/// Everything before the bar, without the count.
+const BEFORE_BAR: usize = 2 + NAME + 1 + PLACE + 2 + SHARE + 1;
 
 /// The ledgers of a trial, one for each flow. Stages that dropped nothing are folded unless `style.full`.
 pub fn ledgers(ledgers: &[Ledger], style: Style) -> String {
@@ -41,20 +41,24 @@ fn one(page: &mut Page, ledger: &Ledger) {
         n => format!("(% of offered; bars: {} not delivered)", grouped(n)),
     };
     page.heading(&format!("packet ledger ({unit}), {way}"), &remark);
+    let unexplained = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
+    // As wide as the widest, for a figure is whole.
+    let counts = stages(ledger).map(count).chain([grouped(ledger.offered), unexplained.clone()]);
+    let wide = counts.map(|text| columns(&text)).fold(COUNT, usize::max);
     let plain = |name: &str, at: &str, count: &str, share: &str| {
-        format!("  {} {} {} {}", left(name, NAME), left(at, PLACE), right(count, COUNT), right(share, SHARE))
+        format!("  {} {} {} {}", left(name, NAME), left(at, PLACE), right(count, wide), right(share, SHARE))
     };
     page.row(&plain("offered", ledger.flow.sender().word(), &grouped(ledger.offered), ""), None);
     if page.style().full {
         let rows = dropped(ledger);
         for stage in stages(ledger) {
             match rows.iter().find(|row| std::ptr::eq(row.stage, stage)) {
-                Some(row) => drop_row(page, ledger, row, missing),
-                None => quiet_row(page, stage),
+                Some(row) => drop_row(page, ledger, row, missing, wide),
+                None => quiet_row(page, stage, wide),
             }
         }
     } else {
-        dropped(ledger).iter().for_each(|row| drop_row(page, ledger, row, missing));
+        dropped(ledger).iter().for_each(|row| drop_row(page, ledger, row, missing, wide));
     }
     let share =
         if ledger.offered > 0 { success(float(ledger.delivered) / float(ledger.offered)) } else { String::new() };
@@ -63,9 +67,8 @@ fn one(page: &mut Page, ledger: &Ledger) {
     if ledger.duplicated > 0 {
         page.row(&plain("  duplicates", receiver(ledger).word(), &grouped(ledger.duplicated), ""), None);
     }
-    let count = format!("{} ± {}", grouped_signed(ledger.unexplained), grouped(ledger.uncertainty));
     let tone = if balances(ledger) { Tone::Good } else { Tone::Bad };
-    let line = plain("unexplained", "", &count, "");
+    let line = plain("unexplained", "", &unexplained, "");
     let words = remainder_words(ledger);
     if columns(&line) + 3 + columns(words) <= page.width() {
         page.line(&page.style().paint(tone, &format!("{line}   {words}")));
@@ -88,37 +91,37 @@ fn one(page: &mut Page, ledger: &Ledger) {
     }
 }
 
-fn drop_row(page: &mut Page, ledger: &Ledger, row: &Dropped<'_>, missing: u64) {
+fn drop_row(page: &mut Page, ledger: &Ledger, row: &Dropped<'_>, missing: u64, wide: usize) {
     let stage = row.stage;
     let share = if ledger.offered > 0 { ratio(float(stage.dropped) / float(ledger.offered)) } else { "–".to_owned() };
     let lead = format!(
         "{} {} {} {} {}",
         left(&clean(&stage.id), NAME),
         left(stage.at.word(), PLACE),
-        right(&count(stage), COUNT),
+        right(&count(stage), wide),
         right(&share, SHARE),
-        bar(row.before, stage.dropped, missing, bar_columns(page)),
+        bar(row.before, stage.dropped, missing, bar_columns(page, wide)),
     );
-    source(page, &format!("  {lead}"), Some(Tone::Bad), stage);
+    source(page, &format!("  {lead}"), Some(Tone::Bad), stage, wide);
 }
 
-fn quiet_row(page: &mut Page, stage: &Stage) {
+fn quiet_row(page: &mut Page, stage: &Stage, wide: usize) {
     let count = if stage.counted { "0".to_owned() } else { "–".to_owned() };
     let lead = format!(
         "  {} {} {} {} {}",
         left(&clean(&stage.id), NAME),
         left(stage.at.word(), PLACE),
-        right(&count, COUNT),
+        right(&count, wide),
         " ".repeat(SHARE),
-        " ".repeat(bar_columns(page)),
+        " ".repeat(bar_columns(page, wide)),
     );
-    source(page, &lead, None, stage);
+    source(page, &lead, None, stage, wide);
 }
 
 /// The source of the count: beside the bar where there is room, else whole and below it.
-fn source(page: &mut Page, lead: &str, tone: Option<Tone>, stage: &Stage) {
+fn source(page: &mut Page, lead: &str, tone: Option<Tone>, stage: &Stage, wide: usize) {
     let text = clean(&stage.source);
-    if columns(&text) <= page.width().saturating_sub(BEFORE_BAR + bar_columns(page) + 1) {
+    if columns(&text) <= page.width().saturating_sub(BEFORE_BAR + wide + bar_columns(page, wide) + 1) {
         let lead = tone.map_or_else(|| lead.to_owned(), |tone| page.style().paint(tone, lead));
         page.line(&format!("{lead} {}", page.style().paint(Tone::Faint, &text)));
     } else {
@@ -128,8 +131,8 @@ fn source(page: &mut Page, lead: &str, tone: Option<Tone>, stage: &Stage) {
 }
 
 /// A narrow page has a shorter bar.
-fn bar_columns(page: &Page) -> usize {
-    page.width().saturating_sub(BEFORE_BAR).min(BAR)
+fn bar_columns(page: &Page, wide: usize) -> usize {
+    page.width().saturating_sub(BEFORE_BAR + wide).min(BAR)
 }
 
 /// The bar of a stage: it begins where the one before ended, and is thick enough to be seen.
