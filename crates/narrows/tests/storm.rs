@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const PORT: u16 = 5220;
+/// What the server may take for itself in a storm. Twenty storms of 4 s took 39 to 64 MB, depending on how many connections of each kind
+/// came to be at once.
+const MEMORY_KB: u64 = 100_000;
 /// Connections that one source may have before it has shown a token.
 const OF_ONE_SOURCE: u64 = 256;
 
@@ -308,10 +311,14 @@ fn a_storm_of_strangers_neither_stops_a_test_nor_fills_the_server() {
     let [memory, threads, open] = largest;
     let logged = files::read_text(Path::new(&log)).map_or(0, |text| text.len() as u64);
     let log_rate = logged / (seconds + 1);
-    println!("memory {} MB (wanted 130), threads {threads}, descriptors {open}, log {log_rate} B/s", memory / 1000);
+    println!(
+        "memory {} MB (wanted {}), threads {threads}, descriptors {open}, log {log_rate} B/s",
+        memory / 1000,
+        MEMORY_KB / 1000
+    );
     let worst = starts.iter().copied().fold(0.0, f64::max);
     println!("a new test took {worst:.2} s more than its second at most, of {} (wanted 2)", starts.len());
-    assert!(memory < 130_000, "{memory} kB");
+    assert!(memory < MEMORY_KB, "{memory} kB");
     // Both places of a source at each of three ports, what the sessions use, and what each process has.
     assert!(open < 2 * 3 * OF_ONE_SOURCE + 300, "{open} descriptors");
     assert!(logged <= 10_000 * (seconds + 3), "{logged} bytes of log");

@@ -13,9 +13,8 @@
 //!
 //! Source: RFC 5136 (capacity is one of an interval of time); Fisher, *On Grouping for Maximum Homogeneity*, JASA 53, 1958.
 
-use super::competing_traffic::TAKEN;
 use crate::causes::shared::words::{advice, contradicts, counter, experiment};
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, Phase, TcpEvidence, phases};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, Phase, TAKEN, TcpEvidence, phases};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use crate::role::Role;
 use narrows_model::{Fix, Witness, keys, words::units};

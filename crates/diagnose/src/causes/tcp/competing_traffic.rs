@@ -12,7 +12,7 @@
 //! Source: interface counters (`rtnl_link_stats64`); RFC 5681 on how flows share a path.
 
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
+use crate::evidence::tcp::{AT_CAPACITY, TAKEN, TcpEvidence};
 use crate::judge::{Assessment, Cause};
 use crate::role::Role;
 use narrows_model::{Fix, keys, words::units};
@@ -31,13 +31,23 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-/// Less of the path gives the connection too little to matter.
-pub(super) const TAKEN: f64 = 0.15;
-
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(others) = evidence.others_bps else {
         return cannot_tell("the counters of the devices, or the segments of the connection, could not be read");
     };
+    if let Some(([before, after], goodput)) = evidence.gave_way() {
+        return Assessment::Supports {
+            share: 0.9,
+            witnesses: vec![
+                counter(format!("the interfaces of both hosts carried {} in addition to this connection", units::bps(before))),
+                experiment(format!(
+                    "under BBR this connection carried {}, and the others {}: they share what limits both",
+                    units::bps(goodput),
+                    units::bps(after)
+                )),
+            ],
+        };
+    }
     let (Some(profile), Some(taken), Some(filled)) = (&evidence.profile, evidence.taken(), evidence.filled()) else {
         return cannot_tell("the capacity of the path was not measured");
     };

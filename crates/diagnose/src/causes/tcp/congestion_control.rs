@@ -103,6 +103,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             "the congestion window limits the sender; no other congestion control was measured",
         );
     };
+    if let Some(([before, after], _)) = evidence.gave_way() {
+        let [before, after] = [before, after].map(units::bps);
+        return contradicts(format!(
+            "what BBR gains it takes from other traffic of the two hosts, which went from {before} to {after}"
+        ));
+    }
     let again = evidence.made(&AGAIN).map(|again| again.goodput_bps);
     let gain = other.goodput_bps / again.unwrap_or(0.0).max(evidence.goodput_bps());
     if (GAIN..CLEAR).contains(&gain) && again.is_none() {
@@ -219,6 +225,30 @@ mod tests {
         assert_contradicts(&of(Scene { rtt_us: 40_000, ..truth() }), "the congestion window is large enough to fill a queue on the path");
         assert_contradicts(&of(Scene { busy: 0.49, ..truth() }), "only 49 %");
         assert_supports(&of(Scene { busy: 0.51, ..truth() }));
+    }
+
+    #[test]
+    fn what_it_takes_from_other_traffic_of_the_hosts_is_no_gain() {
+        let of = |goodput_bps: f64, others_bps: f64| {
+            let segments = (goodput_bps / 1448.0) as u64;
+            let bytes = goodput_bps as i64 + segments as i64 * 66 + others_bps as i64;
+            Scene {
+                goodput_bps,
+                segments,
+                lost: 0,
+                sender_counts: vec![("nic.counter.tx_bytes", bytes)],
+                receiver_counts: vec![("nic.counter.rx_bytes", bytes)],
+                congestion_control: "cubic",
+                ..truth()
+            }
+        };
+        let (base, greedy) = (of(36e6, 100e6), Scene { congestion_control: "bbr", ..of(119e6, 18e6) });
+        let tried = [(OTHER, &greedy)];
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &base, &tried), "it takes from other traffic");
+        assert_supports(&assessment(&super::super::competing_traffic::CAUSE, Role::Path, &base, &tried));
+        // Others that go on as before take another path.
+        let beside = Scene { congestion_control: "bbr", ..of(119e6, 100e6) };
+        assert_supports(&assessment(&CAUSE, Role::Sender, &base, &[(OTHER, &beside)]));
     }
 
     #[test]

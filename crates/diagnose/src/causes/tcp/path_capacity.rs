@@ -15,14 +15,13 @@
 //! Source: RFC 6349 section 3; RFC 7567 and RFC 8289 on managed queues.
 
 use crate::causes::shared::window::{SLOW_START, slow_start_bps, window_share};
-use crate::evidence::tcp::NO_MORE;
+use crate::evidence::tcp::{NO_MORE, TAKEN};
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::capacity_changed::full_in_each_phase;
-use super::competing_traffic::TAKEN;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};

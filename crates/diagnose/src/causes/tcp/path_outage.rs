@@ -102,7 +102,11 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let sent = counter(format!(
         "whole windows vanished: {vanished} segments were on their way in these times, none of them acknowledged, of {lost} that were lost"
     ));
-    Assessment::Supports { share: 0.9, witnesses: [seen, sent].into_iter().chain(of_udp(evidence)).collect() }
+    // Where the load does not fill the path between them either, they are not all that limits it.
+    let fastest = narrows_stats::quantile(&evidence.base.counted_bps, 0.9).zip(evidence.capacity_goodput_bps());
+    let fills = fastest.is_none_or(|(bps, capacity)| bps >= AT_CAPACITY * capacity);
+    let share = if fills { 0.9 } else { 0.9 * cost };
+    Assessment::Supports { share, witnesses: [seen, sent].into_iter().chain(of_udp(evidence)).collect() }
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
@@ -210,7 +214,14 @@ mod tests {
         assert_contradicts(&of(&faster), "which cost 0 %");
         let silent = run(&scene(), |sample, _, _| sample.tcp.sacked = None);
         assert_cannot_tell(&of(&silent), "could not be read");
+        // A timeout without selective acknowledgements looks alike, whatever arrived.
+        let without = run(&scene(), |sample, _, _| sample.tcp.options = Some(narrows_model::TcpInfo::OPT_WSCALE));
+        assert_cannot_tell(&of(&without), "could not be read");
         assert_supports(&of(&run(&scene(), |_, _, _| {})));
+        // A path that is not filled between them has another limit, too, which may be the larger.
+        let profile = Some(ProfiledPath { rate_bps: 500e6, burst_bps: 500e6, ..ProfiledPath::default() });
+        let wide = of(&run(&Scene { profile, ..scene() }, |_, _, _| {}));
+        assert!(matches!(wide, Assessment::Supports { share, .. } if share < 0.5), "{wide:?}");
     }
 
     #[test]

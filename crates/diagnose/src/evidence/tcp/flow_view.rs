@@ -8,6 +8,7 @@ use super::shares::Shares;
 use super::signals::{self, Signal};
 use crate::evidence::cores::{self, CoreShare};
 use crate::ledger::sent_and_arrived;
+use crate::role::Role;
 use narrows_model::host::fact::Unit;
 use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
 use narrows_model::{Flow, TcpTrial};
@@ -195,6 +196,15 @@ fn smallest(values: &[f64]) -> Option<f64> {
 }
 
 impl FlowView {
+    /// The view of an end.
+    pub const fn end(&self, role: Role) -> Option<&EndView> {
+        match role {
+            Role::Sender => Some(&self.sender),
+            Role::Receiver => Some(&self.receiver),
+            Role::Path => None,
+        }
+    }
+
     /// What a hypervisor took of the CPU time of the host that lost more.
     pub fn stolen(&self) -> f64 {
         self.sender.stolen().max(self.receiver.stolen())

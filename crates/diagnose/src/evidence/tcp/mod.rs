@@ -30,7 +30,7 @@ use crate::evidence::cores::CoreShare;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::profile::{PathProfile, Probes};
 use crate::experiments::profile::REVERSE_PROFILE;
-use crate::experiments::tcp::{AGAIN, AWAKE_CORES};
+use crate::experiments::tcp::{AGAIN, AWAKE_CORES, OTHER_CONGESTION_CONTROL};
 use crate::judge::{Evidence as _, Experiment};
 use crate::ledger::tcp_ledger;
 use crate::role::Role;
@@ -86,6 +86,9 @@ const ETHERNET_BYTES: u32 = 14;
 /// With this much stolen of all cores, pauses of many milliseconds disturb what was measured.
 pub const DISTURBS: f64 = 0.05;
 
+/// Other traffic that takes less of the path leaves the connection too little to matter.
+pub const TAKEN: f64 = 0.15;
+
 /// A repetition is the better witness where no more than this part of it was stolen.
 const CALMER: f64 = 0.7;
 
@@ -99,10 +102,9 @@ fn has_largest_buffer(evidence: &TcpEvidence) -> bool {
     most.is_some_and(|(most, buffer)| buffer >= 0.9 * most)
 }
 
-/// See [`TcpEvidence::others_bps`].
+/// See [`TcpEvidence::others_bps`]; of one trial.
 #[allow(clippy::cast_precision_loss)] // counts of one trial
-fn others_bps(evidence: &TcpEvidence) -> Option<f64> {
-    let base = &evidence.base;
+fn others_bps(evidence: &TcpEvidence, base: &FlowView) -> Option<f64> {
     let header_bytes = f64::from(evidence.segment_header_bytes() + ETHERNET_BYTES);
     let own = base.loss_whole?.sent as f64 * (base.mss_bytes? + header_bytes);
     let beyond = |end: &EndView, key: FactKey| Some((*end.counts.get(key.name)? as f64 - own).max(0.0));
@@ -160,7 +162,7 @@ impl TcpEvidence {
             receiver: host(flow.receiver()).clone(),
             header_bytes: run.target.family.header_bytes() + 20,
         };
-        evidence.others_bps = others_bps(&evidence);
+        evidence.others_bps = others_bps(&evidence, &evidence.base);
         evidence.has_largest_buffer = has_largest_buffer(&evidence);
         if evidence.ends_by_time() {
             let base = &evidence.base;
@@ -181,11 +183,7 @@ impl TcpEvidence {
 
     /// The view of an end of the baseline.
     pub const fn end(&self, role: Role) -> Option<&EndView> {
-        match role {
-            Role::Sender => Some(&self.base.sender),
-            Role::Receiver => Some(&self.base.receiver),
-            Role::Path => None,
-        }
+        self.base.end(role)
     }
 
     /// Packets that a host dropped by a reason of its drop watch; `None` where that is not known.
@@ -203,11 +201,7 @@ impl TcpEvidence {
 
     /// The core of a host with the most softirq time, in the baseline or in the experiment that shows what an idle core hides.
     pub fn softirq_core(&self, role: Role) -> Option<&CoreShare> {
-        let awake = self.made(&AWAKE_CORES).and_then(|view| match role {
-            Role::Sender => view.sender.softirq_core(),
-            Role::Receiver => view.receiver.softirq_core(),
-            Role::Path => None,
-        });
+        let awake = self.made(&AWAKE_CORES).and_then(|view| view.end(role)?.softirq_core());
         let base = self.end(role).and_then(EndView::softirq_core);
         [base, awake].into_iter().flatten().max_by(|a, b| a.softirq.total_cmp(&b.softirq))
     }
@@ -276,6 +270,16 @@ impl TcpEvidence {
     pub fn taken(&self) -> Option<f64> {
         self.others_bps?;
         Some(self.others_goodput_bps() / self.whole_goodput_bps()?)
+    }
+
+    /// What else the two hosts sent each other in the baseline and while an experiment carried clearly more, where that was at their
+    /// cost: then both share what limits them. With the experiment's goodput.
+    pub fn gave_way(&self) -> Option<([f64; 2], f64)> {
+        let before = self.others_bps.filter(|bps| *bps >= TAKEN * self.goodput_bps())?;
+        let greedy = self.made(&OTHER_CONGESTION_CONTROL)?;
+        let gained = greedy.goodput_bps - self.goodput_bps();
+        let after = others_bps(self, greedy)?;
+        (gained > TAKEN * before && before - after >= gained / 2.0).then_some(([before, after], greedy.goodput_bps))
     }
 
     fn others_goodput_bps(&self) -> f64 {

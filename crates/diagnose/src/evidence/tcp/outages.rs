@@ -1,5 +1,6 @@
 //! Times in which nothing arrived although a whole window was on its way.
 
+use narrows_model::TcpInfo;
 use narrows_model::load::tcp::{TcpSample, TcpStreamRecord};
 
 /// The streams of one end of a flow, with their samples.
@@ -66,7 +67,11 @@ fn on_the_way(sent: &Streams<'_>, from_us: u64, to_us: u64) -> Option<(u64, u64)
 #[allow(clippy::cast_precision_loss)] // microseconds of one trial
 pub(super) fn outages(sent: &Streams<'_>, got: &Streams<'_>, interval_us: u64) -> Option<Vec<Outage>> {
     let instants = instants(got)?;
-    let known = |sample: &TcpSample| sample.tcp.unacked.is_some() && sample.tcp.sacked.is_some();
+    // Without selective acknowledgements a timeout forgets what arrived (net/ipv4/tcp_input.c, `tcp_enter_loss`).
+    let known = |sample: &TcpSample| {
+        let tcp = &sample.tcp;
+        tcp.unacked.is_some() && tcp.sacked.is_some() && tcp.negotiated(TcpInfo::OPT_SACK) != Some(false)
+    };
     if sent.is_empty() || !sent.iter().all(|(_, samples)| samples.iter().all(known)) {
         return None;
     }
