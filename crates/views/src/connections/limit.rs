@@ -8,6 +8,10 @@ use narrows_model::{ConnectionLimit as Limit, ConnectionSample, ConnectionShares
 const HALF: f64 = 0.5;
 /// And so much where the congestion window has room.
 const MINOR: f64 = 0.2;
+/// And so much under BBR, which sends at the pace that a window or a buffer let through, and waits for its own pace then.
+const MINOR_BBR: f64 = 0.1;
+/// And where the rate is that of the window, so little: its pace then leaves the window full only now and then.
+const TOUCHED: f64 = 0.02;
 /// A receiver uses its window where what arrives in one RTT is this part of it.
 const WINDOW_FULL: f64 = 0.75;
 /// Unread data of this part of the receive buffer stays because the application does not read; or of this part of its memory, since a
@@ -121,9 +125,12 @@ impl<'a> Interval<'a> {
             return (Limit::Unknown, "the kernel does not report what the sender waited for".to_owned());
         };
         let part = |share: f64| units::percent(share);
-        // Where the congestion window has room, what the network takes of the time is not what ends the rate: a congestion control
-        // with pacing (BBR) adapts its pace to what a window or a buffer lets through, and waits for both by turns.
-        let most = if self.both(has_room) { MINOR } else { HALF * (1.0 - shares.application) };
+        // Where the congestion window has room, what the network takes of the time is not what ends the rate.
+        let most = match (is_bbr(self.now), self.both(has_room)) {
+            (true, _) => MINOR_BBR,
+            (false, true) => MINOR,
+            (false, false) => HALF * (1.0 - shares.application),
+        };
         let more = |share: f64, other: f64| share >= most && share > shares.application && share > other;
         let window = tcp.snd_wnd_bytes.map_or_else(String::new, |window| format!(" of {}", units::bytes(window)));
         if more(shares.receive_window, shares.send_buffer) {
@@ -136,14 +143,16 @@ impl<'a> Interval<'a> {
             let share = part(shares.send_buffer);
             return (Limit::SendBuffer, format!("the send buffer{size} was full {share} of the time"));
         }
-        if shares.application >= HALF {
+        // All was sent and acknowledged for so long: nothing else keeps data waiting on the whole.
+        if shares.application >= MINOR {
             return (Limit::Application, format!("nothing to send {} of the time", part(shares.application)));
         }
         if self.both(window_full) {
             return (Limit::ReceiveWindow, format!("what is in flight fills the peer's window{window}"));
         }
         // The RTT is that of the path, whoever fills its queue: a window that is used up in each of them is the limit.
-        if let Some(used) = self.window_used().filter(|_| shares.receive_window >= MINOR) {
+        let least = if is_bbr(self.now) { TOUCHED } else { MINOR };
+        if let Some(used) = self.window_used().filter(|_| shares.receive_window >= least) {
             let share = part(shares.receive_window);
             return (
                 Limit::ReceiveWindow,
@@ -177,7 +186,7 @@ impl<'a> Interval<'a> {
     fn by_application_or_host(&self) -> Option<(Limit, String)> {
         let (tcp, bps) = (&self.now.tcp, self.bps(|tcp| tcp.bytes_acked).unwrap_or(0.0));
         // A queue that others fill takes segments of a slow writer, too, so that its congestion window is full at times.
-        if starved(self.now) == Some(true) || self.both(nothing_unsent) {
+        if starved(self.now) == Some(true) || self.both(nothing_unsent) || self.both(was_starved) {
             return Some((
                 Limit::Application,
                 "the application writes less than the congestion window carries".to_owned(),
@@ -201,7 +210,7 @@ impl<'a> Interval<'a> {
     /// What of the network limits a sender that has data, a window and a buffer.
     fn by_network(&self) -> (Limit, String) {
         let tcp = &self.now.tcp;
-        let bbr = self.now.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
+        let bbr = is_bbr(self.now);
         let lost = self.retransmitted().unwrap_or(0.0);
         let lossy = lost >= if bbr { LOSSY_BBR } else { LOSSY };
         let queued = self.queue_us(self.now).filter(|queue| {
@@ -238,8 +247,12 @@ impl<'a> Interval<'a> {
             return (Limit::ReceivingApplication, format!("{unread} are received and not read by the application"));
         }
         let per_rtt = |rtt: f64| self.grew(|tcp| tcp.bytes_received).unwrap_or(0.0) / self.seconds * rtt / 1e6;
-        // The RTT of a connection that only receives is that of its handshake, mostly: without the queue that it makes.
-        let rtt = self.now.tcp.min_rtt_us.or(self.now.tcp.rtt_us).map(float).filter(|rtt| *rtt > 0.0);
+        // The RTT of a connection that only receives is that of its handshake, mostly: without the queue on its way now, which the time
+        // stamps of what it receives tell.
+        let stamped =
+            self.now.tcp.rcv_rtt_us.filter(|_| self.now.tcp.negotiated(TcpInfo::OPT_TIMESTAMPS) == Some(true));
+        let own = self.now.tcp.min_rtt_us.or(self.now.tcp.rtt_us);
+        let rtt = stamped.max(own).map(float).filter(|rtt| *rtt > 0.0);
         if let Some((rtt, window)) = rtt.zip(self.now.tcp.rcv_wnd_bytes.map(float).filter(|window| *window > 0.0))
             && per_rtt(rtt) >= WINDOW_FULL * window
         {
@@ -280,6 +293,10 @@ fn is_risen(rtt_us: u64, least_us: u64) -> bool {
     queue > QUEUE * least && queue > QUEUE_US
 }
 
+fn is_bbr(sample: &ConnectionSample) -> bool {
+    sample.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
+}
+
 /// The congestion window is not full; a tenth is what super-packets leave.
 fn has_room(sample: &ConnectionSample) -> Option<bool> {
     Some(sample.tcp.unacked?.saturating_mul(10) < sample.tcp.snd_cwnd?.saturating_mul(9))
@@ -318,6 +335,13 @@ fn starved(sample: &ConnectionSample) -> Option<bool> {
     let tcp = &sample.tcp;
     let room = has_room(sample)? && !buffer_full(sample)?;
     Some(tcp.delivery_rate_app_limited()? && tcp.notsent_bytes? < tcp.snd_mss_bytes? && room)
+}
+
+/// The application was the limit within the last round trip, and what it wrote since is on its way out: a pace spreads it.
+fn was_starved(sample: &ConnectionSample) -> Option<bool> {
+    let tcp = &sample.tcp;
+    let in_flight = tcp.unacked?.saturating_mul(tcp.snd_mss_bytes?);
+    Some(tcp.delivery_rate_app_limited()? && tcp.notsent_bytes? <= in_flight && !buffer_full(sample)?)
 }
 
 /// How long data waits in this host below TCP, microseconds, if that explains what the RTT rose by. A queueing discipline that paces

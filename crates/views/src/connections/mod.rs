@@ -307,6 +307,46 @@ mod tests {
         };
         assert_eq!(named(bbr), Limit::Path);
         assert_eq!(limit_of(|now| now.tcp.busy_time_us = None).0, Limit::Unknown, "an old kernel");
+        // All acknowledged for a quarter of the time.
+        assert_eq!(named(|now| now.tcp.busy_time_us = Some(SECOND * 3 / 4)), Limit::Application);
+    }
+
+    #[test]
+    fn under_bbr_a_window_and_a_writer_show_in_less_of_the_time() {
+        // 400 kB/s at 80 ms are 32,000 bytes in each round trip; so many thousandths of the time the window was full.
+        let of = |full: u64, window, flags, unsent| {
+            let [(limit, _), _] = beside_bulk(|one, s| {
+                one.congestion_control = Some("bbr".to_owned());
+                let tcp = &mut one.tcp;
+                (tcp.rwnd_limited_us, tcp.snd_wnd_bytes) = (Some(s * full * 1000), Some(window));
+                (tcp.flags, tcp.notsent_bytes) = (Some(flags), Some(unsent));
+            });
+            limit
+        };
+        let limits = [
+            of(0, 6_000_000, 0, 30_000),
+            of(50, 6_000_000, 0, 30_000),
+            of(120, 6_000_000, 0, 30_000),
+            of(50, 40_000, 0, 30_000),
+            // A part of what the application wrote last is spread by the pace.
+            of(0, 6_000_000, 1, 5_000),
+        ];
+        use Limit::{Application, Path, ReceiveWindow};
+        assert_eq!(limits, [Path, Path, ReceiveWindow, ReceiveWindow, Application]);
+    }
+
+    #[test]
+    fn a_receiver_knows_the_queue_on_the_way_by_time_stamps() {
+        let received = |options| {
+            limit_of(|now| {
+                (now.tcp.bytes_acked, now.tcp.bytes_sent) = (Some(0), Some(0));
+                (now.tcp.bytes_received, now.tcp.rcv_rtt_us) = (Some(700_000), Some(90_000));
+                now.tcp.options = Some(options);
+            })
+        };
+        // 63,000 of 65,536 bytes in each RTT of 90 ms, 14,000 in that of the handshake.
+        assert_eq!(received(TcpInfo::OPT_TIMESTAMPS).0, Limit::ReceiveWindow);
+        assert_eq!(received(0).0, Limit::Unknown);
     }
 
     /// Beside a bulk flow to the same peer that keeps the RTT at 80 ms where 20 are the least: what limits the other one, changed at both
