@@ -9,6 +9,11 @@ const BATCHES: u32 = 8;
 const ROUND_TRIPS: u64 = 40;
 /// A batch that differs from the mean by so many times the wanted part belongs to something that is not over.
 const OUTLIER: f64 = 4.0;
+/// After so many times the least time, this multiple of what was wanted is enough: a congestion control that answers to loss swings for
+/// ever, and causes are told apart by 15 % and more. Whoever wants less than this part wants the figure itself.
+const LATER: f64 = 1.75;
+const WIDER: f64 = 2.0;
+const COARSE: f64 = 0.05;
 
 /// Follows the bytes that arrived. No clock: the caller says when.
 #[derive(Debug, Clone)]
@@ -21,7 +26,7 @@ pub struct Steady {
 
 impl Steady {
     /// A load whose goodput is wanted `within` this part of itself, at 95 %: counted from `from_us` on, for `least_us` at least and for
-    /// some tens of round trips.
+    /// some tens of round trips. Of 5 % and more, twice that part is enough where the load has lasted for clearly longer.
     pub fn new(within: f64, from_us: u64, least_us: u64, rtt_us: u64) -> Self {
         Self { within, from_us, least_us: least_us.max(rtt_us.saturating_mul(ROUND_TRIPS)), points: Vec::new() }
     }
@@ -47,7 +52,10 @@ impl Steady {
             return false;
         };
         let off = |bps: f64| (bps / estimate.value - 1.0).abs();
-        off(estimate.interval[0]) <= self.within && rates.iter().all(|rate| off(*rate) <= OUTLIER * self.within)
+        #[allow(clippy::cast_precision_loss)] // microseconds of one load
+        let later = self.within >= COARSE && span_us as f64 >= LATER * self.least_us as f64;
+        let within = if later { WIDER * self.within } else { self.within };
+        off(estimate.interval[0]) <= within && rates.iter().all(|rate| off(*rate) <= OUTLIER * within)
     }
 
     /// The goodput of what was observed, bits a second, with its 95 % interval; `None` of too few samples.
@@ -88,9 +96,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// When a load of 8 s that carries so many bytes in each tenth of a second is known within 3 %, in seconds.
+    /// When a load of 8 s that carries so many bytes in each tenth of a second is known within a part, in seconds.
     fn known_at(rtt_us: u64, rate: impl Fn(u64) -> u64) -> Option<f64> {
-        let mut steady = Steady::new(0.03, 2_000_000, 3_000_000, rtt_us);
+        known_within(0.03, rtt_us, rate)
+    }
+
+    fn known_within(part: f64, rtt_us: u64, rate: impl Fn(u64) -> u64) -> Option<f64> {
+        let mut steady = Steady::new(part, 2_000_000, 3_000_000, rtt_us);
         let mut bytes = 0;
         (0..=80_u64).find_map(|n| {
             steady.observe(n * 100_000, bytes);
@@ -117,6 +129,15 @@ mod tests {
         let it = steady.goodput_bps().expect("three seconds");
         assert!((it.value - 80e6).abs() < 1e6 && it.interval[0] < 80e6 && it.interval[1] > 80e6, "{it:?}");
         assert!(it.interval[1] - it.interval[0] < 8e6, "{it:?}");
+    }
+
+    #[test]
+    fn a_rate_that_swings_is_known_less_well_and_later() {
+        // Bytes in each tenth of a second: a sawtooth of 1.3 s.
+        let sawtooth = |step: u64| move |n: u64| 1_000_000 - 6 * step + step * (n % 13);
+        assert!(known_within(0.05, 1_000, sawtooth(20_000)).is_some_and(|at| at < 5.5));
+        assert_eq!(known_within(0.049, 1_000, sawtooth(60_000)), None);
+        assert!(known_within(0.05, 1_000, sawtooth(60_000)).is_some_and(|at| at >= 7.25));
     }
 
     #[test]
