@@ -14,6 +14,8 @@ const OUTLIER: f64 = 4.0;
 const LATER: f64 = 1.75;
 const WIDER: f64 = 2.0;
 const COARSE: f64 = 0.05;
+/// A load of which nothing arrived has told so after so many times the least time.
+const NOTHING: f64 = 1.5;
 
 /// Follows the bytes that arrived. No clock: the caller says when.
 #[derive(Debug, Clone)]
@@ -46,6 +48,11 @@ impl Steady {
         // Samples that are as far apart as the batches say nothing of them.
         if span_us < self.least_us || self.points.len() < 2 * BATCHES as usize {
             return false;
+        }
+        // Nothing at all, after several retransmission timeouts.
+        if self.points.last().is_some_and(|(_, bytes)| *bytes == 0) {
+            #[allow(clippy::cast_precision_loss)] // microseconds of one load
+            return span_us as f64 >= NOTHING * self.least_us as f64;
         }
         let rates = self.rates(*from_us, span_us);
         let Some(estimate) = narrows_stats::mean_interval(&rates, 0.95).filter(|estimate| estimate.value > 0.0) else {
@@ -145,7 +152,12 @@ mod tests {
         assert_eq!(known_at(1_000, |n| if n < 40 { 1_000_000 } else { 150_000 }), None);
         assert_eq!(known_at(1_000, |n| 100_000 + 20_000 * n), None);
         assert_eq!(known_at(1_000, |n| 500_000 + 25_000 * (n % 20)), None);
-        assert_eq!(known_at(1_000, |_| 0), None);
+        assert_eq!(known_at(1_000, |n| if n < 10 { 1_000 } else { 0 }), None);
+    }
+
+    #[test]
+    fn nothing_at_all_is_known_to_be_nothing() {
+        assert_eq!(known_at(1_000, |_| 0), Some(6.5));
     }
 
     proptest! {
