@@ -134,7 +134,6 @@ impl Shape {
             return None;
         }
         let trains = train_bps(&record.steps, record.header_bytes);
-        let burst_bps = trains.map(|(bps, _)| bps);
         let jitter_us = jitter_us(&record.probes, plan.direction);
         let all = steps;
         // A sender that was late sent bursts of it, at a rate that nobody knows.
@@ -149,6 +148,9 @@ impl Shape {
         let carried_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
         let near_us: Vec<f64> = near(&steps, capacity, usual_loss).map(|view| view.queue_us).collect();
         let longest_queue_us = near_us.into_iter().fold(0.0, f64::max);
+        // What a whole step passed at, a burst does, too: trains may have met an empty bucket.
+        let passed_bps = carried_bps;
+        let burst_bps = trains.map(|(bps, _)| bps.max(passed_bps));
         let plateau = capacity.map(|capacity| {
             let credit = credit(&record.steps, record.header_bytes, capacity.bps);
             plateau(&steps, usual_loss, capacity, credit, jitter_us)
@@ -184,7 +186,7 @@ impl Shape {
             burst_bps,
             burst_slowed: trains.is_some_and(|(bps, length)| {
                 let sent_bps = trains_sent_bps(&record.steps, record.header_bytes, length);
-                bps < SLOWED * sent_bps.unwrap_or_else(|| any_host_bps(&all))
+                bps >= passed_bps && bps < SLOWED * sent_bps.unwrap_or_else(|| any_host_bps(&all))
             }),
             reordered: part(arrived().map(|received| u64::from(received.reordered)).sum()),
             duplicated: part(arrived().map(|received| u64::from(received.duplicates)).sum()),

@@ -17,6 +17,7 @@ use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, sysctl_fix};
 use crate::experiments::tcp::{AGAIN, OTHER_CONGESTION_CONTROL};
 use crate::judge::{Assessment, Cause, Evidence as _};
+use super::random_loss::COMMON;
 use super::{path_capacity, reordering};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
@@ -130,10 +131,17 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
 }
 
+/// Fewer losses are rare on any path.
+const FEW: u64 = 20;
+
 /// What the congestion control answers to, where that is no rare loss: it does as it should, and its signal has a cause of its own.
 fn answers(evidence: &TcpEvidence) -> Option<String> {
     if let Some(loss) = evidence.base.loss_whole.filter(|loss| reordering::seen_by_tcp(*loss)) {
         return Some(format!("{} segments arrived after later ones: the path reorders", loss.reordered));
+    }
+    if let Some(loss) = evidence.base.loss.filter(|loss| !loss.is_few(FEW) && loss.rate() >= COMMON) {
+        let (part, span) = (units::percent(loss.rate()), evidence.after_start());
+        return Some(format!("{part} of the segments were lost{span}: it reduces its rate for that, and not at rare losses"));
     }
     path_capacity::is_sawtooth(evidence).then(|| {
         let filled = units::percent(evidence.filled().unwrap_or(0.0));
@@ -217,6 +225,13 @@ mod tests {
         };
         assert_supports(&twice(310e6));
         assert_contradicts(&twice(420e6), "reno again: 420 Mbit/s");
+    }
+
+    #[test]
+    fn loss_that_is_not_rare_has_a_cause_of_its_own() {
+        let of = |lost| assessment(&CAUSE, Role::Sender, &Scene { lost, ..truth() }, &[(OTHER, &bbr(850e6))]);
+        assert_contradicts(&of(30), "0.014 % of the segments were lost");
+        assert_cannot_tell(&of(19), "without a path profile random loss cannot be excluded");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 };
 
 /// Loss below this is what long paths have; a congestion control must cope with it.
-const COMMON: f64 = 1e-4;
+pub(super) const COMMON: f64 = 1e-4;
 
 /// BBR slows down at no loss (v1) or at more than 2 % of it in a round (v2 and v3, `BBRLossThresh`).
 const BBR_MINDS: f64 = 0.02;
@@ -66,6 +66,14 @@ fn response_segments(p: f64, rtt_s: f64) -> f64 {
     reno.max(cubic)
 }
 
+/// The least that it averages, as a part of that: each loss may take a retransmission timeout, which a short round trip does not hide
+/// (RFC 5348 section 3.1, with 200 ms as Linux has at least).
+fn least_part(p: f64, rtt_s: f64) -> f64 {
+    let timeouts = (3.0 * (3.0 * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
+    let segments = rtt_s / (rtt_s * (2.0 * p / 3.0).sqrt() + (rtt_s + 0.2) * timeouts);
+    (0.9 * segments / response_segments(p, rtt_s)).min(0.45)
+}
+
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     // After a few rare losses the window has not come down to its average yet.
     let rare = is_rare(evidence, evidence.base.loss?);
@@ -83,7 +91,8 @@ fn response(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         return None;
     }
     let run = evidence.profile.as_ref().filter(|profile| profile.shape.loses_below()).map_or(1.0, |it| it.shape.run_below());
-    let window = response_segments(loss.rate() / run, base.rtt_us? / 1e6) * base.mss_bytes?;
+    let (p, rtt_s) = (loss.rate() / run, base.rtt_us? / 1e6);
+    let window = response_segments(p, rtt_s) * base.mss_bytes?;
     let how = format!(
         "{algorithm} averages {:.0} segments per RTT at a loss of {}{}{}",
         window / base.mss_bytes?,
@@ -92,7 +101,7 @@ fn response(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         evidence.after_start()
     );
     // The response functions are averages over many losses; single trials spread by a factor of two.
-    ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.45, 2.2], Method::Inferred, how)
+    ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [least_part(p, rtt_s), 2.2], Method::Inferred, how)
 }
 
 /// Why the loss explains the goodput by itself, where it does: no CPU is needed for it.
@@ -305,6 +314,14 @@ mod tests {
         assert_rejects(&finding, "path-capacity", "no queue");
         assert_rejects(&finding, "sack-off", "has selective acknowledgements");
         assert_asks(&assessment(&CAUSE, Role::Path, &truth(), &[]), &PACED_HALF);
+    }
+
+    #[test]
+    fn timeouts_count_where_the_round_trip_is_short() {
+        assert_eq!([least_part(0.005, 0.02), least_part(0.001, 0.05), least_part(0.0002, 0.002)], [0.45; 3]);
+        let short = least_part(0.014, 0.00077);
+        assert!((0.08..0.12).contains(&short), "{short}");
+        assert!(least_part(0.03, 0.002) < 0.3);
     }
 
     #[test]
