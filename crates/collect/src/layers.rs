@@ -8,13 +8,13 @@ use std::net::IpAddr;
 const DEPTH_MAX: usize = 8;
 
 /// Follows VLANs, MACVLANs, bonds, bridges, veth pairs and tunnels from `top`, the interface of `route`; why it ends, where
-/// more must follow that this host does not show.
+/// more must follow that this host does not show. A tunnel has the other end that its packets for the peer go to.
 pub(crate) fn below(host: &dyn Host, top: &Link, route: &Route, peer: Option<IpAddr>) -> (Vec<Link>, Option<Missing>) {
     let mut way = Way { host, top: top.name.clone(), next_hop: route.gateway.or(peer) };
     let mut layers = vec![top.clone()];
     while layers.len() < DEPTH_MAX {
-        let from = layers.len().checked_sub(2).and_then(|at| layers.get(at));
-        let next = match layers.last().map(|link| way.next(link, from.map(|link| link.name.as_str()))) {
+        let from = layers.len().checked_sub(2).and_then(|at| layers.get(at)).map(|link| link.name.clone());
+        let next = match layers.last_mut().map(|link| way.next(link, from.as_deref())) {
             Some(Ok(Some(name))) if layers.iter().all(|link| link.name != name) => host.link(&name),
             Some(Err(why)) => return (layers, Some(why)),
             _ => break,
@@ -38,9 +38,9 @@ struct Way<'a> {
 
 impl Way<'_> {
     /// The interface below one; none where it leaves the host there.
-    fn next(&mut self, link: &Link, from: Option<&str>) -> Result<Option<String>, Missing> {
-        if let Some(tunnel) = &link.tunnel {
-            return self.underlay(link, tunnel).map(Some);
+    fn next(&mut self, link: &mut Link, from: Option<&str>) -> Result<Option<String>, Missing> {
+        if let Some(tunnel) = link.tunnel.clone() {
+            return self.underlay(link, &tunnel).map(Some);
         }
         if link.kind.as_deref() == Some("veth") {
             // It came in at the other end of the pair, whose bridge forwards it.
@@ -56,7 +56,7 @@ impl Way<'_> {
         }
     }
 
-    fn underlay(&mut self, link: &Link, tunnel: &Tunnel) -> Result<String, Missing> {
+    fn underlay(&mut self, link: &mut Link, tunnel: &Tunnel) -> Result<String, Missing> {
         if tunnel.elsewhere {
             return Err(Missing::because(format!("{} leaves through another network namespace", link.name)));
         }
@@ -68,6 +68,9 @@ impl Way<'_> {
             let unknown = || Missing::because(format!("the other end of the tunnel {} is not known", link.name));
             return tunnel.device.clone().or_else(|| link.lower.clone()).ok_or_else(unknown);
         };
+        if let Some(tunnel) = &mut link.tunnel {
+            tunnel.remote = Some(remote);
+        }
         let route = self.host.underlay(&link.name, remote)?;
         self.next_hop = route.gateway.or(Some(remote));
         self.top = tunnel.device.clone().unwrap_or(route.device);
@@ -151,6 +154,9 @@ mod tests {
         let under = || link("under", "");
         assert_eq!(names(&[tunnel("vx0", Some([198, 51, 100, 2])), under()]).0, ["vx0", "under"]);
         assert_eq!(names(&[tunnel("vx0", None), under()]).0, ["vx0", "under"], "by its forwarding table");
+        let links = [tunnel("vx0", None), under()];
+        let (layers, _) = below(&Made(links.to_vec()), &links[0], &Route::default(), Some([192, 0, 2, 9].into()));
+        assert_eq!(layers[0].tunnel.as_ref().and_then(|it| it.remote), Some([198, 51, 100, 2].into()));
         let mut elsewhere = tunnel("vx0", None);
         elsewhere.tunnel.as_mut().expect("a tunnel").elsewhere = true;
         let (layers, why) = names(&[elsewhere, under()]);

@@ -9,13 +9,14 @@ use crate::evidence::tcp::phases;
 use crate::evidence::tcp::{AT_CAPACITY, TcpEvidence};
 use crate::evidence::udp::UdpEvidence;
 use crate::experiments::profile::PATH_PROFILE;
-use crate::experiments::tcp::MORE_STREAMS;
+use crate::experiments::tcp::{MORE_STREAMS, UNDERLAY};
 use crate::interrupted::Interrupted;
 use crate::judge::{Assessment, Cause, Evidence, Judgement, Planned, judge};
 use crate::latency::working;
 use crate::ledger::tcp_ledger;
 use crate::middlebox;
 use crate::path;
+use crate::underlay;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
 use narrows_model::words::figures::float;
@@ -117,7 +118,10 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
         expect(&mut verdict, expected);
     }
     let ledger = baseline.plan.flows().iter().filter_map(|flow| tcp_ledger(baseline, *flow)).collect();
+    let underlay = (round == 0).then(|| underlay::view(run, &evidence, &verdict)).flatten();
+    not_measured(&mut verdict, run, underlay.is_some());
     let accounts = AccountsView {
+        underlay,
         roofline: ceilings,
         time_budget: time_budget(&evidence),
         path_profile: evidence.profile.as_ref().map(PathProfile::view),
@@ -154,6 +158,16 @@ fn without_profile(verdict: &mut Verdict, run: &Run, is_known: bool) {
         // First: many of the others are missing because of it.
         verdict.missing.insert(0, format!("no path profile: {why}{instead}"));
     }
+}
+
+/// That the underlay was wanted and is not there.
+fn not_measured(verdict: &mut Verdict, run: &Run, is_known: bool) {
+    if is_known || run.ending != Ending::Complete || underlay::address(run).is_none() {
+        return;
+    }
+    let left_out = run.server.absent.iter().find(|absent| absent.what == UNDERLAY.id);
+    let why = left_out.map_or("there was no time", |absent| absent.why.as_str());
+    verdict.missing.insert(0, format!("the underlay was not measured: {why}"));
 }
 
 /// A load at the limit that the server sets for clients without a token says nothing of what lies above it, and no more than the limit
@@ -277,6 +291,7 @@ fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
     Some(Diagnosis {
         accounts: AccountsView {
             roofline: ceilings,
+            underlay: None,
             time_budget: None,
             path_profile,
             latency: None,

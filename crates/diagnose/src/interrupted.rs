@@ -91,6 +91,7 @@ impl<'a> Interrupted<'a> {
         let goodput_bps: f64 = streams.iter().sum();
         (goodput_bps > 0.0).then(|| Diagnosis {
             accounts: AccountsView {
+                underlay: None,
                 roofline: Vec::new(),
                 time_budget: None,
                 path_profile: None,

@@ -9,7 +9,9 @@ pub(crate) struct Layer<'a> {
     pub(crate) kind: &'a str,
     mtu: i64,
     /// Bytes that a tunnel adds to each IP packet.
-    overhead: i64,
+    pub(crate) overhead: i64,
+    /// The other end of a tunnel, as an address of the underlay.
+    pub(crate) remote: Option<&'a str>,
     /// Offloads that are off and can be switched on.
     pub(crate) off: &'a [String],
 }
@@ -27,6 +29,7 @@ pub(crate) fn layers(host: &Snapshot) -> Vec<Layer<'_>> {
             kind: of(keys::LAYER_KIND)?.as_text()?,
             mtu: number(keys::LAYER_MTU)?,
             overhead: number(keys::LAYER_OVERHEAD).unwrap_or(0),
+            remote: of(keys::LAYER_REMOTE).and_then(Value::as_text),
             off: match of(keys::LAYER_OFF) {
                 Some(Value::List(words)) => words,
                 _ => &[],

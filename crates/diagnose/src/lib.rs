@@ -20,6 +20,7 @@ mod middlebox;
 pub mod path;
 pub mod report;
 pub mod role;
+pub mod underlay;
 
 #[cfg(test)]
 mod testing;

@@ -55,7 +55,7 @@ pub use run::search::{Goal, GoalResult, LoadTrial, Observation, SearchMethod, Se
 pub use run::sweep::{
     SweepCell, SweepFigures, SweepOutcome, SweepPlan, SweepPoint, SweepProtocol, SweepRecord, SweepReport,
 };
-pub use run::{DiagnosePlan, Ending, Purpose, Run, Target, TrialRecord};
+pub use run::{DiagnosePlan, Ending, Purpose, Run, Target, TrialRecord, Underlay};
 pub use trace::record::{AnswerKind, MplsLabel, ProbePurpose, TraceAnswer, TraceProbe, TraceRecord};
 pub use trace::report::TraceReport;
 pub use trace::{TracePlan, TraceProtocol};

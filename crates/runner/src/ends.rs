@@ -1,6 +1,7 @@
 //! The two ends of a path, as the orchestration needs them. Live ones talk to a server; tests bring their own.
 
 use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
+use std::net::IpAddr;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -31,6 +32,8 @@ pub struct TrialFailed {
 pub enum On {
     /// Over the path between the two ends.
     Path,
+    /// To the same server by another address.
+    Underlay(IpAddr),
     /// Over the loopback of the client, which runs both ends.
     Loopback,
 }

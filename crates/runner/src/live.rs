@@ -92,10 +92,11 @@ impl Ends for LiveEnds {
                 stop.stop();
             }
         };
+        let address = if let On::Underlay(address) = on { Some(address) } else { None };
         match on {
-            On::Path => self
+            On::Path | On::Underlay(_) => self
                 .session
-                .trial(plan, &stop, &mut watch)
+                .trial_at(address, plan, &stop, &mut watch)
                 .map_err(|TrialError { partial, why }| TrialFailed { why: why.into(), partial }),
             On::Loopback => loopback::trial(self.instruments, plan, &self.stop)
                 .map_err(|why| TrialFailed { why: EndsError::Failed(why), partial: None }),

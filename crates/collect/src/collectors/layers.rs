@@ -15,6 +15,7 @@ pub(super) const COLLECTOR: Collector = Collector {
         keys::LAYER_KIND,
         keys::LAYER_MTU,
         keys::LAYER_OVERHEAD,
+        keys::LAYER_REMOTE,
         keys::LAYER_SPEED,
         keys::LAYER_OFF,
         keys::LAYER_TX_DROPPED,
@@ -50,6 +51,9 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
         sink.fact(of(keys::LAYER_MTU), link.mtu, SOURCE);
         if let Some(tunnel) = &link.tunnel {
             sink.fact(of(keys::LAYER_OVERHEAD), tunnel.overhead_bytes, "netlink IFLA_INFO_DATA");
+            if let Some(remote) = tunnel.remote {
+                sink.fact(of(keys::LAYER_REMOTE), remote.to_string(), "netlink IFLA_INFO_DATA, RTM_GETNEIGH");
+            }
         }
         for (key, name) in [(keys::LAYER_TX_DROPPED, "tx_dropped"), (keys::LAYER_RX_DROPPED, "rx_dropped")] {
             if let Some(count) = link.counters.get(name) {

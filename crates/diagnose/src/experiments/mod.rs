@@ -13,6 +13,7 @@ pub static TCP: &[&Experiment] = &[
     &profile::REVERSE_PROFILE,
     &tcp::SMALL_SEGMENTS,
     &tcp::FITTING_SEGMENTS,
+    &tcp::UNDERLAY,
     &tcp::MORE_STREAMS,
     &tcp::OTHER_DIRECTION,
     &tcp::LARGER_BUFFER,

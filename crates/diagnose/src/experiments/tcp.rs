@@ -53,6 +53,13 @@ pub fn tunnel_mtu(host: &Snapshot) -> Option<u32> {
     too_large(host).map(|found| found.fits).or_else(unknown)
 }
 
+/// Tells a limit of the tunnel from one below it. Made beside the baseline where the user wants it; no cause asks for it.
+pub static UNDERLAY: Experiment = Experiment {
+    id: "underlay",
+    words: "the same load to the same server by its address below the tunnel",
+    plan: Plan::Path(|baseline| short(baseline).map(LoadPlan::Tcp)),
+};
+
 /// Tells a limit of both ways from a limit of one.
 pub static OTHER_DIRECTION: Experiment = Experiment {
     id: "other-direction",

@@ -71,6 +71,7 @@ keys! {
     LAYER_KIND = "layer.kind.*", Text;
     LAYER_MTU = "layer.mtu.*", Bytes;
     LAYER_OVERHEAD = "layer.overhead.*", Bytes;
+    LAYER_REMOTE = "layer.remote.*", Text;
     LAYER_SPEED = "layer.speed.*", BitsPerSecond;
     LAYER_OFF = "layer.off.*", Text;
     LAYER_TX_DROPPED = "layer.tx_dropped.*", Count;

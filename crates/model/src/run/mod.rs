@@ -33,6 +33,7 @@ use crate::run::sweep::{SweepPlan, SweepRecord};
 use crate::trace::record::TraceRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// A diagnosis: the load that shows the problem, and what may be done about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +57,9 @@ pub struct DiagnosePlan {
     /// What the path should carry, bits a second of goodput: less of it is a finding, even where the path is at capacity.
     #[serde(default)]
     pub expect_bps: Option<u64>,
+    /// Whether the same load is measured below the tunnel that leads to the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub underlay: Option<Underlay>,
     /// Whether fixes are tried: applied, measured in turn with the state before, and rolled back.
     pub try_fixes: bool,
     /// Whether fixes that helped stay.
@@ -75,11 +79,22 @@ impl DiagnosePlan {
             max_bps: None,
             known_within: 0.0,
             expect_bps: None,
+            underlay: None,
             try_fixes: false,
             keep: false,
             proof_pairs: 3,
         }
     }
+}
+
+/// By which address the server is reached below the tunnel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Underlay {
+    /// The other end of the tunnel, as the client's kernel knows it.
+    Tunnel,
+    /// One that the user gave.
+    Address(IpAddr),
 }
 
 /// What a search was asked for: the load whose rate it seeks, and how.

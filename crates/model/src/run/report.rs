@@ -144,12 +144,44 @@ pub struct AccountsView {
     /// The latency of the path idle and under the load, and where the difference waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<WorkingLatency>,
+    /// The same load below the tunnel, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub underlay: Option<UnderlayView>,
     /// Parts of the load between which its rate changed for good; empty where it did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseView>,
     /// Where the packets went: of each flow, stage by stage; empty where the counters do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<Ledger>,
+}
+
+/// The load over a tunnel beside the same load below it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnderlayView {
+    /// The server's address in the underlay.
+    pub address: String,
+    /// Goodput by that address.
+    pub goodput_bps: f64,
+    /// Goodput over the tunnel before that, and once more after it where the two differ.
+    pub overlay_bps: Vec<f64>,
+    /// Where the limit is.
+    pub layer: Layer,
+    /// What separates the two, in a sentence.
+    pub why: String,
+}
+
+/// Where the limit of a load over a tunnel is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// In the tunnel: the underlay carries more.
+    Inside,
+    /// In the underlay, which carries as little.
+    Below,
+    /// In neither: the underlay carries as little, and the hosts or the load limit both.
+    Neither,
+    /// The measurements do not tell.
+    Unknown,
 }
 
 /// Latency of the path idle and under the load, and where the difference waits.

@@ -12,7 +12,7 @@ use crate::tui::Tui;
 use narrows_model::words::show::clean;
 use narrows_model::words::units;
 use narrows_model::{
-    self as model, DiagnosePlan, Direction, Ending, Family, LoadPlan, Place, Report, Run, TcpPlan, UdpPlan,
+    self as model, DiagnosePlan, Direction, Ending, Family, LoadPlan, Place, Report, Run, TcpPlan, UdpPlan, Underlay,
 };
 use narrows_render::live::measure::MeasureLive;
 use narrows_render::{Format, Style};
@@ -26,6 +26,19 @@ fn percent(text: &str) -> Result<f64, String> {
     let percent: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| "not a number of percent".to_owned())?;
     if (0.0..=50.0).contains(&percent) { Ok(percent) } else { Err("must be 0 to 50 percent".to_owned()) }
 }
+
+/// `--underlay` without an address.
+const TUNNEL: &str = "tunnel";
+
+fn underlay(text: &str) -> Result<Underlay, String> {
+    match text {
+        TUNNEL => Ok(Underlay::Tunnel),
+        address => address.parse().map(Underlay::Address).map_err(|_| "not an IP address".to_owned()),
+    }
+}
+
+/// What the trials below the tunnel take, and the overlay once more.
+const UNDERLAY: Duration = Duration::from_secs(8);
 
 /// What a path profile and two experiments take.
 const AFTER_LOAD: Duration = Duration::from_secs(12);
@@ -89,6 +102,19 @@ pub(crate) struct Args {
     /// Expected goodput, in bit/s; less than 90 % exits with 3
     #[arg(long, value_parser = crate::flags::values::bps, value_name = "RATE", conflicts_with = "udp")]
     expect: Option<u64>,
+    /// Measure the same load below the tunnel; the address is the server's there
+    ///
+    /// Without an address: the other end of the tunnel, as the kernel knows it (VXLAN, Geneve, GRE, IPIP). A TUN device needs the address.
+    #[arg(
+        long,
+        value_parser = underlay,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = TUNNEL,
+        conflicts_with = "udp",
+        hide_short_help = true
+    )]
+    underlay: Option<Underlay>,
     /// Apply and prove each fix in turn, then roll back
     ///
     /// Exits with 0 if nothing limits after them.
@@ -199,6 +225,9 @@ impl Args {
 
     /// A load within the time of the whole: what was not given gives way.
     fn fit_times(&mut self) -> Result<(), Failure> {
+        if self.underlay.is_some() && !self.given.has("budget") {
+            self.budget += UNDERLAY;
+        }
         let (load, whole) = (self.load.duration.duration, self.budget);
         if self.tcp.bytes.is_some() || 2 * load <= whole {
             return Ok(());
@@ -236,6 +265,7 @@ impl Args {
             max_bps: self.max_rate,
             known_within: self.within / 100.0,
             expect_bps: self.expect,
+            underlay: self.underlay,
             try_fixes: self.try_fixes,
             keep: self.keep,
             proof_pairs: self.pairs,

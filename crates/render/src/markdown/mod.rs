@@ -3,7 +3,7 @@
 use crate::ledger;
 use crate::text::budget::{parts, phases, waits_behind};
 use crate::text::roofline::{binds, method};
-use crate::text::verdict::{CONFIDENCE, took};
+use crate::text::verdict::{CONFIDENCE, layer, took};
 use crate::text::{hosts, latency, path_profile, rounds};
 use crate::words::{clean, predicted, range, share};
 use narrows_model::run::report::{CauseView, RoundView};
@@ -82,6 +82,11 @@ fn verdict(out: &mut String, report: &Report) {
         }
     }
     let mut rows = vec![vec!["You got".to_owned(), format!("**{}** {}", bps(verdict.goodput_bps), verdict.direction)]];
+    if let Some(underlay) = &report.accounts.underlay {
+        let words =
+            format!("**{}** by {}; {}", bps(underlay.goodput_bps), text(&underlay.address), text(&layer(underlay)));
+        rows.push(vec!["The underlay".into(), words]);
+    }
     if let Some((cause, goodput)) = verdict.causes.first().and_then(|c| Some((c, c.predicted_bps?))) {
         let within = predicted(cause.predicted_interval_bps);
         let then = cause.then.as_ref().map(|then| format!("; then `{}` binds", code(then))).unwrap_or_default();

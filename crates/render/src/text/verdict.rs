@@ -3,7 +3,7 @@
 use super::page::{Page, on};
 use crate::style::Tone;
 use crate::words::{clean, left, or_dash, predicted, right, rounded, times};
-use narrows_model::run::report::{CauseView, ProofView, VerdictView};
+use narrows_model::run::report::{CauseView, Layer, ProofView, UnderlayView, VerdictView};
 use narrows_model::words::units::{bps, bytes, micros, percent};
 use narrows_model::{Direction, Ending, Report, Status};
 
@@ -66,7 +66,22 @@ fn figures(page: &mut Page, report: &Report) {
     page.blank();
     let figure = |label: &str, value: f64| format!("  {} {}  ", left(label, 14), right(&bps(value), 12));
     page.labelled(&figure("you got", verdict.goodput_bps), &format!("{way}{rtt}; {}", took(report)), None);
+    if let Some(underlay) = &report.accounts.underlay {
+        let words = format!("by {}; {}", clean(&underlay.address), clean(&layer(underlay)));
+        page.labelled(&figure("the underlay", underlay.goodput_bps), &words, None);
+    }
     predictions(page, report, figure);
+}
+
+/// Where the limit of a load over a tunnel is, and why.
+pub(crate) fn layer(underlay: &UnderlayView) -> String {
+    let layer = match underlay.layer {
+        Layer::Inside => "the limit is inside the tunnel",
+        Layer::Below => "the limit is below the tunnel",
+        Layer::Neither => "the limit is neither in the tunnel nor below it",
+        Layer::Unknown => "where the limit is, is unknown",
+    };
+    format!("{layer}: {}", underlay.why)
 }
 
 /// What the diagnosis cost: time, and bytes on the path.

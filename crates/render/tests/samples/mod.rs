@@ -147,6 +147,7 @@ pub(crate) fn limited() -> Report {
             ledger: vec![],
             roofline: roofline(),
             path_profile: None,
+            underlay: None,
             latency: None,
             phases: vec![],
             time_budget: Some(TimeBudget {
@@ -398,8 +399,23 @@ pub(crate) fn unknown() -> Report {
         ..phase(4.2, 8.0, 40.2e6)
     };
     let phases = vec![phase(2.0, 4.2, 300e6), slow];
-    report.accounts =
-        AccountsView { roofline: vec![], time_budget: None, path_profile: None, latency: None, phases, ledger: vec![] };
+    let underlay = Some(UnderlayView {
+        address: "198.51.100.2".into(),
+        goodput_bps: 935e6,
+        overlay_bps: vec![150e6, 155e6],
+        layer: Layer::Inside,
+        why: "the underlay carries more: the tunnel's packets are fragmented (120000 fragments for 60000 segments)"
+            .into(),
+    });
+    report.accounts = AccountsView {
+        roofline: vec![],
+        time_budget: None,
+        path_profile: None,
+        latency: None,
+        underlay,
+        phases,
+        ledger: vec![],
+    };
     report.experiments.clear();
     report.hosts.server = HostView {
         name: String::new(),

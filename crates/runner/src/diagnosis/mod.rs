@@ -6,7 +6,9 @@ mod climb;
 
 use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
+use narrows_diagnose::experiments::tcp::UNDERLAY;
 use narrows_diagnose::judge::Planned;
+use narrows_diagnose::underlay;
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
 use narrows_model::words::{figures::float, units};
 use narrows_model::{
@@ -14,6 +16,7 @@ use narrows_model::{
 };
 use narrows_search::Steady;
 use narrows_sys::clock;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// What a diagnosis tells its user while it goes on.
@@ -91,6 +94,9 @@ impl Diagnosis<'_> {
         if round == 0 && self.plan.profile {
             self.profile(round)?;
         }
+        if round == 0 {
+            self.underlay()?;
+        }
         let can = |ends: &dyn Ends, next: &Planned| next.loopback || ends.refuses(&ends.fitted(&next.plan)).is_none();
         // An experiment that failed leaves its question open; it is not asked again.
         let mut failed: Vec<&'static str> = Vec::new();
@@ -107,7 +113,7 @@ impl Diagnosis<'_> {
                 return Ok(verdict);
             };
             self.watch.step(&format!("experiment {}: {}", next.id, next.words));
-            if !self.experiment(round, &next)? {
+            if self.experiment(round, &next, None)?.is_err() {
                 failed.push(next.id);
             }
         }
@@ -140,22 +146,71 @@ impl Diagnosis<'_> {
         }
     }
 
-    /// Makes the trial of an experiment; whether it was made.
-    fn experiment(&mut self, round: u32, planned: &Planned) -> Result<bool, EndsError> {
+    /// Measures the same load below the tunnel, where the user wants it: what was not measured is in the run with the reason.
+    fn underlay(&mut self) -> Result<(), EndsError> {
+        let Some(address) = underlay::address(&self.run) else { return Ok(()) };
+        while let Some(planned) = underlay::next(&self.run) {
+            let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
+            let goodput_bps = narrows_diagnose::diagnose(&self.run, 0).map_or(0.0, |it| it.verdict.goodput_bps);
+            let cost_ms = planned.plan.duration_ms().unwrap_or(0) + self.overhead_ms;
+            let why = match &address {
+                Err(why) => Some(why.clone()),
+                Ok(_) if cost_ms > left_ms => Some("no time was left for it (--budget)".to_owned()),
+                Ok(_) if !self.affords(&planned.plan, goodput_bps) => {
+                    Some("no bytes were left for it (--budget-bytes)".to_owned())
+                }
+                Ok(_) => None,
+            };
+            if let Some(why) = why {
+                self.left_out(planned.id, planned.words, why);
+                return Ok(());
+            }
+            self.watch.step(&format!("experiment {}: {}", planned.id, planned.words));
+            let below = address.as_ref().ok().copied().filter(|_| planned.id == UNDERLAY.id);
+            if let Err(why) = self.experiment(0, &planned, below)? {
+                let why = format!("{why}; does `narrows serve` listen on that address, too?");
+                self.absent(planned.id, why);
+                return Ok(());
+            }
+        }
+        let accounts = narrows_diagnose::diagnose(&self.run, 0).map(|it| it.accounts);
+        if let Some(view) = accounts.and_then(|it| it.underlay) {
+            self.watch.result(&format!("{} by {}: {}", units::bps(view.goodput_bps), view.address, view.why));
+        }
+        Ok(())
+    }
+
+    fn left_out(&mut self, id: &str, words: &str, why: String) {
+        self.watch.result(&format!("left out: {words} ({why})"));
+        self.absent(id, why);
+    }
+
+    fn absent(&mut self, id: &str, why: String) {
+        let absent = Absent { collector: "diagnosis".to_owned(), what: id.to_owned(), why };
+        self.run.server.absent.push(absent);
+    }
+
+    /// Makes the trial of an experiment, to another address of the server if there is one; why it failed.
+    fn experiment(
+        &mut self,
+        round: u32,
+        planned: &Planned,
+        underlay: Option<IpAddr>,
+    ) -> Result<Result<(), String>, EndsError> {
         let purpose = Purpose::Experiment { round, id: planned.id.to_owned() };
         let before = self.run.trials.len();
         let (plan, on) = match planned.loopback {
             true => (planned.plan.clone(), On::Loopback),
-            false => (self.ends.fitted(&self.bounded(&planned.plan)), On::Path),
+            false => (self.ends.fitted(&self.bounded(&planned.plan)), underlay.map_or(On::Path, On::Underlay)),
         };
         match self.trial(purpose, &plan, on) {
             Err(EndsError::Failed(why)) => {
                 // What came of it would be taken for the whole.
                 self.run.trials.truncate(before);
                 self.watch.result(&format!("the experiment failed: {why}"));
-                Ok(false)
+                Ok(Err(why))
             }
-            other => other.map(|()| true),
+            other => other.map(Ok),
         }
     }
 
@@ -176,13 +231,11 @@ impl Diagnosis<'_> {
             let spent = self.left_bytes() == Some(0);
             let spent = spent.then(|| "no bytes were left for it (--budget-bytes)".to_owned());
             if let Some(why) = spent.or_else(|| self.ends.refuses(&planned.plan)) {
-                self.watch.result(&format!("left out: {} ({why})", planned.words));
-                let absent = Absent { collector: "diagnosis".to_owned(), what: planned.id.to_owned(), why };
-                self.run.server.absent.push(absent);
+                self.left_out(planned.id, planned.words, why);
                 return Ok(());
             }
             self.watch.step(planned.words);
-            if !self.experiment(round, &planned)? {
+            if self.experiment(round, &planned, None)?.is_err() {
                 return Ok(());
             }
             let Some(profile) = narrows_diagnose::evidence::profile::of_run(&self.run, round) else { continue };
@@ -234,7 +287,7 @@ impl Diagnosis<'_> {
             return Err(EndsError::Interrupted);
         }
         let at_us = clock::micros_since(self.began);
-        let left = self.left_bytes().filter(|_| on == On::Path);
+        let left = self.left_bytes().filter(|_| on != On::Loopback);
         let (planned_ms, watch) = (plan.duration_ms(), &mut *self.watch);
         let mut known = Known::of(&purpose, plan, self.plan.known_within, self.run.idle_rtt_us.first().copied());
         let began = clock::now();

@@ -69,8 +69,12 @@ impl Ends for Iperf3Ends {
     }
 
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed> {
+        let failed = |why| TrialFailed { why: EndsError::Failed(why), partial: None };
+        if matches!(on, On::Underlay(_)) {
+            let why = "a server of iperf3 is measured by one address only; run `narrows serve` there";
+            return Err(failed(why.to_owned()));
+        }
         if on == On::Loopback {
-            let failed = |why| TrialFailed { why: EndsError::Failed(why), partial: None };
             return loopback::trial(self.instruments, plan, &self.stop).map_err(failed);
         }
         match test::run(&self.peer, plan, self.instruments, &self.stop, watch) {

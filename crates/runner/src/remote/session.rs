@@ -20,7 +20,7 @@ use narrows_wire::api::{
     TrialRequest, key_from_hex,
 };
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -171,13 +171,24 @@ impl Session {
     /// `on_progress` hears of both ends.
     /// The plan of the trial is the one that was run: a server that is open to clients without a token bounds its rate.
     pub fn trial(&mut self, plan: &LoadPlan, stop: &Stop, on_progress: Watch<'_>) -> Result<Trial, TrialError> {
+        self.trial_at(None, plan, stop, on_progress)
+    }
+
+    /// The same with the data connections to another address of the server, as one below a tunnel.
+    pub fn trial_at(
+        &mut self,
+        address: Option<IpAddr>,
+        plan: &LoadPlan,
+        stop: &Stop,
+        on_progress: Watch<'_>,
+    ) -> Result<Trial, TrialError> {
         plan.check().map_err(RemoteError::Here)?;
         let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
         within(plan, &ready.plan)?;
         let own_stop = Stop::new();
         self.watch.set(Some(own_stop.clone()));
         let mut news = Heard::default();
-        let ours = self.own_end(&ready, &own_stop, stop, &mut news, on_progress);
+        let ours = self.own_end(address, &ready, &own_stop, stop, &mut news, on_progress);
         self.watch.set(None);
         news.hear(&mut self.events, on_progress, ready.trial);
         let client = match ours {
@@ -229,6 +240,7 @@ impl Session {
     /// This end of a trial. The counters are read right before the load and right after it; the server's, while this end waits.
     fn own_end(
         &mut self,
+        to: Option<IpAddr>,
         ready: &TrialReady,
         own_stop: &Stop,
         callers_stop: &Stop,
@@ -237,7 +249,7 @@ impl Session {
     ) -> Result<LoadRecord, RemoteError> {
         let instruments = self.remote.instruments();
         let key = key_from_hex(&ready.key).ok_or_else(|| self.channel.lost("it sent an invalid key"))?;
-        let mut address = self.remote.data_address();
+        let mut address = to.map_or_else(|| self.remote.data_address(), |other| SocketAddr::new(other, 0));
         address.set_port(ready.data_port);
         let streams = data::open_all(address, key, &ready.plan)?;
         let cookie = |stream: &DataStream| match &stream.socket {
@@ -252,7 +264,7 @@ impl Session {
             PerTransaction::Nothing
         };
         let connections = Connections { streams, per_transaction };
-        let peer = Some(self.remote.data_address().ip().to_canonical());
+        let peer = Some(address.ip().to_canonical());
         let mut before = instruments.counters(peer);
         let watches = instruments.watch();
         let _: serde_json::Value = self.call(Method::POST, "trials/begin", &BeginRequest { cookies }, BEGIN)?;
