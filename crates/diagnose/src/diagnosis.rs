@@ -45,7 +45,7 @@ pub fn diagnose(run: &Run, round: u32) -> Option<Diagnosis> {
     if let (Some(diagnosis), Some(path), 0) = (&mut diagnosis, &run.path, round) {
         let loss = TcpEvidence::of(run, 0).and_then(|it| Some(it.base.loss_whole?.rate()));
         let loss = loss.or_else(|| Some(worst_udp(run, 0)?.1.base.loss()));
-        path::locate(&mut diagnosis.verdict, path, loss);
+        path::locate(&mut diagnosis.verdict, run, path, loss);
     }
     diagnosis
 }

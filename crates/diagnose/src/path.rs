@@ -2,15 +2,37 @@
 //!
 //! A trace from the client shows the MTU of the direction to the server only, and loss of the round trip. Its probes are few: a policer
 //! does not drop them, and routers that limit ICMP answer fewer than arrive, so its loss counts only where the load lost about as much.
+//! Where one member of a group of paths loses, the sender's end traces with the ports of the flows that were measured: what the lossy ones
+//! have in common and the others do not is that member's.
 
+use crate::evidence::ports::{Member, PortFlow, Ports, ports};
+use crate::evidence::udp::view::UdpView;
+use crate::experiments::ports::MANY_PORTS;
+use narrows_model::load::udp::UdpPlan;
 use narrows_model::trace::report::{TraceFinding, TraceReport};
-use narrows_model::{Direction, Place, Status, TraceRecord, Verdict, Witness};
+use narrows_model::words::figures::float;
+use narrows_model::{AnswerKind, Direction, Flow, Place, Run, Status, TraceRecord, Verdict, Witness};
 use narrows_search::trace::view;
+use narrows_stats::more_often;
 
 /// Causes that the MTU findings of a trace locate.
 const MTU: [&str; 2] = ["mtu-black-hole", "mtu-mismatch"];
 /// The cause that its loss finding locates: it loses the same part of any traffic.
 const LOSS: &str = "random-loss";
+
+/// The cause that is located by the routers of single flows.
+const MEMBER: &str = "path-member";
+
+/// What a trace must measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// The path MTU.
+    Mtu,
+    /// Loss at each hop.
+    Loss,
+    /// The routers of the flows with these source and destination ports; data goes this way.
+    Flows(Flow, Vec<[u16; 2]>),
+}
 
 /// The findings of a trace that locate a cause.
 fn findings_for(cause: &str, direction: Direction) -> &'static [&'static str] {
@@ -23,16 +45,101 @@ fn findings_for(cause: &str, direction: Direction) -> &'static [&'static str] {
     }
 }
 
-/// What a trace must measure to locate a cause of this verdict: the path MTU (true) or loss; `None`: it can locate none.
-pub fn wanted(verdict: &Verdict) -> Option<bool> {
-    let located = |id: &str| !findings_for(id, verdict.direction).is_empty();
+/// What a trace must measure to locate a cause of this verdict; `None`: it can locate none.
+pub fn wanted(run: &Run, verdict: &Verdict) -> Option<Wanted> {
     let mut on_path = verdict.causes.iter().filter(|_| verdict.status != Status::Healthy);
-    on_path.find(|cause| cause.at == Place::Path && located(&cause.id)).map(|cause| MTU.contains(&cause.id.as_str()))
+    on_path.find_map(|cause| match cause.id.as_str() {
+        _ if cause.at != Place::Path => None,
+        MEMBER => {
+            let (flow, member) = member(run)?;
+            Some(Wanted::Flows(flow, in_turn(&member).into_iter().map(|it| it.ports).collect()))
+        }
+        id if findings_for(id, verdict.direction).is_empty() => None,
+        id => Some(if MTU.contains(&id) { Wanted::Mtu } else { Wanted::Loss }),
+    })
+}
+
+/// The member that the first round's load of many ports found, and the direction of the data.
+fn member(run: &Run) -> Option<(Flow, Member)> {
+    let (_, trial) = run.experiments::<UdpPlan>(0).find(|(id, _)| *id == MANY_PORTS.id)?;
+    let flow = *trial.plan.flows().first()?;
+    match ports(&UdpView::of(trial, flow)?) {
+        Ports::TwoGroups(member) => Some((flow, member)),
+        _ => None,
+    }
+}
+
+/// Flows of both groups in turn: routers that limit their answers answer the first ones.
+fn in_turn(member: &Member) -> Vec<PortFlow> {
+    let longest = member.lossy.len().max(member.clean.len());
+    (0..longest).flat_map(|at| [member.lossy.get(at), member.clean.get(at)]).flatten().copied().collect()
+}
+
+/// Chance puts the flows of one group so apart from the others at a hop less often than this.
+const CHANCE: f64 = 0.01;
+/// Of flows that lose next to nothing few lie on the lossy member, and the other way round: those that chance put into the wrong group.
+const WRONG: f64 = 0.1;
+
+/// Where the lossy flows have a router in common that the others do not have, in a sentence; or that they share all routers.
+fn where_member(path: &TraceRecord, member: &Member) -> Option<String> {
+    let flow_of = |ports: &[u16; 2]| path.plan.ports.iter().position(|other| other == ports);
+    let of = |flows: &[PortFlow]| -> Vec<usize> { flows.iter().filter_map(|it| flow_of(&it.ports)).collect() };
+    let (lossy, clean) = (of(&member.lossy), of(&member.clean));
+    let answers = |ttl: u8, flows: &[usize]| -> Vec<std::net::IpAddr> {
+        let of_flow = |flow: &usize| {
+            let probes = path.probes.iter().filter(|it| it.ttl == ttl && usize::from(it.flow) == *flow);
+            let mut answers = probes.filter_map(|it| it.answer.as_ref());
+            answers.find(|it| it.kind == AnswerKind::TimeExceeded).map(|it| it.from)
+        };
+        flows.iter().filter_map(of_flow).collect()
+    };
+    let last = path.probes.iter().map(|it| it.ttl).max()?;
+    let mut shared = Vec::new();
+    for ttl in 1..=last {
+        let (bad, good) = (answers(ttl, &lossy), answers(ttl, &clean));
+        let mut routers = bad.clone();
+        routers.sort_unstable();
+        routers.dedup();
+        for router in &routers {
+            let at =
+                |all: &[std::net::IpAddr]| [all.iter().filter(|it| *it == router).count() as u64, all.len() as u64];
+            let ([hits, of], [others, all]) = (at(&bad), at(&good));
+            let apart = float(hits) >= (1.0 - WRONG) * float(of) && float(others) <= WRONG * float(all);
+            if apart && more_often([hits, of], [others, all]).is_some_and(|p| p < CHANCE) {
+                return Some(format!(
+                    "router {router} at hop {ttl}, {}: of the {of} lossy flows that were traced there {hits} pass it, of {all} others {others}",
+                    member.count()
+                ));
+            }
+        }
+        if let ([router], true) = (&routers[..], !good.is_empty() && good.iter().all(|it| Some(it) == routers.first()))
+        {
+            shared.push(format!("hop {ttl} ({router})"));
+        }
+    }
+    let all = (1..=last).filter(|ttl| !answers(*ttl, &lossy).is_empty()).count();
+    (!shared.is_empty() && shared.len() == all).then(|| {
+        format!(
+            "lossy and other flows share the routers that answer, {}: the member is a link of an aggregate, or beyond them",
+            shared.join(", ")
+        )
+    })
 }
 
 /// Adds what the trace shows: the place of a cause to its evidence, that of the first one to the headline; an asymmetric path.
 /// `loss`: the part of its packets that the load lost.
-pub(crate) fn locate(verdict: &mut Verdict, path: &TraceRecord, loss: Option<f64>) {
+pub(crate) fn locate(verdict: &mut Verdict, run: &Run, path: &TraceRecord, loss: Option<f64>) {
+    if !path.plan.ports.is_empty() {
+        let says = member(run).and_then(|(_, member)| where_member(path, &member));
+        for (at, cause) in verdict.causes.iter_mut().enumerate().filter(|(_, cause)| cause.id == MEMBER) {
+            let Some(says) = says.clone() else { return };
+            if at == 0 {
+                verdict.headline.push_str(&format!("; {says}"));
+            }
+            cause.witnesses.push(Witness { kind: "trace".to_owned(), says });
+        }
+        return;
+    }
     let report = view::report(path);
     // Without a router there is no place to name.
     if report.hops.len() < 2 {
@@ -108,6 +215,7 @@ mod tests {
             interval_ms: 50,
             wait_ms: 500,
             probe_bytes: 64,
+            ports: Vec::new(),
             mtu: true,
             names: false,
         };
@@ -145,7 +253,7 @@ mod tests {
         let stuck = Scene { goodput_bps: 0.0, lost: 6, segments: 16, ..Scene::default() };
         let mut run = stuck.run(&[(SMALL_SEGMENTS.id, &Scene { goodput_bps: 200e6, ..Scene::default() })]);
         let before = diagnose(&run, 0).expect("a baseline").verdict;
-        assert_eq!(wanted(&before), Some(true), "{before:?}");
+        assert_eq!(wanted(&run, &before), Some(Wanted::Mtu), "{before:?}");
         run.path = Some(Box::new(trace()));
         let verdict = diagnose(&run, 0).expect("a baseline").verdict;
         let says = "between hop 2 (10.0.2.2) and hop 3 (10.0.3.2), packets above 1400 bytes vanish";
@@ -161,7 +269,8 @@ mod tests {
             "{:?}",
             verdict.hazards
         );
-        let healthy = diagnose(&Scene::default().run(&[]), 0).expect("a baseline").verdict;
-        assert_eq!(wanted(&healthy), None, "{healthy:?}");
+        let run = Scene::default().run(&[]);
+        let healthy = diagnose(&run, 0).expect("a baseline").verdict;
+        assert_eq!(wanted(&run, &healthy), None, "{healthy:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! The two ends of a path, as the orchestration needs them. Live ones talk to a server; tests bring their own.
 
+use narrows_diagnose::path::Wanted;
 use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -92,9 +93,9 @@ pub trait Ends {
         Err(EndsError::Failed("cannot reconnect these ends".to_owned()))
     }
 
-    /// Traces the path between the ends for so long at most: its MTU, or its loss. `None` where that is not possible.
-    fn trace(&mut self, mtu: bool, limit: Duration) -> Option<TraceRecord> {
-        let _ = (mtu, limit);
+    /// Traces the path between the ends for so long at most, from the end that `wanted` needs. `None` where that is not possible.
+    fn trace(&mut self, wanted: &Wanted, limit: Duration) -> Option<TraceRecord> {
+        let _ = (wanted, limit);
         None
     }
 

@@ -8,7 +8,8 @@ use crate::remote::{Remote, RemoteError, Session, TrialError};
 use crate::trace;
 use crate::tune::{TuneError, Tuner};
 use narrows_collect::Live;
-use narrows_model::{Change, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
+use narrows_diagnose::path::Wanted;
+use narrows_model::{Change, Flow, LoadPlan, Place, Progress, Setting, Snapshot, TraceRecord, Trial};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use std::time::Duration;
@@ -103,8 +104,16 @@ impl Ends for LiveEnds {
         }
     }
 
-    fn trace(&mut self, mtu: bool, limit: Duration) -> Option<TraceRecord> {
-        let plan = trace::beside_load(self.remote.data_address().ip().to_canonical(), mtu);
+    fn trace(&mut self, wanted: &Wanted, limit: Duration) -> Option<TraceRecord> {
+        let server = self.remote.data_address().ip().to_canonical();
+        let plan = match wanted {
+            Wanted::Flows(_, ports) => trace::of_flows(server, ports.clone()),
+            Wanted::Mtu | Wanted::Loss => trace::beside_load(server, *wanted == Wanted::Mtu),
+        };
+        // Who sends knows the way of its packets.
+        if let Wanted::Flows(Flow::Down, _) = wanted {
+            return self.session.trace(&plan).ok();
+        }
         let (stop, began) = (self.stop.below(), clock::now());
         let mut poll = || {
             if began.elapsed() >= limit {

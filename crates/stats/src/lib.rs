@@ -25,7 +25,7 @@ pub mod summary;
 pub use change_points::{ChangePoint, change_points};
 pub use histogram::Histogram;
 pub use paired::paired_shift;
-pub use proportion::{more_often, wilson};
+pub use proportion::{Groups, more_often, two_groups, wilson};
 pub use quantile::{median, quantile};
 pub use rank::{Shift, shift};
 pub use ratio::{Gain, gain};

@@ -28,6 +28,58 @@ pub fn more_often([hits, of]: [u64; 2], [other_hits, other_of]: [u64; 2]) -> Opt
     Some(hits.checked_sub(1).map_or(1.0, |fewer| drawn.sf(fewer)))
 }
 
+/// Samples that fall into two groups by how many of their members are hits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Groups {
+    /// Which samples have more hits, by their place; the others are the other group.
+    pub more: Vec<usize>,
+    /// Hits and members of those, and …
+    pub high: [u64; 2],
+    /// … of the others.
+    pub low: [u64; 2],
+    /// How likely chance alone makes any choice of so many samples differ so much from the rest: Fisher's exact test, times the number
+    /// of such choices and of borders (Boole's inequality).
+    pub p: f64,
+}
+
+/// The two groups that samples of `[hits, members]` most likely fall into, where any do: of all borders between higher and lower shares the
+/// one of the largest likelihood. `None` for fewer than two samples, or where one has more hits than members.
+pub fn two_groups(samples: &[[u64; 2]]) -> Option<Groups> {
+    if samples.len() < 2 || samples.iter().any(|[hits, of]| hits > of || *of == 0) {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..samples.len()).collect();
+    order.sort_by(|a, b| share(samples[*b]).total_cmp(&share(samples[*a])));
+    let sum = |some: &[usize]| {
+        some.iter().fold([0_u64; 2], |[hits, of], at| {
+            [hits.saturating_add(samples[*at][0]), of.saturating_add(samples[*at][1])]
+        })
+    };
+    let likelihood = |at: &usize| {
+        let (more, rest) = order.split_at(*at);
+        ln_likelihood(sum(more)) + ln_likelihood(sum(rest))
+    };
+    let border = (1..order.len()).max_by(|a, b| likelihood(a).total_cmp(&likelihood(b)))?;
+    let (more, rest) = order.split_at(border);
+    let (high, low) = (sum(more), sum(rest));
+    #[allow(clippy::cast_precision_loss)] // a few samples
+    let (borders, choices): (f64, f64) =
+        ((order.len() - 1) as f64, (0..border).map(|n| (order.len() - n) as f64 / (border - n) as f64).product());
+    Some(Groups { more: more.to_vec(), high, low, p: (more_often(high, low)? * choices * borders).min(1.0) })
+}
+
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+fn share([hits, of]: [u64; 2]) -> f64 {
+    hits as f64 / of as f64
+}
+
+/// Of so many hits at their own share (binomial distribution, without the constant).
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+fn ln_likelihood([hits, of]: [u64; 2]) -> f64 {
+    let term = |n: u64| if n == 0 { 0.0 } else { n as f64 * (n as f64 / of as f64).ln() };
+    term(hits) + term(of - hits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +108,27 @@ mod tests {
         assert!((p(4) - 1.0 / 70.0).abs() < 1e-9 && (p(3) - 17.0 / 70.0).abs() < 1e-9);
         assert_eq!(more_often([0, 6], [3, 9]), Some(1.0));
         assert_eq!(more_often([7, 6], [0, 9]), None);
+    }
+
+    #[test]
+    fn samples_that_differ_fall_into_two_groups_and_others_do_not() {
+        // Three of eight lose ten of a thousand: 30 hits on the first of C(8, 3) = 56 choices, at 7 borders.
+        let groups =
+            two_groups(&[[0, 1000], [10, 1000], [0, 1000], [0, 1000], [9, 1000], [11, 1000], [0, 1000], [0, 1000]]);
+        let groups = groups.expect("samples");
+        let mut more = groups.more.clone();
+        more.sort_unstable();
+        assert_eq!((more, groups.high, groups.low), (vec![1, 4, 5], [30, 3000], [0, 5000]));
+        let fisher = more_often([30, 3000], [0, 5000]).expect("a table");
+        assert!((groups.p / fisher - 7.0 * 56.0).abs() < 1e-6 && groups.p < 1e-9, "{groups:?}");
+        // What chance makes of ten each.
+        let alike =
+            two_groups(&[[7, 1000], [13, 1000], [9, 1000], [11, 1000], [14, 1000], [6, 1000]]).expect("samples");
+        assert!(alike.p > 0.1, "{alike:?}");
+        assert_eq!(
+            (two_groups(&[[1, 10]]), two_groups(&[[2, 1], [0, 1]]), two_groups(&[[0, 0], [0, 1]])),
+            (None, None, None)
+        );
     }
 
     proptest! {

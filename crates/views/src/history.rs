@@ -352,6 +352,7 @@ mod tests {
             interval_ms: 500,
             wait_ms: 1_000,
             probe_bytes: 64,
+            ports: Vec::new(),
             mtu: false,
             names: false,
         };

@@ -2,6 +2,7 @@
 
 pub(crate) mod cores;
 pub mod paced;
+pub mod ports;
 pub mod profile;
 pub mod tcp;
 pub mod udp;

@@ -1,7 +1,8 @@
-//! What the trials of paced UDP showed of the path.
+//! What the trials of paced UDP, and those of many ports, showed of the path.
 
 use super::udp::view::UdpView;
 use crate::experiments::paced::PARTS;
+use crate::experiments::ports::MANY_PORTS;
 use narrows_model::Flow;
 use narrows_model::load::udp::UdpTrial;
 use std::collections::BTreeMap;
@@ -15,9 +16,9 @@ pub struct PacedUdp {
 }
 
 impl PacedUdp {
-    /// From trials by their ids; those that are none of paced UDP are left out.
+    /// From trials by their ids; those of other experiments are left out.
     pub fn of<'t>(trials: impl Iterator<Item = (&'t str, UdpTrial<'t>)>, flow: Flow, goodput_bps: f64) -> Self {
-        let part = |id: &str| PARTS.iter().find(|part| part.id == id);
+        let part = |id: &str| PARTS.iter().chain([&MANY_PORTS]).find(|part| part.id == id);
         let trials = trials.filter_map(|(id, trial)| Some((part(id)?.id, UdpView::of(trial, flow)?))).collect();
         Self { trials, goodput_bps }
     }

@@ -73,6 +73,11 @@ fn met_own_shaper(trial: ProfileTrial<'_>, flow: Flow, shape: &Shape) -> bool {
 pub(crate) const NOTICED: f64 = 0.15;
 
 impl PathProfile {
+    /// Bits of IP packets a second that the path is known to carry.
+    pub fn sustains_bps(&self) -> f64 {
+        self.shape.capacity.map_or(self.shape.carried_bps, |capacity| capacity.bps)
+    }
+
     /// Whether a shaper on the path holds back what the path carried before: by how much a transfer of a second exceeds the sustained
     /// rate while the bucket lasts (RFC 2475 section 2.3.3.3). Small buckets let only bursts of milliseconds pass.
     pub fn shaper_limits(&self) -> bool {

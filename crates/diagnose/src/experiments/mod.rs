@@ -1,6 +1,7 @@
 //! The experiments that a diagnosis can make: one definition each, one line each in the table of its protocol.
 
 pub mod paced;
+pub mod ports;
 pub mod profile;
 pub mod tcp;
 pub mod udp;
@@ -23,13 +24,20 @@ pub static TCP: &[&Experiment] = &[
     &tcp::AGAIN,
     &tcp::PACED_HALF,
     &paced::PACED_UDP,
+    &ports::MANY_PORTS,
     &tcp::AWAKE_CORES,
     &tcp::LOOPBACK,
 ];
 
 /// Those of a diagnosis of UDP, most useful first.
-pub static UDP: &[&Experiment] =
-    &[&profile::PATH_PROFILE, &paced::PACED_UDP, &udp::LARGER_DATAGRAMS, &udp::UNFRAGMENTED, &udp::MORE_FLOWS];
+pub static UDP: &[&Experiment] = &[
+    &profile::PATH_PROFILE,
+    &ports::MANY_PORTS,
+    &paced::PACED_UDP,
+    &udp::LARGER_DATAGRAMS,
+    &udp::UNFRAGMENTED,
+    &udp::MORE_FLOWS,
+];
 
 /// The experiment of that id, or the part of one.
 pub fn by_id(id: &str) -> Option<&'static Experiment> {

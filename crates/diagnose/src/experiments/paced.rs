@@ -107,6 +107,8 @@ mod tests {
             congestion_control: None,
             acks_bps: None,
             min_rtt_us: None,
+            lost: None,
+            carries_bps: None,
         };
         let plan = |part: &'static Experiment| match part.planned(&baseline)?.plan {
             LoadPlan::Udp(plan) => Some(plan),

@@ -19,6 +19,10 @@ pub struct Baseline<'a> {
     pub acks_bps: Option<f64>,
     /// The smallest RTT, microseconds.
     pub min_rtt_us: Option<f64>,
+    /// The part of its packets that it lost, or that its worst stream did, where that is known.
+    pub lost: Option<f64>,
+    /// Bits of IP packets a second that the path is known to carry, where it was profiled.
+    pub carries_bps: Option<f64>,
 }
 
 /// One more measurement, with one thing changed.

@@ -2,6 +2,7 @@
 
 use super::fact;
 use crate::evidence::udp::UdpEvidence;
+use crate::experiments::ports::MANY_PORTS;
 use crate::judge::{Assessment, Cause};
 use crate::role::Role;
 use crate::{Diagnosis, diagnose};
@@ -391,6 +392,29 @@ pub(crate) fn run(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Run {
         ..Snapshot::default()
     };
     Run { trials, client: host(Place::Client), server: host(Place::Server), ..super::Scene::default().run(&[]) }
+}
+
+/// The run with a trial of many ports: flows that sent so many datagrams each, and what each of them lost on the path.
+pub(crate) fn with_ports(mut run: Run, sent: u64, lost: &[u64]) -> Run {
+    let died = Died { path: lost.iter().sum(), ..Died::default() };
+    let scene = UdpScene { offered: sent * lost.len() as u64, died, span_us: 3_000_000, ..UdpScene::default() };
+    let mut trial = scene.trial();
+    for end in [&mut trial.client, &mut trial.server] {
+        let whole = udp_end(end).streams.remove(0);
+        udp_end(end).streams = (0_u16..)
+            .zip(lost)
+            .map(|(id, lost)| UdpStreamRecord {
+                id: id.into(),
+                local: format!("192.0.2.1:{}", 50_000 + id),
+                sent: whole.sent.clone().map(|it| UdpSent { datagrams: sent, intended: sent, bytes: sent * 64, ..it }),
+                received: whole.received.clone().map(|it| UdpReceived { lost: *lost, distinct: sent - lost, ..it }),
+                ..whole.clone()
+            })
+            .collect();
+    }
+    let purpose = Purpose::Experiment { round: 0, id: MANY_PORTS.id.to_owned() };
+    run.trials.push(TrialRecord { purpose, at_us: 0, trial });
+    run
 }
 
 pub(crate) fn verdict_with(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Verdict {

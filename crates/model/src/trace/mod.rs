@@ -74,6 +74,9 @@ pub struct TracePlan {
     pub wait_ms: u64,
     /// Bytes of a probe, IP header included.
     pub probe_bytes: u32,
+    /// Source and destination port of each flow, where only the routers of these flows are looked for (UDP); none: any source port, `port`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<[u16; 2]>,
     /// Whether the path MTU is measured.
     pub mtu: bool,
     /// Whether the names of the hops are looked up.

@@ -145,6 +145,7 @@ impl Args {
             interval_ms,
             wait_ms,
             probe_bytes: 64,
+            ports: Vec::new(),
             mtu: !self.no_mtu && protocol != TraceProtocol::Tcp,
             names: !self.no_names,
         })

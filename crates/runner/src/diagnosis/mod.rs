@@ -8,6 +8,7 @@ use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
 use narrows_diagnose::experiments::tcp::UNDERLAY;
 use narrows_diagnose::judge::Planned;
+use narrows_diagnose::path::Wanted;
 use narrows_diagnose::underlay;
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
 use narrows_model::words::{figures::float, units};
@@ -34,7 +35,8 @@ pub trait Watch {
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
 
-/// A trace of the path may last so long though the time of the diagnosis is over, for an MTU: without it nobody knows where to mend.
+/// A trace of the path may last so long though the time of the diagnosis is over, for an MTU or a member of a group of paths: without it
+/// nobody knows where to mend.
 const TRACE_MS: u64 = 6_000;
 /// A trace of the loss at each hop takes so long at least.
 const LOSS_TRACE_MS: u64 = 3_000;
@@ -122,13 +124,15 @@ impl Diagnosis<'_> {
     /// Traces the path where that can locate a cause, and the time lasts.
     fn locate(&mut self, verdict: &Verdict) {
         let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
-        let Some(mtu) = narrows_diagnose::path::wanted(verdict).filter(|_| !self.ends.stopped()) else { return };
-        if !mtu && left_ms < LOSS_TRACE_MS {
+        let Some(wanted) = narrows_diagnose::path::wanted(&self.run, verdict).filter(|_| !self.ends.stopped()) else {
+            return;
+        };
+        if wanted == Wanted::Loss && left_ms < LOSS_TRACE_MS {
             return;
         }
-        let limit = Duration::from_millis(if mtu { left_ms.max(TRACE_MS) } else { left_ms });
+        let limit = Duration::from_millis(if wanted == Wanted::Loss { left_ms } else { left_ms.max(TRACE_MS) });
         self.watch.step("trace: where on the path");
-        self.run.path = self.ends.trace(mtu, limit).map(Box::new);
+        self.run.path = self.ends.trace(&wanted, limit).map(Box::new);
         self.save();
         if let Some(diagnosis) = narrows_diagnose::diagnose(&self.run, 0).filter(|_| self.run.path.is_some()) {
             self.watch.result(&diagnosis.verdict.headline);

@@ -1,6 +1,6 @@
 //! What a client may do, by how it showed who it is.
 
-use narrows_model::{Absent, Cap, LoadPlan, Snapshot, TcpPlan, TracePlan, TraceProtocol};
+use narrows_model::{Absent, Cap, LoadPlan, Snapshot, TcpPlan, TracePlan, TraceProtocol, UdpPlan};
 use narrows_wire::api::Permissions;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -89,6 +89,7 @@ pub(super) fn bounded_trace(asked: &TracePlan, client: IpAddr) -> TracePlan {
         interval_ms: asked.interval_ms.clamp(20, 1_000),
         wait_ms: asked.wait_ms.clamp(20, 2_000),
         probe_bytes: asked.probe_bytes.clamp(64, 1_400),
+        ports: asked.ports.iter().copied().take(usize::try_from(UdpPlan::MAX_STREAMS).unwrap_or(0)).collect(),
         mtu: asked.mtu && !tcp,
         names: false,
     }

@@ -25,6 +25,8 @@ pub(super) struct Channel {
     /// TCP: connections that have begun, with the number of their probe, and the port of each flow.
     begun: Vec<(u64, u16, ProbeSocket)>,
     ports: BTreeMap<u16, u16>,
+    /// UDP: source and destination port of each flow, where they are given.
+    given: Vec<[u16; 2]>,
     newest: u64,
 }
 
@@ -39,6 +41,7 @@ impl Channel {
             flows: BTreeMap::new(),
             begun: Vec::new(),
             ports: BTreeMap::new(),
+            given: plan.ports.clone(),
             newest: 0,
         };
         match plan.protocol {
@@ -53,7 +56,11 @@ impl Channel {
         if !self.flows.contains_key(&flow) {
             let socket = match self.protocol {
                 TraceProtocol::Icmp => ProbeSocket::echo(self.target.ip())?,
-                TraceProtocol::Udp | TraceProtocol::Tcp => ProbeSocket::udp(self.target)?,
+                TraceProtocol::Udp | TraceProtocol::Tcp => {
+                    let [source, destination] =
+                        self.given.get(usize::from(flow)).copied().unwrap_or([0, self.target.port()]);
+                    ProbeSocket::udp(source, SocketAddr::new(self.target.ip(), destination))?
+                }
             };
             self.flows.insert(flow, socket);
         }
@@ -65,7 +72,11 @@ impl Channel {
         if self.protocol == TraceProtocol::Tcp {
             return self.connect(order);
         }
-        self.flow(order.flow)?;
+        match self.flow(order.flow) {
+            // Another program took the port since.
+            Err(_) if !self.given.is_empty() => return Ok(Sent::Refused),
+            opened => opened?,
+        }
         let room = usize::try_from(order.bytes.saturating_sub(self.header_bytes)).unwrap_or(0);
         let bytes = match self.protocol {
             TraceProtocol::Icmp => echo(self.target.is_ipv4(), order.id, room),

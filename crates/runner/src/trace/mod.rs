@@ -171,15 +171,22 @@ pub fn beside_load(target: IpAddr, mtu: bool) -> TracePlan {
         interval_ms: 50,
         wait_ms: 500,
         probe_bytes: 64,
+        ports: Vec::new(),
         mtu,
         names: false,
     }
 }
 
+/// The trace of flows with these source and destination ports, to a target that does not answer them: their ports are those of a load.
+pub fn of_flows(target: IpAddr, ports: Vec<[u16; 2]>) -> TracePlan {
+    let flows = u16::try_from(ports.len()).unwrap_or(u16::MAX);
+    TracePlan { gap: 3, rounds: 1, flows, ports, ..beside_load(target, false) }
+}
+
 /// The largest IP packet that the first link takes, as the kernel names it when it rejects a larger one; otherwise that of the route.
 fn first_link_mtu(plan: &TracePlan) -> Option<u32> {
     let largest = vec![0; usize::from(u16::MAX) - 48];
-    let socket = ProbeSocket::udp(SocketAddr::new(plan.target, plan.port.max(1))).ok()?;
+    let socket = ProbeSocket::udp(0, SocketAddr::new(plan.target, plan.port.max(1))).ok()?;
     socket.first_link_mtu(&largest).or_else(|| path_mtu::towards(plan.target).ok())
 }
 
@@ -202,6 +209,7 @@ mod tests {
             interval_ms: 20,
             wait_ms: 500,
             probe_bytes: 64,
+            ports: Vec::new(),
             mtu: true,
             names: false,
         }

@@ -1,9 +1,11 @@
 //! The planner of a trace: answers in, next probe out.
 //!
 //! It looks for the hops with one flow ([`survey`]), samples all of them in rounds, each with another flow ([`rounds`]), looks for more
-//! paths until the MDA stopping rule holds ([`paths`]), and measures the path MTU ([`mtu`]). What was seen is one record; everything that
+//! paths until the MDA stopping rule holds ([`paths`]), and measures the path MTU ([`mtu`]). Of a plan that names the ports of its flows the
+//! routers of each flow are looked for instead ([`flows`]). What was seen is one record; everything that
 //! a reader sees is derived from it ([`view`]). The diagnosis reads that view, too, so it is here and not in `views`.
 
+pub mod flows;
 pub mod mtu;
 pub mod paths;
 pub mod rounds;
@@ -25,6 +27,7 @@ enum Phase {
     Survey(survey::Survey),
     Rounds(rounds::Rounds),
     Paths(paths::Paths),
+    Flows(flows::Flows),
     Mtu(mtu::Mtu),
     Done,
 }
@@ -59,6 +62,7 @@ impl Planner {
                 Phase::Survey(phase) => phase.want(&mut self.seen),
                 Phase::Rounds(phase) => phase.want(&self.seen, now_us),
                 Phase::Paths(phase) => phase.want(&self.seen, now_us),
+                Phase::Flows(phase) => phase.want(&self.seen, now_us),
                 Phase::Mtu(phase) => phase.want(&mut self.seen, now_us),
                 Phase::Done => return Step::Done,
             };
@@ -82,12 +86,13 @@ impl Planner {
     fn advance(&mut self, now_us: u64) {
         let plan = &self.seen.record.plan;
         self.phase = match &self.phase {
+            Phase::Survey(_) if !plan.ports.is_empty() => Phase::Flows(flows::Flows::new(now_us)),
             Phase::Survey(_) => Phase::Rounds(rounds::Rounds::first(plan, now_us)),
             Phase::Rounds(rounds) if rounds.endless => Phase::Done,
             Phase::Rounds(_) => Phase::Paths(paths::Paths::default()),
             Phase::Paths(_) => Phase::Mtu(mtu::Mtu::new(&self.seen)),
             Phase::Mtu(_) if plan.continuous => Phase::Rounds(rounds::Rounds::endless(now_us)),
-            Phase::Mtu(_) | Phase::Done => Phase::Done,
+            Phase::Flows(_) | Phase::Mtu(_) | Phase::Done => Phase::Done,
         };
     }
 

@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// Unanswered probes in a row after which a TTL is given up.
-const MISSES: usize = 4;
+pub(super) const MISSES: usize = 4;
 /// A router that limits its answers gives about one each second.
-const BACKOFF_US: u64 = 1_100_000;
+pub(super) const BACKOFF_US: u64 = 1_100_000;
 
 /// Flows that must be answered where `nodes` were seen, to know with 95 % confidence that there is no other one of equal share.
 pub fn flows_for(nodes: usize) -> u16 {
@@ -40,10 +40,10 @@ const fn float(n: usize) -> f64 {
 
 /// What is known of one TTL.
 #[derive(Debug, Default)]
-struct Known {
-    nodes: BTreeSet<IpAddr>,
-    answered: BTreeSet<u16>,
-    tried: BTreeSet<u16>,
+pub(super) struct Known {
+    pub(super) nodes: BTreeSet<IpAddr>,
+    pub(super) answered: BTreeSet<u16>,
+    pub(super) tried: BTreeSet<u16>,
     /// Unanswered since the last answer, and when the newest was sent.
     misses: usize,
     sent_us: u64,
@@ -91,7 +91,7 @@ impl Paths {
     }
 }
 
-fn known(seen: &Seen, ttl: u8) -> Known {
+pub(super) fn known(seen: &Seen, ttl: u8) -> Known {
     let mut known = Known::default();
     for probe in seen.record.probes.iter().filter(|it| it.ttl == ttl && it.purpose != ProbePurpose::Mtu) {
         known.tried.insert(probe.flow);

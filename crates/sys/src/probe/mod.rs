@@ -44,12 +44,17 @@ pub struct ProbeSocket {
 }
 
 impl ProbeSocket {
-    /// UDP, with a port of its own.
+    /// UDP, from a port (0: one of its own).
     ///
     /// # Errors
-    /// No route to the target, or out of descriptors.
-    pub fn udp(target: SocketAddr) -> Result<Self> {
+    /// No route to the target, out of descriptors, or another program has the port.
+    pub fn udp(port: u16, target: SocketAddr) -> Result<Self> {
         let socket = Self::open(target, libc::SOCK_DGRAM, libc::IPPROTO_UDP, "open a UDP socket for")?;
+        if port > 0 {
+            // A server's own port has its listener; once connected the socket gets what is of its flow alone.
+            net::set_flag(&socket.fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1, "set SO_REUSEPORT for", &target)?;
+            net::bind(&socket.fd, &SocketAddr::new(any(target), port))?;
+        }
         socket.connect(target)?;
         Ok(socket)
     }
@@ -85,8 +90,7 @@ impl ProbeSocket {
         net::set_flag(&socket.fd, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1, "set TCP_SYNCNT for", &target)?;
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         set_option(&socket.fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "set SO_LINGER for", || target.to_string())?;
-        let any = if target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-        net::bind(&socket.fd, &SocketAddr::new(any, port))?;
+        net::bind(&socket.fd, &SocketAddr::new(any(target), port))?;
         socket.set_ttl(ttl)?;
         match socket.connect(target) {
             // The answer of a near target may come before the call ends.
@@ -193,6 +197,11 @@ impl ProbeSocket {
             _ => None,
         }
     }
+}
+
+/// Any address of the target's family.
+const fn any(target: SocketAddr) -> IpAddr {
+    if target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) }
 }
 
 /// An echo request with its identifier and its checksum (RFC 792; of ICMPv6 the kernel overwrites that).

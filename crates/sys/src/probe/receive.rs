@@ -128,7 +128,7 @@ mod tests {
     fn a_closed_port_and_an_open_one_answer_through_the_queue_and_as_data() {
         let open = UdpSocket::bind("127.0.0.1:0").expect("loopback");
         let port = open.local_addr().expect("bound").port();
-        let probe = ProbeSocket::udp(SocketAddr::from(([127, 0, 0, 1], port))).expect("a route");
+        let probe = ProbeSocket::udp(0, SocketAddr::from(([127, 0, 0, 1], port))).expect("a route");
         probe.send(1, b"to the open").expect("sent");
         let mut bytes = [0; 32];
         let (got, from) = open.recv_from(&mut bytes).expect("received");

@@ -4,6 +4,7 @@ pub(crate) mod bound;
 pub(crate) mod cpu;
 pub(crate) mod device;
 pub(crate) mod layers;
+pub(crate) mod member;
 pub(crate) mod paced;
 pub(crate) mod profile;
 pub(crate) mod tcp;

@@ -48,6 +48,7 @@ causes! {
     offloads_off,
     pacing_cap,
     path_capacity,
+    path_member,
     path_outage,
     path_policer,
     path_shaper,

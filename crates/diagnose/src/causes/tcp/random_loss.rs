@@ -12,9 +12,11 @@
 //! 9438 5.1.
 
 use crate::causes::shared::window::loss_does_not_bind;
+use crate::causes::shared::member::of_a_member;
 use crate::causes::shared::profile::WELL_BELOW;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::experiments::ports::MANY_PORTS;
 use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::ceilings::sits_at;
 use crate::judge::{Assessment, Cause, Evidence as _};
@@ -222,6 +224,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     if lost_at_home(evidence) {
         return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
+    }
+    if let Some(member) = of_a_member(evidence.paced_udp.get(MANY_PORTS.id)) {
+        return member;
     }
     if let Some(known) = by_profile(evidence, loss) {
         return known;

@@ -20,6 +20,7 @@ causes! {
     ip_fragmentation,
     nic_ring_overrun,
     path_capacity,
+    path_member,
     path_outage,
     path_policer,
     path_shaper,

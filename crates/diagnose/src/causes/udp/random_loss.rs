@@ -13,12 +13,14 @@
 
 use crate::judge::Cause;
 use crate::evidence::udp::UdpEvidence;
+use crate::causes::shared::member::of_a_member;
 use crate::causes::shared::paced::{ENOUGH, lost};
 use crate::causes::shared::profile::Met;
 use crate::causes::shared::udp::on_the_path;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
 use crate::experiments::paced::{HALF, TENTH};
+use crate::experiments::ports::MANY_PORTS;
 use crate::judge::Assessment;
 use crate::role::Role;
 use narrows_model::words::units;
@@ -28,10 +30,14 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "random-loss",
     about: "the path loses packets at any rate",
     roles: &[Role::Path],
-    assess: |evidence, _| on_the_path(evidence, Met::Lossy, by_paced_udp),
+    assess: |evidence, _| {
+        of_a_member(evidence.paced.get(MANY_PORTS.id))
+            .unwrap_or_else(|| on_the_path(evidence, Met::Lossy, by_paced_udp))
+    },
     look_alikes: &["path-policer", "shallow-queue", "path-capacity"],
     fix: |_, _| advice("find the hop that loses packets by its error counters (cables, optics, radio, duplex)"),
     stages: &["path"],
+    detailed_by: Some(&MANY_PORTS),
     ..Cause::COMMON
 };
 

@@ -142,6 +142,8 @@ pub struct FlowView {
     pub loss: Option<Loss>,
     /// Loss over the whole trial, the omitted part included.
     pub loss_whole: Option<Loss>,
+    /// The same of each stream, over the counted part.
+    pub losses: Vec<Loss>,
     /// Times of the whole trial in which nothing arrived although a whole window was on its way.
     pub outages: Option<Vec<Outage>>,
     /// The widest window that the receiver announced to one stream, bytes.
@@ -210,6 +212,12 @@ impl FlowView {
         self.sender.stolen().max(self.receiver.stolen())
     }
 
+    /// Of its streams the one that lost the largest part.
+    pub fn worst_loss(&self) -> Option<Loss> {
+        let whole = self.loss.filter(|_| self.streams == 1);
+        whole.or_else(|| self.losses.iter().copied().max_by(|a, b| a.rate().total_cmp(&b.rate())))
+    }
+
     /// The view of a flow; `None` where nothing was received.
     pub fn of(trial: TcpTrial<'_>, flow: Flow) -> Option<Self> {
         let omit_us = trial.plan.omit_ms.saturating_mul(1000);
@@ -266,6 +274,7 @@ impl FlowView {
                 Loss::of(sent.iter().map(|(_, samples)| *samples))
             },
             loss_whole,
+            losses: sent.iter().filter_map(|(_, samples)| Loss::of(std::iter::once(*samples))).collect(),
             outages: outages(&whole, &counted(receiving, flow, 0), trial.plan.interval_ms.saturating_mul(1000)),
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
             rcvbuf_bytes: largest(&each(&got, |sample| sample.memory.map(|memory| memory.rcvbuf_bytes.into()))),

@@ -61,6 +61,8 @@ impl Evidence for TcpEvidence {
             congestion_control: self.base.congestion_control.as_deref(),
             acks_bps: self.acks_bps().map(|[sent, _]| sent),
             min_rtt_us: self.min_rtt_us,
+            lost: self.base.worst_loss().map(|loss| loss.rate()),
+            carries_bps: self.profile.as_ref().map(|profile| profile.sustains_bps()),
         }
     }
 

@@ -50,6 +50,8 @@ impl Evidence for UdpEvidence {
             congestion_control: None,
             acks_bps: None,
             min_rtt_us: None,
+            lost: Some(self.base.loss()),
+            carries_bps: self.profile.as_ref().map(|profile| profile.sustains_bps()),
         }
     }
 

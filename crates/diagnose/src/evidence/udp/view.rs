@@ -1,6 +1,7 @@
 //! One flow of one UDP trial, in the terms that the rules of UDP are written in.
 
 use crate::evidence::cores::{self, CoreShare};
+use crate::evidence::ports::{self, PortFlow};
 use crate::ledger::{Accounting, ledger};
 use narrows_model::Flow;
 use narrows_model::diagnosis::ledger::{Ledger, Stage};
@@ -75,6 +76,8 @@ pub struct UdpView {
     pub buffer_full: Option<f64>,
     /// Median, 99th part in a hundred and largest delay above the smallest one, microseconds.
     pub delay_us: [f64; 3],
+    /// Its streams by their ports.
+    pub flows: Vec<PortFlow>,
     pub sender: UdpEnd,
     pub receiver: UdpEnd,
     pub(crate) accounting: Accounting,
@@ -133,6 +136,7 @@ impl UdpView {
                 largest(|got| got.delay_variation_ns.p99) as f64 / 1e3,
                 largest(|got| got.delay_variation_ns.max) as f64 / 1e3,
             ],
+            flows: ports::flows(&sent, &got),
             sender: UdpEnd::of(sending, flow),
             receiver: UdpEnd::of(receiving, flow),
             ledger,

@@ -94,6 +94,7 @@ pub(super) fn plan() -> TracePlan {
         interval_ms: 500,
         wait_ms: 1_000,
         probe_bytes: 64,
+        ports: Vec::new(),
         mtu: true,
         names: false,
     }
