@@ -175,7 +175,8 @@ mod tests {
     use super::*;
     use crate::diagnose;
     use crate::experiments::tcp::SMALL_SEGMENTS;
-    use crate::testing::Scene;
+    use crate::testing::udp::with_ports;
+    use crate::testing::{Scene, slow};
     use narrows_model::{AnswerKind, Ending, ProbePurpose, TraceAnswer, TracePlan, TraceProbe, TraceProtocol};
     use std::collections::BTreeMap;
     use std::net::IpAddr;
@@ -232,6 +233,64 @@ mod tests {
             ending: Ending::Complete,
             back: None,
         }
+    }
+
+    /// A load of 24 flows, of which those of `lossy` lose, with the trace of them; `at`: their router at hop 2.
+    fn traced(lossy: &[usize], at: fn(usize) -> Option<u8>) -> Verdict {
+        let scene = Scene { goodput_bps: 4.4e6, segments: 3_000, lost: 30, cwnd: 13, ..slow() };
+        let lost: Vec<u64> = (0..24).map(|flow| if lossy.contains(&flow) { 10 } else { 0 }).collect();
+        let mut run = with_ports(scene.run(&[]), 1_000, &lost);
+        let found = diagnose(&run, 0).expect("a baseline").verdict;
+        let Some(Wanted::Flows(Flow::Up, ports)) = wanted(&run, &found) else { panic!("{found:#?}") };
+        // Both groups in turn.
+        let flow_of = |port: &[u16; 2]| usize::from(port[0] - 50_000);
+        assert!(lossy.contains(&flow_of(&ports[0])) && !lossy.contains(&flow_of(&ports[1])) && ports.len() == 24);
+        let probe = |ttl: u8, flow: u16, router: Option<u8>| TraceProbe {
+            purpose: ProbePurpose::Paths,
+            flow,
+            ttl,
+            bytes: 64,
+            sent_us: 0,
+            answer: router.map(|router| TraceAnswer {
+                at_us: 1_000,
+                from: IpAddr::from([10, 0, ttl, router]),
+                kind: AnswerKind::TimeExceeded,
+                reply_ttl: None,
+                mtu: None,
+                mpls: Vec::new(),
+            }),
+        };
+        let mut path = trace();
+        path.probes = (0_u16..)
+            .zip(&ports)
+            .flat_map(|(flow, port)| [probe(1, flow, Some(1)), probe(2, flow, at(flow_of(port)))])
+            .collect();
+        path.plan.ports = ports;
+        run.path = Some(Box::new(path));
+        diagnose(&run, 0).expect("a baseline").verdict
+    }
+
+    #[test]
+    fn the_router_that_lossy_flows_have_in_common_is_named() {
+        const LOSSY: [usize; 6] = [1, 4, 9, 13, 16, 22];
+        let named = traced(&LOSSY, |flow| Some(if LOSSY.contains(&flow) { 7 } else { 1 + u8::from(flow % 2 == 0) }));
+        let says = "router 10.0.2.7 at hop 2, 6 of 24 flows";
+        assert!(named.headline.contains(says), "{}", named.headline);
+        assert!(named.causes[0].witnesses.iter().any(|it| it.kind == "trace" && it.says.starts_with(says)));
+        // One of its flows lost nothing by chance.
+        let chance = traced(&LOSSY, |flow| Some(if LOSSY.contains(&flow) || flow == 0 { 7 } else { 1 }));
+        assert!(chance.headline.contains("of 18 others 1"), "{}", chance.headline);
+        // Links of an aggregate have one router in front of them; routers that do not answer tell nothing.
+        let aggregate = traced(&LOSSY, |_| Some(1));
+        assert!(
+            aggregate.headline.contains("share the routers that answer, hop 1 (10.0.1.1), hop 2"),
+            "{}",
+            aggregate.headline
+        );
+        let crossed = traced(&LOSSY, |flow| Some(1 + u8::from(flow % 2 == 0)));
+        assert!(!crossed.headline.contains("10.0."), "{}", crossed.headline);
+        let few = traced(&LOSSY, |flow| (flow < 5).then_some(1 + u8::from(LOSSY.contains(&flow))));
+        assert!(!few.headline.contains("router 10.0.2"), "{}", few.headline);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::judge::Experiment;
 pub static TCP: &[&Experiment] = &[
     &profile::PATH_PROFILE,
     &profile::REVERSE_PROFILE,
+    &ports::MANY_PORTS,
     &tcp::SMALL_SEGMENTS,
     &tcp::FITTING_SEGMENTS,
     &tcp::UNDERLAY,
@@ -24,7 +25,6 @@ pub static TCP: &[&Experiment] = &[
     &tcp::AGAIN,
     &tcp::PACED_HALF,
     &paced::PACED_UDP,
-    &ports::MANY_PORTS,
     &tcp::AWAKE_CORES,
     &tcp::LOOPBACK,
 ];

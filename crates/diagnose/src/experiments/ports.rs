@@ -17,7 +17,7 @@ pub static MANY_PORTS: Experiment = Experiment {
         let most_bps = PART * baseline.carries_bps.unwrap_or(baseline.goodput_bps);
         let packet_bytes = (most_bps / 8.0 / MAX_PPS).clamp(MIN_BYTES, MAX_BYTES).floor();
         let pps = (most_bps / 8.0 / packet_bytes).min(MAX_PPS);
-        let seconds = (FLOWS * EACH / lost / pps).clamp(2.0, 5.0);
+        let seconds = (ENOUGH_FLOWS * EACH / lost / pps).clamp(2.0, 5.0);
         let losses = pps * seconds * lost;
         if losses.is_nan() || losses < LEAST_FLOWS * LEAST_EACH {
             return None;
@@ -53,7 +53,9 @@ const MIN_BYTES: f64 = 92.0;
 const MAX_BYTES: f64 = 512.0;
 /// Of IP and UDP.
 const HEADER_BYTES: f64 = 28.0;
-/// Flows at most, where they lose enough each: of a group of eight members each has seven of them or so …
+/// Flows that are worth the time of their losses: of a group of eight members each has three of them or so.
+const ENOUGH_FLOWS: f64 = 24.0;
+/// Flows at most, where the shortest load has enough losses of each …
 const FLOWS: f64 = 48.0;
 /// … and at least: of a group of four each has three.
 const LEAST_FLOWS: f64 = 12.0;

@@ -5,7 +5,7 @@ use super::sim::{FIRST_LINK, Net, plan, run, run_until, target};
 use crate::trace::{Planner, Step};
 use narrows_model::trace::TracePlan;
 use narrows_model::trace::report::TraceEnd;
-use narrows_model::{AnswerKind, TraceAnswer, TraceProtocol, TraceReport};
+use narrows_model::{AnswerKind, ProbePurpose, TraceAnswer, TraceProtocol, TraceReport};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -221,6 +221,28 @@ fn the_stopping_rule_sees_all_nodes_of_a_hop() {
     let one = seen_with(&net, TracePlan { flows: 1, ..plan() });
     assert!(one.hops.iter().all(|hop| hop.nodes.len() == 1 && hop.flows == 1));
     assert!(one.hops.iter().all(|hop| !hop.complete), "one flow proves nothing");
+}
+
+#[test]
+fn the_routers_of_given_flows_are_known_though_routers_limit_their_answers_and_lose_some() {
+    let wide = BTreeMap::from([(2, 3)]);
+    // The target has the ports open, and answers nothing.
+    let net = Net { wide, limited: BTreeSet::from([1, 3]), lost_each: 9, silent: BTreeSet::from([4]), ..Net::new(3) };
+    let ports: Vec<[u16; 2]> = (0..24).map(|flow| [50_000 + flow, 5220]).collect();
+    let (record, took_us) = run(&net, TracePlan { ports: ports.clone(), gap: 3, wait_ms: 500, ..plan() });
+    assert!(record.probes.iter().all(|it| it.purpose != ProbePurpose::Mtu) && took_us < 6_000_000, "{took_us} us");
+    let at = |ttl: u8, flow: u16| {
+        let mut probes = record.probes.iter().filter(|it| it.ttl == ttl && it.flow == flow);
+        probes.find_map(|it| it.answer.as_ref()).map(|it| it.from)
+    };
+    for flow in 0..24 {
+        assert_eq!(at(2, flow), Some(net.address(2, flow)), "flow {flow}");
+    }
+    // A hop of one router needs no more flows than show that it is one, and what is silent no more than four.
+    for (ttl, least, most) in [(1, 6, 24), (3, 6, 24), (4, 4, 6)] {
+        let tried: BTreeSet<u16> = record.probes.iter().filter(|it| it.ttl == ttl).map(|it| it.flow).collect();
+        assert!((least..most).contains(&tried.len()), "hop {ttl}: {tried:?}");
+    }
 }
 
 fn any_net() -> impl Strategy<Value = Net> {
