@@ -258,6 +258,7 @@ mod tests {
                 reply_ttl: None,
                 mtu: None,
                 mpls: Vec::new(),
+                refused: false,
             }),
         };
         let mut path = trace();

@@ -78,3 +78,37 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
     advice("find the other traffic between the hosts (ss -tnip, ss -unp); run it at another time, or give it its own \
         traffic class")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::causes::tcp::congestion_control;
+    use crate::experiments::tcp::OTHER_CONGESTION_CONTROL;
+    use crate::testing::{Scene, assert_contradicts, assert_supports, assessment};
+
+    #[test]
+    fn what_it_takes_from_other_traffic_of_the_hosts_is_no_gain() {
+        let of = |goodput_bps: f64, others_bps: f64| {
+            let segments = (goodput_bps / 1448.0) as u64;
+            let bytes = goodput_bps as i64 + segments as i64 * 66 + others_bps as i64;
+            Scene {
+                goodput_bps,
+                segments,
+                lost: 0,
+                rtt_us: 35_100,
+                cwnd: 907,
+                sender_counts: vec![("nic.counter.tx_bytes", bytes)],
+                receiver_counts: vec![("nic.counter.rx_bytes", bytes)],
+                congestion_control: "cubic",
+                ..Scene::default()
+            }
+        };
+        let (base, greedy) = (of(36e6, 100e6), Scene { congestion_control: "bbr", ..of(119e6, 18e6) });
+        let tried = [(OTHER_CONGESTION_CONTROL.id, &greedy)];
+        assert_contradicts(&assessment(&congestion_control::CAUSE, Role::Sender, &base, &tried), "it takes from other traffic");
+        assert_supports(&assessment(&CAUSE, Role::Path, &base, &tried));
+        // Others that go on as before take another path.
+        let beside = Scene { congestion_control: "bbr", ..of(119e6, 100e6) };
+        assert_supports(&assessment(&congestion_control::CAUSE, Role::Sender, &base, &[(OTHER_CONGESTION_CONTROL.id, &beside)]));
+    }
+}

@@ -243,30 +243,6 @@ mod tests {
     }
 
     #[test]
-    fn what_it_takes_from_other_traffic_of_the_hosts_is_no_gain() {
-        let of = |goodput_bps: f64, others_bps: f64| {
-            let segments = (goodput_bps / 1448.0) as u64;
-            let bytes = goodput_bps as i64 + segments as i64 * 66 + others_bps as i64;
-            Scene {
-                goodput_bps,
-                segments,
-                lost: 0,
-                sender_counts: vec![("nic.counter.tx_bytes", bytes)],
-                receiver_counts: vec![("nic.counter.rx_bytes", bytes)],
-                congestion_control: "cubic",
-                ..truth()
-            }
-        };
-        let (base, greedy) = (of(36e6, 100e6), Scene { congestion_control: "bbr", ..of(119e6, 18e6) });
-        let tried = [(OTHER, &greedy)];
-        assert_contradicts(&assessment(&CAUSE, Role::Sender, &base, &tried), "it takes from other traffic");
-        assert_supports(&assessment(&super::super::competing_traffic::CAUSE, Role::Path, &base, &tried));
-        // Others that go on as before take another path.
-        let beside = Scene { congestion_control: "bbr", ..of(119e6, 100e6) };
-        assert_supports(&assessment(&CAUSE, Role::Sender, &base, &[(OTHER, &beside)]));
-    }
-
-    #[test]
     fn a_short_transfer_an_old_kernel_and_bbr_itself_leave_it_open() {
         let of = |scene| assessment(&CAUSE, Role::Sender, &scene, &[(OTHER, &bbr(850e6))]);
         // Thirty round trips of 35 ms are 1.05 s.

@@ -88,7 +88,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return contradicts("a policer drops what exceeds its rate");
     }
     assess_ports(evidence.paced_udp.get(crate::experiments::ports::MANY_PORTS.id), |member| {
-        let rates = evidence.base.losses.iter().filter(|loss| !loss.is_few(3)).map(|loss| loss.rate());
+        let rates = evidence.base.losses.iter().filter(|loss| !loss.is_few(3)).map(Loss::rate);
         let met = rates.chain([loss.rate()]).any(|rate| member.explains(rate));
         met.then(|| counter(words(evidence, loss)))
             .ok_or_else(|| format!("TCP lost {}, not as that member does", units::percent(loss.rate())))
@@ -100,7 +100,7 @@ fn words(evidence: &TcpEvidence, loss: Loss) -> String {
     match evidence.base.streams {
         0 | 1 => format!("TCP lost {lost} without a queue on the path"),
         all => {
-            let least = evidence.base.losses.iter().map(|loss| loss.rate()).fold(f64::INFINITY, f64::min);
+            let least = evidence.base.losses.iter().map(Loss::rate).fold(f64::INFINITY, f64::min);
             format!("of {all} streams of TCP one lost {lost}, another {}", units::percent(least))
         }
     }

@@ -10,6 +10,7 @@
 
 use super::TcpEvidence;
 use crate::causes::tcp::capacity_changed::full_in_each_phase;
+use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
 use crate::experiments::profile::REVERSE_PROFILE;
 use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
@@ -62,7 +63,7 @@ impl Evidence for TcpEvidence {
             acks_bps: self.acks_bps().map(|[sent, _]| sent),
             min_rtt_us: self.min_rtt_us,
             lost: self.base.worst_loss().map(|loss| loss.rate()),
-            carries_bps: self.profile.as_ref().map(|profile| profile.sustains_bps()),
+            carries_bps: self.profile.as_ref().map(PathProfile::sustains_bps),
         }
     }
 

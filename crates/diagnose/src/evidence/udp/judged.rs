@@ -1,6 +1,7 @@
 //! What the judge asks of the evidence of UDP.
 
 use super::UdpEvidence;
+use crate::evidence::profile::PathProfile;
 use crate::experiments;
 use crate::judge::{Baseline, Evidence, Experiment};
 use crate::role::Role;
@@ -51,7 +52,7 @@ impl Evidence for UdpEvidence {
             acks_bps: None,
             min_rtt_us: None,
             lost: Some(self.base.loss()),
-            carries_bps: self.profile.as_ref().map(|profile| profile.sustains_bps()),
+            carries_bps: self.profile.as_ref().map(PathProfile::sustains_bps),
         }
     }
 
