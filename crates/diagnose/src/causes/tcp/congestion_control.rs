@@ -28,7 +28,12 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "congestion-control",
     about: "the congestion control in use does not fill this path",
     roles: &[Role::Sender],
-    needs: &[keys::TCP_CONGESTION_CONTROL, keys::TCP_CONGESTION_CONTROL_AVAILABLE],
+    needs: &[
+        keys::TCP_CONGESTION_CONTROL,
+        keys::TCP_CONGESTION_CONTROL_AVAILABLE,
+        keys::NIC_COUNTER_TX_BYTES,
+        keys::NIC_COUNTER_RX_BYTES,
+    ],
     ceiling,
     assess,
     look_alikes: &["random-loss", "path-capacity", "path-policer", "tcp-receive-window", "tcp-send-buffer"],
