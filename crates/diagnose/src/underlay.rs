@@ -193,8 +193,7 @@ fn reasons(evidence: &TcpEvidence, under: &FlowView) -> Vec<String> {
 
 /// That a core of a host is full of the tunnel's work, and which offloads would take some of it.
 fn busy(evidence: &TcpEvidence, under: &FlowView, role: Role) -> Option<String> {
-    let below = if role == Role::Sender { &under.sender } else { &under.receiver };
-    let over = evidence.end(role)?;
+    let (over, below) = (evidence.end(role)?, under.end(role)?);
     let core = over.cores.iter().map(|core| core.busy).reduce(f64::max).filter(|busy| *busy >= FULL)?;
     // Each bit must cost more than without the tunnel.
     if over.machine_busy()? / evidence.goodput_bps() < GAIN * below.machine_busy()? / under.goodput_bps {

@@ -10,7 +10,7 @@ const ROUND_TRIPS: u64 = 40;
 /// A batch that differs from the mean by so many times the wanted part belongs to something that is not over.
 const OUTLIER: f64 = 4.0;
 /// After so many times the least time, this multiple of what was wanted is enough: a congestion control that answers to loss swings for
-/// ever, and causes are told apart by 15 % and more. Whoever wants less than this part wants the figure itself.
+/// ever, and causes differ by 15 % and more. Whoever wants less than this part wants the figure itself.
 const LATER: f64 = 1.75;
 const WIDER: f64 = 2.0;
 const COARSE: f64 = 0.05;
@@ -42,6 +42,7 @@ impl Steady {
     }
 
     /// Whether the goodput is known as well as it was wanted.
+    #[allow(clippy::cast_precision_loss)] // microseconds of one load
     pub fn is_known(&self) -> bool {
         let (Some((from_us, _)), Some((to_us, _))) = (self.points.first(), self.points.last()) else { return false };
         let span_us = to_us - from_us;
@@ -49,19 +50,17 @@ impl Steady {
         if span_us < self.least_us || self.points.len() < 2 * BATCHES as usize {
             return false;
         }
+        let lasted = |times: f64| span_us as f64 >= times * self.least_us as f64;
         // Nothing at all, after several retransmission timeouts.
         if self.points.last().is_some_and(|(_, bytes)| *bytes == 0) {
-            #[allow(clippy::cast_precision_loss)] // microseconds of one load
-            return span_us as f64 >= NOTHING * self.least_us as f64;
+            return lasted(NOTHING);
         }
         let rates = self.rates(*from_us, span_us);
         let Some(estimate) = narrows_stats::mean_interval(&rates, 0.95).filter(|estimate| estimate.value > 0.0) else {
             return false;
         };
         let off = |bps: f64| (bps / estimate.value - 1.0).abs();
-        #[allow(clippy::cast_precision_loss)] // microseconds of one load
-        let later = self.within >= COARSE && span_us as f64 >= LATER * self.least_us as f64;
-        let within = if later { WIDER * self.within } else { self.within };
+        let within = if self.within >= COARSE && lasted(LATER) { WIDER * self.within } else { self.within };
         off(estimate.interval[0]) <= within && rates.iter().all(|rate| off(*rate) <= OUTLIER * within)
     }
 

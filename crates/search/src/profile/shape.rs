@@ -145,20 +145,19 @@ impl Shape {
         let usual_loss = all.iter().filter(|view| view.sent >= FEW).map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
         let capacity = capacity(&steps, usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss) && !view.unsettled);
-        let carried_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
+        let passed_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
         let near_us: Vec<f64> = near(&steps, capacity, usual_loss).map(|view| view.queue_us).collect();
         let longest_queue_us = near_us.into_iter().fold(0.0, f64::max);
         // What a whole step passed at, a burst does, too: trains may have met an empty bucket.
-        let passed_bps = carried_bps;
         let burst_bps = trains.map(|(bps, _)| bps.max(passed_bps));
         let plateau = capacity.map(|capacity| {
             let credit = credit(&record.steps, record.header_bytes, capacity.bps);
             plateau(&steps, usual_loss, capacity, credit, jitter_us)
         });
         let shared = shared(&steps);
-        let capacity = capacity.map(|capacity| shared.map_or(capacity, |shared| capacity.beside(shared, carried_bps)));
+        let capacity = capacity.map(|capacity| shared.map_or(capacity, |shared| capacity.beside(shared, passed_bps)));
         // What a bucket of tokens let pass is not sustained.
-        let carried_bps = capacity.map_or(carried_bps, |capacity| carried_bps.min(capacity.bps));
+        let carried_bps = capacity.map_or(passed_bps, |capacity| passed_bps.min(capacity.bps));
         let below_bps = capacity.map_or(f64::MAX, |capacity| 0.93 * capacity.interval_bps[0]);
         let below = || steps.iter().filter(|view| view.offered_bps < below_bps);
         let arrived = || record.steps.iter().filter_map(|step| step.received.as_ref());

@@ -39,8 +39,7 @@ pub fn record(plan: &LoadPlan, own: &mut LoadRecord, results: Option<&Results>) 
         (&mut record, &mut *own)
     {
         remarks.clear();
-        let planned_us = plan.duration_ms().map(|it| it * 1000);
-        *streams = own.streams.iter_mut().map(|stream| udp(stream, of(stream.id), omit_us, planned_us)).collect();
+        *streams = own.streams.iter_mut().map(|stream| udp(stream, of(stream.id), omit_us)).collect();
     }
     record
 }
@@ -108,12 +107,7 @@ fn tcp(own: &TcpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Tc
     }
 }
 
-fn udp(
-    own: &mut UdpStreamRecord,
-    result: Option<&StreamResult>,
-    omit_us: u64,
-    planned_us: Option<u64>,
-) -> UdpStreamRecord {
+fn udp(own: &mut UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> UdpStreamRecord {
     let mut far = UdpStreamRecord {
         id: own.id,
         flow: own.flow,
@@ -144,10 +138,6 @@ fn udp(
         if let Some(received) = &mut own.received {
             received.uncounted = uncounted((datagrams, to_us), (received.next_sequence, here_us));
         }
-        // Its seconds are those of the whole test, with its beginning and end; it sent for as long as planned, or as its datagrams came.
-        let came_ns = own.received.as_ref().map_or(0, |it| it.active_ns);
-        let sent_ns = planned_us.filter(|_| came_ns > 0).map_or(u64::MAX, |us| came_ns.max(us.saturating_mul(1000)));
-        let active_ns = active_ns.min(sent_ns);
         far.sent = Some(UdpSent { datagrams, bytes, active_ns, burst_max: 1, ..UdpSent::default() });
     } else {
         far.received = Some(UdpReceived {
@@ -241,28 +231,6 @@ mod tests {
                 assert_eq!(ends(flow, unknown), 3_000_000);
             }
         }
-    }
-
-    #[test]
-    fn a_far_sender_sent_for_as_long_as_planned_not_as_its_test_lasted() {
-        let plan = LoadPlan::from(UdpPlan { duration_ms: 3_000, ..UdpPlan::default() });
-        let result = StreamResult { id: 1, packets: 9, seconds: (0.0, 3.05), ..StreamResult::default() };
-        let results = Results { streams: vec![result], ..Results::default() };
-        let active_ns = |came_ns| {
-            let received = UdpReceived { active_ns: came_ns, ..UdpReceived::default() };
-            let stream = UdpStreamRecord { flow: Flow::Down, received: Some(received), ..UdpStreamRecord::default() };
-            let own = UdpEndRecord {
-                streams: vec![stream],
-                ..UdpPlan::partial_record(Place::Client, Vec::new(), String::new())
-            };
-            let far = record(&plan, &mut own.into(), Some(&results));
-            far.get::<UdpEndRecord>().expect("UDP").streams[0].sent.as_ref().expect("a sender").active_ns
-        };
-        // All arrived; the last second did not; a queue on the way drained; nothing arrived.
-        assert_eq!(
-            [2_999_000_000, 2_000_000_000, 3_040_000_000, 0].map(active_ns),
-            [3_000_000_000, 3_000_000_000, 3_040_000_000, 3_050_000_000]
-        );
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! Source: RFC 2992; IEEE 802.1AX 5.2.4; RFC 7690.
 
 use super::path_policer::lost_at_home;
+use super::random_loss::{BBR_MINDS, COMMON};
 use crate::causes::shared::member::{assess_ports, fix};
 use crate::causes::shared::tcp_stage::in_a_host;
 use crate::causes::shared::window::loss_does_not_bind;
@@ -41,11 +42,6 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     detailed_by: Some(&AGAIN),
     ..Cause::COMMON
 };
-
-/// Loss below this is what long paths have.
-const COMMON: f64 = 1e-4;
-/// BBR slows down at no less (`BBRLossThresh`).
-const BBR_MINDS: f64 = 0.02;
 
 /// A loss-based congestion control gets half of a policer's rate and more.
 const POLICED: f64 = 0.5;

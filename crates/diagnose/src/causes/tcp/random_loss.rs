@@ -49,7 +49,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 pub(super) const COMMON: f64 = 1e-4;
 
 /// BBR slows down at no loss (v1) or at more than 2 % of it in a round (v2 and v3, `BBRLossThresh`).
-const BBR_MINDS: f64 = 0.02;
+pub(super) const BBR_MINDS: f64 = 0.02;
 
 /// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a
 /// policer drops grows with the rate.

@@ -111,10 +111,12 @@ impl UdpPlan {
 
     /// The time, in seconds, over which the rate of one stream of a flow is taken: from its first to its last departure or
     /// arrival, whichever is longer, and one pacing interval, for the last burst takes its time, too. Where fewer than two
-    /// pacing intervals passed it is the planned duration: a few datagrams that leave at once have no rate of their own.
+    /// pacing intervals passed it is the planned duration: a few datagrams that leave at once have no rate of their own. A receiver that
+    /// stopped counting before the sender stopped has a time of its own.
     #[allow(clippy::cast_precision_loss)]
     pub fn rate_seconds(&self, flow: Flow, sent: Option<&UdpSent>, received: Option<&UdpReceived>) -> f64 {
-        let active_ns = [sent.map(|it| it.active_ns), received.map(|it| it.active_ns)].into_iter().flatten().max();
+        let sent_ns = sent.filter(|_| received.is_none_or(|it| it.uncounted == 0)).map(|it| it.active_ns);
+        let active_ns = sent_ns.into_iter().chain(received.map(|it| it.active_ns)).max();
         let departures = sent.map(|it| it.datagrams).or(received.map(|it| it.datagrams)).unwrap_or(0);
         let burst = match self.rate(flow) {
             UdpRate::Max => 1,
@@ -283,6 +285,18 @@ mod tests {
         // The rate of a flow that there is not may be anything.
         let plan = UdpPlan { rate_down: UdpRate::Bps(0), ..UdpPlan::default() };
         assert_eq!(plan.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_receiver_that_stopped_counting_first_has_its_own_time() {
+        let plan = UdpPlan { rate_up: UdpRate::Max, duration_ms: 3_000, ..UdpPlan::default() };
+        let sent = UdpSent { datagrams: 3_051, active_ns: 3_050_000_000, ..UdpSent::default() };
+        let seconds = |uncounted| {
+            let got = UdpReceived { active_ns: 3_000_000_000, uncounted, ..UdpReceived::default() };
+            (plan.rate_seconds(Flow::Up, Some(&sent), Some(&got)) * 100.0).round() / 100.0
+        };
+        assert_eq!([seconds(0), seconds(50)], [3.05, 3.0]);
+        assert_eq!((plan.rate_seconds(Flow::Up, Some(&sent), None) * 100.0).round(), 305.0);
     }
 
     #[test]

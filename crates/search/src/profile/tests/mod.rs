@@ -4,7 +4,7 @@ mod path;
 
 use super::{Next, Plateau, Shape, Staircase};
 use narrows_model::{Direction, Place, ProfileEndRecord, ProfilePlan, ProfileStep, StepRecord, StepSent};
-use path::{BYTES, HEADER, Path, bounded, profile};
+use path::{BYTES, HEADER, Path, bounded, profile, recorded};
 use proptest::prelude::*;
 
 fn near(value: f64, truth: f64, part: f64) -> bool {
@@ -124,6 +124,19 @@ fn what_a_deep_bucket_lets_pass_is_not_sustained() {
             }
         }
     }
+}
+
+#[test]
+fn a_burst_passes_at_what_a_whole_step_passed_at_though_trains_were_slowed() {
+    let mut path = Path { shape: Some((100e6, 6e6)), ..Path::new(1e9, 2.5e6) };
+    let (plan, mut record, _) = recorded(&mut path, 95_000_000, ProfilePlan::MAX_BPS);
+    let trains = record.steps.iter_mut().filter(|step| step.step.gap_ns == 0);
+    trains.filter_map(|step| step.received.as_mut()).for_each(|it| it.span_ns *= 20);
+    let shape = Shape::of(&plan, &record).expect("steps");
+    let whole = shape.steps.iter().filter(|step| step.lost == 0 && step.queue_us < 1_000.0);
+    let fastest = whole.map(super::StepView::delivered_bps).fold(0.0, f64::max);
+    assert!(fastest > 110e6, "a step passed by the bucket: {shape:#?}");
+    assert!(shape.burst_bps.is_some_and(|bps| bps >= 0.99 * fastest) && !shape.burst_slowed, "{shape:#?}");
 }
 
 #[test]

@@ -217,6 +217,12 @@ pub(super) fn profile(path: &mut Path, start_bps: u64) -> (Shape, f64) {
 }
 
 pub(super) fn bounded(path: &mut Path, start_bps: u64, max_bps: u64) -> (Shape, f64) {
+    let (plan, record, seconds) = recorded(path, start_bps, max_bps);
+    (Shape::of(&plan, &record).expect("steps"), seconds)
+}
+
+/// What such a profile records.
+pub(super) fn recorded(path: &mut Path, start_bps: u64, max_bps: u64) -> (ProfilePlan, ProfileEndRecord, f64) {
     let plan = ProfilePlan { start_bps, max_bps, limit_ms: 8_000, ..ProfilePlan::default() };
     let probes: Vec<ProfileProbe> = (0..50)
         .map(|n| {
@@ -242,5 +248,5 @@ pub(super) fn bounded(path: &mut Path, start_bps: u64, max_bps: u64) -> (Shape, 
         staircase.observe(seen);
         assert!(record.steps.len() < 60, "it ends");
     }
-    (Shape::of(&plan, &record).expect("steps"), at / 1e9)
+    (plan, record, at / 1e9)
 }

@@ -86,7 +86,7 @@ fn end(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) 
         TraceEnd::Refused { ttl } => {
             let before = place(&report.hops, ttl.saturating_sub(1));
             let says = format!(
-                "TCP to port {} is refused (RST): it is closed on the target, or a filter behind {before} answers in the target's name; \
+                "TCP to port {} is refused (RST): it is closed on the target, or a filter at or behind {before} answers in the target's name; \
                  --protocol icmp, or the --port of a service that is open, tells which",
                 record.plan.port
             );

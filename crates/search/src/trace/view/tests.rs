@@ -86,7 +86,7 @@ fn a_reset_in_the_targets_name_is_a_closed_port_or_a_filter() {
     let refused = report(&record);
     assert_eq!((&refused.end, ids(&refused)), (&TraceEnd::Refused { ttl: 3 }, vec!["refused"]));
     let says = &refused.findings[0].says;
-    assert!(says.contains("port 80 is refused") && says.contains("a filter behind hop 2"), "{says}");
+    assert!(says.contains("port 80 is refused") && says.contains("a filter at or behind hop 2"), "{says}");
     // One handshake that succeeds is the target's.
     let answer = record.probes.iter_mut().filter_map(|probe| probe.answer.as_mut()).find(|it| it.refused);
     answer.expect("one").refused = false;
