@@ -168,7 +168,7 @@ mod tests {
         let short = Scene { goodput_bps: 1e6, ..lossy() };
         let made = [("paced-half", &still), ("more-streams", &short)];
         let whole = report(&lossy().run(&made[..1])).expect("a baseline").verdict;
-        assert_eq!(whole.status, Status::Limited);
+        assert_eq!(whole.status, Status::Suspected);
         // The last experiment was cut: a part of it is not taken for the whole.
         let report = cut(lossy().run(&made), Ending::Interrupted);
         let (verdict, ids) = (&report.verdict, report.experiments.iter().map(|it| it.id.as_str()).collect::<Vec<_>>());

@@ -45,6 +45,8 @@ pub struct Cause<E: 'static> {
     pub confirmed_by: Option<&'static Experiment>,
     /// The experiment that tells whom a proven cause limits, and with it how to fix it.
     pub detailed_by: Option<&'static Experiment>,
+    /// The experiment that would show its nearest look-alike: while it can be made and was not, a proof is a suspicion only.
+    pub stands_after: Option<&'static Experiment>,
     /// What was carried beside it, bits a second: a lower bound of the goodput without it.
     pub beside: fn(&E) -> Option<f64>,
     /// The stages of the packet ledger that drop nothing once it is fixed.
@@ -83,6 +85,7 @@ impl<E> Cause<E> {
         without: |_, _| None,
         confirmed_by: None,
         detailed_by: None,
+        stands_after: None,
         beside: |_| None,
         stages: &[],
     };

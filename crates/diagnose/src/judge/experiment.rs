@@ -60,7 +60,7 @@ impl Experiment {
             Plan::Loopback(plan) => (plan, true),
             Plan::Several(_) => return None,
         };
-        Some(Planned { id: self.id, words: self.words, plan: plan(baseline)?, loopback })
+        Some(Planned { id: self.id, words: self.words, plan: plan(baseline)?, loopback, decides: false })
     }
 }
 
@@ -87,4 +87,6 @@ pub struct Planned {
     pub plan: LoadPlan,
     /// Whether both ends run on the client.
     pub loopback: bool,
+    /// Whether a cause that is proven else stands or falls with it.
+    pub decides: bool,
 }

@@ -128,6 +128,7 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
     let (decided, healthy) = (best.is_some(), best.is_some_and(|best| best.cause.healthy));
     let clean = evidence.is_clean() && !decided;
     let next = if clean { Vec::new() } else { next(evidence, &candidates, &open) };
+    let doubted = decided && next.iter().any(|planned| planned.decides);
     if clean {
         candidates.clear();
         open.clear();
@@ -143,12 +144,15 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
     }
     let status = match candidates.first() {
         _ if clean || healthy => Status::Healthy,
-        Some(best) if best.proven() => Status::Limited,
+        Some(best) if best.proven() && !doubted => Status::Limited,
         Some(_) => Status::Suspected,
         None => Status::Unknown,
     };
-    let findings: Vec<Finding> =
+    let mut findings: Vec<Finding> =
         candidates.iter().map(|candidate| finding(evidence, causes, &ceilings, candidate, &candidates)).collect();
+    if let Some(first) = findings.first_mut().filter(|_| doubted) {
+        first.confidence = first.confidence.min(RIGHT[PROOF - 1]);
+    }
     let verdict = Verdict {
         status,
         headline: evidence.headline(status, findings.first()),
@@ -210,9 +214,13 @@ fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open
     let asked = asked.chain(unproven.filter_map(|candidate| candidate.cause.confirmed_by));
     let refuting = best.filter(|best| best.cause.per_connection).and_then(|_| evidence.more_connections());
     let detailed = best.and_then(|best| best.cause.detailed_by);
-    let asked: Vec<&'static Experiment> = asked.chain(refuting).chain(detailed).collect();
+    let decides = best.and_then(|best| best.cause.stands_after);
+    let asked: Vec<&'static Experiment> = asked.chain(refuting).chain(detailed).chain(decides).collect();
     let mut wanted: Vec<(f64, Vec<Planned>)> =
         E::EXPERIMENTS.iter().filter_map(|experiment| priced(evidence, experiment, &asked)).collect();
+    for planned in wanted.iter_mut().flat_map(|(_, trials)| trials) {
+        planned.decides = decides.is_some_and(|experiment| experiment.id == planned.id);
+    }
     wanted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let first = evidence.repeat().and_then(|experiment| experiment.planned(&evidence.baseline()));
     let others = wanted

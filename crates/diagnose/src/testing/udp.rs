@@ -417,6 +417,23 @@ pub(crate) fn with_ports(mut run: Run, sent: u64, lost: &[u64]) -> Run {
     run
 }
 
+/// The finding of loss of the whole path: a suspicion, and proven once flows of other ports lose alike.
+#[track_caller]
+pub(crate) fn random_loss(run: Run) -> Finding {
+    let judged = |run: &Run| diagnose(run, 0).expect("a baseline").verdict;
+    let first = |verdict: &Verdict| (verdict.status, verdict.causes.first().map(|it| (it.id.clone(), it.at)));
+    let named = |status| (status, Some(("random-loss".to_owned(), Place::Path)));
+    let before = judged(&run);
+    assert_eq!(first(&before), named(Status::Suspected), "{before:#?}");
+    assert!(
+        before.causes[0].confidence < 0.5 && before.missing.iter().any(|it| it.contains("many flows")),
+        "{before:#?}"
+    );
+    let after = judged(&with_ports(run, 1_000, &[12, 9, 10, 8, 13, 11, 7, 10, 9, 12, 10, 11]));
+    assert_eq!(first(&after), named(Status::Limited), "{after:#?}");
+    after.causes.into_iter().next().expect("it is there")
+}
+
 pub(crate) fn verdict_with(scene: &UdpScene, experiments: &[(&str, &UdpScene)]) -> Verdict {
     diagnosis(scene, experiments).verdict
 }

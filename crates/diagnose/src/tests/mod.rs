@@ -111,8 +111,7 @@ fn loss_without_a_queue_asks_for_the_paced_trial_and_believes_it() {
     let first = next(&lossy, &[]);
     assert!(first.contains(&PACED_HALF.id), "{first:?}");
     let still = Scene { goodput_bps: 140e6, segments: 40_000, lost: 41, ..lossy.clone() };
-    let verdict = diagnose(&lossy.run(&[("paced-half", &still)]), 0).expect("a baseline").verdict;
-    assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "random-loss"), "{verdict:#?}");
+    crate::testing::udp::random_loss(lossy.run(&[("paced-half", &still)]));
     let clean = Scene { goodput_bps: 140e6, segments: 40_000, lost: 0, ..lossy.clone() };
     let verdict = diagnose(&lossy.run(&[("paced-half", &clean)]), 0).expect("a baseline").verdict;
     assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "path-policer"), "{verdict:#?}");

@@ -8,7 +8,7 @@ use crate::judge::{Assessment, Planned};
 use crate::testing::Scene;
 use crate::testing::udp::{Died, UdpScene};
 use narrows_model::run::{Purpose, TrialRecord};
-use narrows_model::{Flow, Run, Status, Trial};
+use narrows_model::{Flow, Run, Trial};
 
 /// 0.5 % at 35 ms: CUBIC carries 6 Mbit/s, and half of that loses three segments in its time.
 fn lossy() -> Run {
@@ -55,9 +55,8 @@ fn paced_udp_is_asked_for_where_tcp_lost_too_few_and_is_believed() {
     // Enough datagrams at any rate: the same part is lost at each.
     let run = with_udp(run, [(4_000, 20), (20_000, 101), (20_000, 99), (42_000, 210), (60_000, 300)]);
     assert_eq!(next(&run), [], "they were made");
-    let verdict = diagnose(&run, 0).expect("a baseline").verdict;
-    assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Limited, "random-loss"), "{verdict:#?}");
-    let experiments = verdict.causes[0].witnesses.iter().filter(|witness| witness.kind == "experiment");
+    let finding = crate::testing::udp::random_loss(run);
+    let experiments = finding.witnesses.iter().filter(|witness| witness.kind == "experiment");
     assert_eq!(experiments.count(), 2, "a tenth and half of the rate");
 }
 

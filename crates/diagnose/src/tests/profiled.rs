@@ -5,7 +5,7 @@ use crate::judge::Assessment;
 use crate::testing::profile::{Excess, ProfiledPath};
 use crate::testing::{
     assert_cannot_tell, assert_contradicts, assert_rejects, assessment, fact, lossy, named, ordinary_host, slow,
-    tcp_end, verdict, virtual_hosts, with,
+    tcp_end, udp::random_loss, verdict, virtual_hosts, with,
 };
 use crate::{causes, diagnose};
 use narrows_model::host::fact::Unit;
@@ -42,7 +42,7 @@ fn loss_that_udp_meets_at_any_rate_is_the_paths() {
     let path = ProfiledPath { one_lost_of: Some(150), ..ProfiledPath::default() };
     // 15 segments a round trip at a loss of one of 150.
     let scene = Scene { goodput_bps: 5e6, segments: 3_450, lost: 23, cwnd: 15, profile: Some(path), ..slow() };
-    named(&scene, &[], "random-loss", Place::Path);
+    random_loss(scene.run(&[]));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn much_loss_is_the_paths_though_its_capacity_was_not_reached() {
         profile: Some(path),
         ..slow()
     };
-    named(&scene, &[], "random-loss", Place::Path);
+    random_loss(scene.run(&[]));
 }
 
 #[test]

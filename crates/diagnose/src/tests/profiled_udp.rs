@@ -3,9 +3,9 @@
 use super::Scene;
 use crate::diagnose;
 use crate::testing::profile::{Excess, ProfiledPath};
+use crate::testing::slow;
 use crate::testing::udp::{self, Died, UdpScene};
-use crate::testing::{named, slow};
-use narrows_model::{Place, Status, Verdict};
+use narrows_model::{Status, Verdict};
 
 fn of_udp(path: ProfiledPath) -> Verdict {
     let scene = UdpScene { died: Died { path: 3_400, ..Died::default() }, ..UdpScene::default() };
@@ -32,7 +32,7 @@ fn what_udp_met_on_the_path_is_told_by_its_profile() {
     assert_eq!(first(shaper(1_500)), (Status::Limited, "path-shaper".to_owned()));
     assert_eq!(first(shaper(60)), (Status::Healthy, "path-capacity".to_owned()));
     let lossy = ProfiledPath { one_lost_of: Some(20), ..ProfiledPath::default() };
-    assert_eq!(first(lossy), (Status::Limited, "random-loss".to_owned()));
+    assert_eq!(first(lossy), (Status::Suspected, "random-loss".to_owned()));
 }
 
 #[test]
@@ -69,9 +69,8 @@ fn loss_in_bursts_at_any_rate_is_the_paths_own() {
         diagnose(&path.beside(udp::run(&scene, &[]), None), 0).expect("a baseline").verdict
     };
     let bursts = UdpScene { loss_run: 10, ..UdpScene::default() };
-    let verdict = of(path, bursts.clone());
-    assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Limited, "random-loss"), "{verdict:#?}");
-    let says = &verdict.causes[0].witnesses[0].says;
+    let scene = UdpScene { died: Died { path: 680, ..Died::default() }, ..bursts.clone() };
+    let says = &udp::random_loss(path.beside(udp::run(&scene, &[]), None)).witnesses[0].says;
     assert!(says.ends_with("; the load lost them in bursts of about 10 datagrams (1.18 ms)"), "{says}");
     // Where evenly paced datagrams of the same rate are not lost, those of the load are lost otherwise; a load of bursts says nothing.
     for (path, scene) in [
@@ -89,8 +88,7 @@ fn loss_in_bursts_at_any_rate_is_the_paths_own() {
         lost_run: 8,
         ..ProfiledPath::default()
     };
-    let finding =
-        named(&Scene { goodput_bps: 40e6, lost: 60, profile: Some(path), ..slow() }, &[], "random-loss", Place::Path);
+    let finding = udp::random_loss(Scene { goodput_bps: 40e6, lost: 60, profile: Some(path), ..slow() }.run(&[]));
     assert!(
         finding.witnesses.iter().any(|witness| witness.says.ends_with("in bursts of about 8 packets")),
         "{finding:#?}"

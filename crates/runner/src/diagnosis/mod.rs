@@ -40,6 +40,8 @@ const OVERHEAD_MS: u64 = 400;
 const TRACE_MS: u64 = 6_000;
 /// A trace of the loss at each hop takes so long at least.
 const LOSS_TRACE_MS: u64 = 3_000;
+/// What the experiment by which a proven cause stands or falls may take beyond the budget, and no more than a quarter of that.
+const DECIDES_MS: u64 = 3_000;
 
 /// A diagnosis under way.
 pub(crate) struct Diagnosis<'a> {
@@ -109,7 +111,11 @@ impl Diagnosis<'_> {
             let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
             let mut open = next.into_iter().filter(|next| !failed.contains(&next.id) && can(&*self.ends, next));
             let mut open = open.by_ref().filter(|next| next.loopback || self.affords(&next.plan, verdict.goodput_bps));
-            let next = open.find(|next| next.plan.duration_ms().is_some_and(|cost| cost + self.overhead_ms <= left_ms));
+            let fits = |next: &Planned| {
+                let left_ms = left_ms + if next.decides { DECIDES_MS.min(self.plan.budget_ms / 4) } else { 0 };
+                next.plan.duration_ms().is_some_and(|cost| cost + self.overhead_ms <= left_ms)
+            };
+            let next = open.find(fits);
             let Some(next) = next else {
                 self.watch.result(&verdict.headline);
                 return Ok(verdict);

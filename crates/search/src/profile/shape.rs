@@ -1,6 +1,6 @@
 //! What the steps of a profile show of the path.
 
-use super::step_view::StepView;
+use super::step_view::{KEEPS_UP, StepView};
 use narrows_model::{Direction, ProfileEndRecord, ProfilePlan, ProfileProbe, StepRecord};
 
 /// How a quantity spreads, microseconds.
@@ -438,11 +438,17 @@ fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Opti
     let beyond_us = near(steps, Some(capacity), usual_loss).filter(|view| view.saturated(usual_loss));
     let queue_us = beyond_us.map(|view| view.queue_us).fold(0.0, f64::max) - quiet_us;
     let least_us = (0.5 * jitter_us).max(us(3.0 * packet_bits)).max(150.0);
+    // Steps that passed whole, at rates that would have shown as more than the path sustains, passed by credit.
+    let by_credit = |view: &&StepView| {
+        !view.saturated(usual_loss) && !view.unsettled && KEEPS_UP * view.offered_bps >= capacity.interval_bps[1]
+    };
+    let whole: Vec<f64> = steps.iter().filter(by_credit).map(|view| view.bucket_bytes(view.sent, bps)).collect();
+    let credit = if whole.len() >= 2 { Some(true) } else { credit };
     // The deepest first; a sender that was late by as much says nothing.
     let buckets = |passed: fn(&StepView) -> u32| {
         let bucket = |view: &StepView| (view.bucket_bytes(passed(view), bps), view.late_us);
         let known = beyond().map(bucket).filter(|(bytes, late_us)| us(bytes * 8.0) > 3.0 * late_us);
-        let mut buckets: Vec<f64> = known.map(|(bytes, _)| bytes).collect();
+        let mut buckets: Vec<f64> = known.map(|(bytes, _)| bytes).chain(whole.iter().copied()).collect();
         buckets.sort_by(|a, b| b.total_cmp(a));
         buckets
     };

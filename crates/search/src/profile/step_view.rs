@@ -189,7 +189,7 @@ impl StepView {
 
 /// Arrivals at less than this part of what was offered fall behind. Arrivals of 50 datagrams and more that a busy host delays by a
 /// millisecond or two in a tenth of a second differ by less.
-const KEEPS_UP: f64 = 0.94;
+pub(super) const KEEPS_UP: f64 = 0.94;
 
 /// A queue that fills by less than this part of the rate, or to less than this in a step, may be jitter.
 const FILLS: f64 = 0.01;

@@ -41,6 +41,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 6,
     predicts: false,
+    stands_after: Some(&MANY_PORTS),
     per_connection: true,
     ..Cause::COMMON
 };
@@ -284,10 +285,9 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven,
-        assessment,
+        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, none_proven,
+        udp::random_loss,
     };
-    use narrows_model::Place;
 
     /// 0.1 % at 1 ms: CUBIC averages 39 segments a round trip, 449 Mbit/s at best.
     fn truth() -> Scene {
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn the_same_loss_at_half_the_rate_is_named() {
-        let finding = named(&truth(), &[("paced-half", &half(41))], "random-loss", Place::Path);
+        let finding = random_loss(truth().run(&[("paced-half", &half(41))]));
         assert_rejects(&finding, "path-policer", "the same share was lost when paced at half the goodput");
         assert_rejects(&finding, "path-capacity", "no queue");
         assert_rejects(&finding, "sack-off", "has selective acknowledgements");
@@ -351,7 +351,7 @@ mod tests {
         // A policer or a full queue drops far more at a hundred times the rate.
         assert_cannot_tell(&of(5_000), "too few");
         let experiments = [("paced-half", &paced), ("other-congestion-control", &bbr(520))];
-        named(&slow, &experiments, "random-loss", Place::Path);
+        random_loss(slow.run(&experiments));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     look_alikes: &["path-policer", "shallow-queue", "path-capacity"],
     fix: |_, _| advice("find the hop that loses packets by its error counters (cables, optics, radio, duplex)"),
     stages: &["path"],
-    detailed_by: Some(&MANY_PORTS),
+    stands_after: Some(&MANY_PORTS),
     ..Cause::COMMON
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, lost, named_with, assessment};
+    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, assessment, lost, random_loss, run};
 
     #[test]
     fn the_paced_trials_name_it_and_without_them_it_is_open() {
@@ -86,7 +86,7 @@ mod tests {
             ("paced-udp-half-bursts", &lost(44, 50)),
             ("paced-udp-plateau", &lost(45, 50)),
         ];
-        named_with(&base, &with, "random-loss", narrows_model::Place::Path);
+        random_loss(run(&base, &with));
         assert_cannot_tell(&assessment(&CAUSE, Role::Path, &base), "was not measured");
     }
 

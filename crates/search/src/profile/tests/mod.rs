@@ -140,6 +140,21 @@ fn a_burst_passes_at_what_a_whole_step_passed_at_though_trains_were_slowed() {
 }
 
 #[test]
+fn steps_that_passed_whole_above_the_capacity_are_a_bucket_whatever_trains_say() {
+    for seconds in [0.3, 0.6] {
+        let mut path = Path { shape: Some((100e6, 12.5e6 * seconds)), ..Path::new(1e9, 2.5e6) };
+        let (plan, mut record, _) = recorded(&mut path, 115_000_000, ProfilePlan::MAX_BPS);
+        let trains = record.steps.iter_mut().filter(|step| step.step.gap_ns == 0);
+        trains.filter_map(|step| step.received.as_mut()).for_each(|it| it.span_ns *= 20);
+        let shape = Shape::of(&plan, &record).expect("steps");
+        let passed = shape.steps.iter().filter(|step| !step.saturated(0.0) && step.offered_bps > 1.14e8).count();
+        assert!(passed >= 2, "the bucket lets two steps pass: {shape:#?}");
+        let Some(Plateau::Shaper { bucket_bytes }) = shape.plateau else { panic!("{shape:#?}") };
+        assert!(bucket_bytes <= 1.1 * 12.5e6 * seconds, "{shape:#?}");
+    }
+}
+
+#[test]
 fn delivered_rate_and_loss_are_of_one_part_of_a_step() {
     // A bucket that lets much of each step pass: the loss of the whole step says nothing of the rate behind it.
     for seconds in [0.02, 0.1, 0.2] {
