@@ -6,6 +6,7 @@
 //! Every function takes plain slices and returns `None` if the numbers do not permit an answer (too few of them, or one that
 //! is not finite): missing is never zero.
 
+pub mod calibration;
 pub mod change_points;
 pub mod effects;
 pub mod histogram;
@@ -22,6 +23,7 @@ pub mod several;
 pub mod student;
 pub mod summary;
 
+pub use calibration::{expected_calibration_error, isotonic};
 pub use change_points::{ChangePoint, change_points};
 pub use histogram::Histogram;
 pub use paired::paired_shift;
