@@ -90,7 +90,14 @@ fn history(record: &SearchRecord) -> Vec<BoundsAt> {
 fn built(record: &SearchRecord, curve: Vec<LossPoint>) -> SearchReport {
     let unit = LoadUnit::datagram(1472, Family::Ipv4);
     let path_profile = None;
-    let around = views::search::Context { flow: Flow::Up, unit, history: history(record), curve, path_profile };
+    let around = views::search::Context {
+        flow: Flow::Up,
+        unit,
+        sizes: Vec::new(),
+        history: history(record),
+        curve,
+        path_profile,
+    };
     views::search::build(record, around, run_view())
 }
 

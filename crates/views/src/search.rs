@@ -19,6 +19,7 @@ pub fn of_run(run: &Run) -> Option<SearchReport> {
         flow,
         path_profile: PathProfile::of(run, 0, flow).as_ref().map(PathProfile::view),
         unit: order.unit,
+        sizes: Some(order.load.sizes.list()).filter(|sizes| sizes.len() > 1).unwrap_or_default().to_vec(),
         history: history(record),
         curve: curve(record),
     };
@@ -55,6 +56,8 @@ pub struct Context {
     pub flow: Flow,
     /// The packet of the load.
     pub unit: LoadUnit,
+    /// The sizes of a mix.
+    pub sizes: Vec<u32>,
     /// The bounds of the goals after each trial.
     pub history: Vec<BoundsAt>,
     /// The points of a loss curve, derived from the record.
@@ -65,7 +68,7 @@ pub struct Context {
 
 /// The view of a search.
 pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchReport {
-    let Context { flow, unit, history, curve, path_profile } = context;
+    let Context { flow, unit, sizes, history, curve, path_profile } = context;
     let load = |pps: Option<f64>| pps.map(|pps| unit.load(pps));
     let sustained = sustained_pps(record);
     let goals = record
@@ -99,6 +102,7 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
         run,
         flow,
         unit,
+        sizes,
         path_profile,
         plan: record.plan.clone(),
         trials: record.trials.clone(),

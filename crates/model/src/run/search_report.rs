@@ -20,6 +20,9 @@ pub struct SearchReport {
     pub flow: Flow,
     /// What a datagram is, and what it takes on the wire.
     pub unit: LoadUnit,
+    /// The sizes of a mix of datagrams, bytes of UDP payload; empty where all have one size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<u32>,
     /// The profile of the path before the first trial; absent where none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_profile: Option<PathProfileView>,
@@ -57,10 +60,31 @@ impl LoadUnit {
         Self { payload_bytes: f64::from(payload_bytes), wire_bytes: packet + Self::ETHERNET_BYTES }
     }
 
+    /// `datagrams of 512 B`; of a list of sizes `datagrams of 64 and 1000 B in turn (532 B on average)`.
+    pub fn words(&self, sizes: &[u32]) -> String {
+        let mean = self.payload_bytes;
+        match sizes {
+            [] | [_] => format!("datagrams of {mean:.0} B"),
+            [few @ .., last] if few.len() < 5 => {
+                let few: Vec<String> = few.iter().map(u32::to_string).collect();
+                format!("datagrams of {} and {last} B in turn ({mean:.0} B on average)", few.join(", "))
+            }
+            many => format!("a mix of {} datagrams ({mean:.0} B on average)", many.len()),
+        }
+    }
+
     /// A load in all its units.
     pub fn load(&self, pps: f64) -> LoadView {
         LoadView { pps, payload_bps: pps * self.payload_bytes * 8.0, wire_bps: pps * self.wire_bytes * 8.0 }
     }
+}
+
+#[test]
+fn a_mix_of_datagrams_is_no_size() {
+    let unit = LoadUnit { payload_bytes: 532.0, wire_bytes: 598.0 };
+    assert_eq!(unit.words(&[]), "datagrams of 532 B");
+    assert_eq!(unit.words(&[64, 1000]), "datagrams of 64 and 1000 B in turn (532 B on average)");
+    assert_eq!(unit.words(&[532; 9]), "a mix of 9 datagrams (532 B on average)");
 }
 
 /// A load in all its units.

@@ -136,7 +136,8 @@ impl Args {
         let lines = LiveLines::default();
         let begin = &mut |order: &SearchOrder| {
             if text {
-                let header = text::header(&target, direction.flows()[0], &order.plan, &order.unit, style);
+                let datagrams = order.unit.words(order.load.sizes.list());
+                let header = text::header(&target, direction.flows()[0], &order.plan, &datagrams, style);
                 lines.print(Ok(header));
             }
         };

@@ -16,12 +16,8 @@ pub fn picture(report: &SearchReport) -> String {
     let way = if report.flow == Flow::Up { "to" } else { "from" };
     let title = format!("Loss at decreasing loads {way} {}", clean(&report.run.target.asked));
     let highest = report.unit.load(report.plan.max_load_pps);
-    let subtitle = format!(
-        "datagrams of {:.0} B · 100 % is {} ({})",
-        report.unit.payload_bytes,
-        pps(highest.pps),
-        bps(highest.payload_bps)
-    );
+    let subtitle =
+        format!("{} · 100 % is {} ({})", report.unit.words(&report.sizes), pps(highest.pps), bps(highest.payload_bps));
     let mut canvas = Canvas::titled(WIDTH, 130.0 + HIGH + 66.0, &title, &subtitle);
     let mut points: Vec<_> = report.curve.clone();
     points.sort_by(|a, b| a.load_percent.total_cmp(&b.load_percent));

@@ -58,8 +58,8 @@ pub fn picture(report: &SearchReport) -> String {
     let way = if report.flow == Flow::Up { "to" } else { "from" };
     let title = format!("Search for the highest load {way} {}", clean(&report.run.target.asked));
     let subtitle = format!(
-        "datagrams of {:.0} B · {} trials in {:.0} s · bands: undecided range of a goal (solid: passes, dashed: fails)",
-        report.unit.payload_bytes,
+        "{} · {} trials in {:.0} s · bands: undecided range of a goal (solid: passes, dashed: fails)",
+        report.unit.words(&report.sizes),
         report.trials.len(),
         float(report.trials.last().map_or(0, |trial| trial.ended_at_ms)) / 1e3
     );

@@ -5,7 +5,7 @@ use crate::style::{Style, Tone};
 use crate::text::page::Page;
 use crate::words::{clean, columns, fitting, left, millis, or_dash, plural, right};
 use narrows_model::run::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
-use narrows_model::run::search_report::{GoalView, LoadUnit, LoadView, SearchReport};
+use narrows_model::run::search_report::{GoalView, LoadView, SearchReport};
 use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Flow, Target};
 
@@ -17,7 +17,7 @@ const SHORT: usize = 4;
 
 /// The output of a finished search.
 pub fn report(report: &SearchReport, style: Style) -> String {
-    let mut out = header(&report.run.target, report.flow, &report.plan, &report.unit, style);
+    let mut out = header(&report.run.target, report.flow, &report.plan, &report.unit.words(&report.sizes), style);
     for (at, it) in report.trials.iter().enumerate() {
         let bounds = report.history.get(at).map_or(&[][..], |at| at.bounds.as_slice());
         out += &trial(at + 1, it, bounds, style);
@@ -26,17 +26,17 @@ pub fn report(report: &SearchReport, style: Style) -> String {
 }
 
 /// The search plan; before the first trial.
-pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, unit: &LoadUnit, style: Style) -> String {
+pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, datagrams: &str, style: Style) -> String {
     let mut page = Page::new(style);
     let (what, way) = match plan.method {
         SearchMethod::LossCurve { .. } => ("loss curve", way(flow)),
         SearchMethod::Mlr | SearchMethod::Bisection => ("search for the highest load", way(flow)),
     };
     let text = format!(
-        "{what} {way} {} ({}), datagrams of {:.0} B, from {} to {}",
+        "{what} {way} {} ({}), {}, from {} to {}",
         clean(&target.asked),
         clean(&target.address),
-        unit.payload_bytes,
+        datagrams,
         pps(plan.min_load_pps),
         pps(plan.max_load_pps)
     );

@@ -35,6 +35,16 @@ pub enum DatagramSizes {
     Sequence(Vec<u32>),
 }
 
+impl DatagramSizes {
+    /// The sizes that are given; none of the largest.
+    pub fn list(&self) -> &[u32] {
+        match self {
+            Self::Largest => &[],
+            Self::Sequence(list) => list,
+        }
+    }
+}
+
 /// Whether a batch of datagrams is handed over as one (`UDP_SEGMENT`, `UDP_GRO`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "lowercase")]
