@@ -155,10 +155,9 @@ macro_rules! loads {
                 match self { $(Self::$kind(record) => record,)* }
             }
 
-            /// Leaves only what is from one time to another, microseconds since the trial began. Streams of which `reports` (in the order
+            /// Leaves only what is from one time to another, microseconds since the trial began, by the samples next to them. Streams of which `reports` (in the order
             /// of time) has samples get those instead of their own.
             pub fn cut(&mut self, reports: &[Progress], from_us: u64, to_us: u64) {
-                let within = |at_us: u64| (from_us..=to_us).contains(&at_us);
                 match self {
                     $(Self::$kind(record) => {
                         for stream in &mut record.streams {
@@ -170,9 +169,9 @@ macro_rules! loads {
                             if !told.is_empty() {
                                 stream.samples = told;
                             }
-                            stream.samples.retain(|sample| within(sample.at_us()));
+                            stream.samples = within(&stream.samples, |it| it.at_us(), from_us, to_us).to_vec();
                         }
-                        record.host.retain(|sample| within(sample.at_us));
+                        record.host = within(&record.host, |it| it.at_us, from_us, to_us).to_vec();
                     })*
                 }
             }
@@ -255,6 +254,24 @@ pub struct Progress {
     pub streams: Vec<StreamProgress>,
 }
 
+/// The samples from one time to another. A sample is taken a moment after it is due: one that lies outside by less than a quarter of the time
+/// to its neighbour ends the span.
+fn within<T>(samples: &[T], at_us: impl Fn(&T) -> u64, from_us: u64, to_us: u64) -> &[T] {
+    let near = |outside: usize, inside: usize, bound_us: u64| {
+        let (out, inner) = (at_us(&samples[outside]), at_us(&samples[inside]));
+        4 * out.abs_diff(bound_us) < out.abs_diff(inner)
+    };
+    let mut first = samples.partition_point(|sample| at_us(sample) < from_us);
+    let mut end = samples.partition_point(|sample| at_us(sample) <= to_us).max(first);
+    if first > 0 && first < samples.len() && near(first - 1, first, from_us) {
+        first -= 1;
+    }
+    if end > 0 && end < samples.len() && near(end, end - 1, to_us) {
+        end += 1;
+    }
+    &samples[first..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,5 +314,16 @@ mod tests {
         let bytes: Vec<u64> = end.streams[0].samples.iter().map(|sample| sample.bytes).collect();
         assert_eq!((end.streams.len(), bytes), (1, vec![7, 9]));
         assert_eq!((record.end().remarks(), record.get::<UdpEndRecord>()), (&["lost".to_owned()][..], None));
+    }
+
+    #[test]
+    fn a_span_ends_with_the_samples_next_to_its_ends() {
+        let of = |times: &[u64], from, to| within(times, |at| *at, from, to).to_vec();
+        let each_second = [0, 1_000_400, 1_999_800, 3_000_300, 4_000_100];
+        assert_eq!(of(&each_second, 1_000_000, 3_000_000), [1_000_400, 1_999_800, 3_000_300]);
+        assert_eq!(of(&each_second, 2_000_000, 4_000_000), [1_999_800, 3_000_300, 4_000_100]);
+        assert_eq!(of(&each_second, 1_500_000, 3_500_000), [1_999_800, 3_000_300]);
+        assert_eq!(of(&each_second, 5_000_000, 9_000_000), []);
+        assert_eq!(of(&each_second, 0, u64::MAX), each_second);
     }
 }

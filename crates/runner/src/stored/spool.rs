@@ -173,10 +173,13 @@ pub fn zoom(run: &mut Run, from_us: u64, to_us: u64) -> Result<bool, Error> {
     let mut any = false;
     for (nth, TrialRecord { trial, .. }) in (0..).zip(&mut run.trials) {
         let mut reports: BTreeMap<Place, Reports> = BTreeMap::new();
+        // The samples next to both ends, too: which of them count is the record's to say.
+        let more_us = trial.plan.times_mut().map_or(0, |[interval_ms, _]| interval_ms.saturating_mul(1_000));
+        let span = from_us.saturating_sub(more_us)..=to_us.saturating_add(more_us);
         if let Some(path) = &path {
-            let wanted = |it: Cover| it.trial == nth && it.to_us >= from_us && it.from_us <= to_us;
+            let wanted = |it: Cover| it.trial == nth && it.to_us >= *span.start() && it.from_us <= *span.end();
             read(path, wanted, |_, entry| match entry {
-                Entry::Report(place, progress) if (from_us..=to_us).contains(&progress.at_us) => {
+                Entry::Report(place, progress) if span.contains(&progress.at_us) => {
                     reports.entry(place).or_default().push(progress);
                 }
                 _ => {}
