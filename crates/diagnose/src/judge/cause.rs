@@ -117,6 +117,16 @@ pub trait Evidence: Clone + 'static {
     /// The inventory of a host; the path has none.
     fn host(&self, role: Role) -> Option<&Snapshot>;
 
+    /// The goodput that the hosts are known to handle by what the load takes of them; no more is foretold where the path's limit is unknown.
+    fn reach_bps(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    /// Goodput that the path carried, where its limit was looked for and not reached.
+    fn carries_at_least_bps(&self) -> Option<f64> {
+        None
+    }
+
     /// What experiments are planned from.
     fn baseline(&self) -> Baseline<'_>;
 
