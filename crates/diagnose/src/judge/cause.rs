@@ -37,6 +37,8 @@ pub struct Cause<E: 'static> {
     pub explains_link: bool,
     /// Whether its ceiling may be the next one after another cause is fixed. Not where it is read off the limited load.
     pub predicts: bool,
+    /// Whether it is in a device of a host, so that below a tunnel the underlay suffers as well.
+    pub device: bool,
     /// The experiment that removes the cause: its goodput is the prediction.
     pub removed_by: Option<&'static Experiment>,
     /// The goodput without it and the interval of that, where counters say what it takes.
@@ -79,6 +81,7 @@ impl<E> Cause<E> {
         per_connection: false,
         explains_link: false,
         predicts: true,
+        device: false,
         removed_by: None,
         without: |_, _| None,
         confirmed_by: None,

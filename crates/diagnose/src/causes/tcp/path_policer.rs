@@ -19,7 +19,7 @@ use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counte
 use crate::experiments::paced::PACED_UDP;
 use crate::experiments::tcp::{MORE_STREAMS, OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes, Experiment};
-use crate::causes::shared::tcp_stage::in_a_host;
+use crate::causes::shared::tcp_stage::{in_a_host, lost_at_home};
 use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::profile::PathProfile;
@@ -84,14 +84,6 @@ pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Assess
         Assessment::CannotTell { .. } => ask(&PACED_UDP, "too few segments were lost to compare the paced trial with"),
         known => known,
     }
-}
-
-/// Whether a host itself, as the sender's own queue, dropped about as much as was lost.
-pub(super) fn lost_at_home(evidence: &TcpEvidence) -> bool {
-    let (Some(drops), Some(loss)) = (evidence.grew(Role::Sender, keys::QDISC_DROPS), evidence.base.loss_whole) else {
-        return false;
-    };
-    (drops > 0 && drops >= loss.lost().div_ceil(2)) || in_a_host(evidence).is_some()
 }
 
 /// What an experiment carried, where that is twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
