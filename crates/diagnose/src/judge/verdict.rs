@@ -368,7 +368,11 @@ fn predict<E: Evidence>(
         .map(|placed| &placed.ceiling)
         .filter(|ceiling| above(ceiling) && !ceiling.at_least && ceiling.method != Method::Inferred);
     let lowest = others.map(|ceiling| ceiling.interval_bps[0].max(goodput)).fold(f64::INFINITY, f64::min);
-    let carried = next.map(|next| next.bps).or_else(hidden).map(|bps| bps.min(evidence.reach_bps()).min(lowest));
+    let supported = evidence.reach_bps().min(lowest);
+    let carried = next.map(|next| next.bps).or_else(hidden);
+    // That no less is possible than what was got says nothing.
+    let carried = carried.filter(|bps| *bps <= supported || supported > goodput * (1.0 + TOLERANCE));
+    let carried = carried.map(|bps| bps.min(supported));
     beside.or(carried).map(at_least)
 }
 

@@ -164,6 +164,7 @@ mod tests {
                 sndbuf_bytes: 3_000_000,
                 rcvbuf: 33_554_432,
                 sender_core: core(0.0, busy),
+                sender_thread: busy,
                 profile: Some(profile),
                 ..truth()
             };

@@ -45,13 +45,13 @@ impl Evidence for TcpEvidence {
         self.base.goodput_bps
     }
 
-    /// A load costs less per byte the larger it is, as long as no core is full: that of all programs counts, since what moves the packets
-    /// of a virtual path is one of them.
+    /// A load costs less per byte the larger it is, as long as nothing is full: its thread, the core that processes its packets, the whole
+    /// machine, where what moves the packets of a virtual path is one of the other programs.
     fn reach_bps(&self) -> f64 {
         let busy = |role: Role| {
             let end = self.end(role)?;
-            let cores = end.cores.iter().map(|core| core.busy + core.steal);
-            cores.chain(end.thread_share).reduce(f64::max)
+            let softirq = self.softirq_core(role).map(|core| core.softirq);
+            [end.thread_share, softirq, end.machine_busy()].into_iter().flatten().reduce(f64::max)
         };
         let fullest = ENDS.into_iter().map(|role| busy(role).unwrap_or(1.0 / EXTRAPOLATION)).fold(0.0, f64::max);
         let shown = self.experiments.values().map(|view| view.goodput_bps).fold(self.base.goodput_bps, f64::max);
