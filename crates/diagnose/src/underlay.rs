@@ -9,6 +9,7 @@
 //!
 //! The verdict of the overlay stays what it is.
 
+use crate::causes;
 use crate::evidence::tcp::{FlowView, TcpEvidence};
 use crate::experiments::tcp::{AGAIN, UNDERLAY};
 use crate::judge::{Evidence as _, Planned};
@@ -28,25 +29,6 @@ const BLOCK: usize = 3;
 
 /// A core that is busier has no time to spare.
 const FULL: f64 = 0.85;
-
-/// Causes that are in a device of a host, below its tunnel where the underlay suffers as well.
-const DEVICES: [&str; 15] = [
-    "bond-reordering",
-    "cloud-allowance",
-    "device-drop",
-    "duplex-mismatch",
-    "host-queue-delay",
-    "interrupt-coalescing",
-    "link-errors",
-    "link-speed",
-    "local-shaper",
-    "nic-ring-overrun",
-    "pause-frames",
-    "pcie-width",
-    "qdisc-drop",
-    "wifi-rate",
-    "wifi-retries",
-];
 
 /// The server's address below the tunnel, or why it is not known; `None` where the user does not want it measured.
 pub fn address(run: &Run) -> Option<Result<IpAddr, String>> {
@@ -143,6 +125,11 @@ fn layer(evidence: &TcpEvidence, under: &FlowView, overlay_bps: &[f64], verdict:
     (Layer::Inside, format!("the underlay carries more: {}", reasons.join("; ")))
 }
 
+/// Whether a cause is in a device of a host.
+fn in_device(id: &str) -> bool {
+    causes::tcp::TABLE.iter().any(|cause| cause.id == id && cause.device)
+}
+
 /// The tunnel costs nothing: where the limit is instead.
 fn as_little(verdict: &Verdict) -> (Layer, String) {
     let says = |layer, why: String| (layer, format!("the tunnel costs nothing: {why}"));
@@ -150,7 +137,7 @@ fn as_little(verdict: &Verdict) -> (Layer, String) {
         _ if verdict.status == Status::Unknown => {
             says(Layer::Unknown, "what limits is below it or at the hosts".to_owned())
         }
-        Some(cause) if cause.at == Place::Path || DEVICES.contains(&cause.id.as_str()) => {
+        Some(cause) if cause.at == Place::Path || in_device(&cause.id) => {
             says(Layer::Below, format!("{} limits both", cause.id))
         }
         Some(cause) => says(Layer::Neither, format!("{} at the {} limits both", cause.id, cause.at)),

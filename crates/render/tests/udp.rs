@@ -166,6 +166,42 @@ fn a_narrow_terminal_loses_columns_and_not_its_shape() {
 }
 
 #[test]
+fn where_the_loss_does_not_fit_rows_are_stacked_and_lose_nothing() {
+    for direction in [Direction::Up, Direction::Both] {
+        let report = built(UdpPlan { streams: 2, direction, omit_ms: 1_000, ..plan() }, LOSSY);
+        let wide = shown_text(&report, Style { wide: true, ..Style::default() });
+        let cells = |line: &&str| line.split_whitespace().filter(|word| *word != "(omitted)").count();
+        let all: usize = wide
+            .lines()
+            .filter(|line| line.starts_with('['))
+            .filter(|line| !line.contains("ID"))
+            .map(|it| cells(&it))
+            .sum();
+        for width in 40..58 {
+            let text = shown_text(&report, Style { width, ..Style::default() });
+            fits_in(width, &text);
+            let rows = text.split("\n\n").next().expect("rows").split_once("ID]").expect("a heading").1;
+            let rows = rows.split_once('\n').expect("a row").1;
+            // Each cell has its heading, but the name, the direction and the interval.
+            let named = ["Sent", "pps", "Received", "Lost", "Loss", "Jitter", "Unsent", "Reord", "Dup"];
+            let names: usize = named.iter().map(|name| rows.matches(&format!("{name} ")).count()).sum();
+            let found = rows.split_whitespace().filter(|word| *word != "(omitted)").count();
+            assert_eq!(found - names, all, "{width}:\n{text}\n{wide}");
+        }
+        let text = shown_text(&report, Style { width: 62, ..Style::default() });
+        assert!(text.lines().any(|line| line.contains("Loss")), "{text}");
+    }
+    let narrow = shown_text(&built(plan(), LOSSY), Style { width: 40, ..Style::default() });
+    let rows: String =
+        narrow.lines().skip_while(|line| !line.starts_with("[ ID]")).take(6).map(|line| format!("{line}\n")).collect();
+    insta::assert_snapshot!(rows);
+}
+
+fn fits_in(width: usize, text: &str) {
+    assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+}
+
+#[test]
 fn however_many_streams_each_has_its_lines_and_then_the_sum() {
     let text = shown_text(&built(UdpPlan { streams: 9, ..plan() }, LOSSY), Style::default());
     for name in ["[  0]", "[  8]", "[SUM]"] {

@@ -237,6 +237,9 @@ fn a_fix_that_does_not_help_is_set_back_and_lowers_the_diagnosis() {
     assert!(told.results.iter().any(|line| line.contains("did not help")), "{:?}", told.results);
     let report = narrows_diagnose::report(&run).expect("a report");
     assert_eq!(report.verdict.status, Status::Suspected);
+    // What is told last is what the report says.
+    assert!(report.verdict.headline.contains("was suspected"), "{}", report.verdict.headline);
+    assert!(told.results.contains(&report.verdict.headline), "{:?}", told.results);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A test of responsiveness as a report: what each direction carried, how long round trips took meanwhile, and how sure that is.
 
 use crate::figures;
+use narrows_diagnose::latency;
 use narrows_model::load::responsiveness::{
     Band, Confidence, ForeignProbe, Responsiveness, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessPoint,
     ResponsivenessRecord, ResponsivenessReport, SCHEMA,
@@ -170,7 +171,7 @@ fn time(ns: i64) -> String {
     micros(ns.unsigned_abs().div_ceil(1_000))
 }
 
-/// A queue that adds this much is worth a sentence.
+/// A wait on connections with load that is this much longer is worth a sentence.
 const LONG_NS: i64 = 20_000_000;
 
 fn remarks(record: &ResponsivenessRecord, idle: &Distribution, all: &[ResponsivenessDirection]) -> Vec<String> {
@@ -182,19 +183,15 @@ fn remarks(record: &ResponsivenessRecord, idle: &Distribution, all: &[Responsive
             Ending::Interrupted => said.push(format!("{way}: interrupted; the figures are of what was measured")),
             Ending::Failed(why) => said.push(format!("{way}: ended early: {why}")),
         }
-        // Twice the idle latency, at least: a long path is no queue.
-        let queue = it.increase_ns.filter(|ns| *ns >= LONG_NS && ns.unsigned_abs() >= idle.p50);
-        if let Some(ns) = queue {
-            said.push(format!(
-                "bufferbloat {way}: under load new connections wait {} more than on the idle path, in a queue of the path or of \
-                 this host's interface",
-                time(ns)
-            ));
+        let sender = if it.flow == Flow::Up { "this host" } else { "the server" };
+        let [idle_ns, working_ns] = [idle, &it.working_ns].map(|all| float(all.p50));
+        if it.increase_ns.is_some() && latency::is_long_queue(idle_ns, working_ns) {
+            let longer = latency::takes_longer("a round trip of a new connection", idle_ns, working_ns);
+            said.push(format!("bufferbloat {way}: {longer}; the queue is on the path or in the interface of {sender}"));
         }
         if let Some(ns) = it.gap_ns.filter(|ns| *ns >= LONG_NS && ns.unsigned_abs() >= it.working_ns.p50 / 2) {
-            let end = if it.flow == Flow::Up { "this host" } else { "the server" };
             said.push(format!(
-                "{way}: requests on loaded connections take {} more than those on new ones: they wait behind data that {end} \
+                "{way}: requests on loaded connections take {} more than those on new ones: they wait behind data that {sender} \
                  has not sent yet, or for retransmissions",
                 time(ns)
             ));
@@ -273,6 +270,23 @@ mod tests {
         assert!((88..=91).contains(&ms(up.increase_ns)) && (98..=102).contains(&ms(up.gap_ns)), "{up:?}");
         let said = report.remarks.join("\n");
         assert!(said.contains("bufferbloat up") && said.contains("data that this host has not sent yet"), "{said}");
+    }
+
+    #[test]
+    fn a_long_queue_is_what_it_is_for_requests_and_responses_and_of_the_end_that_sends() {
+        let remarks = |flow, us: u64| {
+            let mut record = record(12);
+            record.loads[0].flow = flow;
+            record.loads[0].foreign.iter_mut().for_each(|it| (it.tcp_us, it.tls_us, it.http_us) = (us, us, us));
+            report(&record).remarks.join("\n")
+        };
+        // 11 ms when idle: 25 ms more are nothing that people notice, 31 are.
+        assert!(!remarks(Flow::Down, 36_000).contains("bufferbloat"), "{}", remarks(Flow::Down, 36_000));
+        let says = "bufferbloat down: with the load a round trip of a new connection takes ";
+        let said = remarks(Flow::Down, 43_000);
+        assert!(said.contains(says) && said.contains("3.9 times as long") && !said.contains("this host"), "{said}");
+        assert!(said.contains("the queue is on the path or in the interface of the server"), "{said}");
+        assert!(remarks(Flow::Up, 43_000).contains("in the interface of this host"));
     }
 
     #[test]

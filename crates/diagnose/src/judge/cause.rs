@@ -37,6 +37,8 @@ pub struct Cause<E: 'static> {
     pub explains_link: bool,
     /// Whether its ceiling may be the next one after another cause is fixed. Not where it is read off the limited load.
     pub predicts: bool,
+    /// Whether it is in a device of a host, so that below a tunnel the underlay suffers as well.
+    pub device: bool,
     /// The experiment that removes the cause: its goodput is the prediction.
     pub removed_by: Option<&'static Experiment>,
     /// The goodput without it and the interval of that, where counters say what it takes.
@@ -81,6 +83,7 @@ impl<E> Cause<E> {
         per_connection: false,
         explains_link: false,
         predicts: true,
+        device: false,
         removed_by: None,
         without: |_, _| None,
         confirmed_by: None,
@@ -119,6 +122,16 @@ pub trait Evidence: Clone + 'static {
 
     /// The inventory of a host; the path has none.
     fn host(&self, role: Role) -> Option<&Snapshot>;
+
+    /// The goodput that the hosts are known to handle by what the load takes of them; no more is foretold where the path's limit is unknown.
+    fn reach_bps(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    /// Goodput that the path carried, where its limit was looked for and not reached.
+    fn carries_at_least_bps(&self) -> Option<f64> {
+        None
+    }
 
     /// What experiments are planned from.
     fn baseline(&self) -> Baseline<'_>;

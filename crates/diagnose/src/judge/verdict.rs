@@ -324,7 +324,13 @@ fn predict<E: Evidence>(
             return Some(measured(bps, [bps * 0.85, bps * 1.1]));
         }
         if let Some((bps, interval_bps)) = (candidate.cause.without)(evidence, candidate.role) {
-            return Some(measured(bps, interval_bps));
+            // Beyond what a profile that met no limit carried nothing is known of the path; a host that ended it at the goodput hid that.
+            let carried = evidence.carries_at_least_bps().filter(|carried| *carried < bps);
+            let carried = carried.map(|carried| if carried > goodput * (1.0 + TOLERANCE) { carried } else { bps });
+            return Some(carried.map_or_else(
+                || measured(bps, interval_bps),
+                |carried| at_least(carried.min(interval_bps[0]).max(goodput)),
+            ));
         }
         if let Some(bps) = evidence.without_drops(candidate.cause.stages) {
             // Without these drops the load arrives as far as the path carries it; beyond that nothing but the load is the limit.
@@ -341,19 +347,17 @@ fn predict<E: Evidence>(
         let (then, then_at) = (ceiling.id.clone(), ceiling.at);
         return Some(Prediction { bps: ceiling.bps.clamp(low, high), interval_bps: Some([low, high]), then, then_at });
     }
-    // Without a word of what the path carries no ceiling of a host far above the goodput foretells one.
-    let path_is_known =
-        ceilings.iter().any(|placed| placed.cause.healthy && placed.ceiling.bps > goodput * (1.0 + TOLERANCE));
+    // Where the limit of the path was not reached no ceiling far above the goodput foretells one.
+    let above = |ceiling: &Ceiling| ceiling.bps > goodput * (1.0 + TOLERANCE);
+    let path_is_known = capacity.is_some_and(|placed| above(&placed.ceiling));
     let next = ceilings
         .iter()
         .filter(|placed| !is_gone(placed.cause, placed.role))
-        .filter(|placed| placed.cause.predicts && placed.ceiling.bps > goodput * (1.0 + TOLERANCE))
+        .filter(|placed| placed.cause.predicts && above(&placed.ceiling))
         .map(|placed| &placed.ceiling)
         .filter(|ceiling| ceiling.method != Method::Inferred || ceiling.bps < EXTRAPOLATION * goodput)
         .filter(|ceiling| path_is_known || ceiling.method == Method::Measured || ceiling.bps < EXTRAPOLATION * goodput)
         .min_by(|a, b| a.bps.total_cmp(&b.bps));
-    // A limit that was not reached is a lower bound, and may not be what binds then.
-    let at_least = |bps| Prediction { bps, interval_bps: None, then: String::new(), then_at: Place::Path };
     if let Some(next) = next.filter(|next| !next.at_least) {
         let (then, then_at) = (next.id.clone(), next.at);
         // Nothing is foretold to be less than what was got.
@@ -366,7 +370,23 @@ fn predict<E: Evidence>(
     // Where a limit in front of the path hid it, the path carries what passed that limit.
     let hidden = || ceilings.iter().find(|placed| placed.cause.healthy && placed.ceiling.at_least);
     let hidden = || hidden().map(|placed| placed.ceiling.bps.max(goodput));
-    beside.or_else(|| next.map(|next| next.bps)).or_else(hidden).map(at_least)
+    // The path carried so much of UDP in short steps: of TCP no more is foretold than its load of the hosts, and its other ceilings, allow.
+    let others = ceilings.iter().filter(|placed| !is_gone(placed.cause, placed.role) && placed.cause.predicts);
+    let others = others
+        .map(|placed| &placed.ceiling)
+        .filter(|ceiling| above(ceiling) && !ceiling.at_least && ceiling.method != Method::Inferred);
+    let lowest = others.map(|ceiling| ceiling.interval_bps[0].max(goodput)).fold(f64::INFINITY, f64::min);
+    let supported = evidence.reach_bps().min(lowest);
+    let carried = next.map(|next| next.bps).or_else(hidden);
+    // That no less is possible than what was got says nothing.
+    let carried = carried.filter(|bps| *bps <= supported || supported > goodput * (1.0 + TOLERANCE));
+    let carried = carried.map(|bps| bps.min(supported));
+    beside.or(carried).map(at_least)
+}
+
+/// A limit that was not reached is a lower bound, and may not be what binds then.
+const fn at_least(bps: f64) -> Prediction {
+    Prediction { bps, interval_bps: None, then: String::new(), then_at: Place::Path }
 }
 
 #[cfg(test)]

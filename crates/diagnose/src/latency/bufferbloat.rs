@@ -30,12 +30,27 @@ const ONE_PRODUCT: f64 = 2.0;
 /// The kernels' RTT explains the increase where it grew by this part of it.
 const EXPLAINS: f64 = 0.5;
 
+/// Whether a load makes the median latency so much longer: the one rule of all measurements that compare the idle path with the loaded one.
+pub fn is_long_queue(idle_ns: f64, loaded_ns: f64) -> bool {
+    loaded_ns - idle_ns >= MIN_INCREASE_NS && loaded_ns >= ONE_PRODUCT * idle_ns
+}
+
+/// How much longer `what` takes, in words.
+pub fn takes_longer(what: &str, idle_ns: f64, loaded_ns: f64) -> String {
+    format!(
+        "with the load {what} takes {} instead of {} (medians), {:.1} times as long",
+        time(loaded_ns),
+        time(idle_ns),
+        loaded_ns / idle_ns
+    )
+}
+
 /// The finding, or why there is none, in a sentence. The latencies are medians in ns.
 pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result<Finding, String> {
     let increase = loaded_ns - idle_ns;
     let rtt = load_rtt(loaded);
     let growth = rtt.as_ref().map(|rtt| rtt.mean_ns - rtt.min_ns);
-    if increase < MIN_INCREASE_NS || loaded_ns < ONE_PRODUCT * idle_ns {
+    if !is_long_queue(idle_ns, loaded_ns) {
         let more = if increase > 0.0 { time(increase) } else { "nothing".to_owned() };
         let adds = format!("the load adds {more} to the median of the idle path, {}", time(idle_ns));
         let apart = rtt.zip(growth).filter(|(rtt, growth)| {
@@ -51,15 +66,8 @@ pub(super) fn judge(idle_ns: f64, loaded_ns: f64, loaded: RrTrial<'_>) -> Result
             None => format!("{adds}: no more than the queue that TCP needs to fill such a path"),
         });
     }
-    let mut witnesses = vec![Witness {
-        kind: "experiment".to_owned(),
-        says: format!(
-            "with the load a transaction takes {} instead of {} (medians), {:.1} times as long",
-            time(loaded_ns),
-            time(idle_ns),
-            loaded_ns / idle_ns
-        ),
-    }];
+    let says = takes_longer("a transaction", idle_ns, loaded_ns);
+    let mut witnesses = vec![Witness { kind: "experiment".to_owned(), says }];
     let mut rejected = Vec::new();
     match rtt.zip(growth) {
         Some((rtt, growth)) if growth >= EXPLAINS * increase => {

@@ -6,6 +6,8 @@ mod responsiveness;
 mod seen;
 pub(crate) mod working;
 
+pub use bufferbloat::{is_long_queue, takes_longer};
+
 use narrows_model::words::figures::{self, float};
 use narrows_model::{LatencyUnderLoad, RrTrial};
 use seen::latencies;

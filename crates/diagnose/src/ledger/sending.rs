@@ -130,9 +130,14 @@ fn qdisc(accounting: &Accounting, reported: ReportedDrops) -> Entry {
         && drops > 0
         && let Some(sent) = accounting.sent(keys::QDISC_SENT_PACKETS)
     {
-        let others = if accounting.tcp { 0 } else { accounting.sent(keys::SNMP_TCP_OUT_SEGS).unwrap_or(0) };
+        // What it sent of others is not of this flow: of a flow of TCP acknowledgements, the control connection, other connections.
+        let segments = accounting.sent(keys::SNMP_TCP_OUT_SEGS).unwrap_or(0);
+        let others = if accounting.tcp { segments.saturating_sub(accounting.accepted) } else { segments };
         let ours = sent.saturating_sub(others);
-        claim.close_at(accounting.accepted.saturating_add(reported.qdisc).saturating_sub(ours));
+        let dropped = accounting.accepted.saturating_add(reported.qdisc).saturating_sub(ours);
+        // Those that passed another device make it seem more than is missing.
+        let missing = accounting.offered.saturating_sub(accounting.delivered);
+        claim.close_at(if accounting.tcp { dropped.min(missing) } else { dropped });
         source.push_str(&format!(" as batches; it sent {ours} segments"));
     }
     Entry { id: "qdisc", at, claim: claim.shared_with(accounting.accepted, others(accounting)), source }

@@ -170,6 +170,40 @@ mod tests {
     }
 
     #[test]
+    fn what_a_shaper_sent_of_other_packets_is_not_of_the_flow_and_its_drops_are_not_the_paths() {
+        // As seen behind the client's own TBF, with a path that lost nothing: 143 batches of 165 segments; it sent 13,493 of the flow, and
+        // 152 acknowledgements and segments of the control connection.
+        let others = 152;
+        let sent = 13_493 + others;
+        let mut scene = Scene { segments: 13_658, lost: 165, ..Scene::default() };
+        scene.sender_counts = vec![
+            ("qdisc.drops", 143),
+            ("qdisc.sent.packets", sent),
+            ("snmp.Tcp.OutSegs", 13_658 + others),
+            ("snmp.Tcp.InSegs", 3_500),
+            ("nic.counter.tx_packets", sent),
+        ];
+        scene.receiver_counts = vec![("nic.counter.rx_packets", sent - 72)];
+        let of = |scene: &Scene| {
+            let mut trial = scene.trial();
+            tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples").tcp.unacked = Some(0);
+            let samples = &mut tcp_end(&mut trial.server).streams[0].samples;
+            samples.iter_mut().for_each(|it| (it.tcp.data_segs_in, it.tcp.bytes_received) = (Some(0), None));
+            samples.last_mut().expect("samples").tcp.data_segs_in = Some(13_493);
+            let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
+            let of = |id: &str| ledger.stages.iter().find(|stage| stage.id == id).expect("a stage").dropped;
+            (ledger.offered - ledger.delivered, of("qdisc"), of("path"), ledger.unexplained)
+        };
+        assert_eq!(of(&scene), (165, 165, 0, 0));
+        // Two packets that are not TCP's do not make a loss of the path, either.
+        scene.sender_counts[1].1 = sent + 2;
+        assert_eq!(of(&scene), (165, 165, 0, 0));
+        // Nor does traffic by another device of the host make more drops than are missing.
+        scene.sender_counts[2].1 += 40;
+        assert_eq!(of(&scene), (165, 165, 0, 0));
+    }
+
+    #[test]
     fn what_is_on_its_way_at_the_end_is_not_lost() {
         let mut trial = Scene { lost: 0, ..Scene::default() }.trial();
         let sent = tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples");

@@ -4,7 +4,7 @@ use super::Scene;
 use crate::judge::Assessment;
 use crate::testing::profile::{Excess, ProfiledPath};
 use crate::testing::{
-    assert_cannot_tell, assert_contradicts, assert_rejects, assessment, fact, lossy, named, ordinary_host, slow,
+    assert_cannot_tell, assert_contradicts, assert_rejects, assessment, core, fact, lossy, named, ordinary_host, slow,
     tcp_end, udp::random_loss, verdict, virtual_hosts, with,
 };
 use crate::{causes, diagnose};
@@ -414,18 +414,26 @@ fn a_path_that_others_share_is_full_at_what_they_leave() {
 #[test]
 fn a_limit_that_was_not_reached_is_a_lower_bound_and_does_not_bind() {
     let reader = Scene { goodput_bps: 50e6, rwnd: 0.98, snd_wnd: 1_000_000, recv_q: 3_000_000, cwnd: 500, ..slow() };
-    let of = |tried_bps| {
+    let of = |tried_bps, busy| {
         let profile = Some(ProfiledPath { tried_bps, ..ProfiledPath::default() });
-        named(&virtual_hosts(Scene { profile, ..reader.clone() }), &[], "receiver-app-slow", Place::Server)
-            .prediction
-            .expect("a profile")
+        let scene = Scene {
+            profile,
+            sender_core: core(0.0, busy),
+            receiver_core: core(0.0, busy),
+            sender_thread: busy,
+            receiver_thread: 0.0,
+            ..reader.clone()
+        };
+        named(&virtual_hosts(scene), &[], "receiver-app-slow", Place::Server).prediction.expect("a profile")
     };
     // The steps ended at 850 Mbit/s, of which 1448 of 1500 bytes are payload.
-    let open = of(0.9e9);
+    let open = of(0.9e9, 0.05);
     assert_eq!((open.interval_bps, &*open.then), (None, ""), "{open:?}");
     assert!((800e6..830e6).contains(&open.bps), "{open:?}");
+    // That was UDP: 50 Mbit/s of TCP take a quarter of a core, so that four times as much is all that is known to be possible.
+    assert_eq!(of(0.9e9, 0.25).bps, 200e6);
     // They reached 1 Gbit/s, and a queue.
-    let known = of(2e9);
+    let known = of(2e9, 0.25);
     assert!(known.interval_bps.is_some_and(|[low, high]| low < known.bps && known.bps < high), "{known:?}");
     assert_eq!((&*known.then, known.bps > 930e6), ("path-capacity", true), "{known:?}");
 }

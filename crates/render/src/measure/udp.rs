@@ -153,6 +153,11 @@ const HEADING: [&str; 12] =
 const COLUMNS: [(usize, u8); 12] =
     [(5, 0), (5, 0), (13, 0), (12, 1), (7, 8), (12, 0), (8, 2), (8, 3), (8, 4), (7, 5), (6, 6), (5, 7)];
 
+/// Where not even the loss fits beside the rates, a row is stacked: nothing of it is left out.
+const STACKED: u8 = 4;
+/// Blanks before what stands below the name and the interval of a stacked row.
+const BELOW: usize = 6;
+
 /// What does not fit beside what is reserved is left out. The direction stands there only where there are two.
 fn row(plan: &UdpPlan, cells: &[String; 12], style: Style, reserved: usize) -> String {
     let both = plan.direction == Direction::Both;
@@ -167,7 +172,37 @@ fn row(plan: &UdpPlan, cells: &[String; 12], style: Style, reserved: usize) -> S
             _ => format!(" {cell:>0$}", wide - 1),
         }
     };
-    fitting(&wide, style.room() - reserved).into_iter().map(cell).collect()
+    let line = |shown: &[usize]| shown.iter().map(|at| cell(*at)).collect::<String>();
+    let least: usize = wide.iter().filter(|(_, rank)| *rank < STACKED).map(|(wide, _)| wide).sum();
+    if least > style.room() {
+        let first = if both { 3 } else { 2 };
+        let rest: Vec<String> = columns[first..].iter().map(|at| format!("{} {}", HEADING[*at], cells[*at])).collect();
+        let rest = if cells[2] == HEADING[2] { String::new() } else { packed(&rest, style.room()) };
+        return line(&(0..first).collect::<Vec<_>>()) + &rest;
+    }
+    // A note that would cost more than that stands below.
+    let reserved = if least + reserved > style.room() { 0 } else { reserved };
+    line(&fitting(&wide, style.room() - reserved))
+}
+
+/// Words on lines of their own, as many on each as fit.
+fn packed(all: &[String], room: usize) -> String {
+    let (mut out, mut used) = (String::new(), room);
+    for (at, words) in all.iter().enumerate() {
+        let comma = usize::from(at + 1 < all.len());
+        let wide = columns(words) + comma;
+        if used + 1 + wide > room {
+            out += &format!("\n{}", " ".repeat(BELOW));
+            used = BELOW;
+        } else {
+            out.push(' ');
+            used += 1;
+        }
+        used += wide;
+        out += words;
+        out += if comma > 0 { "," } else { "" };
+    }
+    out
 }
 
 fn cost_words(cost: &EndCpu) -> String {

@@ -61,6 +61,11 @@ impl Diagnosis<'_> {
             let helped = self.prove(round, &finding, &load, &fixed_load, in_force)?;
             if !helped {
                 self.watch.result(&format!("the fix for {} did not help; rolled back", finding.id));
+                // The verdict of the report, which the proof lowers.
+                let rounds = narrows_diagnose::report(&self.run).map(|report| report.rounds).unwrap_or_default();
+                if let Some(judged) = rounds.iter().find(|judged| judged.round == round) {
+                    self.watch.result(&judged.headline);
+                }
                 return Ok(());
             }
             load = fixed_load;

@@ -27,6 +27,8 @@ const DISTURBED: f64 = 0.03;
 
 /// A fault whose removal gives less than this is no cause.
 const GAIN: f64 = 1.15;
+/// Where the largest gain of a single removal lies in here, the loads themselves vary by as much: both answers are right.
+const BORDER: [f64; 2] = [1.11, 1.2];
 /// Two removals that give the same within this part are both the cause.
 const SAME: f64 = 0.05;
 /// Less loss of UDP than this is none, and a fault explains it where so much is left without it.
@@ -46,6 +48,15 @@ impl Interventions {
         }
         causes.retain(|(.., gain)| *gain >= GAIN);
         causes
+    }
+
+    /// The cause that costs most, where it costs so little that a healthy path is a right answer, too.
+    fn at_border(&self) -> Option<(&str, Place)> {
+        let gains = self.without.iter().map(|(id, at, figure)| (id.as_str(), *at, self.gain(*figure)));
+        let (id, at, gain) = gains.max_by(|a, b| a.2.total_cmp(&b.2)).filter(|_| !self.udp)?;
+        // Two that only together cost more are causes.
+        let together = self.gain(self.clean) <= BORDER[1] * (1.0 + SAME);
+        ((BORDER[0]..=BORDER[1]).contains(&gain) && together).then_some((id, at))
     }
 
     fn gain(&self, figure: f64) -> f64 {
@@ -83,8 +94,13 @@ pub enum Outcome {
 pub fn outcome(truth: &Interventions, said: Option<&Diagnosed>) -> Outcome {
     let Some(said) = said else { return Outcome::Failed };
     let causes = truth.causes();
+    let first = said.causes.first().map(|(id, at)| (id.as_str(), *at));
     match (said.status, causes.first()) {
         (Status::Unknown, _) => Outcome::Unknown,
+        (Status::Healthy, _) if truth.at_border().is_some() => Outcome::Right,
+        (Status::Limited | Status::Suspected, _) if truth.at_border().is_some_and(|it| first == Some(it)) => {
+            Outcome::Right
+        }
         (Status::Healthy, None) => Outcome::Right,
         (Status::Limited | Status::Suspected, None) => Outcome::FalseAlarm,
         (Status::Healthy, Some(_)) => Outcome::FalseHealthy,
@@ -165,23 +181,26 @@ fn part_of_table(results: &[DrawnResult]) -> String {
         let _ = writeln!(text, "  {truth:<26} {}", verdicts.join(", "));
     }
     text.push('\n');
-    let of = |parts: fn(&DrawnResult) -> bool, outcomes: &[Outcome]| {
+    let of = |parts: &dyn Fn(&DrawnResult) -> bool, outcomes: &[Outcome]| {
         let among: Vec<&DrawnResult> = results.iter().filter(|result| parts(result)).collect();
         (among.iter().filter(|result| outcomes.contains(&result.outcome())).count(), among.len())
     };
-    let one = |result: &DrawnResult| result.truth.causes().len() == 1;
-    let pair = |result: &DrawnResult| result.truth.causes().len() > 1;
-    let free = |result: &DrawnResult| result.truth.causes().is_empty();
-    let bound = |result: &DrawnResult| !result.truth.causes().is_empty();
+    let border = |result: &DrawnResult| result.truth.at_border().is_some();
+    let causes = |result: &DrawnResult| result.truth.at_border().is_none().then(|| result.truth.causes().len());
+    let one = |result: &DrawnResult| causes(result) == Some(1);
+    let pair = |result: &DrawnResult| causes(result).is_some_and(|count| count > 1);
+    let free = |result: &DrawnResult| causes(result) == Some(0);
+    let bound = |result: &DrawnResult| causes(result).is_some_and(|count| count > 0);
     for (words, (hits, of)) in [
-        ("one cause: right first", of(one, &[Outcome::Right])),
-        ("two causes: the larger first", of(pair, &[Outcome::Right])),
-        ("two causes: first or second", of(pair, &[Outcome::Right, Outcome::Second])),
-        ("nothing binds: not accused", of(free, &[Outcome::Right])),
-        ("nothing binds: accused", of(free, &[Outcome::FalseAlarm])),
-        ("limited: called healthy", of(bound, &[Outcome::FalseHealthy])),
-        ("unknown", of(|_| true, &[Outcome::Unknown])),
-        ("failed", of(|_| true, &[Outcome::Failed])),
+        ("one cause: right first", of(&one, &[Outcome::Right])),
+        ("two causes: the larger first", of(&pair, &[Outcome::Right])),
+        ("two causes: first or second", of(&pair, &[Outcome::Right, Outcome::Second])),
+        ("nothing binds: not accused", of(&free, &[Outcome::Right])),
+        ("nothing binds: accused", of(&free, &[Outcome::FalseAlarm])),
+        ("at the border: either answer", of(&border, &[Outcome::Right])),
+        ("limited: called healthy", of(&bound, &[Outcome::FalseHealthy])),
+        ("unknown", of(&|_| true, &[Outcome::Unknown])),
+        ("failed", of(&|_| true, &[Outcome::Failed])),
     ] {
         let interval = narrows_stats::wilson(hits as u64, of as u64, 0.95);
         let interval = interval.map_or_else(String::new, |[low, high]| {
@@ -276,6 +295,21 @@ mod tests {
         let none = truth(&[("random-loss", 11e6)], 11e6);
         assert_eq!(outcome(&none, Some(&said(Status::Healthy, &[]))), Outcome::Right);
         assert_eq!(outcome(&none, Some(&said(Status::Suspected, &["random-loss"]))), Outcome::FalseAlarm);
+    }
+
+    #[test]
+    fn at_the_border_both_answers_are_right_and_a_third_is_not() {
+        for without in [11.3e6, 11.9e6] {
+            let border = truth(&[("random-loss", without)], without);
+            let of = |status, id| outcome(&border, Some(&said(status, &[id])));
+            assert_eq!(of(Status::Limited, "random-loss"), Outcome::Right, "{without}");
+            assert_eq!(of(Status::Healthy, "path-capacity"), Outcome::Right, "{without}");
+            assert_ne!(of(Status::Limited, "path-policer"), Outcome::Right, "{without}");
+        }
+        let beyond = truth(&[("random-loss", 12.5e6)], 12.5e6);
+        assert_eq!(outcome(&beyond, Some(&said(Status::Healthy, &["path-capacity"]))), Outcome::FalseHealthy);
+        let together = truth(&[("random-loss", 11.3e6), ("path-policer", 11.2e6)], 30e6);
+        assert_eq!(outcome(&together, Some(&said(Status::Healthy, &["path-capacity"]))), Outcome::FalseHealthy);
     }
 
     #[test]

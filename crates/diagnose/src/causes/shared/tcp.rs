@@ -1,10 +1,10 @@
 //! What rules of TCP share: ceilings, buffers, names of the ends.
 
-use crate::causes::shared::words::experiment;
+use crate::causes::shared::words::{experiment, sysctl_fix};
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::Evidence as _;
 use crate::role::Role;
-use narrows_model::{Ceiling, FactKey, Method, Witness, keys, words::units};
+use narrows_model::{Ceiling, FactKey, Fix, Method, Witness, keys, words::units};
 
 /// A ceiling with a relative interval around its value.
 pub(crate) fn ceiling_at(
@@ -87,26 +87,52 @@ pub(crate) fn without_metric(evidence: &TcpEvidence, role: Role, metric: &str) -
     [format!("ip route show | grep -w {metric}"), format!("ip route change DESTINATION{via} dev {device}")]
 }
 
-/// The three words of `tcp_rmem` or `tcp_wmem` with a new maximum, in the kernel's form.
-pub(crate) fn raised_max(
-    evidence: &TcpEvidence,
-    role: Role,
-    [min, default]: [FactKey; 2],
-    max_bytes: u64,
-) -> Option<String> {
-    let word = |key| evidence.number(role, key);
-    Some(format!("{:.0} {:.0} {max_bytes}", word(min)?, word(default)?))
+/// The maximum of a buffer, which the path's bandwidth-delay product asks for.
+pub(crate) struct Buffer {
+    /// As in sentences.
+    pub(crate) name: &'static str,
+    pub(crate) sysctl: &'static str,
+    /// The facts of its three words.
+    pub(crate) words: [FactKey; 3],
+    /// The kernel's values of the first two, where they could not be read.
+    pub(crate) usual: [f64; 2],
+    /// Bytes of it per byte of payload.
+    pub(crate) overhead: f64,
 }
 
-/// The buffer that the path needs once this limit is gone: twice the product of the fastest rate known and the RTT,
-/// so that half of it may be overhead, rounded up to a power of two; at least 4 MiB.
-pub(crate) fn needed_buffer_bytes(evidence: &TcpEvidence) -> Option<u64> {
-    let known = evidence.capacity_goodput_bps().or_else(|| evidence.link_bps());
-    let target_bps = known.unwrap_or(10.0 * evidence.goodput_bps()).max(evidence.goodput_bps());
-    let bdp = target_bps / 8.0 * evidence.min_rtt_us? / 1e6;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let twice = (2.0 * bdp / 0.5).max(f64::from(4 << 20)) as u64;
-    Some(twice.min(1 << 30).next_power_of_two())
+/// The buffer that the path needs once this limit is gone: twice the product of the rate that is foretold and the RTT, rounded up to a
+/// power of two, at least 4 MiB and twice what it is now.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one buffer
+pub(crate) fn raise(evidence: &TcpEvidence, role: Role, buffer: &Buffer) -> Fix {
+    const MOST: u64 = 1 << 30;
+    let word = |key| evidence.number(role, key);
+    let (rate_bps, is_bound) = foretold_bps(evidence);
+    let twice = evidence.min_rtt_us.map(|rtt_us| 2.0 * buffer.overhead * rate_bps / 8.0 * rtt_us / 1e6);
+    let needed = twice.map_or(32 << 20, |bytes| (bytes.max(f64::from(4 << 20)) as u64).min(MOST).next_power_of_two());
+    let doubled = word(buffer.words[2]).map_or(0, |max| (max as u64).saturating_mul(2).min(MOST));
+    let overhead = if buffer.overhead > 1.0 { ", with overhead" } else { "" };
+    let why = match () {
+        () if doubled > needed => "twice what it is".to_owned(),
+        () if is_bound => format!(
+            "twice the bandwidth-delay product at {}{overhead}; the path may carry more, so raise it again if it is the limit again",
+            units::bps(rate_bps)
+        ),
+        () => format!("twice the bandwidth-delay product at {}{overhead}", units::bps(rate_bps)),
+    };
+    let bytes = needed.max(doubled);
+    let [min, default] = [0, 1].map(|at| word(buffer.words[at]).unwrap_or(buffer.usual[at]));
+    let advice = format!("raise the {} maximum to {}: {why}", buffer.name, units::bytes(bytes));
+    sysctl_fix(evidence, role, advice, buffer.sysctl, format!("{min:.0} {default:.0} {bytes}"))
+}
+
+/// The goodput that the path carries, and whether that is a lower bound: its capacity, without a profile the slower link, or what it
+/// carried as far as the hosts are known to go.
+fn foretold_bps(evidence: &TcpEvidence) -> (f64, bool) {
+    let goodput = evidence.goodput_bps();
+    let carried = evidence.carries_at_least_bps();
+    let known = evidence.capacity_goodput_bps().or_else(|| evidence.link_goodput_bps().filter(|_| carried.is_none()));
+    let bound = || carried.map_or_else(|| evidence.reach_bps(), |carried| carried.min(evidence.reach_bps()));
+    known.map_or_else(|| (bound().max(goodput), true), |bps| (bps.max(goodput), false))
 }
 
 /// `the sender, client` for sentences.

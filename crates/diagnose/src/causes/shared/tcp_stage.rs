@@ -4,8 +4,9 @@ use crate::causes::shared::tcp::path_has_room;
 use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::words::{cannot_tell, contradicts, counter};
 use crate::evidence::tcp::{Loss, TcpEvidence};
-use crate::judge::Assessment;
-use narrows_model::{Stage, Witness, words::units};
+use crate::judge::{Assessment, Evidence as _};
+use crate::role::Role;
+use narrows_model::{Stage, Witness, keys, words::units};
 
 /// Stages that lie in a host: what they drop the path did not.
 const IN_HOSTS: [&str; 8] =
@@ -49,6 +50,50 @@ pub(crate) fn binding_loss(evidence: &TcpEvidence) -> Result<Loss, Assessment> {
         return Err(contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent)));
     }
     loss_does_not_bind(evidence).map_or(Ok(loss), Err)
+}
+
+/// Loss below this is what long paths have; a congestion control must cope with it.
+pub(crate) const COMMON: f64 = 1e-4;
+
+/// BBR slows down at no loss (v1) or at more than 2 % of it in a round (v2 and v3, `BBRLossThresh`).
+pub(crate) const BBR_MINDS: f64 = 0.02;
+
+/// Whether a host itself, as the sender's own queue, dropped about as much as was lost.
+pub(crate) fn lost_at_home(evidence: &TcpEvidence) -> bool {
+    let (Some(drops), Some(loss)) = (evidence.grew(Role::Sender, keys::QDISC_DROPS), evidence.base.loss_whole) else {
+        return false;
+    };
+    (drops > 0 && drops >= loss.lost().div_ceil(2)) || in_a_host(evidence).is_some()
+}
+
+/// The loss of the path, where it slows the connection down: more than long paths have, felt by the congestion window and the congestion
+/// control, and of no host.
+///
+/// # Errors
+/// The assessment of a cause of such loss where it is not so.
+pub(crate) fn felt_loss(
+    evidence: &TcpEvidence,
+    loss: Option<Loss>,
+    is_few: impl FnOnce(Loss) -> bool,
+) -> Result<Loss, Assessment> {
+    let Some(loss) = loss else { return Err(cannot_tell("the sender's retransmissions could not be read")) };
+    let span = evidence.after_start();
+    if is_few(loss) || loss.rate() < COMMON {
+        return Err(contradicts(format!("only {} of {} segments were lost{span}", loss.lost(), loss.sent)));
+    }
+    if let Some(assessment) = loss_does_not_bind(evidence) {
+        return Err(assessment);
+    }
+    let bbr = evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
+    if bbr && loss.rate() < BBR_MINDS {
+        let part = units::percent(loss.rate());
+        return Err(contradicts(format!("BBR does not reduce its rate at a loss of {part}{span}")));
+    }
+    if lost_at_home(evidence) {
+        let why = in_a_host(evidence);
+        return Err(contradicts(why.unwrap_or_else(|| "the sender's own queue dropped them".to_owned())));
+    }
+    Ok(loss)
 }
 
 /// What a count of lost packets that is no stage of the ledger says of its cause: it must explain most of what TCP lost, on a path

@@ -28,6 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 8,
     per_connection: true,
+    device: true,
     ..Cause::COMMON
 };
 

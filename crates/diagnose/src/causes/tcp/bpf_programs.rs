@@ -242,6 +242,22 @@ mod tests {
     }
 
     #[test]
+    fn beyond_what_a_profile_without_a_limit_carried_the_gain_is_a_lower_bound() {
+        let of = |rate_bps: f64| {
+            let path = ProfiledPath { rate_bps, burst_bps: rate_bps, tried_bps: 0.9 * rate_bps, ..ProfiledPath::default() };
+            let scene = Scene { profile: Some(path), ..virtual_hosts(truth(4_000_000)) };
+            named(&scene, &[], "bpf-programs", Place::Server).prediction.expect("the kernel measured it")
+        };
+        // 85 % of the rate were carried, of which 1448 of 1500 bytes are payload; the core alone would give 74 Mbit/s.
+        let open = of(60e6);
+        assert!(open.interval_bps.is_none() && (49e6..49.5e6).contains(&open.bps), "{open:?}");
+        // The steps ended at the same core.
+        let ended = of(44e6);
+        assert!(ended.interval_bps.is_none() && (70e6..75e6).contains(&ended.bps), "{ended:?}");
+        assert!(of(200e6).interval_bps.is_some());
+    }
+
+    #[test]
     fn a_full_core_of_which_programs_take_little_has_another_cause() {
         assert_contradicts(&of(&truth(1_000_000)), "ran for 13 %");
         assert_supports(&of(&truth(1_300_000)));

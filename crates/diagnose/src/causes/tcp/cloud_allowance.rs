@@ -31,6 +31,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 8,
     explains_link: true,
+    device: true,
     ..Cause::COMMON
 };
 

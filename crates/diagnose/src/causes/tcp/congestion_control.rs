@@ -17,7 +17,7 @@ use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, sysctl_fix};
 use crate::experiments::tcp::{AGAIN, OTHER_CONGESTION_CONTROL};
 use crate::judge::{Assessment, Cause, Evidence as _};
-use super::random_loss::COMMON;
+use crate::causes::shared::tcp_stage::COMMON;
 use super::{path_capacity, reordering};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;

@@ -41,6 +41,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 8,
     stages: &["nic-tx"],
+    device: true,
     ..Cause::COMMON
 };
 

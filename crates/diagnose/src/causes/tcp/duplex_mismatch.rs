@@ -42,6 +42,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["link-errors", "random-loss", "path-policer"],
     fix,
     rank: 9,
+    device: true,
     ..Cause::COMMON
 };
 

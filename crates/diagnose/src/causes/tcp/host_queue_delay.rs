@@ -33,6 +33,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         )
     },
     rank: 6,
+    device: true,
     ..Cause::COMMON
 };
 

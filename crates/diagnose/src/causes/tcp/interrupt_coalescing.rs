@@ -35,6 +35,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["softirq-core-saturated", "single-queue", "heavy-ruleset", "app-core-saturated", "path-capacity"],
     fix,
     rank: 8,
+    device: true,
     ..Cause::COMMON
 };
 

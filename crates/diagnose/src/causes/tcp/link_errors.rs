@@ -35,6 +35,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["random-loss", "checksum-errors", "nic-ring-overrun", "duplex-mismatch"],
     fix,
     rank: 8,
+    device: true,
     ..Cause::COMMON
 };
 

@@ -36,6 +36,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 6,
     explains_link: true,
+    device: true,
     ..Cause::COMMON
 };
 

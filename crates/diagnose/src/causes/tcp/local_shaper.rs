@@ -38,6 +38,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 8,
     explains_link: true,
+    device: true,
     ..Cause::COMMON
 };
 

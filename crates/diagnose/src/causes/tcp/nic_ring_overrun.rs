@@ -40,6 +40,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 8,
     stages: &["nic-rx"],
+    device: true,
     ..Cause::COMMON
 };
 

@@ -15,12 +15,9 @@
 //!
 //! Source: RFC 2992; IEEE 802.1AX 5.2.4; RFC 7690.
 
-use super::path_policer::lost_at_home;
-use super::random_loss::{BBR_MINDS, COMMON};
 use crate::causes::shared::member::{assess_ports, fix};
-use crate::causes::shared::tcp_stage::in_a_host;
-use crate::causes::shared::window::loss_does_not_bind;
-use crate::causes::shared::words::{cannot_tell, contradicts, counter};
+use crate::causes::shared::tcp_stage::felt_loss;
+use crate::causes::shared::words::{contradicts, counter};
 use crate::evidence::tcp::{Loss, TcpEvidence};
 use crate::experiments::tcp::AGAIN;
 use crate::judge::{Assessment, Cause, Within};
@@ -57,23 +54,10 @@ fn without(evidence: &TcpEvidence) -> Option<Within> {
 }
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let Some(loss) = evidence.base.worst_loss() else {
-        return cannot_tell("the sender's retransmissions could not be read");
+    let loss = match felt_loss(evidence, evidence.base.worst_loss(), |loss| loss.is_few(5)) {
+        Ok(loss) => loss,
+        Err(assessment) => return assessment,
     };
-    if loss.is_few(5) || loss.rate() < COMMON {
-        return contradicts(format!("only {} of {} segments were lost", loss.lost(), loss.sent));
-    }
-    if lost_at_home(evidence) {
-        return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
-    }
-    if let Some(assessment) = loss_does_not_bind(evidence) {
-        return assessment;
-    }
-    if evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
-        && loss.rate() < BBR_MINDS
-    {
-        return contradicts(format!("BBR does not reduce its rate at a loss of {}", units::percent(loss.rate())));
-    }
     let room = evidence.path_has_room();
     if evidence.slowed_by_queue() == Some(true) || (!room && evidence.queue_stood() == Some(true)) {
         return contradicts("the losses came when the load filled the path and waited: its queue dropped them");
@@ -126,6 +110,18 @@ mod tests {
 
     fn of(run: &Run) -> Assessment {
         assess(&TcpEvidence::of(run, 0).expect("a baseline"), Role::Path)
+    }
+
+    #[test]
+    fn loss_that_is_not_felt_is_none_of_either_rule_in_the_same_words() {
+        let both = |scene: &Scene, says: &str| {
+            assert_contradicts(&of(&scene.run(&[])), says);
+            assert_contradicts(&assessment(&crate::causes::tcp::random_loss::CAUSE, Role::Path, scene, &[]), says);
+        };
+        both(&Scene { lost: 2, ..lossy() }, "only 2 of 3000 segments were lost");
+        both(&Scene { congestion_control: "bbr", ..lossy() }, "BBR does not reduce its rate at a loss of 1.0 %");
+        both(&Scene { rwnd: 0.9, ..lossy() }, "the congestion window, which loss acts on, limited the sender only");
+        both(&Scene { sender_counts: vec![("qdisc.drops", 30)], ..lossy() }, "dropped");
     }
 
     #[test]

@@ -13,8 +13,7 @@
 //!
 //! Source: RFC 8985 section 7 (tail loss probes end shorter silences), RFC 6298 (what follows is a retransmission timeout).
 
-use super::path_policer::lost_at_home;
-use crate::causes::shared::tcp_stage::in_a_host;
+use crate::causes::shared::tcp_stage::{in_a_host, lost_at_home};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
 use crate::evidence::tcp::{AT_CAPACITY, DISTURBS, Outage, TcpEvidence};
 use crate::judge::{Assessment, Cause};

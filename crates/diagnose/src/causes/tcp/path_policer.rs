@@ -19,11 +19,11 @@ use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counte
 use crate::experiments::paced::PACED_UDP;
 use crate::experiments::tcp::{MORE_STREAMS, OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes, Experiment};
-use crate::causes::shared::tcp_stage::in_a_host;
+use crate::causes::shared::tcp_stage::{in_a_host, lost_at_home};
 use crate::causes::udp;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::profile::PathProfile;
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, Loss, TcpEvidence};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, FlowView, Loss, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -42,7 +42,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     excludes: Excludes::Hosts,
     explains_link: true,
     detailed_by: Some(&MORE_STREAMS),
-    beside: |evidence| for_each_flow(evidence).and(Some(evidence.made(&MORE_STREAMS)?.goodput_bps)),
+    beside: |evidence| Some(for_each_flow(evidence)?.goodput_bps),
     ..Cause::COMMON
 };
 
@@ -86,14 +86,6 @@ pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Assess
     }
 }
 
-/// Whether a host itself, as the sender's own queue, dropped about as much as was lost.
-pub(super) fn lost_at_home(evidence: &TcpEvidence) -> bool {
-    let (Some(drops), Some(loss)) = (evidence.grew(Role::Sender, keys::QDISC_DROPS), evidence.base.loss_whole) else {
-        return false;
-    };
-    (drops > 0 && drops >= loss.lost().div_ceil(2)) || in_a_host(evidence).is_some()
-}
-
 /// What an experiment carried, where that is twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
 /// control gets two thirds and more.
 fn carried_more(evidence: &TcpEvidence, experiment: &'static Experiment) -> Option<f64> {
@@ -101,15 +93,15 @@ fn carried_more(evidence: &TcpEvidence, experiment: &'static Experiment) -> Opti
     (faster >= 2.0 * evidence.goodput_bps()).then_some(faster)
 }
 
-/// What more connections carried beyond the rate of the policer that the profile met, and what its bucket let pass, as a multiple of that
-/// rate: each has the rate for itself.
-fn for_each_flow(evidence: &TcpEvidence) -> Option<f64> {
+/// The trial of more connections, where it carried more than the rate of the policer that the profile met, and what its bucket let pass:
+/// each has the rate for itself.
+fn for_each_flow(evidence: &TcpEvidence) -> Option<&FlowView> {
     const MORE: f64 = 1.3;
     let Plateau::Policer { bucket_bytes } = evidence.profile.as_ref()?.shape.plateau? else { return None };
     let view = evidence.made(&MORE_STREAMS)?;
     let more = view.goodput_bps - bucket_bytes * 8.0 / view.counted_s.max(1e-3);
     let times = more / evidence.capacity_goodput_bps()?;
-    (times >= MORE && more >= MORE * evidence.goodput_bps()).then_some(times)
+    (times >= MORE && more >= MORE * evidence.goodput_bps()).then_some(view)
 }
 
 /// Whether nothing ever queued: not at the end of slow start, or (where packets are too quick to tell) not in a tenth of the samples
@@ -151,9 +143,11 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
     let (filled, plateau) = (evidence.filled()?, profile.shape.plateau?);
     let Plateau::Policer { bucket_bytes } = plateau else { return Some(contradicts(profile.words())) };
-    let each = for_each_flow(evidence).map(|times| {
-        let more = evidence.made(&MORE_STREAMS).map_or(0, |more| more.streams);
-        experiment(format!("{more} connections carried {times:.1} times that rate: each flow has it for itself"))
+    let each = for_each_flow(evidence).map(|more| {
+        let (all, one) = (more.goodput_bps, evidence.goodput_bps());
+        let [carried, goodput] = [all, one].map(units::bps);
+        let (streams, times) = (more.streams, all / one);
+        experiment(format!("{streams} connections carried {carried}, {times:.1} times the {goodput} of {}: each flow has the rate for itself", evidence.base.streams))
     });
     // Several connections of which each had the rate for itself have more together.
     #[allow(clippy::cast_precision_loss)] // a few connections
@@ -352,7 +346,8 @@ mod tests {
         assert_eq!(crate::testing::next(&profiled(), &[]), ["more-streams"]);
         let each = named(&profiled(), &[("more-streams", &streams(4, 310e6))], "path-policer", Place::Path);
         assert!(each.fix.advice.starts_with("use more connections: the policer gives each 100 Mbit/s"), "{}", each.fix.advice);
-        let says = "4 connections carried 3.2 times that rate: each flow has it for itself";
+        // By the figures beside it, that of the goodput included.
+        let says = "4 connections carried 310 Mbit/s, 3.9 times the 80.0 Mbit/s of 1: each flow has the rate for itself";
         assert!(each.witnesses.iter().any(|witness| witness.says == says), "{:#?}", each.witnesses);
         // One that all share gives them no more.
         let shared = named(&profiled(), &[("more-streams", &streams(4, 88e6))], "path-policer", Place::Path);

@@ -32,6 +32,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix,
     rank: 7,
     explains_link: true,
+    device: true,
     ..Cause::COMMON
 };
 

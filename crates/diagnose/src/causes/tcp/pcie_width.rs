@@ -38,6 +38,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["link-speed", "app-core-saturated", "path-capacity"],
     fix,
     rank: 7,
+    device: true,
     ..Cause::COMMON
 };
 

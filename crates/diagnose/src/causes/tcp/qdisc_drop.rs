@@ -36,6 +36,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["random-loss", "path-policer", "local-shaper", "path-capacity"],
     fix,
     rank: 8,
+    device: true,
     ..Cause::COMMON
 };
 

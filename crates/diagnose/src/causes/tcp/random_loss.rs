@@ -21,8 +21,8 @@ use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::ceilings::sits_at;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use super::path_capacity::least_of_sawtooth;
-use super::path_policer::{Paced, by_paced_udp, lost_at_home, paced};
-use crate::causes::shared::tcp_stage::in_a_host;
+use super::path_policer::{Paced, by_paced_udp, paced};
+use crate::causes::shared::tcp_stage::{COMMON, felt_loss, lost_at_home};
 use crate::causes::udp;
 use crate::evidence::tcp::{FlowView, Loss, SHORT_QUEUE_US, TcpEvidence};
 use crate::role::Role;
@@ -45,12 +45,6 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     per_connection: true,
     ..Cause::COMMON
 };
-
-/// Loss below this is what long paths have; a congestion control must cope with it.
-pub(super) const COMMON: f64 = 1e-4;
-
-/// BBR slows down at no loss (v1) or at more than 2 % of it in a round (v2 and v3, `BBRLossThresh`).
-pub(super) const BBR_MINDS: f64 = 0.02;
 
 /// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a
 /// policer drops grows with the rate.
@@ -209,23 +203,11 @@ fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
 const MOMENTS: u64 = 3;
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let Some(loss) = evidence.base.loss else { return cannot_tell("the sender's retransmissions could not be read") };
-    if (loss.is_few(5) && !is_rare(evidence, loss)) || loss.rate() < COMMON {
-        let span = evidence.after_start();
-        return contradicts(format!("only {} of {} segments were lost{span}", loss.lost(), loss.sent));
-    }
-    if let Some(assessment) = loss_does_not_bind(evidence) {
-        return assessment;
-    }
-    if evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
-        && loss.rate() < BBR_MINDS
-    {
-        let (part, span) = (units::percent(loss.rate()), evidence.after_start());
-        return contradicts(format!("BBR does not reduce its rate at a loss of {part}{span}"));
-    }
-    if lost_at_home(evidence) {
-        return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
-    }
+    let few = |loss: Loss| loss.is_few(5) && !is_rare(evidence, loss);
+    let loss = match felt_loss(evidence, evidence.base.loss, few) {
+        Ok(loss) => loss,
+        Err(assessment) => return assessment,
+    };
     if let Some(member) = of_a_member(evidence.paced_udp.get(MANY_PORTS.id)) {
         return member;
     }

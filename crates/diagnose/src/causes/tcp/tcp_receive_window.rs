@@ -15,9 +15,9 @@
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323; ip-route(8), `window`.
 
 use crate::causes::shared::tcp::{
-    ceiling_at, needed_buffer_bytes, path_has_room, raised_max, window_ceiling, without_metric,
+    Buffer, ceiling_at, path_has_room, raise, window_ceiling, without_metric,
 };
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter, parameter, sysctl_fix};
+use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter, parameter};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use super::receiver_app_slow::{leaves_unread, unread, unread_words};
 use crate::evidence::tcp::TcpEvidence;
@@ -178,15 +178,15 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
         let words = "remove the window from the route to the sender";
         return command_fix(evidence, role, words, without_metric(evidence, role, "window"));
     }
-    let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20);
-    let now = evidence.number(role, keys::TCP_RMEM_MAX).map_or(0, |max| max as u64);
-    let needed = needed.max(now.saturating_mul(2).min(1 << 30));
-    let value = raised_max(evidence, role, [keys::TCP_RMEM_MIN, keys::TCP_RMEM_DEFAULT], needed).unwrap_or_else(|| format!("4096 131072 {needed}"));
-    let advice = format!(
-        "raise the receive buffer maximum to {}: twice the bandwidth-delay product, with overhead",
-        units::bytes(needed)
-    );
-    sysctl_fix(evidence, role, advice, "net.ipv4.tcp_rmem", value)
+    let buffer = Buffer {
+        name: "receive buffer",
+        sysctl: "net.ipv4.tcp_rmem",
+        words: [keys::TCP_RMEM_MIN, keys::TCP_RMEM_DEFAULT, keys::TCP_RMEM_MAX],
+        usual: [4096.0, 131_072.0],
+        // Half of it may be overhead (`tcp_win_from_space`).
+        overhead: 2.0,
+    };
+    raise(evidence, role, &buffer)
 }
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
         assert_rejects(&finding, "window-scaling-off", "has window scaling");
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
         // 941 Mbit/s x 35 ms are 4.1 MB: twice that, of which half may be overhead, rounded up.
-        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'");
+        assert_eq!(finding.fix.commands[0].run, "sysctl -w net.ipv4.tcp_rmem='4096 131072 16777216'");
     }
 
     #[test]

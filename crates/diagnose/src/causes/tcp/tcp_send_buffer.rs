@@ -12,8 +12,8 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`; `net/core/stream.c`, `sk_stream_wait_memory`.
 
-use crate::causes::shared::tcp::{ceiling_at, needed_buffer_bytes, path_has_room, raised_max};
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
+use crate::causes::shared::tcp::{Buffer, ceiling_at, path_has_room, raise};
+use crate::causes::shared::words::{cannot_tell, contradicts, counter};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
@@ -85,14 +85,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let now = evidence.number(role, keys::TCP_WMEM_MAX).map_or(0, |max| max as u64);
-    let needed = needed_buffer_bytes(evidence).unwrap_or(32 << 20).max(now.saturating_mul(2).min(1 << 30));
-    let value = raised_max(evidence, role, [keys::TCP_WMEM_MIN, keys::TCP_WMEM_DEFAULT], needed).unwrap_or_else(|| format!("4096 16384 {needed}"));
-    let advice = format!(
-        "raise the send buffer maximum to {}: twice the bandwidth-delay product, with overhead",
-        units::bytes(needed)
-    );
-    sysctl_fix(evidence, role, advice, "net.ipv4.tcp_wmem", value)
+    let buffer = Buffer {
+        name: "send buffer",
+        sysctl: "net.ipv4.tcp_wmem",
+        words: [keys::TCP_WMEM_MIN, keys::TCP_WMEM_DEFAULT, keys::TCP_WMEM_MAX],
+        usual: [4096.0, 16_384.0],
+        overhead: 1.0,
+    };
+    raise(evidence, role, &buffer)
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::testing::profile::ProfiledPath;
     use crate::testing::{no_more, 
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
+        Hidden, Scene, assert_cannot_tell, core, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
         ordinary_host, assessment, with, without,
     };
     use narrows_model::{BufferLock, Place, Status, Unit};
@@ -150,6 +150,38 @@ mod tests {
             profile: Some(ProfiledPath { idle_rtt_us: 6_000, ..ProfiledPath::default() }),
             ..truth()
         }
+    }
+
+    #[test]
+    fn what_udp_carried_until_a_host_could_not_foretells_no_more_than_the_load_of_the_hosts() {
+        // 3.3 Gbit/s of UDP, where TCP reaches 1.0; a receive window that would allow 1.2 to 2.1, beyond what the cores are known to do.
+        let profile = ProfiledPath { rate_bps: 4e9, burst_bps: 4e9, sends_bps: 3.4e9, tried_bps: 5e9, idle_rtt_us: 65_000, ..ProfiledPath::default() };
+        let of = |profile, busy| {
+            let scene = Scene {
+                goodput_bps: 250e6,
+                min_rtt_us: 65_000,
+                rtt_us: 65_300,
+                sndbuf_bytes: 3_000_000,
+                rcvbuf: 33_554_432,
+                sender_core: core(0.0, busy),
+                sender_thread: busy,
+                profile: Some(profile),
+                ..truth()
+            };
+            let scene = crate::testing::virtual_hosts(scene);
+            let sender_facts = with(scene.sender_facts.clone(), fact("tcp.wmem.max", 3_000_000_i64, Unit::Bytes));
+            let receiver_facts = with(scene.receiver_facts.clone(), fact("tcp.rmem.max", 33_554_432_i64, Unit::Bytes));
+            named(&Scene { sender_facts, receiver_facts, ..scene }, &[], "tcp-send-buffer", Place::Client)
+        };
+        let finding = of(profile, 0.25);
+        let prediction = finding.prediction.expect("a bound");
+        assert_eq!((prediction.interval_bps, prediction.bps), (None, 1e9), "a quarter of a core carries 250 Mbit/s");
+        // 1 Gbit/s x 65 ms are 8.1 MB.
+        let advice = finding.fix.advice;
+        assert!(advice.starts_with("raise the send buffer maximum to 16 MiB: twice the bandwidth-delay product at 1.00 Gbit/s; the path may"), "{advice}");
+        let known = of(ProfiledPath { rate_bps: 0.8e9, burst_bps: 0.8e9, sends_bps: 100e9, ..profile }, 0.25);
+        assert!(known.prediction.is_some_and(|it| it.interval_bps.is_some() && (it.bps / 772e6 - 1.0).abs() < 0.01));
+        assert!(known.fix.advice.ends_with("twice the bandwidth-delay product at 772 Mbit/s"), "{:?}", known.fix);
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix: |_, _| advice("bring the host nearer to its access point or to another one, use another channel or band, or a cable"),
     rank: 6,
     explains_link: true,
+    device: true,
     ..Cause::COMMON
 };
 

@@ -35,6 +35,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix: |_, _| advice("use another channel or band, keep other stations and interference off it, or use a cable"),
     rank: 7,
     explains_link: true,
+    device: true,
     ..Cause::COMMON
 };
 

@@ -14,7 +14,7 @@ use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
 use crate::experiments::profile::REVERSE_PROFILE;
 use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
-use crate::judge::{Baseline, Evidence, Excludes, Experiment};
+use crate::judge::{Baseline, EXTRAPOLATION, Evidence, Excludes, Experiment};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -43,6 +43,23 @@ impl Evidence for TcpEvidence {
 
     fn goodput_bps(&self) -> f64 {
         self.base.goodput_bps
+    }
+
+    /// A load costs less per byte the larger it is, as long as nothing is full: its thread, the core that processes its packets, the whole
+    /// machine, where what moves the packets of a virtual path is one of the other programs.
+    fn reach_bps(&self) -> f64 {
+        let busy = |role: Role| {
+            let end = self.end(role)?;
+            let softirq = self.softirq_core(role).map(|core| core.softirq);
+            [end.thread_share, softirq, end.machine_busy()].into_iter().flatten().reduce(f64::max)
+        };
+        let fullest = ENDS.into_iter().map(|role| busy(role).unwrap_or(1.0 / EXTRAPOLATION)).fold(0.0, f64::max);
+        let shown = self.experiments.values().map(|view| view.goodput_bps).fold(self.base.goodput_bps, f64::max);
+        shown.max(self.base.goodput_bps / fullest.clamp(1e-3, 1.0))
+    }
+
+    fn carries_at_least_bps(&self) -> Option<f64> {
+        self.carries_bps().filter(|_| self.capacity_goodput_bps().is_none())
     }
 
     fn host(&self, role: Role) -> Option<&Snapshot> {
