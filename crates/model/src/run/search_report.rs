@@ -73,6 +73,11 @@ impl LoadUnit {
         }
     }
 
+    /// Payload of so many bits of IP packets a second.
+    pub fn payload_of(&self, packets_bps: f64) -> f64 {
+        packets_bps * self.payload_bytes / (self.wire_bytes - Self::ETHERNET_BYTES).max(self.payload_bytes)
+    }
+
     /// A load in all its units.
     pub fn load(&self, pps: f64) -> LoadView {
         LoadView { pps, payload_bps: pps * self.payload_bytes * 8.0, wire_bps: pps * self.wire_bytes * 8.0 }

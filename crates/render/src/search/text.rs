@@ -137,7 +137,15 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
     page.line(&format!("{trials}{invalid} in {}", millis(took)));
     if let Some(profile) = &report.path_profile {
         let queue = format!("; longest queue {}", micros(profile.queue_us.round() as u64));
-        page.labelled("path profile, IP packets: ", &(clean(&profile.summary) + &queue), None);
+        // What it sustains of packets, headers included, is less of payload; a result of the search is payload.
+        let payload = profile.capacity_bps.map_or_else(String::new, |packets_bps| {
+            format!(
+                "; in {} that is at most {} of payload",
+                report.unit.words(&report.sizes),
+                bps(report.unit.payload_of(packets_bps))
+            )
+        });
+        page.labelled("path profile, IP packets: ", &(clean(&profile.summary) + &payload + &queue), None);
     }
     for remark in &report.remarks {
         page.labelled("! ", &clean(remark), Some(Tone::Mark));
