@@ -187,6 +187,15 @@ fn what_the_far_end_cannot_do_is_left_out_said_once_and_named_by_the_verdict() {
 }
 
 #[test]
+fn a_diagnosis_keeps_to_its_time() {
+    let mut ends = Played::new(Trouble::None);
+    let plan = DiagnosePlan { profile: true, budget_ms: 1_000, ..plan(&ends) };
+    let (run, told) = diagnosed(&mut ends, &plan);
+    assert_eq!((run.ending, run.trials.len()), (Ending::Complete, 1), "the load alone");
+    assert!(told.results.iter().any(|line| line.contains("no time was left for it")), "{:?}", told.results);
+}
+
+#[test]
 fn a_diagnosis_keeps_to_its_bytes() {
     let mut ends = Played::new(Trouble::None);
     let plan = DiagnosePlan { profile: true, budget_ms: 20_000, budget_bytes: Some(1), ..plan(&ends) };

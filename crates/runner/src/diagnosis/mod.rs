@@ -35,6 +35,8 @@ pub trait Watch {
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
 
+/// A profile that ends sooner shows nothing; its last steps take as long again.
+const LEAST_PROFILE_MS: u64 = 900;
 /// A trace of the path may last so long though the time of the diagnosis is over, for an MTU or a member of a group of paths: without it
 /// nobody knows where to mend.
 const TRACE_MS: u64 = 6_000;
@@ -232,7 +234,12 @@ impl Diagnosis<'_> {
             let Some(mut planned) = narrows_diagnose::path_profile(&self.run, round) else { return Ok(()) };
             planned.plan = self.bounded(&planned.plan);
             if let LoadPlan::Profile(plan) = &mut planned.plan {
-                plan.limit_ms = plan.limit_ms.min(left_ms.saturating_sub(self.overhead_ms) / 2).max(1_000);
+                let fits_ms = left_ms.saturating_sub(self.overhead_ms) / 2;
+                if fits_ms < LEAST_PROFILE_MS && part == 1 {
+                    self.left_out(planned.id, planned.words, "no time was left for it (--budget)".to_owned());
+                    return Ok(());
+                }
+                plan.limit_ms = plan.limit_ms.min(fits_ms);
                 plan.start_bps = (plan.start_bps / part).max(ProfilePlan::MIN_BPS).min(plan.max_bps);
                 if part > 1 && plan.limit_ms.saturating_add(self.overhead_ms) > left_ms {
                     return Ok(());
