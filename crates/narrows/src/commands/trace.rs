@@ -62,9 +62,9 @@ pub(crate) struct Args {
     /// Probes to each hop
     #[arg(long, short = 'c', value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     count: u32,
-    /// Time between two probes to a hop [default: 500ms, with --watch 1s]
-    #[arg(long, short = 'i', value_name = "TIME", value_parser = duration)]
-    interval: Option<Duration>,
+    /// Time between two probes to a hop; routers limit ICMP to one answer per second
+    #[arg(long, short = 'i', value_name = "TIME", value_parser = duration, default_value = "1100ms")]
+    interval: Duration,
     /// How long an answer may take
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
     wait: Duration,
@@ -113,8 +113,7 @@ words! {
 
 impl Args {
     fn plan(&self) -> Result<TracePlan, Failure> {
-        let default = Duration::from_millis(if self.watch { 1000 } else { 500 });
-        let (interval_ms, wait_ms) = (millis(self.interval.unwrap_or(default)), millis(self.wait));
+        let (interval_ms, wait_ms) = (millis(self.interval), millis(self.wait));
         for (what, ms) in [("interval", interval_ms), ("wait", wait_ms)] {
             if !(10..=60_000).contains(&ms) {
                 return Err(Failure::usage(format!("{what} is {ms} ms, but must be from 10 ms to 60 s")));

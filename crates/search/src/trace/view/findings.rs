@@ -1,12 +1,14 @@
 //! What a trace shows, in sentences.
 
+use super::hops::{lost_of, more, unlimited};
 use super::place::place;
 use narrows_model::trace::report::{TraceEnd, TraceFinding, TraceHop};
+use narrows_model::words::figures::float;
 use narrows_model::words::show::plural;
 use narrows_model::words::units::percent;
 use narrows_model::{AnswerKind, ProbePurpose, TraceProtocol, TraceRecord, TraceReport};
 
-/// Probes by which a hop that limits its answers is told from one behind a loss.
+/// Probes by which hops in front of a loss are told from those behind it.
 const SURE: u32 = 50;
 
 /// Loss that is worth a sentence.
@@ -131,31 +133,82 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
         );
         all.push(finding("icmp-rate-limit", false, says));
     }
-    let answering: Vec<&TraceHop> = report.hops.iter().filter(|hop| hop.answered > 0 && !hop.limits_answers).collect();
-    let Some(last) = answering.last() else { return };
-    let Some(lost) = last.loss.filter(|lost| *lost > LOSS) else { return };
-    let [missing, sent] = super::hops::lost_of(last);
-    // Those that limit their answers do not count, so the loss never falls along the rest.
-    let clean = answering.iter().rposition(|hop| hop.loss.is_some_and(|loss| loss <= LOSS.min(lost / 2.0)));
-    let from = clean.map_or(0, |at| answering[at].ttl);
-    let begins = clean.map_or(answering[0].ttl, |at| answering[at + 1].ttl);
-    // Answers that are all ICMP errors may be limited everywhere alike (icmp(7), icmp_ratelimit); what the target itself answers is not.
-    let by_target = matches!(report.end, TraceEnd::Reached { .. }) && record.plan.protocol != TraceProtocol::Udp;
-    let (from, to) = (place(&report.hops, from), place(&report.hops, begins));
+    // What rejects limits its answers, and it answers the probes to itself and to all hops behind it.
+    let rejects = match &report.end {
+        TraceEnd::Rejected { ttl, hop, .. } => hop.unwrap_or(*ttl),
+        _ => u8::MAX,
+    };
+    let end = report.hops.last().map_or(0, |hop| hop.ttl);
+    // What the target itself answers is not limited; ICMP errors may be limited everywhere (icmp(7), icmp_ratelimit).
+    let by_target = matches!(report.end, TraceEnd::Reached { .. } | TraceEnd::Refused { .. })
+        && record.plan.protocol != TraceProtocol::Udp;
+    let counts = |hop: &TraceHop| match by_target && hop.ttl == end {
+        true => lost_of(hop),
+        false => unlimited(record, hop, end),
+    };
+    // Each hop with the probes whose answers no limit can have stopped.
+    let answering: Vec<(&TraceHop, [u64; 2])> = report
+        .hops
+        .iter()
+        .filter(|hop| hop.answered > 0 && !hop.limits_answers && hop.ttl < rejects)
+        .map(|hop| (hop, counts(hop)))
+        .collect();
+    // A hop is behind a part of the loss if it, and all behind it, lose probes that no limit stops.
+    let certain = |[missing, sent]: [u64; 2]| {
+        missing > 1 && narrows_stats::wilson(missing, sent, 0.95).is_some_and(|[low, _]| low > LOSS)
+    };
+    // The last hop tells, or the last one in front of it where enough of its probes are beyond doubt.
+    let lossy = |it: [u64; 2]| share(it).is_some_and(|lost| lost > LOSS);
+    let behind = answering.len().saturating_sub(1);
+    let tells = answering.iter().enumerate().rposition(|(at, (_, it))| lossy(*it) && (at == behind || certain(*it)));
+    let Some((&(last, total), before)) = tells.and_then(|at| answering[..=at].split_last()) else { return };
+    let lost = share(total).unwrap_or_default();
+    // The loss does not fall along the path. Answers that a limit stops only add to it, so a hop that loses less than those behind it is in
+    // front of a part of the loss.
+    let questions = 2 * answering.len() as u64;
+    let from = (0..before.len()).rev().find(|at| {
+        let here = lost_of(before[*at].0);
+        let behind = before[at + 1..]
+            .iter()
+            .chain([&(last, total)])
+            .fold([0; 2], |sum, (_, it)| [sum[0] + it[0], sum[1] + it[1]]);
+        more(total, here, questions) || more(behind, here, questions)
+    });
+    let shows = before.iter().rev().take_while(|(_, it)| certain(*it)).count();
+    let mut to = before.len() - shows;
+    if let Some(from) = from {
+        let here = lost_of(before[from].0);
+        to = (to.max(from + 1)..before.len()).find(|at| more(before[*at].1, here, questions)).unwrap_or(before.len());
+    }
+    let (first, second) = (from.map_or(0, |at| before[at].0.ttl), answering[to].0.ttl);
+    let (from_place, to_place) = (place(&report.hops, first), place(&report.hops, second));
+    let rest = from.map(|at| before[at].0).and_then(|hop| hop.loss).filter(|loss| *loss > LOSS.min(lost / 2.0));
     let mut says = format!(
-        "{} loss there and back begins between {from} and {to} ({missing} of {} to hop {} have no answer)",
+        "{} loss there and back{} between {from_place} and {to_place} ({} of {} to hop {} have no answer)",
         percent(lost),
-        plural(sent, "probe"),
+        if rest.is_some() { ", a part of it" } else { " begins" },
+        total[0],
+        plural(total[1], "probe"),
         last.ttl
     );
-    if by_target && begins < last.ttl && answering.iter().any(|hop| hop.ttl == begins && hop.sent < SURE) {
-        says += &format!("; it may begin behind {to}, if that limits its answers: --count 50 tells");
+    if let Some(rest) = rest {
+        says += &format!(
+            "; whether {from_place}, with {}, is behind another part or limits its answers is not known",
+            percent(rest)
+        );
+    }
+    if by_target && second > first + 1 && record.plan.rounds < SURE {
+        says += "; --count 50 narrows the place";
     }
     if !by_target {
         says += "; or the ICMP answers are limited from there on: only answers of the target itself (--protocol icmp, or tcp to an open \
                  port) exclude that";
     }
     all.push(finding("loss", by_target, says));
+}
+
+fn share([missing, sent]: [u64; 2]) -> Option<f64> {
+    (sent > 0).then(|| float(missing) / float(sent))
 }
 
 fn paths(report: &TraceReport, all: &mut Vec<TraceFinding>) {

@@ -8,8 +8,12 @@ use narrows_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// A hop that loses more of its answers than those behind it limits them, where chance makes so much difference no more often than this.
+/// Two hops differ where chance makes so much difference on a path no more often than this.
 const CHANCE: f64 = 0.01;
+/// What Linux allows a router: answers at once, and the time of each further one to the same host (icmp(7), `icmp_ratelimit`, and
+/// `XRLIM_BURST_FACTOR` of net/ipv4/icmp.c).
+const BURST: f64 = 6.0;
+const TOKEN_US: f64 = 1e6;
 
 /// The last hop that is shown: the end of the path, or the first silent hop behind the last that answers.
 pub(super) fn last(record: &TraceRecord) -> u8 {
@@ -52,12 +56,8 @@ fn at(record: &TraceRecord, ttl: u8, last: u8) -> Vec<&TraceProbe> {
 
 pub(super) fn hop(record: &TraceRecord, ttl: u8, last: u8) -> TraceHop {
     let probes = at(record, ttl, last);
-    // A probe that may still be answered is not lost.
-    let newest = record.probes.iter().map(|it| it.sent_us).max().unwrap_or(0);
-    let wait = record.plan.wait_ms.saturating_mul(1_000);
-    let counted =
-        |it: &&&TraceProbe| it.answer.is_some() || it.sent_us.saturating_add(wait) <= newest || !running(record);
-    let sent = probes.iter().filter(counted).count();
+    let counted = counted(record);
+    let sent = probes.iter().filter(|it| counted(it)).count();
     let mut by_address: BTreeMap<IpAddr, Vec<(&TraceProbe, &TraceAnswer)>> = BTreeMap::new();
     for (probe, answer) in probes.iter().filter_map(|it| Some((*it, it.answer.as_ref()?))) {
         by_address.entry(answer.from).or_default().push((probe, answer));
@@ -79,6 +79,43 @@ pub(super) fn hop(record: &TraceRecord, ttl: u8, last: u8) -> TraceHop {
         complete: !nodes.is_empty() && answered_flows.len() >= flows_for(nodes.len()).into(),
         nodes,
     }
+}
+
+/// Whether a probe is answered or lost: in a trace that goes on, it may still be answered.
+fn counted(record: &TraceRecord) -> impl Fn(&TraceProbe) -> bool + '_ {
+    let newest = record.probes.iter().map(|it| it.sent_us).max().unwrap_or(0);
+    let wait = record.plan.wait_ms.saturating_mul(1_000);
+    move |it| it.answer.is_some() || it.sent_us.saturating_add(wait) <= newest || !running(record)
+}
+
+/// Lost and sent, of the probes to a hop whose answers the limit of Linux cannot have stopped: they came no faster than its bucket fills,
+/// even if earlier traffic left it empty, or the hop answered more than the bucket holds.
+pub(super) fn unlimited(record: &TraceRecord, hop: &TraceHop, last: u8) -> [u64; 2] {
+    let of_hop = |from: IpAddr| hop.nodes.iter().any(|node| node.address == from.to_string());
+    let answers = |probe: &TraceProbe| probe.answer.as_ref().is_some_and(|it| of_hop(it.from));
+    // What a hop answers of packets to those behind it (a rejection, a packet too big) is of the same bucket.
+    let also = record.probes.iter().any(|it| it.ttl > hop.ttl && answers(it));
+    let draws: Vec<&TraceProbe> =
+        record.probes.iter().filter(|it| it.ttl == hop.ttl || (also && it.ttl > hop.ttl)).collect();
+    let us = |probe: Option<&&TraceProbe>| probe.map_or(0.0, |it| float(it.sent_us));
+    let span_us = us(draws.last()) - us(draws.first());
+    let answered = draws.iter().filter(|it| answers(it)).count() as u64;
+    // Routers of equal-cost paths have a bucket each.
+    let free = float(answered) > (BURST + span_us / TOKEN_US) * float(hop.nodes.len() as u64);
+    let own: BTreeSet<*const TraceProbe> = at(record, hop.ttl, last).into_iter().map(std::ptr::from_ref).collect();
+    let counted = counted(record);
+    let (mut tokens, mut before_us, mut all) = (0.0_f64, us(draws.first()), [0, 0]);
+    for probe in &draws {
+        tokens = (tokens + (float(probe.sent_us) - before_us) / TOKEN_US).min(BURST);
+        before_us = float(probe.sent_us);
+        let clear = tokens >= 1.0;
+        // A probe that may have taken the last token has left none.
+        tokens = if clear { tokens - 1.0 } else { 0.0 };
+        if (clear || free) && own.contains(&std::ptr::from_ref(*probe)) && counted(probe) {
+            all = [all[0] + u64::from(probe.answer.is_none()), all[1] + 1];
+        }
+    }
+    all
 }
 
 /// A view of a trace that goes on.
@@ -124,15 +161,21 @@ pub(super) const fn return_hops(reply_ttl: u8) -> u8 {
 
 /// Marks the hops that lose answers which later hops do not lose, by more than chance: the packets themselves went through.
 pub(super) fn mark_limits(hops: &mut [TraceHop]) {
+    let count = hops.iter().filter(|hop| hop.answered > 0).count() as u64;
     // Lost and sent, of all hops behind that do not limit their answers.
     let mut behind = [0_u64; 2];
     for hop in hops.iter_mut().rev().filter(|hop| hop.answered > 0) {
         let here = lost_of(hop);
-        hop.limits_answers = narrows_stats::more_often(here, behind).is_some_and(|chance| chance < CHANCE);
+        hop.limits_answers = more(here, behind, count);
         if !hop.limits_answers {
             behind = [behind[0] + here[0], behind[1] + here[1]];
         }
     }
+}
+
+/// Whether more is lost here than there, by more than chance, where so many such questions are put (Boole's inequality).
+pub(super) fn more(here: [u64; 2], there: [u64; 2], questions: u64) -> bool {
+    narrows_stats::more_often(here, there).is_some_and(|chance| chance * float(questions) < CHANCE)
 }
 
 /// Probes of a hop that have no answer, and all of them.

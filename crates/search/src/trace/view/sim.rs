@@ -24,8 +24,13 @@ pub(super) struct Net {
     pub(super) filter: Option<(u8, AnswerKind)>,
     /// Nodes of a hop.
     pub(super) wide: BTreeMap<u8, u16>,
-    /// Routers that answer a burst of six, then once a second.
+    /// Hops whose ICMP errors are a burst of six, then one a second.
     pub(super) limited: BTreeSet<u8>,
+    /// Answers of the burst that were given before.
+    pub(super) spent: u64,
+    /// Part of the packets that is lost at random in front of `lost_from`, in each direction, and the seed.
+    pub(super) lost_part: f64,
+    pub(super) seed: u64,
     /// One of so many probes to each hop is lost, by its number; 0: none.
     pub(super) lost_each: u64,
     /// The first hop behind the loss.
@@ -56,6 +61,15 @@ impl Net {
     pub(super) fn pmtu(&self, hop: u8) -> u32 {
         let least = (1..=hop).filter_map(|at| self.mtu.get(&at)).min();
         least.copied().unwrap_or(FIRST_LINK)
+    }
+
+    /// Whether chance takes this packet.
+    fn chance(&self, packet: u64) -> bool {
+        // SplitMix64 (Steele, Lea, Flood, 2014).
+        let mut it = self.seed.wrapping_mul(1_000_003).wrapping_add(packet).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        f64::from(u32::try_from((it ^ (it >> 31)) >> 32).unwrap()) < self.lost_part * f64::from(u32::MAX)
     }
 
     /// Who answers a probe, and what.
@@ -91,7 +105,7 @@ pub(super) fn plan() -> TracePlan {
         rounds: 6,
         continuous: false,
         flows: 64,
-        interval_ms: 500,
+        interval_ms: 1_100,
         wait_ms: 1_000,
         probe_bytes: 64,
         ports: Vec::new(),
@@ -108,6 +122,7 @@ pub(super) fn run(net: &Net, plan: TracePlan) -> (TraceRecord, u64) {
 /// The same, interrupted after so many microseconds.
 pub(super) fn run_until(net: &Net, plan: TracePlan, end_us: u64) -> (TraceRecord, u64) {
     const START: u64 = 1_800_000_000_000_000;
+    let udp = plan.protocol == TraceProtocol::Udp;
     let mut planner = Planner::new(plan, START, false);
     planner.set_first_link_mtu(FIRST_LINK);
     let mut now = START;
@@ -137,17 +152,22 @@ pub(super) fn run_until(net: &Net, plan: TracePlan, end_us: u64) -> (TraceRecord
                 assert!(order.ttl >= 1 && order.bytes <= FIRST_LINK, "{order:?}");
                 let Some((hop, kind, mtu)) = net.fate(&order) else { continue };
                 let lost = net.lost_each > 0 && hop >= net.lost_from && (order.id * 7 + 3) % net.lost_each == 0;
-                if lost || net.silent.contains(&hop) {
+                let behind = hop >= net.lost_from;
+                if lost || net.silent.contains(&hop) || (behind && net.chance(2 * order.id)) {
                     continue;
                 }
-                if net.limited.contains(&hop) {
-                    let (left, last) = tokens.entry(hop).or_insert((6, now));
+                let error = kind != AnswerKind::Reached || udp;
+                if error && net.limited.contains(&hop) {
+                    let (left, last) = tokens.entry(hop).or_insert((6 - net.spent, now));
                     let gained = (now - *last) / 1_000_000;
                     (*left, *last) = ((*left + gained).min(6), *last + gained * 1_000_000);
                     if *left == 0 {
                         continue;
                     }
                     *left -= 1;
+                }
+                if behind && net.chance(2 * order.id + 1) {
+                    continue;
                 }
                 let at_us = now + HOP_US * u64::from(hop);
                 let back = hop - 1 + net.longer_back;
