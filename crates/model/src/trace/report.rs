@@ -127,7 +127,7 @@ pub struct TracePath {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceFinding {
     /// A word that never changes its meaning: `black-hole`, `mtu-shrinks`, `filtered`, `loss`, `icmp-rate-limit`, `asymmetry`, `ecmp`,
-    /// `nat`, `silent`.
+    /// `nat`, `silent`, `refused`.
     pub id: String,
     /// Whether it harms traffic, or can.
     pub harm: bool,

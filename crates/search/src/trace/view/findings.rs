@@ -76,7 +76,7 @@ fn end(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) 
         TraceEnd::Silent { after_hop } => {
             let from = place(&report.hops, *after_hop);
             let says = format!(
-                "nothing answers behind {from}: a filter there drops {} or the ICMP answers; {}",
+                "nothing answers behind {from}: a filter at or behind it drops {} or the ICMP answers; {}",
                 match record.plan.protocol {
                     TraceProtocol::Tcp => format!("TCP to port {}", record.plan.port),
                     other => other.word().to_owned(),
@@ -86,7 +86,9 @@ fn end(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) 
             all.push(finding("silent", true, says));
         }
         TraceEnd::Refused { ttl } => {
-            let before = place(&report.hops, ttl.saturating_sub(1));
+            // A router decides about the TTL before it filters, so the last one that answered has filtered nothing but what goes on.
+            let last = report.hops.iter().rev().find(|hop| hop.ttl < *ttl && hop.answered > 0);
+            let before = place(&report.hops, last.map_or(0, |hop| hop.ttl));
             let says = format!(
                 "TCP to port {} is refused (RST): it is closed on the target, or a filter at or behind {before} answers in the target's name; \
                  --protocol icmp, or the --port of a service that is open, tells which",

@@ -74,7 +74,7 @@ fn an_answer_to_the_kernels_second_syn_is_none_to_the_probe() {
         let report = report(&record);
         assert_eq!(report.end, TraceEnd::Silent { after_hop: 2 }, "{report:#?}");
         let says = &report.findings.iter().find(|it| it.id == "silent").expect("a finding").says;
-        assert!(says.contains("a filter there drops TCP to port 5220") && says.ends_with(end), "{says}");
+        assert!(says.contains("a filter at or behind it drops TCP to port 5220") && says.ends_with(end), "{says}");
     }
 }
 
@@ -87,6 +87,10 @@ fn a_reset_in_the_targets_name_is_a_closed_port_or_a_filter() {
     assert_eq!((&refused.end, ids(&refused)), (&TraceEnd::Refused { ttl: 3 }, vec!["refused"]));
     let says = &refused.findings[0].says;
     assert!(says.contains("port 80 is refused") && says.contains("a filter at or behind hop 2"), "{says}");
+    // A silent router in front of it may be the filter, too.
+    let mut silent = record.clone();
+    silent.probes.iter_mut().filter(|probe| probe.ttl == 2).for_each(|probe| probe.answer = None);
+    assert!(report(&silent).findings[0].says.contains("a filter at or behind hop 1 (10.0.1.1)"), "{silent:?}");
     // One handshake that succeeds is the target's.
     let answer = record.probes.iter_mut().filter_map(|probe| probe.answer.as_mut()).find(|it| it.refused);
     answer.expect("one").refused = false;
