@@ -104,6 +104,9 @@ pub fn check_impairment(path: &Impairment) -> Result<()> {
     if path.delay_us > 60_000_000 || path.jitter_us > 60_000_000 {
         return bad("a delay is at most 60 s".to_owned());
     }
+    if path.outage_each_us > 0 && path.outage_us >= path.outage_each_us {
+        return bad("an outage is shorter than the time from one to the next".to_owned());
+    }
     if path.gather_us > 1_000_000 {
         return bad("packets are batched for at most 1 s".to_owned());
     }

@@ -30,6 +30,9 @@ const GIGABIT: Impairment = Impairment {
     mtu_icmp: true,
     corrupt: 0.0,
     gather_us: 0,
+    codel: false,
+    outage_us: 0,
+    outage_each_us: 0,
     single_packets: false,
 };
 

@@ -43,6 +43,12 @@ pub struct Impairment {
     /// Packets are gathered and leave together, once in so many microseconds, as from a device that coalesces its
     /// interrupts for long or a guest that is not scheduled; 0 = each leaves when it is due.
     pub gather_us: u64,
+    /// Whether the queue in front of the rate is a CoDel (RFC 8289: 5 ms in 100 ms).
+    pub codel: bool,
+    /// Nothing passes for so long …
+    pub outage_us: u64,
+    /// … once in so many microseconds; 0 = never.
+    pub outage_each_us: u64,
     /// Whether each packet is handed over by itself, and never as part of a super-packet.
     pub single_packets: bool,
 }
@@ -74,6 +80,9 @@ impl Default for Impairment {
             mtu_icmp: true,
             corrupt: 0.0,
             gather_us: 0,
+            codel: false,
+            outage_us: 0,
+            outage_each_us: 0,
             single_packets: false,
         }
     }

@@ -30,7 +30,7 @@ pub fn scenarios() -> Vec<(String, String)> {
         );
         ((*name).to_owned(), about)
     };
-    crate::scenarios::TABLE.iter().map(about).collect()
+    crate::scenarios::TABLE.iter().chain(crate::scenarios::FIELD).map(about).collect()
 }
 
 /// The kernel parameters that `narrows tune apply` sets, and their values.

@@ -7,6 +7,7 @@
 //! as a NIC with interrupt coalescing and GRO would deliver them. So a slow rate does not bunch 64 KiB, and a fast one needs
 //! no splitting.
 
+use super::codel::CoDel;
 use super::frame::Frame;
 use super::gilbert_elliott::GilbertElliott;
 use super::meter::{Meter, Nanos};
@@ -56,6 +57,9 @@ pub struct Line {
     policer: Meter,
     rate: Meter,
     queue: Queue,
+    codel: CoDel,
+    /// When the queue is empty.
+    empty_at: Nanos,
     /// Pieces that keep their order.
     main: Lane,
     /// Pieces that overtake the main lane.
@@ -82,6 +86,8 @@ impl Line {
             policer: Meter::new(1, 0),
             rate: Meter::new(1, 0),
             queue: Queue::default(),
+            codel: CoDel::default(),
+            empty_at: 0,
             main: Lane::default(),
             express: Lane::default(),
             counters: PathCounters::default(),
@@ -160,6 +166,11 @@ impl Line {
             accepted.too_big = path.mtu_icmp.then_some(path.mtu);
             return None;
         }
+        let (each, out) = (path.outage_each_us.saturating_mul(1000), path.outage_us.saturating_mul(1000));
+        if each > 0 && now % each < out {
+            self.counters.dropped_loss += 1;
+            return None;
+        }
         let (enter, leave, loss) = (path.burst_loss_enter, path.burst_loss_leave, path.burst_loss);
         if self.random.chance(path.loss) || self.burst_loss.loses(&mut self.random, enter, leave, loss) {
             self.counters.dropped_loss += 1;
@@ -177,7 +188,14 @@ impl Line {
             self.counters.dropped_queue += 1;
             return None;
         }
+        // A queue of a fixed rate knows on arrival how long a packet will stay.
+        let stay = self.empty_at.saturating_sub(now);
+        if path.codel && self.codel.drops(now + stay, stay) {
+            self.counters.dropped_queue += 1;
+            return None;
+        }
         let through = self.rate.pass(now, u64::from(wire));
+        self.empty_at = through;
         if through > now {
             self.queue.push(through, wire);
         }

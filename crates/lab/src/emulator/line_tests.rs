@@ -172,6 +172,39 @@ fn a_corrupt_packet_leaves_alone_and_is_counted() {
 }
 
 #[test]
+fn a_codel_keeps_a_queue_short_that_would_stand() {
+    let stay = |codel| {
+        let mut line =
+            Line::new(path(|path| (path.rate_bps, path.queue_bytes, path.codel) = (12_000_000, 1_000_000, codel)), 1);
+        // A tenth more than the rate, for five seconds.
+        let mut last = 0;
+        for at in (0..5_000_000_000).step_by(900_000) {
+            while line.next_departure().is_some_and(|due| due <= at) {
+                line.depart_by(at);
+            }
+            line.accept(at, 0, &packet(1462));
+            last = at;
+        }
+        let counters = line.counters();
+        assert!(balances(&counters), "{counters:?}");
+        (drain(&mut line).last().expect("a queue").0 - last, counters.dropped_queue)
+    };
+    let (plain, codel) = (stay(false), stay(true));
+    assert!(plain.0 > 400_000_000 && plain.1 == 0, "{plain:?}");
+    assert!(codel.0 < 200_000_000 && codel.1 > 50, "{codel:?}");
+}
+
+#[test]
+fn nothing_passes_in_an_outage() {
+    let mut line = Line::new(path(|path| (path.outage_us, path.outage_each_us) = (250_000, 2_500_000)), 1);
+    for at in (0..5_000_000_000).step_by(10_000_000) {
+        line.accept(at, 0, &packet(100));
+        line.depart_by(at);
+    }
+    assert_eq!((line.counters().dropped_loss, line.counters().taken_packets), (50, 500));
+}
+
+#[test]
 fn single_packets_stay_single() {
     let mut line = Line::new(path(|path| path.single_packets = true), 1);
     assert_eq!(line.accept(0, 0, &super_packet(44)).pieces, 44);

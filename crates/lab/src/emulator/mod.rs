@@ -3,6 +3,7 @@
 //! `line` and its parts are pure: a packet arrives at an instant and gets a departure time or a drop. `relay` is the thread
 //! that moves the bytes. A [`Path`] is two of them.
 
+pub mod codel;
 pub mod corrupt;
 pub mod cut;
 pub mod frame;

@@ -67,7 +67,7 @@ impl Interventions {
     }
 
     /// Goodput without a cause; `None` of UDP, or where it is none of the parts.
-    fn without_bps(&self, id: &str, at: Place) -> Option<f64> {
+    pub(super) fn without_bps(&self, id: &str, at: Place) -> Option<f64> {
         let found = self.without.iter().find(|(of, place, _)| of == id && *place == at)?;
         (!self.udp).then_some(found.2)
     }
@@ -280,6 +280,7 @@ mod tests {
             causes: causes.iter().map(|id| ((*id).to_owned(), Place::Path)).collect(),
             goodput_bps: 10e6,
             confidence: Some(0.9),
+            witnesses: 2,
             predicted: Some((41e6, [39e6, 43e6])),
             seconds: 12.0,
         }

@@ -15,6 +15,8 @@ pub struct Diagnosed {
     pub goodput_bps: f64,
     /// Confidence in the first cause.
     pub confidence: Option<f64>,
+    /// Witnesses of the first cause.
+    pub witnesses: usize,
     /// Goodput that is predicted without the first cause, and its interval.
     pub predicted: Option<(f64, [f64; 2])>,
     /// How long the diagnosis took.
@@ -107,6 +109,24 @@ impl Tally {
             && self.count(true, Grade::Right) * 10 >= self.of(true) * 9
     }
 
+    /// The mean over all truths of the harmonic mean of precision and recall; *unknown* is an answer that is no truth's. A cause that may stand
+    /// first counts as the truth.
+    #[allow(clippy::cast_precision_loss)] // cases of one suite
+    fn cause_f1(&self) -> Option<f64> {
+        let mut counts: BTreeMap<String, [usize; 3]> = BTreeMap::new();
+        for (case, said, grade) in &self.graded {
+            let truth = case.truth.as_ref().map_or_else(|| "healthy".to_owned(), |(id, _)| id.clone());
+            let hit = matches!(grade, Grade::Right | Grade::Suspected);
+            let said = if hit { truth.clone() } else { class(said.as_ref()).trim_end_matches('?').to_owned() };
+            counts.entry(said).or_default()[1] += 1;
+            let of = counts.entry(truth).or_default();
+            (of[0], of[2]) = (of[0] + usize::from(hit), of[2] + 1);
+        }
+        let of_truths = counts.values().filter(|[.., are]| *are > 0);
+        let each: Vec<f64> = of_truths.map(|[hits, said, are]| 2.0 * *hits as f64 / (said + are) as f64).collect();
+        narrows_stats::mean(&each)
+    }
+
     /// The matrix, the figures and every case that was not right.
     pub fn text(&self) -> String {
         let mut matrix: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
@@ -142,6 +162,16 @@ impl Tally {
             )),
             self.count(false, Grade::Failed)
         );
+        if let Some(f1) = self.cause_f1() {
+            let seconds: Vec<f64> =
+                self.graded.iter().filter_map(|(_, said, _)| Some(said.as_ref()?.seconds)).collect();
+            let longest = seconds.iter().copied().fold(0.0, f64::max);
+            let median = narrows_stats::median(&seconds).unwrap_or(0.0);
+            let _ = writeln!(
+                text,
+                "cause F1 {f1:.2} (mean over truths); seconds: median {median:.1}, longest {longest:.1}"
+            );
+        }
         let others: Vec<_> = self.graded.iter().filter(|(.., grade)| *grade != Grade::Right).collect();
         if !others.is_empty() {
             text.push_str("\nnot right:\n");
@@ -179,7 +209,7 @@ mod tests {
 
     fn said(status: Status, causes: &[(&str, Place)]) -> Diagnosed {
         let causes = causes.iter().map(|(id, at)| ((*id).to_owned(), *at)).collect();
-        Diagnosed { status, causes, goodput_bps: 1e6, confidence: None, predicted: None, seconds: 12.0 }
+        Diagnosed { status, causes, goodput_bps: 1e6, confidence: None, witnesses: 0, predicted: None, seconds: 12.0 }
     }
 
     #[test]

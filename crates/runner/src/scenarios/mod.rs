@@ -3,24 +3,28 @@
 mod draw;
 mod drawn;
 mod judge;
+mod line;
 mod run;
 mod scenario;
 
 pub use draw::{Drawn, DrawnPart, draw};
 pub use drawn::{DrawnResult, Interventions, Outcome, outcome, table};
 pub use judge::{Diagnosed, Grade, Tally, grade};
+pub use line::{CaseLine, Injected, NamedCause};
 pub use run::{again, drawn_again, make_directory, run, run_drawn};
 pub use scenario::{Case, CaseFault, ScenarioError, SeatWord, cases};
 
-/// The table: one file, one line.
+/// A table: one file, one line.
 macro_rules! scenarios {
-    ($($name:literal),* $(,)?) => {
-        /// Every scenario that comes with the program: its name and its text.
-        pub const TABLE: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../scenarios/", $name, ".toml")))),*];
+    ($(#[$about:meta])* $table:ident: $($name:literal),* $(,)?) => {
+        $(#[$about])*
+        pub const $table: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../scenarios/", $name, ".toml")))),*];
     };
 }
 
 scenarios! {
+    /// The scenarios of each cause, and healthy paths: their names and texts.
+    TABLE:
     "app-core-saturated-receiver",
     "app-core-saturated-sender",
     "app-small-writes",
@@ -90,9 +94,54 @@ scenarios! {
     "window-scaling-off-sender",
 }
 
-/// The cases of all scenarios that come with the program, in the order of the table.
-pub fn all_cases() -> Result<Vec<Case>, ScenarioError> {
-    TABLE.iter().map(|(name, text)| cases(name, text)).collect::<Result<Vec<_>, _>>().map(|cases| cases.concat())
+scenarios! {
+    /// Paths as the field has them: early losses of a queue, bursts of loss, outages, buckets, narrow ways back, pairs of limits.
+    FIELD:
+    "field-black-hole",
+    "field-codel-100m",
+    "field-codel-40m-reno",
+    "field-codel-bbr",
+    "field-dsl",
+    "field-far",
+    "field-gilbert",
+    "field-host-shaper",
+    "field-idle-link",
+    "field-loss-and-buffer",
+    "field-outage",
+    "field-policer",
+    "field-policer-bbr",
+    "field-reverse-narrow",
+    "field-shallow-reno",
+    "field-shaper-bucket",
+    "field-slow-reader",
+    "field-small-buffer",
+    "field-udp-codel-over",
+    "field-udp-codel-under",
+    "field-udp-gilbert",
+    "field-udp-policer",
+    "field-window-then-shaper",
+}
+
+/// Named scenarios.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suite {
+    Bank,
+    Field,
+}
+
+impl Suite {
+    const fn table(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Bank => TABLE,
+            Self::Field => FIELD,
+        }
+    }
+
+    /// The cases of its scenarios, in the order of its table.
+    pub fn cases(self) -> Result<Vec<Case>, ScenarioError> {
+        let all = self.table().iter().map(|(name, text)| cases(name, text));
+        all.collect::<Result<Vec<_>, _>>().map(|cases| cases.concat())
+    }
 }
 
 #[cfg(test)]
@@ -101,7 +150,9 @@ mod tests {
 
     #[test]
     fn every_scenario_of_the_table_reads_and_there_are_enough_healthy_ones() {
-        let cases = all_cases().expect("sound scenarios");
+        let field = Suite::Field.cases().expect("sound scenarios");
+        assert!(field.iter().filter(|case| case.truth.is_none()).count() >= 7, "healthy ones among them");
+        let cases = Suite::Bank.cases().expect("sound scenarios");
         assert_eq!(
             cases
                 .iter()

@@ -184,6 +184,7 @@ fn said(report: Report, seconds: f64) -> Diagnosed {
     Diagnosed {
         seconds,
         confidence: first.map(|cause| cause.confidence),
+        witnesses: first.map_or(0, |cause| cause.witnesses.len()),
         predicted: first.and_then(|cause| Some((cause.predicted_bps?, cause.predicted_interval_bps?))),
         status: report.verdict.status,
         causes: report.verdict.causes.into_iter().map(|cause| (cause.id, cause.at)).collect(),

@@ -110,6 +110,12 @@ enum What {
     /// Test the diagnosis on named or random scenarios of known truth
     #[command(alias = "bank")]
     Scenarios {
+        /// Which named scenarios
+        #[arg(long, value_enum, default_value_t = Suite::Bank, conflicts_with = "draw")]
+        suite: Suite,
+        /// Print one JSON object per scenario as it ends: what was made, the truth, the verdict, the time
+        #[arg(long)]
+        json: bool,
         /// Run only scenarios whose name contains one of these words
         #[arg(value_name = "WORD")]
         only: Vec<String>,
@@ -138,6 +144,16 @@ enum What {
         /// Parts to check (default: all but noise)
         only: Vec<Part>,
     },
+}
+
+words! {
+    /// Named scenarios.
+    Suite for scenarios::Suite {
+        /// Each cause that a lab can have, and healthy paths
+        Bank,
+        /// Paths as the field has them: CoDel, bursts of loss, outages, buckets, narrow ways back, pairs of limits
+        Field,
+    }
 }
 
 words! {
@@ -194,25 +210,25 @@ impl Args {
                     demo::play(output.as_deref(), &mut |line| crate::failure::note!("{line}")).map_err(Failure::run)?;
                 Ok(u8::try_from(code).unwrap_or(1))
             }
-            What::Scenarios { draw: Some(seed), number, udp, keep, again, .. } => {
+            What::Scenarios { draw: Some(seed), number, udp, keep, again, json, .. } => {
                 make_kept(keep.as_deref())?;
                 let drawn = (0..number).map(|number| scenarios::draw(seed, number, udp)).collect();
                 match again {
-                    Some(kept) => run_drawn(drawn, |case, file| scenarios::drawn_again(case, &kept.join(file))),
+                    Some(kept) => run_drawn(drawn, json, |case, file| scenarios::drawn_again(case, &kept.join(file))),
                     None => prepare_privileges().and_then(|()| {
-                        run_drawn(drawn, |case, file| {
+                        run_drawn(drawn, json, |case, file| {
                             scenarios::run_drawn(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
                         })
                     }),
                 }
             }
-            What::Scenarios { only, repetitions, again: Some(kept), .. } => {
-                run_scenarios(&only, repetitions, |_, file| scenarios::again(&kept.join(file)))
+            What::Scenarios { suite, only, repetitions, again: Some(kept), json, .. } => {
+                run_scenarios(suite, &only, repetitions, json, |_, file| scenarios::again(&kept.join(file)))
             }
-            What::Scenarios { only, repetitions, keep, .. } => {
+            What::Scenarios { suite, only, repetitions, keep, json, .. } => {
                 make_kept(keep.as_deref())?;
                 prepare_privileges()?;
-                run_scenarios(&only, repetitions, |case, file| {
+                run_scenarios(suite, &only, repetitions, json, |case, file| {
                     scenarios::run(case, keep.as_ref().map(|directory| directory.join(file)).as_deref())
                 })
             }
@@ -266,11 +282,13 @@ fn print_status(labs: &Labs, name: Option<String>, json: bool) -> Outcome {
 
 /// Grades each case by the verdict of `diagnose`, whose second argument is the file name of the case.
 fn run_scenarios(
+    suite: Suite,
     only: &[String],
     repetitions: u32,
+    json: bool,
     diagnose: impl Fn(&scenarios::Case, &Path) -> Result<scenarios::Diagnosed, demo::StageError>,
 ) -> Outcome {
-    let mut cases = scenarios::all_cases().map_err(Failure::run)?;
+    let mut cases = scenarios::Suite::from(suite).cases().map_err(Failure::run)?;
     cases.retain(|case| only.is_empty() || only.iter().any(|word| case.scenario.contains(word.as_str())));
     if cases.is_empty() {
         return Err(Failure::usage("no scenario matches; see `narrows list scenarios`"));
@@ -283,7 +301,7 @@ fn run_scenarios(
         for case in &cases {
             if stop.is_set() {
                 crate::failure::note!("interrupted; results so far");
-                print(&tally.text())?;
+                summary(&tally.text(), json)?;
                 return Ok(1);
             }
             done += 1;
@@ -293,17 +311,35 @@ fn run_scenarios(
                 Ok(said) => said.words(),
                 Err(why) => why.to_string(),
             };
+            if json {
+                print_line(&scenarios::CaseLine::named(case, outcome.as_ref().ok()))?;
+            }
             let grade = tally.add(case.clone(), outcome.ok());
             crate::failure::note!("{done}/{total} {:<44} {grade:?}: {words}", case.name());
         }
     }
-    print(&tally.text())?;
+    summary(&tally.text(), json)?;
     Ok(u8::from(!tally.passes()))
+}
+
+/// One case as a line of JSON.
+fn print_line(line: &scenarios::CaseLine) -> Result<(), Failure> {
+    print(narrows_render::json::line(line).map_err(Failure::run)?.trim_end()).map(drop)
+}
+
+/// The table at the end: beside lines of JSON it is no part of the output.
+fn summary(text: &str, json: bool) -> Result<(), Failure> {
+    if json {
+        crate::failure::note!("{text}");
+        return Ok(());
+    }
+    print(text).map(drop)
 }
 
 /// Runs drawn cases; `one` gets the file name under which a case is kept.
 fn run_drawn(
     drawn: Vec<scenarios::Drawn>,
+    json: bool,
     one: impl Fn(&scenarios::Drawn, &Path) -> Result<scenarios::DrawnResult, demo::StageError>,
 ) -> Outcome {
     let stop = stop_on_interrupt()?;
@@ -318,6 +354,9 @@ fn run_drawn(
         let words = match one(&drawn, Path::new(&format!("{}.run.json", drawn.case.scenario))) {
             Ok(result) => {
                 let words = result.words();
+                if json {
+                    print_line(&scenarios::CaseLine::drawn(&result))?;
+                }
                 results.push(result);
                 words
             }
@@ -325,7 +364,7 @@ fn run_drawn(
         };
         crate::failure::note!("{}/{total} {name:<30} {words}", index + 1);
     }
-    print(&scenarios::table(&results))?;
+    summary(&scenarios::table(&results), json)?;
     Ok(u8::from(results.len() < total))
 }
 

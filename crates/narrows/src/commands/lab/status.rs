@@ -92,6 +92,11 @@ fn path(path: &Impairment) -> String {
     say(path.police_bps > 0, format!("policed to {}", bps(path.police_bps as f64)));
     say(path.mtu > 0, format!("MTU {}", path.mtu));
     say(path.corrupt > 0.0, format!("corruption {}", percent(path.corrupt)));
+    say(path.codel, "CoDel".to_owned());
+    say(
+        path.outage_each_us > 0,
+        format!("nothing passes for {} of each {}", micros(path.outage_us), micros(path.outage_each_us)),
+    );
     say(path.gather_us > 0, format!("batched for {}", micros(path.gather_us)));
     if words.is_empty() { "unlimited".to_owned() } else { words.join(", ") }
 }
