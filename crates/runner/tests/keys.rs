@@ -138,7 +138,7 @@ fn what_a_causes_file_reads_is_among_its_needs() {
     let methods = code(&sources("evidence/tcp").join("mod.rs")).replace("\n    ", "\n");
     let shared = ["tcp.rs", "bound.rs"].map(|file| code(&sources("causes/shared").join(file)));
     let helpers = helpers(&[shared.concat(), methods].concat(), &files);
-    for shared in ["link_bps_of", "foretold_bps", "lost_at_home"] {
+    for shared in ["link_bps_of", "foretold_bps", "held_back"] {
         assert!(helpers.contains_key(shared), "the scan does not find {shared}: {:?}", helpers.keys());
     }
     let mut wrong = Vec::new();

@@ -78,7 +78,9 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
 pub(crate) struct Args {
     #[command(flatten)]
     given: Given,
-    /// Time limit, experiments included; a path profile needs 5s, and the experiment that a proven cause depends on may take a quarter more
+    /// Time limit, experiments included
+    ///
+    /// A path profile needs 5s. The experiment that a proven cause depends on may take a quarter more.
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
     /// Data limit: no more bytes of load in all, give or take one interval

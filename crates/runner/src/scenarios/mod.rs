@@ -125,14 +125,14 @@ scenarios! {
 /// Named scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
-    Bank,
+    Causes,
     Field,
 }
 
 impl Suite {
     const fn table(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Bank => TABLE,
+            Self::Causes => TABLE,
             Self::Field => FIELD,
         }
     }
@@ -152,7 +152,7 @@ mod tests {
     fn every_scenario_of_the_table_reads_and_there_are_enough_healthy_ones() {
         let field = Suite::Field.cases().expect("sound scenarios");
         assert!(field.iter().filter(|case| case.truth.is_none()).count() >= 7, "healthy ones among them");
-        let cases = Suite::Bank.cases().expect("sound scenarios");
+        let cases = Suite::Causes.cases().expect("sound scenarios");
         assert_eq!(
             cases
                 .iter()

@@ -111,7 +111,7 @@ enum What {
     #[command(alias = "bank")]
     Scenarios {
         /// Which named scenarios
-        #[arg(long, value_enum, default_value_t = Suite::Bank, conflicts_with = "draw")]
+        #[arg(long, value_enum, default_value_t = Suite::Causes, conflicts_with = "draw")]
         suite: Suite,
         /// Print one JSON object per scenario as it ends: what was made, the truth, the verdict, the time
         #[arg(long)]
@@ -150,7 +150,7 @@ words! {
     /// Named scenarios.
     Suite for scenarios::Suite {
         /// Each cause that a lab can have, and healthy paths
-        Bank,
+        Causes,
         /// Paths as the field has them: CoDel, bursts of loss, outages, buckets, narrow ways back, pairs of limits
         Field,
     }
