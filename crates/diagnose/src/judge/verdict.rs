@@ -258,9 +258,10 @@ fn finding<E: Evidence>(
 ) -> Finding {
     let cause = candidate.cause;
     let prediction = if cause.healthy { None } else { predict(evidence, ceilings, &[candidate], candidates) };
-    // Less than what was measured is no gain, and nothing was learnt of the path.
-    let prediction =
-        prediction.filter(|it| it.bps > 0.0 && it.interval_bps.is_none_or(|[_, high]| high >= evidence.goodput_bps()));
+    // Less than what was measured is no gain, at least as much no prediction: nothing was learnt of the path.
+    let goodput = evidence.goodput_bps();
+    let more = |it: &Prediction| it.interval_bps.map_or(it.bps > goodput * (1.0 + TOLERANCE), |[_, high]| high >= goodput);
+    let prediction = prediction.filter(|it| it.bps > 0.0 && more(it));
     Finding {
         id: cause.id.to_owned(),
         at: evidence.place(candidate.role),

@@ -131,15 +131,14 @@ mod tests {
         let path = ProfiledPath { rate_bps: 200e6, burst_bps: 900e6, excess: Excess::WaitsAfter(80), ..ProfiledPath::default() };
         let foretold = |path| {
             let finding = named(&Scene { profile: Some(path), ..truth() }, &[], "local-shaper", Place::Client);
-            finding.prediction.expect("a prediction")
+            finding.prediction
         };
         // The bucket lets trains pass, which the path slowed to its own rate: 900 Mbit/s, 1448 of 1500 bytes of it payload.
-        let slowed = foretold(path);
+        let slowed = foretold(path).expect("a prediction");
         assert!((865e6..872e6).contains(&slowed.bps) && slowed.interval_bps.is_some(), "{slowed:?}");
         // They passed as fast as they were sent, or far too fast for the path to be seen: nothing above the shaper is known.
         for unknown in [ProfiledPath { sends_bps: 880e6, ..path }, ProfiledPath { burst_bps: 4e9, ..path }] {
-            let least = foretold(unknown);
-            assert!((185e6..200e6).contains(&least.bps) && least.interval_bps.is_none(), "{least:?}");
+            assert!(foretold(unknown).is_none(), "at least what was measured is no prediction");
         }
     }
 
