@@ -12,7 +12,7 @@ pub mod connections;
 mod csv;
 pub mod diff;
 #[cfg(test)]
-#[path = "../tests/samples/fits.rs"]
+#[path = "../tests/reports/samples/fits.rs"]
 mod fits;
 pub mod format;
 pub mod forwarding;
