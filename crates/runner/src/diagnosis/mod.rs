@@ -138,6 +138,8 @@ impl Diagnosis<'_> {
         if wanted == Wanted::Loss && left_ms < LOSS_TRACE_MS {
             return;
         }
+        // What is left includes what follows the trace.
+        let left_ms = left_ms.saturating_sub(OVERHEAD_MS);
         let limit = Duration::from_millis(if wanted == Wanted::Loss { left_ms } else { left_ms.max(TRACE_MS) });
         self.watch.step("trace: where on the path");
         self.run.path = self.ends.trace(&wanted, limit).map(Box::new);

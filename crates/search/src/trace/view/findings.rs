@@ -14,6 +14,9 @@ const SURE: u32 = 50;
 /// Loss that is worth a sentence.
 const LOSS: f64 = 0.05;
 
+/// The least size of a search for the MTU: what every IPv4 host must accept (RFC 791, section 3.2).
+const LEAST_TRIED: u32 = 576;
+
 fn finding(id: &str, harm: bool, says: String) -> TraceFinding {
     TraceFinding { id: id.to_owned(), harm, says }
 }
@@ -35,9 +38,12 @@ fn mtu(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) 
     let between = |[after, before]: [u8; 2]| (place(&report.hops, after), place(&report.hops, before));
     let mut hole = |hops: [u8; 2], what: String, bytes: u32| {
         let (from, to) = between(hops);
-        let mss = bytes.saturating_sub(if report.target.contains(':') { 60 } else { 40 });
+        // Below what every host must take no size was tried: a probe of few bytes came through.
+        let headers = if report.target.contains(':') { 60 } else { 40 };
+        let lower = (bytes >= LEAST_TRIED).then(|| format!(", or lower the MSS to {}", bytes - headers));
         let says = format!(
-            "between {from} and {to}, {what} vanish without an ICMP message; fix the filter or the MTU there, or lower the MSS to {mss}"
+            "between {from} and {to}, {what} vanish without an ICMP message; fix the filter or the MTU there{}",
+            lower.unwrap_or_default()
         );
         all.push(finding("black-hole", true, says));
     };

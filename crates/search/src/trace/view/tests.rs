@@ -424,6 +424,11 @@ fn a_black_hole_behind_routers_that_limit_their_answers_is_found_soon_and_also_b
         says.starts_with("between hop 1 (10.0.1.1) and hop 2 (10.0.2.1), packets of 1500 bytes (those of "),
         "{says}"
     );
+    // A size that no MTU has is no advice.
+    let cut = (1..40).map(|at| super::report(&run_until(&net(1400), quick(), at * 200_000).0));
+    let said: Vec<String> = cut.flat_map(|it| it.findings).map(|it| it.says).collect();
+    let advised: Vec<u32> = said.iter().filter_map(|says| says.rsplit_once("the MSS to ")?.1.parse().ok()).collect();
+    assert!(said.len() > advised.len() && advised.iter().all(|mss| *mss >= 536), "{advised:?}");
     // Routers alone that limit their answers lose nothing.
     let limited = Net { limited: (1..=3).collect(), ..Net::new(2) };
     for end_us in (1..40).map(|at| at * 200_000) {
