@@ -1,12 +1,10 @@
-//! Two diagnoses side by side, as text and as Markdown: what differs, then in a sentence what is the same.
+//! Two diagnoses side by side: what differs, then in a sentence what is the same.
 
 use crate::figures::ratio;
-use crate::markdown::text as word;
-use crate::style::{Style, Tone};
-use crate::table::{self, Cell, Column, Row, Table};
-use crate::text::page::Page;
+use crate::doc::{Doc, Sentence};
+use crate::table::{Cell, Column, Row, Table};
 use crate::text::rounds::status;
-use crate::words::{clean, rounded};
+use crate::words::rounded;
 use narrows_model::Unit;
 use narrows_model::run::diff::{DiffFigure, DiffGroup, DiffReport, DiffRun};
 use narrows_model::words::units::{bps, bytes, micros};
@@ -19,39 +17,16 @@ const GROUPS: [(DiffGroup, &str); 5] = [
     (DiffGroup::Experiments, "Experiments"),
 ];
 
-/// For a terminal; with `style.full` what is the same in both is listed, too.
-pub fn text(report: &DiffReport, style: Style) -> String {
-    let mut page = Page::new(style);
-    for (side, run) in sides(report) {
-        page.labelled(&format!("{side}  "), &clean(&about(run)), Some(Tone::Strong));
-        page.labelled("   ", &clean(&run.headline), None);
-    }
-    page.blank();
-    report.summary.iter().for_each(|sentence| page.labelled("- ", &clean(sentence), None));
-    report.remarks.iter().for_each(|remark| page.labelled("! ", &clean(remark), Some(Tone::Mark)));
-    tables(report, style.full).into_iter().for_each(|it| table::text(&mut page, &it));
-    if let Some(same) = same(report).filter(|_| !style.full) {
-        page.blank();
-        page.labelled("", &same, Some(Tone::Faint));
-    }
-    page.finish()
-}
-
-/// For a ticket or a wiki.
-pub fn markdown(report: &DiffReport, style: Style) -> String {
-    let mut out = String::from("# Two diagnoses side by side\n\n");
-    for (side, run) in sides(report) {
-        out += &format!("- **{side}**: {}: {}\n", word(&about(run)), word(&run.headline));
-    }
-    out += "\n## What differs\n\n";
-    for sentence in report.summary.iter().chain(&report.remarks) {
-        out += &format!("- {}\n", word(sentence));
-    }
-    tables(report, style.full).iter().for_each(|it| out += &table::markdown(it, 3));
-    if let Some(same) = same(report).filter(|_| !style.full) {
-        out += &format!("\n{}\n", word(&same));
-    }
-    out
+/// With `full` what is the same in both is listed, too.
+pub(crate) fn doc(report: &DiffReport, full: bool) -> Doc {
+    let doc = Doc::new("Two diagnoses side by side");
+    let doc = sides(report).fold(doc, |doc, (side, run)| doc.lead(side, &about(run), Some(&run.headline)));
+    let doc = doc
+        .heading("What differs")
+        .sentences(report.summary.iter().map(|it| Sentence::new(it)))
+        .warnings(report.remarks.iter().cloned())
+        .tables(tables(report, full));
+    same(report).filter(|_| !full).into_iter().fold(doc, |doc, same| doc.method(&same))
 }
 
 fn sides(report: &DiffReport) -> impl Iterator<Item = (&'static str, &DiffRun)> {

@@ -151,10 +151,10 @@ impl Document for BothDirections {
 impl Document for DiffReport {
     const NAME: &'static str = "two diagnoses";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(diff::text(it, style))),
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(diff::doc(it, style.full).text(style))),
         Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(diff::markdown(it, style))),
-        Writer::new(Format::Html, PAGE, |it, style| Ok(page::of_markdown(&diff::markdown(it, style), None))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(diff::doc(it, style.full).markdown())),
+        Writer::new(Format::Html, PAGE, |it, style| Ok(diff::doc(it, style.full).html())),
     ];
 }
 
@@ -228,39 +228,33 @@ impl Document for TrendReport {
 impl Document for CompareReport {
     const NAME: &'static str = "a comparison of samples";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(compare::text(it, style))),
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(compare::doc(it).text(style))),
         Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::markdown(it))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::doc(it).markdown())),
         Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it))),
-        Writer::new(Format::Html, PAGE, |it, _| {
-            Ok(page::of_markdown(&compare::markdown(it), Some(compare::svg::picture(it))))
-        }),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(compare::doc(it).html())),
     ];
 }
 
 impl Document for CampaignReport {
     const NAME: &'static str = "a campaign";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(campaign::text(it, style))),
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(campaign::doc(it, style.full).text(style))),
         Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(campaign::markdown(it))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(campaign::doc(it, true).markdown())),
         Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it))),
-        Writer::new(Format::Html, PAGE, |it, _| {
-            let picture = it.mean.map(|_| campaign::svg::picture(it));
-            Ok(page::of_markdown(&campaign::markdown(it), picture))
-        }),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(campaign::doc(it, true).html())),
     ];
 }
 
 impl Document for Influence {
     const NAME: &'static str = "a sweep over factors";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "A table with bars", |it, style| Ok(influence::text(&it.0, style))),
+        Writer::new(Format::Text, "A table with bars", |it, style| Ok(influence::doc(&it.0).text(style))),
         Writer::json("One object; the schema is in docs/ (campaign)"),
         Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(&it.0))),
-        Writer::new(Format::Html, PAGE, |it, _| {
-            Ok(page::of_text("Influence", &influence::text(&it.0, wide()), Some(influence::picture(&it.0))))
-        }),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(influence::doc(&it.0).markdown())),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(influence::doc(&it.0).html())),
     ];
 }
 
@@ -331,13 +325,13 @@ impl Document for ResponsivenessReport {
 impl Document for StampReport {
     const NAME: &'static str = "a STAMP session";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(stamp::text(it, style))),
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(stamp::doc(it).text(style))),
         Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(stamp::markdown(it))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(stamp::doc(it).markdown())),
         Writer::new(Format::Csv, "Comma-separated values, one interval per line", |it, _| {
             csv::table(stamp::COLUMNS, &it.series)
         }),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&stamp::markdown(it), Some(stamp::picture(it))))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(stamp::doc(it).html())),
     ];
 }
 

@@ -11,6 +11,7 @@ pub mod compare;
 pub mod connections;
 mod csv;
 pub mod diff;
+mod doc;
 #[cfg(test)]
 #[path = "../tests/reports/samples/fits.rs"]
 mod fits;

@@ -1,10 +1,10 @@
 //! A STAMP session: the round trip, and each direction beside the other.
 
+use crate::doc::Doc;
 use crate::over_time::{Curve, plot};
-use crate::style::{Style, Tone};
-use crate::table::{self, Cell, Column, Row, Table};
-use crate::text::page::Page;
-use crate::words::{clean, plural};
+use crate::style::Tone;
+use crate::table::{Cell, Column, Row, Table};
+use crate::words::plural;
 use narrows_model::load::stamp::{StampDirection, StampInterval, StampPacket, StampReport};
 use narrows_model::words::figures::float;
 use narrows_model::words::units::{bytes, micros, percent};
@@ -123,20 +123,11 @@ fn times(report: &StampReport) -> Table {
     all
 }
 
-pub fn text(report: &StampReport, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.labelled("STAMP  ", &clean(&title(report)), Some(Tone::Strong));
-    page.labelled("       ", &loss(report), None);
-    if report.replies > 0 {
-        page.blank();
-        table::text(&mut page, &times(report));
-        page.blank();
-        table::text(&mut page, &directions(report));
-    }
-    for remark in &report.remarks {
-        page.labelled("  ! ", &clean(remark), Some(Tone::Mark));
-    }
-    page.finish()
+pub(crate) fn doc(report: &StampReport) -> Doc {
+    let doc = Doc::new("STAMP session").picture(Some(picture(report)));
+    let doc = doc.lead("STAMP", &title(report), Some(&loss(report)));
+    let doc = if report.replies > 0 { doc.table(times(report)).table(directions(report)) } else { doc };
+    doc.warnings(report.remarks.iter().cloned())
 }
 
 /// Round trips and losses over time (SVG).
@@ -158,19 +149,6 @@ pub fn picture(report: &StampReport) -> String {
     plot("STAMP session", &title(report), &figures, &curves)
 }
 
-/// For a ticket or a wiki.
-pub fn markdown(report: &StampReport) -> String {
-    let mut all = format!("# STAMP session\n\n{}: {}\n\n", clean(&title(report)), loss(report));
-    if report.replies > 0 {
-        all += &table::markdown(&times(report), 2);
-        all.push('\n');
-        all += &table::markdown(&directions(report), 2);
-        all.push('\n');
-    }
-    report.remarks.iter().for_each(|remark| all += &format!("- {}\n", clean(remark)));
-    all
-}
-
 /// One line of progress: the packets of the last second.
 pub fn progress(packets: &[StampPacket], shown: usize) -> String {
     let new = &packets[shown.min(packets.len())..];
@@ -186,6 +164,7 @@ pub fn progress(packets: &[StampPacket], shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::style::Style;
     use crate::fits::{NARROWEST, fits};
     use crate::format::{Document as _, Format};
     use narrows_model::load::stamp::{SCHEMA, StampPlan};
@@ -255,18 +234,18 @@ mod tests {
     #[test]
     fn it_fits_the_narrowest_terminal() {
         let style = Style { width: NARROWEST, ..Style::default() };
-        fits("stamp", &text(&report(), style));
-        fits("stamp, no reply", &text(&StampReport { replies: 0, ..report() }, style));
+        fits("stamp", &doc(&report()).text(style));
+        fits("stamp, no reply", &doc(&StampReport { replies: 0, ..report() }).text(style));
     }
 
     #[test]
     fn a_session_in_words() {
-        insta::assert_snapshot!("wide", text(&report(), Style { width: 130, ..Style::default() }));
-        insta::assert_snapshot!("narrow", text(&report(), Style { width: 60, ..Style::default() }));
-        insta::assert_snapshot!("markdown", markdown(&report()));
+        insta::assert_snapshot!("wide", doc(&report()).text(Style { width: 130, ..Style::default() }));
+        insta::assert_snapshot!("narrow", doc(&report()).text(Style { width: 60, ..Style::default() }));
+        insta::assert_snapshot!("markdown", doc(&report()).markdown());
         insta::assert_snapshot!("csv", report().write(Format::Csv, Style::default()).unwrap().unwrap());
         insta::assert_snapshot!("picture", picture(&report()));
         let nothing = StampReport { replies: 0, remarks: vec!["nothing came back".into()], ..report() };
-        insta::assert_snapshot!("nothing", text(&nothing, Style { width: 80, ..Style::default() }));
+        insta::assert_snapshot!("nothing", doc(&nothing).text(Style { width: 80, ..Style::default() }));
     }
 }

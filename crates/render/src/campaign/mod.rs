@@ -1,4 +1,4 @@
-//! The results of a campaign: as text, Markdown and CSV.
+//! The results of a campaign.
 
 mod csv;
 pub mod svg;
@@ -7,11 +7,9 @@ mod words;
 pub use csv::table as csv;
 
 use crate::compare::words::{figure, probability, share};
-use crate::markdown::text as word;
-use crate::style::{Style, Tone};
-use crate::table::{self, Cell, Column, Row, Table};
-use crate::text::page::Page;
-use crate::words::clean;
+use crate::doc::{Doc, Sentence};
+use crate::style::Tone;
+use crate::table::{Cell, Column, Row, Table};
 use narrows_model::run::campaign::{Better, CampaignEffect, CampaignReport, EffectVerdict};
 use narrows_model::words::show::plural;
 
@@ -20,40 +18,14 @@ const CELLS: usize = 16;
 /// Interactions that are not proven are shown up to this number of interactions.
 const INTERACTIONS: usize = 15;
 
-pub fn text(report: &CampaignReport, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.labelled("", &clean(&words::title(report)), Some(Tone::Strong));
-    for it in words::findings(report) {
-        page.labelled("  ", &clean(&it), None);
-    }
-    for it in tables(report, style.full) {
-        page.blank();
-        table::text(&mut page, &it);
-    }
-    let notes: Vec<String> = words::notes(report).collect();
-    if !notes.is_empty() {
-        page.blank();
-    }
-    notes.iter().for_each(|it| page.labelled("! ", &clean(it), Some(Tone::Mark)));
-    page.blank();
-    page.labelled("", &words::method(report), Some(Tone::Faint));
-    page.finish()
-}
-
-/// For a ticket or a wiki.
-pub fn markdown(report: &CampaignReport) -> String {
-    let mut out = format!("# Campaign\n\n{}\n\n", word(&words::title(report)));
-    for it in words::findings(report) {
-        out += &format!("- {}\n", word(&it));
-    }
-    for it in tables(report, true) {
-        out += &table::markdown(&it, 2);
-    }
-    if words::notes(report).next().is_some() {
-        out += "\n## Warnings\n\n";
-    }
-    words::notes(report).for_each(|it| out += &format!("- {}\n", word(&it)));
-    out + &format!("\n{}\n", word(&words::method(report)))
+pub(crate) fn doc(report: &CampaignReport, full: bool) -> Doc {
+    Doc::new("Campaign")
+        .picture(report.mean.map(|_| svg::picture(report)))
+        .headline(&words::title(report))
+        .sentences(words::findings(report).map(|it| Sentence::new(&it)))
+        .tables(tables(report, full))
+        .warnings(words::notes(report))
+        .method(&words::method(report))
 }
 
 /// The effects of so many factors that are shown: of many interactions those that are proven.

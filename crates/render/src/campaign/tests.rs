@@ -1,6 +1,7 @@
 //! A small campaign in every format.
 
 use super::*;
+use crate::style::Style;
 use crate::fits::{NARROWEST, fits};
 use narrows_model::Unit;
 use narrows_model::run::campaign::{CampaignFactor, Design, Step};
@@ -41,15 +42,15 @@ fn small() -> CampaignReport {
 
 #[test]
 fn it_fits_the_narrowest_terminal() {
-    fits("campaign", &text(&small(), Style { width: NARROWEST, ..Style::default() }));
+    fits("campaign", &doc(&small(), false).text(Style { width: NARROWEST, ..Style::default() }));
 }
 
 #[test]
 fn in_every_format() {
-    insta::assert_snapshot!("text", text(&small(), Style { width: 110, ..Style::default() }));
-    let narrow = text(&small(), Style { width: 80, ..Style::default() });
+    insta::assert_snapshot!("text", doc(&small(), false).text(Style { width: 110, ..Style::default() }));
+    let narrow = doc(&small(), false).text(Style { width: 80, ..Style::default() });
     assert!(narrow.lines().all(|line| crate::words::columns(line) <= 80), "{narrow}");
-    insta::assert_snapshot!("markdown", markdown(&small()));
+    insta::assert_snapshot!("markdown", doc(&small(), true).markdown());
     insta::assert_snapshot!("csv", csv(&small()).lines().take(7).collect::<Vec<_>>().join("\n"));
     let svg = svg::picture(&small());
     assert!(
@@ -57,5 +58,5 @@ fn in_every_format() {
         "{svg}"
     );
     let nothing = CampaignReport { mean: None, effects: vec![], best: None, cells: vec![], runs: vec![], ..small() };
-    assert!(text(&nothing, Style::default()).contains("0 of 16 runs, nothing was measured"));
+    assert!(doc(&nothing, false).text(Style::default()).contains("0 of 16 runs, nothing was measured"));
 }

@@ -7,73 +7,32 @@ mod picture;
 pub mod svg;
 pub(crate) mod words;
 
-use crate::markdown::text as word;
-use crate::style::{Style, Tone};
-use crate::table::{self, Cell, Column, Row, Table};
-use crate::text::page::Page;
+use crate::doc::{Doc, Sentence};
+use crate::style::Tone;
+use crate::table::{Cell, Column, Row, Table};
 use crate::words::clean;
 use narrows_model::run::compare::{CompareReport, CompareVerdict, ComparedFigure};
 use words::{figure, interval, probability, sentence, share};
 
-pub fn text(report: &CompareReport, style: Style) -> String {
-    let mut page = Page::new(style);
-    for side in &report.sides {
-        page.labelled(&format!("{}  ", side.label), &clean(&words::side(side)), Some(Tone::Strong));
-    }
-    for of in &report.figures {
-        page.heading(&clean(&of.name), "");
-        for it in &of.comparisons {
-            let tone = match it.verdict {
+pub(crate) fn doc(report: &CompareReport) -> Doc {
+    let doc = Doc::new("Comparison").picture(Some(svg::picture(report)));
+    let doc = report.sides.iter().fold(doc, |doc, side| doc.lead(&side.label, &words::side(side), None));
+    let doc = report.figures.iter().cloned().fold(doc, |doc, of| {
+        let said = of.comparisons.iter().map(|it| {
+            Sentence::new(&sentence(report, &of, it)).tone(match it.verdict {
                 CompareVerdict::Different => Tone::Mark,
                 CompareVerdict::Same => Tone::Good,
                 CompareVerdict::CannotTell => Tone::Faint,
-            };
-            page.labelled("  ", &sentence(report, of, it), Some(tone));
-        }
-        page.blank();
-        picture::rows(of, page.width().saturating_sub(2)).iter().for_each(|line| page.line(&format!("  {line}")));
-        for it in tables(report, of) {
-            page.blank();
-            table::text(&mut page, &it);
-        }
-    }
-    if !report.warnings.is_empty() {
-        page.blank();
-    }
-    report.warnings.iter().for_each(|it| page.labelled("! ", &clean(it), Some(Tone::Mark)));
-    for (title, rows, missing) in inventories(report) {
-        page.heading(&title, "");
-        missing.iter().for_each(|why| page.labelled("  ", why, None));
-        table::text(&mut page, &rows);
-    }
-    page.blank();
-    page.labelled("", &words::method(report), Some(Tone::Faint));
-    page.finish()
-}
-
-/// For a ticket or a wiki.
-pub fn markdown(report: &CompareReport) -> String {
-    let mut out = String::from("# Comparison\n\n");
-    for side in &report.sides {
-        out += &format!("- **{}**: {}\n", side.label, word(&words::side(side)));
-    }
-    for of in &report.figures {
-        out += &format!("\n## {}\n\n", word(&of.name));
-        for it in &of.comparisons {
-            out += &format!("- {}\n", word(&sentence(report, of, it)));
-        }
-        tables(report, of).iter().for_each(|it| out += &format!("\n{}", table::markdown(it, 3)));
-    }
-    if !report.warnings.is_empty() {
-        out += "\n## Warnings\n\n";
-    }
-    report.warnings.iter().for_each(|it| out += &format!("- {}\n", word(it)));
-    for (title, rows, missing) in inventories(report) {
-        out += &format!("\n## {}\n\n", word(&title));
-        missing.iter().for_each(|why| out += &format!("{}\n", word(why)));
-        out += &table::markdown(&rows, 3);
-    }
-    out + &format!("\n{}\n", word(&words::method(report)))
+            })
+        });
+        let (doc, tables) = (doc.heading(&of.name).sentences(said), tables(report, &of));
+        doc.drawing(move |width| picture::rows(&of, width)).tables(tables)
+    });
+    let doc = doc.warnings(report.warnings.iter().cloned());
+    let doc = inventories(report).fold(doc, |doc, (title, rows, missing)| {
+        doc.heading(&title).sentences(missing.iter().map(|why| Sentence::new(why))).table(rows)
+    });
+    doc.method(&words::method(report))
 }
 
 /// The samples, and the comparisons.

@@ -1,6 +1,7 @@
 //! Text, Markdown and CSV of a small comparison.
 
 use super::*;
+use crate::style::Style;
 use narrows_model::Unit;
 use narrows_model::host::side_by_side::{Cell as HostCell, Group};
 use narrows_model::run::compare::{CompareInventory, CompareRun};
@@ -42,10 +43,10 @@ pub(super) fn report() -> CompareReport {
 
 #[test]
 fn in_every_format() {
-    insta::assert_snapshot!("text", text(&report(), Style { width: 100, ..Style::default() }));
-    let narrow = text(&report(), Style { width: 80, ..Style::default() });
+    insta::assert_snapshot!("text", doc(&report()).text(Style { width: 100, ..Style::default() }));
+    let narrow = doc(&report()).text(Style { width: 80, ..Style::default() });
     assert!(narrow.lines().all(|line| crate::words::columns(line) <= 80), "{narrow}");
-    insta::assert_snapshot!("markdown", markdown(&report()));
+    insta::assert_snapshot!("markdown", doc(&report()).markdown());
     let lines = csv::table(&report());
     assert_eq!(lines.lines().count(), 27);
     assert!(

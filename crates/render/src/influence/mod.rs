@@ -7,10 +7,8 @@ mod tests;
 pub use svg::picture;
 
 use crate::compare::words::figure;
-use crate::style::{Style, Tone};
-use crate::table::{self, Cell, Column, Row, Table};
-use crate::text::page::Page;
-use crate::words::clean;
+use crate::doc::{Doc, Sentence};
+use crate::table::{Cell, Column, Row, Table};
 use narrows_model::run::campaign::{CampaignCell, CampaignReport};
 use narrows_model::words::show::plural;
 use serde::Serialize;
@@ -23,19 +21,14 @@ pub struct Influence(pub CampaignReport);
 /// Characters of the longest bar.
 const BAR: usize = 20;
 
-pub fn text(report: &CampaignReport, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.labelled("", &clean(&title(report)), Some(Tone::Strong));
-    page.labelled("  ", &clean(&subtitle(report)), None);
-    page.blank();
-    table::text(&mut page, &cells(report));
+pub(crate) fn doc(report: &CampaignReport) -> Doc {
     let failed = report.runs.iter().filter_map(|it| Some(format!("run {} failed: {}", it.step, it.failed.as_ref()?)));
-    let notes: Vec<String> = report.warnings.iter().cloned().chain(failed).collect();
-    if !notes.is_empty() {
-        page.blank();
-    }
-    notes.iter().for_each(|it| page.labelled("! ", &clean(it), Some(Tone::Mark)));
-    page.finish()
+    Doc::new("Influence")
+        .picture(Some(picture(report)))
+        .headline(&title(report))
+        .sentences([Sentence::new(&subtitle(report))])
+        .table(cells(report))
+        .warnings(report.warnings.iter().cloned().chain(failed))
 }
 
 /// `Influence of gro on goodput up`.

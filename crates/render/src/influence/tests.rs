@@ -1,6 +1,7 @@
 //! One factor, and two.
 
 use super::*;
+use crate::style::Style;
 use narrows_model::Unit;
 use narrows_model::run::campaign::{CampaignFactor, Design, Step};
 use narrows_model::run::history::Headline;
@@ -55,10 +56,10 @@ fn two() -> CampaignReport {
 #[test]
 fn a_table_with_bars() {
     let style = Style { color: false, full: false, wide: false, width: 100 };
-    insta::assert_snapshot!("one", text(&one(), style));
-    insta::assert_snapshot!("two", text(&two(), style));
+    insta::assert_snapshot!("one", doc(&one()).text(style));
+    insta::assert_snapshot!("two", doc(&two()).text(style));
     let none = CampaignReport { cells: vec![], runs: vec![], mean: None, ..one() };
-    assert!(text(&none, style).starts_with("Influence of window"));
+    assert!(doc(&none).text(style).starts_with("Influence of window"));
 }
 
 #[test]

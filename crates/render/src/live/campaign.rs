@@ -56,7 +56,7 @@ impl CampaignLive {
         let said: String = self.said.iter().rev().map(|line| fit(line, width) + "\n").collect();
         match &self.results {
             Some(report) if !report.runs.is_empty() => {
-                text + &campaign::text(report, style) + if said.is_empty() { "" } else { "\n" } + &said
+                text + &campaign::doc(report, style.full).text(style) + if said.is_empty() { "" } else { "\n" } + &said
             }
             _ => text + &said,
         }

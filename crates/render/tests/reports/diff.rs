@@ -5,8 +5,16 @@ use crate::samples;
 use narrows_model::run::diff::{DiffGroup, DiffReport};
 use narrows_model::run::report::ExperimentView;
 use narrows_model::{Direction, Ending, Place};
-use narrows_render::{Style, diff, json};
+use narrows_render::{Document as _, Format, Style, json};
 use narrows_views::diff::of_reports;
+
+fn written(diff: &DiffReport, format: Format, style: Style) -> String {
+    diff.write(format, style).expect("no JSON").expect("it has the format")
+}
+
+fn text(diff: &DiffReport, style: Style) -> String {
+    written(diff, Format::Text, style)
+}
 
 /// The path before its receive buffer was raised, and after.
 fn mended() -> DiffReport {
@@ -43,7 +51,7 @@ fn a_run_equals_itself() {
     let diff = of_reports(&samples::healthy(), &samples::healthy());
     assert!(diff.figures.iter().all(|it| !it.differs) && diff.parameters.is_empty() && diff.remarks.is_empty());
     assert_eq!(diff.goodput_ratio, Some(1.0));
-    insta::assert_snapshot!(diff::text(&diff, Style::default()));
+    insta::assert_snapshot!(text(&diff, Style::default()));
 }
 
 #[test]
@@ -55,7 +63,7 @@ fn what_cannot_be_compared_is_said() {
     assert_eq!(diff.remarks.len(), 3, "{:?}", diff.remarks);
     assert!(diff.remarks[0].contains("the direction is not the same: up in A, down in B"));
     for width in [80, 100, 160] {
-        let text = diff::text(&diff, Style { width, ..Style::default() });
+        let text = text(&diff, Style { width, ..Style::default() });
         assert!(!text.contains('\x1b'));
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
     }
@@ -63,15 +71,15 @@ fn what_cannot_be_compared_is_said() {
 
 #[test]
 fn as_text() {
-    insta::assert_snapshot!(diff::text(&mended(), Style::default()));
+    insta::assert_snapshot!(text(&mended(), Style::default()));
 }
 
 #[test]
 fn as_text_with_what_is_the_same() {
-    insta::assert_snapshot!(diff::text(&mended(), Style { full: true, width: 80, ..Style::default() }));
+    insta::assert_snapshot!(text(&mended(), Style { full: true, width: 80, ..Style::default() }));
 }
 
 #[test]
 fn as_markdown() {
-    insta::assert_snapshot!(diff::markdown(&mended(), Style::default()));
+    insta::assert_snapshot!(written(&mended(), Format::Markdown, Style::default()));
 }
