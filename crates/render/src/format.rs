@@ -205,11 +205,11 @@ impl Document for SweepReport {
 impl Document for HistoryReport {
     const NAME: &'static str = "a list of runs";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "A table for a terminal", |it, style| Ok(history::text::list(it, style))),
+        Writer::new(Format::Text, "A table for a terminal", |it, style| Ok(history::text::list(it).text(style))),
         Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(history::text::markdown(it))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(history::text::list(it).markdown())),
         Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&history::text::markdown(it), None))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(history::text::list(it).html())),
     ];
 }
 
@@ -310,15 +310,13 @@ impl Document for ConnectionsView {
 impl Document for ResponsivenessReport {
     const NAME: &'static str = "a test of responsiveness";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(responsiveness::text(it, style))),
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(responsiveness::doc(it).text(style))),
         Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(responsiveness::markdown(it))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(responsiveness::doc(it).markdown())),
         Writer::new(Format::Csv, "Comma-separated values, one interval of one direction per line", |it, _| {
             csv::table(responsiveness::COLUMNS, &it.series)
         }),
-        Writer::new(Format::Html, PAGE, |it, _| {
-            Ok(page::of_markdown(&responsiveness::markdown(it), Some(responsiveness::picture(it))))
-        }),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(responsiveness::doc(it).html())),
     ];
 }
 

@@ -1,10 +1,10 @@
 //! Responsiveness under working conditions: RPM with its class, and the latency of each direction beside the idle one.
 
+use crate::doc::{Doc, Sentence};
 use crate::over_time::{Curve, plot};
-use crate::style::{Style, Tone};
-use crate::table::{self, Cell, Column, Row, Table};
-use crate::text::page::Page;
-use crate::words::{clean, plural};
+use crate::style::Tone;
+use crate::table::{Cell, Column, Row, Table};
+use crate::words::plural;
 use narrows_model::load::responsiveness::{
     Band, ResponsivenessDirection, ResponsivenessLoad, ResponsivenessPlan, ResponsivenessPoint, ResponsivenessReport,
 };
@@ -100,19 +100,12 @@ fn latencies(report: &ResponsivenessReport) -> Table {
     all
 }
 
-pub fn text(report: &ResponsivenessReport, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.labelled("responsiveness  ", &clean(&title(report)), Some(Tone::Strong));
-    for it in &report.directions {
-        let tone = it.responsiveness.map_or(Tone::Mark, |it| tone(it.band));
-        page.labelled(&format!("{:<16}", word(it.flow)), &finding(it), Some(tone));
-    }
-    page.blank();
-    table::text(&mut page, &latencies(report));
-    for remark in &report.remarks {
-        page.labelled("  - ", &clean(remark), None);
-    }
-    page.finish()
+pub(crate) fn doc(report: &ResponsivenessReport) -> Doc {
+    let doc = Doc::new("Responsiveness").picture(Some(picture(report))).lead("responsiveness", &title(report), None);
+    let doc = report.directions.iter().fold(doc, |doc, it| {
+        doc.of(word(it.flow), &finding(it), it.responsiveness.map_or(Tone::Mark, |it| tone(it.band)))
+    });
+    doc.table(latencies(report)).sentences(report.remarks.iter().map(|it| Sentence::new(it)))
 }
 
 /// Goodput, connections and latency over time (SVG).
@@ -140,17 +133,6 @@ pub fn picture(report: &ResponsivenessReport) -> String {
     ];
     let curves: Vec<Curve> = report.directions.iter().map(curve).collect();
     plot("Responsiveness", &title(report), &figures, &curves)
-}
-
-/// For a ticket or a wiki.
-pub fn markdown(report: &ResponsivenessReport) -> String {
-    let mut all = format!("# Responsiveness\n\n{}\n\n", clean(&title(report)));
-    report.directions.iter().for_each(|it| all += &format!("- **{}**: {}\n", word(it.flow), finding(it)));
-    all.push('\n');
-    all += &table::markdown(&latencies(report), 2);
-    all.push('\n');
-    report.remarks.iter().for_each(|remark| all += &format!("- {}\n", clean(remark)));
-    all
 }
 
 /// One line of progress: the last interval.
@@ -181,6 +163,7 @@ pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::style::Style;
     use crate::fits::{NARROWEST, fits};
     use crate::format::{Document as _, Format};
     use narrows_model::Ending;
@@ -258,21 +241,21 @@ mod tests {
 
     #[test]
     fn it_fits_the_narrowest_terminal() {
-        fits("responsiveness", &text(&report(), Style { width: NARROWEST, ..Style::default() }));
+        fits("responsiveness", &doc(&report()).text(Style { width: NARROWEST, ..Style::default() }));
     }
 
     #[test]
     fn a_test_in_words() {
-        insta::assert_snapshot!("wide", text(&report(), Style { width: 110, ..Style::default() }));
-        insta::assert_snapshot!("narrow", text(&report(), Style { width: 60, ..Style::default() }));
-        insta::assert_snapshot!("markdown", markdown(&report()));
+        insta::assert_snapshot!("wide", doc(&report()).text(Style { width: 110, ..Style::default() }));
+        insta::assert_snapshot!("narrow", doc(&report()).text(Style { width: 60, ..Style::default() }));
+        insta::assert_snapshot!("markdown", doc(&report()).markdown());
         insta::assert_snapshot!("csv", report().write(Format::Csv, Style::default()).unwrap().unwrap());
         insta::assert_snapshot!("picture", picture(&report()));
         let mut nothing = report();
         nothing.directions.truncate(1);
         nothing.directions[0].responsiveness = None;
         nothing.directions[0].working_ns = Distribution::default();
-        insta::assert_snapshot!("nothing", text(&nothing, Style { width: 80, ..Style::default() }));
+        insta::assert_snapshot!("nothing", doc(&nothing).text(Style { width: 80, ..Style::default() }));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::output::{print, printed};
 use narrows_model::Unit;
 use narrows_model::run::history::{HistoryReport, StoredRun};
 use narrows_model::words::show::plural;
-use narrows_render::history;
+use narrows_render::{Document as _, Format};
 use narrows_runner::stored::foreign::As;
 use narrows_runner::stored::maintenance::{self, Imported};
 use narrows_runner::stored::{self, Store};
@@ -135,7 +135,8 @@ pub(super) fn deleted(store: &mut Store, runs: Vec<StoredRun>, yes: bool, for_go
     let rest = count - shown.len();
     let page = HistoryReport { schema: String::new(), offset: 0, total: shown.len() as u64, runs: shown };
     if count > 0 && (yes || std::io::stdin().is_terminal()) {
-        anstream::eprint!("{}", history::text::list(&page, crate::output::style()));
+        let listed = page.write(Format::Text, crate::output::style()).map_err(Failure::run)?;
+        anstream::eprint!("{}", listed.unwrap_or_default());
         if rest > 0 {
             crate::failure::note!("and {} before them", plural(rest as u64, "older run"));
         }

@@ -13,7 +13,7 @@ impl Doc {
 fn written(block: &Block) -> Markup {
     html! {
         @match block {
-            Block::Lead { word, says, below } => {
+            Block::Lead { word, says, below, .. } => {
                 p { strong { (word) } ": " (says) @if let Some(below) = below { br; (below) } }
             }
             Block::Headline(says) => p { strong { (says) } },

@@ -19,7 +19,7 @@ pub(crate) struct Doc {
 /// A part of a report.
 pub(crate) enum Block {
     /// A sentence behind the word that it is about.
-    Lead { word: String, says: String, below: Option<String> },
+    Lead { word: String, says: String, tone: Tone, below: Option<String> },
     /// What the reader came for.
     Headline(String),
     Heading(String),
@@ -62,7 +62,12 @@ impl Doc {
     }
 
     pub(crate) fn lead(self, word: &str, says: &str, below: Option<&str>) -> Self {
-        self.with(Block::Lead { word: clean(word), says: clean(says), below: below.map(clean) })
+        self.with(Block::Lead { word: clean(word), says: clean(says), tone: Tone::Strong, below: below.map(clean) })
+    }
+
+    /// Of one of several, which stand below each other.
+    pub(crate) fn of(self, word: &str, says: &str, tone: Tone) -> Self {
+        self.with(Block::Lead { word: clean(word), says: clean(says), tone, below: None })
     }
 
     pub(crate) fn headline(self, says: &str) -> Self {

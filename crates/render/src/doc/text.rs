@@ -4,18 +4,19 @@ use super::{Block, Doc};
 use crate::style::{Style, Tone};
 use crate::table;
 use crate::text::page::Page;
-use crate::words::columns;
+use crate::words::{columns, left};
 
 impl Doc {
     pub(crate) fn text(&self, style: Style) -> String {
         let mut page = Page::new(style);
-        let lead = |word: &str| if word.is_empty() { String::new() } else { format!("{word}  ") };
+        let words = self.blocks.iter().map(|it| if let Block::Lead { word, .. } = it { columns(word) } else { 0 });
+        let widest = words.max().unwrap_or(0);
         for (at, block) in self.blocks.iter().enumerate() {
             match block {
-                Block::Lead { word, says, below } => {
-                    page.labelled(&lead(word), says, Some(Tone::Strong));
+                Block::Lead { word, says, tone, below } => {
+                    page.labelled(&format!("{}  ", left(word, widest)), says, Some(*tone));
                     if let Some(below) = below {
-                        page.labelled(&" ".repeat(columns(word) + 2), below, None);
+                        page.labelled(&" ".repeat(widest + 2), below, None);
                     }
                 }
                 Block::Headline(says) => page.labelled("", says, Some(Tone::Strong)),

@@ -1,38 +1,27 @@
 //! For a terminal.
 
 use super::{signed, value};
+use crate::doc::{Doc, Sentence};
 use crate::style::{Style, Tone};
-use crate::table::{self, Cell, Column, Row, Table};
+use crate::table::{Cell, Column, Row, Table};
 use crate::text::page::Page;
 use crate::words::sparkline;
 use narrows_model::run::history::{HistoryReport, StoredRun, TrendChange, TrendReport, TrendSeries};
 use narrows_model::words::date;
 use narrows_model::words::show::plural;
 
-pub fn list(report: &HistoryReport, style: Style) -> String {
-    let mut page = Page::new(style);
+pub(crate) fn list(report: &HistoryReport) -> Doc {
+    let doc = Doc::new("Runs");
     if report.runs.is_empty() {
-        page.labelled("", if report.total == 0 { "no runs match" } else { "no more runs" }, None);
-        return page.finish();
+        return doc.sentences([Sentence::new(if report.total == 0 { "no runs match" } else { "no more runs" })]);
     }
-    table::text(&mut page, &runs(report).trimmed());
     let end = report.offset + report.runs.len() as u64;
-    if end < report.total || report.offset > 0 {
-        let more = if end < report.total { format!("; older ones: --offset {end}") } else { String::new() };
-        page.blank();
-        page.labelled(
-            "",
-            &format!("{} to {end} of {}{more}", report.offset + 1, plural(report.total, "run")),
-            Some(Tone::Faint),
-        );
+    let doc = doc.table(runs(report).trimmed());
+    if end == report.total && report.offset == 0 {
+        return doc;
     }
-    page.finish()
-}
-
-/// The list for a ticket or a wiki.
-pub fn markdown(report: &HistoryReport) -> String {
-    let shown = report.runs.len() as u64;
-    format!("# Runs\n\n{shown} of {}\n\n{}", plural(report.total, "run"), table::markdown(&runs(report).trimmed(), 2))
+    let more = if end < report.total { format!("; older ones: --offset {end}") } else { String::new() };
+    doc.method(&format!("{} to {end} of {}{more}", report.offset + 1, plural(report.total, "run")))
 }
 
 fn runs(report: &HistoryReport) -> Table {
@@ -170,8 +159,8 @@ mod tests {
     #[test]
     fn a_list_and_a_run() {
         let style = Style { width: 140, ..Style::default() };
-        insta::assert_snapshot!("list", list(&tests::list(), style));
-        insta::assert_snapshot!("list-narrow", list(&tests::list(), Style { width: 80, ..style }));
+        insta::assert_snapshot!("list", list(&tests::list()).text(style));
+        insta::assert_snapshot!("list-narrow", list(&tests::list()).text(Style { width: 80, ..style }));
         insta::assert_snapshot!("entry", entry(&tests::list().runs[0], style));
     }
 
