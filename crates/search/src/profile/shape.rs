@@ -414,7 +414,11 @@ pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Optio
     let bytes = steps.iter().find(|record| record.step.datagrams == length)?.step.datagram_bytes;
     let bits = f64::from(length.saturating_sub(1)) * f64::from(bytes + header_bytes) * 8.0;
     let us = |rate: f64| bits / rate * 1e6;
-    (us(bps) > 3.0 * WAKE_UP_US).then_some(burst >= CREDIT * bps && us(bps) - us(burst) > WAKE_UP_US)
+    if us(bps) > 3.0 * WAKE_UP_US {
+        return Some(burst >= CREDIT * bps && us(bps) - us(burst) > WAKE_UP_US);
+    }
+    // However short, what passed no faster than the path sustains had no credit.
+    (burst <= bps).then_some(false)
 }
 
 /// A step at more than so many times the capacity may have met another queue: that of a faster link before a policer, or of a host.

@@ -26,6 +26,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     assess,
     look_alikes: &["path-capacity", "congestion-control", "random-loss"],
     fix,
+    // The device counts Ethernet headers, and a batch of segments once.
+    without: |evidence, _| evidence.with_others_bps().map(|bps| (bps, [0.9 * bps, 1.05 * bps])),
     rank: 6,
     explains_link: true,
     ..Cause::COMMON
@@ -107,6 +109,10 @@ mod tests {
         let tried = [(OTHER_CONGESTION_CONTROL.id, &greedy)];
         assert_contradicts(&assessment(&congestion_control::CAUSE, Role::Sender, &base, &tried), "it takes from other traffic");
         assert_supports(&assessment(&CAUSE, Role::Path, &base, &tried));
+        // Without the others it has their part of what both share: not what a profile beside them got.
+        let finding = crate::testing::named(&base, &tried, "competing-traffic", narrows_model::Place::Path);
+        let foretold = finding.prediction.expect("a prediction").bps;
+        assert!((125e6..140e6).contains(&foretold), "{foretold}");
         // Others that go on as before take another path.
         let beside = Scene { congestion_control: "bbr", ..of(119e6, 100e6) };
         assert_supports(&assessment(&congestion_control::CAUSE, Role::Sender, &base, &[(OTHER_CONGESTION_CONTROL.id, &beside)]));

@@ -168,7 +168,8 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     if is_sawtooth(evidence) {
         let (signal, times) =
             (if marks(evidence) { "marks" } else { "losses" }, evidence.base.signals.len());
-        let queue = counter(format!("the congestion window filled the path and its queue, and shrank after {signal} ({times} times)"));
+        let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        let queue = counter(format!("the congestion window filled the path and its queue, and shrank after {signal} ({times})"));
         return Some(Assessment::Supports { share: 0.75, witnesses: vec![experiment(says), queue] });
     }
     Some(contradicts(says))

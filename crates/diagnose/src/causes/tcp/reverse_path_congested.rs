@@ -100,7 +100,7 @@ fn waits(evidence: &TcpEvidence) -> Option<Witness> {
 fn by_reverse_path(evidence: &TcpEvidence, acks_bps: [f64; 2], back: &PathProfile, room: Witness) -> Assessment {
     let [sent_bps, arrived_bps] = acks_bps;
     let shape = &back.shape;
-    let says = format!("reverse: {}; acknowledgements take {} of it", back.words(), units::bps(sent_bps));
+    let says = format!("reverse: {}; {} of acknowledgements were sent", back.words(), units::bps(sent_bps));
     if let Some(shared) = shape.shared.filter(|shared| shared.left_bps() < sent_bps) {
         let (others, link) = (units::bps(shared.others_bps), units::bps(shared.link_bps));
         let says = format!("the reverse path is full without the load: others send {others} into a link of {link} (UDP in steps)");

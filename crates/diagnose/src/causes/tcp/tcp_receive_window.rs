@@ -17,7 +17,7 @@
 use crate::causes::shared::tcp::{
     Buffer, ceiling_at, path_has_room, raise, window_ceiling, without_metric,
 };
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter, parameter};
+use crate::causes::shared::words::{advice, cannot_tell, command_fix, contradicts, counter, parameter};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use super::receiver_app_slow::{leaves_unread, unread, unread_words};
 use crate::evidence::tcp::TcpEvidence;
@@ -62,10 +62,13 @@ const HELD: f64 = 0.5;
 const WINDOW_PART: [f64; 3] = [0.45, 0.66, 0.95];
 
 /// The window of the receiver's route to the sender, in bytes, where it is what the receiver announced: rounded down to the unit of window
-/// scaling.
+/// scaling, or as much as the scale allows that was chosen for it (`tcp_select_initial_window`), where the buffer grew and the limit with it.
 fn of_route(evidence: &TcpEvidence, role: Role) -> Option<f64> {
     let limit = evidence.number(role, keys::ROUTE_WINDOW).filter(|bytes| *bytes > 0.0)?;
-    (0.9..=1.01).contains(&(evidence.base.snd_wnd_bytes? / limit)).then_some(limit)
+    let announced = evidence.base.snd_wnd_bytes?;
+    let scaled = (0..=14).map(|shift| 65_535.0 * f64::from(1 << shift)).find(|most| *most >= limit)?;
+    let is = |of: f64, least: f64| (least..=1.01).contains(&(announced / of));
+    (is(limit, 0.9) || is(scaled, 0.99)).then_some(limit)
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
@@ -80,13 +83,12 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let rtt = units::micros(base.rtt_us.filter(|us| held && *us > least_us).unwrap_or(least_us) as u64);
     if let (true, Some(window)) = (held || grown(evidence, max), base.snd_wnd_bytes) {
         let given = match of_route(evidence, role) {
-            Some(_) => "the route".to_owned(),
-            None => format!("tcp_rmem max {}", units::bytes(max as u64)),
+            Some(_) => " (all that the route gives)".to_owned(),
+            None if grown(evidence, max) => format!(" (all that tcp_rmem max {} gives)", units::bytes(max as u64)),
+            None => String::new(),
         };
-        let how = format!(
-            "window of {} (all that {given} gives) / (RTT {rtt} + the time that sending it takes)",
-            units::bytes(window as u64)
-        );
+        let window_words = units::bytes(window as u64);
+        let how = format!("window of {window_words}{given} / (RTT {rtt} + the time that sending it takes)");
         return window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how);
     }
     // The part of the buffer that became window so far, else what kernels are known to give.
@@ -178,6 +180,12 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
         let words = "remove the window from the route to the sender";
         return command_fix(evidence, role, words, without_metric(evidence, role, "window"));
     }
+    if evidence.number(role, keys::TCP_RMEM_MAX).is_some_and(|max| !grown(evidence, max)) {
+        return advice(
+            "find what keeps the window below what tcp_rmem allows: memory (net.ipv4.tcp_mem, the control group's), a window of the route, or \
+            the application (TCP_WINDOW_CLAMP)",
+        );
+    }
     let buffer = Buffer {
         name: "receive buffer",
         sysctl: "net.ipv4.tcp_rmem",
@@ -247,6 +255,10 @@ mod tests {
         let receiver_facts = with(ordinary_host(), fact("route.window", 185_000_i64, Unit::Bytes));
         let scene = Scene { receiver_facts, rcvbuf: 1_000_000, ..truth() };
         let finding = named(&scene, &[], "tcp-receive-window", Place::Server);
+        assert_eq!(finding.fix.commands[1].run, "ip route change DESTINATION dev DEVICE");
+        // The scale of a window of 185,000 bytes is 2.
+        let scaled = Scene { snd_wnd: 262_140, goodput_bps: 59.7e6, ..scene.clone() };
+        let finding = named(&scaled, &[], "tcp-receive-window", Place::Server);
         assert_eq!(finding.fix.commands[1].run, "ip route change DESTINATION dev DEVICE");
         // One that the receiver stays below, or goes beyond (a metric set after the connection began), is none of it.
         assert_contradicts(&of(&Scene { snd_wnd: 100_000, ..scene.clone() }), "and tcp_rmem allows");

@@ -282,6 +282,11 @@ impl TcpEvidence {
         (gained > TAKEN * before && before - after >= gained / 2.0).then_some(([before, after], greedy.goodput_bps))
     }
 
+    /// The goodput and what else the two hosts sent each other: of full packets, as payload.
+    pub fn with_others_bps(&self) -> Option<f64> {
+        Some(self.goodput_bps() + self.others_bps? * self.payload_part()?)
+    }
+
     fn others_goodput_bps(&self) -> f64 {
         let others = self.others_bps.zip(self.payload_part()).map_or(0.0, |(bps, part)| bps * part);
         // More than the path sustains went elsewhere.
