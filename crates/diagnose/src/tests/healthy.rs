@@ -405,3 +405,20 @@ fn a_load_at_the_servers_own_limit_says_nothing_of_the_path() {
     assert!(below.causes.iter().all(|cause| cause.id != "pacing-cap"), "{below:#?}");
     assert!(below.causes.iter().all(|cause| cause.predicted_bps.is_none_or(|bps| bps <= 200e6)), "{below:#?}");
 }
+
+#[test]
+fn a_capacity_that_fell_after_the_load_is_no_capacity_of_the_load() {
+    let scene = Scene {
+        goodput_bps: 287e6,
+        early_peak_bps: 290e6,
+        min_rtt_us: 12_100,
+        rtt_us: 63_500,
+        cwnd: 1_600,
+        profile: Some(ProfiledPath { rate_bps: 39.6e6, ..ProfiledPath::default() }),
+        ..Scene::default()
+    };
+    let more = Scene { load: TcpPlan { streams: 4, ..scene.load.clone() }, goodput_bps: 38.2e6, ..scene.clone() };
+    let said = verdict(&scene, &[("more-streams", &more)]);
+    assert_eq!(said.status, Status::Healthy, "{said:#?}");
+    assert!(said.headline.contains("in the profile after it") && said.headline.contains("not constant"), "{}", said.headline);
+}
