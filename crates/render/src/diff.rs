@@ -1,7 +1,7 @@
 //! Two diagnoses side by side: what differs, then in a sentence what is the same.
 
-use crate::figures::ratio;
 use crate::doc::{Doc, Sentence};
+use crate::figures::ratio;
 use crate::table::{Cell, Column, Row, Table};
 use crate::text::rounds::status;
 use crate::words::rounded;

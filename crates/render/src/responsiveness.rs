@@ -163,9 +163,9 @@ pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::style::Style;
     use crate::fits::{NARROWEST, fits};
     use crate::format::{Document as _, Format};
+    use crate::style::Style;
     use narrows_model::Ending;
     use narrows_model::load::responsiveness::{
         Confidence, ForeignProbe, Responsiveness, ResponsivenessInterval, SCHEMA, SelfProbe,

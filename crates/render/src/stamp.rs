@@ -164,9 +164,9 @@ pub fn progress(packets: &[StampPacket], shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::style::Style;
     use crate::fits::{NARROWEST, fits};
     use crate::format::{Document as _, Format};
+    use crate::style::Style;
     use narrows_model::load::stamp::{SCHEMA, StampPlan};
 
     fn report() -> StampReport {

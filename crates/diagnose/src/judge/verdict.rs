@@ -260,7 +260,8 @@ fn finding<E: Evidence>(
     let prediction = if cause.healthy { None } else { predict(evidence, ceilings, &[candidate], candidates) };
     // Less than what was measured is no gain, at least as much no prediction: nothing was learnt of the path.
     let goodput = evidence.goodput_bps();
-    let more = |it: &Prediction| it.interval_bps.map_or(it.bps > goodput * (1.0 + TOLERANCE), |[_, high]| high >= goodput);
+    let more =
+        |it: &Prediction| it.interval_bps.map_or(it.bps > goodput * (1.0 + TOLERANCE), |[_, high]| high >= goodput);
     let prediction = prediction.filter(|it| it.bps > 0.0 && more(it));
     Finding {
         id: cause.id.to_owned(),

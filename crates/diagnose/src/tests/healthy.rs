@@ -420,5 +420,9 @@ fn a_capacity_that_fell_after_the_load_is_no_capacity_of_the_load() {
     let more = Scene { load: TcpPlan { streams: 4, ..scene.load.clone() }, goodput_bps: 38.2e6, ..scene.clone() };
     let said = verdict(&scene, &[("more-streams", &more)]);
     assert_eq!(said.status, Status::Healthy, "{said:#?}");
-    assert!(said.headline.contains("in the profile after it") && said.headline.contains("not constant"), "{}", said.headline);
+    assert!(
+        said.headline.contains("in the profile after it") && said.headline.contains("not constant"),
+        "{}",
+        said.headline
+    );
 }

@@ -1,8 +1,8 @@
 //! A small campaign in every format.
 
 use super::*;
-use crate::style::Style;
 use crate::fits::{NARROWEST, fits};
+use crate::style::Style;
 use narrows_model::Unit;
 use narrows_model::run::campaign::{CampaignFactor, Design, Step};
 use narrows_model::run::history::Headline;

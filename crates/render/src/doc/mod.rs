@@ -19,7 +19,12 @@ pub(crate) struct Doc {
 /// A part of a report.
 pub(crate) enum Block {
     /// A sentence behind the word that it is about.
-    Lead { word: String, says: String, tone: Tone, below: Option<String> },
+    Lead {
+        word: String,
+        says: String,
+        tone: Tone,
+        below: Option<String>,
+    },
     /// What the reader came for.
     Headline(String),
     Heading(String),

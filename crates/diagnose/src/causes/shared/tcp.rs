@@ -102,17 +102,23 @@ pub(crate) struct Buffer {
 
 /// The buffer that the path needs once this limit is gone: twice the product of the rate that is foretold and the RTT, rounded up to a
 /// power of two, at least 4 MiB and twice what it is now.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one buffer
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // bytes of one buffer
 pub(crate) fn raise(evidence: &TcpEvidence, role: Role, buffer: &Buffer) -> Fix {
     const MOST: u64 = 1 << 30;
+    /// Less saves nothing: a buffer takes what its connection needs.
+    const LEAST: u64 = 4 << 20;
     let word = |key| evidence.number(role, key);
     let (rate_bps, is_bound) = foretold_bps(evidence);
     let twice = evidence.min_rtt_us.map(|rtt_us| 2.0 * buffer.overhead * rate_bps / 8.0 * rtt_us / 1e6);
-    let needed = twice.map_or(32 << 20, |bytes| (bytes.max(f64::from(4 << 20)) as u64).min(MOST).next_power_of_two());
+    let needed = twice.map_or(32 << 20, |bytes| (bytes as u64).clamp(LEAST, MOST).next_power_of_two());
     let doubled = word(buffer.words[2]).map_or(0, |max| (max as u64).saturating_mul(2).min(MOST));
     let overhead = if buffer.overhead > 1.0 { ", with overhead" } else { "" };
     let why = match () {
         () if doubled > needed => "twice what it is".to_owned(),
+        // What is said of the size must be near it: a power of two is less than twice as large.
+        () if twice.is_some_and(|bytes| 2.0 * bytes < LEAST as f64) && !is_bound => {
+            format!("more than this path needs at {}, and enough for longer ones", units::bps(rate_bps))
+        }
         () if is_bound => format!(
             "twice the bandwidth-delay product at {}{overhead}; the path may carry more, so raise it again if it is the limit again",
             units::bps(rate_bps)

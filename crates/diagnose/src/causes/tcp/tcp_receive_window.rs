@@ -236,6 +236,16 @@ mod tests {
     }
 
     #[test]
+    fn a_size_is_said_to_be_what_it_is() {
+        let small = Scene { goodput_bps: 9.7e6, rtt_us: 7_130, min_rtt_us: 7_130, snd_wnd: 8_600, rcvbuf: 20_000, ..truth() };
+        let receiver_facts = with(ordinary_host(), fact("tcp.rmem.max", 20_000_i64, Unit::Bytes));
+        let profile = Some(ProfiledPath { rate_bps: 54e6, ..ProfiledPath::default() });
+        let finding = named(&Scene { receiver_facts, profile, ..small }, &[], "tcp-receive-window", Place::Server);
+        let advice = &finding.fix.advice;
+        assert!(advice.contains("to 4 MiB: more than this path needs at 52.1 Mbit/s"), "{advice}");
+    }
+
+    #[test]
     fn a_buffer_that_one_super_packet_fills_is_named_though_samples_find_it_unread() {
         let small = crate::testing::small_buffer();
         let finding = named(&small, &[], "tcp-receive-window", Place::Server);

@@ -132,7 +132,9 @@ impl Evidence for TcpEvidence {
                 // What the path carried less of, once the load was over, is not what the load met.
                 let fell = self.capacity_goodput_bps().is_some_and(|bps| self.base.goodput_bps > BEYOND * bps);
                 let kind = match plateau {
-                    Some(profile) if fell => format!("; in the profile after it {}: the capacity is not constant", profile.words()),
+                    Some(profile) if fell => {
+                        format!("; in the profile after it {}: the capacity is not constant", profile.words())
+                    }
                     Some(profile) => format!("; {}", profile.words()),
                     None if self.at_link() => "; the slower link is full".to_owned(),
                     None => String::new(),

@@ -36,6 +36,13 @@ fn bursts_are_slowed_by_the_path_only_where_they_left_faster() {
 }
 
 #[test]
+fn trains_too_short_to_tell_had_no_credit_where_they_were_no_faster() {
+    let (_, record, _) = recorded(&mut Path::new(1.5e9, 4e6), 200_000_000, ProfilePlan::MAX_BPS);
+    let of = |bps| super::shape::credit(&record.steps, HEADER, bps);
+    assert_eq!((of(1.66e9), of(1.45e9), of(100e6)), (Some(false), None, Some(true)));
+}
+
+#[test]
 fn a_queue_that_fills_slowly_shows_the_capacity_where_a_host_can_do_no_more() {
     let mut path = Path { jitter_ns: 300_000, ..Path::new(435e6, 4e6) };
     let (shape, _) = bounded(&mut path, 300_000_000, 447_000_000);
