@@ -421,6 +421,9 @@ pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Optio
     (burst <= bps).then_some(false)
 }
 
+/// A step that lost so much more than any does found its limit full.
+const LOSES: f64 = 0.05;
+
 /// A step at more than so many times the capacity may have met another queue: that of a faster link before a policer, or of a host.
 const NEAR: f64 = 4.0;
 
@@ -439,9 +442,16 @@ fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Opti
     // Against the steps that the path kept up with: what delays those is no queue. Medians of many vary less than single delays.
     let kept_up = steps.iter().filter(|view| !view.saturated(usual_loss)).map(|view| view.queue_us);
     let quiet_us = kept_up.reduce(f64::min).unwrap_or(0.0);
-    let beyond_us = near(steps, Some(capacity), usual_loss).filter(|view| view.saturated(usual_loss));
-    let queue_us = beyond_us.map(|view| view.queue_us).fold(0.0, f64::max) - quiet_us;
     let least_us = (0.5 * jitter_us).max(us(3.0 * packet_bits)).max(150.0);
+    let beyond_us = || near(steps, Some(capacity), usual_loss).filter(|view| view.saturated(usual_loss));
+    // A queue loses where it is full. Where most steps lost without one, the queue of a faster step is that of another link.
+    let lossy = || beyond_us().filter(|view| view.sustained_loss > usual_loss + LOSES);
+    let unqueued = lossy().filter(|view| view.queue_us - quiet_us <= least_us).count();
+    let queue_us = if unqueued >= 2 && 2 * unqueued > lossy().count() {
+        0.0
+    } else {
+        beyond_us().map(|view| view.queue_us).fold(0.0, f64::max) - quiet_us
+    };
     // Steps that passed whole, at rates that would have shown as more than the path sustains, passed by credit.
     let by_credit = |view: &&StepView| {
         !view.saturated(usual_loss) && !view.unsettled && KEEPS_UP * view.offered_bps >= capacity.interval_bps[1]

@@ -89,6 +89,15 @@ fn a_policer_loses_at_once_what_a_link_that_bursts_pass_would_carry() {
 }
 
 #[test]
+fn a_policer_just_below_the_rate_of_its_link_is_not_the_links_queue() {
+    for (link, rate, bucket) in [(6.83e6, 5.42e6, 15_000.0), (6.83e6, 5.42e6, 6_000.0), (68.3e6, 54.2e6, 30_000.0)] {
+        let mut path = Path { police: Some((rate, bucket)), police_last: true, ..Path::new(link, link / 8.0 * 0.03) };
+        let (shape, _) = profile(&mut path, (0.8 * rate) as u64);
+        assert!(!matches!(shape.plateau, Some(Plateau::Queue | Plateau::Shaper { .. })), "{link} {rate}: {shape:#?}");
+    }
+}
+
+#[test]
 fn what_others_leave_of_a_queue_is_the_capacity() {
     let (link, others, got) = (100e6, 60e6, 38e6);
     let mut path = Path { others_bps: others, ..Path::new(link, link / 8.0 * 0.05) };
