@@ -196,7 +196,7 @@ impl PathProfile {
             }
             _ if shape.host_limited => {
                 format!(
-                    "the path carries at least {}; a host could not send or receive faster, so the test stopped there",
+                    "the path carries at least {}; a host could not send or receive UDP faster, so the test stopped there",
                     units::bps(shape.carried_bps)
                 )
             }

@@ -20,6 +20,7 @@ pub struct Judgement {
 
 /// How often a first cause with so many witnesses was right: of 222 verdicts on drawn paths of two emulators (tuning seeds, and seeds 1000 to
 /// 1005 once they were looked at) 95 % with two, 94 % with three and all twelve with four, made monotone. Fewer than two are suspicions.
+/// `fixtures/calibration.tsv` has cases that were drawn since; a test holds the table against them.
 const RIGHT: [f64; 5] = [0.2, 0.45, 0.96, 0.96, 0.97];
 
 /// The kind of witness that a ceiling is which does not follow the goodput.
@@ -398,6 +399,35 @@ mod tests {
     use crate::experiments::paced::PACED_UDP;
     use crate::experiments::tcp::{MORE_STREAMS, PACED_HALF};
     use crate::testing::Scene;
+
+    #[test]
+    fn the_confidence_is_how_often_it_was_right_on_cases_drawn_since() {
+        let lines = include_str!("../../../../fixtures/calibration.tsv").lines().filter(|line| !line.starts_with('#'));
+        let cases: Vec<(usize, f64, bool)> = lines
+            .map(|line| {
+                let cells: Vec<&str> = line.split('\t').collect();
+                let number = |at: usize| cells[at].parse::<f64>().expect("a number");
+                (number(2) as usize, number(3), cells[4] == "1")
+            })
+            .collect();
+        for (witnesses, said) in RIGHT.iter().enumerate() {
+            let of: Vec<bool> =
+                cases.iter().filter(|case| case.0.min(RIGHT.len() - 1) == witnesses).map(|it| it.2).collect();
+            let right = of.iter().filter(|right| **right).count() as u64;
+            // A few cases say nothing of a part.
+            if of.len() >= 30 {
+                let [low, high] = narrows_stats::wilson(right, of.len() as u64, 0.95).expect("cases");
+                assert!(
+                    (low..=high).contains(said),
+                    "{witnesses} witnesses: {right} of {} right, {said} said",
+                    of.len()
+                );
+            }
+        }
+        let said: Vec<(f64, bool)> = cases.iter().map(|case| (case.1, case.2)).collect();
+        let error = narrows_stats::expected_calibration_error(&said).expect("cases");
+        assert!(said.len() >= 80 && error <= 0.05, "{error} of {}", said.len());
+    }
 
     #[test]
     fn an_experiment_is_worth_the_causes_that_ask_for_it_per_millisecond() {

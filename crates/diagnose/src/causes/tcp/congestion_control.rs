@@ -61,7 +61,9 @@ fn too_short(evidence: &TcpEvidence) -> bool {
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
-    if window_share(evidence)? < 0.5 || evidence.queue_stood()? {
+    // BBR's window is twice what its rate needs, and limits nothing.
+    let paces = evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
+    if paces || window_share(evidence)? < 0.5 || evidence.queue_stood()? {
         return None;
     }
     let window = evidence.base.cwnd_bytes?;

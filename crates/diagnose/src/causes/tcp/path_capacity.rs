@@ -255,7 +255,7 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
     let by_proxy = evidence.split.as_ref().and(evidence.held_by_window()).filter(half);
     let limited = match (window_share(evidence).filter(half), by_proxy) {
         (Some(share), _) => {
-            format!("no window, buffer or application limited the sender: its congestion window did, {} of the time", units::percent(share))
+            format!("no window, buffer or application limited the sender: its congestion window or recovery from loss did, {} of the time", units::percent(share))
         }
         (None, Some(held)) => {
             format!("a proxy on the path ends the connection, and limited the sender {} of the time", units::percent(held))
@@ -268,7 +268,7 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
     // Neither a queue nor a plateau: nothing shows that it is the path that carries no more.
     if let Some(shape) = evidence.profile.as_ref().map(|profile| &profile.shape).filter(|shape| shape.host_limited) {
         return cannot_tell(format!(
-            "no queue on the path, and its profile ended at {}, where a host could not send or receive faster",
+            "no queue on the path, and its profile ended at {}, where a host could not send or receive UDP faster",
             units::bps(shape.carried_bps)
         ));
     }
@@ -460,7 +460,7 @@ mod tests {
         let path = ProfiledPath { sends_bps: 300e6, ..ProfiledPath::default() };
         let slow_host = Scene { profile: Some(path), ..no_queue() };
         let ended = assessment(&CAUSE, Role::Path, &slow_host, &no_more(&no_queue()));
-        assert_cannot_tell(&ended, "its profile ended at 250 Mbit/s, where a host could not send or receive faster");
+        assert_cannot_tell(&ended, "its profile ended at 250 Mbit/s, where a host could not send or receive UDP faster");
         assert_eq!(verdict(&slow_host, &no_more(&slow_host)).status, Status::Unknown);
     }
 

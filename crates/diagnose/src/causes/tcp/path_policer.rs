@@ -275,7 +275,7 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
         Some(_) => format!(
             "use more connections: the policer gives each {rate}; pace each below it ({pace}), or change the contract"
         ),
-        None => format!("pace the sender below the policer's rate ({rate}): {pace}; or change the contract"),
+        None => format!("change the contract for more; paced below the policer's rate ({rate}) the sender loses nothing: {pace}"),
     })
 }
 
@@ -351,7 +351,7 @@ mod tests {
         assert!(each.witnesses.iter().any(|witness| witness.says == says), "{:#?}", each.witnesses);
         // One that all share gives them no more.
         let shared = named(&profiled(), &[("more-streams", &streams(4, 88e6))], "path-policer", Place::Path);
-        assert!(shared.fix.advice.starts_with("pace the sender below"), "{}", shared.fix.advice);
+        assert!(shared.fix.advice.starts_with("change the contract for more; paced below"), "{}", shared.fix.advice);
     }
 
     #[test]
