@@ -63,6 +63,9 @@ impl<E> Candidate<'_, E> {
     }
 }
 
+/// Rates that differ by less are written alike, or nearly.
+const SAME: f64 = 0.005;
+
 /// Of two limits that lie this close both are named: without the lower one alone less than a quarter is gained.
 const CLOSE: f64 = 1.25;
 
@@ -261,8 +264,9 @@ fn finding<E: Evidence>(
     let prediction = if cause.healthy { None } else { predict(evidence, ceilings, &[candidate], candidates) };
     // Less than what was measured is no gain, at least as much no prediction: nothing was learnt of the path.
     let goodput = evidence.goodput_bps();
-    let more =
-        |it: &Prediction| it.interval_bps.map_or(it.bps > goodput * (1.0 + TOLERANCE), |[_, high]| high >= goodput);
+    let more = |it: &Prediction| {
+        it.interval_bps.map_or(it.bps > goodput * (1.0 + TOLERANCE), |[_, high]| high >= goodput * (1.0 + SAME))
+    };
     let prediction = prediction.filter(|it| it.bps > 0.0 && more(it));
     Finding {
         id: cause.id.to_owned(),

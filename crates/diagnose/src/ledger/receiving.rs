@@ -110,6 +110,9 @@ fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     let mut claim = Claim::batches(all, accounting.batch_got());
     claim.shared = missing.unwrap_or(0).min(UNCOUNTED);
     let mut source = match (ruled, watched) {
+        (Some(0), Some(watched)) if watched > 0 => {
+            format!("{watched} NETFILTER_DROP; no counter of a rule that drops grew (named ones are not read)")
+        }
         (Some(rules), Some(watched)) => format!("{rules} by counters of rules that drop, {watched} NETFILTER_DROP"),
         (Some(rules), None) => format!("{rules} by counters of rules that drop"),
         (None, Some(watched)) => format!("{watched} NETFILTER_DROP"),
