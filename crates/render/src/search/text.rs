@@ -140,7 +140,7 @@ pub fn summary(report: &SearchReport, style: Style) -> String {
         // What it sustains of packets, headers included, is less of payload; a result of the search is payload.
         let payload = profile.capacity_bps.map_or_else(String::new, |packets_bps| {
             format!(
-                "; in {} that is at most {} of payload",
+                "; in {} that is about {} of payload",
                 report.unit.words(&report.sizes),
                 bps(report.unit.payload_of(packets_bps))
             )

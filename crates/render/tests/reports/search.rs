@@ -188,7 +188,7 @@ fn a_result_that_a_queue_may_raise_says_so() {
     let report = SearchReport { path_profile: Some(path_profile), ..built(&record(), vec![]) };
     let text = search::text::summary(&report, Style::default());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = "path profile, IP packets: the path sustains 976 Mbit/s behind a queue; in datagrams of 1472 B that is at most 958 Mbit/s of \
+    let line = "path profile, IP packets: the path sustains 976 Mbit/s behind a queue; in datagrams of 1472 B that is about 958 Mbit/s of \
                 payload; longest queue 12.0 ms";
     assert!(text.contains(line), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use crate::judge::{Assessment, Evidence, Experiment};
 use crate::role::Role;
-use narrows_model::{Command, Fix, Setting, Witness};
+use narrows_model::{Command, Fix, Setting, Witness, words::units};
 
 pub(crate) fn witness(kind: &str, says: impl Into<String>) -> Witness {
     Witness { kind: kind.to_owned(), says: says.into() }
@@ -30,6 +30,14 @@ pub(crate) fn cannot_tell(why: impl Into<String>) -> Assessment {
 
 pub(crate) fn ask(experiment: &'static Experiment, why: impl Into<String>) -> Assessment {
     Assessment::CannotTell { why: why.into(), ask: Some(experiment) }
+}
+
+/// That four times the streams carried about as much.
+pub(crate) fn no_more(more_bps: f64, bps: f64) -> String {
+    let gain = more_bps / bps - 1.0;
+    let than =
+        if gain < 0.005 { "no more than".to_owned() } else { format!("only {} more than", units::percent(gain)) };
+    format!("four times the streams carried {}, {than} {}", units::bps(more_bps), units::bps(bps))
 }
 
 /// A fix in words alone.
@@ -64,4 +72,15 @@ pub(crate) fn command_fix(
     let at = evidence.place(role);
     let commands = commands.into_iter().map(|run| Command { at, run }).collect();
     Fix { commands, ..self::advice(advice) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::no_more;
+
+    #[test]
+    fn a_little_more_is_said_to_be_more() {
+        assert_eq!(no_more(256e6, 245e6), "four times the streams carried 256 Mbit/s, only 4.5 % more than 245 Mbit/s");
+        assert_eq!(no_more(191e6, 191e6), "four times the streams carried 191 Mbit/s, no more than 191 Mbit/s");
+    }
 }

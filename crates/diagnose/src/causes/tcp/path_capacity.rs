@@ -18,7 +18,7 @@ use crate::causes::shared::window::{SLOW_START, slow_start_bps, window_share};
 use crate::evidence::tcp::{NO_MORE, TAKEN};
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::tcp::ceiling_at;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, no_more};
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::capacity_changed::full_in_each_phase;
@@ -290,11 +290,7 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
     Assessment::Supports {
         share: 0.7,
         witnesses: vec![
-            experiment(format!(
-                "four times the streams carried {}, no more than {}",
-                units::bps(more),
-                units::bps(evidence.goodput_bps())
-            )),
+            experiment(no_more(more, evidence.goodput_bps())),
             counter(limited),
         ],
     }
@@ -358,11 +354,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             Some(more) if more >= NO_MORE * goodput => {
                 return contradicts(format!("four times the streams carried {}", units::bps(more)));
             }
-            Some(more) => witnesses.push(experiment(format!(
-                "four times the streams carried {}, no more than {}",
-                units::bps(more),
-                units::bps(goodput)
-            ))),
+            Some(more) => witnesses.push(experiment(no_more(more, goodput))),
         }
     }
     match queue {

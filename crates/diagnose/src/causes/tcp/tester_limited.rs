@@ -15,7 +15,7 @@ use super::random_loss;
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::cpu_ceiling;
 use crate::causes::shared::tcp::who;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, no_more};
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::{BEYOND, EndView, TcpEvidence};
@@ -100,11 +100,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
                 who(evidence, role),
                 units::percent(busy)
             )),
-            experiment(format!(
-                "four times the streams carried {}, no more than {}",
-                units::bps(more.goodput_bps),
-                units::bps(evidence.goodput_bps())
-            )),
+            experiment(no_more(more.goodput_bps, evidence.goodput_bps())),
         ],
     }
 }

@@ -13,6 +13,8 @@ const SURE: u32 = 50;
 
 /// Loss that is worth a sentence.
 const LOSS: f64 = 0.05;
+/// Hops that lose less than one in front of them do so by chance with this probability at least.
+const CHANCE: f64 = 0.05;
 
 /// The least size of a search for the MTU: what every IPv4 host must accept (RFC 791, section 3.2).
 const LEAST_TRIED: u32 = 576;
@@ -73,6 +75,7 @@ fn end(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>) 
                 "!H" => "host unreachable",
                 "!N" => "network unreachable",
                 "!P" => "protocol unreachable",
+                "!<3>" => "port unreachable",
                 _ => "unreachable",
             };
             let at = hop.map_or_else(|| format!("TTL {ttl}"), |hop| format!("hop {hop}"));
@@ -168,7 +171,15 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
     // The last hop tells, or the last one in front of it where enough of its probes are beyond doubt.
     let lossy = |it: [u64; 2]| share(it).is_some_and(|lost| lost > LOSS);
     let behind = answering.len().saturating_sub(1);
-    let tells = answering.iter().enumerate().rposition(|(at, (_, it))| lossy(*it) && (at == behind || certain(*it)));
+    // Loss at a hop is loss of the path only where the hops behind it show it, too.
+    let stays = |at: usize| {
+        let behind = answering[at + 1..].iter().fold([0; 2], |sum, (_, it)| [sum[0] + it[0], sum[1] + it[1]]);
+        narrows_stats::more_often(answering[at].1, behind).is_none_or(|p| p > CHANCE)
+    };
+    let tells = answering
+        .iter()
+        .enumerate()
+        .rposition(|(at, (_, it))| lossy(*it) && (at == behind || (certain(*it) && stays(at))));
     let Some((&(last, total), before)) = tells.and_then(|at| answering[..=at].split_last()) else { return };
     let lost = share(total).unwrap_or_default();
     // The loss does not fall along the path. Answers that a limit stops only add to it, so a hop that loses less than those behind it is in

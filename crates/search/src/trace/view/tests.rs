@@ -436,3 +436,18 @@ fn a_black_hole_behind_routers_that_limit_their_answers_is_found_soon_and_also_b
         assert!(!ids(&report).contains(&"black-hole"), "{report:?}");
     }
 }
+
+#[test]
+fn a_first_hop_alone_that_limits_its_answers_loses_nothing() {
+    // The target answers all, and the hop before it all but one.
+    let counts = |lost: [u64; 2]| narrows_stats::more_often([6, 11], lost).expect("samples");
+    assert!(counts([1, 13]) < 0.05 && counts([3, 13]) > 0.05);
+    for seed in 0..40 {
+        let net = Net { limited: [1].into(), seed, ..Net::new(3) };
+        for end_us in [3_000_000, 8_000_000, 20_000_000] {
+            let report =
+                super::report(&run_until(&net, TracePlan { rounds: 20, interval_ms: 100, ..plan() }, end_us).0);
+            assert!(!ids(&report).contains(&"loss"), "{seed}, {end_us}: {:?}", report.findings);
+        }
+    }
+}
