@@ -64,6 +64,16 @@ pub(crate) fn end_bound(evidence: &TcpEvidence) -> Option<String> {
     (behind >= 0.2).then(|| format!("the application left the connection idle {} of the time", units::percent(behind)))
 }
 
+/// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for
+/// some slices of a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
+pub(crate) const LONG_QUEUE_US: f64 = 50_000.0;
+
+/// Whether the send buffer held the sender most of the time while less than a window waited on the path: that leaves the path idle at times.
+pub(crate) fn held_by_buffer(evidence: &TcpEvidence) -> bool {
+    let short = evidence.queue_us().zip(evidence.min_rtt_us).is_some_and(|(queue_us, rtt_us)| queue_us < rtt_us);
+    short && evidence.base.shares.is_some_and(|shares| shares.send_buffer >= 0.5)
+}
+
 /// Why the CPU is not what ends the goodput, where that is known: it lies at the slower link, or a window explains it.
 pub(crate) fn cpu_innocent(evidence: &TcpEvidence) -> Option<String> {
     if evidence.fills_link() {

@@ -16,7 +16,7 @@
 
 use crate::causes::shared::window::{SLOW_START, slow_start_bps, window_share};
 use crate::evidence::tcp::{NO_MORE, TAKEN};
-use crate::causes::shared::bound::end_bound;
+use crate::causes::shared::bound::{LONG_QUEUE_US, end_bound, held_by_buffer};
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, no_more};
 use crate::experiments::tcp::MORE_STREAMS;
@@ -215,10 +215,6 @@ const FIRST_SECONDS: f64 = 0.8;
 /// A congestion control that fills a queue loses less than this behind it.
 const MUCH_LOSS: f64 = 0.005;
 
-/// A queue that takes this long to drain is none of packets that wait for a core: a thread that may run waits for
-/// some slices of a few milliseconds, and the backlog of a core (1000 packets) is worked off in a few more.
-pub(super) const LONG_QUEUE_US: f64 = 50_000.0;
-
 /// A full machine, thread or softirq core makes packets wait without any queue on the path.
 pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
     if evidence.queue_us().is_some_and(|queue| queue >= LONG_QUEUE_US) {
@@ -346,6 +342,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let lossy = evidence.base.loss.is_some_and(|loss| loss.rate() >= MUCH_LOSS);
     if queue == Some(true) && !at_link && lossy && evidence.queue_us().is_some_and(|queue_us| queue_us < LONG_QUEUE_US / 5.0) {
         return cannot_tell("much loss with hardly any queue: without a path profile it could be a policer");
+    }
+    if queue == Some(true) && !at_link && held_by_buffer(evidence) {
+        return cannot_tell("the send buffer held the sender most of the time: without a path profile it may be the limit");
     }
     if queue == Some(true) && !at_link {
         // Bursts, jitter and windows make a small queue, too: whether it is the path that is full an experiment tells.
@@ -487,5 +486,14 @@ mod tests {
         let scene = Scene { hidden: &[Hidden::Rtt], ..no_queue() };
         assert_cannot_tell(&assessment(&CAUSE, Role::Path, &scene, &[]), "RTT could not be read");
         assert_eq!(verdict(&scene, &[]).status, Status::Unknown);
+    }
+
+    #[test]
+    fn a_short_queue_behind_a_full_send_buffer_is_no_capacity_without_a_profile() {
+        let held = Scene { goodput_bps: 245e6, min_rtt_us: 60_000, rtt_us: 75_600, sndbuf: 0.76, ..Scene::default() };
+        let more = Scene { goodput_bps: 256e6, ..held.clone() };
+        let of = |scene: &Scene| assessment(&CAUSE, Role::Path, scene, &[("more-streams", &more)]);
+        assert_cannot_tell(&of(&held), "the send buffer held the sender");
+        assert_supports(&of(&Scene { sndbuf: 0.2, ..held }));
     }
 }

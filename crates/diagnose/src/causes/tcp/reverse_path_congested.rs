@@ -90,7 +90,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 fn waits(evidence: &TcpEvidence) -> Option<Witness> {
     let waits_us = evidence.base.acks?.waits_us()?;
     // The two ends count at slightly different moments.
-    (waits_us >= super::path_capacity::LONG_QUEUE_US.max(evidence.min_rtt_us?)).then(|| {
+    (waits_us >= crate::causes::shared::bound::LONG_QUEUE_US.max(evidence.min_rtt_us?)).then(|| {
         let waits = units::micros(waits_us as u64);
         counter(format!("acknowledgements that were sent and had not arrived grew by what waits {waits}, and so did the RTT"))
     })
