@@ -71,7 +71,7 @@ pub(crate) const LONG_QUEUE_US: f64 = 50_000.0;
 /// Whether the send buffer held the sender most of the time while less than a window waited on the path: that leaves the path idle at times.
 pub(crate) fn held_by_buffer(evidence: &TcpEvidence) -> bool {
     let short = evidence.queue_us().zip(evidence.min_rtt_us).is_some_and(|(queue_us, rtt_us)| queue_us < rtt_us);
-    short && evidence.base.shares.is_some_and(|shares| shares.send_buffer >= 0.5)
+    short && evidence.held_by_buffer().is_some_and(|held| held >= 0.5)
 }
 
 /// Why the CPU is not what ends the goodput, where that is known: it lies at the slower link, or a window explains it.

@@ -494,6 +494,6 @@ mod tests {
         let more = Scene { goodput_bps: 256e6, ..held.clone() };
         let of = |scene: &Scene| assessment(&CAUSE, Role::Path, scene, &[("more-streams", &more)]);
         assert_cannot_tell(&of(&held), "the send buffer held the sender");
-        assert_supports(&of(&Scene { sndbuf: 0.2, ..held }));
+        assert_supports(&of(&Scene { rtt_us: 130_000, ..held }));
     }
 }
