@@ -133,6 +133,11 @@ pub trait Evidence: Clone + 'static {
         None
     }
 
+    /// What the losses that were met leave of a load that its end no longer holds back: the least, and the likely where it is known.
+    fn beyond_the_end(&self) -> Option<(f64, Option<f64>)> {
+        None
+    }
+
     /// What experiments are planned from.
     fn baseline(&self) -> Baseline<'_>;
 

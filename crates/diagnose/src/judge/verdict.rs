@@ -368,8 +368,20 @@ fn predict<E: Evidence>(
     if let Some(next) = next.filter(|next| !next.at_least) {
         let (then, then_at) = (next.id.clone(), next.at);
         // Nothing is foretold to be less than what was got.
-        let interval_bps = Some(next.interval_bps.map(|bps| bps.max(goodput)));
-        return Some(Prediction { bps: next.bps, interval_bps, then, then_at });
+        let [low, high] = next.interval_bps.map(|bps| bps.max(goodput));
+        let losses =
+            gone.iter().all(|candidate| candidate.cause.per_connection).then(|| evidence.beyond_the_end()).flatten();
+        let least = losses.map_or(low, |(least, _)| least.max(goodput).min(low));
+        // Once the end no longer holds the load back, losses that it met do.
+        return Some(match losses.and_then(|(_, likely)| likely).filter(|bps| *bps < next.bps) {
+            Some(bps) => Prediction {
+                bps: bps.max(least),
+                interval_bps: Some([least, high]),
+                then: String::new(),
+                then_at: Place::Path,
+            },
+            None => Prediction { bps: next.bps, interval_bps: Some([least, high]), then, then_at },
+        });
     }
     // What an experiment carried beside the cause was sustained; bursts that pass are not.
     let beside = gone.iter().filter_map(|candidate| (candidate.cause.beside)(evidence));

@@ -34,6 +34,8 @@ const ANSWERS: &[(&[&str], &str)] = &[
     (&["-w", "--window"], "this command sets no socket buffers"),
     (&["-P", "--parallel"], "this command has no streams"),
     (&["-J", "--json"], "this command has no JSON form"),
+    (&["-q", "--quiet"], "this command prints its result alone"),
+    (&["-o", "--output"], "redirect standard output to a file"),
 ];
 
 /// What a command line in the form of iperf3 (`-c HOST`, `-s`, `HOST` alone) is in the form of narrows.
@@ -126,6 +128,11 @@ pub(crate) fn answer(error: &Error) -> Option<String> {
     if error.source().is_some_and(<dyn std::error::Error>::is::<ParseIntError>) {
         let value = error.get(ContextKind::InvalidValue).map(ToString::to_string).unwrap_or_default();
         return Some(format!("invalid value '{value}' for '{flag}': not a whole number of 0 or more"));
+    }
+    if flag.starts_with("--format")
+        && error.get(ContextKind::InvalidValue).is_some_and(|it| it.to_string() == "ministat")
+    {
+        return Some("cannot use --format ministat: `narrows compare --ministat` prints what ministat does".to_owned());
     }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

@@ -77,7 +77,12 @@ fn open(peer: &Peer, plan: &LoadPlan) -> Result<Opened, Iperf3Error> {
     let random = narrows_sys::random::bytes().map_err(|error| Iperf3Error::Here(error.to_string()))?;
     let cookie = Cookie::of(random);
     control.send(cookie.bytes())?;
-    control.expect(State::ParamExchange, "its first word")?;
+    control.expect(State::ParamExchange, "its first word").map_err(|error| match error {
+        Iperf3Error::Lost(address, why) => {
+            Iperf3Error::Lost(address, format!("{why}; if `narrows serve` runs there, name the host without iperf3://"))
+        }
+        other => other,
+    })?;
     let written = |error: serde_json::Error| Iperf3Error::Here(error.to_string());
     control.send(&json(&params.to_json(crate::VERSION)).map_err(written)?)?;
     control.expect(State::CreateStreams, "its answer to the parameters")?;

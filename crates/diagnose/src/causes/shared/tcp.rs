@@ -54,9 +54,22 @@ pub(crate) fn window_ceiling(
     let held = worst <= best && evidence.held_by_window().is_some_and(|held| held >= HELD);
     worst = worst.min(best * slowed_by_hosts(evidence, evidence.held_by_window()));
     let likely = loaded.filter(|_| held).map_or(spaced, |bps| bps.clamp(worst, best));
+    // Without the losses it is what it was: they are another's.
+    let trips = held.then(|| trips_of_a_window(evidence, window_bytes)).flatten();
+    worst /= trips.unwrap_or(1.0);
+    let how = trips.map_or(how.clone(), |trips| format!("{how}; losses make it take {trips:.1} round trips"));
     let mut ceiling = ceiling_at(id, evidence, role, likely, [1.0, 1.0], method, how)?;
     ceiling.interval_bps = [worst.min(0.9 * likely), best];
     Some(ceiling)
+}
+
+/// The round trips that a full window takes on average where packets are lost: what follows a lost segment stays in the receiver's buffer
+/// until it was sent again, a round trip later (RFC 6675). `None` where hardly any window loses one.
+fn trips_of_a_window(evidence: &TcpEvidence, window_bytes: f64) -> Option<f64> {
+    let run = evidence.profile.as_ref().map_or(1.0, |profile| profile.shape.run_below().max(1.0));
+    let (rate, segments) = (evidence.base.loss?.rate() / run, window_bytes / evidence.base.mss_bytes?);
+    let trips = 2.0 - (1.0 - rate.clamp(0.0, 1.0)).powf(segments);
+    (trips > 1.05).then_some(trips)
 }
 
 /// A sender that waits for a window or buffer so much of the time has one in flight each round trip.

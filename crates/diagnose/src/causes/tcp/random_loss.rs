@@ -101,6 +101,25 @@ fn response(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [least_part(p, rtt_s), 2.2], Method::Inferred, how)
 }
 
+/// What the losses of a load that an end held back would leave of a larger one, bits a second: the least, were the next ones to come as
+/// soon as chance allows (95 % of a Poisson count), and the average, where they are enough to have one.
+pub(crate) fn beyond_the_end(evidence: &TcpEvidence) -> Option<(f64, Option<f64>)> {
+    let base = &evidence.base;
+    let (loss, algorithm) = (base.loss?, base.congestion_control.as_deref()?);
+    let held = evidence.held_by_window()? + evidence.held_by_buffer()? >= 0.5;
+    let known = held && evidence.queue_stood() == Some(false) && evidence.path_has_room() && !lost_at_home(evidence);
+    let policed = evidence.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })));
+    let moments = loss.moments.min(loss.lost());
+    if !known || policed || moments == 0 || !matches!(algorithm, "cubic" | "reno") {
+        return None;
+    }
+    let (rtt_s, mss) = (base.rtt_us? / 1e6, base.mss_bytes?);
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let (moments, sent) = (moments as f64, loss.sent.max(1) as f64);
+    let bps = |losses: f64| evidence.window_bps(response_segments((losses / sent).min(1.0), rtt_s) * mss);
+    Some((bps(moments + 2.0 * moments.sqrt() + 2.0)?, bps(moments).filter(|_| moments >= 5.0)))
+}
+
 /// Why the loss explains the goodput by itself, where it does: no CPU is needed for it.
 pub(super) fn explains(evidence: &TcpEvidence) -> Option<String> {
     if loss_does_not_bind(evidence).is_some() || evidence.base.loss?.rate() < COMMON {
@@ -266,10 +285,13 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::profile::ProfiledPath;
     use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, none_proven,
+        Hidden, Scene, fact, named, ordinary_host, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, none_proven,
         udp::random_loss,
     };
+
+    use narrows_model::{Place, Prediction, Unit};
 
     /// 0.1 % at 1 ms: CUBIC averages 39 segments a round trip, 449 Mbit/s at best.
     fn truth() -> Scene {
@@ -359,5 +381,29 @@ mod tests {
             assert_cannot_tell(&with(&scene, &half(41)), "");
             none_proven(&scene, &[("paced-half", &half(41))]);
         }
+    }
+
+    #[test]
+    fn losses_that_a_small_buffer_hid_are_foretold() {
+        // 272 kB of send buffer at 13.8 ms on a path of 365 Mbit/s that loses one segment of 43,000; without the buffer 212 were measured.
+        let path = ProfiledPath { rate_bps: 365e6, burst_bps: 365e6, idle_rtt_us: 13_800, ..ProfiledPath::default() };
+        let scene = |lost: u64| Scene {
+            goodput_bps: 127e6,
+            min_rtt_us: 13_800,
+            rtt_us: 13_900,
+            sndbuf: 0.75,
+            sndbuf_bytes: 272_384,
+            cwnd: 200,
+            segments: 43_000 * lost.clamp(1, 2),
+            lost,
+            sender_facts: crate::testing::with(ordinary_host(), fact("tcp.wmem.max", 272_384_i64, Unit::Bytes)),
+            profile: Some(path),
+            ..Scene::default()
+        };
+        let of = |lost| named(&scene(lost), &[], "tcp-send-buffer", Place::Client).prediction.expect("the path is known");
+        let low = |it: &Prediction| it.interval_bps.expect("an interval")[0];
+        let (none, one) = (of(0), of(1));
+        assert!(none.bps == one.bps && one.then == "path-capacity", "{one:?}");
+        assert!(low(&none) > 250e6 && low(&one) < 212e6, "{none:?} {one:?}");
     }
 }

@@ -81,7 +81,9 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let held = reader_keeps_up && evidence.held_by_window().is_some_and(|held| held >= HELD);
     let least_us = evidence.window_rtt_us()?;
     let rtt = units::micros(base.rtt_us.filter(|us| held && *us > least_us).unwrap_or(least_us) as u64);
-    if let (true, Some(window)) = (held || grown(evidence, max), base.snd_wnd_bytes) {
+    // A window that the sender never waited for may grow.
+    let felt = held || (grown(evidence, max) && evidence.held_by_window().is_none_or(|held| held >= 0.05));
+    if let (true, Some(window)) = (felt, base.snd_wnd_bytes) {
         let given = match of_route(evidence, role) {
             Some(_) => " (all that the route gives)".to_owned(),
             None if grown(evidence, max) => format!(" (all that tcp_rmem max {} gives)", units::bytes(max as u64)),
@@ -89,7 +91,9 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         };
         let window_words = units::bytes(window as u64);
         let how = format!("window of {window_words}{given} / (RTT {rtt} + the time that sending it takes)");
-        return window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how);
+        // All that the parameter gives holds at any load; one that only this load met may grow with another.
+        let method = if grown(evidence, max) { Method::Computed } else { Method::Inferred };
+        return window_ceiling(CAUSE.id, evidence, role, window, method, how);
     }
     // The part of the buffer that became window so far, else what kernels are known to give.
     let [low, likely, high] = WINDOW_PART;

@@ -10,6 +10,7 @@
 
 use super::TcpEvidence;
 use crate::causes::tcp::capacity_changed::full_in_each_phase;
+use crate::causes::tcp::random_loss;
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
 use crate::experiments::profile::REVERSE_PROFILE;
@@ -60,6 +61,10 @@ impl Evidence for TcpEvidence {
 
     fn carries_at_least_bps(&self) -> Option<f64> {
         self.carries_bps().filter(|_| self.capacity_goodput_bps().is_none())
+    }
+
+    fn beyond_the_end(&self) -> Option<(f64, Option<f64>)> {
+        random_loss::beyond_the_end(self)
     }
 
     fn host(&self, role: Role) -> Option<&Snapshot> {
