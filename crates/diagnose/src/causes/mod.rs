@@ -1,6 +1,6 @@
 //! The causes: one file each in the folder of its protocol, one line each in the folder's table.
 
-mod shared;
+pub(crate) mod shared;
 pub mod tcp;
 pub mod udp;
 

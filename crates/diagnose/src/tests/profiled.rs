@@ -45,53 +45,6 @@ fn loss_that_udp_meets_at_any_rate_is_the_paths() {
     random_loss(scene.run(&[]));
 }
 
-/// Loss of 0.5 % and a receive buffer of 512 KiB on a path of 300 Mbit/s and 20 ms, as measured in the lab with each of two congestion
-/// controls.
-fn loss_and_window(congestion_control: &'static str, goodput_bps: f64, rwnd: f64, lost: u64) -> Scene {
-    let path = ProfiledPath {
-        rate_bps: 293e6,
-        burst_bps: 293e6,
-        tried_bps: 500e6,
-        idle_rtt_us: 20_100,
-        ..ProfiledPath::default()
-    };
-    Scene {
-        goodput_bps,
-        congestion_control,
-        min_rtt_us: 20_000,
-        rtt_us: 20_700,
-        rwnd,
-        snd_wnd: 341_000,
-        rcvbuf: 524_288,
-        cwnd: if rwnd > 0.5 { 400 } else { 17 },
-        recovery: if rwnd > 0.5 { 0.9 } else { 0.1 },
-        segments: 200 * lost,
-        lost,
-        receiver_facts: with(ordinary_host(), fact("tcp.rmem.max", 524_288_i64, Unit::Bytes)),
-        profile: Some(ProfiledPath { one_lost_of: Some(200), ..path }),
-        ..slow()
-    }
-}
-
-#[test]
-fn without_its_losses_a_window_goes_on_to_bind() {
-    let verdict = verdict(&loss_and_window("reno", 9.8e6, 0.0, 25), &[]);
-    let prediction = verdict.causes[0].prediction.clone().expect("the window is known");
-    assert_eq!((&*verdict.causes[0].id, &*prediction.then), ("random-loss", "tcp-receive-window"));
-    // Measured without the loss: 130.
-    let [low, high] = prediction.interval_bps.expect("an interval");
-    assert!((low..=high).contains(&130e6) && prediction.bps < 150e6, "{prediction:?}");
-}
-
-#[test]
-fn a_window_that_losses_hold_up_is_named_below_its_ceiling() {
-    let finding = named(&loss_and_window("bbr", 61e6, 0.72, 130), &[], "tcp-receive-window", Place::Server);
-    assert!(finding.witnesses[0].says.contains("losses make it take 1.7 round trips"), "{:?}", finding.witnesses);
-    // Without losses that much less is not what the window gives.
-    let clean = Scene { lost: 0, profile: None, ..loss_and_window("bbr", 61e6, 0.72, 130) };
-    assert!(verdict(&clean, &[]).causes.iter().all(|cause| cause.id != "tcp-receive-window"));
-}
-
 #[test]
 fn much_loss_is_the_paths_though_its_capacity_was_not_reached() {
     // The steps ended at 4 Mbit/s, and BBR itself slows down at a loss of a fifth.

@@ -57,7 +57,10 @@ pub(crate) fn window_ceiling(
     // Without the losses it is what it was: they are another's.
     let trips = held.then(|| trips_of_a_window(evidence, window_bytes)).flatten();
     worst /= trips.unwrap_or(1.0);
-    let how = trips.map_or(how.clone(), |trips| format!("{how}; losses make it take {trips:.1} round trips"));
+    let how = match trips {
+        Some(trips) => format!("{how}; losses make it take {trips:.1} round trips"),
+        None => how,
+    };
     let mut ceiling = ceiling_at(id, evidence, role, likely, [1.0, 1.0], method, how)?;
     ceiling.interval_bps = [worst.min(0.9 * likely), best];
     Some(ceiling)

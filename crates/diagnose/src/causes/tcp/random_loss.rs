@@ -14,6 +14,7 @@
 use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::member::of_a_member;
 use crate::causes::shared::profile::WELL_BELOW;
+use crate::causes::shared::response::response_segments;
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::ports::MANY_PORTS;
@@ -55,14 +56,6 @@ fn at_a_higher_rate(evidence: &TcpEvidence) -> Option<&FlowView> {
     (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
 }
 
-/// Segments per RTT that a loss-based congestion control averages at loss event rate `p` (RFC 9438: CUBIC, never below Reno). Losses within
-/// a round trip are one event (RFC 5348 section 5).
-fn response_segments(p: f64, rtt_s: f64) -> f64 {
-    let reno = (1.5 / p).sqrt();
-    let cubic = 1.054 * (rtt_s / p).powf(0.75) / rtt_s.max(1e-6) * rtt_s;
-    reno.max(cubic)
-}
-
 /// The least that it averages, as a part of that: each loss may take a retransmission timeout, which a short round trip does not hide
 /// (RFC 5348 section 3.1, with 200 ms as Linux has at least).
 fn least_part(p: f64, rtt_s: f64) -> f64 {
@@ -99,25 +92,6 @@ fn response(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     );
     // The response functions are averages over many losses; single trials spread by a factor of two.
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [least_part(p, rtt_s), 2.2], Method::Inferred, how)
-}
-
-/// What the losses of a load that an end held back would leave of a larger one, bits a second: the least, were the next ones to come as
-/// soon as chance allows (95 % of a Poisson count), and the average, where they are enough to have one.
-pub(crate) fn beyond_the_end(evidence: &TcpEvidence) -> Option<(f64, Option<f64>)> {
-    let base = &evidence.base;
-    let (loss, algorithm) = (base.loss?, base.congestion_control.as_deref()?);
-    let held = evidence.held_by_window()? + evidence.held_by_buffer()? >= 0.5;
-    let known = held && evidence.queue_stood() == Some(false) && evidence.path_has_room() && !lost_at_home(evidence);
-    let policed = evidence.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })));
-    let moments = loss.moments.min(loss.lost());
-    if !known || policed || moments == 0 || !matches!(algorithm, "cubic" | "reno") {
-        return None;
-    }
-    let (rtt_s, mss) = (base.rtt_us? / 1e6, base.mss_bytes?);
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
-    let (moments, sent) = (moments as f64, loss.sent.max(1) as f64);
-    let bps = |losses: f64| evidence.window_bps(response_segments((losses / sent).min(1.0), rtt_s) * mss);
-    Some((bps(moments + 2.0 * moments.sqrt() + 2.0)?, bps(moments).filter(|_| moments >= 5.0)))
 }
 
 /// Why the loss explains the goodput by itself, where it does: no CPU is needed for it.
@@ -287,10 +261,9 @@ mod tests {
     use super::*;
     use crate::testing::profile::ProfiledPath;
     use crate::testing::{
-        Hidden, Scene, fact, named, ordinary_host, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, none_proven,
+        Hidden, Scene, fact, named, ordinary_host, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, none_proven, slow, verdict,
         udp::random_loss,
     };
-
     use narrows_model::{Place, Prediction, Unit};
 
     /// 0.1 % at 1 ms: CUBIC averages 39 segments a round trip, 449 Mbit/s at best.
@@ -405,5 +378,52 @@ mod tests {
         let (none, one) = (of(0), of(1));
         assert!(none.bps == one.bps && one.then == "path-capacity", "{one:?}");
         assert!(low(&none) > 250e6 && low(&one) < 212e6, "{none:?} {one:?}");
+    }
+
+    /// Loss of 0.5 % and a receive buffer of 512 KiB on a path of 300 Mbit/s and 20 ms, as measured in the lab with each of two congestion
+    /// controls.
+    fn loss_and_window(congestion_control: &'static str, goodput_bps: f64, rwnd: f64, lost: u64) -> Scene {
+        let path = ProfiledPath {
+            rate_bps: 293e6,
+            burst_bps: 293e6,
+            tried_bps: 500e6,
+            idle_rtt_us: 20_100,
+            ..ProfiledPath::default()
+        };
+        Scene {
+            goodput_bps,
+            congestion_control,
+            min_rtt_us: 20_000,
+            rtt_us: 20_700,
+            rwnd,
+            snd_wnd: 341_000,
+            rcvbuf: 524_288,
+            cwnd: if rwnd > 0.5 { 400 } else { 17 },
+            recovery: if rwnd > 0.5 { 0.9 } else { 0.1 },
+            segments: 200 * lost,
+            lost,
+            receiver_facts: crate::testing::with(ordinary_host(), fact("tcp.rmem.max", 524_288_i64, Unit::Bytes)),
+            profile: Some(ProfiledPath { one_lost_of: Some(200), ..path }),
+            ..slow()
+        }
+    }
+
+    #[test]
+    fn without_its_losses_a_window_goes_on_to_bind() {
+        let verdict = verdict(&loss_and_window("reno", 9.8e6, 0.0, 25), &[]);
+        let prediction = verdict.causes[0].prediction.clone().expect("the window is known");
+        assert_eq!((&*verdict.causes[0].id, &*prediction.then), ("random-loss", "tcp-receive-window"));
+        // Measured without the loss: 130.
+        let [low, high] = prediction.interval_bps.expect("an interval");
+        assert!((low..=high).contains(&130e6) && prediction.bps < 150e6, "{prediction:?}");
+    }
+
+    #[test]
+    fn a_window_that_losses_hold_up_is_named_below_its_ceiling() {
+        let finding = named(&loss_and_window("bbr", 61e6, 0.72, 130), &[], "tcp-receive-window", Place::Server);
+        assert!(finding.witnesses[0].says.contains("losses make it take 1.7 round trips"), "{:?}", finding.witnesses);
+        // Without losses that much less is not what the window gives.
+        let clean = Scene { lost: 0, profile: None, ..loss_and_window("bbr", 61e6, 0.72, 130) };
+        assert!(verdict(&clean, &[]).causes.iter().all(|cause| cause.id != "tcp-receive-window"));
     }
 }

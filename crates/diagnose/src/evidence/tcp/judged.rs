@@ -9,8 +9,8 @@
 //! memory of its socket; without the facts of a host its slow link, its MTU or its own shaper like the path.
 
 use super::TcpEvidence;
+use crate::causes::shared::response;
 use crate::causes::tcp::capacity_changed::full_in_each_phase;
-use crate::causes::tcp::random_loss;
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
 use crate::experiments::profile::REVERSE_PROFILE;
@@ -64,7 +64,7 @@ impl Evidence for TcpEvidence {
     }
 
     fn beyond_the_end(&self) -> Option<(f64, Option<f64>)> {
-        random_loss::beyond_the_end(self)
+        response::beyond_the_end(self)
     }
 
     fn host(&self, role: Role) -> Option<&Snapshot> {
