@@ -1,7 +1,7 @@
 //! The advice for a benchmark on a terminal.
 
+use crate::doc::page::Page;
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::left;
 use narrows_model::Change;
 use narrows_model::forwarding::advice::{Advice, AdviceFound, AdviceRole, Handbook, SettingState};

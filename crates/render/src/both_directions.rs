@@ -1,41 +1,20 @@
 //! Diagnoses of both directions: a headline each and whether they differ, then both reports.
 
-use crate::style::{Style, Tone};
-use crate::text::page::Page;
-use crate::words::{clean, range};
-use crate::{markdown, text};
+use crate::diagnosis;
+use crate::doc::Doc;
+use crate::words::range;
 use narrows_model::run::both_directions::BothDirections;
 use narrows_model::words::units::{bps, percent};
 use narrows_model::{Direction, Report};
 
-pub fn text(both: &BothDirections, style: Style) -> String {
-    let mut page = Page::new(style);
-    for (way, report) in ways(both) {
-        let headline = report.map_or_else(|| NOTHING.to_owned(), headline);
-        page.labelled(&format!("{:<5}", way.word()), &headline, Some(Tone::Strong));
-    }
-    page.labelled("     ", &symmetry(both), None);
-    let mut out = page.finish();
-    for (way, report) in ways(both) {
-        let Some(report) = report else { continue };
-        let title = style.paint(Tone::Strong, &format!("==== {} ====", title(way)));
-        out += &format!("\n{title}\n\n{}", text::report(report, style));
-    }
-    out
-}
-
-/// For a ticket or a wiki.
-pub fn markdown(both: &BothDirections) -> String {
-    let mut out = String::from("# Diagnosis of both directions\n\n");
-    for (way, report) in ways(both) {
-        let headline = report.map_or_else(|| NOTHING.to_owned(), headline);
-        out += &format!("- **{}**: {}\n", way.word(), markdown::text(&headline));
-    }
-    out += &format!("\n{}\n", markdown::text(&symmetry(both)));
-    for report in ways(both).into_iter().filter_map(|(_, report)| report) {
-        out += &format!("\n{}", markdown::report(report));
-    }
-    out
+pub(crate) fn doc(both: &BothDirections, full: bool) -> Doc {
+    let head = ways(both).into_iter().fold(Doc::new("Diagnosis of both directions"), |doc, (way, report)| {
+        doc.lead(way.word(), report.map_or(NOTHING, |report| &report.verdict.headline), None)
+    });
+    let parts = ways(both).into_iter().filter_map(|(way, report)| Some((way, report?)));
+    parts.fold(head.plain(&symmetry(both)), |doc, (way, report)| {
+        doc.part(diagnosis::doc(report, full).named(title(way)))
+    })
 }
 
 const NOTHING: &str = "nothing was measured";
@@ -50,10 +29,6 @@ const fn title(way: Direction) -> &'static str {
         Direction::Down => "down: from the server to the client",
         Direction::Both => "both",
     }
-}
-
-fn headline(report: &Report) -> String {
-    clean(&report.verdict.headline)
 }
 
 /// Whether the directions differ, in a sentence.

@@ -1,7 +1,7 @@
 //! A run of another program: its command, the number or why there is none, and the end of its output.
 
+use crate::doc::page::Page;
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::clean;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::words::show::clean as line;

@@ -1,9 +1,9 @@
 //! The TCP connections of a host and what limits each: a table, and one connection opened.
 
+use crate::doc::page::Page;
 use crate::markdown::text as escaped;
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
-use crate::text::page::Page;
 use crate::words::{clean, columns, left, or_dash, plural, right, rounded, sparkline};
 use narrows_model::words::units::{bps, bytes, grouped, micros, percent};
 use narrows_model::{ConnectionEnds, ConnectionLimit, ConnectionShares, ConnectionView, ConnectionsView};

@@ -1,9 +1,9 @@
 //! Two diagnoses side by side: what differs, then in a sentence what is the same.
 
+use crate::diagnosis::rounds::status;
 use crate::doc::{Doc, Sentence};
 use crate::figures::ratio;
 use crate::table::{Cell, Column, Row, Table};
-use crate::text::rounds::status;
 use crate::words::rounded;
 use narrows_model::Unit;
 use narrows_model::run::diff::{DiffFigure, DiffGroup, DiffReport, DiffRun};

@@ -3,8 +3,8 @@
 use crate::influence::Influence;
 use crate::style::Style;
 use crate::{
-    audit, both_directions, campaign, command, compare, connections, csv, diff, forwarding, frames, history, influence,
-    json, line_rate, markdown, optimise, page, picture, responsiveness, search, stamp, sweep, text, trace, watch,
+    audit, both_directions, campaign, command, compare, connections, csv, diagnosis, diff, forwarding, frames, history,
+    influence, json, line_rate, optimise, page, responsiveness, search, stamp, sweep, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -109,12 +109,10 @@ const fn wide() -> Style {
 impl Document for Report {
     const NAME: &'static str = "a diagnosis";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(text::report(it, style))),
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(diagnosis::doc(it, style.full).text(style))),
         Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(markdown::report(it))),
-        Writer::new(Format::Html, PAGE, |it, _| {
-            Ok(page::of_markdown(&markdown::report(it), Some(picture::on_page(it))))
-        }),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(diagnosis::doc(it, true).markdown())),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(diagnosis::doc(it, true).html())),
     ];
 }
 
@@ -141,10 +139,10 @@ impl Document for OfAnyRun {
 impl Document for BothDirections {
     const NAME: &'static str = "a diagnosis of both directions";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(both_directions::text(it, style))),
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(both_directions::doc(it, style.full).text(style))),
         Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(both_directions::markdown(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&both_directions::markdown(it), None))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(both_directions::doc(it, true).markdown())),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(both_directions::doc(it, true).html())),
     ];
 }
 
@@ -161,10 +159,10 @@ impl Document for DiffReport {
 impl Document for Audit {
     const NAME: &'static str = "an audit";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(audit::text::audit(it, style))),
+        Writer::new(Format::Text, "For a terminal", |it, style| Ok(audit::doc(it, style.full).text(style))),
         Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(audit::markdown::audit(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&audit::markdown::audit(it), None))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(audit::doc(it, true).markdown())),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(audit::doc(it, true).html())),
     ];
 }
 
@@ -336,12 +334,12 @@ impl Document for StampReport {
 impl Document for TraceReport {
     const NAME: &'static str = "a trace";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "A table of hops, and what was found", |it, style| Ok(trace::text(it, style) + "\n")),
+        Writer::new(Format::Text, "A table of hops, and what was found", |it, style| Ok(trace::doc(it).text(style))),
         Writer::json("One object; the schema is in docs/"),
         Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(trace::markdown(it))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(trace::doc(it).markdown())),
         Writer::new(Format::Csv, "Comma-separated values, one address of one hop per line", |it, _| trace::csv(it)),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(page::of_markdown(&trace::markdown(it), Some(trace::picture(it))))),
+        Writer::new(Format::Html, PAGE, |it, _| Ok(trace::doc(it).html())),
     ];
 }
 
@@ -360,10 +358,10 @@ impl Document for WatchView {
 impl Document for ForwardingReport {
     const NAME: &'static str = "a forwarding benchmark";
     const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::text::report(it, style))),
+        Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::text(it, style))),
         Writer::json("One object"),
         Writer::new(Format::Csv, "Comma-separated values, one goal of one size per line", |it, _| forwarding::csv(it)),
-        Writer::new(Format::Markdown, "Tables for a document", |it, _| Ok(forwarding::markdown::report(it))),
+        Writer::new(Format::Markdown, "Tables for a document", |it, _| Ok(forwarding::markdown(it))),
     ];
 }
 

@@ -10,6 +10,7 @@ mod command;
 pub mod compare;
 pub mod connections;
 mod csv;
+pub mod diagnosis;
 pub mod diff;
 mod doc;
 #[cfg(test)]
@@ -39,7 +40,6 @@ pub mod style;
 pub mod svg;
 pub mod sweep;
 mod table;
-pub mod text;
 pub mod trace;
 pub mod watch;
 pub mod words;

@@ -1,8 +1,8 @@
 //! The arithmetic of lines: a table for each line, and the arithmetic in words. As JSON it is [`crate::json::pretty`] of the report.
 
+use crate::doc::page::Page;
 use crate::figures::{grouped, precise};
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::right;
 use narrows_model::load::frames::OVERHEAD_BYTES;
 use narrows_model::load::line_rate::{LineRateReport, LineRateRow, LineRateTable, TCP_HEADER_BYTES, UDP_HEADER_BYTES};

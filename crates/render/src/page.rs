@@ -3,14 +3,9 @@
 
 use crate::words::clean;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 /// The page may fetch and run nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-
-/// What may be wider than the screen.
-const SCROLLS_OPEN: &str = "<div class=\"table\" role=\"group\" aria-label=\"table\" tabindex=\"0\">";
-const PRE_OPEN: &str = "<pre tabindex=\"0\">";
 
 /// A whole page: its name, a line below it, and its content.
 pub(crate) fn document(name: &str, below: Option<&str>, main: &Markup) -> String {
@@ -54,36 +49,6 @@ pub(crate) fn says(class: &str, what: &str, lines: &[String]) -> Markup {
     }
 }
 
-/// A page of a report in Markdown, with a picture above it. The first heading is its name.
-pub(crate) fn of_markdown(markdown: &str, picture: Option<String>) -> String {
-    let (mut name, mut body, mut in_name) = (String::new(), String::new(), false);
-    let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).filter_map(|event| match event {
-        Event::Start(Tag::Heading { level: HeadingLevel::H1, .. }) => {
-            in_name = true;
-            None
-        }
-        Event::End(TagEnd::Heading(HeadingLevel::H1)) => {
-            in_name = false;
-            None
-        }
-        Event::Text(words) | Event::Code(words) if in_name => {
-            name += &words;
-            None
-        }
-        // A report holds no HTML: what looks like it came from a host's words.
-        Event::Html(words) | Event::InlineHtml(words) => Some(vec![Event::Text(words)]),
-        Event::Start(Tag::Table(columns)) => {
-            Some(vec![Event::Html(SCROLLS_OPEN.into()), Event::Start(Tag::Table(columns))])
-        }
-        Event::End(TagEnd::Table) => Some(vec![Event::End(TagEnd::Table), Event::Html("</div>".into())]),
-        event => Some(vec![event]),
-    });
-    pulldown_cmark::html::push_html(&mut body, events.flatten());
-    // A screen reader announces each head of a column: an empty one is none. What is wider than the screen is scrolled with keys, too.
-    let body = body.replace("<th></th>", "<td></td>").replace("<pre>", PRE_OPEN);
-    document(&name, None, &html! { (figure(picture)) (PreEscaped(body)) })
-}
-
 /// A page of a report in plain text, with a picture above it.
 pub(crate) fn of_text(name: &str, text: &str, picture: Option<String>) -> String {
     document(name, None, &html! { (figure(picture)) pre tabindex="0" { (clean_lines(text)) } })
@@ -98,13 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markdown_becomes_a_page_and_html_in_it_text() {
-        let page = of_markdown(
-            "# Slow: `x`\n\nOn <script>alert(1)</script>.\n\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n",
-            Some("<svg></svg>".into()),
-        );
-        assert!(page.contains("<title>Slow: x</title>") && page.contains("<figure><svg></svg></figure>"), "{page}");
-        assert!(page.contains("tabindex=\"0\"><table>") && !page.contains("<script"), "{page}");
+    fn text_on_a_page_is_no_html() {
         assert!(of_text("n", "a < b", None).contains("<pre tabindex=\"0\">a &lt; b</pre>"));
     }
 }

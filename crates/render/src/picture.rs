@@ -1,12 +1,12 @@
 //! A diagnosis as a picture: the verdict with its figures and the fix, the limits of the path, where the sender's time went, and the
 //! path profile (offered against delivered rate, and the queue that each step made).
 
+use crate::diagnosis::budget::parts;
+use crate::diagnosis::path_profile::sentences;
+use crate::diagnosis::places::on;
+use crate::diagnosis::roofline::{binds, farthest};
 use crate::figures::{ratio, tick};
 use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
-use crate::text::budget::parts;
-use crate::text::page::on;
-use crate::text::path_profile::sentences;
-use crate::text::roofline::{binds, farthest};
 use crate::words::{clean, predicted, range, share, times};
 use narrows_model::run::report::{PathProfileView, ProofView};
 use narrows_model::words::show::nominal;

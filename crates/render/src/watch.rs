@@ -1,8 +1,8 @@
 //! Interfaces of both ends while traffic runs, in one frame of text: each with now, peak and total, in and out.
 
+use crate::doc::page::Page;
 use crate::figures::{grouped, pps_short};
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::{clean, fit, left, or_dash, right};
 use narrows_model::host::watch::{WatchEnd, WatchRow, WatchTraffic, WatchView};
 use narrows_model::words::units::{amount, bps};

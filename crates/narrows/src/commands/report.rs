@@ -95,7 +95,7 @@ impl Args {
                 let known = "see `narrows list causes`";
                 Failure::usage(format!("cannot explain cause `{id}`: the run has no such cause; {known}"))
             })?;
-            return printed(&narrows_render::text::weighed(id, &weighed, style));
+            return printed(&narrows_render::diagnosis::weighed(id, &weighed, style));
         }
         if let Some(other) = &self.diff {
             let other = stored::load(other).map_err(Failure::run)?;

@@ -72,7 +72,7 @@ fn a_record_is_kept_while_it_grows_and_says_that_it_is_a_part() {
         running.end();
         let said = world.run(&["rfc2544", "--again", "record.json"]);
         assert_eq!(said.code, Some(1), "{said:?}");
-        assert!(said.out.contains("ended early: partial record, saved 0:00:"), "{said:?}");
+        assert!(said.out.contains("ended early  partial record, saved 0:00:"), "{said:?}");
         assert!(said.out.contains("in row 1 of 2"), "{said:?}");
         let json = world.run(&["rfc2544", "--again", "record.json", "--format", "json"]).out;
         assert!(json.contains("\"ended\": \"partial record, saved"), "{json}");

@@ -173,6 +173,6 @@ fn a_diagnosis_of_both_directions_has_both_reports_and_compares_them() {
             titles,
             ["==== up: from the client to the server ====", "==== down: from the server to the client ===="]
         );
-        assert!(text.starts_with("up   ") && text.contains("     The directions d"), "{text}");
+        assert!(text.starts_with("up    ") && text.contains("\nThe directions d"), "{text}");
     });
 }

@@ -1,6 +1,6 @@
 //! A report as one page.
 
-use super::{Block, Doc};
+use super::{Block, Doc, Pair, capitalised};
 use crate::{page, table};
 use maud::{Markup, html};
 
@@ -13,17 +13,45 @@ impl Doc {
 fn written(block: &Block) -> Markup {
     html! {
         @match block {
+            Block::Verdict { .. } | Block::Drawing(_) => {},
             Block::Lead { word, says, below, .. } => {
                 p { strong { (word) } ": " (says) @if let Some(below) = below { br; (below) } }
             }
             Block::Headline(says) => p { strong { (says) } },
-            Block::Heading(title) => h2 { (title) },
+            Block::Plain(says) | Block::Paragraph(says) => p { (says) },
+            Block::Heading { title, remark } => {
+                h2 { (capitalised(title)) }
+                @if !remark.is_empty() { p { small { (capitalised(remark)) "." } } }
+            }
             Block::Sentences(all) => @if !all.is_empty() { ul { @for it in all { li { (it.says) } } } },
-            Block::Table(table) => (table::html(table)),
-            Block::Drawing(_) => {},
+            Block::Pairs(all) => (pairs(all)),
+            Block::Commands { at, run } => {
+                @if !at.is_empty() { p { (capitalised(at)) ":" } }
+                pre tabindex="0" { code { (run.join("\n")) } }
+            }
+            Block::Table(table) | Block::OnPaper(table) => (table::html(table)),
             Block::Picture(svg) => (page::figure(Some(svg.clone()))),
+            Block::Part(doc) => section { h2 { (doc.name) } @for block in &doc.blocks { (written(block)) } },
             Block::Warnings(all) => @if !all.is_empty() { h2 { "Warnings" } ul { @for it in all { li { (it) } } } },
             Block::Method(says) => p { small { (says) } },
+        }
+    }
+}
+
+/// What goes on with a pair stands below it.
+fn pairs(all: &[Pair]) -> Markup {
+    html! {
+        ul {
+            @for group in all.chunk_by(|_, next| next.lead.is_empty()) {
+                li {
+                    @for (at, it) in group.iter().enumerate() {
+                        @if at == 0 && !it.lead.is_empty() { em { (it.lead) } ": " }
+                        @if at > 0 { br; }
+                        @if let Some(figure) = &it.figure { strong { (figure) } " " }
+                        (it.says)
+                    }
+                }
+            }
         }
     }
 }

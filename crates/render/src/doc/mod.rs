@@ -3,6 +3,7 @@
 
 mod html;
 mod markdown;
+pub(crate) mod page;
 mod text;
 
 use crate::style::Tone;
@@ -18,6 +19,27 @@ pub(crate) struct Doc {
 
 /// A part of a report.
 pub(crate) enum Block {
+    /// A painted word and what it is of; the name of the report says it elsewhere.
+    Verdict {
+        word: String,
+        tone: Tone,
+        says: String,
+    },
+    /// A sentence at the edge.
+    Plain(String),
+    /// A sentence of the section that it stands in.
+    Paragraph(String),
+    /// Sentences beside what they are about.
+    Pairs(Vec<Pair>),
+    /// What to type, and where: never wrapped, so that it can be copied.
+    Commands {
+        at: String,
+        run: Vec<String>,
+    },
+    /// The figures that a terminal has in a drawing.
+    OnPaper(Table),
+    /// A report within this one.
+    Part(Doc),
     /// A sentence behind the word that it is about.
     Lead {
         word: String,
@@ -27,7 +49,10 @@ pub(crate) enum Block {
     },
     /// What the reader came for.
     Headline(String),
-    Heading(String),
+    Heading {
+        title: String,
+        remark: String,
+    },
     Sentences(Vec<Sentence>),
     Table(Table),
     /// Lines of characters for a width; Markdown and a page have the figures in a table, or a picture.
@@ -44,11 +69,40 @@ pub(crate) enum Block {
 pub(crate) struct Sentence {
     says: String,
     tone: Option<Tone>,
+    /// One of a list.
+    listed: bool,
+}
+
+/// What a sentence is about, its figure, and the sentence. Without the first it goes on with what the pair before it is about.
+pub(crate) struct Pair {
+    lead: String,
+    figure: Option<String>,
+    says: String,
+    tone: Option<Tone>,
+}
+
+impl Pair {
+    pub(crate) fn new(lead: &str, says: &str) -> Self {
+        Self { lead: clean(lead), figure: None, says: clean(says), tone: None }
+    }
+
+    pub(crate) fn figure(self, figure: &str) -> Self {
+        Self { figure: Some(clean(figure)), ..self }
+    }
+
+    pub(crate) fn tone(self, tone: Tone) -> Self {
+        Self { tone: Some(tone), ..self }
+    }
 }
 
 impl Sentence {
     pub(crate) fn new(says: &str) -> Self {
-        Self { says: clean(says), tone: None }
+        Self { says: clean(says), tone: None, listed: false }
+    }
+
+    /// One of a list.
+    pub(crate) fn listed(says: &str) -> Self {
+        Self { listed: true, ..Self::new(says) }
     }
 
     pub(crate) fn tone(self, tone: Tone) -> Self {
@@ -59,6 +113,11 @@ impl Sentence {
 impl Doc {
     pub(crate) fn new(name: &str) -> Self {
         Self { name: clean(name), blocks: Vec::new() }
+    }
+
+    /// Within another report.
+    pub(crate) fn named(self, name: &str) -> Self {
+        Self { name: clean(name), ..self }
     }
 
     fn with(mut self, block: Block) -> Self {
@@ -75,16 +134,61 @@ impl Doc {
         self.with(Block::Lead { word: clean(word), says: clean(says), tone, below: None })
     }
 
+    /// Its name, which Markdown and a page have already.
+    pub(crate) fn on_terminal(self, name: &str) -> Self {
+        self.with(Block::Verdict { word: clean(name), tone: Tone::Strong, says: String::new() })
+    }
+
     pub(crate) fn headline(self, says: &str) -> Self {
         self.with(Block::Headline(clean(says)))
     }
 
+    pub(crate) fn verdict(self, word: &str, tone: Tone, says: &str) -> Self {
+        self.with(Block::Verdict { word: word.to_owned(), tone, says: clean(says) })
+    }
+
+    pub(crate) fn plain(self, says: &str) -> Self {
+        self.with(Block::Plain(clean(says)))
+    }
+
+    pub(crate) fn paragraph(self, says: &str) -> Self {
+        self.with(Block::Paragraph(clean(says)))
+    }
+
+    pub(crate) fn pairs(self, all: impl IntoIterator<Item = Pair>) -> Self {
+        let all: Vec<_> = all.into_iter().collect();
+        if all.is_empty() { self } else { self.with(Block::Pairs(all)) }
+    }
+
+    pub(crate) fn commands(self, at: &str, run: impl IntoIterator<Item = String>) -> Self {
+        self.with(Block::Commands { at: clean(at), run: run.into_iter().map(|it| clean(&it)).collect() })
+    }
+
+    pub(crate) fn on_paper(self, table: Table) -> Self {
+        self.with(Block::OnPaper(table))
+    }
+
+    pub(crate) fn part(self, doc: Self) -> Self {
+        self.with(Block::Part(doc))
+    }
+
     pub(crate) fn heading(self, title: &str) -> Self {
-        self.with(Block::Heading(clean(title)))
+        self.section(title, "")
+    }
+
+    /// A heading with a remark beside it.
+    pub(crate) fn section(self, title: &str, remark: &str) -> Self {
+        self.with(Block::Heading { title: clean(title), remark: clean(remark) })
+    }
+
+    /// What another step adds.
+    pub(crate) fn then(self, add: impl FnOnce(Self) -> Self) -> Self {
+        add(self)
     }
 
     pub(crate) fn sentences(self, all: impl IntoIterator<Item = Sentence>) -> Self {
-        self.with(Block::Sentences(all.into_iter().collect()))
+        let all: Vec<_> = all.into_iter().collect();
+        if all.is_empty() { self } else { self.with(Block::Sentences(all)) }
     }
 
     pub(crate) fn table(self, table: Table) -> Self {
@@ -110,4 +214,10 @@ impl Doc {
     pub(crate) fn method(self, says: &str) -> Self {
         self.with(Block::Method(clean(says)))
     }
+}
+
+/// As the first words of a heading or a line.
+pub(crate) fn capitalised(words: &str) -> String {
+    let mut all = words.chars();
+    all.next().map_or_else(String::new, |first| first.to_uppercase().chain(all).collect())
 }

@@ -1,18 +1,42 @@
 //! A report on a terminal.
 
-use super::{Block, Doc};
+use super::page::Page;
+use super::{Block, Doc, Pair};
 use crate::style::{Style, Tone};
 use crate::table;
-use crate::text::page::Page;
-use crate::words::{columns, left};
+use crate::words::{columns, left, right};
 
 impl Doc {
     pub(crate) fn text(&self, style: Style) -> String {
         let mut page = Page::new(style);
+        self.write(&mut page);
+        page.finish()
+    }
+
+    fn write(&self, page: &mut Page) {
         let words = self.blocks.iter().map(|it| if let Block::Lead { word, .. } = it { columns(word) } else { 0 });
         let widest = words.max().unwrap_or(0);
-        for (at, block) in self.blocks.iter().enumerate() {
+        let mut before: Option<&Block> = None;
+        for block in &self.blocks {
             match block {
+                Block::Verdict { word, tone, says } => page.painted_label(word, *tone, says),
+                Block::Plain(says) => page.labelled("", says, None),
+                Block::Paragraph(says) => page.labelled("  ", says, None),
+                Block::Pairs(all) => {
+                    if !within_section(before) {
+                        page.blank();
+                    }
+                    pairs(page, all);
+                }
+                Block::Commands { at, run } => {
+                    if !at.is_empty() {
+                        page.labelled("  ", &format!("{at}:"), None);
+                    }
+                    for command in run {
+                        let run = page.style().paint(Tone::Strong, command);
+                        page.line(&format!("    {run}"));
+                    }
+                }
                 Block::Lead { word, says, tone, below } => {
                     page.labelled(&format!("{}  ", left(word, widest)), says, Some(*tone));
                     if let Some(below) = below {
@@ -20,20 +44,35 @@ impl Doc {
                     }
                 }
                 Block::Headline(says) => page.labelled("", says, Some(Tone::Strong)),
-                Block::Heading(title) => page.heading(title, ""),
-                Block::Sentences(all) => all.iter().for_each(|it| page.labelled("  ", &it.says, it.tone)),
+                Block::Heading { title, remark } => {
+                    let remark = if remark.is_empty() { String::new() } else { format!("({remark})") };
+                    page.heading(title, &remark);
+                }
+                Block::Sentences(all) => {
+                    for it in all {
+                        page.labelled(if it.listed { "  - " } else { "  " }, &it.says, it.tone);
+                    }
+                }
                 Block::Table(table) => {
-                    // A table without a title stands below the heading before it.
-                    if !matches!(self.blocks.get(at.wrapping_sub(1)), Some(Block::Heading(_))) {
+                    // A table without a title stands below what is before it in its section.
+                    if !(table.title.is_empty() && within_section(before)) {
                         page.blank();
                     }
-                    table::text(&mut page, table);
+                    table::text(page, table);
                 }
                 Block::Drawing(draw) => {
-                    page.blank();
+                    if !within_section(before) {
+                        page.blank();
+                    }
                     draw(page.width().saturating_sub(2)).iter().for_each(|line| page.line(&format!("  {line}")));
                 }
-                Block::Picture(_) => {}
+                Block::OnPaper(_) | Block::Picture(_) => {}
+                Block::Part(doc) => {
+                    page.blank();
+                    page.line(&page.style().paint(Tone::Strong, &format!("==== {} ====", doc.name)));
+                    page.blank();
+                    doc.write(page);
+                }
                 Block::Warnings(all) if all.is_empty() => {}
                 Block::Warnings(all) => {
                     page.blank();
@@ -44,7 +83,30 @@ impl Doc {
                     page.labelled("", says, Some(Tone::Faint));
                 }
             }
+            before = Some(block);
         }
-        page.finish()
+    }
+}
+
+/// Whether what follows belongs to the section of this block.
+const fn within_section(before: Option<&Block>) -> bool {
+    matches!(before, Some(Block::Heading { .. } | Block::Sentences(_) | Block::Paragraph(_) | Block::Pairs(_)))
+}
+
+fn pairs(page: &mut Page, all: &[Pair]) {
+    let widest = |of: fn(&Pair) -> &str| all.iter().map(|it| columns(of(it))).max().unwrap_or(0);
+    let wide = widest(|it| &it.lead).min(page.width() / 2 - 4);
+    let figure = widest(|it| it.figure.as_deref().unwrap_or_default());
+    for it in all {
+        // A long name has lines of its own.
+        let long = columns(&it.lead) > wide;
+        if long {
+            page.labelled("  ", &it.lead, None);
+        }
+        let mut lead = format!("  {}  ", left(if long { "" } else { &it.lead }, wide));
+        if let Some(words) = &it.figure {
+            lead += &format!("{}  ", right(words, figure));
+        }
+        page.labelled(&lead, &it.says, it.tone);
     }
 }

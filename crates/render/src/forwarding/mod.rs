@@ -4,17 +4,28 @@ pub mod ab;
 mod accounts_svg;
 mod drawing;
 pub mod html;
-pub mod markdown;
 mod procedures;
 mod section;
 mod sized;
 mod summary;
 pub mod svg;
 mod tables;
-pub mod text;
 mod words;
+mod written;
 
+use crate::style::Style;
 use narrows_model::forwarding::report::ForwardingReport;
+pub(crate) use written::doc;
+
+/// On a terminal.
+pub fn text(report: &ForwardingReport, style: Style) -> String {
+    doc(report, style.full).text(style)
+}
+
+/// For a ticket or a wiki.
+pub fn markdown(report: &ForwardingReport) -> String {
+    doc(report, true).markdown()
+}
 
 /// A line for each goal of each size, with the latency at that size.
 pub(crate) fn csv(report: &ForwardingReport) -> serde_json::Result<String> {

@@ -1,10 +1,10 @@
 //! The flows of a receiver: their sum, and the outliers.
 
 use super::text::{line, plural_of};
+use crate::doc::page::Page;
 use crate::figures::{float, grouped, pps, ratio};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
-use crate::text::page::Page;
 use narrows_model::load::frames::FlowGot;
 use narrows_model::load::frames_report::FramesReceived;
 

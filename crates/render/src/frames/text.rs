@@ -2,10 +2,10 @@
 
 use super::flows::flows;
 use super::words::{self, endpoints, rate};
+use crate::doc::page::Page;
 use crate::figures::{float, grouped, grouped_signed, nanos, ratio};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
-use crate::text::page::Page;
 use crate::words::{clean, fit, left, millis as time, plural, rounded};
 use narrows_model::Distribution;
 use narrows_model::load::frames::{GeneratePlan, ReceivePlan, StampClock};

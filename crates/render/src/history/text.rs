@@ -1,10 +1,10 @@
 //! For a terminal.
 
 use super::{signed, value};
+use crate::doc::page::Page;
 use crate::doc::{Doc, Sentence};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
-use crate::text::page::Page;
 use crate::words::sparkline;
 use narrows_model::run::history::{HistoryReport, StoredRun, TrendChange, TrendReport, TrendSeries};
 use narrows_model::words::date;

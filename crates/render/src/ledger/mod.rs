@@ -1,6 +1,8 @@
-//! The packet ledger as a waterfall: text, a Markdown table and a picture. As JSON it is [`crate::json::pretty`] of the account itself.
+//! The packet ledger as a waterfall, in words and as a picture. As JSON it is [`crate::json::pretty`] of the account itself.
 
-pub mod markdown;
 mod rows;
 pub mod svg;
-pub mod text;
+mod written;
+
+pub(crate) use written::add;
+pub use written::{markdown, text};

@@ -9,10 +9,10 @@ pub(crate) mod udp_words;
 
 pub use udp::UdpMeasurement;
 
+use crate::doc::page::Page;
 use crate::format::{Document, Format, PAGE, Writer};
 use crate::json::line;
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::{clean, columns, millis, share};
 use narrows_model::run::measure::{EndCpu, Remark};
 use narrows_model::run::report::RunView;

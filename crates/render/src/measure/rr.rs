@@ -4,9 +4,9 @@
 use super::{
     Measured, Shown, TrialView, costs, cpu, ending, event, lasting, name, noted, remarks, rule, span, trial_view, word,
 };
+use crate::doc::page::Page;
 use crate::figures::{self, float};
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::{clean, fitting, left, plural, right};
 use narrows_model::load::rr::report::{
     LatencyUnderLoad, Responsiveness, RrIntervalView, RrReport, RrStreamView, RrSummary, SCHEMA,

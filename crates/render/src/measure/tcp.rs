@@ -5,12 +5,12 @@ use super::{
     Measured, OMITTED, Shown, TrialView, costs, cpu, ending, lasting, name, remarks, rule, span, trial_view, way_to,
     word,
 };
+use crate::doc::page::Page;
 use crate::figures::float;
 use crate::format::{Format, Writer};
 use crate::iperf3;
 use crate::json::pretty;
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::{clean, fitting, plural};
 use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, SCHEMA, StreamView, SummaryView};
 use narrows_model::run::report::RunView;

@@ -4,13 +4,13 @@ use super::udp_words::{rate, sizes, unsent};
 use super::{
     Measured, OMITTED, Shown, TrialView, costs, cpu, ending, lasting, name, remarks, span, trial_view, way_to, word,
 };
+use crate::doc::page::Page;
 use crate::figures::{digits, float, grouped, nanos, pps, pps_short, ratio, success};
 use crate::format::{Format, Writer};
 use crate::iperf3;
 use crate::json::pretty;
-use crate::ledger::text::ledgers;
+use crate::ledger::text as ledgers;
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::{clean, columns, ends, fitting, left, or_dash, plural, right, rounded, share};
 use narrows_model::load::udp::report::{
     MeasureUdpReport, ReceivedTotal, SCHEMA, SentTotal, ShortBuffer, UdpFlowSummary, UdpInterval, UdpStreamView,

@@ -1,8 +1,8 @@
 //! A search on a terminal: one line per trial with the bounds after it, then a table of the goals or of the loss curve.
 
+use crate::doc::page::Page;
 use crate::figures::{grouped, pps, precise, ratio};
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::{clean, columns, fitting, left, millis, or_dash, plural, right};
 use narrows_model::run::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
 use narrows_model::run::search_report::{GoalView, LoadView, SearchReport};

@@ -1,10 +1,10 @@
 //! The sweep on a terminal: a table for each protocol and direction, then comparison of directions.
 
 use super::groups::{bit_unit, groups, name};
+use crate::doc::page::Page;
 use crate::figures::{digits, grouped, ratio};
 use crate::measure::udp_words as words;
 use crate::style::{Style, Tone};
-use crate::text::page::Page;
 use crate::words::{clean, columns, ends, left, or_dash, plural, right};
 use narrows_model::run::measure::HostCpu;
 use narrows_model::run::sweep::{Spread, SweepRow, Symmetry};

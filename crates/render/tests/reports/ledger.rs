@@ -61,12 +61,12 @@ fn unbalanced() -> Ledger {
 
 #[test]
 fn what_was_dropped_is_shown_and_the_rest_is_folded() {
-    insta::assert_snapshot!(ledger::text::ledgers(&[lossy(), clean()], Style::default()));
+    insta::assert_snapshot!(ledger::text(&[lossy(), clean()], Style::default()));
 }
 
 #[test]
 fn a_table_for_a_document() {
-    let text = [lossy(), unbalanced()].iter().map(ledger::markdown::one).collect::<String>();
+    let text = ledger::markdown(&[lossy(), unbalanced()]);
     let table: Vec<_> = text.lines().filter(|line| line.starts_with('|')).collect();
     assert!(table.iter().all(|line| line.matches('|').count() == 7), "{text}");
     insta::assert_snapshot!(text);
@@ -74,14 +74,14 @@ fn a_table_for_a_document() {
 
 #[test]
 fn everything_when_asked() {
-    insta::assert_snapshot!(ledger::text::ledgers(&[lossy()], Style { full: true, ..Style::default() }));
+    insta::assert_snapshot!(ledger::text(&[lossy()], Style { full: true, ..Style::default() }));
 }
 
 #[test]
 fn sources_are_whole_at_every_width() {
     for full in [false, true] {
         for width in [60, 80, 100] {
-            let text = ledger::text::ledgers(&[lossy(), unbalanced()], Style { full, width, ..Style::default() });
+            let text = ledger::text(&[lossy(), unbalanced()], Style { full, width, ..Style::default() });
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
             assert!(!text.contains('…'), "{width}:\n{text}");
         }
@@ -90,11 +90,11 @@ fn sources_are_whole_at_every_width() {
 
 #[test]
 fn what_does_not_balance_is_said() {
-    let text = ledger::text::ledgers(&[unbalanced()], Style { width: 80, ..Style::default() });
+    let text = ledger::text(&[unbalanced()], Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
     let claims = Ledger { unexplained: -40, ..clean() };
-    let text = ledger::text::ledgers(&[claims], Style::default());
+    let text = ledger::text(&[claims], Style::default());
     assert!(text.contains("−40 ± 0") && text.contains("more drops were counted than packets are missing"), "{text}");
 }
 
@@ -103,7 +103,7 @@ fn a_large_count_with_its_error_is_whole() {
     let mut ledger = lossy();
     ledger.stages[0] = Stage { dropped: 52_382_528, uncertainty: 5, entered: 52_739_776, ..ledger.stages[0].clone() };
     for width in [40, 80, 100] {
-        let text = ledger::text::ledgers(&[ledger.clone()], Style { width, ..Style::default() });
+        let text = ledger::text(&[ledger.clone()], Style { width, ..Style::default() });
         assert!(text.contains("52,382,528 ± 5"), "{text}");
     }
 }
@@ -130,5 +130,5 @@ fn a_hostile_ledger_breaks_nothing() {
     (ledger.offered, ledger.delivered, ledger.unexplained) = (0, u64::MAX, i64::MIN);
     let picture = ledger::svg::waterfall(&ledger);
     assert!(!picture.contains('\x1b') && picture.matches("<svg").count() == 1);
-    assert!(!ledger::text::ledgers(&[ledger], Style::default()).contains('\x1b'));
+    assert!(!ledger::text(&[ledger], Style::default()).contains('\x1b'));
 }

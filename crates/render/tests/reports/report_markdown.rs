@@ -3,12 +3,12 @@
 use crate::samples;
 
 use narrows_model::*;
-use narrows_render::markdown;
+use narrows_render::{diagnosis, markdown};
 
 #[test]
 fn every_shape() {
     for (name, report) in samples::all() {
-        insta::assert_snapshot!(name, markdown::report(&report));
+        insta::assert_snapshot!(name, diagnosis::markdown(&report));
     }
 }
 
@@ -36,19 +36,19 @@ fn where_packets_went_is_told_where_any_are_missing() {
         remarks: Vec::new(),
     };
     report.accounts.ledger = vec![ledger.clone()];
-    let page = markdown::report(&report);
+    let page = diagnosis::markdown(&report);
     assert!(page.contains("\n## Packet ledger (packets), up\n"), "{page}");
     assert!(page.contains("| qdisc | client | 7 | 0.70 % | 993 | a\\|counter |\n"), "{page}");
     ledger.stages.remove(0);
     ledger.delivered = 1000;
     report.accounts.ledger = vec![ledger];
-    assert!(!markdown::report(&report).contains("Where the packets went"), "nothing is missing");
+    assert!(!diagnosis::markdown(&report).contains("Where the packets went"), "nothing is missing");
 }
 
 #[test]
 fn words_from_outside_stay_words() {
     assert_eq!(markdown::text("<script>*x*|`y`\x1b[2J"), "&lt;script&gt;\\*x\\*\\|\\`y\\`?\\[2J");
     assert_eq!(markdown::code("a`b|c\nd"), "a'b\\|c d");
-    let page = markdown::report(&samples::long_names());
+    let page = diagnosis::markdown(&samples::long_names());
     assert!(!page.contains('\x1b'));
 }

@@ -56,13 +56,13 @@ fn small() -> Derived {
 
 #[test]
 fn as_text() {
-    insta::assert_snapshot!(forwarding::text::report(&built(), Style::default()));
+    insta::assert_snapshot!(forwarding::text(&built(), Style::default()));
 }
 
 #[test]
 fn what_is_not_plain_has_its_reason() {
     let report = build(small());
-    insta::assert_snapshot!(forwarding::text::report(&report, Style::default()));
+    insta::assert_snapshot!(forwarding::text(&report, Style::default()));
     let pictures = forwarding::svg::pictures(&report);
     insta::assert_snapshot!("small.svg", pictures.iter().find(|it| it.0 == "throughput").expect("a picture").1);
 }
@@ -168,7 +168,7 @@ fn modified() -> Derived {
 #[test]
 fn modifiers_stand_beside_the_same_frames_without_them() {
     let report = build(modified());
-    insta::assert_snapshot!(forwarding::text::report(&report, Style::default()));
+    insta::assert_snapshot!(forwarding::text(&report, Style::default()));
     let names: Vec<&str> = report.traffic.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["IPv4", "IPv4, 1 % broadcast", "IPv4, SNMP queries", "IPv4, RIP updates"]);
     assert!(report.traffic[0].sizes.iter().all(|it| it.modified.is_none()));
@@ -178,11 +178,7 @@ fn modifiers_stand_beside_the_same_frames_without_them() {
     assert_eq!((full.ratio, full.remark.clone()), (Some(1.0), None), "both pass at line rate");
     let device = &report.traffic[3].sizes[1].devices[0];
     assert_eq!((device.link_changes, device.resets, device.shared), (1, 0, true));
-    let all = [
-        json::pretty(&report).expect("json"),
-        forwarding::html::report(&report),
-        forwarding::markdown::report(&report),
-    ];
+    let all = [json::pretty(&report).expect("json"), forwarding::html::report(&report), forwarding::markdown(&report)];
     assert!(all.iter().all(|text| !text.contains("s3cret")), "no door is opened");
     assert!(all[1].contains("Device under test") && all[2].contains("RIP updates"));
     let again: ForwardingReport = serde_json::from_str(&all[0]).expect("it reads back");
@@ -222,7 +218,7 @@ fn without_a_throughput_it_is_compared_what_arrives_at_line_rate() {
 
 #[test]
 fn as_markdown() {
-    insta::assert_snapshot!(forwarding::markdown::report(&built()));
+    insta::assert_snapshot!(forwarding::markdown(&built()));
 }
 
 #[test]
@@ -309,7 +305,7 @@ fn what_is_secret_stays_where_it_is() {
     let stored = serde_json::to_string(&record).expect("JSON");
     assert!(!stored.contains("s3cret-community"), "records hold no secrets");
     let report = build(again(derived));
-    let text = forwarding::text::report(&report, Style { full: true, ..Style::default() });
+    let text = forwarding::text(&report, Style { full: true, ..Style::default() });
     assert!(text.contains("power-switch"), "{text}");
     let all = [json::pretty(&report).expect("json"), text, forwarding::html::report(&report)];
     assert!(all.iter().all(|text| !text.contains("s3cret")));
@@ -332,7 +328,7 @@ fn nothing_measured_is_told_and_drawn_as_nothing() {
     };
     let report = report(&none);
     assert!(forwarding::svg::pictures(&report).is_empty());
-    let text = forwarding::text::report(&report, Style::default());
+    let text = forwarding::text(&report, Style::default());
     assert!(text.contains("place of loss unknown: no accounting"), "{text}");
     assert!(text.contains("the benchmark ended first: interrupted"), "{text}");
     assert!(forwarding::html::report(&report).contains("Not measured"));
@@ -405,7 +401,7 @@ proptest! {
 
     #[test]
     fn no_line_is_wider_than_the_terminal(word in "\\PC{0,120}", width in 80usize..160) {
-        let text = forwarding::text::report(&named(&word), Style { width, full: true, ..Style::default() });
+        let text = forwarding::text(&named(&word), Style { width, full: true, ..Style::default() });
         for line in text.lines() {
             prop_assert!(line.chars().count() <= width, "{}: {}", line.chars().count(), line);
         }

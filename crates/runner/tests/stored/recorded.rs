@@ -37,7 +37,7 @@ fn long_path() -> Audit {
 }
 
 fn text(audit: &Audit) -> String {
-    narrows_render::audit::text::audit(audit, Style::default())
+    narrows_render::audit::text(audit, Style::default())
 }
 
 /// What was found: id and place.

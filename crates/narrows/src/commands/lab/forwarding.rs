@@ -39,7 +39,7 @@ impl ForwardingArgs {
         }
         let report = forwarding::report(&record);
         files_of_report.write(&report)?;
-        print(&render::forwarding::text::report(&report, style()))?;
+        print(&render::forwarding::text(&report, style()))?;
         crate::failure::note!("HTML report: {}", self.html.display());
         Ok(u8::from(record.ended.is_some()))
     }

@@ -1,16 +1,12 @@
 //! A forwarding benchmark with two configurations of the device: its view from the record and the comparison, as text,
 //! Markdown, a picture and one page.
 
-mod html;
-mod markdown;
 mod svg;
 mod tables;
-mod text;
+mod written;
 
-pub use html::page as html;
-pub use markdown::report as markdown;
 pub use svg::picture as svg;
-pub use text::report as text;
+pub use written::{html, markdown, text};
 
 use narrows_model::forwarding::ab::ThroughputOfSize;
 use narrows_model::forwarding::ab_report::{AbReport, AbRowView};

@@ -1,8 +1,9 @@
 //! The roofline: every ceiling as a bar, with the binding one and the observed goodput marked.
 
-use super::page::Page;
+use crate::doc::{Doc, Sentence};
 use crate::style::Tone;
-use crate::words::{clean, columns, left, right};
+use crate::table::{Cell, Column, Row, Table};
+use crate::words::range;
 use narrows_model::words::units::bps;
 use narrows_model::{Ceiling, Method, Report};
 
@@ -63,52 +64,43 @@ impl Scale {
     }
 }
 
-/// A shorter bar than a rate with its unit shows no difference between ceilings: the name stands above it.
-const LEAST_BAR: usize = 11;
-
-pub(super) fn write(page: &mut Page, report: &Report) {
+pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
     let ceilings = &report.accounts.roofline;
     let got = report.verdict.goodput_bps;
-    let shown = if page.style().full { ceilings.len() } else { SHOWN.min(ceilings.len()) };
+    let shown = if full { ceilings.len() } else { SHOWN.min(ceilings.len()) };
     let most = farthest(got, ceilings);
     let ends = ceilings.iter().take(shown).flat_map(|ceiling| [ceiling.bps, ceiling.interval_bps[1]]);
     let values = ends.map(|it| it.min(most)).chain([got]);
-    let Some(scale) = Scale::over(values).filter(|_| shown > 0) else { return };
-    let title = "roofline";
-    let meaning = "goodput under each limit; │ you got, ░ uncertain";
-    let with_scale = format!("({meaning}; {})", scale.words());
-    let fits = columns(title) + 2 + columns(&with_scale) <= page.room();
-    page.heading(title, &if fits { with_scale } else { format!("({meaning})") });
-    let longest = ceilings.iter().take(shown).map(|ceiling| columns(&clean(&ceiling.id))).max().unwrap_or(0).min(26);
+    let Some(scale) = Scale::over(values).filter(|_| shown > 0) else { return doc };
+    let columns = [
+        Column::id("limit"),
+        Column::words("at"),
+        Column::words("by").spare(1),
+        Column::figures("goodput"),
+        Column::words("interval").on_paper(),
+        Column::words("how").below(),
+    ];
+    let mut table = Table::new("", "", &columns).headless();
     for ceiling in ceilings.iter().take(shown) {
-        let binding = binds(ceiling, report);
-        let name = format!(
-            "{} {} {}",
-            if binding { ">" } else { " " },
-            left(&clean(&ceiling.id), longest),
-            left(ceiling.at.word(), 6),
-        );
-        let mut lead = format!("{name} {} {} ", left(method(ceiling), 8), right(&bps(ceiling.bps), 11));
-        if columns(&lead) + LEAST_BAR > page.room() {
-            page.row(&name, binding.then_some(Tone::Strong));
-            lead = format!("    {} ", right(&bps(ceiling.bps), 11));
-        }
-        let wide = page.width().saturating_sub(columns(&lead) + 1).max(LEAST_BAR - 2);
-        let bar = bar(scale, ceiling, got, wide);
-        let (lead, bar) = if binding {
-            (page.style().paint(Tone::Strong, &lead), page.style().paint(Tone::Bad, &bar))
-        } else {
-            (lead, bar)
-        };
-        page.line(&format!("{lead}{bar}"));
-        if page.style().full {
-            page.labelled("      ", &clean(&ceiling.how), Some(Tone::Faint));
-        }
+        let tone = binds(ceiling, report).then_some(Tone::Strong);
+        let cells = [
+            format!("{} {}", if tone.is_some() { ">" } else { " " }, ceiling.id),
+            ceiling.at.word().to_owned(),
+            method(ceiling).to_owned(),
+            bps(ceiling.bps),
+            range(ceiling.interval_bps),
+        ];
+        let cells = cells.into_iter().map(|cell| Cell { tone, ..Cell::new(cell) });
+        let how = Cell::new(if full { ceiling.how.as_str() } else { "" });
+        let drawn = Limit { bps: ceiling.bps, interval_bps: ceiling.interval_bps };
+        let row = Row::new(cells.chain([how]).collect());
+        table.rows.push(row.bar(tone.map(|_| Tone::Bad), move |wide| bar(scale, &drawn, got, wide.saturating_sub(1))));
     }
-    if ceilings.len() > shown {
-        let text = format!("  … and {} higher ones", ceilings.len() - shown);
-        page.line(&page.style().paint(Tone::Faint, &text));
-    }
+    let more = ceilings.len() - shown;
+    let more = (more > 0).then(|| Sentence::new(&format!("… and {more} higher ones")).tone(Tone::Faint));
+    doc.section("roofline", &format!("goodput under each limit; │ you got, ░ uncertain; {}", scale.words()))
+        .table(table)
+        .sentences(more)
 }
 
 /// Whether it is the ceiling of the first cause.
@@ -116,7 +108,7 @@ pub(crate) fn binds(ceiling: &Ceiling, report: &Report) -> bool {
     report.verdict.causes.first().is_some_and(|cause| cause.id == ceiling.id && cause.at == ceiling.at)
 }
 
-pub(crate) const fn method(ceiling: &Ceiling) -> &'static str {
+const fn method(ceiling: &Ceiling) -> &'static str {
     match ceiling.method {
         _ if ceiling.at_least => "at least",
         Method::Computed => "computed",
@@ -125,7 +117,13 @@ pub(crate) const fn method(ceiling: &Ceiling) -> &'static str {
     }
 }
 
-fn bar(scale: Scale, ceiling: &Ceiling, got: f64, wide: usize) -> String {
+/// What is drawn of a ceiling.
+struct Limit {
+    bps: f64,
+    interval_bps: [f64; 2],
+}
+
+fn bar(scale: Scale, ceiling: &Limit, got: f64, wide: usize) -> String {
     let column = |value: f64| scale.column(value, wide);
     let (value, low, high) = (column(ceiling.bps), column(ceiling.interval_bps[0]), column(ceiling.interval_bps[1]));
     let got = column(got);

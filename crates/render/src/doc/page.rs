@@ -1,8 +1,7 @@
 //! The page that the sections write on: lines, headings, indented paragraphs.
 
 use crate::style::{Style, Tone};
-use crate::words::{clean, columns, fit, wrap};
-use narrows_model::{Place, Report};
+use crate::words::{columns, wrap};
 
 /// Fewer columns break most words of a sentence: the longest names of causes and terms have about twenty letters.
 const BESIDE: usize = 20;
@@ -105,14 +104,4 @@ impl Page {
     pub(crate) fn finish(self) -> String {
         self.text.trim_end().to_owned() + "\n"
     }
-}
-
-/// `on the server (flits)`, `on the path`.
-pub(crate) fn on(place: Place, report: &Report) -> String {
-    let name = match place {
-        Place::Client => &report.hosts.client.name,
-        Place::Server => &report.hosts.server.name,
-        Place::Path => "",
-    };
-    if name.is_empty() { format!("on the {place}") } else { format!("on the {place} ({})", fit(&clean(name), 40)) }
 }

@@ -1,48 +1,28 @@
 //! The latency of the path idle and under the load, and where the difference waits.
 
-use super::hosts::NARROW;
-use super::page::Page;
-use crate::words::{columns, right};
+use crate::doc::{Doc, Sentence};
+use crate::table::{Cell, Column, Row, Table};
 use narrows_model::run::report::{LatencySpread, Queue, WorkingLatency};
 use narrows_model::words::units::micros;
 use narrows_model::{Direction, Report};
 
-pub(super) fn write(page: &mut Page, report: &Report) {
-    let Some(latency) = &report.accounts.latency else { return };
-    page.heading("latency", &format!("({}; {MEANING})", way(latency)));
-    let [name, p50, p95, p99] = HEAD;
-    let wide = if page.width() < NARROW { 8 } else { 11 };
-    page.line(&line(name, &[p50, p95, p99].map(str::to_owned), wide));
-    for (name, cells, of) in rows(latency) {
-        let cells = line(name, &cells, wide);
-        let whole = format!("{cells}  {of}");
-        if columns(&whole) <= page.room() {
-            page.line(&whole);
-        } else {
-            // Wrapped, the cells would not stand below their headings.
-            page.line(&cells);
-            page.labelled("    ", &of, None);
-        }
+pub(super) fn add(doc: Doc, report: &Report) -> Doc {
+    let Some(latency) = &report.accounts.latency else { return doc };
+    let columns = ["p50", "p95", "p99"].map(Column::figures);
+    let columns: Vec<_> =
+        [Column::words("")].into_iter().chain(columns).chain([Column::words("of").beneath(true)]).collect();
+    let mut table = Table::new("", "", &columns);
+    for (name, times, of) in rows(latency) {
+        let cells = [name.to_owned()].into_iter().chain(times).chain([of]);
+        table.rows.push(Row::new(cells.map(Cell::new).collect()));
     }
-    if let Some(words) = waits(latency) {
-        page.labelled("  ", &words, None);
-    }
-}
-
-/// What is above the columns.
-pub(crate) const HEAD: [&str; 4] = ["", "p50", "p95", "p99"];
-
-/// What the round trips of the load are.
-pub(crate) const MEANING: &str = "its own round trips, as TCP smooths them";
-
-fn line(name: &str, cells: &[String; 3], wide: usize) -> String {
-    let cells: String = cells.iter().map(|cell| right(cell, wide)).collect();
-    let pad = " ".repeat(12_usize.saturating_sub(columns(name)));
-    format!("  {name}{pad}{cells}")
+    doc.section("latency", &format!("{}; its own round trips, as TCP smooths them", way(latency)))
+        .table(table)
+        .sentences(waits(latency).map(|words| Sentence::new(&words)))
 }
 
 /// Which way the load went.
-pub(crate) fn way(latency: &WorkingLatency) -> &'static str {
+fn way(latency: &WorkingLatency) -> &'static str {
     match latency.direction {
         Direction::Up => "load from client to server",
         Direction::Down => "load from server to client",
@@ -51,7 +31,7 @@ pub(crate) fn way(latency: &WorkingLatency) -> &'static str {
 }
 
 /// Name, percentiles, and of how many values.
-pub(crate) fn rows(latency: &WorkingLatency) -> Vec<(&'static str, [String; 3], String)> {
+fn rows(latency: &WorkingLatency) -> Vec<(&'static str, [String; 3], String)> {
     let time = |us: f64| micros(us.clamp(0.0, 1e12).round() as u64);
     let cells = |it: LatencySpread| [Some(it.p50), it.p95, it.p99].map(|us| us.map_or_else(|| "-".to_owned(), time));
     let idle = latency.idle_us.map(|it| ("idle", cells(it), format!("{} probes", it.count)));
@@ -62,7 +42,7 @@ pub(crate) fn rows(latency: &WorkingLatency) -> Vec<(&'static str, [String; 3], 
     idle.into_iter().chain([loaded]).collect()
 }
 
-pub(crate) fn waits(latency: &WorkingLatency) -> Option<String> {
+fn waits(latency: &WorkingLatency) -> Option<String> {
     let sender = if latency.direction == Direction::Down { "server" } else { "client" };
     let of = |queues: &[Queue]| {
         let waits = latency.waits.iter().filter(|wait| queues.contains(&wait.queue));

@@ -1,43 +1,38 @@
 //! The rounds of `--try`: the changes, their gain, and the predicted gain.
 
-use super::page::{Page, on};
+use super::places::on;
+use crate::doc::{Doc, Pair};
 use crate::style::Tone;
-use crate::words::{clean, range, times};
+use crate::words::{range, times};
 use narrows_model::run::report::{ProofView, RoundView};
 use narrows_model::words::units::{bps, percent};
 use narrows_model::{Report, Status};
 
-pub(super) fn write(page: &mut Page, report: &Report) {
+pub(super) fn add(doc: Doc, report: &Report) -> Doc {
     if report.rounds.is_empty() {
-        return;
+        return doc;
     }
-    page.heading("what was tried", "");
-    for round in &report.rounds {
-        write_round(page, report, round);
-    }
+    doc.heading("what was tried").pairs(report.rounds.iter().flat_map(|round| act(report, round)))
 }
 
-fn write_round(page: &mut Page, report: &Report, round: &RoundView) {
-    let status = status(round.status);
+fn act(report: &Report, round: &RoundView) -> Vec<Pair> {
+    let limited = round.status == Status::Limited;
     let cause = match (&round.cause, round.at) {
-        (Some(cause), Some(at)) => format!(" by {} {}", clean(cause), on(at, report)),
-        (Some(cause), None) => format!(" by {}", clean(cause)),
+        (Some(cause), Some(at)) => format!("{} {cause} {}", if limited { " by" } else { ":" }, on(at, report)),
+        (Some(cause), None) => format!("{} {cause}", if limited { " by" } else { ":" }),
         _ => String::new(),
     };
-    let cause = if round.status == Status::Limited { cause } else { cause.replacen(" by ", ": ", 1) };
-    page.labelled(
-        &format!("  act {}  ", round.round + 1),
-        &format!("{}, {status}{cause}", bps(round.goodput_bps)),
-        None,
-    );
-    for change in &round.changes {
+    let says = format!("{}, {}{cause}", bps(round.goodput_bps), status(round.status));
+    let mut all = vec![Pair::new(&format!("act {}", round.round + 1), &says)];
+    all.extend(round.changes.iter().map(|change| {
         let kept = if change.in_force { "in force" } else { "rolled back" };
-        page.line(&format!("         {}: {}  ({kept})", on(change.at, report), clean(&change.set.to_string())));
-    }
+        Pair::new("", &format!("{}: {}  ({kept})", on(change.at, report), change.set))
+    }));
     if let Some(proof) = &round.proof {
-        page.labelled("         ", &outcome(proof), Some(if proof.helped { Tone::Good } else { Tone::Bad }));
-        page.labelled("         ", &prediction(proof), None);
+        all.push(Pair::new("", &outcome(proof)).tone(if proof.helped { Tone::Good } else { Tone::Bad }));
+        all.push(Pair::new("", &prediction(proof)));
     }
+    all
 }
 
 /// The verdict in a word.
@@ -51,7 +46,7 @@ pub(crate) const fn status(status: Status) -> &'static str {
 }
 
 /// The effect of a fix in a sentence.
-pub(crate) fn outcome(proof: &ProofView) -> String {
+fn outcome(proof: &ProofView) -> String {
     let runs = |runs: &[f64]| ProofView::mean(runs).map_or_else(|| "not measured".to_owned(), bps);
     let loss = |runs: &[f64]| ProofView::mean(runs).map(percent);
     let lost = match (loss(&proof.before_loss), loss(&proof.after_loss)) {
@@ -70,7 +65,7 @@ pub(crate) fn outcome(proof: &ProofView) -> String {
 }
 
 /// Predicted and measured side by side.
-pub(crate) fn prediction(proof: &ProofView) -> String {
+fn prediction(proof: &ProofView) -> String {
     let within = proof.predicted_interval_bps.map_or_else(String::new, |ends| format!(" ({})", range(ends)));
     let predicted = format!("predicted {}{within}", proof.predicted_words());
     match ProofView::mean(&proof.after_bps) {

@@ -1,7 +1,9 @@
 //! The time budget of the sender: one stacked bar and its legend.
 
-use super::page::{Page, on};
+use super::places::on;
+use crate::doc::{Doc, Sentence};
 use crate::style::Tone;
+use crate::table::{Cell, Column, Row, Table};
 use crate::words::{clean, rounded, share, wrap};
 use narrows_model::run::report::PhaseView;
 use narrows_model::words::units::{bps, grouped, micros};
@@ -20,7 +22,7 @@ pub(crate) fn parts(budget: &TimeBudget) -> [(char, &'static str, f64); 6] {
 }
 
 /// The phases of the load and the account of each, in sentences.
-pub(crate) fn phases(report: &Report) -> Vec<String> {
+fn phases(report: &Report) -> Vec<String> {
     let words = |phase: &PhaseView| {
         let rate = format!("{} from {:.1} to {:.1} s", bps(phase.goodput_bps), phase.from_s, phase.to_s);
         let rtt = phase.rtt_us.map(|us| format!("RTT {}", micros(rounded(us))));
@@ -35,36 +37,41 @@ pub(crate) fn phases(report: &Report) -> Vec<String> {
     report.accounts.phases.iter().map(words).collect()
 }
 
-pub(super) fn write(page: &mut Page, report: &Report) {
-    if !report.accounts.phases.is_empty() {
-        page.heading("the rate changed during the load", "");
-        phases(report).iter().for_each(|phase| page.labelled("  ", phase, None));
-    }
-    let Some(budget) = &report.accounts.time_budget else { return };
-    page.heading("where the sender's time went", "(what its TCP waited for, as shares of the time)");
+pub(super) fn add(doc: Doc, report: &Report) -> Doc {
+    let doc = if report.accounts.phases.is_empty() {
+        doc
+    } else {
+        let all: Vec<_> = phases(report).iter().map(|phase| Sentence::new(phase)).collect();
+        doc.heading("the rate changed during the load").sentences(all)
+    };
+    let Some(budget) = report.accounts.time_budget else { return doc };
+    let columns = [Column::words("Part"), Column::figures("Share")];
+    let mut table = Table::new("", "", &columns);
+    table.rows.extend(parts(&budget).map(|(_, name, part)| Row::new(vec![Cell::new(name), Cell::new(share(part))])));
+    doc.section("where the sender's time went", "what its TCP waited for, as shares of the time")
+        .drawing(move |wide| drawn(&budget, wide - 2))
+        .on_paper(table)
+        .sentences(waits_behind(report).map(|words| Sentence::new(&words).tone(Tone::Faint)))
+}
+
+/// A stacked bar, and its legend below it.
+fn drawn(budget: &TimeBudget, wide: usize) -> Vec<String> {
     let parts = parts(budget);
-    let wide = page.width() - 4;
     let shares = apportion(parts.map(|(_, _, part)| part), wide);
-    let bar: String =
-        parts.iter().zip(shares).flat_map(|((fill, ..), share)| std::iter::repeat_n(*fill, share)).collect();
-    page.line(&format!("  {bar}"));
+    let bar = parts.iter().zip(shares).flat_map(|((fill, ..), share)| std::iter::repeat_n(*fill, share)).collect();
     let mut named: Vec<_> = parts.into_iter().filter(|(_, _, part)| *part >= 0.0005).collect();
     named.sort_by(|a, b| b.2.total_cmp(&a.2));
     let legend: Vec<_> = named
         .iter()
         .map(|(fill, name, part)| format!("{fill} {} {name}", share(*part)).replace(' ', "\u{a0}"))
         .collect();
-    for line in wrap(&legend.join("   ").replace("   ", " "), wide) {
-        page.line(&format!("  {}", line.replace(' ', "   ").replace('\u{a0}', " ")));
-    }
-    if let Some(words) = waits_behind(report) {
-        page.labelled("  ", &words, Some(Tone::Faint));
-    }
+    let legend = wrap(&legend.join(" "), wide).into_iter().map(|line| line.replace(' ', "   ").replace('\u{a0}', " "));
+    std::iter::once(bar).chain(legend).collect()
 }
 
 /// Why a cause that is not in the budget is none the less the cause: most of the time went on waiting for acknowledgements, and TCP does
 /// not see what delays them.
-pub(crate) fn waits_behind(report: &Report) -> Option<String> {
+fn waits_behind(report: &Report) -> Option<String> {
     let budget = report.accounts.time_budget.as_ref()?;
     let cause = report.verdict.causes.first()?;
     let limited = matches!(report.verdict.status, Status::Limited | Status::Suspected);

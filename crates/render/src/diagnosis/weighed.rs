@@ -1,6 +1,6 @@
 //! What was weighed for and against one cause.
 
-use super::page::Page;
+use crate::doc::page::Page;
 use crate::style::Style;
 use crate::words::clean;
 use narrows_model::run::report::Weighed;

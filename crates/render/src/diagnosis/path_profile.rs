@@ -1,46 +1,34 @@
 //! The path profile: what was offered against what arrived, one bar a step.
 
-use super::page::Page;
 use super::roofline::Scale;
-use crate::style::Tone;
-use crate::words::{columns, right, share};
+use crate::doc::{Doc, Sentence};
+use crate::table::{Cell, Column, Row, Table};
+use crate::words::share;
 use narrows_model::Report;
 use narrows_model::run::report::PathProfileView;
 use narrows_model::words::units::{bps, bytes, micros};
 
-pub(super) fn write(page: &mut Page, report: &Report) {
-    let Some(profile) = &report.accounts.path_profile else { return };
-    let Some(scale) = Scale::over(profile.steps.iter().map(|step| step.offered_bps)) else { return };
-    page.heading("path profile", &format!("({COLUMNS}; █ delivered, ░ offered)"));
-    for line in sentences(profile) {
-        page.labelled("  ", &line, None);
-    }
+pub(super) fn add(doc: Doc, report: &Report) -> Doc {
+    let Some(profile) = &report.accounts.path_profile else { return doc };
+    let Some(scale) = Scale::over(profile.steps.iter().map(|step| step.offered_bps)) else { return doc };
+    let columns = ["offered", "delivered", "lost", "queue"].map(Column::figures);
+    let mut table = Table::new("", "", &columns);
     for step in &profile.steps {
-        let lead = format!("  {} {} ", right(&bps(step.offered_bps), 11), right(&bps(step.delivered_bps), 11));
-        let tail = format!(" {} lost, {} queue", share(step.loss), micros(step.queue_us.max(0.0) as u64));
-        if columns(&lead) + columns(&tail) > page.width() {
-            page.labelled(&lead, tail.trim_start(), Some(Tone::Faint));
-            continue;
-        }
-        let wide = page.width().saturating_sub(columns(&lead) + columns(&tail) + 1);
-        let (delivered, offered) = (scale.column(step.delivered_bps, wide), scale.column(step.offered_bps, wide));
-        let bar: String = (0..wide)
-            .map(|at| {
-                if at < delivered {
-                    '█'
-                } else if at < offered {
-                    '░'
-                } else {
-                    ' '
-                }
-            })
-            .collect();
-        page.line(&format!("{lead}{bar}{}", page.style().paint(Tone::Faint, &tail)));
+        let (offered, delivered) = (step.offered_bps, step.delivered_bps);
+        let queue = micros(step.queue_us.max(0.0) as u64);
+        let cells = [bps(offered), bps(delivered), share(step.loss), queue].map(Cell::new);
+        table.rows.push(Row::new(cells.into()).bar(None, move |wide| {
+            let [delivered, offered] = [delivered, offered].map(|rate| scale.column(rate, wide));
+            "█".repeat(delivered) + &"░".repeat(offered.saturating_sub(delivered))
+        }));
     }
+    doc.section("path profile", &format!("{COLUMNS}; █ delivered, ░ offered"))
+        .sentences(sentences(profile).iter().map(|line| Sentence::new(line)))
+        .table(table)
 }
 
 /// What the columns are of: delivered rate and loss are those of one part of each step.
-pub(crate) const COLUMNS: &str = "UDP steps: offered; delivered and lost after a first burst";
+const COLUMNS: &str = "UDP steps: offered; delivered and lost after a first burst";
 
 /// What the profile says, in sentences.
 pub(crate) fn sentences(profile: &PathProfileView) -> Vec<String> {
