@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install test fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench connections-bench docs clean
+.PHONY: help setup build static package package-test install check test fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench connections-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -33,6 +33,11 @@ package-test: ## packages installed, run, upgraded, removed and purged in a clea
 
 install: static ## the static program, manual, completions and unit below DESTDIR and PREFIX (/usr/local)
 	@packaging/stage $(STATIC) "$(DESTDIR)" "$(PREFIX)"
+
+check: ## format, lints and the tests of the pure crates, for a small change (a minute)
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked $(CARGO_FLAGS) -- -D warnings
+	$(CARGO) test --locked -q $(CARGO_FLAGS) -p narrows-model -p narrows-stats -p narrows-wire -p narrows-search -p narrows-diagnose -p narrows-views -p narrows-render
 
 test: setup ## format, lints, licences, all tests, fresh docs, house rules
 	@.ci/gate

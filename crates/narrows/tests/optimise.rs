@@ -5,6 +5,7 @@
 use narrows_model::lab::Impairment;
 use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::{Direction, Ending, MeasureReport, Place, Setting};
+use narrows_render::{Document as _, Format, Style};
 use narrows_runner::demo::Stage;
 use narrows_runner::emulated::LabSpec;
 use narrows_sys::{clock, files, process, sysctl};
@@ -56,7 +57,7 @@ fn optimise(stage: &Stage, words: &[&str]) -> OptimiseReport {
     eprintln!("{err}");
     assert_eq!(code, Some(0), "{out}{err}");
     let report: OptimiseReport = serde_json::from_str(&out).expect("a report");
-    eprintln!("{}", narrows_render::optimise::text(&report));
+    eprintln!("{}", report.write(Format::Text, Style::default()).expect("text").unwrap_or_default());
     assert_eq!(report.ending, Ending::Complete);
     report
 }

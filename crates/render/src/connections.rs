@@ -1,13 +1,12 @@
 //! The TCP connections of a host and what limits each: a table, and one connection opened.
 
 use crate::doc::page::Page;
-use crate::markdown::text as escaped;
+use crate::doc::{Doc, Sentence};
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::words::{clean, columns, left, or_dash, plural, right, rounded, sparkline};
 use narrows_model::words::units::{bps, bytes, grouped, micros, percent};
 use narrows_model::{ConnectionEnds, ConnectionLimit, ConnectionShares, ConnectionView, ConnectionsView};
-use std::fmt::Write as _;
 
 /// How a live view is shown.
 #[derive(Debug, Clone, Default)]
@@ -93,21 +92,18 @@ pub fn shown(view: &ConnectionsView, full: bool) -> impl Iterator<Item = &Connec
     view.connections.iter().filter(move |it| full || it.limit != ConnectionLimit::Idle)
 }
 
-/// For a ticket or a wiki: all connections; those without data only if `full`.
-pub fn markdown(view: &ConnectionsView, full: bool) -> String {
+/// All connections; those without data only if `full`.
+pub(crate) fn doc(view: &ConnectionsView, full: bool) -> Doc {
     let mut all = head(view, false);
     all.rows = shown(view, full).map(|one| row(one, "", view)).collect();
     // The mark of the live table.
     all.columns.remove(0);
     all.rows.iter_mut().for_each(|row| drop(row.cells.remove(0)));
     let count = plural(view.matching as u64, "connection");
-    let mut out =
-        format!("## {}\n\n{count}, {} with data, {:.0} s\n\n", escaped(&view.host), view.active, view.elapsed_s);
-    out += &table::markdown(&all.trimmed(), 2);
-    for remark in &view.remarks {
-        let _ = write!(out, "\n- {}\n", escaped(remark));
-    }
-    out
+    Doc::new(&view.host)
+        .plain(&format!("{count}, {} with data, {:.0} s", view.active, view.elapsed_s))
+        .table(all.trimmed())
+        .sentences(view.remarks.iter().map(|remark| Sentence::listed(remark)))
 }
 
 /// An RTT in milliseconds, with its unit.

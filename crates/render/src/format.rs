@@ -101,6 +101,19 @@ pub trait Document: Sized + 'static {
 
 pub(crate) const PAGE: &str = "One page for a browser, light and dark, without scripts";
 
+/// The formats of a report that is one document: what makes it (with whether everything is shown), what its JSON is for, and further ones.
+macro_rules! formats {
+    ($doc:expr, $json:expr $(, $more:expr)*) => {
+        &[
+            Writer::new(Format::Text, "For a terminal", |it, style| Ok(($doc)(it, style.full).text(style))),
+            Writer::json($json),
+            Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(($doc)(it, true).markdown())),
+            Writer::new(Format::Html, PAGE, |it, _| Ok(($doc)(it, true).html())),
+            $($more),*
+        ]
+    };
+}
+
 /// Of text on a page.
 const fn wide() -> Style {
     Style { color: false, full: true, wide: false, width: 110 }
@@ -108,12 +121,7 @@ const fn wide() -> Style {
 
 impl Document for Report {
     const NAME: &'static str = "a diagnosis";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(diagnosis::doc(it, style.full).text(style))),
-        Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(diagnosis::doc(it, true).markdown())),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(diagnosis::doc(it, true).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(diagnosis::doc, "For programs; the schema is in docs/");
 }
 
 /// The formats that the report of a stored run may have, whatever its kind. There is no value of it.
@@ -138,54 +146,31 @@ impl Document for OfAnyRun {
 
 impl Document for BothDirections {
     const NAME: &'static str = "a diagnosis of both directions";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(both_directions::doc(it, style.full).text(style))),
-        Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(both_directions::doc(it, true).markdown())),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(both_directions::doc(it, true).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(both_directions::doc, "For programs; the schema is in docs/");
 }
 
 impl Document for DiffReport {
     const NAME: &'static str = "two diagnoses";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(diff::doc(it, style.full).text(style))),
-        Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(diff::doc(it, style.full).markdown())),
-        Writer::new(Format::Html, PAGE, |it, style| Ok(diff::doc(it, style.full).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(diff::doc, "For programs; the schema is in docs/");
 }
 
 impl Document for Audit {
     const NAME: &'static str = "an audit";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(audit::doc(it, style.full).text(style))),
-        Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(audit::doc(it, true).markdown())),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(audit::doc(it, true).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(audit::doc, "For programs; the schema is in docs/");
 }
 
 const ONE_OBJECT: &str = "One JSON object at the end";
 
 impl Document for SearchReport {
     const NAME: &'static str = "a search";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "One line per trial, then the results", |it, style| {
-            Ok(search::text::report(it, style))
-        }),
-        Writer::json(ONE_OBJECT),
-        Writer::new(Format::Csv, "Comma-separated values, one trial per line", |it, _| {
-            csv::table(search::COLUMNS, &it.trials)
-        }),
-        Writer::new(Format::Html, PAGE, |it, _| {
-            Ok(page::of_text(
-                "Highest lossless rate",
-                &search::text::report(it, wide()),
-                Some(search::svg::picture(it)),
-            ))
-        }),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it, _| search::text::doc(it),
+        "For programs; the schema is in docs/",
+        Writer::new(Format::Csv, "Comma-separated values, one trial per line", |it, _| csv::table(
+            search::COLUMNS,
+            &it.trials
+        ))
+    );
 }
 
 impl Document for SweepReport {
@@ -202,58 +187,47 @@ impl Document for SweepReport {
 
 impl Document for HistoryReport {
     const NAME: &'static str = "a list of runs";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "A table for a terminal", |it, style| Ok(history::text::list(it).text(style))),
-        Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(history::text::list(it).markdown())),
-        Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(history::text::list(it).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it, _| history::text::list(it),
+        "For programs; the schema is in docs/",
+        Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it)))
+    );
 }
 
 impl Document for TrendReport {
     const NAME: &'static str = "figures over time";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "Sparklines and change points", |it, style| Ok(history::text::trend(it, style))),
-        Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(history::csv::trend(it))),
-        Writer::new(Format::Html, PAGE, |it, _| {
-            Ok(page::of_text("Figures over time", &history::text::trend(it, wide()), Some(history::svg::picture(it))))
-        }),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it, _| history::text::trend(it),
+        "For programs; the schema is in docs/",
+        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(history::csv::trend(it)))
+    );
 }
 
 impl Document for CompareReport {
     const NAME: &'static str = "a comparison of samples";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(compare::doc(it).text(style))),
-        Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(compare::doc(it).markdown())),
-        Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(compare::doc(it).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it, _| compare::doc(it),
+        "For programs; the schema is in docs/",
+        Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it)))
+    );
 }
 
 impl Document for CampaignReport {
     const NAME: &'static str = "a campaign";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(campaign::doc(it, style.full).text(style))),
-        Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(campaign::doc(it, true).markdown())),
-        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it))),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(campaign::doc(it, true).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        campaign::doc,
+        "For programs; the schema is in docs/",
+        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it)))
+    );
 }
 
 impl Document for Influence {
     const NAME: &'static str = "a sweep over factors";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "A table with bars", |it, style| Ok(influence::doc(&it.0).text(style))),
-        Writer::json("One object; the schema is in docs/ (campaign)"),
-        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(&it.0))),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(influence::doc(&it.0).markdown())),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(influence::doc(&it.0).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it: &Influence, _| influence::doc(&it.0),
+        "For programs; the schema is in docs/ (campaign)",
+        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(&it.0)))
+    );
 }
 
 impl Document for CommandRecord {
@@ -264,11 +238,8 @@ impl Document for CommandRecord {
 
 impl Document for OptimiseReport {
     const NAME: &'static str = "an optimisation";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, _| Ok(optimise::text(it))),
-        Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(optimise::markdown(it))),
-    ];
+    const FORMATS: &'static [Writer<Self>] =
+        formats!(|it, _| optimise::doc(it), "For programs; the schema is in docs/");
 }
 
 impl Document for FramesReport {
@@ -301,46 +272,44 @@ impl Document for ConnectionsView {
         Writer::new(Format::Csv, "Comma-separated values, one connection per line (--once)", |it, _| {
             csv::table(connections::COLUMNS, &it.connections)
         }),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(connections::markdown(it, style.full))),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| {
+            Ok(connections::doc(it, style.full).markdown())
+        }),
     ];
 }
 
 impl Document for ResponsivenessReport {
     const NAME: &'static str = "a test of responsiveness";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(responsiveness::doc(it).text(style))),
-        Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(responsiveness::doc(it).markdown())),
-        Writer::new(Format::Csv, "Comma-separated values, one interval of one direction per line", |it, _| {
-            csv::table(responsiveness::COLUMNS, &it.series)
-        }),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(responsiveness::doc(it).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it, _| responsiveness::doc(it),
+        "For programs; the schema is in docs/",
+        Writer::new(Format::Csv, "Comma-separated values, one interval of one direction per line", |it, _| csv::table(
+            responsiveness::COLUMNS,
+            &it.series
+        ))
+    );
 }
 
 impl Document for StampReport {
     const NAME: &'static str = "a STAMP session";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "For a terminal", |it, style| Ok(stamp::doc(it).text(style))),
-        Writer::json("For programs; the schema is in docs/"),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(stamp::doc(it).markdown())),
-        Writer::new(Format::Csv, "Comma-separated values, one interval per line", |it, _| {
-            csv::table(stamp::COLUMNS, &it.series)
-        }),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(stamp::doc(it).html())),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it, _| stamp::doc(it),
+        "For programs; the schema is in docs/",
+        Writer::new(Format::Csv, "Comma-separated values, one interval per line", |it, _| csv::table(
+            stamp::COLUMNS,
+            &it.series
+        ))
+    );
 }
 
 impl Document for TraceReport {
     const NAME: &'static str = "a trace";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "A table of hops, and what was found", |it, style| Ok(trace::doc(it).text(style))),
-        Writer::json("One object; the schema is in docs/"),
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it, _| trace::doc(it),
+        "For programs; the schema is in docs/",
         Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(trace::doc(it).markdown())),
-        Writer::new(Format::Csv, "Comma-separated values, one address of one hop per line", |it, _| trace::csv(it)),
-        Writer::new(Format::Html, PAGE, |it, _| Ok(trace::doc(it).html())),
-    ];
+        Writer::new(Format::Csv, "Comma-separated values, one address of one hop per line", |it, _| trace::csv(it))
+    );
 }
 
 impl Document for WatchView {

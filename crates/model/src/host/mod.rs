@@ -1,6 +1,7 @@
 //! What a host is: facts, settings and their changes, interfaces, and two hosts side by side.
 
 pub mod audit;
+pub mod buffers;
 pub mod change;
 pub mod connection;
 pub mod device_state;

@@ -80,57 +80,48 @@ pub fn entry(run: &StoredRun, style: Style) -> String {
     page.finish()
 }
 
-pub fn trend(report: &TrendReport, style: Style) -> String {
-    let mut page = Page::new(style);
+pub(crate) fn trend(report: &TrendReport) -> Doc {
+    let doc = Doc::new("Figures over time");
     if report.series.is_empty() {
-        page.labelled("", "no runs match", None);
+        return doc.plain("no runs match");
     }
-    for (n, series) in report.series.iter().enumerate() {
-        if n > 0 {
-            page.blank();
-        }
-        one(&mut page, series, style);
-    }
-    page.finish()
+    report.series.iter().fold(doc, one).picture(Some(super::svg::picture(report)))
 }
 
-fn one(page: &mut Page, series: &TrendSeries, style: Style) {
+fn one(doc: Doc, series: &TrendSeries) -> Doc {
     let of = &series.of;
     let hosts = [&of.client, &of.server].map(String::as_str).into_iter().filter(|name| !name.is_empty());
     let words =
         [hosts.collect::<Vec<_>>().join(" and "), of.family.clone(), of.command.clone(), format!("plan {}", of.plan)];
     let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
-    let clean = crate::words::clean;
-    page.labelled("", &clean(&format!("{}: {}", of.figure, words.join(", "))), Some(Tone::Strong));
     let values: Vec<f64> = series.points.iter().map(|it| it.value).collect();
-    let wide = style.width.saturating_sub(4).clamp(10, 100);
-    page.labelled("  ", &sparkline(&values, wide, None), None);
-    if let [first, .., last] = &series.points[..] {
-        let [from, to] = [first, last].map(|it| date::minute(it.started_unix_us));
-        let range = format!("{from} to {to}, {}", plural(series.points.len() as u64, "run"));
-        let [low, high] =
-            [f64::min as fn(f64, f64) -> f64, f64::max].map(|of| values.iter().copied().fold(last.value, of));
-        let of = |it: f64| value(series.unit, it);
-        let figures = format!("median {}, {} to {}, last {}", of(series.median), of(low), of(high), of(last.value));
-        page.labelled("  ", &format!("{range}: {figures}"), None);
-    } else if let [only] = &series.points[..] {
-        page.labelled(
-            "  ",
-            &format!("{}, 1 run: {}", date::minute(only.started_unix_us), value(series.unit, only.value)),
-            None,
-        );
-    }
-    for change in &series.changes {
-        changed(page, series, change);
-    }
+    let figure = |it: f64| value(series.unit, it);
+    let says = match &series.points[..] {
+        [first, .., last] => {
+            let [from, to] = [first, last].map(|it| date::minute(it.started_unix_us));
+            let runs = plural(series.points.len() as u64, "run");
+            let [low, high] =
+                [f64::min as fn(f64, f64) -> f64, f64::max].map(|of| values.iter().copied().fold(last.value, of));
+            let [median, low, high, last] = [series.median, low, high, last.value].map(figure);
+            Some(format!("{from} to {to}, {runs}: median {median}, {low} to {high}, last {last}"))
+        }
+        [only] => Some(format!("{}, 1 run: {}", date::minute(only.started_unix_us), figure(only.value))),
+        [] => None,
+    };
+    let changes = series.changes.iter().flat_map(|change| changed(series, change));
+    let all: Vec<_> = says.iter().map(|says| Sentence::new(says)).chain(changes).collect();
+    doc.heading(&format!("{}: {}", of.figure, words.join(", ")))
+        .drawing(move |wide| vec![sparkline(&values, wide.clamp(10, 100), None)])
+        .sentences(all)
 }
 
-fn changed(page: &mut Page, series: &TrendSeries, change: &TrendChange) {
+/// What changed, and what changed in the inventory with it.
+fn changed(series: &TrendSeries, change: &TrendChange) -> [Sentence; 2] {
     let of = |it: f64| value(series.unit, it);
     let [low, high] = change.interval.map(signed);
     let better = series.better.map(|it| format!(", {}", it.word(change.after - change.before))).unwrap_or_default();
     let words = format!(
-        "{} {} ({low} to {high}){better}, {} to {}, between {} and {}",
+        "! {} {} ({low} to {high}){better}, {} to {}, between {} and {}",
         date::minute(change.between_unix_us[1]),
         signed(change.change),
         of(change.before),
@@ -138,7 +129,6 @@ fn changed(page: &mut Page, series: &TrendSeries, change: &TrendChange) {
         change.between[0],
         change.between[1],
     );
-    page.labelled("  ! ", &crate::words::clean(&words), Some(Tone::Mark));
     let mut inventory: Vec<String> = change
         .inventory
         .iter()
@@ -148,7 +138,7 @@ fn changed(page: &mut Page, series: &TrendSeries, change: &TrendChange) {
     if inventory.is_empty() {
         inventory.push("no parameter of either host changed".to_owned());
     }
-    page.labelled("    ", &crate::words::clean(&inventory.join("; ")), None);
+    [Sentence::new(&words).tone(Tone::Mark), Sentence::new(&inventory.join("; "))]
 }
 
 #[cfg(test)]
@@ -166,6 +156,6 @@ mod tests {
 
     #[test]
     fn figures_over_time() {
-        insta::assert_snapshot!("trend", trend(&tests::trend(), Style { width: 100, ..Style::default() }));
+        insta::assert_snapshot!("trend", trend(&tests::trend()).text(Style { width: 100, ..Style::default() }));
     }
 }

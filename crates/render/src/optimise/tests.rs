@@ -1,6 +1,7 @@
 //! The report as a whole.
 
 use super::*;
+use crate::style::Style;
 use narrows_model::run::optimise::{OptimiseTrial, OptimisedSetting, SCHEMA};
 use narrows_model::{Direction, Place, Setting};
 
@@ -50,8 +51,8 @@ fn report() -> OptimiseReport {
 
 #[test]
 fn the_whole_report() {
-    insta::assert_snapshot!("text", text(&report()));
-    insta::assert_snapshot!("markdown", markdown(&report()));
+    insta::assert_snapshot!("text", doc(&report()).text(Style::default()));
+    insta::assert_snapshot!("markdown", doc(&report()).markdown());
 }
 
 #[test]
@@ -59,9 +60,10 @@ fn what_was_kept_in_a_group_and_dropped_later_is_not_in_the_final_set() {
     let what = ["server: sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432'", "client: ethtool -K c0 gro on"];
     let trial = OptimiseTrial { what: what.map(str::to_owned).to_vec(), ..report().tried[0].clone() };
     let dropped = OptimiseTrial { what: vec![what[1].to_owned()], outcome: "dropped".to_owned(), ..trial.clone() };
-    let text = text(&OptimiseReport { tried: vec![trial, dropped], ..report() });
+    let text =
+        doc(&OptimiseReport { tried: vec![trial, dropped], ..report() }).text(Style { width: 160, ..Style::default() });
     let lines: Vec<&str> = text.lines().filter(|line| what.iter().any(|it| line.contains(it))).map(str::trim).collect();
-    let not_in_set = format!("{}  (not in the final set)", what[1]);
+    let not_in_set = format!("{} (not in the final set)", what[1]);
     assert_eq!(lines[lines.len() - 3..], [what[0], &not_in_set, what[1]], "one a line: {text}");
 }
 
@@ -69,7 +71,7 @@ fn what_was_kept_in_a_group_and_dropped_later_is_not_in_the_final_set() {
 fn without_a_setting() {
     let none =
         OptimiseReport { settings: vec![], gain: None, tried: vec![], advice: vec![], verdict: None, ..report() };
-    insta::assert_snapshot!("nothing", text(&none));
+    insta::assert_snapshot!("nothing", doc(&none).text(Style::default()));
     assert!(files(&none).is_empty());
 }
 

@@ -1,73 +1,98 @@
 //! A search on a terminal: one line per trial with the bounds after it, then a table of the goals or of the loss curve.
 
-use crate::doc::page::Page;
+use crate::doc::{Doc, Sentence};
 use crate::figures::{grouped, pps, precise, ratio};
 use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Row, Table};
 use crate::words::{clean, columns, fitting, left, millis, or_dash, plural, right};
 use narrows_model::run::search::{GoalBounds, LoadTrial, Outcome, SearchMethod, SearchPlan};
-use narrows_model::run::search_report::{GoalView, LoadView, SearchReport};
+use narrows_model::run::search_report::{LoadView, SearchReport};
 use narrows_model::words::units::{bps, micros, percent};
 use narrows_model::{Ending, Flow, Target};
 
-/// Width of a rate in a table.
-const RATE: usize = 15;
 /// Significant digits of a bound in the table and in a trial's line: bounds are close together.
 const DIGITS: usize = 5;
 const SHORT: usize = 4;
 
+pub(crate) fn doc(report: &SearchReport) -> Doc {
+    let (title, goals) = head(&report.run.target, report.flow, &report.plan, &report.unit.words(&report.sizes));
+    let doc = Doc::new("Highest lossless rate").headline(&title).sentences(goals.iter().map(|it| Sentence::new(it)));
+    let doc = doc.picture(Some(super::svg::picture(report))).table(trials(report));
+    results(doc, report)
+}
+
 /// The output of a finished search.
 pub fn report(report: &SearchReport, style: Style) -> String {
-    let mut out = header(&report.run.target, report.flow, &report.plan, &report.unit.words(&report.sizes), style);
-    for (at, it) in report.trials.iter().enumerate() {
+    doc(report).text(style)
+}
+
+/// The trials with the bounds after each.
+fn trials(report: &SearchReport) -> Table {
+    let columns = [
+        Column::figures("trial"),
+        Column::figures("ended").spare(2),
+        Column::figures("load"),
+        Column::figures("took").spare(3),
+        Column::figures("loss"),
+        Column::figures("unsent").spare(4),
+        Column::words("bounds").spare(1),
+    ];
+    let mut table = Table::new("", "", &columns);
+    for (at, trial) in report.trials.iter().enumerate() {
+        let seen = &trial.seen;
         let bounds = report.history.get(at).map_or(&[][..], |at| at.bounds.as_slice());
-        out += &trial(at + 1, it, bounds, style);
+        let loss = seen.loss_ratio();
+        let tone = if loss.is_some_and(|loss| loss > 0.0) { Tone::Bad } else { Tone::Good };
+        let unsent = (seen.unsent() > 0).then(|| grouped(seen.unsent()));
+        let row = Row::new(vec![
+            Cell::new((at + 1).to_string()),
+            Cell::new(millis(trial.ended_at_ms)),
+            Cell::new(precise(trial.load_pps, "pps", SHORT)),
+            Cell::new(millis(trial.duration_ms)),
+            Cell::maybe(loss.map(ratio)).tone(tone),
+            Cell::new(unsent.unwrap_or_default()),
+            Cell::new(bounds.iter().map(goal).collect::<Vec<_>>().join("  ")),
+        ]);
+        table.rows.push(row.note(seen.invalid.as_ref().map(|why| format!("invalid: {why}"))));
     }
-    out + &summary(report, style)
+    table.trimmed()
 }
 
 /// The search plan; before the first trial.
 pub fn header(target: &Target, flow: Flow, plan: &SearchPlan, datagrams: &str, style: Style) -> String {
-    let mut page = Page::new(style);
+    let (title, goals) = head(target, flow, plan, datagrams);
+    let goals = goals.iter().map(|it| Sentence::new(it).tone(Tone::Faint));
+    Doc::new("").headline(&title).sentences(goals).text(style)
+}
+
+/// What is searched, and each goal or the steps.
+fn head(target: &Target, flow: Flow, plan: &SearchPlan, datagrams: &str) -> (String, Vec<String>) {
     let (what, way) = match plan.method {
         SearchMethod::LossCurve { .. } => ("loss curve", way(flow)),
         SearchMethod::Mlr | SearchMethod::Bisection => ("search for the highest load", way(flow)),
     };
-    let text = format!(
-        "{what} {way} {} ({}), {}, from {} to {}",
-        clean(&target.asked),
-        clean(&target.address),
-        datagrams,
-        pps(plan.min_load_pps),
-        pps(plan.max_load_pps)
-    );
-    page.labelled("", &text, Some(Tone::Strong));
+    let [from, to] = [plan.min_load_pps, plan.max_load_pps].map(pps);
+    let title = format!("{what} {way} {} ({}), {datagrams}, from {from} to {to}", target.asked, target.address);
     let method = match plan.method {
         SearchMethod::Mlr => "MLRsearch",
         SearchMethod::Bisection => "bisection",
-        SearchMethod::LossCurve { .. } => "",
-    };
-    if let SearchMethod::LossCurve { step, trial_ms } = plan.method {
-        let text = format!("steps of {}, {} each", percent(step), millis(trial_ms));
-        page.labelled("  ", &text, Some(Tone::Faint));
-    } else {
-        for goal in &plan.goals {
-            let loss = if goal.loss_ratio > 0.0 {
-                format!("loss up to {}", ratio(goal.loss_ratio))
-            } else {
-                "no loss".to_owned()
-            };
-            let (first, last) = (millis(goal.initial_trial_ms), millis(goal.final_trial_ms));
-            let trials = if first == last { first } else { format!("{first} to {last}") };
-            let text = format!(
-                "{}: {loss} ({method}; trials of {trials}, {} in total per load; at most {} of the trial time may exceed the loss limit)",
-                clean(&goal.name),
-                millis(goal.duration_sum_ms),
-                percent(goal.exceed_ratio)
-            );
-            page.labelled("  ", &text, Some(Tone::Faint));
+        SearchMethod::LossCurve { step, trial_ms } => {
+            return (title, vec![format!("steps of {}, {} each", percent(step), millis(trial_ms))]);
         }
-    }
-    page.finish()
+    };
+    let goals = plan.goals.iter().map(|goal| {
+        let loss =
+            if goal.loss_ratio > 0.0 { format!("loss up to {}", ratio(goal.loss_ratio)) } else { "no loss".to_owned() };
+        let (first, last) = (millis(goal.initial_trial_ms), millis(goal.final_trial_ms));
+        let trials = if first == last { first } else { format!("{first} to {last}") };
+        format!(
+            "{}: {loss} ({method}; trials of {trials}, {} in total per load; at most {} of the trial time may exceed the loss limit)",
+            goal.name,
+            millis(goal.duration_sum_ms),
+            percent(goal.exceed_ratio)
+        )
+    });
+    (title, goals.collect())
 }
 
 const fn way(flow: Flow) -> &'static str {
@@ -108,97 +133,92 @@ pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Sty
 }
 
 fn unsent_and_goals(unsent: &str, bounds: &[GoalBounds]) -> Vec<String> {
-    let goal = |it: &GoalBounds| {
-        let [low, high] = [it.lower_pps, it.upper_pps]
-            .map(|pps| pps.map_or_else(|| "?".to_owned(), |pps| precise(pps, "pps", SHORT)));
-        let unit = high.find(' ').map_or("", |at| &high[at..]);
-        let mark = if it.settled { "✓" } else { "" };
-        format!("  {} {}–{high}{mark}", clean(&it.goal), low.strip_suffix(unit).unwrap_or(&low))
-    };
-    let mut parts: Vec<String> = bounds.iter().map(goal).collect();
+    let mut parts: Vec<String> = bounds.iter().map(|it| format!("  {}", goal(it))).collect();
     // The bounds have priority: unsent packets appear again in the reasons.
     parts.extend((!unsent.is_empty()).then(|| format!(" {unsent}")));
     parts
 }
 
-/// The table of results, with the reasons where there is none.
+/// Both bounds of a goal.
+fn goal(it: &GoalBounds) -> String {
+    let [low, high] =
+        [it.lower_pps, it.upper_pps].map(|pps| pps.map_or_else(|| "?".to_owned(), |pps| precise(pps, "pps", SHORT)));
+    let unit = high.find(' ').map_or("", |at| &high[at..]);
+    let mark = if it.settled { "✓" } else { "" };
+    format!("{} {}–{high}{mark}", clean(&it.goal), low.strip_suffix(unit).unwrap_or(&low))
+}
+
+/// What was found, after the lines of the trials.
 pub fn summary(report: &SearchReport, style: Style) -> String {
-    let mut page = Page::new(style);
-    if report.curve.is_empty() {
-        goals(&mut page, report);
+    format!("\n{}", results(Doc::new(""), report).text(style))
+}
+
+/// The table of results, with the reasons where there is none.
+fn results(doc: Doc, report: &SearchReport) -> Doc {
+    let doc = if report.curve.is_empty() {
+        doc.section("highest load within each goal", "payload and wire in bit/s; wire includes all Ethernet overhead")
+            .table(goals(report))
     } else {
-        curve(&mut page, report);
-    }
+        doc.section("loss at decreasing loads", "loss includes unsent, the tester's part").table(curve(report))
+    };
     let invalid = report.trials.iter().filter(|trial| trial.seen.invalid.is_some()).count() as u64;
     let invalid = if invalid > 0 { format!(", {} of them invalid", grouped(invalid)) } else { String::new() };
     let took = report.trials.last().map_or(0, |trial| trial.ended_at_ms);
-    page.blank();
-    let trials = plural(report.trials.len() as u64, "trial");
-    page.line(&format!("{trials}{invalid} in {}", millis(took)));
-    if let Some(profile) = &report.path_profile {
-        let queue = format!("; longest queue {}", micros(profile.queue_us.round() as u64));
+    let doc = doc.method(&format!("{}{invalid} in {}", plural(report.trials.len() as u64, "trial"), millis(took)));
+    let profile = report.path_profile.as_ref().map(|profile| {
         // What it sustains of packets, headers included, is less of payload; a result of the search is payload.
         let payload = profile.capacity_bps.map_or_else(String::new, |packets_bps| {
-            format!(
-                "; in {} that is about {} of payload",
-                report.unit.words(&report.sizes),
-                bps(report.unit.payload_of(packets_bps))
-            )
+            let payload = bps(report.unit.payload_of(packets_bps));
+            format!("; in {} that is about {payload} of payload", report.unit.words(&report.sizes))
         });
-        page.labelled("path profile, IP packets: ", &(clean(&profile.summary) + &payload + &queue), None);
-    }
-    for remark in &report.remarks {
-        page.labelled("! ", &clean(remark), Some(Tone::Mark));
-    }
-    match &report.run.ending {
-        Ending::Complete => {}
-        Ending::Interrupted => page.line("interrupted; results so far"),
-        Ending::Failed(why) => page.labelled("failed: ", &clean(why), Some(Tone::Bad)),
-    }
-    format!("\n{}", page.finish())
+        let queue = micros(crate::words::rounded(profile.queue_us));
+        format!("path profile, IP packets: {}{payload}; longest queue {queue}", profile.summary)
+    });
+    let ended = match &report.run.ending {
+        Ending::Complete => None,
+        Ending::Interrupted => Some("interrupted; results so far".to_owned()),
+        Ending::Failed(why) => Some(format!("failed: {why}")),
+    };
+    profile.iter().fold(doc, |doc, says| doc.plain(says)).warnings(report.remarks.iter().cloned().chain(ended))
 }
 
-fn goals(page: &mut Page, report: &SearchReport) {
-    let name = report.goals.iter().map(|view| columns(&clean(&view.goal.name))).max().unwrap_or(0).clamp(4, 20);
-    page.heading("highest load within each goal", "(payload and wire in bit/s; wire includes all Ethernet overhead)");
-    let shown = shown_rates(page.room(), name).into_iter();
-    let rates: String = shown.map(|at| right(["packets/s", "payload", "wire"][at], RATE)).collect();
-    page.row(&format!("  {} {} {rates}", left("goal", name), left("", 22)), Some(Tone::Faint));
+fn goals(report: &SearchReport) -> Table {
+    let columns = [
+        Column::id("goal"),
+        Column::words(""),
+        Column::figures("packets/s"),
+        Column::figures("payload").spare(1),
+        Column::figures("wire"),
+    ];
+    let mut table = Table::new("", "", &columns);
     for view in &report.goals {
         let found = matches!(view.result.outcome, Outcome::Found);
-        let title = clean(&view.goal.name);
-        row(page, name, &title, "lower bound (passes)", view.lower, found);
-        row(page, name, "", "upper bound (fails)", view.upper, false);
-        row(page, name, "", "conditional throughput", view.conditional_throughput, false);
-        if let Some(why) = reason(view) {
-            page.labelled(&format!("  {} ", left("", name)), &why, Some(Tone::Mark));
-        }
+        table.rows.push(bound(&view.goal.name, "lower bound (passes)", view.lower, found));
+        table.rows.push(bound("", "upper bound (fails)", view.upper, false));
+        let last = bound("", "conditional throughput", view.conditional_throughput, false);
+        let why = view.why.clone().or_else(|| view.lower.is_none().then(|| "no load passed".to_owned()));
+        table.rows.push(last.note(why));
     }
+    table
 }
 
-/// The rates for which there is room: the payload follows from the others.
-fn shown_rates(width: usize, name: usize) -> Vec<usize> {
-    fitting(&[(RATE, 0), (RATE, 1), (RATE, 0)], width.saturating_sub(2 + name + 1 + 22 + 1))
+fn bound(goal: &str, what: &str, load: Option<LoadView>, strong: bool) -> Row {
+    let rate = |of: fn(LoadView) -> f64, unit: &str| Cell::maybe(load.map(|it| precise(of(it), unit, DIGITS)));
+    let rates = [rate(|it| it.pps, "pps"), rate(|it| it.payload_bps, "bit/s"), rate(|it| it.wire_bps, "bit/s")];
+    let cells = [Cell::new(goal), Cell::new(what)].into_iter().chain(rates);
+    Row::new(cells.map(|cell| cell.tone_if(strong, Tone::Strong)).collect())
 }
 
-fn reason(view: &GoalView) -> Option<String> {
-    view.why.as_deref().map(clean).or_else(|| view.lower.is_none().then(|| "no load passed".to_owned()))
-}
-
-fn row(page: &mut Page, name: usize, goal: &str, what: &str, load: Option<LoadView>, strong: bool) {
-    let rates = load.map(|it| [(it.pps, "pps"), (it.payload_bps, "bit/s"), (it.wire_bps, "bit/s")]);
-    let cell = |at: usize| or_dash(rates.map(|rates| precise(rates[at].0, rates[at].1, DIGITS)));
-    let rates: String = shown_rates(page.room(), name).into_iter().map(|at| right(&cell(at), RATE)).collect();
-    page.row(&format!("  {} {} {rates}", left(goal, name), left(what, 22)), strong.then_some(Tone::Strong));
-}
-
-fn curve(page: &mut Page, report: &SearchReport) {
-    page.heading("loss at decreasing loads", "(loss includes unsent, the tester's part)");
-    let wide = [(9, 0), (RATE, 0), (RATE, 3), (RATE, 2), (10, 0), (10, 1)];
-    let shown = fitting(&wide, page.room());
-    let words = ["load", "packets/s", "payload", "wire", "loss", "unsent"];
-    let head: String = shown.iter().map(|at| right(words[*at], wide[*at].0)).collect();
-    page.line(&page.style().paint(Tone::Faint, &head));
+fn curve(report: &SearchReport) -> Table {
+    let columns = [
+        Column::figures("load"),
+        Column::figures("packets/s"),
+        Column::figures("payload").spare(3),
+        Column::figures("wire").spare(2),
+        Column::figures("loss"),
+        Column::figures("unsent").spare(1),
+    ];
+    let mut table = Table::new("", "", &columns);
     let highest = report.curve.iter().map(|point| point.loss_ratio).fold(0.0, f64::max);
     for point in &report.curve {
         let load = report.unit.load(point.load_pps);
@@ -210,10 +230,14 @@ fn curve(page: &mut Page, report: &SearchReport) {
             ratio(point.loss_ratio),
             ratio(point.unsent_ratio),
         ];
-        let line: String = shown.iter().map(|at| right(&cells[*at], wide[*at].0)).collect();
-        let room = page.width().saturating_sub(columns(&line) + 2).min(24);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `room`
-        let long = if highest > 0.0 { (point.loss_ratio / highest * room as f64).ceil() as usize } else { 0 };
-        page.line(&format!("{line}  {}", page.style().paint(Tone::Bad, &"█".repeat(long.min(room)))));
+        let part = if highest > 0.0 { point.loss_ratio / highest } else { 0.0 };
+        table.rows.push(Row::new(cells.map(Cell::new).into()).bar(Some(Tone::Bad), move |wide| {
+            let room = wide.min(24);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+            // 0 to `room`
+            let long = (part * room as f64).ceil() as usize;
+            "█".repeat(long.min(room))
+        }));
     }
+    table
 }

@@ -7,8 +7,8 @@ use narrows_model::{
     ConnectionCeiling, ConnectionEnds, ConnectionLimit as Limit, ConnectionShares, ConnectionView, ConnectionsView,
     Owner,
 };
-use narrows_render::connections::{LiveOptions, Past, frame, markdown, opened, text};
-use narrows_render::{Style, json};
+use narrows_render::connections::{LiveOptions, Past, frame, opened, text};
+use narrows_render::{Document as _, Format, Style, json};
 
 fn one(port: u16, limit: Limit, why: &str, [send, receive]: [f64; 2]) -> ConnectionView {
     ConnectionView {
@@ -106,7 +106,10 @@ fn one_opened() {
 fn both_ends_are_side_by_side() {
     let view = both();
     insta::assert_snapshot!("both_wide", text(&view, Style { width: 190, ..Style::default() }));
-    insta::assert_snapshot!("both_markdown", markdown(&view, false));
+    insta::assert_snapshot!(
+        "both_markdown",
+        view.write(Format::Markdown, Style::default()).expect("text").expect("it has Markdown")
+    );
     insta::assert_snapshot!("both_opened", opened(&view.connections[0], &[], Style::default()));
 }
 

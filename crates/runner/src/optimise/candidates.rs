@@ -1,5 +1,6 @@
 //! What is tried: the fixes of a verdict, and safe settings that both hosts have.
 
+use narrows_model::host::buffers::{self, TcpBuffer};
 use narrows_model::{Direction, Place, Setting, Snapshot, Verdict, keys};
 
 /// A setting at a host.
@@ -32,8 +33,8 @@ pub(super) fn tunables(hosts: [&Snapshot; 2], direction: Direction, may: impl Fn
     let [client, server] = [(Place::Client, hosts[0]), (Place::Server, hosts[1])];
     let (sender, receiver) = if direction == Direction::Down { (server, client) } else { (client, server) };
     let mut found: Vec<Option<At>> = vec![
-        at(receiver, buffer(receiver.1, "tcp_rmem", ["tcp.rmem.min", "tcp.rmem.default", "tcp.rmem.max"])),
-        at(sender, buffer(sender.1, "tcp_wmem", ["tcp.wmem.min", "tcp.wmem.default", "tcp.wmem.max"])),
+        at(receiver, buffer(receiver.1, &buffers::RECEIVE)),
+        at(sender, buffer(sender.1, &buffers::SEND)),
         at(sender, bbr(sender.1)),
         at(receiver, number(receiver.1, keys::TCP_MODERATE_RCVBUF.name, "tcp_moderate_rcvbuf", 1)),
         at(sender, number(sender.1, keys::TCP_SLOW_START_AFTER_IDLE.name, "tcp_slow_start_after_idle", 0)),
@@ -68,11 +69,9 @@ fn sysctl(name: &str, value: impl std::fmt::Display) -> Setting {
     Setting::Sysctl { key: format!("net.ipv4.{name}"), value: format!("{value}") }
 }
 
-fn buffer(host: &Snapshot, name: &str, [min, default, max]: [&str; 3]) -> Option<Setting> {
+fn buffer(host: &Snapshot, of: &TcpBuffer) -> Option<Setting> {
     #[allow(clippy::cast_precision_loss)] // 2^25
-    let small = host.number(max)? < BUFFER_BYTES as f64;
-    let value = format!("{:.0} {:.0} {BUFFER_BYTES}", host.number(min)?, host.number(default)?);
-    small.then(|| sysctl(name, value))
+    (of.max(host)? < BUFFER_BYTES as f64).then(|| of.setting(Some(host), BUFFER_BYTES))
 }
 
 fn bbr(host: &Snapshot) -> Option<Setting> {

@@ -2,6 +2,7 @@
 //! are the same.
 
 use crate::campaign::plan::{self, CampaignPlan};
+use narrows_model::host::buffers::TcpBuffer;
 use narrows_model::words::units::parse_size;
 use std::fmt::Write as _;
 
@@ -68,11 +69,11 @@ fn factor(words: &str) -> Result<String, String> {
     let (what, device) = what.split_once('@').map_or((what, None), |(what, device)| (what, Some(device)));
     let values: Vec<&str> = values.split(',').map(str::trim).filter(|it| !it.is_empty()).collect();
     let mut text = format!("[[factor]]\nname = {}\n", quoted(name)?);
-    let buffer = ["tcp_rmem", "tcp_wmem"].into_iter().find(|it| what.trim_start_matches("net.ipv4.") == *it);
+    let buffer = TcpBuffer::of(what);
     let values: Result<Vec<String>, String> = values
         .iter()
         .map(|it| match (buffer, parse_size(it)) {
-            (Some(key), Ok(bytes)) => triple(key, bytes),
+            (Some(buffer), Ok(bytes)) => buffer.numbers(None, bytes),
             _ => (*it).to_owned(),
         })
         .map(|it| quoted(&it))
@@ -94,12 +95,6 @@ fn factor(words: &str) -> Result<String, String> {
         let _ = writeln!(text, "at = \"{}\"", at.unwrap_or("both"));
     }
     Ok(text)
-}
-
-/// A buffer with this maximum.
-fn triple(key: &str, bytes: u64) -> String {
-    let default = if key == "tcp_rmem" { 131_072 } else { 16_384 };
-    format!("4096 {} {}", default.min(bytes), bytes)
 }
 
 /// A string of TOML.

@@ -1,10 +1,11 @@
 //! What rules of TCP share: ceilings, buffers, names of the ends.
 
-use crate::causes::shared::words::{experiment, sysctl_fix};
+use crate::causes::shared::words::{experiment, setting_fix};
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::Evidence as _;
 use crate::role::Role;
-use narrows_model::{Ceiling, FactKey, Fix, Method, Witness, keys, words::units};
+use narrows_model::host::buffers::TcpBuffer;
+use narrows_model::{Ceiling, Fix, Method, Witness, keys, words::units};
 
 /// A ceiling with a relative interval around its value.
 pub(crate) fn ceiling_at(
@@ -103,32 +104,18 @@ pub(crate) fn without_metric(evidence: &TcpEvidence, role: Role, metric: &str) -
     [format!("ip route show | grep -w {metric}"), format!("ip route change DESTINATION{via} dev {device}")]
 }
 
-/// The maximum of a buffer, which the path's bandwidth-delay product asks for.
-pub(crate) struct Buffer {
-    /// As in sentences.
-    pub(crate) name: &'static str,
-    pub(crate) sysctl: &'static str,
-    /// The facts of its three words.
-    pub(crate) words: [FactKey; 3],
-    /// The kernel's values of the first two, where they could not be read.
-    pub(crate) usual: [f64; 2],
-    /// Bytes of it per byte of payload.
-    pub(crate) overhead: f64,
-}
-
 /// The buffer that the path needs once this limit is gone: twice the product of the rate that is foretold and the RTT, rounded up to a
 /// power of two, at least 4 MiB and twice what it is now.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // bytes of one buffer
-pub(crate) fn raise(evidence: &TcpEvidence, role: Role, buffer: &Buffer) -> Fix {
+pub(crate) fn raise(evidence: &TcpEvidence, role: Role, buffer: &TcpBuffer) -> Fix {
     const MOST: u64 = 1 << 30;
     /// Less saves nothing: a buffer takes what its connection needs.
     const LEAST: u64 = 4 << 20;
-    let word = |key| evidence.number(role, key);
     let (rate_bps, is_bound) = foretold_bps(evidence);
-    let twice = evidence.min_rtt_us.map(|rtt_us| 2.0 * buffer.overhead * rate_bps / 8.0 * rtt_us / 1e6);
+    let twice = evidence.min_rtt_us.map(|rtt_us| 2.0 * buffer.holds(rate_bps, rtt_us / 1e6));
     let needed = twice.map_or(32 << 20, |bytes| (bytes as u64).clamp(LEAST, MOST).next_power_of_two());
-    let doubled = word(buffer.words[2]).map_or(0, |max| (max as u64).saturating_mul(2).min(MOST));
-    let overhead = if buffer.overhead > 1.0 { ", with overhead" } else { "" };
+    let host = evidence.host(role);
+    let doubled = host.and_then(|host| buffer.max(host)).map_or(0, |max| (max as u64).saturating_mul(2).min(MOST));
     let why = match () {
         () if doubled > needed => "twice what it is".to_owned(),
         // What is said of the size must be near it: a power of two is less than twice as large.
@@ -136,15 +123,14 @@ pub(crate) fn raise(evidence: &TcpEvidence, role: Role, buffer: &Buffer) -> Fix 
             format!("more than this path needs at {}, and enough for longer ones", units::bps(rate_bps))
         }
         () if is_bound => format!(
-            "twice the bandwidth-delay product at {}{overhead}; the path may carry more, so raise it again if it is the limit again",
+            "twice the bandwidth-delay product at {}, with overhead; the path may carry more, so raise it again if it is the limit again",
             units::bps(rate_bps)
         ),
-        () => format!("twice the bandwidth-delay product at {}{overhead}", units::bps(rate_bps)),
+        () => format!("twice the bandwidth-delay product at {}, with overhead", units::bps(rate_bps)),
     };
     let bytes = needed.max(doubled);
-    let [min, default] = [0, 1].map(|at| word(buffer.words[at]).unwrap_or(buffer.usual[at]));
     let advice = format!("raise the {} maximum to {}: {why}", buffer.name, units::bytes(bytes));
-    sysctl_fix(evidence, role, advice, buffer.sysctl, format!("{min:.0} {default:.0} {bytes}"))
+    setting_fix(evidence, role, advice, buffer.setting(host, bytes))
 }
 
 /// The goodput that the path carries, and whether that is a lower bound: its capacity, without a profile the slower link, or what it

@@ -15,13 +15,14 @@
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323; ip-route(8), `window`.
 
 use crate::causes::shared::tcp::{
-    Buffer, ceiling_at, path_has_room, raise, window_ceiling, without_metric,
+    ceiling_at, path_has_room, raise, window_ceiling, without_metric,
 };
 use crate::causes::shared::words::{advice, cannot_tell, command_fix, contradicts, counter, parameter};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use super::receiver_app_slow::{leaves_unread, unread, unread_words};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
+use narrows_model::host::buffers::RECEIVE;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
@@ -190,15 +191,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
             the application (TCP_WINDOW_CLAMP)",
         );
     }
-    let buffer = Buffer {
-        name: "receive buffer",
-        sysctl: "net.ipv4.tcp_rmem",
-        words: [keys::TCP_RMEM_MIN, keys::TCP_RMEM_DEFAULT, keys::TCP_RMEM_MAX],
-        usual: [4096.0, 131_072.0],
-        // Half of it may be overhead (`tcp_win_from_space`).
-        overhead: 2.0,
-    };
-    raise(evidence, role, &buffer)
+    raise(evidence, role, &RECEIVE)
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`; `net/core/stream.c`, `sk_stream_wait_memory`.
 
-use crate::causes::shared::tcp::{Buffer, ceiling_at, path_has_room, raise};
+use crate::causes::shared::tcp::{ceiling_at, path_has_room, raise};
 use crate::causes::shared::words::{cannot_tell, contradicts, counter};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
+use narrows_model::host::buffers::SEND;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
 /// See the file's head.
@@ -85,14 +86,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
-    let buffer = Buffer {
-        name: "send buffer",
-        sysctl: "net.ipv4.tcp_wmem",
-        words: [keys::TCP_WMEM_MIN, keys::TCP_WMEM_DEFAULT, keys::TCP_WMEM_MAX],
-        usual: [4096.0, 16_384.0],
-        overhead: 1.0,
-    };
-    raise(evidence, role, &buffer)
+    raise(evidence, role, &SEND)
 }
 
 #[cfg(test)]
@@ -176,12 +170,12 @@ mod tests {
         let finding = of(profile, 0.25);
         let prediction = finding.prediction.expect("a bound");
         assert_eq!((prediction.interval_bps, prediction.bps), (None, 1e9), "a quarter of a core carries 250 Mbit/s");
-        // 1 Gbit/s x 65 ms are 8.1 MB.
+        // 1 Gbit/s x 65 ms are 8.1 MB, of which two thirds of a buffer are in flight.
         let advice = finding.fix.advice;
-        assert!(advice.starts_with("raise the send buffer maximum to 16 MiB: twice the bandwidth-delay product at 1.00 Gbit/s; the path may"), "{advice}");
+        assert!(advice.starts_with("raise the send buffer maximum to 32 MiB: twice the bandwidth-delay product at 1.00 Gbit/s, with overhead; the path may"), "{advice}");
         let known = of(ProfiledPath { rate_bps: 0.8e9, burst_bps: 0.8e9, sends_bps: 100e9, ..profile }, 0.25);
         assert!(known.prediction.is_some_and(|it| it.interval_bps.is_some() && (it.bps / 772e6 - 1.0).abs() < 0.01));
-        assert!(known.fix.advice.ends_with("twice the bandwidth-delay product at 772 Mbit/s"), "{:?}", known.fix);
+        assert!(known.fix.advice.ends_with("twice the bandwidth-delay product at 772 Mbit/s, with overhead"), "{:?}", known.fix);
     }
 
     #[test]
