@@ -34,7 +34,7 @@ pub(crate) fn document(name: &str, below: Option<&str>, main: &Markup) -> String
 
 /// A picture in the page; empty without one.
 pub(crate) fn figure(svg: Option<String>) -> Markup {
-    html! { @if let Some(svg) = svg { figure { (PreEscaped(svg)) } } }
+    html! { @if let Some(svg) = svg { figure tabindex="0" { (PreEscaped(svg)) } } }
 }
 
 /// Lines of the verdict under one word: a paragraph, or a list where there are several.

@@ -11,7 +11,7 @@ use narrows_runner::live::LiveInstruments;
 /// Put both hosts' parameters side by side and mark hazards
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("full", |it| it.help("Show every row")),
+    mut_arg("full", |it| it.help("Name every parameter that is not known, and explain every hazard")),
     after_help = "Examples:\n  narrows audit                 this host alone\n  narrows audit server --token-file token\n  \
     narrows audit server --trace                 with the MTU of each direction, and where it shrinks"
 )]

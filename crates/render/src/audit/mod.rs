@@ -20,7 +20,7 @@ const fn is_alone(audit: &Audit) -> bool {
     audit.client.is_none() || audit.server.is_none()
 }
 
-/// Whether a row has a value; of one host alone the rows without are only named with their reasons.
+/// Whether a row has a value; the rows without are named with their reasons.
 fn is_known(row: &AuditRow) -> bool {
     [&row.client, &row.server].into_iter().flatten().any(|cell| cell.value.is_some())
 }
@@ -56,7 +56,7 @@ pub fn markdown(audit: &Audit) -> String {
 pub(crate) fn doc(audit: &Audit, full: bool) -> Doc {
     let alone = is_alone(audit);
     let doc = hazards(Doc::new("Audit"), audit, full);
-    let shown: Vec<&AuditRow> = audit.rows.iter().filter(|row| full && !alone || is_known(row)).collect();
+    let shown: Vec<&AuditRow> = audit.rows.iter().filter(|row| is_known(row)).collect();
     let legend = if alone { "! hazard" } else { "≠ differs, ! hazard" };
     let doc = doc.section("parameters", legend).table(parameters(audit, &shown));
     reasons(audit).into_iter().fold(doc, |doc, ((place, why), labels)| {

@@ -21,7 +21,11 @@ pub(crate) fn html(table: &Table) -> Markup {
                     @if has_head {
                         thead {
                             tr {
-                                @for column in &table.columns { th scope="col" class=[column.figures.then_some("n")] { (column.name) } }
+                                // A screen reader announces each head: one without words is none.
+                                @for column in &table.columns {
+                                    @if column.name.is_empty() { td {} }
+                                    @else { th scope="col" class=[column.figures.then_some("n")] { (column.name) } }
+                                }
                             }
                         }
                     }
