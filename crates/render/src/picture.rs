@@ -120,7 +120,8 @@ fn figures(canvas: &mut Canvas, report: &Report, y: f64) {
         all.push(("you could get", bps(goodput), predicted(cause.predicted_interval_bps) + &then));
     }
     if let Some((proof, after)) = report.proof.as_ref().and_then(|it| Some((it, ProofView::mean(&it.after_bps)?))) {
-        all.push(("proven with the fix", bps(after), times(proof)));
+        let word = if proof.helped { "proven with the fix" } else { "with the fix, no help" };
+        all.push((word, bps(after), times(proof)));
     }
     let wide = (WIDTH - 2.0 * MARGIN) / 3.0;
     for (column, (label, value, below)) in all.iter().enumerate() {

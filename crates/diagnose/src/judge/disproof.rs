@@ -28,6 +28,8 @@ pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
         finding.summary
     );
     finding.confidence = finding.confidence.min(CONFIDENCE);
+    // What was tried in vain is neither foretold nor advised.
+    (finding.prediction, finding.fix) = (None, narrows_model::Fix::default());
     finding.witnesses.push(Witness { kind: "experiment".to_owned(), says: format!("against it: {says}") });
 }
 
@@ -92,6 +94,11 @@ mod tests {
         assert!(verdict.causes[0].confidence <= 0.3, "{}", verdict.causes[0].confidence);
         let last = verdict.causes[0].witnesses.last().expect("witnesses");
         assert!(last.kind == "experiment" && last.says.contains("did not help"), "{last:?}");
+        let cause = &verdict.causes[0];
+        assert!(
+            cause.predicted_bps.is_none() && cause.fix.advice.is_empty() && cause.fix.commands.is_empty(),
+            "{cause:?}"
+        );
         // The round says the same as the whole.
         assert_eq!((report.rounds[0].status, &report.rounds[0].headline), (Status::Suspected, &verdict.headline));
         assert!(!report.rounds[0].proof.as_ref().expect("a proof").helped);
