@@ -8,6 +8,26 @@ use narrows_model::{Ceiling, FactKey, Finding, Fix, Flow, Place, Snapshot, Statu
 /// A rate and where it should lie, bits a second.
 pub type Within = (f64, [f64; 2]);
 
+/// What holds a load back that hides how much losses would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// A window or a buffer of an end: the load itself met the losses of the path.
+    End,
+    /// A limit of the path, which drops packets itself: only what was sent below it met the others.
+    Path,
+}
+
+/// What losses leave of a load, bits a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Losses {
+    /// Were the next ones to come as soon as chance allows.
+    pub least: f64,
+    /// On average, where they are enough to have one.
+    pub likely: Option<f64>,
+    /// The cause that they are.
+    pub id: &'static str,
+}
+
 /// A limit that narrows can name, judged by evidence of type `E`.
 pub struct Cause<E: 'static> {
     /// The public id; it never changes its meaning. Causes of two protocols may share it.
@@ -133,9 +153,14 @@ pub trait Evidence: Clone + 'static {
         None
     }
 
-    /// What the losses that were met leave of a load that its end no longer holds back: the least, and the likely where it is known.
-    fn beyond_the_end(&self) -> Option<(f64, Option<f64>)> {
+    /// What the losses that were met leave of a load that is no longer held back by its ends, or by a limit of the path.
+    fn losses_leave(&self, _: Holds) -> Option<Losses> {
         None
+    }
+
+    /// The same evidence without a queue on the path: what its ends would allow once nothing waits there.
+    fn without_queue(&self) -> Self {
+        self.clone()
     }
 
     /// What experiments are planned from.

@@ -1,11 +1,14 @@
 //! A fix that did not help speaks against the diagnosis that proposed it: what was proven is a suspicion again.
 
 use narrows_model::run::report::ProofView;
-use narrows_model::{Status, Verdict, Witness, words::units};
+use narrows_model::{Finding, Status, Verdict, Witness, words::units};
 
 /// The most that a cause is believed once its own fix changed nothing: less than one witness alone is worth, since the
 /// trial with the fix is a witness against it.
 const CONFIDENCE: f64 = 0.3;
+
+/// What is proven is believed so much at least.
+const PROVEN: f64 = 0.8;
 
 /// Lowers the verdict of a round whose fix, for `cause`, was tried with `proof` as its outcome. Nothing where it
 /// helped, or where the verdict no longer names that cause first (an old run under newer rules): then the proof is of
@@ -19,22 +22,34 @@ pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
         return;
     }
     let says = format!("its fix did not help: {}", proof.gain_words());
-    verdict.status = Status::Suspected;
-    verdict.headline = format!(
-        "{}; {} at {} was suspected ({}), but {says}",
-        units::bps(verdict.goodput_bps),
-        finding.id,
-        finding.at,
-        finding.summary
-    );
     finding.confidence = finding.confidence.min(CONFIDENCE);
     // What was tried in vain is neither foretold nor advised.
     (finding.prediction, finding.fix) = (None, narrows_model::Fix::default());
     finding.witnesses.push(Witness { kind: "experiment".to_owned(), says: format!("against it: {says}") });
+    let (goodput, tried) = (units::bps(verdict.goodput_bps), format!("{} at {}", finding.id, finding.at));
+    // A cause that more speaks for than for the one that was tried comes first.
+    let better = |other: &Finding| other.confidence >= PROVEN;
+    let (status, headline) = match verdict.causes.get(1).filter(|other| better(other)) {
+        Some(other) => (
+            Status::Limited,
+            format!(
+                "limited to {goodput} by {} at {}: {}; {tried} was tried first: {says}",
+                other.id, other.at, other.summary
+            ),
+        ),
+        None => {
+            let summary = &verdict.causes[0].summary;
+            (Status::Suspected, format!("{goodput}; {tried} was suspected ({summary}), but {says}"))
+        }
+    };
+    (verdict.status, verdict.headline) = (status, headline);
+    let better = verdict.causes.iter().skip(1).take_while(|other| better(other)).count();
+    verdict.causes[..=better].rotate_left(1);
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{Finding, Verdict, lower};
     use crate::report;
     use crate::testing::udp::{Died, UdpScene};
     use crate::testing::{Scene, fact, ordinary_host, with};
@@ -102,6 +117,37 @@ mod tests {
         // The round says the same as the whole.
         assert_eq!((report.rounds[0].status, &report.rounds[0].headline), (Status::Suspected, &verdict.headline));
         assert!(!report.rounds[0].proof.as_ref().expect("a proof").helped);
+    }
+
+    #[test]
+    fn what_is_proven_beside_it_comes_first_once_its_fix_did_not_help() {
+        let proof = |helped| ProofView {
+            helped,
+            ..reported(&proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, BEFORE))
+                .proof
+                .expect("a proof")
+        };
+        let verdict = |confidence| {
+            let mut verdict = crate::diagnose(&small_window().run(&[]), 0).expect("a baseline").verdict;
+            let other = Finding { id: "path-policer".to_owned(), confidence, ..verdict.causes[0].clone() };
+            verdict.causes.push(other);
+            lower(&mut verdict, "tcp-receive-window", &proof(false));
+            verdict
+        };
+        let ids = |verdict: &Verdict| verdict.causes.iter().map(|cause| cause.id.clone()).collect::<Vec<_>>();
+        let proven = verdict(0.95);
+        assert_eq!(
+            (proven.status, ids(&proven)),
+            (Status::Limited, vec!["path-policer".to_owned(), "tcp-receive-window".to_owned()])
+        );
+        assert!(
+            proven.headline.starts_with("limited to 37.0 Mbit/s by path-policer")
+                && proven.headline.contains("did not help"),
+            "{}",
+            proven.headline
+        );
+        let weak = verdict(0.45);
+        assert_eq!((weak.status, &*ids(&weak)[0]), (Status::Suspected, "tcp-receive-window"));
     }
 
     #[test]

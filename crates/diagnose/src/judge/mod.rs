@@ -8,11 +8,12 @@ mod cause;
 pub mod ceilings;
 mod disproof;
 mod experiment;
+mod predict;
 mod verdict;
 
 pub use assessment::Assessment;
-pub use cause::{Cause, Evidence, Excludes, Within};
+pub use cause::{Cause, Evidence, Excludes, Holds, Losses, Within};
 pub(crate) use disproof::lower;
 pub use experiment::{Baseline, Experiment, Plan, Planned};
-pub(crate) use verdict::EXTRAPOLATION;
+pub(crate) use predict::EXTRAPOLATION;
 pub use verdict::{Judgement, judge};

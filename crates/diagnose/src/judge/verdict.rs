@@ -2,10 +2,11 @@
 
 use super::assessment::Assessment;
 use super::cause::{Cause, Evidence};
-use super::ceilings::{PlacedCeiling, TOLERANCE, ceilings, every_role, sits_at};
+use super::ceilings::{PlacedCeiling, TOLERANCE, ceilings as ceilings_of, every_role, sits_at};
 use super::experiment::{Experiment, Planned};
+use super::predict::{Gone, Rooflines, SAME, is_gone, predict};
 use crate::role::Role;
-use narrows_model::{Ceiling, Finding, Method, Place, Prediction, Rejected, Status, Verdict, Witness, words::units};
+use narrows_model::{Ceiling, Finding, Method, Prediction, Rejected, Status, Verdict, Witness, words::units};
 
 /// What is said of one baseline and its experiments.
 #[derive(Debug, Clone)]
@@ -63,9 +64,6 @@ impl<E> Candidate<'_, E> {
     }
 }
 
-/// Rates that differ by less are written alike, or nearly.
-const SAME: f64 = 0.005;
-
 /// Of two limits that lie this close both are named: without the lower one alone less than a quarter is gained.
 const CLOSE: f64 = 1.25;
 
@@ -85,7 +83,7 @@ struct Open<E: 'static> {
 
 /// Judges a baseline with its experiments by the causes of a table.
 pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) -> Judgement {
-    let ceilings = ceilings(evidence, causes);
+    let ceilings = ceilings_of(evidence, causes);
     let (mut candidates, mut next_limits) = (Vec::new(), Vec::new());
     let (mut open, mut hazards) = (Vec::new(), Vec::new());
     for (cause, role) in every_role(causes) {
@@ -152,8 +150,10 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
         Some(_) => Status::Suspected,
         None => Status::Unknown,
     };
+    let emptied = ceilings_of(&evidence.without_queue(), causes);
+    let rooflines = Rooflines { met: &ceilings, emptied: &emptied };
     let mut findings: Vec<Finding> =
-        candidates.iter().map(|candidate| finding(evidence, causes, &ceilings, candidate, &candidates)).collect();
+        candidates.iter().map(|candidate| finding(evidence, causes, &rooflines, candidate, &candidates)).collect();
     if let Some(first) = findings.first_mut().filter(|_| doubted) {
         first.confidence = first.confidence.min(RIGHT[PROOF - 1]);
     }
@@ -163,7 +163,7 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
         goodput_bps: evidence.goodput_bps(),
         direction: evidence.flow().direction(),
         causes: findings,
-        both: both(evidence, &ceilings, &candidates),
+        both: both(evidence, &rooflines, &candidates),
         missing: if decided || clean { Vec::new() } else { missing(evidence, &open) },
         hazards,
     };
@@ -256,12 +256,14 @@ fn missing<E: Evidence>(evidence: &E, open: &[Open<E>]) -> Vec<String> {
 fn finding<E: Evidence>(
     evidence: &E,
     causes: &'static [&'static Cause<E>],
-    ceilings: &[PlacedCeiling<E>],
+    rooflines: &Rooflines<'_, E>,
     candidate: &Candidate<'_, E>,
     candidates: &[Candidate<'_, E>],
 ) -> Finding {
     let cause = candidate.cause;
-    let prediction = if cause.healthy { None } else { predict(evidence, ceilings, &[candidate], candidates) };
+    let gone = [(cause, candidate.role)];
+    let prediction = || predict(evidence, rooflines, &gone, holding(candidates, &gone));
+    let prediction = if cause.healthy { None } else { prediction() };
     // Less than what was measured is no gain, at least as much no prediction: nothing was learnt of the path.
     let goodput = evidence.goodput_bps();
     let more = |it: &Prediction| {
@@ -292,120 +294,22 @@ fn rejected<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>], id:
     Some(Rejected { id: id.to_owned(), why: reasons.into_iter().next().unwrap_or_default() })
 }
 
-/// Costs per byte that were read off a load hold for loads up to so many times as large: with larger bursts a byte
-/// gets cheaper, so a limited load says nothing of the core at ten times its rate.
-pub(crate) const EXTRAPOLATION: f64 = 2.5;
-
 /// What to expect once the first two causes are gone, where both are proven and the second would go on to bind.
 fn both<E: Evidence>(
     evidence: &E,
-    ceilings: &[PlacedCeiling<E>],
+    rooflines: &Rooflines<'_, E>,
     candidates: &[Candidate<'_, E>],
 ) -> Option<Prediction> {
     let [first, second, ..] = candidates else { return None };
     (first.proven() && second.holds() && !first.cause.healthy).then_some(())?;
-    predict(evidence, ceilings, &[first, second], candidates)
+    let gone = [(first.cause, first.role), (second.cause, second.role)];
+    predict(evidence, rooflines, &gone, holding(candidates, &gone))
 }
 
-/// What to expect once the causes are gone: what was measured without it, what its drops would have added, or the lowest
-/// of the other ceilings that lies above the goodput. Ceilings that were read off the limited load itself (a congestion
-/// window that was never needed, a core that was hardly used) are left out.
-fn predict<E: Evidence>(
-    evidence: &E,
-    ceilings: &[PlacedCeiling<E>],
-    gone: &[&Candidate<'_, E>],
-    candidates: &[Candidate<'_, E>],
-) -> Option<Prediction> {
-    let goodput = evidence.goodput_bps();
-    // Only a capacity that was measured is said to bind.
-    let capacity = ceilings.iter().filter(|placed| placed.cause.healthy && !placed.ceiling.at_least);
-    let capacity = capacity.min_by(|a, b| a.ceiling.bps.total_cmp(&b.ceiling.bps));
-    let measured = |bps: f64, interval_bps| {
-        let then = capacity.filter(|placed| sits_at(&placed.ceiling, bps)).map(|placed| placed.cause.id);
-        let then = then.unwrap_or_default().to_owned();
-        Prediction { bps, interval_bps: Some(interval_bps), then, then_at: Place::Path }
-    };
-    if let [candidate] = gone {
-        // An experiment that already removed the cause is the best prediction there is.
-        if let Some(bps) = candidate.cause.removed_by.and_then(|experiment| evidence.experiment_bps(experiment.id)) {
-            return Some(measured(bps, [bps * 0.85, bps * 1.1]));
-        }
-        if let Some((bps, interval_bps)) = (candidate.cause.without)(evidence, candidate.role) {
-            // Beyond what a profile that met no limit carried nothing is known of the path; a host that ended it at the goodput hid that.
-            let carried = evidence.carries_at_least_bps().filter(|carried| *carried < bps);
-            let carried = carried.map(|carried| if carried > goodput * (1.0 + TOLERANCE) { carried } else { bps });
-            return Some(carried.map_or_else(
-                || measured(bps, interval_bps),
-                |carried| at_least(carried.min(interval_bps[0]).max(goodput)),
-            ));
-        }
-        if let Some(bps) = evidence.without_drops(candidate.cause.stages) {
-            // Without these drops the load arrives as far as the path carries it; beyond that nothing but the load is the limit.
-            let bps = bps.min(capacity.map_or(f64::INFINITY, |placed| placed.ceiling.bps.max(goodput)));
-            return Some(measured(bps, [goodput + 0.5 * (bps - goodput), bps]));
-        }
-    }
-    let is_gone =
-        |cause, role| gone.iter().any(|candidate| std::ptr::eq(candidate.cause, cause) && candidate.role == role);
-    // Another cause that holds the goodput down as well goes on to do so.
-    let other = candidates.iter().find(|other| other.holds() && !is_gone(other.cause, other.role));
-    if let Some(ceiling) = other.and_then(|other| Some(&other.placed?.ceiling)) {
-        let [low, high] = ceiling.interval_bps.map(|bps| bps.max(goodput));
-        let (then, then_at) = (ceiling.id.clone(), ceiling.at);
-        return Some(Prediction { bps: ceiling.bps.clamp(low, high), interval_bps: Some([low, high]), then, then_at });
-    }
-    // Where the limit of the path was not reached no ceiling far above the goodput foretells one.
-    let above = |ceiling: &Ceiling| ceiling.bps > goodput * (1.0 + TOLERANCE);
-    let path_is_known = capacity.is_some_and(|placed| above(&placed.ceiling));
-    let next = ceilings
-        .iter()
-        .filter(|placed| !is_gone(placed.cause, placed.role))
-        .filter(|placed| placed.cause.predicts && above(&placed.ceiling))
-        .map(|placed| &placed.ceiling)
-        .filter(|ceiling| ceiling.method != Method::Inferred || ceiling.bps < EXTRAPOLATION * goodput)
-        .filter(|ceiling| path_is_known || ceiling.method == Method::Measured || ceiling.bps < EXTRAPOLATION * goodput)
-        .min_by(|a, b| a.bps.total_cmp(&b.bps));
-    if let Some(next) = next.filter(|next| !next.at_least) {
-        let (then, then_at) = (next.id.clone(), next.at);
-        // Nothing is foretold to be less than what was got.
-        let [low, high] = next.interval_bps.map(|bps| bps.max(goodput));
-        let losses =
-            gone.iter().all(|candidate| candidate.cause.per_connection).then(|| evidence.beyond_the_end()).flatten();
-        let least = losses.map_or(low, |(least, _)| least.max(goodput).min(low));
-        // Once the end no longer holds the load back, losses that it met do.
-        return Some(match losses.and_then(|(_, likely)| likely).filter(|bps| *bps < next.bps) {
-            Some(bps) => Prediction {
-                bps: bps.max(least),
-                interval_bps: Some([least, high]),
-                then: String::new(),
-                then_at: Place::Path,
-            },
-            None => Prediction { bps: next.bps, interval_bps: Some([least, high]), then, then_at },
-        });
-    }
-    // What an experiment carried beside the cause was sustained; bursts that pass are not.
-    let beside = gone.iter().filter_map(|candidate| (candidate.cause.beside)(evidence));
-    let beside = beside.filter(|bps| *bps > goodput * (1.0 + TOLERANCE)).reduce(f64::max);
-    // Where a limit in front of the path hid it, the path carries what passed that limit.
-    let hidden = || ceilings.iter().find(|placed| placed.cause.healthy && placed.ceiling.at_least);
-    let hidden = || hidden().map(|placed| placed.ceiling.bps.max(goodput));
-    // The path carried so much of UDP in short steps: of TCP no more is foretold than its load of the hosts, and its other ceilings, allow.
-    let others = ceilings.iter().filter(|placed| !is_gone(placed.cause, placed.role) && placed.cause.predicts);
-    let others = others
-        .map(|placed| &placed.ceiling)
-        .filter(|ceiling| above(ceiling) && !ceiling.at_least && ceiling.method != Method::Inferred);
-    let lowest = others.map(|ceiling| ceiling.interval_bps[0].max(goodput)).fold(f64::INFINITY, f64::min);
-    let supported = evidence.reach_bps().min(lowest);
-    let carried = next.map(|next| next.bps).or_else(hidden);
-    // That no less is possible than what was got says nothing.
-    let carried = carried.filter(|bps| *bps <= supported || supported > goodput * (1.0 + TOLERANCE));
-    let carried = carried.map(|bps| bps.min(supported));
-    beside.or(carried).map(at_least)
-}
-
-/// A limit that was not reached is a lower bound, and may not be what binds then.
-const fn at_least(bps: f64) -> Prediction {
-    Prediction { bps, interval_bps: None, then: String::new(), then_at: Place::Path }
+/// Of the other causes the first that holds the goodput down by itself.
+fn holding<E>(candidates: &[Candidate<'_, E>], gone: &[Gone<E>]) -> Option<Gone<E>> {
+    let others = candidates.iter().filter(|it| it.holds()).map(|other| (other.cause, other.role));
+    others.into_iter().find(|(cause, role)| !is_gone(gone, cause, *role))
 }
 
 #[cfg(test)]

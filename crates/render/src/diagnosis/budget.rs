@@ -75,7 +75,9 @@ fn waits_behind(report: &Report) -> Option<String> {
     let budget = report.accounts.time_budget.as_ref()?;
     let cause = report.verdict.causes.first()?;
     let limited = matches!(report.verdict.status, Status::Limited | Status::Suspected);
-    (limited && budget.congestion_window > 0.5).then(|| {
+    // A window, a buffer or an application has a share of its own.
+    let own = budget.receive_window + budget.send_buffer + budget.app_idle;
+    (limited && budget.congestion_window > 0.5 && own < 0.2).then(|| {
         format!(
             "TCP sees only that it waits (for ACKs, pacing or a local queue), not why; {} {} appears in this share.",
             clean(&cause.id),

@@ -2,6 +2,7 @@
 
 use super::tcp_stage::lost_at_home;
 use crate::evidence::tcp::TcpEvidence;
+use crate::judge::{Holds, Losses};
 use narrows_search::profile::Plateau;
 
 /// Segments per RTT that a loss-based congestion control averages at loss event rate `p` (RFC 9438: CUBIC, never below Reno). Losses within
@@ -12,21 +13,52 @@ pub(crate) fn response_segments(p: f64, rtt_s: f64) -> f64 {
     reno.max(cubic)
 }
 
-/// What the losses of a load that an end held back would leave of a larger one, bits a second: the least, were the next ones to come as
-/// soon as chance allows (95 % of a Poisson count), and the average, where they are enough to have one.
-pub(crate) fn beyond_the_end(evidence: &TcpEvidence) -> Option<(f64, Option<f64>)> {
+/// The part of that which is left where each loss may take a retransmission timeout, which a short round trip does not hide (RFC 5348
+/// section 3.1, with 200 ms as Linux has at least).
+pub(crate) fn timeouts_part(p: f64, rtt_s: f64) -> f64 {
+    let timeouts = (3.0 * (3.0 * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
+    let segments = rtt_s / (rtt_s * (2.0 * p / 3.0).sqrt() + (rtt_s + 0.2) * timeouts);
+    (segments / response_segments(p, rtt_s)).min(1.0)
+}
+
+/// What the losses that were met would leave of a larger load: the least, were the next ones to come as soon as chance allows (95 % of a
+/// Poisson count), and the average, where they are enough to have one.
+pub(crate) fn losses_leave(evidence: &TcpEvidence, holds: Holds) -> Option<Losses> {
     let base = &evidence.base;
-    let (loss, algorithm) = (base.loss?, base.congestion_control.as_deref()?);
-    let held = evidence.held_by_window()? + evidence.held_by_buffer()? >= 0.5;
-    let known = held && evidence.queue_stood() == Some(false) && evidence.path_has_room() && !lost_at_home(evidence);
-    let policed = evidence.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })));
-    let moments = loss.moments.min(loss.lost());
-    if !known || policed || moments == 0 || !matches!(algorithm, "cubic" | "reno") {
+    let algorithm = base.congestion_control.as_deref()?;
+    if !matches!(algorithm, "cubic" | "reno") || lost_at_home(evidence) {
         return None;
     }
-    let (rtt_s, mss) = (base.rtt_us? / 1e6, base.mss_bytes?);
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
-    let (moments, sent) = (moments as f64, loss.sent.max(1) as f64);
-    let bps = |losses: f64| evidence.window_bps(response_segments((losses / sent).min(1.0), rtt_s) * mss);
-    Some((bps(moments + 2.0 * moments.sqrt() + 2.0)?, bps(moments).filter(|_| moments >= 5.0)))
+    let (rtt_s, mss) = (evidence.min_rtt_us.filter(|_| holds == Holds::Path).or(base.rtt_us)? / 1e6, base.mss_bytes?);
+    let (moments, sent, enough) = match holds {
+        Holds::End => beyond_the_end(evidence)?,
+        Holds::Path => below_the_limit(evidence)?,
+    };
+    let bps = |losses: f64| {
+        let p = (losses / sent).min(1.0);
+        evidence.window_bps(response_segments(p, rtt_s) * timeouts_part(p, rtt_s) * mss)
+    };
+    let id = if enough && holds == Holds::Path { "random-loss" } else { "" };
+    let likely = if enough { bps(moments) } else { None };
+    Some(Losses { least: bps(moments + 2.0 * moments.sqrt() + 2.0)?, likely, id })
+}
+
+/// The loss events that the load met, of how many segments, and whether they are enough for an average: where a window or a buffer held
+/// it back, and no queue or policer dropped them.
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+fn beyond_the_end(evidence: &TcpEvidence) -> Option<(f64, f64, bool)> {
+    let loss = evidence.base.loss?;
+    let held = evidence.held_by_window()? + evidence.held_by_buffer()? >= 0.5;
+    let known = held && evidence.queue_stood() == Some(false) && evidence.path_has_room();
+    let policed = evidence.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })));
+    let moments = loss.moments.min(loss.lost());
+    (known && !policed && moments > 0).then(|| (moments as f64, loss.sent.max(1) as f64, moments >= 5))
+}
+
+/// The same of datagrams at rates below the limit of the path.
+#[allow(clippy::cast_precision_loss)] // counts of one trial
+fn below_the_limit(evidence: &TcpEvidence) -> Option<(f64, f64, bool)> {
+    let shape = &evidence.profile.as_ref()?.shape;
+    let below = shape.below();
+    (below.events > 0).then(|| (below.events as f64, below.sent.max(1) as f64, shape.loses_below()))
 }

@@ -13,7 +13,7 @@
 //!
 //! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
 
-use crate::causes::shared::window::loss_does_not_bind;
+use crate::causes::shared::window::{loss_does_not_bind, window_share};
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::paced::PACED_UDP;
@@ -116,6 +116,19 @@ const LEAST: f64 = 0.25;
 /// … and mostly: its window halves whenever the bucket is empty.
 const MOSTLY: f64 = 0.8;
 
+/// A loss-based congestion control that meets a policer gets so much of its rate, and more.
+const GETS: f64 = 0.7;
+
+/// Whether a window or a buffer held the load back for a good part of the time.
+fn held_by_an_end(evidence: &TcpEvidence) -> Option<bool> {
+    Some(evidence.held_by_window()? + evidence.held_by_buffer()? >= 0.3)
+}
+
+/// Whether the congestion control takes the drops of a policer for a full queue.
+fn loses_at_the_rate(evidence: &TcpEvidence) -> bool {
+    evidence.base.congestion_control.as_deref() != Some("bbr")
+}
+
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let Plateau::Policer { .. } = evidence.profile.as_ref()?.shape.plateau? else { return None };
     // Whatever gets more than that may get all of it.
@@ -126,10 +139,17 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if evidence.filled()? > BEYOND {
         return None;
     }
-    let part = if evidence.filled()? > 0.7 { 1.0 } else { MOSTLY };
+    let rate = evidence.capacity_goodput_bps()?;
+    // A load that its end held back did not show what the policer leaves of one that goes on to lose: from what it left so far up to all.
+    let bps = match () {
+        () if evidence.filled()? <= GETS => MOSTLY * rate,
+        () if held_by_an_end(evidence)? && loses_at_the_rate(evidence) => {
+            f64::midpoint(evidence.goodput_bps().clamp(MOSTLY * rate, rate), rate)
+        }
+        () => rate,
+    };
     let how = "TCP's share of the policer's rate (path profile), less headers".to_owned();
-    let bps = part * evidence.capacity_goodput_bps()?;
-    ceiling_at(CAUSE.id, evidence, role, bps, [LEAST / part, BEYOND / part], Method::Measured, how)
+    ceiling_at(CAUSE.id, evidence, role, bps, [LEAST, BEYOND].map(|part| part * rate / bps), Method::Measured, how)
 }
 
 /// See `assess`.
@@ -190,8 +210,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if loss.is_few(if seen { 3 } else { 20 }) {
         return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
     }
-    // At its rate it binds whatever else does by turns.
-    let at_its_rate = seen && evidence.filled().is_some_and(|filled| filled >= AT_CAPACITY);
+    // At its rate, or at what it leaves of that, it binds whatever else does by turns.
+    let by_turns = || window_share(evidence).is_some_and(|share| share >= 0.2);
+    let at = |filled: f64| filled >= AT_CAPACITY || (filled >= GETS && loses_at_the_rate(evidence) && by_turns());
+    let at_its_rate = seen && evidence.filled().is_some_and(at);
     if let Some(assessment) = loss_does_not_bind(evidence).filter(|_| !at_its_rate) {
         return assessment;
     }

@@ -14,7 +14,7 @@
 use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::member::of_a_member;
 use crate::causes::shared::profile::WELL_BELOW;
-use crate::causes::shared::response::response_segments;
+use crate::causes::shared::response::{response_segments, timeouts_part};
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
 use crate::experiments::ports::MANY_PORTS;
@@ -56,12 +56,9 @@ fn at_a_higher_rate(evidence: &TcpEvidence) -> Option<&FlowView> {
     (same && evidence.goodput_bps() > 0.0 && fast.goodput_bps >= 2.0 * evidence.goodput_bps()).then_some(fast)
 }
 
-/// The least that it averages, as a part of that: each loss may take a retransmission timeout, which a short round trip does not hide
-/// (RFC 5348 section 3.1, with 200 ms as Linux has at least).
+/// The least that it averages, as a part of what it does at best.
 fn least_part(p: f64, rtt_s: f64) -> f64 {
-    let timeouts = (3.0 * (3.0 * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
-    let segments = rtt_s / (rtt_s * (2.0 * p / 3.0).sqrt() + (rtt_s + 0.2) * timeouts);
-    (0.9 * segments / response_segments(p, rtt_s)).min(0.45)
+    (0.9 * timeouts_part(p, rtt_s)).min(0.45)
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {

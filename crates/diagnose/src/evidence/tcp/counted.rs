@@ -9,13 +9,49 @@ pub(super) fn counted(end: &TcpEndRecord, flow: Flow, omit_us: u64) -> Counted<'
     end.streams
         .iter()
         .filter(|stream| stream.flow == flow)
-        .map(|stream| {
-            let from = stream.samples.partition_point(|sample| sample.at_us < omit_us);
-            // Of a trial that was cut before its counted part every sample counts.
-            let from = if stream.samples.len() - from < 2 { 0 } else { from };
-            (stream, &stream.samples[from..])
-        })
+        .map(|stream| (stream, &stream.samples[begin(&stream.samples, omit_us)..]))
         .collect()
+}
+
+/// The first sample of the counted part; of a trial that was cut before it every sample counts.
+fn begin(samples: &[TcpSample], omit_us: u64) -> usize {
+    let from = samples.partition_point(|sample| sample.at_us < omit_us);
+    if samples.len() - from < 2 { 0 } else { from }
+}
+
+/// Goodput over all streams and the length of the counted part in seconds, from the samples of the whole trial.
+#[allow(clippy::cast_precision_loss)] // bytes and microseconds of one trial
+pub(super) fn goodput(whole: &Counted<'_>, omit_us: u64) -> Option<(f64, f64)> {
+    let (mut bps, mut longest_us) = (0.0, 0);
+    for (_, samples) in whole {
+        let first = samples.get(after_a_hole(samples, begin(samples, omit_us)))?;
+        let last = samples.last()?;
+        let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
+        bps += last.bytes.saturating_sub(first.bytes) as f64 * 8e6 / span as f64;
+        longest_us = longest_us.max(span);
+    }
+    (longest_us > 0).then_some((bps, longest_us as f64 / 1e6))
+}
+
+/// The sample that a count from `from` on begins at. Where a lost segment held the reader up then, what arrived meanwhile is delivered at
+/// once when it was sent again: that is of the omitted part, and the count begins after it.
+#[allow(clippy::cast_precision_loss)] // bytes and microseconds of one trial
+fn after_a_hole(samples: &[TcpSample], from: usize) -> usize {
+    /// Intervals of a tenth of a second: a hole lasts a few round trips.
+    const LOOK: usize = 10;
+    let rate = |a: usize, b: usize| {
+        let span = samples[b].at_us.saturating_sub(samples[a].at_us).max(1);
+        samples[b].bytes.saturating_sub(samples[a].bytes) as f64 / span as f64
+    };
+    let last = samples.len().saturating_sub(1);
+    if from == 0 || from >= last {
+        return from;
+    }
+    let usual = rate(from, last);
+    let (little, much) = (|at: usize| rate(at - 1, at) < 0.5 * usual, |at: usize| rate(at - 1, at) > 1.5 * usual);
+    let within = from + 1..last.min(from + LOOK);
+    let filled = within.clone().find(|at| much(*at)).filter(|_| little(from));
+    filled.map_or(from, |at| (at..within.end).take_while(|at| much(*at)).last().unwrap_or(at))
 }
 
 pub(super) fn thread_share(samples: &[TcpSample]) -> Option<f64> {
@@ -34,4 +70,25 @@ pub(super) fn thread_waits(samples: &[TcpSample]) -> Option<f64> {
     let span_us = to_us.checked_sub(from_us).filter(|us| *us > 0)?;
     #[allow(clippy::cast_precision_loss)] // microseconds of one trial
     Some((after.saturating_sub(before) as f64 / span_us as f64).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_hole_held_back_before_the_count_is_no_goodput() {
+        let sample = |at: u64, bytes| TcpSample { at_us: at * 100_000, bytes, ..TcpSample::default() };
+        // 100 Mbit/s are 1.25 MB in each tenth of a second; a hole from 1.8 s on is filled in the interval that ends at 2.1 s.
+        let bytes = |at: u64| if (18..=20).contains(&at) { 18 * 1_250_000 } else { at * 1_250_000 };
+        let holed: Vec<TcpSample> = (0..=40).map(|at| sample(at, bytes(at))).collect();
+        let steady: Vec<TcpSample> = (0..=40).map(|at| sample(at, at * 1_250_000)).collect();
+        let stream = TcpStreamRecord::default();
+        let of = |samples: &[TcpSample], omit_us| goodput(&vec![(&stream, samples)], omit_us).expect("samples");
+        assert_eq!(of(&steady, 2_000_000), (100e6, 2.0));
+        assert_eq!(of(&holed, 2_000_000), (100e6, 1.9), "what came at 2.1 s was sent before 2 s");
+        // A hole within the counted part is filled in it, and one that never is counts.
+        assert_eq!(of(&holed, 1_000_000), (100e6, 3.0));
+        assert_eq!(of(&holed[..=20], 1_900_000), (0.0, 0.1));
+    }
 }

@@ -1,7 +1,7 @@
 //! One flow of one trial in the terms of the rules, over its counted part (after `omit`).
 
 use super::acks::Acks;
-use super::counted::{Counted, counted, thread_share, thread_waits};
+use super::counted::{Counted, counted, goodput, thread_share, thread_waits};
 use super::loss::Loss;
 use super::outages::{Outage, outages};
 use super::shares::Shares;
@@ -223,7 +223,7 @@ impl FlowView {
         let omit_us = trial.plan.omit_ms.saturating_mul(1000);
         let (sending, receiving) = (trial.end(flow.sender())?, trial.end(flow.receiver())?);
         let (sent, got) = (counted(sending, flow, omit_us), counted(receiving, flow, omit_us));
-        let (goodput_bps, counted_s) = goodput(&got)?;
+        let (goodput_bps, counted_s) = goodput(&counted(receiving, flow, 0), omit_us)?;
         let whole = counted(sending, flow, 0);
         let first = sent.first()?;
         let mss = each(&sent, |sample| sample.tcp.snd_mss_bytes);
@@ -440,19 +440,6 @@ fn density(sent: &Counted<'_>) -> Option<f64> {
         (queued >= 64 << 10).then(|| sample.send_q_bytes.map(|payload| f64::from(payload) / f64::from(queued)))?
     });
     median(ratios.collect()).filter(|ratio| (0.05..=1.5).contains(ratio))
-}
-
-/// Goodput over all streams and the length of the counted part in seconds.
-#[allow(clippy::cast_precision_loss)]
-fn goodput(got: &Counted<'_>) -> Option<(f64, f64)> {
-    let (mut bps, mut longest_us) = (0.0, 0);
-    for (_, samples) in got {
-        let (first, last) = (samples.first()?, samples.last()?);
-        let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
-        bps += last.bytes.saturating_sub(first.bytes) as f64 * 8e6 / span as f64;
-        longest_us = longest_us.max(span);
-    }
-    (longest_us > 0).then_some((bps, longest_us as f64 / 1e6))
 }
 
 /// Goodput of each sampling interval, all streams together; streams are sampled at the same instants.

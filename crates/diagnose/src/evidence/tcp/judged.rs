@@ -15,7 +15,7 @@ use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
 use crate::experiments::profile::REVERSE_PROFILE;
 use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
-use crate::judge::{Baseline, EXTRAPOLATION, Evidence, Excludes, Experiment};
+use crate::judge::{Baseline, EXTRAPOLATION, Evidence, Excludes, Experiment, Holds, Losses};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -63,8 +63,14 @@ impl Evidence for TcpEvidence {
         self.carries_bps().filter(|_| self.capacity_goodput_bps().is_none())
     }
 
-    fn beyond_the_end(&self) -> Option<(f64, Option<f64>)> {
-        response::beyond_the_end(self)
+    fn losses_leave(&self, holds: Holds) -> Option<Losses> {
+        response::losses_leave(self, holds)
+    }
+
+    fn without_queue(&self) -> Self {
+        let mut other = self.clone();
+        other.base.rtt_us = self.window_rtt_us().or(self.base.rtt_us);
+        other
     }
 
     fn host(&self, role: Role) -> Option<&Snapshot> {

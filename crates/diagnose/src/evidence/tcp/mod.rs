@@ -343,12 +343,14 @@ impl TcpEvidence {
     /// How much of the time the receiver's window held the sender back: by TCP's limited-time counters or, where their jiffies
     /// are too coarse (round trips of a few milliseconds, pacing), by the samples that found the window full.
     pub fn held_by_window(&self) -> Option<f64> {
-        held(self.base.shares.map(|shares| shares.receive_window), self.base.window_full_share)
+        let shares = self.base.shares?;
+        Some(held(shares.receive_window, self.base.window_full_share, shares.send_buffer))
     }
 
     /// The same for the send buffer.
     pub fn held_by_buffer(&self) -> Option<f64> {
-        held(self.base.shares.map(|shares| shares.send_buffer), self.buffer_full())
+        let shares = self.base.shares?;
+        Some(held(shares.send_buffer, self.buffer_full(), shares.receive_window))
     }
 
     /// The samples that found the send buffer full, as a share. A buffer well below the congestion window, which may still grow and in which
@@ -491,9 +493,9 @@ pub const AT_CAPACITY: f64 = 0.88;
 /// in a way of its own.
 pub const BEYOND: f64 = 1.08;
 
-/// The limited time is needed: without it nothing is known. Samples count where they are a majority.
-fn held(limited_time: Option<f64>, sampled: Option<f64>) -> Option<f64> {
-    Some(limited_time?.max(sampled.filter(|share| *share > 0.5).unwrap_or(0.0)))
+/// Samples count where they are a majority, for what the clock leaves: both may be full at once, and it gives the time to one.
+fn held(limited_time: f64, sampled: Option<f64>, other_time: f64) -> f64 {
+    limited_time.max(sampled.filter(|share| *share > 0.5).unwrap_or(0.0).min(1.0 - other_time))
 }
 
 /// A tenth of the RTT samples lies this far above the smallest RTT where a short queue fills now and then.
