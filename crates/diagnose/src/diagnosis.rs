@@ -77,7 +77,18 @@ pub fn weigh(run: &Run, round: u32, id: &str) -> Option<Vec<Weighed>> {
         let cause = causes.iter().find(|cause| cause.id == id)?;
         let weighed = |role: &Role| {
             let (word, says) = words(cause.weigh(evidence, *role));
-            let known = |key: &FactKey| Some(evidence.host(*role)?.get(*key)?.value.to_string());
+            let read = |role: Role, key: FactKey| {
+                let grew = || evidence.grew(role, key).map(|by| format!("+{by}"));
+                let fact = || Some(evidence.host(role)?.get(key)?.value.to_string());
+                grew().or_else(fact)
+            };
+            // Of the path the hosts tell what they know.
+            let ends = |key: FactKey| {
+                let of = |role| Some(format!("{} {}", evidence.place(role), read(role, key)?));
+                let all: Vec<_> = [Role::Sender, Role::Receiver].into_iter().filter_map(of).collect();
+                (!all.is_empty()).then(|| all.join(", "))
+            };
+            let known = |key: &FactKey| if *role == Role::Path { ends(*key) } else { read(*role, *key) };
             Weighed {
                 at: evidence.place(*role),
                 word: word.to_owned(),

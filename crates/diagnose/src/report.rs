@@ -42,7 +42,14 @@ pub fn report(run: &Run) -> Option<Report> {
         },
         proof: whole_proof(run),
         carried_bytes: carried_bytes(run),
+        congestion_control: congestion_control(run),
     })
+}
+
+/// The congestion control of the first baseline's sender.
+fn congestion_control(run: &Run) -> Option<String> {
+    let trial = run.baseline::<TcpPlan>(0)?;
+    FlowView::of(trial, *trial.plan.flows().first()?)?.congestion_control
 }
 
 /// Bytes of load that the trials of a run put on the path, as the client counted them; those of the loopback were never on it.

@@ -34,7 +34,7 @@ figures! {
     DELAY_VARIATION: "p99 delay variation", Microseconds, Some(Lower), "one-way delay of UDP above its minimum";
     REORDERED: "reordered", Count, Some(Lower), "datagrams that arrived after a later one";
     DUPLICATED: "duplicated", Count, Some(Lower), "further copies of datagrams";
-    RETRANSMITS: "retransmits", Count, Some(Lower), "segments that the TCP sender retransmitted";
+    RETRANSMITS: "retransmits", Count, Some(Lower), "segments that the TCP sender retransmitted after the omitted seconds";
     MIN_RTT: "min RTT", Microseconds, Some(Lower), "smallest RTT that the TCP sender saw";
     MEAN_RTT: "mean RTT", Microseconds, Some(Lower), "mean of the TCP sender's smoothed RTT during the load";
     RTT: "RTT", Microseconds, Some(Lower), "smoothed RTT of TCP at the end; of stamp and trace the median";

@@ -118,10 +118,13 @@ pub(super) fn predict<E: Evidence>(
 /// A limit of the path that drops packets leaves this part of what a window got in front of it, at least.
 const MEETS: f64 = 0.9;
 
+/// The same load on the same path repeats within this.
+const REPEATS: f64 = 0.97;
+
 /// What is left at a ceiling: no less than what was got, or little less where the load meets a limit of the path that it did not reach.
 fn meets(goodput: f64, ceiling: &Ceiling) -> Prediction {
     let [low, high] = ceiling.interval_bps;
-    let least = if ceiling.at == Place::Path { MEETS * goodput } else { goodput };
+    let least = if ceiling.at == Place::Path { MEETS * goodput } else { REPEATS * goodput };
     let interval = [low.max(least), high.max(goodput)];
     let (then, then_at) = (ceiling.id.clone(), ceiling.at);
     Prediction { bps: ceiling.bps.max(goodput), interval_bps: Some(interval), then, then_at }
@@ -146,7 +149,7 @@ fn below_the_ends<E>(goodput: f64, ceilings: &[&PlacedCeiling<E>], known: Predic
 
 /// The same where the losses that were met go on: once nothing else holds the load back, they do.
 fn with_losses<E: Evidence>(evidence: &E, gone: &[Gone<E>], known: Prediction) -> Prediction {
-    let holds = if gone.iter().all(|(cause, _)| cause.per_connection) {
+    let holds = if gone.iter().all(|(cause, role)| *role != Role::Path && cause.per_connection) {
         Some(Holds::End)
     } else {
         gone.iter().all(|(cause, role)| *role == Role::Path && !cause.per_connection).then_some(Holds::Path)

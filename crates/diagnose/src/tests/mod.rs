@@ -2,6 +2,7 @@
 
 mod healthy;
 mod paced_udp;
+mod pairs;
 mod profiled;
 mod profiled_udp;
 mod properties;

@@ -6,7 +6,7 @@ use super::{takes, Fault, PATH, Unit};
 
 pub(super) const FAULT: Fault = Fault {
     id: "path-shaper",
-    about: "a shaper on the path passes a burst, then a lower rate with a queue",
+    about: "a shaper instead of the rate of the path: a burst passes at once, then its rate, with a queue",
     places: PATH,
     parameter: takes(Unit::Rate, "100M", "the rate of the shaper"),
     path: Some(|path, value, _| {

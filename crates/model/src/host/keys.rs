@@ -170,7 +170,7 @@ keys! {
     TCP_TIMESTAMPS = "tcp.timestamps", Flag, "timestamps";
     TCP_WINDOW_SCALING = "tcp.window_scaling", Flag, "window scaling";
     TCP_ECN = "tcp.ecn", Number, "ECN";
-    TCP_CONGESTION_CONTROL = "tcp.congestion_control", Text, "congestion control";
+    TCP_CONGESTION_CONTROL = "tcp.congestion_control", Text, "default congestion control";
     TCP_CONGESTION_CONTROL_AVAILABLE = "tcp.congestion_control.available", Text, "available";
     TCP_NO_METRICS_SAVE = "tcp.no_metrics_save", Flag, "no_metrics_save";
     TCP_MTU_PROBING = "tcp.mtu_probing", Number, "MTU probing";

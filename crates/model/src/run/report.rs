@@ -38,6 +38,9 @@ pub struct Report {
     /// Bytes of load that all trials put on the path.
     #[serde(default)]
     pub carried_bytes: u64,
+    /// The congestion control of the judged load; none of UDP, or where it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
 }
 
 /// Which run it was.

@@ -33,6 +33,8 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
         let (_server, port) = world.serve(&[]);
         for direction in ["up", "down"] {
             let client = measuring(world, &port, direction);
+            // `timeout -s INT` signals the process and its group.
+            client.signal(SIGINT);
             client.signal(SIGINT);
             let said = client.end();
             assert_eq!(said.code, Some(130), "{said:?}");

@@ -56,14 +56,15 @@ fn first_line(report: &Report) -> (Tone, String) {
 
 fn figures(report: &Report) -> Vec<Pair> {
     let verdict = &report.verdict;
-    let rtt = report.run.idle_rtt_us.map(|rtt| format!(", {} RTT when idle", micros(rtt))).unwrap_or_default();
+    let rtt = report.run.idle_rtt_us.map(|rtt| format!(", {} idle RTT", micros(rtt))).unwrap_or_default();
     let way = match verdict.direction {
         Direction::Up => "client to server",
         Direction::Down => "server to client",
         Direction::Both => "both ways",
     };
     let figure = |lead: &str, value: f64, says: &str| Pair::new(lead, says).figure(&bps(value));
-    let mut all = vec![figure("you got", verdict.goodput_bps, &format!("{way}{rtt}; {}", took(report)))];
+    let with = report.congestion_control.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+    let mut all = vec![figure("you got", verdict.goodput_bps, &format!("{way}{with}{rtt}; {}", took(report)))];
     all.extend(report.accounts.underlay.as_ref().map(|underlay| {
         figure("the underlay", underlay.goodput_bps, &format!("by {}; {}", underlay.address, layer(underlay)))
     }));
@@ -137,7 +138,15 @@ fn what_to_do(doc: Doc, report: &Report, cause: &CauseView) -> Doc {
     let doc = doc.heading("what to do");
     let doc = if fix.advice.is_empty() { doc } else { doc.paragraph(&fix.advice) };
     let places = fix.commands.chunk_by(|a, b| a.at == b.at);
-    places.fold(doc, |doc, all| doc.commands(&on(all[0].at, report), all.iter().map(|it| it.run.clone())))
+    let doc = places.fold(doc, |doc, all| doc.commands(&on(all[0].at, report), all.iter().map(|it| it.run.clone())));
+    // What was proven after it is needed for what was got in the end.
+    let later = report.rounds.iter().skip(1).filter(|round| round.proof.as_ref().is_some_and(|proof| proof.helped));
+    later.fold(doc, |doc, round| {
+        let cause = round.cause.as_deref().unwrap_or("the next limit");
+        let doc = doc.paragraph(&format!("then {cause}, whose fix helped as well:"));
+        let places = round.changes.chunk_by(|a, b| a.at == b.at);
+        places.fold(doc, |doc, all| doc.commands(&on(all[0].at, report), all.iter().map(|it| it.set.to_string())))
+    })
 }
 
 fn others(doc: Doc, report: &Report, full: bool) -> Doc {

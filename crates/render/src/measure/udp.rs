@@ -306,7 +306,11 @@ fn sent(line: &mut Line<'_>, it: &SentTotal) {
     if let Some(gaps) = &it.gaps_ns {
         let burst =
             it.burst_max.map(|most| format!(", longest burst {}", plural(most, "datagram"))).unwrap_or_default();
-        line("departures", &format!("gaps p50 {}, p99 {}{burst}", nanos(gaps.p50), nanos(gaps.p99)), None);
+        line(
+            "departures",
+            &format!("gaps p50 {}, p99 {}, longest {}{burst}", nanos(gaps.p50), nanos(gaps.p99), nanos(gaps.max)),
+            None,
+        );
     }
 }
 

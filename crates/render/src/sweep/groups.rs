@@ -19,7 +19,7 @@ pub(super) fn bit_unit(report: &SweepReport) -> (&'static str, f64) {
     let highest = report
         .rows
         .iter()
-        .flat_map(|row| [row.sending_bps, row.receiving_bps, row.lossless_bps])
+        .flat_map(|row| [row.receiving_bps.or(row.sending_bps), row.lossless_bps])
         .flatten()
         .map(|spread| spread.median)
         .fold(0.0, f64::max);

@@ -1,7 +1,7 @@
 //! What is tried: the fixes of a verdict, and safe settings that both hosts have.
 
 use narrows_model::host::buffers::{self, TcpBuffer};
-use narrows_model::{Direction, Place, Setting, Snapshot, Verdict, keys};
+use narrows_model::{Direction, Finding, Place, Setting, Snapshot, Status, Verdict, keys};
 
 /// A setting at a host.
 pub(super) type At = (Place, Setting);
@@ -24,7 +24,9 @@ const BUFFER_BYTES: u64 = 32 << 20;
 pub(super) fn of_verdict(verdict: &Verdict) -> (Vec<Candidate>, Vec<String>) {
     let (can, cannot): (Vec<_>, Vec<_>) = verdict.causes.iter().partition(|it| !it.fix.settings.is_empty());
     let fixes = can.iter().map(|it| Candidate { origin: it.id.clone(), settings: it.fix.settings.clone() });
-    let words = cannot.iter().filter(|it| !it.fix.advice.is_empty()).map(|it| format!("{}: {}", it.id, it.fix.advice));
+    // A healthy path has nothing to fix.
+    let of_limit = |it: &&&Finding| !it.fix.advice.is_empty() && verdict.status != Status::Healthy;
+    let words = cannot.iter().filter(of_limit).map(|it| format!("{}: {}", it.id, it.fix.advice));
     (fixes.collect(), words.collect())
 }
 

@@ -19,6 +19,7 @@ pub(super) const KINDS: &[&str] =
 const DEFAULT: &str = "default";
 
 const RTM_NEWQDISC: u16 = 36;
+const ENOENT: i32 = 2;
 const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETTFILTER: u16 = 46;
@@ -83,7 +84,14 @@ impl RootQdisc<'_> {
 
     fn request(&self, operation: &'static str, kind: u16, flags: u16, body: &[u8]) -> Result<Vec<Message>, TuneError> {
         let answer = Socket::open(Family::Route).and_then(|mut socket| socket.request(kind, flags, body));
-        answer.map_err(|source| self.failed(operation, source))
+        answer.map_err(|source| match source {
+            // The kernel says no more than that it does not find it.
+            netlink::Error::Refused { family, kind, errno: errno @ ENOENT, text: None } if kind == RTM_NEWQDISC => {
+                let text = Some(format!("this kernel has no {}", self.kind));
+                self.failed(operation, netlink::Error::Refused { family, kind, errno, text })
+            }
+            source => self.failed(operation, source),
+        })
     }
 
     fn dump(&self, index: u32) -> Result<Vec<Dumped>, TuneError> {

@@ -3,7 +3,6 @@
 use super::tcp_stage::lost_at_home;
 use crate::evidence::tcp::TcpEvidence;
 use crate::judge::{Holds, Losses};
-use narrows_search::profile::Plateau;
 
 /// Segments per RTT that a loss-based congestion control averages at loss event rate `p` (RFC 9438: CUBIC, never below Reno). Losses within
 /// a round trip are one event (RFC 5348 section 5).
@@ -31,14 +30,15 @@ pub(crate) fn losses_leave(evidence: &TcpEvidence, holds: Holds) -> Option<Losse
     }
     let (rtt_s, mss) = (evidence.min_rtt_us.filter(|_| holds == Holds::Path).or(base.rtt_us)? / 1e6, base.mss_bytes?);
     let (moments, sent, enough) = match holds {
-        Holds::End => beyond_the_end(evidence)?,
+        Holds::End => beyond_the_end(evidence).or_else(|| below_the_limit(evidence).filter(|(.., enough)| *enough))?,
         Holds::Path => below_the_limit(evidence)?,
     };
     let bps = |losses: f64| {
         let p = (losses / sent).min(1.0);
         evidence.window_bps(response_segments(p, rtt_s) * timeouts_part(p, rtt_s) * mss)
     };
-    let id = if enough && holds == Holds::Path { "random-loss" } else { "" };
+    let seen = evidence.profile.as_ref().is_some_and(|profile| profile.shape.loses_below());
+    let id = if enough && seen { "random-loss" } else { "" };
     let likely = if enough { bps(moments) } else { None };
     Some(Losses { least: bps(moments + 2.0 * moments.sqrt() + 2.0)?, likely, id })
 }
@@ -50,9 +50,8 @@ fn beyond_the_end(evidence: &TcpEvidence) -> Option<(f64, f64, bool)> {
     let loss = evidence.base.loss?;
     let held = evidence.held_by_window()? + evidence.held_by_buffer()? >= 0.5;
     let known = held && evidence.queue_stood() == Some(false) && evidence.path_has_room();
-    let policed = evidence.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })));
     let moments = loss.moments.min(loss.lost());
-    (known && !policed && moments > 0).then(|| (moments as f64, loss.sent.max(1) as f64, moments >= 5))
+    (known && !evidence.policed() && moments > 0).then(|| (moments as f64, loss.sent.max(1) as f64, moments >= 5))
 }
 
 /// The same of datagrams at rates below the limit of the path.

@@ -18,7 +18,6 @@ use crate::evidence::tcp::{AT_CAPACITY, BEYOND, Phase, TAKEN, TcpEvidence, phase
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use crate::role::Role;
 use narrows_model::{Fix, Witness, keys, words::units};
-use narrows_search::profile::Plateau;
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -81,7 +80,7 @@ pub fn full_in_each_phase(evidence: &TcpEvidence) -> Result<Vec<Witness>, String
     let profile = evidence.profile.as_ref();
     if let Some(profile) = profile
         // A bucket that emptied during the load has refilled for the time of the probes, and would be seen.
-        && (matches!(profile.shape.plateau, Some(Plateau::Policer { .. })) || profile.shaper_limits())
+        && (evidence.policed() || profile.shaper_limits())
     {
         return Err(profile.words());
     }

@@ -63,7 +63,9 @@ fn too_short(evidence: &TcpEvidence) -> bool {
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     // BBR's window is twice what its rate needs, and limits nothing.
     let paces = evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
-    if paces || window_share(evidence)? < 0.5 || evidence.queue_stood()? {
+    // Where nothing arrived the window fell for that reason.
+    let nothing = evidence.base.goodput_bps <= 0.0;
+    if nothing || paces || window_share(evidence)? < 0.5 || evidence.queue_stood()? {
         return None;
     }
     let window = evidence.base.cwnd_bytes?;

@@ -55,8 +55,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     }
     // Beyond a policer or a shaper nothing was measured but its bursts: what more connections carry passes it, too.
     if drops_or_limits(evidence) {
-        let policed = matches!(evidence.profile.as_ref()?.shape.plateau, Some(Plateau::Policer { .. }));
-        return profiled(evidence, role).or_else(|| policed.then(|| of_link(evidence, role))?);
+        return profiled(evidence, role).or_else(|| evidence.policed().then(|| of_link(evidence, role))?);
     }
     // A profile that the load exceeds is of another moment.
     if let Some(ceiling) = profiled(evidence, role).filter(|_| evidence.filled().is_none_or(|filled| filled <= BEYOND)) {
@@ -96,8 +95,10 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
             (burst, [0.7, 1.3], how, !shape.burst_slowed)
         }
         (Some(capacity), _) => {
-            let how = format!("capacity {} (path profile), less headers", units::bps(capacity.bps));
-            let least = if is_sawtooth(evidence) { least_of_sawtooth(evidence) } else { AT_CAPACITY };
+            let saws = is_sawtooth(evidence);
+            let least = if saws { least_of_sawtooth(evidence) } else { AT_CAPACITY };
+            let gets = if saws { format!("; a window that shrinks at each overflow gets {} and more", units::percent(least)) } else { String::new() };
+            let how = format!("capacity {} (path profile), less headers{gets}", units::bps(capacity.bps));
             (capacity.bps, [least, 1.03], how, false)
         }
         // Bursts that the bucket of the sender's own shaper lets pass, and that the path slowed, left at the rate of its slowest link.
@@ -131,9 +132,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 
 /// Whether a policer or a shaper matters beyond the capacity that it sets.
 fn drops_or_limits(evidence: &TcpEvidence) -> bool {
-    evidence.profile.as_ref().is_some_and(|profile| {
-        matches!(profile.shape.plateau, Some(Plateau::Policer { .. })) || super::path_shaper::holds_back(evidence)
-    })
+    evidence.policed() || super::path_shaper::holds_back(evidence)
 }
 
 /// What a profile of the path says; `None` where it leaves the question to the other evidence.

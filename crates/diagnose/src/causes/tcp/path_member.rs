@@ -23,7 +23,6 @@ use crate::experiments::tcp::AGAIN;
 use crate::judge::{Assessment, Cause, Within};
 use crate::role::Role;
 use narrows_model::{keys, words::units};
-use narrows_search::profile::Plateau;
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -62,8 +61,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if evidence.slowed_by_queue() == Some(true) || (!room && evidence.queue_stood() == Some(true)) {
         return contradicts("the losses came when the load filled the path and waited: its queue dropped them");
     }
-    let shape = evidence.profile.as_ref().map(|profile| &profile.shape);
-    let policed = shape.is_some_and(|shape| matches!(shape.plateau, Some(Plateau::Policer { .. })));
+    let policed = evidence.policed();
     if policed && evidence.filled().is_some_and(|part| part > POLICED) {
         return contradicts("a policer drops what exceeds its rate");
     }

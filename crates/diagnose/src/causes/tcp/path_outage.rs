@@ -19,7 +19,6 @@ use crate::evidence::tcp::{AT_CAPACITY, DISTURBS, Outage, TcpEvidence};
 use crate::judge::{Assessment, Cause};
 use crate::role::Role;
 use narrows_model::{Fix, Witness, keys, words::units};
-use narrows_search::profile::Plateau;
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -75,7 +74,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
     }
     if let Some(profile) = &evidence.profile
-        && matches!(profile.shape.plateau, Some(Plateau::Policer { .. }))
+        && evidence.policed()
     {
         return contradicts(profile.words());
     }

@@ -130,7 +130,7 @@ fn loses_at_the_rate(evidence: &TcpEvidence) -> bool {
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
-    let Plateau::Policer { .. } = evidence.profile.as_ref()?.shape.plateau? else { return None };
+    evidence.policed().then_some(())?;
     // Whatever gets more than that may get all of it.
     if evidence.filled()? < LEAST && evidence.base.loss_whole.is_some_and(|loss| loss.rate() >= TIMEOUTS) {
         return None;
@@ -206,7 +206,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return cannot_tell("the sender's retransmissions could not be read");
     };
     // A slow load loses few where a profile has seen the policer itself.
-    let seen = evidence.profile.as_ref().is_some_and(|profile| matches!(profile.shape.plateau, Some(Plateau::Policer { .. })));
+    let seen = evidence.policed();
     if loss.is_few(if seen { 3 } else { 20 }) {
         return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
     }

@@ -104,7 +104,7 @@ pub(super) fn explains(evidence: &TcpEvidence) -> Option<String> {
 fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
     let shape = &profile.shape;
-    if matches!(shape.plateau, Some(Plateau::Policer { .. })) && evidence.filled().is_some_and(|part| part > 0.25) {
+    if evidence.policed() && evidence.filled().is_some_and(|part| part > 0.25) {
         return Some(contradicts(profile.words()));
     }
     if evidence.slowed_by_queue() == Some(true) {

@@ -18,7 +18,6 @@ use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
 use crate::judge::{Baseline, EXTRAPOLATION, Evidence, Excludes, Experiment, Holds, Losses};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
-use narrows_search::profile::Plateau;
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
 
@@ -186,8 +185,7 @@ impl Evidence for TcpEvidence {
     }
 
     fn no_more_passes(&self) -> bool {
-        let policed = self.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })));
-        self.fills_link() && (!policed || self.at_link())
+        self.fills_link() && (!self.policed() || self.at_link())
     }
 
     fn cannot_exclude(&self, what: Excludes, role: Role) -> Option<String> {

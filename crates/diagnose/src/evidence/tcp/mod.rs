@@ -37,7 +37,6 @@ use crate::role::Role;
 use narrows_model::load::tcp::{TcpPlan, TcpTrial};
 use narrows_model::words::{figures::float, units};
 use narrows_model::{Direction, FactKey, Flow, Ledger, Place, ProfilePlan, Run, Snapshot, keys};
-use narrows_search::profile::Plateau;
 use std::collections::BTreeMap;
 
 /// Everything known of one round.
@@ -343,14 +342,14 @@ impl TcpEvidence {
     /// How much of the time the receiver's window held the sender back: by TCP's limited-time counters or, where their jiffies
     /// are too coarse (round trips of a few milliseconds, pacing), by the samples that found the window full.
     pub fn held_by_window(&self) -> Option<f64> {
-        let shares = self.base.shares?;
-        Some(held(shares.receive_window, self.base.window_full_share, shares.send_buffer))
+        let known = self.base.shares?;
+        Some(shares::held(known.receive_window, self.base.window_full_share, known.send_buffer))
     }
 
     /// The same for the send buffer.
     pub fn held_by_buffer(&self) -> Option<f64> {
-        let shares = self.base.shares?;
-        Some(held(shares.send_buffer, self.buffer_full(), shares.receive_window))
+        let known = self.base.shares?;
+        Some(shares::held(known.send_buffer, self.buffer_full(), known.receive_window))
     }
 
     /// The samples that found the send buffer full, as a share. A buffer well below the congestion window, which may still grow and in which
@@ -386,25 +385,6 @@ impl TcpEvidence {
         // Without the samples of the buffer a full one cannot be told from a slow writer.
         let buffer = self.held_by_buffer()?.max(self.buffer_full()?);
         self.base.starved_share.filter(|share| self.ends_by_time() && *share > 0.5 && buffer < 0.2)
-    }
-
-    /// How much of a rise of the RTT a queue of this direction of the path can be, by its profile; nothing else tells the path from what
-    /// the hosts add (late acknowledgements, unread data) and from the reverse path.
-    pub fn path_wait(&self) -> PathWait {
-        let Some(shape) = self.profile.as_ref().map(|profile| &profile.shape) else { return PathWait::Unknown };
-        let fills = self.filled().is_some_and(|part| part >= AT_CAPACITY);
-        match shape.plateau {
-            Some(Plateau::Queue | Plateau::Shaper { .. }) if fills => PathWait::Any,
-            // What exceeds the rate waits nowhere, whatever the load.
-            Some(Plateau::Policer { .. } | Plateau::ShortQueue) => PathWait::AtMostUs(shape.queue_us),
-            // No more can wait than all that is in flight, and it leaves at the rate that the path carries.
-            Some(Plateau::Queue | Plateau::Shaper { .. }) | None => {
-                let bits = self.base.in_flight_bytes.map(|bytes| bytes * 8.0 * float(self.base.streams as u64));
-                let carries = self.carries_bps().filter(|bps| *bps > 0.0);
-                let longest = bits.zip(carries).map(|(bits, bps)| bits / bps * 1e6);
-                longest.map_or(PathWait::Unknown, PathWait::AtMostUs)
-            }
-        }
     }
 
     /// How much the RTT grew under load: its median less the smallest one, microseconds.
@@ -464,7 +444,7 @@ impl TcpEvidence {
     /// well, or where there was no such time.
     pub fn slowed_by_queue(&self) -> Option<bool> {
         let shape = &self.profile.as_ref()?.shape;
-        if matches!(shape.plateau?, Plateau::Policer { .. }) || shape.loses_below() {
+        if shape.plateau.is_none() || self.policed() || shape.loses_below() {
             return None;
         }
         let (signals, jitter_us) = (&self.base.signals, shape.jitter_us);
@@ -492,11 +472,6 @@ pub const AT_CAPACITY: f64 = 0.88;
 /// A goodput of so many times the profile's capacity is not explained by it: the profile is of another moment, or the path treats UDP
 /// in a way of its own.
 pub const BEYOND: f64 = 1.08;
-
-/// Samples count where they are a majority, for what the clock leaves: both may be full at once, and it gives the time to one.
-fn held(limited_time: f64, sampled: Option<f64>, other_time: f64) -> f64 {
-    limited_time.max(sampled.filter(|share| *share > 0.5).unwrap_or(0.0).min(1.0 - other_time))
-}
 
 /// A tenth of the RTT samples lies this far above the smallest RTT where a short queue fills now and then.
 pub const SHORT_QUEUE_US: f64 = 1_000.0;

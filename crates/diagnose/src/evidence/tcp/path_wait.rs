@@ -1,5 +1,9 @@
 //! How long a load can wait in a queue of the path.
 
+use super::{AT_CAPACITY, TcpEvidence};
+use narrows_model::words::figures::float;
+use narrows_search::profile::Plateau;
+
 /// How long a load can wait on the path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PathWait {
@@ -15,5 +19,31 @@ impl PathWait {
     /// What of a rise of the RTT a queue of the path may be, microseconds.
     pub(super) fn limits(self, us: f64) -> f64 {
         if let Self::AtMostUs(most) = self { us.min(most) } else { us }
+    }
+}
+
+impl TcpEvidence {
+    /// Whether the profile met a policer.
+    pub fn policed(&self) -> bool {
+        self.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })))
+    }
+
+    /// How much of a rise of the RTT a queue of this direction of the path can be, by its profile; nothing else tells the path from what
+    /// the hosts add (late acknowledgements, unread data) and from the reverse path.
+    pub fn path_wait(&self) -> PathWait {
+        let Some(shape) = self.profile.as_ref().map(|profile| &profile.shape) else { return PathWait::Unknown };
+        let fills = self.filled().is_some_and(|part| part >= AT_CAPACITY);
+        match shape.plateau {
+            Some(Plateau::Queue | Plateau::Shaper { .. }) if fills => PathWait::Any,
+            // What exceeds the rate waits nowhere, whatever the load.
+            Some(Plateau::Policer { .. } | Plateau::ShortQueue) => PathWait::AtMostUs(shape.queue_us),
+            // No more can wait than all that is in flight, and it leaves at the rate that the path carries.
+            Some(Plateau::Queue | Plateau::Shaper { .. }) | None => {
+                let bits = self.base.in_flight_bytes.map(|bytes| bytes * 8.0 * float(self.base.streams as u64));
+                let carries = self.carries_bps().filter(|bps| *bps > 0.0);
+                let longest = bits.zip(carries).map(|(bits, bps)| bits / bps * 1e6);
+                longest.map_or(PathWait::Unknown, PathWait::AtMostUs)
+            }
+        }
     }
 }

@@ -59,3 +59,8 @@ pub(super) fn early(got: &[(&TcpStreamRecord, &[TcpSample])]) -> Vec<(f64, f64)>
     let at_s = |at: usize| got.iter().map(|(_, samples)| samples[at].at_us).max().unwrap_or(0) as f64 / 1e6;
     (0..samples).map(|at| (at_s(at), sum(at))).take_while(|(at_s, _)| *at_s <= 1.0).collect()
 }
+
+/// Samples count where they are a majority, for what the clock leaves: both may be full at once, and it gives the time to one.
+pub(super) fn held(limited_time: f64, sampled: Option<f64>, other_time: f64) -> f64 {
+    limited_time.max(sampled.filter(|share| *share > 0.5).unwrap_or(0.0).min(1.0 - other_time))
+}

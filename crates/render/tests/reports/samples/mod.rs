@@ -166,6 +166,7 @@ pub(crate) fn limited() -> Report {
         rounds: vec![],
         proof: None,
         carried_bytes: 64 << 20,
+        congestion_control: Some("cubic".to_owned()),
     }
 }
 
