@@ -148,7 +148,8 @@ pub fn share(part: f64) -> String {
     }
 }
 
-/// Means of equal parts of the values as blocks of eight heights, with `bottom` or the lowest mean at the bottom.
+/// Means of equal parts of the values as blocks of eight heights, with `bottom` or the lowest mean at the bottom. Values that differ by
+/// less than a five-hundredth are the same.
 pub(crate) fn sparkline(values: &[f64], wide: usize, bottom: Option<f64>) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let columns = wide.min(values.len());
@@ -159,7 +160,9 @@ pub(crate) fn sparkline(values: &[f64], wide: usize, bottom: Option<f64>) -> Str
     };
     let means: Vec<f64> = (0..columns).map(mean).collect();
     let low = bottom.unwrap_or_else(|| means.iter().copied().fold(f64::INFINITY, f64::min));
-    let span = means.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
+    let high = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // A difference that figures do not show is none.
+    let span = if bottom.is_none() && high - low <= 0.002 * high.abs() { 0.0 } else { high - low };
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 7
     let block = |mean: f64| {
         BLOCKS[if span > 0.0 {
@@ -215,6 +218,7 @@ mod tests {
         assert_eq!(sparkline(&[0.0, 3.5, 7.0], 10, None), "▁▅█");
         assert_eq!(sparkline(&[1.0, 1.0, 5.0, 5.0], 2, None), "▁█");
         assert_eq!(sparkline(&[2.0, 2.0], 5, None), "▄▄");
+        assert_eq!(sparkline(&[47.80, 47.81], 5, None), "▄▄");
         assert_eq!(sparkline(&[], 5, None), "");
         assert_eq!(sparkline(&[1.0, 2.0], 5, Some(0.0)), "▅█");
         assert_eq!(sparkline(&[0.0, 0.0], 5, Some(0.0)), "▁▁");

@@ -71,6 +71,8 @@ pub struct Cause<E: 'static> {
     pub stands_after: Option<&'static Experiment>,
     /// What was carried beside it, bits a second: a lower bound of the goodput without it.
     pub beside: fn(&E) -> Option<f64>,
+    /// That it was seen and will hold the load back once nothing else does, where its rule says that it does not now.
+    pub lurks: fn(&E) -> Option<String>,
     /// The stages of the packet ledger that drop nothing once it is fixed.
     pub stages: &'static [&'static str],
 }
@@ -110,6 +112,7 @@ impl<E> Cause<E> {
         detailed_by: None,
         stands_after: None,
         beside: |_| None,
+        lurks: |_| None,
         stages: &[],
     };
 }

@@ -157,6 +157,8 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
     if let Some(first) = findings.first_mut().filter(|_| doubted) {
         first.confidence = first.confidence.min(RIGHT[PROOF - 1]);
     }
+    let unnamed = causes.iter().filter(|cause| !findings.iter().any(|finding| finding.id == cause.id));
+    hazards.extend(unnamed.filter_map(|cause| (cause.lurks)(evidence)));
     let verdict = Verdict {
         status,
         headline: evidence.headline(status, findings.first()),

@@ -144,6 +144,7 @@ fn the_judge_knows_no_cause_by_its_id() {
         include_str!("../judge/cause.rs"),
         include_str!("../judge/ceilings.rs"),
         include_str!("../judge/experiment.rs"),
+        include_str!("../judge/predict.rs"),
         include_str!("../judge/verdict.rs"),
         include_str!("../judge/disproof.rs"),
         include_str!("../evidence/tcp/judged.rs"),

@@ -141,3 +141,18 @@ fn what_a_policer_leaves_of_a_window_that_no_buffer_holds_may_be_less() {
     let it = buffer.and_then(|cause| cause.prediction.as_ref()).expect("a prediction");
     assert!(it.interval_bps.is_some_and(|[low, high]| low < 45.8e6 && high > 58e6), "{it:?}");
 }
+
+#[test]
+fn a_loss_that_costs_nothing_yet_is_said_where_another_limit_hides_it() {
+    let path = ProfiledPath { one_lost_of: Some(150), ..ProfiledPath::default() };
+    let scene = |path| Scene {
+        rwnd: 0.97,
+        snd_wnd: 162_000,
+        rcvbuf: 262_144,
+        receiver_facts: with(ordinary_host(), fact("tcp.rmem.max", 262_144_i64, Unit::Bytes)),
+        profile: Some(path),
+        ..slow()
+    };
+    let said = |path| verdict(&scene(path), &[]).hazards.iter().any(|it| it.contains("the path loses"));
+    assert!(said(path) && !said(ProfiledPath::default()));
+}

@@ -11,6 +11,8 @@ const LEFT: f64 = 90.0;
 const HIGH: f64 = 220.0;
 const APART: f64 = 110.0;
 const DAY_US: f64 = 86_400e6;
+/// Below it ticks need seconds to differ.
+const MINUTES_US: f64 = 900e6;
 /// Series that are drawn; the longest come first.
 const SERIES_MAX: usize = 6;
 /// Runs above which a series has no marker for each.
@@ -50,7 +52,8 @@ fn plot(canvas: &mut Canvas, series: &TrendSeries, top: f64, line: Look, level: 
     let ys = Scale::from_zero(points.iter().map(|it| it.1));
     let panel = Panel { left: LEFT, top, wide: WIDTH - LEFT - 40.0, high: HIGH, xs, ys };
     let of = &series.of;
-    let title = clean(&format!("{}: {} and {}, {} {}", of.figure, of.client, of.server, of.command, of.family));
+    let plan = [" · plan ", &of.plan].concat();
+    let title = clean(&format!("{}: {} and {}, {} {}{plan}", of.figure, of.client, of.server, of.command, of.family));
     panel.grid_y(canvas, &title, |it| value(series.unit, it));
     let ticks: Vec<f64> = (0..=6).map(|n| first.0 + (last.0 - first.0) * f64::from(n) / 6.0).collect();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between two times
@@ -58,7 +61,13 @@ fn plot(canvas: &mut Canvas, series: &TrendSeries, top: f64, line: Look, level: 
     let (from, to) = (minute(first.0), minute(last.0));
     // Of runs of one day the time of the day tells them apart.
     let within_a_day = last.0 - first.0 < DAY_US;
-    let day = |it: f64| minute(it)[if within_a_day { 11..16 } else { 0..10 }].to_owned();
+    let within_minutes = last.0 - first.0 < MINUTES_US;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between two times
+    let day = |it: f64| match (within_minutes, within_a_day) {
+        (true, _) => date::utc(it.max(0.0) as u64 / 1_000_000)[11..19].to_owned(),
+        (_, true) => minute(it)[11..16].to_owned(),
+        _ => minute(it)[..10].to_owned(),
+    };
     let title = if within_a_day { format!("time of the day (UTC), {from} to {to}") } else { "day (UTC)".to_owned() };
     panel.axis_x(canvas, &ticks, &title, day);
     if points.len() <= MARKERS_MAX {
@@ -102,6 +111,10 @@ mod tests {
         soon.series[0].changes.clear();
         let svg = picture(&soon);
         assert!(svg.contains("time of the day (UTC), 2007-09-17 03:33") && svg.contains(">03:33<"), "{svg}");
+        for (nth, point) in (0..).zip(&mut soon.series[0].points) {
+            point.started_unix_us = 1_190_000_000_000_000 + nth * 2_000_000;
+        }
+        assert!(picture(&soon).contains(">03:33:20<") && picture(&soon).contains("plan 0123456789ab"));
         assert!(picture(&TrendReport { schema: String::new(), series: vec![] }).ends_with("</svg>\n"));
     }
 }

@@ -44,8 +44,21 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     predicts: false,
     stands_after: Some(&MANY_PORTS),
     per_connection: true,
+    lurks,
     ..Cause::COMMON
 };
+
+/// That the path loses packets which nothing but another limit hides.
+fn lurks(evidence: &TcpEvidence) -> Option<String> {
+    let shape = &evidence.profile.as_ref()?.shape;
+    let (part, lost, sent) = (shape.loss_below(), shape.lost_below, shape.sent_below);
+    (shape.loses_below() && part >= COMMON).then(|| {
+        format!(
+            "the path loses {} of the packets at rates that it carries ({lost} of {sent}): it holds TCP down where nothing else does",
+            units::percent(part)
+        )
+    })
+}
 
 /// The trial under BBR, where it went at twice the rate and more and lost about the same part: what a full queue or a
 /// policer drops grows with the rate.
