@@ -56,17 +56,19 @@ pub fn receive_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, "SO_RCVBUF")
 }
 
-/// Retransmits at an even pace on a connection with little traffic, without exponential backoff
-/// (`TCP_THIN_LINEAR_TIMEOUTS`, kernel Documentation/networking/tcp-thin.rst; after six times backoff starts, bounded
-/// to a second on Linux 6.15 and later): for a connection that must survive an overload. Sets Reno as congestion
-/// control, since the kernel treats a connection as thin only after slow start (`tcp_stream_is_thin`), which never ends
-/// with BBR.
+/// Retransmits without waiting ever longer on a connection with little traffic that must survive an overload: a timeout is a second at most
+/// (Linux 6.15 and later), under BBR where it may be chosen, since a loss-based congestion control has a window of one or two segments on
+/// a path that others overload. Older kernels retransmit at an even pace six times (`TCP_THIN_LINEAR_TIMEOUTS`, kernel
+/// Documentation/networking/tcp-thin.rst), under Reno, since they treat a connection as thin only after slow start
+/// (`tcp_stream_is_thin`), which never ends with BBR.
 ///
 /// # Errors
-/// The kernel's error for the pace; it may forbid Reno, and lacks the bound before 6.15.
+/// The kernel's error for the pace.
 pub fn set_thin(socket: impl AsFd) -> Result<()> {
-    let _ = set_congestion_control(&socket, "reno");
-    let _ = set_int(socket.as_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, 1_000, "set TCP_RTO_MAX_MS to");
+    let bounded = set_int(socket.as_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, 1_000, "set TCP_RTO_MAX_MS to").is_ok();
+    if !(bounded && set_congestion_control(&socket, "bbr").is_ok()) {
+        let _ = set_congestion_control(&socket, "reno");
+    }
     set_int(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1, "set TCP_THIN_LINEAR_TIMEOUTS to")
 }
 
