@@ -21,7 +21,6 @@ mod link_counters;
 mod missing;
 mod parse;
 mod run;
-mod settings;
 mod watch;
 
 pub use bpf_watch::BpfWatch;

@@ -2,8 +2,9 @@
 //! `ct_cpu_seq_show`; `Documentation/networking/nf_conntrack-sysctl.rst`.
 
 use crate::collector::{Class, Collector, Context, Sink, always};
-use crate::settings::{self, Form, Setting};
+use super::settings;
 use crate::{Missing, parse};
+use narrows_model::host::settings::Group;
 use narrows_model::{FactKey, keys};
 
 pub(super) const COLLECTOR: Collector = Collector {
@@ -21,11 +22,6 @@ pub(super) const COLLECTOR: Collector = Collector {
     collect,
 };
 
-const SETTINGS: &[Setting] = &[
-    ("netfilter/nf_conntrack_count", Form::Number(keys::CONNTRACK_COUNT)),
-    ("netfilter/nf_conntrack_max", Form::Number(keys::CONNTRACK_MAX)),
-];
-
 const STATISTICS: &str = "/proc/net/stat/nf_conntrack";
 
 /// Columns of the statistics, by their names there.
@@ -40,7 +36,7 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     for (name, key) in COLUMNS {
         sink.put(key, text.as_ref().map_err(Clone::clone).and_then(|text| sum(text, name)), STATISTICS);
     }
-    settings::read(context, sink, SETTINGS)
+    settings::read(context, sink, Group::Conntrack)
 }
 
 /// The sum of a column over the CPUs: a line of names, then a line of hexadecimal numbers for each.

@@ -2,8 +2,9 @@
 //! `net/ipv4/ip_fragment.c`, `net/ipv6/reassembly.c`.
 
 use crate::collector::{Class, Collector, Context, Sink, always};
-use crate::settings::{self, Form, Setting};
+use super::settings;
 use crate::{Missing, parse};
+use narrows_model::host::settings::Group;
 use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
@@ -15,13 +16,8 @@ pub(super) const COLLECTOR: Collector = Collector {
     collect,
 };
 
-const SETTINGS: &[Setting] = &[
-    ("ipv4/ipfrag_high_thresh", Form::Number(keys::IP_FRAG_HIGH)),
-    ("ipv6/ip6frag_high_thresh", Form::Number(keys::IP6_FRAG_HIGH)),
-];
-
 fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
-    settings::read(context, sink, SETTINGS)?;
+    settings::read(context, sink, Group::Fragments)?;
     for (key, path, line) in [
         (keys::IP_FRAG_MEM_USED, "/proc/net/sockstat", "FRAG:"),
         (keys::IP6_FRAG_MEM_USED, "/proc/net/sockstat6", "FRAG6:"),

@@ -2,12 +2,14 @@
 
 use crate::Collector;
 
+mod settings;
+
 /// Declares the modules of the collectors and lists them.
 macro_rules! collectors {
     ($($module:ident),* $(,)?) => {
         $(mod $module;)*
         /// All collectors, in the order in which they run.
-        pub const COLLECTORS: &[Collector] = &[$($module::COLLECTOR),*];
+        pub const COLLECTORS: &[Collector] = &[settings::TCP, settings::CORE, settings::UDP, $($module::COLLECTOR),*];
     };
 }
 
@@ -28,9 +30,6 @@ collectors! {
     nic_irq,
     pcie,
     rps,
-    tcp_settings,
-    core_settings,
-    udp_settings,
     filter,
     taps,
     conntrack,

@@ -136,15 +136,11 @@ fn below_the_ends<E>(goodput: f64, ceilings: &[&PlacedCeiling<E>], known: Predic
         placed.role != Role::Path && placed.cause.predicts && placed.ceiling.method != Method::Inferred
     });
     let lowest = of_ends.next().map(|placed| &placed.ceiling).filter(|ceiling| ceiling.bps < known.bps);
-    lowest.map_or(known.clone(), |ceiling| {
-        let Prediction { interval_bps, .. } = known;
-        let end = meets(goodput, ceiling);
-        let interval_bps = end.interval_bps.map(|[low, high]| {
-            let most = interval_bps.map_or(high, |[_, most]| most.min(high));
-            [low, most.max(end.bps)]
-        });
-        Prediction { interval_bps, ..end }
-    })
+    let Some(ceiling) = lowest else { return known };
+    let end = meets(goodput, ceiling);
+    let most = known.interval_bps.map_or(f64::INFINITY, |[_, most]| most);
+    let interval_bps = end.interval_bps.map(|[low, high]| [low, high.min(most).max(end.bps)]);
+    Prediction { interval_bps, ..end }
 }
 
 /// The same where the losses that were met go on: once nothing else holds the load back, they do.

@@ -7,6 +7,7 @@ pub mod connection;
 pub mod device_state;
 pub mod fact;
 pub mod keys;
+pub mod settings;
 pub mod side_by_side;
 pub mod table;
 pub mod watch;

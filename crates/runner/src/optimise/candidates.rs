@@ -1,6 +1,7 @@
 //! What is tried: the fixes of a verdict, and safe settings that both hosts have.
 
 use narrows_model::host::buffers::{self, TcpBuffer};
+use narrows_model::host::settings::{PARAMETERS, Parameter, Tried};
 use narrows_model::{Direction, Finding, Place, Setting, Snapshot, Status, Verdict, keys};
 
 /// A setting at a host.
@@ -38,19 +39,18 @@ pub(super) fn tunables(hosts: [&Snapshot; 2], direction: Direction, may: impl Fn
         at(receiver, buffer(receiver.1, &buffers::RECEIVE)),
         at(sender, buffer(sender.1, &buffers::SEND)),
         at(sender, bbr(sender.1)),
-        at(receiver, number(receiver.1, keys::TCP_MODERATE_RCVBUF.name, "tcp_moderate_rcvbuf", 1)),
-        at(sender, number(sender.1, keys::TCP_SLOW_START_AFTER_IDLE.name, "tcp_slow_start_after_idle", 0)),
         at(sender, fq(sender.1)),
     ];
+    for it in PARAMETERS {
+        let Some((tried, value)) = it.tried else { continue };
+        let ends: &[_] = match tried {
+            Tried::Sender => &[sender],
+            Tried::Receiver => &[receiver],
+            Tried::Each => &[sender, receiver],
+        };
+        found.extend(ends.iter().map(|end| at(*end, number(end.1, it, value))));
+    }
     for host in [sender, receiver] {
-        for (key, name) in [
-            (keys::TCP_WINDOW_SCALING.name, "tcp_window_scaling"),
-            (keys::TCP_SACK.name, "tcp_sack"),
-            (keys::TCP_TIMESTAMPS.name, "tcp_timestamps"),
-            (keys::TCP_MTU_PROBING.name, "tcp_mtu_probing"),
-        ] {
-            found.push(at(host, number(host.1, key, name, 1)));
-        }
         for (key, feature) in [
             (keys::NIC_FEATURE_TSO.name, "tso"),
             (keys::NIC_FEATURE_GSO.name, "gso"),
@@ -68,7 +68,7 @@ fn at(host: (Place, &Snapshot), setting: Option<Setting>) -> Option<At> {
 }
 
 fn sysctl(name: &str, value: impl std::fmt::Display) -> Setting {
-    Setting::Sysctl { key: format!("net.ipv4.{name}"), value: format!("{value}") }
+    Setting::Sysctl { key: name.to_owned(), value: format!("{value}") }
 }
 
 fn buffer(host: &Snapshot, of: &TcpBuffer) -> Option<Setting> {
@@ -79,12 +79,14 @@ fn buffer(host: &Snapshot, of: &TcpBuffer) -> Option<Setting> {
 fn bbr(host: &Snapshot) -> Option<Setting> {
     let available = host.get(keys::TCP_CONGESTION_CONTROL_AVAILABLE)?.value.to_string();
     let other = host.text(keys::TCP_CONGESTION_CONTROL)? != "bbr";
-    (other && available.split_whitespace().any(|it| it == "bbr")).then(|| sysctl("tcp_congestion_control", "bbr"))
+    (other && available.split_whitespace().any(|it| it == "bbr"))
+        .then(|| sysctl("net.ipv4.tcp_congestion_control", "bbr"))
 }
 
-fn number(host: &Snapshot, key: &str, name: &str, wanted: u8) -> Option<Setting> {
-    let now = host.number(key)?;
-    ((now == 0.0) == (wanted != 0)).then(|| sysctl(name, wanted))
+/// Where it is off and is wanted on, or the other way round.
+fn number(host: &Snapshot, of: &Parameter, wanted: u8) -> Option<Setting> {
+    let now = host.number(*of.holds.keys().first()?)?;
+    ((now == 0.0) == (wanted != 0)).then(|| sysctl(of.sysctl, wanted))
 }
 
 fn offload(host: &Snapshot, key: &str, feature: &str) -> Option<Setting> {

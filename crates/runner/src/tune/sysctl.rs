@@ -3,34 +3,28 @@
 use super::error::TuneError;
 use super::knob::{Knob, not_in_table};
 use super::qdisc;
+use narrows_model::host::settings::{Group, MAX, PARAMETERS, Parameter, Values};
 use narrows_sys::sysctl;
 
-/// What a value must look like.
-enum Form {
-    /// A whole number within limits.
-    Number(i64, i64),
-    /// Minimum, default and maximum bytes of a buffer.
-    Triple,
-    /// A congestion control. The kernel loads a module for any name that is set, so names are a list.
-    Congestion,
-    /// A qdisc, by the same reason of the list of those that are set as root.
-    Qdisc,
+fn words(values: Values) -> String {
+    match values {
+        Values::Number(min, max) => format!("a number from {min} to {max}"),
+        Values::Triple => format!("three increasing numbers from 1024 to {MAX}, separated by spaces"),
+        Values::Congestion => format!("one that this kernel has loaded, or one of {}", CONGESTION.join(", ")),
+        Values::Qdisc => format!("one of {}", qdisc::KINDS.join(", ")),
+    }
 }
 
-impl Form {
-    fn words(&self) -> String {
-        match self {
-            Self::Number(min, max) => format!("a number from {min} to {max}"),
-            Self::Triple => format!("three increasing numbers from 1024 to {MAX}, separated by spaces"),
-            Self::Congestion => format!("one that this kernel has loaded, or one of {}", CONGESTION.join(", ")),
-            Self::Qdisc => format!("one of {}", qdisc::KINDS.join(", ")),
-        }
-    }
+/// Those that may be set and their values: those of any host by their names, then those of a bench.
+fn settable() -> Vec<(&'static Parameter, Values)> {
+    let mut all: Vec<_> = PARAMETERS.iter().filter_map(|it| Some((it, it.values?))).collect();
+    all.sort_by_key(|(it, _)| (it.group == Group::Bench, it.sysctl));
+    all
 }
 
 /// Every parameter that may be set on this host, and its values.
 pub(crate) fn parameters() -> impl Iterator<Item = (String, String)> {
-    TABLE.iter().chain(BENCH).map(|(key, form)| ((*key).to_owned(), form.words()))
+    settable().into_iter().map(|(it, values)| (it.sysctl.to_owned(), words(values)))
 }
 
 /// Those of the kernel (net/ipv4/Kconfig).
@@ -60,63 +54,9 @@ fn is_loaded(congestion: &str) -> bool {
     loaded.split(' ').any(|name| name == congestion)
 }
 
-const MAX: i64 = i32::MAX as i64;
-
-/// All that may be set. One line a key; source: Documentation/networking/ip-sysctl.rst, Documentation/admin-guide/sysctl/net.rst.
-const TABLE: &[(&str, Form)] = &[
-    ("net.core.default_qdisc", Form::Qdisc),
-    ("net.core.netdev_budget", Form::Number(1, 1_000_000)),
-    ("net.core.netdev_budget_usecs", Form::Number(1, 10_000_000)),
-    ("net.core.netdev_max_backlog", Form::Number(1, MAX)),
-    ("net.core.rmem_default", Form::Number(4096, MAX)),
-    ("net.core.rmem_max", Form::Number(4096, MAX)),
-    ("net.core.wmem_default", Form::Number(4608, MAX)),
-    ("net.core.wmem_max", Form::Number(4608, MAX)),
-    ("net.ipv4.tcp_congestion_control", Form::Congestion),
-    ("net.ipv4.tcp_ecn", Form::Number(0, 5)),
-    ("net.ipv4.tcp_limit_output_bytes", Form::Number(1, MAX)),
-    ("net.ipv4.tcp_moderate_rcvbuf", Form::Number(0, 1)),
-    ("net.ipv4.tcp_mtu_probing", Form::Number(0, 2)),
-    ("net.ipv4.tcp_no_metrics_save", Form::Number(0, 1)),
-    ("net.ipv4.tcp_notsent_lowat", Form::Number(1, 4_294_967_295)),
-    ("net.ipv4.tcp_rmem", Form::Triple),
-    ("net.ipv4.tcp_sack", Form::Number(0, 1)),
-    ("net.ipv4.tcp_slow_start_after_idle", Form::Number(0, 1)),
-    ("net.ipv4.tcp_timestamps", Form::Number(0, 2)),
-    ("net.ipv4.tcp_window_scaling", Form::Number(0, 1)),
-    ("net.ipv4.tcp_wmem", Form::Triple),
-];
-
-/// What a bench needs beside it, for this host's own user alone. `DEVICE` stands for one device's name, never for `all` or
-/// `default`: forwarding of all devices at once changes further parameters, which no single value brings back.
-const BENCH: &[(&str, Form)] = &[
-    ("net.ipv4.conf.DEVICE.forwarding", Form::Number(0, 1)),
-    ("net.ipv4.conf.DEVICE.rp_filter", Form::Number(0, 2)),
-    ("net.ipv4.conf.DEVICE.send_redirects", Form::Number(0, 1)),
-    ("net.ipv4.conf.all.rp_filter", Form::Number(0, 2)),
-    ("net.ipv4.conf.all.send_redirects", Form::Number(0, 1)),
-    ("net.ipv4.neigh.default.gc_thresh1", Form::Number(0, MAX)),
-    ("net.ipv4.neigh.default.gc_thresh2", Form::Number(0, MAX)),
-    ("net.ipv4.neigh.default.gc_thresh3", Form::Number(0, MAX)),
-    ("net.ipv6.conf.DEVICE.accept_ra", Form::Number(0, 2)),
-    ("net.ipv6.conf.DEVICE.dad_transmits", Form::Number(0, 1000)),
-    ("net.ipv6.conf.DEVICE.force_forwarding", Form::Number(0, 1)),
-    ("net.ipv6.conf.DEVICE.router_solicitations", Form::Number(-1, 1000)),
-    ("net.ipv6.neigh.default.gc_thresh1", Form::Number(0, MAX)),
-    ("net.ipv6.neigh.default.gc_thresh2", Form::Number(0, MAX)),
-    ("net.ipv6.neigh.default.gc_thresh3", Form::Number(0, MAX)),
-];
-
-/// Whether a key is the one of the table, for any device.
-fn is_of(pattern: &str, key: &str) -> bool {
-    let Some((before, after)) = pattern.split_once("DEVICE") else { return pattern == key };
-    let device = key.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-    device.is_some_and(|device| !["", "all", "default"].contains(&device) && device.len() < 16 && !device.contains('.'))
-}
-
 /// Whether a key may be set for a bench alone.
 pub(super) fn is_for_bench(key: &str) -> bool {
-    BENCH.iter().any(|(pattern, _)| is_of(pattern, key))
+    Parameter::of(key).is_some_and(|it| it.group == Group::Bench)
 }
 
 /// One parameter and its new value.
@@ -135,21 +75,20 @@ impl Knob for Sysctl<'_> {
     }
 
     fn check(&self) -> Result<(), TuneError> {
-        let all = || TABLE.iter().chain(BENCH);
-        let Some((_, form)) = all().find(|(pattern, _)| is_of(pattern, self.key)) else {
-            return Err(not_in_table("the kernel parameter", self.key, all().map(|(key, _)| *key)));
+        let Some(values) = Parameter::of(self.key).and_then(|it| it.values) else {
+            return Err(not_in_table("the kernel parameter", self.key, settable().iter().map(|(it, _)| it.sysctl)));
         };
-        let sound = match *form {
-            Form::Number(min, max) => self.value.parse::<i64>().is_ok_and(|value| (min..=max).contains(&value)),
-            Form::Triple => {
+        let sound = match values {
+            Values::Number(min, max) => self.value.parse::<i64>().is_ok_and(|value| (min..=max).contains(&value)),
+            Values::Triple => {
                 let numbers: Option<Vec<i64>> =
                     self.value.split(' ').map(|word| word.parse().ok().filter(|n| (1024..=MAX).contains(n))).collect();
                 numbers.is_some_and(|numbers| numbers.len() == 3 && numbers.is_sorted())
             }
-            Form::Congestion => CONGESTION.contains(&self.value) || is_loaded(self.value),
-            Form::Qdisc => qdisc::KINDS.contains(&self.value),
+            Values::Congestion => CONGESTION.contains(&self.value) || is_loaded(self.value),
+            Values::Qdisc => qdisc::KINDS.contains(&self.value),
         };
-        if sound { Ok(()) } else { Err(self.bad(self.value, form.words())) }
+        if sound { Ok(()) } else { Err(self.bad(self.value, words(values))) }
     }
 
     fn current(&self) -> Result<String, TuneError> {
@@ -228,14 +167,5 @@ mod tests {
         }
         let loaded = sysctl::read("net.ipv4.tcp_available_congestion_control").expect("readable");
         loaded.split(' ').for_each(|name| assert_eq!(check("net.ipv4.tcp_congestion_control", name), Ok(())));
-    }
-
-    #[test]
-    fn the_table_is_sorted_and_below_net() {
-        for table in [TABLE, BENCH] {
-            assert!(table.is_sorted_by_key(|(key, _)| *key));
-            assert!(table.iter().all(|(key, _)| key.starts_with("net.")));
-        }
-        assert!(TABLE.iter().all(|(key, _)| !is_for_bench(key)));
     }
 }
