@@ -204,6 +204,32 @@ mod tests {
     }
 
     #[test]
+    fn a_few_batches_that_the_devices_miss_hold_the_segments_that_are_missing() {
+        // As seen in front of a policer: 337 segments missing, and 15 of 5,743 packets, batches of up to 44.
+        let scene = Scene {
+            segments: 19_874,
+            lost: 337,
+            sender_counts: vec![("nic.counter.tx_packets", 5_743), ("nic.counter.tx_bytes", 29_188_784)],
+            receiver_counts: vec![("nic.counter.rx_packets", 5_728), ("nic.counter.rx_bytes", 28_586_920)],
+            ..Scene::default()
+        };
+        let of = |scene: &Scene| {
+            let mut trial = scene.trial();
+            tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples").tcp.unacked = Some(0);
+            let samples = &mut tcp_end(&mut trial.server).streams[0].samples;
+            samples.iter_mut().for_each(|it| (it.tcp.data_segs_in, it.tcp.bytes_received) = (Some(0), None));
+            samples.last_mut().expect("samples").tcp.data_segs_in = Some(19_537);
+            let ledger = tcp_ledger(trial.of().expect("TCP"), Flow::Up).expect("segments");
+            let path = ledger.stages.iter().find(|stage| stage.id == "path").expect("a stage");
+            (path.dropped, ledger.unexplained)
+        };
+        assert_eq!(of(&scene), (337, 0));
+        // As many packets left as arrived: then it was not the path.
+        let receiver_counts = vec![("nic.counter.rx_packets", 5_743), ("nic.counter.rx_bytes", 28_586_920)];
+        assert_eq!(of(&Scene { receiver_counts, ..scene }), (0, 337));
+    }
+
+    #[test]
     fn what_is_on_its_way_at_the_end_is_not_lost() {
         let mut trial = Scene { lost: 0, ..Scene::default() }.trial();
         let sent = tcp_end(&mut trial.client).streams[0].samples.last_mut().expect("samples");

@@ -213,9 +213,10 @@ fn devices(accounting: &Accounting, entries: &[Entry], left: i128) -> Devices {
     {
         return Devices::Lost { lost: left.clamp(least, most), sent, got, blur: EDGE };
     }
-    // In whatever batches: as many left as arrived.
+    // In whatever batches: as many left as arrived, but for a few, of which each may have held a whole batch.
     if accounting.batch_got() > 1 && sent.abs_diff(got) <= EDGE {
-        return Devices::Lost { lost: 0, sent, got, blur: EDGE };
+        let most = i128::from(sent.saturating_sub(got).saturating_mul(accounting.batch_got()));
+        return Devices::Lost { lost: left.clamp(0, most), sent, got, blur: EDGE };
     }
     if accounting.batch_got() > 1 {
         return Devices::OtherUnits;

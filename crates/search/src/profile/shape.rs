@@ -226,6 +226,13 @@ impl Shape {
         self.loss_events_below >= 3 && (apart || (self.lossy_steps_below >= 2 && !overflows))
     }
 
+    /// Whether more was delivered the more was offered beyond the capacity: others in the queue gave way.
+    pub fn gives_way(&self) -> bool {
+        let Some(capacity) = self.capacity else { return false };
+        let beyond = self.steps.iter().filter(|view| !view.disturbed && view.offered_bps > capacity.bps);
+        gives_way(&beyond.map(|view| (view.offered_bps, view.delivered_bps())).collect::<Vec<_>>())
+    }
+
     /// How many are lost in a row at rates that the path carries, on average; 1 where none is.
     #[allow(clippy::cast_precision_loss)] // counts of one trial
     pub fn run_below(&self) -> f64 {

@@ -163,3 +163,11 @@ fn second(profile: &PathProfile, met: Met) -> Witness {
         Met::Lossy | Met::Bursts => format!("the path kept up with {}", units::bps(shape.carried_bps)),
     })
 }
+
+/// How many times the rate at which ten packets in a row arrived the link may be: an interrupt or a wake-up within them adds a tenth of a
+/// millisecond, which of a fast link is as long as all of them.
+pub(crate) fn dispersion(burst_bps: f64) -> f64 {
+    const GAPS_BITS: f64 = 9.0 * 12_000.0;
+    const LATE_S: f64 = 1e-4;
+    1.3 + LATE_S * burst_bps / GAPS_BITS
+}

@@ -11,11 +11,12 @@
 //!
 //! Source: interface counters (`rtnl_link_stats64`); RFC 5681 on how flows share a path.
 
+use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
 use crate::evidence::tcp::{AT_CAPACITY, TAKEN, TcpEvidence};
 use crate::judge::{Assessment, Cause};
 use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use narrows_model::{Fix, Witness, keys, words::units};
 
 /// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -41,7 +42,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return Assessment::Supports {
             share: 0.9,
             witnesses: vec![
-                counter(format!("the interfaces of both hosts carried {} in addition to this connection", units::bps(before))),
+                beside(before),
                 experiment(format!(
                     "under BBR this connection carried {}, and the others {}: they share what limits both",
                     units::bps(goodput),
@@ -53,6 +54,15 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let (Some(profile), Some(taken), Some(filled)) = (&evidence.profile, evidence.taken(), evidence.filled()) else {
         return cannot_tell("the capacity of the path was not measured");
     };
+    // What UDP got beside them is no capacity: they share what limits both, whatever that is.
+    let much = others >= TAKEN * (evidence.base.goodput_bps + others);
+    if taken < TAKEN && much && profile.shape.gives_way() && end_bound(evidence).is_none() {
+        let beyond = format!(
+            "{}; the more was offered beyond that, the more was delivered: what else is in the queue gave way",
+            profile.words()
+        );
+        return Assessment::Supports { share: 0.85, witnesses: vec![beside(others), experiment(beyond)] };
+    }
     if taken == 0.0 && others > 0.0 {
         return cannot_tell("the interfaces carried more than the capacity of the path: some of the traffic took another path");
     }
@@ -65,8 +75,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     Assessment::Supports {
         share: 0.9,
         witnesses: vec![
-            counter(format!("the interfaces of both hosts carried {} in addition to this \
-                connection", units::bps(others))),
+            beside(others),
             experiment(format!(
                 "{} (UDP in steps): with this connection, {} of that is in use",
                 profile.words(),
@@ -74,6 +83,10 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             )),
         ],
     }
+}
+
+fn beside(others_bps: f64) -> Witness {
+    counter(format!("the interfaces of both hosts carried {} in addition to this connection", units::bps(others_bps)))
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {

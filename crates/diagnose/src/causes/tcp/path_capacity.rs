@@ -14,6 +14,7 @@
 //!
 //! Source: RFC 6349 section 3; RFC 7567 and RFC 8289 on managed queues.
 
+use crate::causes::shared::profile::dispersion;
 use crate::causes::shared::window::{SLOW_START, slow_start_bps, window_share};
 use crate::evidence::tcp::{NO_MORE, TAKEN};
 use crate::causes::shared::bound::{LONG_QUEUE_US, end_bound, held_by_buffer};
@@ -92,7 +93,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         (Some(capacity), Some(Plateau::Policer { .. } | Plateau::Shaper { .. })) if drops_or_limits(evidence) => {
             let burst = shape.burst_bps.filter(|burst| (1.2..=BURSTS).contains(&(*burst / capacity.bps)))?;
             let how = format!("bursts pass the path at {} (path profile), less headers", units::bps(burst));
-            (burst, [0.7, 1.3], how, !shape.burst_slowed)
+            (burst, [0.7, dispersion(burst)], how, !shape.burst_slowed)
         }
         (Some(capacity), _) => {
             let saws = is_sawtooth(evidence);
@@ -107,7 +108,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
             match burst.filter(|burst| *burst >= 1.2 * shape.carried_bps) {
                 Some(burst) => {
                     let how = format!("bursts pass the path at {} (path profile), less headers", units::bps(burst));
-                    (burst, [0.7, 1.3], how, false)
+                    (burst, [0.7, dispersion(burst)], how, false)
                 }
                 None => {
                     let carried = shape.carried_bps.max(evidence.goodput_bps() / part);

@@ -295,9 +295,9 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
     let pace = "SO_MAX_PACING_RATE, or tc ... fq maxrate";
     advice(match for_each_flow(evidence) {
         Some(_) => format!(
-            "use more connections: the policer gives each {rate}; pace each below it ({pace}), or change the contract"
+            "use more connections: the policer gives each {rate}; pace each a twentieth below it ({pace}), or change the contract"
         ),
-        None => format!("change the contract for more; paced below the policer's rate ({rate}) the sender loses nothing: {pace}"),
+        None => format!("change the contract for more; paced a twentieth below the policer's rate ({rate}) the sender loses nothing: {pace}"),
     })
 }
 
@@ -373,7 +373,7 @@ mod tests {
         assert!(each.witnesses.iter().any(|witness| witness.says == says), "{:#?}", each.witnesses);
         // One that all share gives them no more.
         let shared = named(&profiled(), &[("more-streams", &streams(4, 88e6))], "path-policer", Place::Path);
-        assert!(shared.fix.advice.starts_with("change the contract for more; paced below"), "{}", shared.fix.advice);
+        assert!(shared.fix.advice.starts_with("change the contract for more; paced a twentieth below"), "{}", shared.fix.advice);
     }
 
     #[test]
