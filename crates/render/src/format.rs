@@ -4,7 +4,7 @@ use crate::influence::Influence;
 use crate::style::Style;
 use crate::{
     audit, both_directions, campaign, command, compare, connections, csv, diagnosis, diff, forwarding, frames, history,
-    influence, json, line_rate, optimise, page, responsiveness, search, stamp, sweep, trace, watch,
+    influence, json, line_rate, optimise, responsiveness, search, stamp, sweep, trace, watch,
 };
 use narrows_model::forwarding::ab_report::AbReport;
 use narrows_model::forwarding::report::ForwardingReport;
@@ -114,11 +114,6 @@ macro_rules! formats {
     };
 }
 
-/// Of text on a page.
-const fn wide() -> Style {
-    Style { color: false, full: true, wide: false, width: 110 }
-}
-
 impl Document for Report {
     const NAME: &'static str = "a diagnosis";
     const FORMATS: &'static [Writer<Self>] = formats!(diagnosis::doc, "For programs; the schema is in docs/");
@@ -175,14 +170,11 @@ impl Document for SearchReport {
 
 impl Document for SweepReport {
     const NAME: &'static str = "a sweep";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(sweep::text::report(it, style))),
-        Writer::json("One object; the schema is in docs/"),
-        Writer::new(Format::Csv, "Comma-separated values", |it, _| Ok(sweep::csv::table(it))),
-        Writer::new(Format::Html, PAGE, |it, _| {
-            Ok(page::of_text("Sweep", &sweep::text::report(it, wide()), Some(sweep::svg::picture(it))))
-        }),
-    ];
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        sweep::doc,
+        ONE_OBJECT,
+        Writer::new(Format::Csv, "Comma-separated values", |it, _| Ok(sweep::csv::table(it)))
+    );
 }
 
 impl Document for HistoryReport {

@@ -48,22 +48,3 @@ pub(crate) fn says(class: &str, what: &str, lines: &[String]) -> Markup {
         }
     }
 }
-
-/// A page of a report in plain text, with a picture above it.
-pub(crate) fn of_text(name: &str, text: &str, picture: Option<String>) -> String {
-    document(name, None, &html! { (figure(picture)) pre tabindex="0" { (clean_lines(text)) } })
-}
-
-fn clean_lines(text: &str) -> String {
-    text.lines().map(clean).collect::<Vec<_>>().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_on_a_page_is_no_html() {
-        assert!(of_text("n", "a < b", None).contains("<pre tabindex=\"0\">a &lt; b</pre>"));
-    }
-}

@@ -91,7 +91,7 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
         client.signal(SIGINT);
         let said = client.end();
         assert_eq!(said.code, Some(130), "{said:?}");
-        assert!(said.out.contains("UDP up") && said.out.contains("\ninterrupted after "), "{said:?}");
+        assert!(said.out.contains("UDP up") && said.out.contains("! interrupted after "), "{said:?}");
         assert!(said.err.ends_with(&format!("saved to {file}; continue with --resume {file}\n")), "{said:?}");
 
         // Another plan, another host and another run are refused.
@@ -125,8 +125,8 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
             serde_json::from_str(&world.run(&["report", &file, "--format", "json"]).out).expect("JSON");
         assert_eq!((&json["schema"], &json["done"]), (&"narrows.sweep/1".into(), &5.into()));
         assert_eq!(
-            world.sentence(2, &["report", &file, "--format", "markdown"]),
-            "cannot write a sweep as markdown: unsupported format; use text, json, csv or html"
+            world.sentence(2, &["report", &file, "--format", "ndjson"]),
+            "cannot write a sweep as ndjson: unsupported format; use text, json, markdown, html or csv"
         );
     });
 }
@@ -142,7 +142,7 @@ fn a_server_that_dies_leaves_the_points() {
         assert_eq!(said.code, Some(1), "{said:?}");
         // Where a line of the report breaks depends on the number of the port.
         let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.out.contains("\nfailed: ") && words.contains(" of 5 points"), "{said:?}");
+        assert!(said.out.contains("! failed: ") && words.contains(" of 5 points"), "{said:?}");
         let last = said.err.lines().last().unwrap_or_default();
         assert!(last.starts_with(&format!("narrows: lost the server at 127.0.0.1:{port}: ")), "{said:?}");
         assert!(said.err.contains(&format!("continue with --resume {file}\n")), "{said:?}");

@@ -4,5 +4,14 @@
 pub mod csv;
 mod groups;
 pub mod progress;
+mod report;
 pub mod svg;
-pub mod text;
+
+use crate::style::Style;
+use narrows_model::SweepReport;
+pub(crate) use report::doc;
+
+/// On a terminal.
+pub fn text(report: &SweepReport, style: Style) -> String {
+    doc(report, style.full).text(style)
+}

@@ -103,7 +103,7 @@ fn datagrams_that_left_in_batches_are_no_packets_and_the_report_says_so() {
     let of = |protocol| report.rows.iter().filter(move |row| row.protocol == protocol);
     assert!(of(SweepProtocol::Udp).all(|row| row.segmentation_offload == Some(row.size_bytes < 1_000)));
     assert!(of(SweepProtocol::Tcp).all(|row| row.segmentation_offload.is_none()));
-    let text = sweep::text::report(&report, Style::default());
+    let text = sweep::text(&report, Style::default());
     let sizes: Vec<String> = SIZES.iter().filter(|size| **size < 1_000).map(ToString::to_string).collect();
     let said = format!("UDP segmentation offload at {} B: ", sizes.join(", "));
     assert_eq!(text.matches(&said).count(), 2, "once for each direction: {text}");
@@ -128,7 +128,7 @@ fn both_directions_are_compared() {
 
 #[test]
 fn table_of_both_directions() {
-    insta::assert_snapshot!(sweep::text::report(&up_and_down(), Style { width: 116, ..Style::default() }));
+    insta::assert_snapshot!(sweep::text(&up_and_down(), Style { width: 116, ..Style::default() }));
 }
 
 #[test]
@@ -138,10 +138,10 @@ fn table_at_eighty_columns_of_an_interrupted_sweep() {
     record.plan.protocols = vec![SweepProtocol::Udp];
     let mut run = run_view();
     run.ending = Ending::Interrupted;
-    let text = sweep::text::report(&views::sweep::build(&record, run), Style { width: 80, ..Style::default() });
+    let text = sweep::text(&views::sweep::build(&record, run), Style { width: 80, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
-    let text = sweep::text::report(&up_and_down(), Style { width: 60, ..Style::default() });
+    let text = sweep::text(&up_and_down(), Style { width: 60, ..Style::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
 }
 

@@ -91,7 +91,7 @@ fn of(record: &SearchRecord, bits: f64, least_bps: f64) -> Lossless {
     let remark = match result.outcome {
         Outcome::Found => exceeded(goal, result, record).map(|it| {
             format!(
-                "max. lossless is more than the path sustains, {} at most: in {} a queue took in the excess, and the delay grew by {}",
+                "lossless is more than the path sustains, {} at most: in {} a queue took in the excess, and the delay grew by {}",
                 bps(it.sustained_pps * bits),
                 micros(it.trial_ms * 1000),
                 micros(it.grew_us)
