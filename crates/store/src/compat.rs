@@ -1,6 +1,6 @@
 //! The formats of stored runs, and how each is converted to today's. A new format is one line in [`FORMS`].
 
-use crate::{Error, columns, form_1};
+use crate::{Error, columns};
 use narrows_model::Run;
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub struct Form {
 
 /// Every format, oldest first. The last one is what this program writes.
 pub const FORMS: &[Form] = &[
-    Form { format: 1, since: "0.1.0", upgrade: Some(form_1::upgrade) },
+    // Format 1 was never released.
     Form { format: 2, since: "0.1.0", upgrade: None },
 ];
 
@@ -82,33 +82,32 @@ mod tests {
 
     #[test]
     fn an_older_format_is_converted_step_by_step() {
-        // A format 0 that called the id `name`, as an invented past.
+        // A format 1 that called the id `name`, as an invented past.
         const WITH_PAST: &[Form] = &[
             Form {
-                format: 0,
+                format: 1,
                 since: "0.0.1",
                 upgrade: Some(|mut tree| {
                     let map = tree.as_object_mut().ok_or("not a JSON object")?;
                     let id = map.remove("name").ok_or("it has no `name`")?;
                     map.insert("id".into(), id);
-                    map.insert("format".into(), 1.into());
+                    map.insert("format".into(), 2.into());
                     Ok(tree)
                 }),
             },
-            Form { format: 1, since: "0.1.0", upgrade: Some(form_1::upgrade) },
             Form { format: 2, since: "0.1.0", upgrade: None },
         ];
         let run = crate::file::tests::run("20250101-000000-00000001");
         let mut tree = serde_json::to_value(&run).unwrap();
         let map = tree.as_object_mut().unwrap();
-        map.insert("format".into(), 0.into());
+        map.insert("format".into(), 1.into());
         let without_name = serde_json::to_vec(&map).unwrap();
         let id = map.remove("id").unwrap();
         map.insert("name".into(), id);
         let old = serde_json::to_vec(&map).unwrap();
         assert_eq!(read_by(WITH_PAST, &old, Path::new("x")).unwrap(), run);
         let error = read_by(WITH_PAST, &without_name, Path::new("x")).unwrap_err().to_string();
-        assert_eq!(error, "x is not a narrows run file: format 0: it has no `name`");
+        assert_eq!(error, "x is not a narrows run file: format 1: it has no `name`");
     }
 
     #[test]
@@ -130,9 +129,8 @@ mod tests {
             (&b"hello"[..], "line 1 column 1"),
             (b"", "EOF"),
             (b"{}", "missing field `format`"),
-            (br#"{"format": 1}"#, "missing field"),
+            (br#"{"format": 2}"#, "missing field"),
             (br#"{"format": -1}"#, "invalid value"),
-            (format!(r#"{{"format": 1{}}}"#, " ".repeat(16 << 20)).as_bytes(), "it is too large"),
         ] {
             let error = read(bytes, Path::new("there/x.json")).unwrap_err().to_string();
             assert!(error.starts_with("there/x.json is not a narrows run file: ") && error.contains(part), "{error}");

@@ -10,7 +10,6 @@ pub mod database;
 pub mod error;
 pub mod file;
 pub mod filter;
-mod form_1;
 pub mod id;
 mod migrations;
 #[cfg(all(test, feature = "postgres"))]

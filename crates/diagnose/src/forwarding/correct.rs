@@ -5,15 +5,9 @@ use narrows_model::forwarding::modifiers::{BroadcastSeen, Modifier, ModifierSeen
 use narrows_model::forwarding::{DropCount, ForwardingPlan, ForwardingTrial, HopCount};
 use narrows_model::load::frames::{BROADCAST_STREAM, FrameTrial, GenerateRecord};
 
-/// The trial, its counts corrected. One that an earlier version stored is corrected already; of what that version said of it only
-/// the anomaly of a counter is taken over, whose readings it did not store.
+/// The trial, its counts corrected.
 pub fn correct(plan: &ForwardingPlan, trial: &ForwardingTrial) -> ForwardingTrial {
     let mut trial = trial.clone();
-    if !trial.raw {
-        anomaly_of_before(&mut trial);
-        return trial;
-    }
-    trial.raw = false;
     if let (Some(ModifierSeen::Routes(routes)), Some(forth)) = (&trial.modifier, trial.directions.first_mut()) {
         // Counted by the port as dropped, and no frames of the load.
         forth.sent.refused = forth.sent.refused.map(|refused| refused.saturating_sub(routes.refused));
@@ -75,48 +69,23 @@ fn set_broadcast_aside(frames: &mut FrameTrial) -> BroadcastSeen {
     seen
 }
 
-/// Earlier versions stored the anomaly of an SNMP agent's counter as the trial's judgement, `at HOP: WHY`. Everything else that they
-/// judged is judged anew.
-fn anomaly_of_before(trial: &mut ForwardingTrial) {
-    let Some(judgement) = trial.judged_before.take() else { return };
-    let known = trial.hops.iter_mut().find_map(|hop| {
-        let why = judgement.strip_prefix(&format!("at {}: ", hop.hop))?;
-        let by_counts = why.starts_with("it counts ") || why.starts_with(&format!("{} counts ", hop.hop));
-        (hop.source.contains("IF-MIB") && !by_counts).then_some((hop, why))
-    });
-    if let Some((hop, why)) = known {
-        hop.anomaly.get_or_insert_with(|| why.to_owned());
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{dropping, hop, plan, trial};
-    use super::super::{account, judge};
+    use super::super::testing::{dropping, plan, trial};
     use super::*;
     use narrows_model::forwarding::modifiers::RoutesSeen;
     use narrows_model::load::frames::{StreamGot, StreamSent};
-
-    fn raw(sent: u64, received: u64, hops: Vec<HopCount>) -> ForwardingTrial {
-        ForwardingTrial { raw: true, ..trial(sent, received, hops) }
-    }
-
-    fn judged(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
-        let trial = correct(plan, trial);
-        judge(&trial, &[account(plan, &trial, 0)])
-    }
 
     #[test]
     fn a_ring_that_both_ends_of_a_pair_count_is_the_hops() {
         let plan = plan();
         let first = dropping("switch", 900, 900, &[("rx_dropped in0", 100), ("no route", 1)]);
-        let mut trial = raw(1_000, 900, vec![first]);
+        let mut trial = trial(1_000, 900, vec![first]);
         trial.directions[0].sent.refused = Some(130);
         let right = correct(&plan, &trial);
         assert_eq!((right.directions[0].sent.refused, right.hops[0].input), (Some(30), Some(1_000)));
         assert_eq!(right.hops[0].drops[1].reason, "the receive ring of in0 was full");
         assert_eq!(right.hops[0].drops[1].frames, 100);
-        assert_eq!(correct(&plan, &right), right, "once is enough");
     }
 
     #[test]
@@ -124,7 +93,7 @@ mod tests {
         let mut plan = plan();
         let broadcast = Some(Modifier::Broadcast { every: 10 });
         plan.traffic = vec![super::super::testing::traffic(broadcast)];
-        let mut trial = raw(900, 900, Vec::new());
+        let mut trial = trial(900, 900, Vec::new());
         let frames = &mut trial.directions[0];
         frames.sent.streams.push(StreamSent { stream: BROADCAST_STREAM, due: 100, handed: 100 });
         frames.sent.refused = Some(10);
@@ -135,24 +104,5 @@ mod tests {
         trial.modifier = Some(ModifierSeen::Routes(RoutesSeen { refused: 4, ..RoutesSeen::default() }));
         plan.traffic.clear();
         assert_eq!(correct(&plan, &trial).directions[0].sent.refused, Some(6));
-    }
-
-    #[test]
-    fn what_an_earlier_version_said_is_judged_anew() {
-        let plan = plan();
-        let said = |why: &str, hops: Vec<HopCount>| {
-            let old = ForwardingTrial { judged_before: Some(why.to_owned()), ..trial(1_000, 1_000, hops) };
-            judged(&plan, &old)
-        };
-        let hops = |source: &str| vec![HopCount { source: source.to_owned(), ..hop("switch", 1_000, 1_000) }];
-        assert_eq!(said("the generator ended early: it was stopped", hops("kernel")), None);
-        assert_eq!(said("at switch: it counts 3 frames in, but only 2 were sent", hops("IF-MIB of x")), None);
-        let wrapped = "at switch: its counter wraps";
-        assert_eq!(
-            said(wrapped, hops("IF-MIB of 192.0.2.1")).as_deref(),
-            Some(wrapped),
-            "its readings were not stored"
-        );
-        assert_eq!(judged(&plan, &trial(1_000, 0, Vec::new())).as_deref(), Some("device lost: nothing came back"));
     }
 }

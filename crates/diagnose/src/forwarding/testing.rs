@@ -174,8 +174,6 @@ pub(super) fn trial(sent: u64, received: u64, hops: Vec<HopCount>) -> Forwarding
         modifier: None,
         devices: Vec::new(),
         incomplete: None,
-        raw: false,
-        judged_before: None,
     }
 }
 

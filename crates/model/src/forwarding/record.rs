@@ -67,12 +67,6 @@ pub struct ForwardingTrial {
     /// What kept it from being made whole: a host of the tester was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
-    /// Whether its counts are as they were read. Earlier versions stored them corrected.
-    #[serde(default)]
-    pub raw: bool,
-    /// How an earlier version judged it.
-    #[serde(default, rename = "invalid", skip_serializing)]
-    pub judged_before: Option<String>,
 }
 
 /// What was found of one size.

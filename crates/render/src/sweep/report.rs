@@ -63,8 +63,8 @@ fn table(report: &SweepReport, rows: &[SweepRow]) -> Table {
     all.extend([
         Column::figures("loss").spare(1),
         Column::figures("unsent").spare(2),
-        Column::figures("sender").spare(3),
-        Column::figures("receiver").spare(3),
+        Column::figures("sender").spare(6),
+        Column::figures("receiver").spare(6),
     ]);
     let what = if udp { "bytes of datagram" } else { "bytes of message" };
     let remark = rows.first().map_or_else(String::new, |first| {

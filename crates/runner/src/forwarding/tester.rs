@@ -325,8 +325,6 @@ impl<'a> Tester<'a> {
             modifier: None,
             devices: Vec::new(),
             incomplete: None,
-            raw: true,
-            judged_before: None,
         }
     }
 

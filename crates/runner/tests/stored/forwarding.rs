@@ -16,8 +16,7 @@ use narrows_model::forwarding::{
 use narrows_model::host::device_state::DeviceSeen;
 use narrows_model::run::search::{Outcome, TesterLimit};
 use narrows_render::{Style, forwarding, json};
-use narrows_runner::forwarding::files::{Kept, read_record};
-use narrows_views::forwarding::{AccountOfTrial, Derived, build, derive, report};
+use narrows_views::forwarding::{AccountOfTrial, Derived, build, report};
 use proptest::prelude::*;
 use samples::{again, sample};
 
@@ -406,35 +405,4 @@ proptest! {
             prop_assert!(line.chars().count() <= width, "{}: {}", line.chars().count(), line);
         }
     }
-}
-
-/// A record of the program before it stored counts as they were read: judgements are in it, rings are corrected.
-fn stored_before() -> ForwardingRecord {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/forwarding/before-raw.record.json");
-    match read_record(path.as_ref()).expect("it is read") {
-        Kept::Plain(record) => *record,
-        Kept::Pair(_) => panic!("one configuration"),
-    }
-}
-
-#[test]
-fn a_record_of_an_earlier_version_is_read_and_judged_again() {
-    let record = stored_before();
-    let stored: Vec<Option<String>> = record.trials.iter().map(|trial| trial.judged_before.clone()).collect();
-    assert!(stored.iter().any(Option::is_some) && record.trials.iter().all(|trial| !trial.raw));
-    let derived = derive(&record);
-    // The sentences have changed since, the rules have not.
-    let invalid = |all: &[Option<String>]| all.iter().map(Option::is_some).collect::<Vec<_>>();
-    assert_eq!(invalid(&derived.invalid), invalid(&stored));
-    assert!(derived.accounts.iter().all(|it| it.account.disagreement.is_none()));
-    assert!(report(&record).traffic[0].sizes[0].results.throughput.search.is_some());
-    // What was said then is not taken over, and what was not said is found.
-    let mut changed = record.clone();
-    for trial in &mut changed.trials {
-        trial.judged_before = trial.judged_before.is_none().then(|| "the books disagree".to_owned());
-    }
-    assert_eq!(derive(&changed).invalid, derived.invalid);
-    // Kept anew it says no judgement.
-    let kept = serde_json::to_value(&record).expect("JSON");
-    assert!(kept["trials"][0].get("invalid").is_none() && kept["plan"]["rest_ms"] == 10, "{}", kept["plan"]);
 }

@@ -214,8 +214,6 @@ impl Made {
             modifier: None,
             devices: vec![],
             incomplete: None,
-            raw: false,
-            judged_before: None,
         });
         self.accounts.push(AccountOfTrial { trial: index, direction: 0, account: books });
     }
