@@ -231,9 +231,9 @@ pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
 /// The same, or data threads that waited for a core: where no plateau of a profile shows the path, more connections that carry no more may
 /// have met the host.
 fn host_bound(evidence: &TcpEvidence) -> bool {
-    let long = evidence.queue_us().is_some_and(|queue| queue >= LONG_QUEUE_US);
+    let long = evidence.queue_us().is_some_and(|us| us >= LONG_QUEUE_US);
     cpu_bound(evidence)
-        || (!long && [&evidence.base.sender, &evidence.base.receiver].into_iter().any(EndView::waits_for_core))
+        || (!long && !evidence.base.is_even() && [&evidence.base.sender, &evidence.base.receiver].into_iter().any(EndView::waits_for_core))
 }
 
 /// Goodput of four times the streams, where it was measured.
@@ -424,8 +424,8 @@ mod tests {
     #[test]
     fn a_capacity_that_changed_since_the_profile_is_that_of_the_load() {
         // Others took 40 % of it half of the time: the steps met them, the load the mean.
-        let path = ProfiledPath { rate_bps: 72e6, burst_bps: 72e6, ..ProfiledPath::default() };
-        let scene = Scene { goodput_bps: 90e6, rtt_us: 90_000, profile: Some(path), ..virtual_hosts(Scene::default()) };
+        let profile = Some(ProfiledPath { rate_bps: 72e6, burst_bps: 72e6, ..ProfiledPath::default() });
+        let scene = Scene { goodput_bps: 90e6, rtt_us: 90_000, profile, ..virtual_hosts(Scene::default()) };
         let verdict = verdict(&scene, &no_more(&scene));
         assert_eq!((verdict.status, verdict.causes[0].id.as_str()), (Status::Healthy, "path-capacity"), "{verdict:#?}");
     }
@@ -442,10 +442,11 @@ mod tests {
 
     #[test]
     fn more_streams_on_a_full_core_show_no_capacity() {
-        let waits = Scene { receiver_waits: Some(0.48), ..no_queue() };
+        let waits = Scene { receiver_waits: Some(0.48), wobble: 0.2, ..no_queue() };
+        assert_supports(&assessment(&CAUSE, Role::Path, &Scene { wobble: 0.0, ..waits.clone() }, &no_more(&no_queue())));
         assert_contradicts(&assessment(&CAUSE, Role::Path, &waits, &no_more(&no_queue())), "a core is full");
         assert_ne!(verdict(&waits, &no_more(&waits)).status, Status::Healthy);
-        let queued = virtual_hosts(Scene { receiver_waits: Some(0.48), ..Scene::default() });
+        let queued = virtual_hosts(Scene { receiver_waits: Some(0.48), wobble: 0.2, ..Scene::default() });
         assert_contradicts(&assessment(&CAUSE, Role::Path, &queued, &no_more(&queued)), "a core is full");
         // Neither do they where the profile met the host before any plateau.
         let path = ProfiledPath { sends_bps: 300e6, ..ProfiledPath::default() };

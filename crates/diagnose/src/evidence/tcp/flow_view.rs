@@ -207,6 +207,13 @@ impl FlowView {
         }
     }
 
+    /// Whether each tenth of a second carried the same, within a fiftieth: something enforces such a rate, and what waits for a core
+    /// varies by more.
+    pub fn is_even(&self) -> bool {
+        let [low, high] = [0.1, 0.9].map(|part| narrows_stats::quantile(&self.counted_bps, part));
+        low.zip(high).is_some_and(|(low, high)| self.counted_bps.len() >= 10 && high <= 1.02 * low)
+    }
+
     /// What a hypervisor took of the CPU time of the host that lost more.
     pub fn stolen(&self) -> f64 {
         self.sender.stolen().max(self.receiver.stolen())
