@@ -73,9 +73,13 @@ impl LoadUnit {
         }
     }
 
-    /// Payload of so many bits of IP packets a second.
-    pub fn payload_of(&self, packets_bps: f64) -> f64 {
-        packets_bps * self.payload_bytes / (self.wire_bytes - Self::ETHERNET_BYTES).max(self.payload_bytes)
+    /// Payload of so many bits of IP packets of 1500 bytes a second, where the limit counts packets, and where it counts all that
+    /// Ethernet adds to each: smaller datagrams then leave less.
+    pub fn payload_of(&self, packets_bps: f64) -> [f64; 2] {
+        const FULL_BYTES: f64 = 1500.0;
+        let packet = (self.wire_bytes - Self::ETHERNET_BYTES).max(self.payload_bytes);
+        let on_wire = packets_bps * (FULL_BYTES + Self::ETHERNET_BYTES) / FULL_BYTES;
+        [on_wire * self.payload_bytes / (packet + Self::ETHERNET_BYTES), packets_bps * self.payload_bytes / packet]
     }
 
     /// A load in all its units.
@@ -88,6 +92,9 @@ impl LoadUnit {
 fn a_mix_of_datagrams_is_no_size() {
     let unit = LoadUnit { payload_bytes: 532.0, wire_bytes: 598.0 };
     assert_eq!(unit.words(&[]), "datagrams of 532 B");
+    // A bucket of 20 Mbit/s of frames passes 19.8 of full packets, and of datagrams of 200 bytes 16.5 of payload.
+    let [least, most] = LoadUnit { payload_bytes: 200.0, wire_bytes: 266.0 }.payload_of(19.8e6);
+    assert!(least < 16.5e6 && (17.3e6..17.4e6).contains(&most), "{least} {most}");
     assert_eq!(unit.words(&[64, 1000]), "datagrams of 64 and 1000 B in turn (532 B on average)");
     assert_eq!(unit.words(&[532; 9]), "a mix of 9 datagrams (532 B on average)");
 }

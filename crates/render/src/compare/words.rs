@@ -63,6 +63,12 @@ pub(super) fn sentence(report: &CompareReport, of: &ComparedFigure, it: &Compari
         (None, Some(absolute)) => format!(" ({level} interval {})", interval(of.unit, absolute)),
         (None, None) => " (too few values for an interval)".to_owned(),
     };
+    // Of the medians; what is decided by the means has another one.
+    let mean = of.samples.first().map(|first| first.mean.abs()).filter(|mean| *mean > 0.0);
+    let means = it.means.and_then(|it| it.interval).zip(mean).filter(|_| it.verdict == CompareVerdict::CannotTell);
+    let means = means.map_or_else(String::new, |([low, high], mean)| {
+        format!("; of the means {} to {}", share(low / mean), share(high / mean))
+    });
     let more = match (it.verdict, it.runs_needed) {
         (CompareVerdict::CannotTell, Some(runs)) => {
             format!("; about {} per side would be needed to show a difference of {margin}", plural(runs, "run"))
@@ -76,7 +82,7 @@ pub(super) fn sentence(report: &CompareReport, of: &ComparedFigure, it: &Compari
     // Another p than the table's, which is that of no difference.
     let beyond =
         if it.verdict == CompareVerdict::Same { format!(" of a difference beyond {margin}") } else { String::new() };
-    format!("{} against A: {verdict}, {by}{interval}, p {}{beyond}{more}", it.side, probability(p))
+    format!("{} against A: {verdict}, {by}{interval}, p {}{beyond}{means}{more}", it.side, probability(p))
 }
 
 /// How the verdicts come about.

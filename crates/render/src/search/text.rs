@@ -168,8 +168,14 @@ fn results(doc: Doc, report: &SearchReport) -> Doc {
     let profile = report.path_profile.as_ref().map(|profile| {
         // What it sustains of packets, headers included, is less of payload; a result of the search is payload.
         let payload = profile.capacity_bps.map_or_else(String::new, |packets_bps| {
-            let payload = bps(report.unit.payload_of(packets_bps));
-            format!("; in {} that is about {payload} of payload", report.unit.words(&report.sizes))
+            let [least, most] = report.unit.payload_of(packets_bps);
+            let sizes = report.unit.words(&report.sizes);
+            let [low, high] = [least, most].map(bps);
+            if least >= 0.99 * most {
+                format!("; in {sizes} that is about {high} of payload")
+            } else {
+                format!("; in {sizes} that is {low} to {high} of payload, by how much of each frame the limit counts")
+            }
         });
         let queue = micros(crate::words::rounded(profile.queue_us));
         format!("path profile, IP packets: {}{payload}; longest queue {queue}", profile.summary)
