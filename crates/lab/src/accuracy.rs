@@ -33,7 +33,7 @@ pub trait Watch {
     fn row(&mut self, row: &Row) -> bool;
 }
 
-/// Bytes that Ethernet adds to an IP packet of 1500 bytes.
+/// Bytes on the Ethernet wire of an IP packet of 1500 bytes, with preamble, header, FCS and gap.
 const WIRE_BYTES: f64 = 1538.0;
 
 fn lab(change: impl FnOnce(&mut LabSpec)) -> Result<Lab> {

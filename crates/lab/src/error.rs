@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// An error of the lab.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The kernel refused an operation.
@@ -111,5 +110,4 @@ fn running(processes: usize) -> String {
     }
 }
 
-/// A result of the lab.
 pub type Result<T> = std::result::Result<T, Error>;

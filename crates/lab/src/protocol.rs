@@ -87,7 +87,6 @@ pub enum Reply {
     },
 }
 
-/// The status of a lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     pub name: String,

@@ -5,7 +5,6 @@ use crate::{Error, Result};
 use narrows_model::lab::Impairment;
 use serde::{Deserialize, Serialize};
 
-/// The specification of a lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabSpec {
@@ -42,7 +41,6 @@ impl Default for LabSpec {
 }
 
 impl LabSpec {
-    /// Validates the specification.
     pub fn check(&self) -> Result<()> {
         check_name(&self.name)?;
         check_impairment(&self.up)?;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the thread looks for new data: no terminal is drawn more often, a slow one over ssh neither.
+/// How often the thread checks for new data: limits redraws, also on a slow terminal over ssh.
 const FRAME: Duration = Duration::from_millis(100);
 
 /// What both threads know.

@@ -1,6 +1,5 @@
 //! The style of a text. The caller knows the terminal; this crate does not.
 
-/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// ANSI colours. Colour never carries information on its own.

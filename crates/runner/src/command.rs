@@ -145,7 +145,7 @@ fn is_plain(name: &str) -> bool {
     PLAIN.contains(&name) || ["LC_", "XDG_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Its end; nothing where it did not come in time, or `stopped` said so.
+/// Waits for the exit status; `None` after the time limit, or when `stopped` returns true.
 fn wait(child: &mut Child, limit: Duration, stopped: &dyn Fn() -> bool) -> std::io::Result<Option<ExitStatus>> {
     let since = clock::now();
     loop {
@@ -159,7 +159,7 @@ fn wait(child: &mut Child, limit: Duration, stopped: &dyn Fn() -> bool) -> std::
     }
 }
 
-/// What is read of a pipe, in parts, up to a limit. The rest is read and thrown away: a command whose output nobody reads would stop.
+/// Reads a pipe up to a limit, in parts. The rest is read and discarded, because a full pipe would block the command.
 fn kept(mut pipe: impl Read + Send + 'static, limit: u64) -> Receiver<Option<Vec<u8>>> {
     let (to, from) = channel();
     std::thread::spawn(move || {

@@ -78,10 +78,10 @@ pub trait Ends {
     /// Changes a host; the old value is on its disk before the new one is set.
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError>;
 
-    /// Sets a change back.
+    /// Rolls a change back.
     ///
     /// # Errors
-    /// Where it could not be set back: the journal on that host still has it.
+    /// If it could not be rolled back: the journal on that host still has it.
     fn undo(&mut self, change: &Change) -> Result<(), EndsError>;
 
     /// Lets a change stay when the run is over.

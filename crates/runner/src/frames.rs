@@ -14,7 +14,7 @@ use thiserror::Error;
 
 pub use narrows_traffic::frames::{FrameError, Receiver, generate};
 
-/// Why frames as asked for cannot be.
+/// Why the requested frames cannot be sent.
 #[derive(Debug, Error)]
 pub enum OrderError {
     /// A word of the order.
@@ -23,16 +23,16 @@ pub enum OrderError {
     /// The device cannot be used: why, and what to do.
     #[error("cannot use device {0}: {1}")]
     Device(String, String),
-    /// Addresses outside of those set apart for benchmarks.
+    /// An address outside the ranges reserved for benchmarking.
     #[error(
         "{0} is outside the benchmarking ranges 198.18.0.0/15 and 2001:2::/48 (RFC 2544, RFC 5180); use an address in \
         them, or give --allow-any-address"
     )]
     Address(IpAddr),
-    /// Nobody knows where the frames shall go.
+    /// The next hop is unknown.
     #[error("{0}")]
     NextHop(String),
-    /// The plan does not hold together.
+    /// The plan is inconsistent.
     #[error("{0}")]
     Plan(String),
     #[error(transparent)]
@@ -42,9 +42,9 @@ pub enum OrderError {
 /// Where frames go first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextHop {
-    /// To this Ethernet address.
+    /// To the MAC address that resolves for this address on the link.
     Mac(Mac),
-    /// To whoever answers for this address on the link.
+    /// To the MAC address that resolves for the first destination.
     Gateway(IpAddr),
     /// To whoever answers for the first destination.
     Destination,
@@ -56,9 +56,9 @@ pub struct Order {
     pub device: String,
     /// `None`: the best.
     pub mode: Option<SendMode>,
-    /// Who seems to send.
+    /// Source addresses and ports.
     pub source: Endpoints,
-    /// Who shall get it.
+    /// Destination addresses and ports.
     pub destination: Endpoints,
     /// `None`: the device's.
     pub source_mac: Option<Mac>,
@@ -77,14 +77,14 @@ pub struct Order {
     pub link_bps: Option<u64>,
     /// The most frames back to back; `None`: [`GeneratePlan::usual_burst`].
     pub burst: Option<u32>,
-    /// The longest stall that is made up for.
+    /// The longest stall after which the backlog is still sent.
     pub catch_up: Duration,
     pub duration: Duration,
     /// How many frames at most.
     pub count: Option<u64>,
     /// `None`: as many as the load needs.
     pub workers: Option<u32>,
-    /// `None`: a thousand a second, at most.
+    /// Every how many frames carry a timestamp; `None`: about 10,000 per second, or every 1024th at maximum rate.
     pub stamp_every: Option<u32>,
     /// How often counters are read.
     pub interval: Duration,
@@ -133,8 +133,8 @@ pub fn link_speed(device: &str) -> Option<u64> {
 /// The plan of an order on this host.
 ///
 /// # Errors
-/// The device is not there, down or carries the default route; an address is not for benchmarks; nobody answers for the next
-/// hop; the frames cannot be.
+/// The device is missing, down or carries the default route; an address is not for benchmarking; the next hop does not
+/// resolve; the frames are impossible.
 pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
     let allowed = |address: &IpAddr| order.any_address || narrows_model::load::frame_words::is_benchmarking(*address);
     let ends = [order.source.addresses, order.destination.addresses].concat();

@@ -1,11 +1,9 @@
 //! The tables of `narrows list`: rows of an id and a sentence.
 
-/// The causes of the diagnosis.
 pub fn causes() -> Vec<(String, String)> {
     rows(narrows_diagnose::causes::names())
 }
 
-/// The experiments of the diagnosis.
 pub fn experiments() -> Vec<(String, String)> {
     rows(narrows_diagnose::experiments::TCP.iter().map(|experiment| (experiment.id, experiment.words)))
 }

@@ -248,7 +248,7 @@ pub fn revoke(state: &Path, name: &str) -> Result<(), TokensError> {
 /// Reads the file: the process that speaks to the network may not do it itself.
 pub(crate) type Source = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
 
-/// How old what a server knows of its tokens may be: strangers who try secrets must not keep it busy with reading.
+/// Maximum age of a server's token list: strangers who try secrets must not keep it busy rereading the file.
 pub(crate) const FRESH: Duration = Duration::from_millis(20);
 /// How old it may be where the file cannot be read: a helper that is late revokes nobody.
 const KEPT: Duration = Duration::from_secs(1);

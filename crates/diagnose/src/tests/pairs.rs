@@ -143,6 +143,36 @@ fn what_a_policer_leaves_of_a_window_that_no_buffer_holds_may_be_less() {
 }
 
 #[test]
+fn where_much_is_overtaken_no_queue_is_seen_and_bbr_is_not_slowed_by_little() {
+    // Packets that skip the delay come 27 ms early: the smallest RTT is theirs, and the rest of the RTT is no queue.
+    let path = ProfiledPath {
+        rate_bps: 246e6,
+        burst_bps: 360e6,
+        reordered: 0.84,
+        idle_rtt_us: 55_000,
+        ..ProfiledPath::default()
+    };
+    let scene = Scene {
+        goodput_bps: 297e6,
+        min_rtt_us: 27_400,
+        rtt_us: 55_300,
+        reord_seen: 3_000,
+        lost: 3_352,
+        spurious: 3_300,
+        segments: 106_759,
+        congestion_control: "reno",
+        profile: Some(path),
+        ..slow()
+    };
+    let more = Scene { goodput_bps: 303e6, ..scene.clone() };
+    assert_ne!(verdict(&scene, &[("more-streams", &more)]).status, Status::Healthy);
+    let few = Scene { congestion_control: "bbr", goodput_bps: 24e6, lost: 60, spurious: 55, segments: 16_000, ..scene };
+    let room = ProfiledPath { rate_bps: 31e6, burst_bps: 31e6, ..path };
+    let named: Vec<_> = verdict(&Scene { profile: Some(room), ..few }, &[]).causes;
+    assert!(!named.iter().any(|cause| cause.id == "reordering"), "{named:#?}");
+}
+
+#[test]
 fn a_loss_that_costs_nothing_yet_is_said_where_another_limit_hides_it() {
     let path = ProfiledPath { one_lost_of: Some(150), ..ProfiledPath::default() };
     let scene = |path| Scene {

@@ -2,7 +2,7 @@
 
 use super::meter::Nanos;
 
-/// The delay that a queue may have for good, and the time in which it must fall below that once.
+/// The target queueing delay, and the interval within which the delay must fall below it at least once.
 const TARGET: Nanos = 5_000_000;
 const INTERVAL: Nanos = 100_000_000;
 

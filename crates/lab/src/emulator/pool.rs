@@ -89,7 +89,6 @@ impl Pool {
         Some(number)
     }
 
-    /// The content of a slot.
     pub fn slot(&self, number: u32) -> Option<&Slot> {
         self.slots.get(number as usize)
     }

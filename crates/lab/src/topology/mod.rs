@@ -6,7 +6,6 @@ use narrows_model::Family;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The shape of a lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -85,7 +84,6 @@ pub enum DefaultRoute {
     By(Ipv4Addr, Ipv6Addr),
 }
 
-/// The role of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     End,

@@ -25,7 +25,7 @@ pub(super) fn rows(of: &ComparedFigure, width: usize) -> Vec<String> {
         .map(|(label, sample)| format!("{}  {}", char::from(label), line(sample, width, &column).trim_end()))
         .collect();
     let [low, high] = match [low, high].map(|it| figure(of.unit, it)) {
-        // The scale of a narrow one is what it adds.
+        // If both labels round to the same value, the upper one shows the difference.
         [same, high] if same == high => [same, format!("+{}", figure(of.unit, span))],
         both => both,
     };

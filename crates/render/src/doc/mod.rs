@@ -1,4 +1,4 @@
-//! A report as its reader is told it: order, words, figures and emphasis. How it looks is decided once for each format, in the file of the
+//! A report as content: order, words, figures and emphasis. The layout is defined once per format, in the file of the
 //! format: a terminal, Markdown, a page.
 
 mod html;

@@ -25,7 +25,7 @@ const MAX_LOSSES: usize = 16;
 /// The picture of one trial's books.
 pub(super) fn picture(view: &BooksView) -> String {
     let books = &view.books;
-    // Counters that disagree say nothing of losses.
+    // Counters that disagree do not locate losses.
     let mut losses = if books.disagreement.is_none() { books.losses() } else { Vec::new() };
     let left_out = losses.len().saturating_sub(MAX_LOSSES);
     losses.truncate(MAX_LOSSES);

@@ -40,7 +40,7 @@ pub enum Key {
 pub trait View: Clone + Send + 'static {
     fn draw(&mut self, area: Rect, buffer: &mut Buffer);
 
-    /// Takes a key; whether it has one.
+    /// Handles a key; returns whether it did.
     fn key(&mut self, key: Key) -> bool;
 
     /// Its own keys, each with what it does.

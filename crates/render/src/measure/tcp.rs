@@ -136,7 +136,7 @@ impl Shown for TcpPlan {
 const UNKNOWN: &str = "-";
 /// The first columns of each table.
 const HEADING: [&str; 5] = ["[ ID]", "Dir", "Interval", "Transfer", "Goodput"];
-/// Their widths and those of what a table adds to them, and the ranks of [`fitting`]; the direction stands there only where there are
+/// Their widths, those of the extra columns of a table, and the ranks of [`fitting`]; the direction column is shown only if there are
 /// two.
 const COLUMNS: [(usize, u8); 8] = [(5, 0), (5, 0), (13, 0), (9, 1), (13, 0), (5, 2), (9, 3), (9, 4)];
 /// After the interval, where there is room.

@@ -96,7 +96,7 @@ pub fn perform(plan: &CampaignPlan, left: &[Step], around: &mut dyn Surroundings
     conduct.all()
 }
 
-/// The RTT of each host of a plan, microseconds; 0 where it is not known or of no account.
+/// The RTT of each host of a plan, microseconds; 0 if unknown or not needed.
 pub fn rtts(plan: &CampaignPlan, around: &mut dyn Surroundings) -> Vec<u64> {
     let mut known = |host: &String| if plan.needs_server() { around.rtt_us(host).unwrap_or(0) } else { 0 };
     plan.hosts.iter().map(&mut known).collect()

@@ -25,7 +25,7 @@ pub fn left(steps: &[Step], done: &BTreeMap<usize, StoredRun>) -> Vec<Step> {
     steps.iter().filter(|it| !done.contains_key(&it.number)).cloned().collect()
 }
 
-/// The results so far. `margin`: an effect within this share of the mean is none.
+/// The results so far. `margin`: an effect smaller than this share of the mean counts as none.
 pub fn report(plan: &CampaignPlan, margin: f64) -> Result<CampaignReport, StoreError> {
     let tag = tag(plan);
     let store = stored::existing_store()?;

@@ -1,4 +1,4 @@
-//! The climb: apply the fix, measure in turn without and with it, look for the next ceiling, and set all back at the end.
+//! The climb: apply the fix, measure alternately without and with it, find the next bottleneck, and roll everything back at the end.
 
 use super::Diagnosis;
 use crate::ends::{EndsError, On};
@@ -10,7 +10,7 @@ use narrows_model::{Change, Finding, LoadPlan, Setting, Status, Verdict, words::
 const MAX_ROUNDS: u32 = 6;
 
 impl Diagnosis<'_> {
-    /// Climbs from the first round until the path is healthy or no fix remains; then sets back what shall not stay.
+    /// Climbs from the first round until the path is healthy or no fix remains; then rolls back whatever is not to be kept.
     pub(super) fn climb(&mut self, first: Verdict, load: LoadPlan) -> Result<(), EndsError> {
         let mut in_force: Vec<Change> = Vec::new();
         let outcome = self.rounds(first, load, &mut in_force);

@@ -35,14 +35,14 @@ pub trait Watch {
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
 
-/// A profile that ends sooner shows nothing; its last steps take as long again.
+/// A profile with a shorter limit shows nothing. Its last steps may take as long again as the limit.
 const LEAST_PROFILE_MS: u64 = 900;
-/// A trace of the path may last so long though the time of the diagnosis is over, for an MTU or a member of a group of paths: without it
-/// nobody knows where to mend.
+/// A trace that locates an MTU or one of several parallel paths may take this long after the time budget: without it
+/// the place of the fault stays unknown.
 const TRACE_MS: u64 = 6_000;
 /// A trace of the loss at each hop takes so long at least.
 const LOSS_TRACE_MS: u64 = 3_000;
-/// What the experiment by which a proven cause stands or falls may take beyond the budget, and no more than a quarter of that.
+/// How far the deciding experiment for a proven cause may exceed the budget; at most a quarter of the budget.
 const DECIDES_MS: u64 = 3_000;
 
 /// A diagnosis under way.
@@ -343,7 +343,7 @@ struct Known {
 }
 
 impl Known {
-    /// What a load is counted for at least, milliseconds: the rules of a baseline read more off it than its goodput.
+    /// Minimum counted time of a load, ms: the baseline's rules need more than its goodput.
     const BASELINE_MS: u64 = 2_000;
     const EXPERIMENT_MS: u64 = 1_200;
 
@@ -361,7 +361,7 @@ impl Known {
         by_time.then_some(Self { flow, steady })
     }
 
-    /// Takes the progress of an end; whether the goodput is known.
+    /// Records the progress of one end; returns whether the goodput is known.
     fn hear(&mut self, place: Place, progress: &Progress) -> bool {
         if place != self.flow.receiver() {
             return false;

@@ -1,8 +1,8 @@
 //! The same benchmark with two configurations of the device, interleaved.
 //!
 //! Before anything is measured the device is switched to either configuration once: a command that fails, or a fault that the
-//! lab's kernel cannot have, is told at once and not after the first run. However it ends (well, by an error, by Ctrl-C), the
-//! configuration that is in force is taken back.
+//! lab's kernel does not support, is reported at once, not after the first run. On success, on error and on Ctrl-C alike, the
+//! active configuration is rolled back.
 
 use super::command;
 use super::{Event, ForwardingError, HostAccess, Watch, run};
@@ -18,7 +18,7 @@ const LAB: &str = "NARROWS_LAB";
 /// The longest that one command may take.
 const COMMAND: Duration = Duration::from_secs(300);
 
-/// What of the configurations cannot be, a sentence each; empty where all can. Nothing is changed.
+/// Problems with the configurations, one sentence each; empty if there are none. Changes nothing.
 pub fn check_pair(ab: &ForwardingAb) -> Vec<String> {
     let mut wrong = Vec::new();
     for side in [Side::A, Side::B] {
@@ -75,8 +75,8 @@ impl Device<'_> {
         Ok(())
     }
 
-    /// Out of the configuration that it is in: its commands are taken back, and the faults that either has. A fault that neither
-    /// has stays.
+    /// Leaves the current configuration: rolls back its commands, and the faults of either configuration. A fault that belongs to neither
+    /// stays.
     fn leave(&mut self) -> Result<(), ForwardingError> {
         let left = self.at.take().map(|side| self.ab.configuration(side));
         let undone = left.map_or(Ok(()), |configuration| {
@@ -105,7 +105,7 @@ impl Device<'_> {
             .fold(Ok(()), Result::and)
     }
 
-    /// At the end: what the configuration in force can take back itself is taken back; where B can not, A's steps do it.
+    /// At the end: rolls back the active configuration; where B cannot roll itself back, A's steps are run instead.
     fn restore(&mut self) -> Result<(), ForwardingError> {
         let commands = |side: Side| {
             let steps = &self.ab.configuration(side).steps;
@@ -196,7 +196,7 @@ fn in_turns(
         let measured = run(&ab.plan, hosts, stop, &mut |event| watch(event))?;
         let ended = measured.ended.clone();
         record.measured.push(AbRunRecord { side: *side, at_ms, record: measured });
-        // Should nothing more come after this, that is what is to be said of it.
+        // The end of the record if no further run completes.
         record.ended = Some(format!("partial record: {nth} of {} runs", order.len()));
         keep(record);
         record.ended = None;

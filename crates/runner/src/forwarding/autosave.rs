@@ -9,7 +9,7 @@ pub type Write<'a> = &'a mut dyn FnMut(&ForwardingRecord) -> Result<(), String>;
 
 /// The shortest time between two writings within a row.
 const EVERY: Duration = Duration::from_secs(5);
-/// Within a row no more than one part in so many of the time goes into writing.
+/// Within a row, writing takes at most one part in this many of the time.
 const SHARE: u32 = 50;
 
 pub(super) struct Autosave<'a> {
@@ -31,8 +31,8 @@ impl<'a> Autosave<'a> {
         self.write.is_some() && self.last.elapsed() >= self.pause
     }
 
-    /// Writes what there is, marked as a part; `row` of `rows` is the one under way. What is to be told, if anything: a failure ends
-    /// nothing, and is told once.
+    /// Saves the record so far, marked as partial, during `row` of `rows`. Returns a message if the write failed; the benchmark
+    /// continues, and the same failure is reported once.
     pub(super) fn part(&mut self, record: &mut ForwardingRecord, row: usize, rows: usize) -> Option<String> {
         let write = self.write.as_mut()?;
         let began = clock::now();
@@ -53,7 +53,7 @@ impl<'a> Autosave<'a> {
     }
 }
 
-/// What a part says of its end: whoever reads it later takes it for what it is.
+/// The `ended` text of a partial record, so that a later reader knows that it is partial.
 fn under_way(after: Duration, row: usize, rows: usize) -> String {
     let seconds = after.as_secs();
     format!(

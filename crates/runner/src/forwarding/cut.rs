@@ -1,4 +1,4 @@
-//! A load that falls at once: two generators of one port, of which one ends with the cut.
+//! A load that drops abruptly: two generators on one port, one of which stops at the cut.
 
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceiveRecord};
 use narrows_search::procedures::Load;
@@ -24,7 +24,7 @@ pub(super) fn together(records: &[GenerateRecord]) -> Option<GenerateRecord> {
     let last_ns = records.iter().filter_map(end).max();
     Some(GenerateRecord {
         streams: records.iter().flat_map(|of| &of.streams).copied().collect(),
-        // Of the port, whose counter each has read over its own time.
+        // A counter of the port, which each generator has read over its own time.
         refused: records.iter().filter_map(|of| of.refused).max(),
         first_ns,
         elapsed_ns: first_ns.zip(last_ns).map_or(base.elapsed_ns, |(first, last)| last.saturating_sub(first)),
@@ -33,8 +33,8 @@ pub(super) fn together(records: &[GenerateRecord]) -> Option<GenerateRecord> {
     })
 }
 
-/// The end of the part that ends with the cut, by the clock of the receiver. Two hosts have two clocks: the first frame that left and
-/// the first that came are then the same moment.
+/// When the second generator stopped, on the receiver's clock. Between two hosts, the first frame sent and the first frame received
+/// are taken as the same instant.
 pub(super) fn cut_ns(got: &ReceiveRecord, parts: &[GenerateRecord], one_clock: bool) -> Option<u64> {
     let [base, extra] = parts else { return None };
     let cut_ns = extra.first_ns?.saturating_add(extra.elapsed_ns);

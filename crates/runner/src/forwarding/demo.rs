@@ -89,7 +89,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Takes all faults out.
+    /// Removes a fault from the router; `all` removes every fault.
     pub fn repair(&self, id: &str) -> Result<(), DemoError> {
         self.lab.unfault(id, Some(Site::Router))?;
         Ok(())

@@ -33,7 +33,7 @@ pub fn check_directory(path: &Path) -> Result<(), FileError> {
 
 /// The text of a plan.
 pub fn read_plan(path: &Path) -> Result<String, FileError> {
-    // One byte more than a plan has, so that a longer one is told from one that fits.
+    // One byte above the limit, so that a plan that is too long is detected.
     let bytes = files::read(path, narrows_wire::forwarding_plan::MAX_BYTES as u64 + 1)?;
     String::from_utf8(bytes).map_err(|_| {
         FileError::Content(

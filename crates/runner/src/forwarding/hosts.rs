@@ -59,7 +59,7 @@ impl HostAccess {
     }
 }
 
-/// The words for hosts in a plan that are none, a sentence each.
+/// The plan's invalid host names, one sentence each.
 pub(super) fn check_hosts(plan: &ForwardingPlan) -> Vec<String> {
     let ports = [("generator.host", &plan.generator), ("receiver.host", &plan.receiver)];
     let mut words: Vec<(String, &str)> =

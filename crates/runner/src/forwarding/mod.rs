@@ -43,9 +43,9 @@ pub enum Event<'a> {
     Tester(f64),
     /// A trial is over: its load in frames a second, the trial with its counts corrected, and why it is invalid, if so.
     Trial(f64, &'a ForwardingTrial, Option<&'a str>),
-    /// What has to be told in words.
+    /// A message for the user.
     Says(&'a str),
-    /// A line as it shall stand.
+    /// A line to print verbatim.
     Line(&'a str),
 }
 
@@ -69,7 +69,7 @@ struct Bench<'a> {
     at: (usize, usize),
 }
 
-/// What of a plan cannot be made, a sentence each: empty where all can.
+/// Problems with a plan, one sentence each; empty if there are none.
 pub fn check(plan: &ForwardingPlan) -> Vec<String> {
     let mut wrong = hosts::check_hosts(plan);
     wrong.extend(modifier::check(plan));

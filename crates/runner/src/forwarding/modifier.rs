@@ -173,12 +173,12 @@ mod management {
     use std::sync::mpsc::Receiver;
     use std::time::Duration;
 
-    /// An answer that comes later is of no second.
+    /// Answer timeout, so that each answer arrives within the second of its query.
     const WITHIN: Duration = Duration::from_millis(950);
-    /// A clock of 32 bits that turned stood so near its end, hundredths of a second.
+    /// A 32-bit uptime counter (hundredths of a second) this close to its maximum may have wrapped.
     const NEAR_THE_TURN: u32 = 6_000;
 
-    /// Who asks, kept from trial to trial: SNMP v3 needs several messages to begin.
+    /// The SNMP client, kept from trial to trial: SNMPv3 needs several messages to start.
     #[derive(Debug)]
     pub(super) struct Asker {
         of: SnmpAgent,
@@ -189,7 +189,7 @@ mod management {
         SnmpTarget::of(of)
     }
 
-    /// Whether an up time can follow another.
+    /// Whether an uptime can follow another, wrap included.
     pub(super) const fn follows(before: Option<u32>, now: u32) -> bool {
         match before {
             Some(before) => now >= before || (before > u32::MAX - NEAR_THE_TURN && now < NEAR_THE_TURN),
@@ -242,7 +242,7 @@ mod management {
                     }
                 };
                 seen.why = seen.why.or(why);
-                // A second that went by without its query has none.
+                // A second that passed during the last query is skipped.
                 second = (second + 1).max(clock::micros_since(began) / 1_000_000);
             }
             seen

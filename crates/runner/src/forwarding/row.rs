@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 const MAX_TELLING: usize = 6;
 /// Samples that are kept with a trial, once it is known what they say.
 const MAX_SAMPLES: usize = 200;
-/// How often a lost device under test is asked for.
+/// How often a lost device under test is probed.
 const ASK: Duration = Duration::from_millis(500);
-/// How often a lost host of the tester is connected to again, in the whole benchmark, and how long before each time.
+/// How often a lost host of the tester is reconnected in the whole benchmark, and the pause before each attempt.
 pub(super) const MAX_RENEWALS: u32 = 5;
 const BEFORE_RENEWAL: Duration = Duration::from_secs(1);
-/// How long frames come before the device is reset: that they come at all must be seen.
+/// Time between the start of the load and the reset, to confirm that frames arrive.
 const BEFORE_RESET: Duration = Duration::from_secs(1);
 
 /// A trial as it was read, and when its load was cut.
@@ -33,7 +33,7 @@ impl Bench<'_> {
         (self.watch)(Event::Tester(tester.pps));
         let tester_pps = Some(tester.pps).filter(|pps| *pps > 0.0);
         self.record.tester.push(tester);
-        // What nobody counts: caches fill, neighbours are found, and it is seen whether anything passes at all.
+        // Not counted: fills caches, resolves neighbours and checks that anything passes at all.
         let load = Load::Burst { frames: 200, pps: 10_000.0 };
         let (first, _) = self.trial(row, &Request::new(Test::Qualification, 0, load, Keep::Always))?;
         if self.record.ended.is_some() {
@@ -85,8 +85,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// One trial through the device, as it was read and as it was seen. A device under test that is lost is waited for if the plan
-    /// says so; a host of the tester that is lost is connected to again.
+    /// One trial through the device, with its record and its observation. If the plan says so, waits for a lost device under test;
+    /// reconnects to a lost host of the tester.
     fn trial(&mut self, row: Row, request: &Request) -> Result<(ForwardingTrial, Seen), ForwardingError> {
         let since = clock::now();
         if self.autosave.is_due() {
@@ -106,8 +106,8 @@ impl Bench<'_> {
         Ok((trial, Seen { trial: corrected, invalid, effective_ms, cut_ns, command_failed }))
     }
 
-    /// The tester's trial with the user's command meanwhile, where there is one; and why that failed. The command ends with the load,
-    /// however it ends.
+    /// The tester's trial, with the user's command run during it, if any; and why that command failed. The command is ended with
+    /// the load, however the load ends.
     fn made(&mut self, row: Row, request: &Request) -> (Result<Made, ForwardingError>, Option<String>) {
         let Some(words) = &request.command else { return (self.tester.trial(row, request), None) };
         let (over, within) = (Stop::new(), Duration::from_millis(request.load.millis()));
@@ -119,8 +119,8 @@ impl Bench<'_> {
         })
     }
 
-    /// After a trial that failed: where a host of the tester is lost, the trial is incomplete and the host is connected to again, some
-    /// times at most.
+    /// After a failed trial: if a host of the tester is lost, marks the trial as incomplete and reconnects, a limited number of
+    /// times.
     ///
     /// # Errors
     /// The trial failed otherwise, or the host cannot be reached any more.
@@ -144,7 +144,7 @@ impl Bench<'_> {
         Err(lost)
     }
 
-    /// Asks for a device under test that is lost with a few frames now and then.
+    /// Probes a lost device under test with a few frames until it forwards again or the time limit is reached.
     fn await_dut(&mut self, row: Row) -> Result<(), ForwardingError> {
         let limit = Duration::from_millis(self.record.plan.lost_dut_wait_ms);
         let since = clock::now();
@@ -164,7 +164,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Gives a procedure the record and the user's ear.
+    /// Calls a procedure with the record and the user's progress callback.
     fn with<T>(&mut self, began: Instant, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let watch = &mut self.watch;
         let mut says = |words: &str| watch(Event::Says(words));

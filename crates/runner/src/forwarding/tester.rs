@@ -31,11 +31,11 @@ const LEARNING_PPS: f64 = 10_000.0;
 const CONTROL_FRAMES: u64 = 100;
 /// How long frames are waited for that a bridge may pass on, and a router does not.
 const FLOODED: Duration = Duration::from_millis(50);
-/// The longest stall of a worker that is made up for. Other programs of a busy host take its CPU for some 200 us at a time: the frames
-/// of that leave a little faster than the load, and the smallest queue that devices have (256 frames) holds them. More is not made
-/// up for, since a device near its limit could not take it. A worker that has little time to spare makes up for a millisecond; workers
-/// that have all CPUs share them with every other program of the host, and make up for the four milliseconds that the scheduler
-/// may give to one of those. A burst has no time to make up for anything.
+/// Longest stall after which a worker still sends the backlog. Other programs on a busy host take its CPU for about 200 us at a time;
+/// that backlog leaves slightly above the load and fits into the smallest device queue (256 frames). A longer one could overflow
+/// a device near its limit. A worker near its maximum rate catches up 1 ms. Workers that occupy all CPUs share them with every
+/// other program on the host and catch up 4 ms, the time slice that the scheduler may give to another program.
+/// A burst catches up only in the latter two cases: otherwise there is no time for it.
 const fn catch_up_us(load: Load, pps: f64, on_all_cpus: bool) -> u32 {
     match (load, on_all_cpus, pps > PPS_OF_ONE_WORKER) {
         (_, true, _) => 4_000,
@@ -95,7 +95,7 @@ impl Way {
         let (own, other) = (from.addresses(family)?, to.addresses(family)?);
         let look = from.port.look(&from.plan.device, Some(own.gateway))?;
         let gateway = look.gateway.ok_or_else(|| from.unfit("its gateway has no MAC address"))?;
-        // That frames cannot be counted is to be known before any is sent.
+        // Fail before sending if frames cannot be counted.
         let arrives_at = to.port.look(&to.plan.device, None)?.own;
         let ends = Ends { macs: [look.own, gateway], addresses: [own.address, other.address] };
         Ok(Self { family, from: from.clone(), to: to.clone(), ends, arrives_at, cpus: look.cpus })
@@ -126,7 +126,7 @@ impl<'a> Tester<'a> {
         Ok(tester)
     }
 
-    /// Connects to the ports anew; sessions of before are ended first.
+    /// Reconnects to the ports; earlier sessions are closed first.
     pub(super) fn renew(&mut self, says: &mut dyn FnMut(&str)) -> Result<(), ForwardingError> {
         self.ways.clear();
         self.halt = self.stop.below();

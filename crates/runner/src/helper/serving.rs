@@ -47,7 +47,7 @@ enum Work {
 /// that one had changed is undone.
 ///
 /// # Errors
-/// It was not started by `narrows serve`, or cannot renounce what it does not need: a kernel without seccomp or Landlock is none.
+/// It was not started by `narrows serve`, or it cannot drop its privileges, for example on a kernel without seccomp or Landlock.
 pub fn run(role: Role) -> narrows_sys::Result<()> {
     let line = Channel::of_standard_input()?;
     // Those of a terminal or of systemd go to the whole group; this process ends after the one that it works for.

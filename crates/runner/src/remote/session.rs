@@ -276,7 +276,7 @@ impl Session {
         ));
         let record = instruments
             .run(Place::Client, &ready.plan, connections, own_stop, &mut |progress| {
-                // The other end's word is told as it comes, too.
+                // Also forward the peer's messages as they arrive.
                 news.hear(&mut self.events, on_progress, ready.trial);
                 on_progress(Place::Client, &progress);
             })

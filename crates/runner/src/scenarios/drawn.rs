@@ -27,7 +27,7 @@ const DISTURBED: f64 = 0.03;
 
 /// A fault whose removal gives less than this is no cause.
 const GAIN: f64 = 1.15;
-/// Where the largest gain of a single removal lies in here, the loads themselves vary by as much: both answers are right.
+/// If the largest gain of a single removal is in this range, it is within the variation of the loads: both answers are right.
 const BORDER: [f64; 2] = [1.11, 1.2];
 /// Two removals that give the same within this part are both the cause.
 const SAME: f64 = 0.05;

@@ -14,7 +14,7 @@ pub struct ScenarioError {
     pub why: String,
 }
 
-/// A seat in the flow, so that one scenario serves both directions.
+/// A role in the flow, so that one scenario serves both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeatWord {

@@ -13,17 +13,17 @@ use narrows_search::{Search, SearchError, Step};
 use narrows_sys::clock;
 use std::time::Duration;
 
-/// A rate is kept where this part of it, at most, was given up after stalls.
+/// A trial is valid if at most this share of its datagrams was skipped after stalls.
 const KEPT: f64 = 0.001;
 /// Trials that end before the path is seen at work say nothing; the first of a search warms both ends up.
 const WARM_UP_MS: u64 = 200;
 /// A load far above what the path carries can silence the control connection as well, and the other end gives the session up.
 /// After so many trials in a row that failed, something else is wrong.
 const RENEWALS: u32 = 6;
-/// How long the tester is looked at by itself.
+/// Duration of the tester calibration.
 const QUALIFY_MS: u64 = 500;
 
-/// Hears of each trial, with what is known after it.
+/// Called after each trial with its number and the current bounds.
 pub type Watch<'a> = &'a mut dyn FnMut(usize, &LoadTrial, &[GoalBounds]);
 
 /// A search as far as it came.
@@ -54,10 +54,10 @@ fn at_load(load: &UdpPlan, flow: Flow, pps: f64, duration: Duration) -> UdpPlan 
     plan
 }
 
-/// What a trial says of the load: everything sent counts, and what the socket refused was not sent.
+/// The observation of a trial: everything sent counts; what the socket refused counts as offered, not as sent.
 ///
-/// What the sender gave up after it had stood still for a moment makes the trial invalid where it is more than a
-/// thousandth: the load was another one. Up to that the load that was really intended is lower by it.
+/// If the sender skipped more than a thousandth of the datagrams after stalls, the trial is invalid: the load was not the
+/// requested one. Up to that, the skipped datagrams are subtracted from the intended load.
 pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duration) -> Observation {
     let effective_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let sum = |of: &dyn Fn(&narrows_model::UdpStreamRecord) -> u64, place| {
@@ -79,7 +79,7 @@ pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duratio
     Observation { intended, offered, sent, received, effective_ms, invalid, delay_growth_us }
 }
 
-/// What lies between the span of departures and the span of arrivals, of the stream where it is least.
+/// Arrival span minus departure span, of the stream where the difference is smallest.
 fn delay_growth_us(trial: UdpTrial<'_>, flow: Flow) -> Option<i64> {
     let of = |place| {
         trial.end(place).map(|end| end.streams.iter().filter(|stream| stream.flow == flow)).into_iter().flatten()

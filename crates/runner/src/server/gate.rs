@@ -11,8 +11,8 @@ pub(super) enum Turn {
     Queued(u32),
 }
 
-/// So many sessions run, so many wait, the others are turned away. Those with the token come before those without, and end one of them
-/// that runs.
+/// A fixed number of sessions run, a fixed number wait, the rest are refused. Clients with the token go first, and preempt
+/// running clients without it.
 #[derive(Debug)]
 pub(super) struct Gate {
     parallel: usize,
@@ -44,7 +44,7 @@ impl Gate {
         self.turn(session)
     }
 
-    /// The guests that must end for those who wait with the token: the latest. Those that end already are among them.
+    /// The guest sessions to end for waiting clients with the token, newest first; includes those that are ending already.
     pub(super) fn in_the_way(&self) -> Vec<u64> {
         let of = |wanted| move |(_, standing): &&(u64, Standing)| *standing == wanted;
         let needed = self.waiting.iter().filter(of(Standing::Trusted)).count();

@@ -60,7 +60,7 @@ pub(super) async fn live(shared: Arc<Shared>, session: Arc<Session>, beats: Body
                 if let Some(why) = shared.ended(&session.holder) {
                     session.end.raise(why);
                 }
-                // Who sends beats but reads none holds its place for nothing.
+                // A client that sends heartbeats but never reads would occupy its place for nothing.
                 unread = if session.events.mention(&Event::Beat) { 0 } else { unread + 1 };
                 if unread * HEARTBEAT_MS >= UNREAD_MS {
                     session.end.raise("the client does not read its events");

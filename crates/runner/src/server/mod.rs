@@ -140,7 +140,7 @@ impl Server {
         let (mut recovered, undone) = recover(&tuner);
         let (state, frames) = (config.state.clone(), config.frames.clone());
         let bounds = Bounds { state, allow_tune: config.allow_tune, frames, port, process: std::process::id() };
-        // Everything before this has all rights, and nothing of the network; everything after it the reverse.
+        // Code before this line has all privileges and no network input; code after it, the reverse.
         let (deputies, mut helpers, separated) = {
             let of_iperf3 = iperf3.as_ref().map(|ports| &ports.datagrams);
             let shared = [Some(&datagrams), of_iperf3].into_iter().flatten().collect::<Vec<_>>();
@@ -188,7 +188,7 @@ impl Server {
     }
 }
 
-/// Sets back what a killed server left, and tells it in sentences and for the audit log.
+/// Rolls back what a killed server left changed; reports it as sentences and as audit events.
 fn recover(tuner: &Tuner) -> (Vec<String>, Vec<Event>) {
     let unreadable = tuner.unreadable().unwrap_or_default();
     let undone = match tuner.recover() {

@@ -1,7 +1,7 @@
 //! `narrows serve --stamp`: a reflector of STAMP sessions that keeps state (RFC 8762 section 4.3).
 //!
-//! It answers known peers, or all if told so; never more bytes than came; so many packets a second of one address and of all. A request
-//! that is too short for its answer, or forged, gets none.
+//! It answers known peers, or everyone if configured; never with more bytes than it received; at a limited rate per address and in
+//! total. A request that is forged or too short for its answer is dropped.
 
 use super::config::StampConfig;
 use super::datagrams::next;
@@ -95,7 +95,7 @@ impl Reflector {
             return false;
         }
         let of_one = self.counts.get(&ip).copied().unwrap_or(0);
-        // The last check, for a key makes it dear.
+        // Last, because verifying a key is expensive.
         if of_one >= OF_ONE || Reply::is_one(bytes, self.config.key.as_ref()) {
             return false;
         }

@@ -44,7 +44,7 @@ pub(super) struct Session {
     pub(super) reads: Arc<Semaphore>,
     /// What it changed on this host.
     changes: Mutex<Vec<Change>>,
-    /// Held while a change is made or undone, which may last; whether none is made any more.
+    /// Locked while a change is made or undone, which may take time; true: no more changes.
     closed: Mutex<bool>,
 }
 

@@ -23,8 +23,8 @@ impl Default for Turns {
 pub(super) type Turn = [OwnedSemaphorePermit; 3];
 
 impl Turns {
-    /// A turn for a request that has its place: one at a time of a session, and of guests none while somebody else measures, who may
-    /// have begun while they waited.
+    /// Waits for a turn to read the host: one at a time per session. A guest is refused while another client measures, checked again
+    /// after the wait.
     pub(super) async fn take(
         &self,
         session: &Session,

@@ -75,7 +75,7 @@ pub fn store() -> Result<Store, Error> {
     opened().map(|(store, _)| store)
 }
 
-/// The store, and how many runs it got that waited for it.
+/// Opens the store; also returns how many waiting runs were moved into it.
 pub fn opened() -> Result<(Store, u64), Error> {
     let mut store = chosen().map_or_else(local, |chosen| Store::open(&chosen))?;
     let may_wait = server().is_some() && local_file().is_ok_and(|it| narrows_sys::files::exists(&it));

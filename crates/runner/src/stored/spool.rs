@@ -160,8 +160,8 @@ pub(super) fn delete(id: &str) -> Result<(), Error> {
     if files::exists(&path) { Ok(files::remove(&path)?) } else { Ok(()) }
 }
 
-/// Leaves of each trial of a measurement what is from one time to another, microseconds since the trial began, as finely as it was
-/// sampled, but in no more intervals than one can look at. Whether it is a measurement, and there is anything of that time.
+/// Cuts each trial of a measurement to a time range, microseconds since the trial began, at the resolution at which it was
+/// sampled but in a readable number of intervals. Returns whether it is a measurement with data in that range.
 ///
 /// # Errors
 /// The samples on disk cannot be read.

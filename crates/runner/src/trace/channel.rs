@@ -180,7 +180,7 @@ const fn newest_with(newest: u64, low: u64, modulus: u64) -> u64 {
     if same <= newest { same } else { same.wrapping_sub(modulus) }
 }
 
-/// What an ICMP error says; `None`: nothing about a probe.
+/// When an answer arrived, microseconds on the trace's clock.
 fn arrived_us(clock: EvenClock, received: &Received) -> u64 {
     clock.stamps().at(received.control.stamp_ns) / 1_000
 }

@@ -10,8 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use narrows_sys::device;
 use narrows_sys::netlink::{self, Builder, Family, Message, Socket, find};
 
-/// The kinds that may be set, and that can be set back as their own dump says. Not `netem` (its tables are not dumped),
-/// `red` (nor is its), nor any kind with classes.
+/// The kinds that may be set, and that can be restored from their own dump. Not `netem` (its tables are not dumped),
+/// not `red` (nor is its table), and no kind with classes.
 pub(super) const KINDS: &[&str] =
     &["bfifo", "cake", "codel", "fq", "fq_codel", "mq", "noqueue", "pfifo", "pfifo_fast", "pie", "sfq", "tbf"];
 

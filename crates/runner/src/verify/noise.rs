@@ -1,5 +1,5 @@
-//! The search on a machine whose cores are all taken away now and then, as by firmware or a storm of interrupts: several trials a load (MLRsearch) against plain bisection, which takes
-//! one trial's word for each load.
+//! The search on a machine whose cores all stall now and then, as under firmware interrupts (SMI) or an interrupt storm:
+//! several trials per load (MLRsearch) against plain bisection, which trusts a single trial per load.
 
 use super::search::{TRIAL, run, stage};
 use crate::demo::StageError;
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 const REPETITIONS: u32 = 5;
 /// How far a bound may be off.
 const OFF: f64 = 0.02;
-/// So long the hog holds all cores at a time.
+/// How long the hog occupies all cores each time.
 const HOG: Duration = Duration::from_millis(200);
-/// One core after the other, so that a sender on one goes on while what it sends to stands still on another. Were all taken away at
-/// once, its trial would just be invalid.
+/// Offset between cores, so that a sender keeps running while its receiver is stalled on another core. If all stalled
+/// at once, the trial would merely be invalid.
 const STAGGER: Duration = Duration::from_millis(50);
-/// From one time to the next: this and up to as much again, unevenly, so that no trial can fall into step with it.
+/// Time between hogs: from this to twice this, irregularly, so that trials cannot synchronise with it.
 const PAUSE: Duration = Duration::from_secs(4);
 /// The fractions of its multiples spread evenly without ever repeating.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;

@@ -11,9 +11,9 @@ use std::time::Duration;
 struct Case {
     what: &'static str,
     path: Impairment,
-    /// What it carries for ever, bits a second on the wire.
+    /// Its sustained rate, bits per second on the wire.
     carries_bps: u64,
-    /// What it holds beside that, and lets pass later or at once.
+    /// Bytes that it buffers or passes as a burst beyond that rate.
     holds_bytes: u64,
     /// Part of the packets that are lost at any load.
     loses: f64,
@@ -21,9 +21,9 @@ struct Case {
 
 /// The length of the trials.
 pub(super) const TRIAL: Duration = Duration::from_secs(1);
-/// The acceptance of a search: so far below the truth, at most.
+/// How far below the truth a result may be.
 const BELOW: f64 = 0.01;
-/// So long a search of two goals may take.
+/// Maximum duration of a search with two goals.
 const LIMIT: Duration = Duration::from_secs(120);
 /// A full frame on the wire.
 const FRAME_BYTES: u64 = 1_538;
@@ -57,7 +57,7 @@ impl Case {
     /// The highest load of which no more than a part is lost in a trial, bits a second on the wire; `None`: every load loses more.
     fn truth(&self, loss: f64, trial: Duration) -> Option<f64> {
         let passes = self.carries_bps as f64 + self.holds_bytes as f64 * 8.0 / trial.as_secs_f64();
-        // Of a load L there arrives min(L·(1 − loses), passes): the loss comes first on this path.
+        // Of a load L, min(L·(1 − loses), passes) arrives: random loss comes before the rate limit on this path.
         (loss >= self.loses).then(|| passes / (1.0 - loss))
     }
 }
@@ -127,7 +127,7 @@ mod tests {
     fn the_truth_counts_what_the_path_holds_and_what_it_loses() {
         let cases = cases();
         assert_eq!(cases[0].truth(0.0, TRIAL), Some(100_256_000.0));
-        // Half a per cent of a load a little above is what is too much.
+        // With 0.5 % loss allowed, the load may be slightly higher.
         assert!(cases[0].truth(0.005, TRIAL).is_some_and(|bps| (bps - 100_256_000.0 / 0.995).abs() < 1.0));
         assert_eq!(cases[3].truth(0.0, TRIAL), None);
         assert!(cases[3].truth(0.005, TRIAL).is_some_and(|bps| bps > 200e6));

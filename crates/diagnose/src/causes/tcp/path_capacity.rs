@@ -312,14 +312,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if let Some(known) = by_profile(evidence) {
         return known;
     }
-    let at_link = evidence.fills_link();
-    let queue = evidence.queue_stood();
+    let (at_link, queue) = (evidence.fills_link(), evidence.queue_stood());
     let mut witnesses = Vec::new();
     if at_link {
-        witnesses.push(counter(format!(
-            "the goodput is {} of the capacity of the slower link",
-            units::percent(goodput / evidence.link_goodput_bps().unwrap_or(goodput))
-        )));
+        let part = units::percent(goodput / evidence.link_goodput_bps().unwrap_or(goodput));
+        witnesses.push(counter(format!("the goodput is {part} of the capacity of the slower link")));
+    } else if super::reordering::scrambles(evidence) {
+        return cannot_tell("much of what arrives was overtaken: neither the RTT nor the profile shows a queue then");
     }
     if host_bound(evidence) && !at_link {
         return contradicts("a core is full, so packets wait in the host, not on the path");

@@ -153,7 +153,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 }
 
 /// See `assess`.
-const BBR_IGNORES: f64 = 0.02;
+pub(super) const BBR_IGNORES: f64 = 0.02;
 
 /// From this loss on, retransmission timeouts decide what TCP gets, whatever the RTT (Padhye et al., SIGCOMM 1998, section 3).
 const TIMEOUTS: f64 = 0.05;

@@ -15,6 +15,7 @@
 use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::tcp::path_has_room;
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
+use super::path_policer::BBR_IGNORES;
 use crate::evidence::tcp::{Loss, TcpEvidence};
 use crate::judge::{Assessment, Cause};
 use crate::role::Role;
@@ -37,6 +38,15 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const REORDERED: f64 = 5e-4;
 /// So much of what was sent again was not lost.
 const SPURIOUS: f64 = 0.3;
+/// Whether so much arrives out of order that the smallest RTT is that of packets which overtook the others.
+pub(super) fn scrambles(evidence: &TcpEvidence) -> bool {
+    let shape = evidence.profile.as_ref().map(|profile| &profile.shape);
+    shape.is_some_and(|shape| shape.reordered >= SCRAMBLED) && evidence.base.loss_whole.is_some_and(seen_by_tcp)
+}
+
+/// See above.
+const SCRAMBLED: f64 = 0.05;
+
 /// Fewer retransmissions or reordering events over a trial do not slow it down.
 const FEW: u64 = 20;
 
@@ -59,6 +69,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {
         return assessment;
+    }
+    // A loss-based congestion control shrinks its window each time; BBR ignores as many as it ignores of losses.
+    #[allow(clippy::cast_precision_loss)] // counts of one trial
+    let again = loss.retransmitted as f64 / loss.sent.max(1) as f64;
+    if evidence.base.congestion_control.as_deref() == Some("bbr") && again < BBR_IGNORES {
+        return contradicts(format!("only {} of the segments were sent again, which does not slow BBR down", units::percent(again)));
     }
     let Some(room) = path_has_room(evidence) else { return contradicts("the path is at capacity") };
     #[allow(clippy::cast_precision_loss)] // counts of one trial

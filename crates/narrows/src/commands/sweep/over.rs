@@ -12,7 +12,7 @@ use narrows_runner::campaign::{self, Ended, Surroundings as _, results};
 use narrows_runner::stored::{self, Begun};
 use narrows_runner::sweep::over::{self, OverPlan};
 
-/// Runs of each combination where the user says nothing.
+/// Default number of runs per combination.
 const REPETITIONS: u32 = 3;
 
 impl Args {

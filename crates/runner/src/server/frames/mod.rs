@@ -1,5 +1,5 @@
 //! Frames on this host's devices for a forwarding benchmark of a client: sent and counted by jobs, which end with their session.
-//! Raw frames can do harm, so the server has none of it unless it was started with `--frames`; [`bounds`] says what then.
+//! Raw frames can do harm, so the server offers this only with `--frames`; [`bounds`] has the limits.
 
 pub(crate) mod bounds;
 mod job;

@@ -5,7 +5,7 @@ use narrows_sys::clock;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// What may be made up for after a pause.
+/// How far a pause may be caught up.
 const BURST: Duration = Duration::from_millis(10);
 
 /// A rate that all share, in the order in which they come.
@@ -21,7 +21,7 @@ impl Bucket {
         Self { bps: bps.max(1), free: Mutex::new(clock::now()) }
     }
 
-    /// Takes bytes, and tells until when to wait before the next.
+    /// Takes bytes; returns the time before which nothing more may be taken.
     pub(super) fn take(&self, bytes: usize, now: Instant) -> Instant {
         let ns = u128::from(bytes as u64) * 8_000_000_000 / u128::from(self.bps);
         let mut free = lock(&self.free);

@@ -14,19 +14,19 @@ use narrows_model::forwarding::{
 use narrows_model::run::search::Goal;
 use narrows_traffic::Stop;
 
-/// The known device passes so many frames a second ...
+/// The known device passes this many frames per second ...
 const POLICED_PPS: f64 = 200_000.0;
-/// ... and so many at once after a silence: as many as wait when a virtual machine's core stood still for a millisecond.
+/// ... and a burst of this many after idle time: the backlog when a virtual machine's core stalls for 1 ms.
 const BUCKET: f64 = 200.0;
-/// The known queue, and the rate at which it empties: a timer of the kernel for each frame holds no higher one on a virtual
-/// machine.
+/// The known queue, and the rate at which it drains: with one kernel timer per frame, a virtual machine cannot sustain a higher
+/// rate.
 const QUEUE: f64 = 500.0;
 const SHAPED_PPS: f64 = 10_000.0;
-/// A second would hardly ever pass on a virtual machine without a pause that fills a ring of 256 frames.
+/// A trial of 1 s would almost never pass on a virtual machine: some stall would fill a ring of 256 frames.
 const TRIAL_MS: u64 = 100;
-/// How long one trial is that shall tell where frames were lost.
+/// Duration of the one trial that shows where frames were lost.
 const LOOK_MS: u64 = 1_000;
-/// Every so manyth frame is dropped by a rule.
+/// A rule drops one frame in this many.
 const NTH: f64 = 1_000.0;
 
 impl From<DemoError> for StageError {
@@ -161,7 +161,7 @@ fn agents(_: &Bench) -> Result<Vec<Row>, StageError> {
     Ok(Vec::new())
 }
 
-/// The same trial with the router's counters told by agents: one that tells the truth, and two that do not.
+/// The same trial with the router's counters served by SNMP agents: one correct, two that miscount.
 #[cfg(feature = "snmp")]
 fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     use narrows_collect::link_counters;
@@ -170,7 +170,7 @@ fn agents(bench: &Bench) -> Result<Vec<Row>, StageError> {
     use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
     use narrows_sys::netns;
     let CounterSource::Namespace { name: router } = bench.router() else { return Ok(Vec::new()) };
-    // So many frames were counted when the trial begins: a counter of 32 bits wraps within it.
+    // The counters start at this value, so that a 32-bit counter wraps during the trial.
     const BEFORE: u64 = (1 << 32) - 20_000;
     let cases = [
         ("a correct agent", None),

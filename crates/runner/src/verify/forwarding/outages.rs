@@ -12,9 +12,9 @@ use narrows_traffic::Stop;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Overloads are made of a device that carries so little that a busy machine can offer it, and last so long.
+/// Rate of the slow device, low enough that a busy machine can overload it; and how long an overload lasts.
 const SLOW_PPS: f64 = 5_000.0;
-/// What it passes at once: what a generator makes up for after a pause is not lost to the limit.
+/// Burst size of that device: large enough that frames sent to catch up after a stall are not dropped by the limit.
 const SLOW_BUCKET: f64 = 300.0;
 /// Long beside the time that this bucket lasts.
 const SEARCH_MS: u64 = 500;
@@ -22,7 +22,7 @@ const CUT_MS: u64 = 1_000;
 /// How long a reset takes the forwarding away.
 const OUTAGE_MS: u64 = 300;
 
-/// When the forwarding goes: so long after a line that has these words, and for how long; `None`: until the benchmark is over.
+/// When forwarding stops: this many ms after a line that contains these words, and for how long; `None`: until the benchmark ends.
 type Absence = (&'static str, u64, Option<u64>);
 
 /// When the forwarding was away, by the monotonic clock: a rule is in force from some moment while it is made, and until some moment
@@ -33,7 +33,7 @@ struct Away {
     to_ns: [u64; 2],
 }
 
-/// Takes the router's forwarding away, each time that was said.
+/// Turns the router's forwarding off at each of the given times.
 fn absences(bench: &Bench, hear: &Receiver<String>, times: &[Absence]) -> Result<Vec<Away>, StageError> {
     let mut away = Vec::new();
     for (words, after_ms, lasts_ms) in times {
@@ -84,7 +84,7 @@ fn millis(ns: u64) -> f64 {
     Duration::from_nanos(ns).as_secs_f64() * 1e3
 }
 
-/// A duration that is known, at least and at most, and what was found of it.
+/// Compares a known duration (minimum and maximum) with the measured one.
 fn lasted(what: &str, known_ns: Option<[u64; 2]>, found: Option<&OutageOfSize>) -> Row {
     let measured = found.and_then(|outage| outage.outage_ns).map_or(0.0, millis);
     let remarks = found.map(|outage| outage.remarks.join("; ")).filter(|remarks| !remarks.is_empty());
