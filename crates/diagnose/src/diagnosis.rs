@@ -23,7 +23,6 @@ use narrows_model::words::figures::float;
 use narrows_model::{Ending, FactKey, Flow, Run, Verdict};
 use narrows_model::{Status, words::units};
 
-/// What is said of one round.
 #[derive(Debug, Clone)]
 pub struct Diagnosis {
     /// The roofline, the time budget and the ledger of each flow, in the order of the plan.
@@ -211,7 +210,7 @@ fn server_limited(verdict: &mut Verdict, evidence: &TcpEvidence) -> bool {
     at_limit
 }
 
-/// The mean of a load whose rate changed for good is that of no time: what holds of it does not hold of either phase.
+/// If the rate changed permanently, the mean over the load describes neither phase.
 fn changed(verdict: &mut Verdict, phases: &[PhaseView], at_capacity: bool) {
     if phases.len() < 2 {
         return;

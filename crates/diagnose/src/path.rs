@@ -77,7 +77,7 @@ fn in_turn(member: &Member) -> Vec<PortFlow> {
 
 /// Chance puts the flows of one group so apart from the others at a hop less often than this.
 const CHANCE: f64 = 0.01;
-/// Of flows that lose next to nothing few lie on the lossy member, and the other way round: those that chance put into the wrong group.
+/// Maximum share of flows that chance puts into the wrong group.
 const WRONG: f64 = 0.1;
 
 /// Where the lossy flows have a router in common that the others do not have, in a sentence; or that they share all routers.

@@ -124,7 +124,6 @@ impl Search {
         results::of_history(&self.plan, &self.history)
     }
 
-    /// Every trial so far.
     pub fn trials(&self) -> &[LoadTrial] {
         &self.trials
     }

@@ -1,20 +1,20 @@
-//! When a running load has told its goodput: whether it may end before its time.
+//! Whether the goodput of a running load is known well enough to end it early.
 
 use narrows_stats::Estimate;
 
-/// Batches that the counted time is looked at by: their means are nearly independent of each other, where single samples are not
+/// Number of batches in the counted time: batch means are nearly independent, single samples are not
 /// (batch means, Law: *Simulation Modeling and Analysis*, chapter 9).
 const BATCHES: u32 = 8;
 /// Round trips before which a congestion control has shown nothing.
 const ROUND_TRIPS: u64 = 40;
-/// A batch that differs from the mean by so many times the wanted part belongs to something that is not over.
+/// A batch that differs from the mean by this multiple of the requested precision shows a transient.
 const OUTLIER: f64 = 4.0;
 /// After so many times the least time, this multiple of what was wanted is enough: a congestion control that answers to loss swings for
 /// ever, and causes differ by 15 % and more. Whoever wants less than this part wants the figure itself.
 const LATER: f64 = 1.75;
 const WIDER: f64 = 2.0;
 const COARSE: f64 = 0.05;
-/// A load of which nothing arrived has told so after so many times the least time.
+/// A load that delivers nothing is stopped after this multiple of the minimum time.
 const NOTHING: f64 = 1.5;
 
 /// Follows the bytes that arrived. No clock: the caller says when.

@@ -1,4 +1,4 @@
-//! What every load needs of its engine.
+//! What every load needs from its engine.
 
 use crate::common::connections::{Connections, DataStream, Socket};
 use crate::common::engine::End;

@@ -13,11 +13,11 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// The longest wait without a look at the stop flag.
+/// Maximum time between checks of the stop flag.
 const LOOK: Duration = Duration::from_millis(100);
-/// The first number of the probe that finds out whether a reflector counts by itself: one that does not repeats it.
+/// First sequence number of the probe for a stateful reflector: a stateless one echoes it.
 const PROBE: u32 = 7;
-/// So often is it sent, and so long is each awaited.
+/// Number of probes, and how long to wait for each reply.
 const PROBES: u32 = 3;
 const PROBE_WAIT_NS: u64 = 300_000_000;
 /// The most copies of one packet that are kept apart.
@@ -28,7 +28,7 @@ struct Sender<'a> {
     socket: UdpSocket,
     key: Option<&'a Key>,
     own: ClockError,
-    /// Replies are not taken before: for waits.
+    /// Never signalled: fills the second slot of `wait_readable`.
     never: event::Event,
     clock: EvenClock,
     buffer: Vec<u8>,
@@ -85,7 +85,7 @@ impl<'a> Sender<'a> {
         Ok(Came::Reply(Box::new(reply), marks))
     }
 
-    /// Notes what came in the record; whether anything did.
+    /// Records what was received; returns whether anything was.
     fn take_into(&mut self, record: &mut StampRecord, arrivals: &mut u32) -> Result<bool, Error> {
         match self.take()? {
             Came::Nothing => return Ok(false),
@@ -101,7 +101,7 @@ impl<'a> Sender<'a> {
         Ok(true)
     }
 
-    /// Waits until something is there or that instant of the monotonic clock has come.
+    /// Waits until the socket is readable or the monotonic clock reaches `until_ns`, for at most [`LOOK`].
     fn wait(&self, until_ns: u64) {
         let left = Duration::from_nanos(until_ns.saturating_sub(clock::monotonic_ns()));
         // An interrupted wait is looked at again.
@@ -109,10 +109,10 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Whether the reflector counts by itself, from a short session of its own; `None`: nothing came back.
+/// Whether the reflector is stateful, from a short test session; `None`: no reply.
 fn is_stateful(sender: &mut Sender<'_>, stop: &Stop) -> Result<Option<bool>, Error> {
     for _ in 0..PROBES {
-        // What refuses will refuse the session, too, and is told there.
+        // An error here recurs in the session and is reported there.
         let _ = sender.send(PROBE, &[]);
         let until = clock::monotonic_ns() + PROBE_WAIT_NS;
         while clock::monotonic_ns() < until && !stop.is_set() {

@@ -26,7 +26,7 @@ pub struct Course {
     pub stable: bool,
 }
 
-/// From the first of the last intervals, so many as a moving average takes in, to the end of the interval `nth`, µs.
+/// Time span of the moving average that ends with interval `nth`, µs.
 fn window(load: &ResponsivenessLoad, nth: usize) -> (u64, u64) {
     let start = nth.checked_sub(MOVING_AVERAGE).and_then(|before| load.intervals.get(before));
     (start.map_or(0, |it| it.end_us), load.intervals.get(nth).map_or(u64::MAX, |it| it.end_us))
@@ -46,7 +46,6 @@ fn probes(load: &ResponsivenessLoad, (from_us, to_us): (u64, u64)) -> Probes {
     }
 }
 
-/// How far a load has come.
 pub fn course(load: &ResponsivenessLoad) -> Course {
     let mut start_us = 0;
     let rates: Vec<f64> = load
@@ -141,7 +140,6 @@ fn series(load: &ResponsivenessLoad) -> impl Iterator<Item = ResponsivenessPoint
     })
 }
 
-/// The report of a test.
 pub fn report(record: &ResponsivenessRecord) -> ResponsivenessReport {
     let idle_ns = round_trips(record.idle.iter());
     let directions: Vec<_> = record.loads.iter().map(|load| direction(load, &idle_ns)).collect();

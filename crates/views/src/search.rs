@@ -26,7 +26,7 @@ pub fn of_run(run: &Run) -> Option<SearchReport> {
     Some(build(record, context, run.into()))
 }
 
-/// Where the goals stood after each trial of a record: the search, told the same again.
+/// The bounds of the goals after each trial of a record, by replaying the search.
 fn history(record: &SearchRecord) -> Vec<BoundsAt> {
     let Ok(mut search) = Search::new(&record.plan) else { return Vec::new() };
     let mut history = Vec::new();
@@ -66,7 +66,6 @@ pub struct Context {
     pub path_profile: Option<PathProfileView>,
 }
 
-/// The view of a search.
 pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchReport {
     let Context { flow, unit, sizes, history, curve, path_profile } = context;
     let load = |pps: Option<f64>| pps.map(|pps| unit.load(pps));

@@ -17,7 +17,6 @@ const FIRST_TTL: u8 = 255;
 /// A TTL below this was hardly 255 at the sender.
 const LEAST_TTL: u8 = 192;
 
-/// The report of a session.
 pub fn report(record: &StampRecord) -> StampReport {
     let sent = record.packets.len() as u64 - u64::from(record.unsent);
     let back: Vec<(u32, &StampPacket, StampReply)> = (0..)
@@ -106,8 +105,8 @@ fn series(record: &StampRecord, known: bool) -> Vec<StampInterval> {
     series
 }
 
-/// Of each packet that was lost, whether it was on the way there: what the reflector did not count between two replies. Of the losses of
-/// one gap those on the way there are taken to be the first.
+/// Whether each lost packet was lost on the forward path: the reflector did not count it between two replies. Of the losses in
+/// one gap, the forward losses are assumed to come first.
 fn directions(record: &StampRecord) -> Vec<Option<bool>> {
     let mut fates = vec![None; record.packets.len()];
     let (mut gap, mut copies, mut counted) = (0, 0, 0);

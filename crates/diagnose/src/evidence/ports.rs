@@ -1,5 +1,5 @@
-//! What a load of many flows showed that differ in their ports alone: whether they lose alike, as the members of a group of equal-cost
-//! paths, which the ports select, do not where one of them is lossy.
+//! Results of a load whose flows differ only in their ports: whether all lose alike. The members of a group of equal-cost
+//! paths, which the ports select, do not lose alike if one of them is lossy.
 
 use super::udp::view::UdpView;
 use narrows_model::load::udp::record::UdpStreamRecord;
@@ -52,12 +52,12 @@ pub enum Ports {
 const CHANCE: f64 = 1e-4;
 /// A clean member loses less than this part of what the lossy one does.
 const CLEAN: f64 = 0.1;
-/// Of flows over one member the half that lost more lost less than so many times as much as the other half: twice as much is what chance
-/// makes of a few losses each.
+/// Flows over one member lose alike: the worse half loses less than this many times what the other half loses; chance alone
+/// makes it twice as much when each flow has only a few losses.
 const ALIKE: f64 = 3.0;
 /// Losses by which a group is known.
 const LEAST: u64 = 10;
-/// Flows by which a group is known: one may have a reason of its own, as a queue of its hash.
+/// Minimum flows in a group: a single flow may have its own reason, such as the queue that its hash selects.
 const FLOWS: usize = 2;
 
 /// What the flows of a load say.

@@ -1,5 +1,5 @@
 //! A load of many flows that differ in their ports alone. Routers and link aggregates select one of several equal paths by a hash of
-//! addresses and ports (RFC 2992, IEEE 802.1AX), so that a lossy one of them loses of the same flows always, and of no others.
+//! addresses and ports (RFC 2992, IEEE 802.1AX), so a lossy path always hits the same flows and no others.
 //!
 //! The load is far below what the path carries: nothing overflows, and no policer of one flow is met. Datagrams are small, because losses
 //! of packets are counted.
@@ -48,7 +48,7 @@ pub static MANY_PORTS: Experiment = Experiment {
 const PART: f64 = 0.25;
 /// What one core of a slow host sends and receives of small datagrams without being full.
 const MAX_PPS: f64 = 20_000.0;
-/// IP packets: those of the least size, and on a fast path larger ones, of which links with bit errors lose more.
+/// Minimum IP packet size; fast paths get larger packets, which links with bit errors lose more often.
 const MIN_BYTES: f64 = 92.0;
 const MAX_BYTES: f64 = 512.0;
 /// Of IP and UDP.

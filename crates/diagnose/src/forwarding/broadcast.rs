@@ -1,4 +1,4 @@
-//! Which hop not forwarded the frames to the hardware broadcast address, and how many of its drops are those.
+//! Which hop did not forward the broadcast frames, and how many of its drops they account for.
 //!
 //! A router must not forward them (RFC 1812, section 5.3.4): what came in and did not go out is no loss. Linux drops them
 //! without a count in IPv4 (`ip_forward`) and counts them as discarded in IPv6 (`ip6_forward`); others may count them in a

@@ -8,7 +8,7 @@ use narrows_model::{Ceiling, FactKey, Finding, Fix, Flow, Place, Snapshot, Statu
 /// A rate and where it should lie, bits a second.
 pub type Within = (f64, [f64; 2]);
 
-/// What holds a load back that hides how much losses would.
+/// What limits a load and so hides the effect of losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// A window or a buffer of an end: the load itself met the losses of the path.
@@ -134,7 +134,7 @@ pub trait Evidence: Clone + 'static {
     /// The experiments that its causes may ask for, most useful first.
     const EXPERIMENTS: &'static [&'static Experiment];
 
-    /// Whether causes that are at work on a healthy path are told as hazards.
+    /// Whether causes that are present on a healthy path are reported as hazards.
     const TELLS_HARMLESS: bool;
 
     /// The flow that is judged.

@@ -87,6 +87,6 @@ pub struct Planned {
     pub plan: LoadPlan,
     /// Whether both ends run on the client.
     pub loopback: bool,
-    /// Whether a cause that is proven else stands or falls with it.
+    /// Whether an otherwise proven cause depends on its result.
     pub decides: bool,
 }

@@ -109,13 +109,13 @@ pub(super) fn predict<E: Evidence>(
     let lowest = others.map(|ceiling| ceiling.interval_bps[0].max(goodput)).fold(f64::INFINITY, f64::min);
     let supported = evidence.reach_bps().min(lowest);
     let carried = next.map(|next| next.bps).or_else(hidden);
-    // That no less is possible than what was got says nothing.
+    // A lower bound at or below the goodput is no information.
     let carried = carried.filter(|bps| *bps <= supported || supported > goodput * (1.0 + TOLERANCE));
     let carried = carried.map(|bps| bps.min(supported));
     beside.or(carried).map(at_least)
 }
 
-/// A limit of the path that drops packets leaves this part of what a window got in front of it, at least.
+/// Once the load meets a path limit that drops packets, it keeps at least this part of its goodput.
 const MEETS: f64 = 0.9;
 
 /// The same load on the same path repeats within this.

@@ -24,7 +24,7 @@ pub struct Judgement {
 /// holds the table against the cases.
 const RIGHT: [f64; 5] = [0.2, 0.45, 0.98, 0.98, 0.98];
 
-/// The kind of witness that a ceiling is which does not follow the goodput.
+/// Witness kind of a ceiling that is not derived from the goodput.
 const CEILING: &str = "ceiling";
 
 /// Independent witnesses that prove a cause.

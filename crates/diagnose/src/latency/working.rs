@@ -55,7 +55,7 @@ pub(crate) fn latency(run: &Run, round: u32, evidence: &TcpEvidence) -> Option<W
     });
     let beyond = [(Queue::Path, path), (Queue::PathOrHosts, open), (Queue::HostsOrReversePath, hosts)];
     let waits = [(Queue::Socket, socket), (Queue::Device, device)].into_iter().chain(beyond);
-    // A mean rate of next to nothing makes any queue last longer than the load did: that is no wait that anybody saw.
+    // At a near-zero mean rate any queue appears to last longer than the load: no packet waited that long.
     let seen = |us: &f64| *us >= SEEN_US && *us <= float(trial.elapsed_us);
     let waits = waits.filter_map(|(queue, us)| us.filter(seen).map(|us| Wait { queue, us }));
     Some(WorkingLatency { direction: evidence.flow.direction(), idle_us, loaded_us, waits: waits.collect() })

@@ -9,7 +9,7 @@ pub(super) struct Claim {
     pub(super) low: u64,
     /// At most so many.
     pub(super) high: u64,
-    /// Of those above `low`, what was given to it when the book was closed.
+    /// How many above `low` were assigned to it when the accounting was closed.
     pub(super) given: u64,
     /// How many may be of other traffic that shares the counter.
     pub(super) shared: u64,
@@ -53,7 +53,7 @@ impl Claim {
         }
     }
 
-    /// Moves what is booked by the few that two reckonings differ by, as far as the range lets it; what is left of them.
+    /// Shifts the claim by the small difference of two counts, within its range; returns the remainder.
     pub(super) fn move_by(&mut self, few: i128) -> i128 {
         let now = i128::from(self.dropped());
         let then = (now + few).clamp(i128::from(self.low), i128::from(self.high).max(now));

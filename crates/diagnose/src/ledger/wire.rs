@@ -67,7 +67,7 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
             path.source = format!("{sent} packets left the sender's device, {got} reached the receiver's{batches}");
             let apart = whole((lost - rest).abs());
             if apart <= blur && rest >= 0 {
-                // Two independent reckonings agree but for what other traffic may blur.
+                // Two independent counts agree within the uncertainty from other traffic.
                 path.claim = Claim { shared: apart, ..Claim::exactly(whole(rest)) };
             } else {
                 path.claim = Claim::exactly(whole(lost));

@@ -15,13 +15,13 @@ use narrows_model::load::udp::{DatagramSizes, UdpPlan, UdpRate};
 use narrows_model::run::{Purpose, TrialRecord};
 use narrows_model::{Finding, Flow, LoadRecord, Place, Run, Status, Trial, Verdict};
 
-/// Where datagrams died, in the order of the way.
+/// Where datagrams were dropped, in path order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Died {
     pub(crate) refused: Unsent,
     /// In the sender's queue, without a word to the application.
     pub(crate) qdisc: u64,
-    /// In the sender's queue, told as `ENOBUFS` (not in `refused`).
+    /// In the sender's queue, reported as `ENOBUFS` (not in `refused`).
     pub(crate) qdisc_told: u64,
     pub(crate) device: u64,
     pub(crate) path: u64,

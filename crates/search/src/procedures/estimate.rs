@@ -14,7 +14,7 @@ use narrows_model::forwarding::plan::Row;
 pub struct Estimate {
     /// Frames a second.
     pub pps: f64,
-    /// Whether the throughput of a size that it stands on is only *at least*.
+    /// Whether the throughput of a size that it is based on is only a lower bound.
     pub at_least: bool,
     /// From which results, and what it takes for granted.
     pub method: String,

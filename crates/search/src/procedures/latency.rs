@@ -77,7 +77,7 @@ pub struct Latency {
     pub worst_case: OverTrials,
     /// Over p99.9 − minimum of the trials: its median is the PDV of RFC 8219.
     pub pdv: OverTrials,
-    /// What must be known of it: too few trials or time stamps.
+    /// Caveats: too few trials or timestamps.
     pub remarks: Vec<String>,
 }
 

@@ -77,8 +77,8 @@ pub fn schedule(plan: &ForwardingPlan) -> Vec<Scheduled> {
     plan.rows().into_iter().flat_map(of_row).filter(|one| one.most_trials > 0).collect()
 }
 
-/// What of a plan cannot be made, a sentence each: all that need no throughput are set up for each row. Empty where all can. To be
-/// asked before anything runs, after the plan file was read: it knows the words, this knows what follows from their values.
+/// The parts of a plan that cannot be run, one sentence each; tests that need no throughput are set up for each row. To be
+/// called after the plan file is parsed, before anything runs: the parser checks syntax, this checks values.
 pub fn check(plan: &ForwardingPlan) -> Vec<String> {
     let mut wrong = Vec::new();
     for row in plan.rows() {

@@ -78,7 +78,7 @@ pub struct Request {
     pub load: Load,
     /// Whether it stays in the record.
     pub keep: Keep,
-    /// How often the receiver is sampled, where it must be known when frames were lost; else nobody disturbs it.
+    /// Receiver sampling interval, if the time of loss matters; otherwise the receiver is not disturbed.
     pub sample_ms: Option<u64>,
     /// A command of the user that runs meanwhile, and how long it may take.
     pub command: Option<Vec<String>>,
@@ -87,7 +87,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A trial of which nothing special is asked.
+    /// A trial with default options.
     pub const fn new(test: Test, repetition: u32, load: Load, keep: Keep) -> Self {
         Self { test, repetition, load, keep, sample_ms: None, command: None, note: None }
     }
@@ -131,7 +131,7 @@ pub(super) fn observation(trial: &ForwardingTrial, effective_ms: u64) -> Observa
         let invalid = Some("nothing was sent".to_owned());
         return Observation { effective_ms, invalid, ..Observation::default() };
     };
-    // Frames to all stations are a part of the load of which none is to come out: none is lost.
+    // A DUT must not forward broadcast frames, so they do not count as lost.
     let to_all = trial.broadcast(direction);
     Observation {
         intended: frames.sent.due() + to_all.due,

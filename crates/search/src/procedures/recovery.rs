@@ -1,9 +1,9 @@
 //! System recovery (RFC 2544, section 26.5): 110 % of the throughput, or the most that is offered where that is less, for at
 //! least a minute; then half of that load at once. The time from the cut to the last frame lost is the recovery.
 //!
-//! The receiver's looks tell when the last frame was lost ([`seen`]): from one to the next it grew what is missing of the numbers
-//! that came. Where they do not tell, the frames lost after the cut, over the rate at which they were offered, say how long it
-//! lasted if all of them were lost in a row: the least that it can have been.
+//! The receiver's samples show when the last frame was lost ([`seen`]): when the count of missing sequence numbers
+//! last grew. If they do not show it, frames lost after the cut ÷ the offered rate gives the shortest time it can have
+//! taken: as if all of them were lost in a row.
 
 use super::procedure::{BELOW_MAX, Context, Keep, Known, Load, Procedure, Request, Seen, SetUp, loads, nanos};
 use super::schedule::{Scheduled, fixed};
@@ -96,8 +96,8 @@ pub struct Look {
 /// What the looks around a cut say. `cut_us` is of their clock, `lost` all frames sent and not received. `at_end` are those of the load
 /// after the cut that were sent after the last one that came: the looks cannot know of them.
 pub fn seen(plan: &RecoveryPlan, looks: &[Look], cut_us: u64, lost: u64, at_end: u64) -> RecoverySeen {
-    // Counters are read while they grow, so that single looks may be a frame or two off: what the next one does not know of
-    // was none, and what was seen before stays.
+    // Counters are read while they grow, so a sample may be off by a frame or two: a loss that the next sample does not
+    // confirm is ignored, and earlier losses remain.
     let steady = |at: usize| looks[at].lost.min(looks.get(at + 1).map_or(u64::MAX, |next| next.lost));
     let (mut most, mut before_cut, mut last) = (0, 0, None);
     for (at, look) in looks.iter().enumerate() {
@@ -128,7 +128,7 @@ pub fn seen(plan: &RecoveryPlan, looks: &[Look], cut_us: u64, lost: u64, at_end:
 /// What a repetition says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovered {
-    /// After so long no frame was lost any more.
+    /// No frame was lost after this time.
     After {
         /// Nanoseconds since the cut.
         ns: u64,
@@ -328,7 +328,7 @@ mod tests {
                     frames += due * carries;
                     lost += due * (1.0 - carries);
                 }
-                // Of what does not come nothing is known until the next one comes.
+                // Missing frames are noticed only when a later frame arrives.
                 _ if ms < cut_ms + standstill_ms => silent += due,
                 _ => {
                     frames += due;

@@ -19,7 +19,7 @@ pub(super) const QUALIFY_MS: u64 = 1_000;
 pub(super) const CARRIES: f64 = 0.371;
 /// And its queue holds so many frames.
 pub(super) const QUEUE_FRAMES: f64 = 1_024.0;
-/// The longest rehearsal of a search.
+/// Maximum number of trials in a simulated search.
 pub(super) const REHEARSALS: u32 = 100_000;
 
 /// The trials of one test of one row.

@@ -66,7 +66,7 @@ pub fn of_row(record: &ForwardingRecord, row: Row) -> Option<(f64, bool)> {
 }
 
 /// Why a repetition at the throughput counts for nothing, if so: it is not the load that was asked for, or it failed for nothing but
-/// unsent frames. Of a trial of another test nothing is said.
+/// unsent frames. `None` for trials of other tests.
 pub fn doubt(plan: &ForwardingPlan, trial: &ForwardingTrial) -> Option<String> {
     let goal = plan.first_goal().filter(|_| trial.test == Test::Confirmation)?;
     let FrameLoad::FramesPerSecond(load_pps) = trial.directions.first()?.sent.plan.load else { return None };
@@ -156,8 +156,8 @@ impl Throughput {
         pps
     }
 
-    /// What the device carried while it was searched and what it carries now are two: it is searched once more, and what comes of that
-    /// stands. The repetitions stay as trials of the search.
+    /// The device no longer carries what the search found: search once more. The second result
+    /// counts. The repetitions are kept as trials of the search.
     fn search_again(&mut self, pps: f64, context: &mut Context<'_>) -> Result<(), SearchError> {
         (context.says)("not confirmed by the repetitions: search repeated");
         self.not_confirmed_pps = Some(pps);
@@ -267,7 +267,7 @@ impl Confirmation {
 
     /// The next trial: load and duration in ms; `None` when all are made. Until one is observed it says the same.
     pub fn ask(&mut self) -> Option<(f64, u64)> {
-        // Made again, but not for ever: a tester that never keeps the rate is one that cannot.
+        // Retries are bounded: a tester that never keeps the rate cannot reach it.
         let again = self.stalled.min(self.repetitions);
         self.asked = self.trials.len() < (self.repetitions + again) as usize;
         self.asked.then_some((self.load_pps, self.goal.final_trial_ms))

@@ -55,7 +55,7 @@ pub enum Plateau {
     Queue,
     /// It waits in a queue, but so many bytes pass first at a higher rate.
     Shaper {
-        /// Depth of the bucket, at least: what the load before left of it, and what flowed in since, is what the steps find.
+        /// Minimum bucket depth: the steps see only what earlier load left in it and what refilled since.
         bucket_bytes: f64,
     },
     /// It is dropped at once, though single bursts pass at a higher rate.
@@ -369,7 +369,7 @@ const GROWS: f64 = 0.1;
 const OVERFLOWS: f64 = 0.02;
 /// … each step lies within this part of the line, …
 const ON_LINE: f64 = 0.04;
-/// … and others that send less than this part of the link are not told from the errors of the rates.
+/// … and cross traffic below this part of the link cannot be distinguished from measurement error.
 const OTHERS: f64 = 0.2;
 
 /// Who else fills the queue. A FIFO gives each its share of what arrives: of `o` beside others that send `x` it delivers `o c / (o + x)`, so

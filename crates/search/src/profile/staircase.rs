@@ -44,7 +44,7 @@ const EXACT_DATAGRAMS: u64 = 200;
 const PAUSE_NS: u64 = 20_000_000;
 /// Most buckets of tokens are full again after so long.
 const REFILL_NS: u64 = 400_000_000;
-/// More pauses than this for one queue to drain are no use.
+/// Maximum pause between steps: waiting longer for a queue to drain does not help.
 const LONGEST_PAUSE_NS: u64 = 2_000_000_000;
 
 /// A queue of so many pauses of the sender is not emptied by one …

@@ -191,7 +191,7 @@ impl StepView {
 /// millisecond or two in a tenth of a second differ by less.
 pub(super) const KEEPS_UP: f64 = 0.94;
 
-/// A queue that fills by less than this part of the rate, or to less than this in a step, may be jitter.
+/// Below this excess rate (as a part of the rate) or this queueing delay, a rising delay may be jitter.
 const FILLS: f64 = 0.01;
 const FILLS_US: f64 = 2_000.0;
 

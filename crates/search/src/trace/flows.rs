@@ -7,7 +7,7 @@ use narrows_model::ProbePurpose;
 
 /// Probes of a flow to a hop: those without an answer are repeated.
 const TRIES: u64 = 3;
-/// A router that limits its answers would keep the trace longer.
+/// Maximum duration: a router that rate-limits its answers would prolong the trace.
 const LONGEST_US: u64 = 4_000_000;
 
 /// The state of the search.

@@ -32,7 +32,6 @@ enum Phase {
     Done,
 }
 
-/// A trace in progress.
 #[derive(Debug)]
 pub struct Planner {
     seen: Seen,
@@ -75,7 +74,7 @@ impl Planner {
                 Want::Until(time) if time > now_us => return Step::Wait(time),
                 Want::Until(_) => {}
                 Want::Answers => {
-                    // None on its way is nothing to wait for: the phase is asked again.
+                    // With no probe in flight there is nothing to wait for: ask the phase again.
                     return Step::Wait(self.seen.first_expiry().unwrap_or(now_us + APART_US));
                 }
                 Want::Next => self.advance(now_us),

@@ -4,7 +4,7 @@ use narrows_model::trace::MAX_PROBES;
 use narrows_model::{AnswerKind, Ending, ProbePurpose, TraceAnswer, TracePlan, TraceProbe, TraceProtocol, TraceRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An answer later than this and four times the longest RTT is not waited for.
+/// After the survey, a probe expires four times the longest RTT plus this time after it was sent.
 const PATIENCE_US: u64 = 200_000;
 /// The kernel sends a SYN again after this time (RFC 6298 section 2, `TCP_TIMEOUT_INIT`): a later answer may be to the second one.
 const SYN_AGAIN_US: u64 = 1_000_000;

@@ -41,7 +41,6 @@ pub enum PerTransaction {
     Answer(Answers),
 }
 
-/// All connections of one end of a trial.
 #[derive(Debug)]
 pub struct Connections {
     /// Those that are made before it begins.

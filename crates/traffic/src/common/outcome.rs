@@ -64,7 +64,7 @@ impl Timing {
     /// The clocks of the two ends start about a round-trip time apart: an end that came this much early is still in time.
     const SLACK_US: u64 = 1_000_000;
 
-    /// When the data of a stream was over that then waited, for an answer or for stragglers: not before the planned end, up to which
+    /// End of a stream's data, before it waited for an answer or stragglers: never before the planned end, up to which
     /// the stream counts.
     pub(crate) fn data_over_us(self, waited: Duration) -> u64 {
         let over_us = self.ended_us.saturating_sub(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX));

@@ -24,14 +24,14 @@ impl Starts {
     /// What a start may take beside round trips: one packet lost before a round-trip time is known well (`TCP_RTO_MIN` is 200 ms),
     /// and a busy host that starts its threads.
     const SLACK: Duration = Duration::from_millis(300);
-    /// The answer that lets the client begin and its first data take one; the first retransmission timeout is three
+    /// The reply that starts the client and its first data take one round trip; the first retransmission timeout is three
     /// (RFC 6298, section 2.2).
     const ROUND_TRIPS: u32 = 4;
-    /// For them, where no round-trip time is known: the first retransmission timeout without one (RFC 6298, section 2.1).
+    /// Used when the RTT is unknown: the initial retransmission timeout (RFC 6298, section 2.1).
     const UNKNOWN: Duration = Duration::from_secs(1);
 
     /// When data were due, since the gate opened, once nothing came for so long that the start does not explain it: a client
-    /// begins when it has heard of the server's begin.
+    /// starts when it learns that the server has started.
     pub(crate) fn due_in_silence(self, since_gate: Duration, place: Place) -> Option<Duration> {
         let Self::WithData { rtt } = self else { return None };
         let start = Self::SLACK + rtt.map_or(Self::UNKNOWN, |rtt| rtt * Self::ROUND_TRIPS);

@@ -10,10 +10,10 @@ const WORDS: u64 = 1024;
 const FARTHEST: u64 = 1 << 40;
 /// No stream reaches this number: larger ones would overflow what is counted.
 const LARGEST: u64 = 1 << 62;
-/// Stretches of arrivals in order that are remembered for the extent.
+/// Maximum number of in-order runs kept to compute the reordering extent.
 const RUNS: usize = 1024;
 
-/// A stretch of arrivals without a gap or a stranger between them: its first number, and its place among all arrivals.
+/// A run of consecutive in-order arrivals: its first sequence number and its position among all arrivals.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     first: u64,

@@ -63,7 +63,6 @@ type Body<'env, L> = Box<dyn FnOnce(Instant, &dyn Fn(Instant)) -> L + Send + 'en
 
 /// One data thread to be started.
 pub(crate) struct Work<'env, L> {
-    /// Number of its stream.
     pub(crate) id: u32,
     /// What the thread is called, before the number.
     pub(crate) name: &'static str,

@@ -5,7 +5,7 @@ use narrows_model::load::frames::{BROADCAST_STREAM, StreamSent};
 /// The hardware broadcast address.
 pub(super) const BROADCAST: [u8; 6] = [0xff; 6];
 
-/// The number of a worker's `nth` frame within its stream, from 0, and whether that is the stream of frames to all. `every` 0: none
+/// The sequence number (from 0) of a worker's `nth` frame in its stream, and whether that is the broadcast stream. `every` 0: none
 /// are. Both streams are numbered without gaps, so that a gap at the receiver is a frame that is missing.
 pub(super) const fn numbered(nth: u64, every: u32) -> (u64, bool) {
     if every == 0 {
@@ -16,14 +16,14 @@ pub(super) const fn numbered(nth: u64, every: u32) -> (u64, bool) {
     (if to_all { before } else { nth - before }, to_all)
 }
 
-/// The streams of the workers without the frames to all, and those as a stream of their own.
+/// The workers' streams without broadcast frames, followed by the broadcast frames as separate streams.
 pub(super) fn split(mut streams: Vec<StreamSent>, every: u32) -> Vec<StreamSent> {
     if every == 0 {
         return streams;
     }
     let mut to_all = StreamSent { stream: BROADCAST_STREAM, ..StreamSent::default() };
     for stream in &mut streams {
-        // What was due and not handed over would have had its part of them.
+        // Frames that were due but not sent would have included the same share of broadcast frames.
         let (due, handed) = (stream.due / u64::from(every), stream.handed / u64::from(every));
         stream.due -= due;
         stream.handed -= handed;

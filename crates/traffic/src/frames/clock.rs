@@ -1,4 +1,4 @@
-//! Whose clock a stamp is of, and how exact that clock is between two CPUs.
+//! Which machine's clock made a timestamp, and how closely that clock agrees between CPUs.
 
 use narrows_sys::{cpu, cpu_clocks, files};
 use narrows_wire::frame::signature::CLOCKS;

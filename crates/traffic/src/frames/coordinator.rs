@@ -44,8 +44,8 @@ const READY_STEP: Duration = Duration::from_millis(1);
 /// … and before: each check interrupts a worker's CPU for a moment.
 const SELDOM: Duration = Duration::from_millis(50);
 
-/// How long workers are waited for: the kernel makes the pages of live frames first, which takes tens of milliseconds. With a
-/// fixed start time the first frames of a late one would never be sent.
+/// How long to wait for workers: the kernel first allocates the pages of live frames, which takes tens of milliseconds. With a
+/// fixed start time, a late worker would never send its first frames.
 const GET_READY: Duration = Duration::from_secs(3);
 /// Between the announcement of the start and the start.
 const LEAD_NS: u64 = 2_000_000;

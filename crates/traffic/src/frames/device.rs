@@ -35,7 +35,7 @@ impl Device {
         })
     }
 
-    /// Why nothing leaves or comes by the device with this name and number any more, where that is so.
+    /// Why the interface with this name and index no longer carries traffic, if so.
     pub(super) fn gone(name: &str, index: u32) -> Option<String> {
         match Links::open().and_then(|mut links| links.get(name)) {
             Ok(link) if link.index == index => None,

@@ -101,8 +101,8 @@ pub(super) fn settle(seen: &[FlowSeen], streams: &[StreamSeen], left_out: bool) 
     (flows, silent)
 }
 
-/// How many flows of a stream take turns: the distance of which all distances are multiples. `None` where they do not: then
-/// two flows have the same place in the turn; or where no flow has two frames.
+/// Number of flows that take turns in a stream: the GCD of all distances. `None` if they do not take turns, because
+/// two flows share a position, or if no flow has two frames.
 fn turn(flows: &[&FlowSeen]) -> Option<u64> {
     let turn = flows.iter().map(|flow| flow.gap).fold(0, divisor);
     let places: HashSet<u64> = flows.iter().filter_map(|flow| flow.next.checked_sub(1)?.checked_rem(turn)).collect();
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a receiver sees of these numbers of one stream, whose flow is given by `flow`.
+    /// What a receiver counts for these sequence numbers of one stream; `flow` maps each to its flow.
     fn seen(numbers: impl IntoIterator<Item = u64>, flow: impl Fn(u64) -> u16) -> (Vec<FlowSeen>, StreamSeen) {
         let mut flows: BTreeMap<u16, FlowSeen> = BTreeMap::new();
         let (mut stream, mut before) = (StreamSeen { stream: 3, ..StreamSeen::default() }, HashSet::new());
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn in_turns_each_loss_has_its_flow() {
-        // Ten flows; of the fourth three frames are missing, of the last one that never came all.
+        // Ten flows: the fourth loses three frames, and one flow loses all of its frames.
         let came = (0..1_000).filter(|n| ![3, 503, 993].contains(n) && n % 10 != 9);
         let (flows, silent) = settled(came, |n| (n % 10) as u16);
         assert_eq!((flows.len(), silent), (9, Some(1)));

@@ -60,7 +60,7 @@ impl FrameWriter {
         };
         let until_start = start.saturating_sub(now_ns);
         let wait = until_start.max(self.pace.wait_ns(now_ns.saturating_sub(start)));
-        // A sleep ends some 60 us late: what is nearer is waited for awake.
+        // A sleep overruns by about 60 us, so shorter waits spin.
         if wait > 200_000 {
             clock::sleep(Duration::from_nanos((wait - 100_000).min(20_000_000)));
         }

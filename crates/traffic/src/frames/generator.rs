@@ -90,7 +90,7 @@ fn fit(plan: &GeneratePlan, device: &Device) -> Result<(), FrameError> {
     Ok(())
 }
 
-/// `every`: so-manyth frames that go to all stations.
+/// `every`: one frame in this many is broadcast.
 fn streams(shares: &[Share], done: &Done, every: u32) -> Vec<StreamSent> {
     let complete = matches!(done.ended, Ended::AsPlanned);
     let stream = |(share, counts): (&Share, &Counts)| {

@@ -92,7 +92,7 @@ impl Share {
 pub(super) struct Pace {
     share: Share,
     next: u64,
-    /// How far the frames got that leave faster than the load, in its own time: with a burst less than what has passed, the
+    /// Schedule position of catch-up frames, which leave faster than the load: once it lags the clock by a burst, the
     /// whole burst may leave.
     gate: u64,
     pub(super) skipped: u64,
@@ -104,8 +104,8 @@ impl Pace {
     }
 
     /// How many frames may leave `since_ns` after the start; never more than the burst, nor than are `left` of the
-    /// count. `None`: there will be no more. After
-    /// the end that is once all has left that fell due before it and was not skipped.
+    /// count. `None`: there will be no more. After the end,
+    /// that is once all frames that were due before it and not skipped have left.
     pub(super) fn due(&mut self, since_ns: u64, left: u64) -> Option<u64> {
         let over = since_ns >= self.share.duration_ns;
         if self.share.interval == 0 {

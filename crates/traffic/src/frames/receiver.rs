@@ -31,7 +31,6 @@ fn xdp<const NATIVE: bool>(_: &ReceivePlan, _: &Device) -> std::result::Result<B
     Err("this build lacks the feature xdp".to_owned())
 }
 
-/// A receiver at work.
 pub struct Receiver {
     plan: ReceivePlan,
     mode: ReceiveMode,

@@ -5,13 +5,13 @@ use narrows_model::{ProfileStep, StepPart, StepReceived};
 /// Datagrams, and time, that show a queue or loss well enough to end a step.
 const ENOUGH: u32 = 60;
 const ENOUGH_NS: u64 = 60_000_000;
-/// A part that is lost and ends a step.
+/// Loss ratio that ends a step.
 const LOST: f64 = 0.15;
 
 #[derive(Debug)]
 pub(super) struct Arrivals {
     pub(super) id: u16,
-    /// By number: arrival, and arrival less sending by two clocks.
+    /// By sequence number: arrival time, and arrival minus send time (two clocks).
     seen: Vec<Option<(u64, i64)>>,
     received: u32,
     highest: Option<u32>,

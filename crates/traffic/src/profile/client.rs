@@ -9,7 +9,7 @@ use narrows_wire::profile::Note;
 /// Probes of the idle path, so many that a 99th percentile has one beyond it, and the time between two.
 const PROBES: u32 = 100;
 const PROBE_GAP_NS: u64 = 8_000_000;
-/// How long an answer is waited for before the question is repeated, at least, and how long in all.
+/// Minimum time before a question is repeated, and total time to wait for its answer.
 const ASK_NS: u64 = 60_000_000;
 const ASK_LIMIT_NS: u64 = 4_000_000_000;
 /// After an account with something missing: stragglers may still come.

@@ -25,7 +25,7 @@ const TOGETHER_NS: u64 = 150_000;
 const LATE_NS: u64 = 1_500_000;
 /// A call waits no longer for a datagram.
 const LISTEN: Duration = Duration::from_millis(5);
-/// What a batch takes of each datagram: notes as a whole.
+/// Bytes read of each datagram: enough for a whole note.
 const ROOM: usize = 4096;
 
 /// A note of the peer, with its clock at sending and this end's at arrival.

@@ -5,7 +5,7 @@ use narrows_sys::clock;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a silence saves up, at most.
+/// Maximum credit that idle time accumulates.
 const BURST: Duration = Duration::from_millis(50);
 /// Requests that came too fast wait this long before the next look at the clock.
 pub(super) const AGAIN: Duration = Duration::from_millis(1);
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_server_answers_no_faster_than_the_plan_and_a_silence_saves_up_a_burst_alone() {
         let (all, now) = (budget(100.0), clock::now());
-        // Neither those on their way nor the time before the first count.
+        // Requests in flight and time before the first request give no credit.
         assert_eq!(all.take(5_000, now + Duration::from_secs(10)), 5);
         let mut answered = 0;
         for ms in 0..=2_000 {

@@ -23,7 +23,7 @@ impl Engine for TcpPlan {
 
 /// Moves data on all streams until the trial is over, and blocks until then.
 ///
-/// The end's clock starts with its first written byte or, on an end that only receives, with the first byte that comes in; where that is
+/// The clock starts with the first byte written or, on a receive-only end, with the first byte received; if that is
 /// much later than it was due, when it was due. All streams are closed on return: a sender whose time was up closes abortively, so that nothing queued drains into the path after
 /// the trial.
 ///

@@ -12,7 +12,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// The clock is read after this many bytes at the latest: reading it costs a part of what a small call does.
+/// Read the clock at least once per this many bytes: a read is expensive compared with a small call.
 const CLOCK_EVERY_BYTES: usize = 64 << 10;
 
 /// The payload's method does not work on this kernel, and nothing was sent yet.

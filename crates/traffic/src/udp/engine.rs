@@ -63,7 +63,7 @@ fn run(plan: &UdpPlan, mut streams: Vec<UdpStream>, end: End<'_>) -> Result<UdpE
     let sampling = Sampling {
         streams: records.iter().map(|record| (record.id, record.flow)).collect(),
         schedule: Schedule::new(plan.interval_ms, plan.omit_ms, Some(plan.duration_ms)),
-        // What comes down was asked for, again and again until it came.
+        // The client requests downstream data repeatedly until it arrives.
         starts: if plan.direction == Direction::Down { Starts::OnlyWithData } else { Starts::WithData { rtt: None } },
         graces: 1,
         when_idle: false,

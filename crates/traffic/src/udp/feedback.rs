@@ -1,4 +1,4 @@
-//! What a server hears of the receiver while it sends: a load that nobody takes ends by itself (RFC 8085, section 3.1), whatever the
+//! Receiver feedback to a sending server: a load that nobody receives stops by itself (RFC 8085, section 3.1), whatever the
 //! control connection says. The client repeats its go as long as it receives.
 
 use super::answerer;

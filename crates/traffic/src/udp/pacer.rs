@@ -128,7 +128,7 @@ impl Pacer {
         self.earliest = self.earliest.max(now.saturating_add((span / 10).min(room / 2).max(span / 50)));
     }
 
-    /// How many datagrams the schedule held until now: those issued, those skipped, and those that were due and not polled for.
+    /// Datagrams due so far: those issued, those skipped, and those due but not yet polled.
     pub(crate) fn intended(&mut self, now_ns: u64) -> u64 {
         self.skip_before(fractions(now_ns));
         self.issued + self.skipped

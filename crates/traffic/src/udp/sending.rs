@@ -46,7 +46,7 @@ pub(crate) struct Sending<'a> {
     segment_max: u32,
     pub(super) departures: Departures,
     clock: EvenClock,
-    /// Of a server: what it hears of the receiver.
+    /// On a server: feedback from the receiver.
     pub(super) feedback: Option<Feedback<'a>>,
     pub(super) segmented: bool,
     pub(super) remark: Option<String>,
@@ -198,7 +198,7 @@ impl<'a> Sending<'a> {
         unsent
     }
 
-    /// The time in the headers: of narrows the wall clock as it was at the start, of iperf3 the monotonic one.
+    /// Header timestamp: for narrows, wall-clock time based on the start; for iperf3, the monotonic clock.
     fn now_ns(&self) -> u64 {
         if self.worker.stream.dialect == Dialect::Probe { self.clock.now() } else { nanos::monotonic() }
     }

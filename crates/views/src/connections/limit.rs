@@ -6,11 +6,11 @@ use narrows_model::{ConnectionLimit as Limit, ConnectionSample, ConnectionShares
 
 /// Half of the time names what limits: nothing else can have more.
 const HALF: f64 = 0.5;
-/// And so much where the congestion window has room.
+/// Share of the time that is enough if the congestion window has room.
 const MINOR: f64 = 0.2;
-/// And so much under BBR, which sends at the pace that a window or a buffer let through, and waits for its own pace then.
+/// The same under BBR, which paces at the rate that a window or buffer allows, and then waits for its own pacing.
 const MINOR_BBR: f64 = 0.1;
-/// And where the rate is that of the window, so little: its pace then leaves the window full only now and then.
+/// The same under BBR if the rate is one window per RTT: its pacing fills the window only now and then.
 const TOUCHED: f64 = 0.02;
 /// A receiver uses its window where what arrives in one RTT is this part of it.
 const WINDOW_FULL: f64 = 0.75;
@@ -182,7 +182,7 @@ impl<'a> Interval<'a> {
         is_risen(rtt, least).then(|| float(rtt - least))
     }
 
-    /// What the kernel keeps no time of: an application whose data leaves at once, a cap on the pace, a queue of this host.
+    /// Limits that the kernel keeps no timer for: an application whose data leaves at once, a pacing cap, a queue on this host.
     fn by_application_or_host(&self) -> Option<(Limit, String)> {
         let (tcp, bps) = (&self.now.tcp, self.bps(|tcp| tcp.bytes_acked).unwrap_or(0.0));
         // A queue that others fill takes segments of a slow writer, too, so that its congestion window is full at times.

@@ -6,7 +6,6 @@ use narrows_model::load::frames_report::FrameRate;
 use narrows_model::run::sweep::Spread;
 use narrows_search::procedures::throughput;
 
-/// One frame size of one traffic.
 pub(super) struct Of<'a> {
     /// The record, its counts corrected.
     pub(super) record: &'a ForwardingRecord,

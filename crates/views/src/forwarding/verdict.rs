@@ -99,7 +99,7 @@ fn said_nothing(books: &Reconciliation, invalid: &[InvalidTrial]) -> Vec<String>
         n => format!("{} of the {all} trials kept are invalid", grouped(n as u64)),
     }];
     if invalid.len() > 1 {
-        // The same reason is told once, with the first trial that it befell.
+        // Report each reason once, with the first trial affected.
         let mut told: Vec<&str> = Vec::new();
         for it in invalid {
             if !told.contains(&it.why.as_str()) && told.len() < FEW {

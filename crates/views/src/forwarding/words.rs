@@ -102,7 +102,7 @@ fn plain_names(of: &[Traffic]) -> Vec<String> {
     })
 }
 
-/// Where counters are read. A community, a user and a password stay where they are.
+/// Where counters are read. Communities, user names and passwords are left out.
 pub fn counters(of: &CounterSource) -> String {
     match of {
         CounterSource::Namespace { name } => format!("namespace {}", clean(name)),

@@ -38,7 +38,6 @@ pub fn generate(record: &GenerateRecord, link_bps: Option<u64>) -> FramesReport 
     FramesReport { sent: Some(sent(record, link_bps)), ..empty(link_bps) }
 }
 
-/// The view of a receiver.
 pub fn receive(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReport {
     FramesReport { received: Some(received(record, link_bps)), ..empty(link_bps) }
 }

@@ -4,7 +4,7 @@ use super::{StreamRecord as _, Viewed};
 use narrows_model::load::trial::Kind;
 use narrows_model::{EndRecord as _, Flow, Place, Run, TrialOf};
 
-/// The end at which nothing arrived of a direction, although it was there and recorded so; `None` where something did.
+/// The end that recorded that nothing arrived in a direction; `None` if something did.
 pub fn nothing_at<L: Viewed + Kind>(run: &Run) -> Option<Place> {
     run.trials_of::<L>().find_map(|(_, trial)| silent(trial))
 }

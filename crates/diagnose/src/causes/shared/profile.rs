@@ -31,7 +31,7 @@ const SAME: f64 = 0.4;
 /// Just below what a path sustains, bursts overflow a short queue; at up to this part of it those of an evenly paced sender do not.
 pub(crate) const WELL_BELOW: f64 = 0.75;
 
-/// So many losses, in runs that lie apart, are none of a host that was stopped for moments.
+/// This many losses in separate runs do not come from a host that paused briefly.
 const OFTEN: u64 = 5;
 
 /// What it met; `None` where there is no profile or it does not tell.

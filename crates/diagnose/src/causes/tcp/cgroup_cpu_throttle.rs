@@ -6,7 +6,7 @@
 //! is throttled in nearly every period while the path has room.
 //!
 //! **Mistaken for**: a slow application, a slow reader, a full core, the path. A group may be throttled for another of its processes, or
-//! for so short that the socket buffers carry on: then the connection does not wait.
+//! so briefly that the socket buffers bridge the gap: then the connection does not wait.
 //!
 //! **Fix**: `cpu.max` of the group.
 //!

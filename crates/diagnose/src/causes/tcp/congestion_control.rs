@@ -6,7 +6,7 @@
 //! carries clearly more over the same path.
 //!
 //! **Mistaken for**: random loss (then loss is high), reordering (then segments arrive after later ones), a path at capacity (then no
-//! other one carries more, or it is a short queue that each loss comes of).
+//! other one carries more, or a short queue causes each loss).
 //!
 //! **Fix**: `net.ipv4.tcp_congestion_control`.
 //!

@@ -86,7 +86,7 @@ pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Assess
     }
 }
 
-/// What an experiment carried, where that is twice as much: a policer lets nobody have more than its rate, of which a loss-based congestion
+/// Goodput of an experiment if it is at least doubled: a policer caps every flow at its rate, of which a loss-based congestion
 /// control gets two thirds and more.
 fn carried_more(evidence: &TcpEvidence, experiment: &'static Experiment) -> Option<f64> {
     let faster = evidence.made(experiment)?.goodput_bps;

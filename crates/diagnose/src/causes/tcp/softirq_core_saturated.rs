@@ -2,7 +2,7 @@
 //!
 //! One core spends all its time in the network stack's receive path.
 //!
-//! **Shows**: one core above 90 % softirq time, while the application's thread and other cores are partly idle.
+//! **Shows**: one core at 85 % softirq time or more, while the application's thread and other cores are partly idle.
 //!
 //! **Mistaken for**: a full application core; `time_squeeze` alone proves nothing.
 //!

@@ -1,6 +1,6 @@
 //! # stale-metrics
 //!
-//! The sender's kernel has TCP metrics for this peer that are not true of the path now: a slow-start threshold of earlier connections, or a
+//! The sender's kernel has TCP metrics for this peer that no longer match the path: a slow-start threshold of earlier connections, or a
 //! congestion window that the route locks.
 //!
 //! **Shows**: the threshold is there from the first moment, before anything was lost; nothing is lost and no queue stands, and the
@@ -40,7 +40,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// A threshold above this part of what the path holds costs a few round trips only.
 const EARLY: f64 = 0.5;
 
-/// One loss in this many segments would have set a threshold of its own.
+/// More lost segments than this set a slow-start threshold of their own.
 const FEW: u64 = 2;
 
 /// The congestion window that the route locks, in segments, where the connections reached it: they begin with ten, and grow by acknowledged

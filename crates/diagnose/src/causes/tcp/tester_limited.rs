@@ -43,7 +43,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let busy = evidence.end(role)?.machine_busy()?.min(1.0);
     let own = evidence.end(role)?.load_busy()?.min(busy);
     let others = busy - own;
-    // Of what other programs take a load would get a part, but how much is the scheduler's to say: where they take more than it, it is
+    // The load could gain some of the CPU time of other programs; how much is up to the scheduler. If they use more than it, this is
     // no ceiling of the tester.
     if own < others {
         return None;

@@ -1,6 +1,6 @@
 //! # wifi-retries
 //!
-//! The sender's wireless link sends much of what it sends again: the air is busy or disturbed.
+//! The sender's wireless link retransmits many of its frames: the channel is busy or disturbed.
 //!
 //! **Shows**: the retries of the station grow by a good part of its packets, and the goodput is far below what TCP gets of the bit rate,
 //! while data waits.

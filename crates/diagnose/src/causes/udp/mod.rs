@@ -8,7 +8,6 @@ use crate::judge::Cause;
 macro_rules! causes {
     ($($module:ident),* $(,)?) => {
         $(pub mod $module;)*
-        /// Every cause of UDP.
         pub static TABLE: &[&Cause<UdpEvidence>] = &[$(&$module::CAUSE),*];
     };
 }

@@ -198,7 +198,6 @@ fn smallest(values: &[f64]) -> Option<f64> {
 }
 
 impl FlowView {
-    /// The view of an end.
     pub const fn end(&self, role: Role) -> Option<&EndView> {
         match role {
             Role::Sender => Some(&self.sender),

@@ -95,7 +95,7 @@ impl Evidence for TcpEvidence {
     }
 
     fn experiment_bps(&self, id: &str) -> Option<f64> {
-        // A profile of which nothing came is not made again.
+        // Do not repeat a profile that produced nothing.
         let carried_bps = || self.reverse_path.as_ref().map_or(0.0, |back| back.shape.carried_bps);
         let back = || (id == REVERSE_PROFILE.id && self.reverse_tried).then(carried_bps);
         let paced = || Some(self.paced_udp.get(id)?.goodput_bps);

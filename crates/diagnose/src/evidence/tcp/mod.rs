@@ -122,7 +122,7 @@ impl TcpEvidence {
         let mut experiments: BTreeMap<String, FlowView> = run
             .experiments::<TcpPlan>(round)
             .filter_map(|(id, trial)| {
-                // An experiment in the other direction is looked at in its own.
+                // An experiment in the other direction is evaluated in that direction.
                 let flow = if trial.plan.direction == Direction::Both { flow } else { *trial.plan.flows().first()? };
                 Some((id.to_owned(), FlowView::of(trial, flow)?))
             })

@@ -42,7 +42,7 @@ pub(super) fn of<'a>(streams: impl Iterator<Item = &'a [TcpSample]>) -> Vec<Sign
     signals
 }
 
-/// Whether segments were sent again or came back with marks between two samples; not what an earlier loss still has to be repaired by.
+/// Whether segments were retransmitted or ECN-marked between two samples, not counting repairs of an earlier loss.
 fn told(before: &TcpSample, after: &TcpSample) -> bool {
     let grew = |of: fn(&TcpSample) -> Option<u64>| of(before).zip(of(after)).is_some_and(|(a, b)| b > a);
     let repairs = before.tcp.ca_state.is_some_and(|state| state >= 3);

@@ -19,7 +19,7 @@ const BEHIND: f64 = 0.02;
 /// Where proven causes explain this part of the loss, experiments on the path would add little.
 const EXPLAINED: f64 = 0.75;
 
-/// Arrivals that take this much longer than the load do so for a queue.
+/// If arrivals last this much longer than the load, a queue is draining.
 const DRAINS: f64 = 1.01;
 
 impl Evidence for UdpEvidence {
@@ -69,7 +69,7 @@ impl Evidence for UdpEvidence {
     fn headline(&self, status: Status, first: Option<&Finding>) -> String {
         let base = &self.base;
         let goodput = units::bps(base.goodput_bps);
-        // The rate is that of the arrivals, which the queue goes on with after the load.
+        // The rate is over the arrivals, which continue after the load while the queue drains.
         let drained = if base.arrival_seconds >= DRAINS * base.seconds {
             format!(" (over {}, until the queue was empty)", units::micros((base.arrival_seconds * 1e6) as u64))
         } else {

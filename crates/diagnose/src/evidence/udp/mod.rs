@@ -47,7 +47,6 @@ impl UdpEvidence {
         })
     }
 
-    /// The view of an end of the trial.
     pub const fn end(&self, role: Role) -> Option<&UdpEnd> {
         match role {
             Role::Sender => Some(&self.base.sender),

@@ -74,7 +74,7 @@ pub struct UdpView {
     pub rcvbuf_requested_bytes: Option<u64>,
     /// Share of the samples that found the receive buffer at least four fifths full.
     pub buffer_full: Option<f64>,
-    /// Median, 99th part in a hundred and largest delay above the smallest one, microseconds.
+    /// Median, 99th percentile and maximum delay above the minimum, microseconds.
     pub delay_us: [f64; 3],
     /// Its streams by their ports.
     pub flows: Vec<PortFlow>,
@@ -164,7 +164,6 @@ impl UdpView {
         self.ledger.delivered as f64 / self.arrival_seconds
     }
 
-    /// A stage of the ledger.
     pub fn stage(&self, id: &str) -> Option<&Stage> {
         self.ledger.stages.iter().find(|stage| stage.id == id)
     }

@@ -28,7 +28,7 @@ pub struct BufferTime {
 
 /// The buffer by the bursts of one row, its throughput and, where there is one, the throughput's upper bound.
 ///
-/// `None` without a burst or with a rate or a throughput that is none.
+/// `None` without a burst, or if the rate or the throughput is not a valid rate.
 pub fn buffer_time(bursts: &[BurstOfSize], throughput_pps: f64, upper_pps: Option<f64>) -> Option<BufferTime> {
     let frames: Vec<f64> = bursts.iter().map(|burst| burst.frames as f64).collect();
     let rates: Vec<f64> = bursts.iter().map(|burst| burst.offered_pps).collect();

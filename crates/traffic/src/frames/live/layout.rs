@@ -38,7 +38,7 @@ impl Bytes {
     }
 }
 
-/// From this stride on it is the first half of an IPv6 address that varies.
+/// From this stride on, the upper half of the IPv6 address varies.
 const HALF_BITS: u8 = 64;
 
 fn number(address: IpAddr) -> u128 {

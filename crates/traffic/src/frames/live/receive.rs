@@ -118,7 +118,7 @@ impl Counter for LiveReceiver {
                 all.next = all.next.max(state.next);
             }
             all.restarts = all.restarts.saturating_sub(1);
-            // Of copies on another CPU none knows that they are.
+            // A CPU cannot recognise a duplicate whose original another CPU counted.
             if all.received.saturating_sub(all.duplicates) > all.next {
                 all.restarts = all.restarts.max(1);
             }
