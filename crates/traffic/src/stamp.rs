@@ -104,7 +104,7 @@ impl<'a> Sender<'a> {
     /// Waits until the socket is readable or the monotonic clock reaches `until_ns`, for at most [`LOOK`].
     fn wait(&self, until_ns: u64) {
         let left = Duration::from_nanos(until_ns.saturating_sub(clock::monotonic_ns()));
-        // An interrupted wait is looked at again.
+        // The caller checks again after an interrupted wait.
         let _ = event::wait_readable([self.socket.as_fd(), self.never.as_fd()], Some(left.min(LOOK)));
     }
 }
@@ -213,7 +213,7 @@ pub fn run(
         if sent < plan.packets && now >= due {
             match sender.send(sent, &extensions(plan, key, sent)) {
                 Ok(sent_ns) => record.packets.push(packet(sent_ns)),
-                // An ICMP error for one before: this one was not sent.
+                // An ICMP error for an earlier packet: this one was not sent.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => record.refused = true,
                 Err(_) => {
                     record.unsent += 1;

@@ -55,7 +55,7 @@ const CLEAN: f64 = 0.1;
 /// Flows over one member lose alike: the worse half loses less than this many times what the other half loses; chance alone
 /// makes it twice as much when each flow has only a few losses.
 const ALIKE: f64 = 3.0;
-/// Losses by which a group is known.
+/// Minimum losses in a group.
 const LEAST: u64 = 10;
 /// Minimum flows in a group: a single flow may have its own reason, such as the queue that its hash selects.
 const FLOWS: usize = 2;

@@ -21,7 +21,7 @@ const UNMODERATED: f64 = 0.5;
 const FEWEST_FRAMES: u64 = 10_000;
 /// The fastest timer of a kernel, interrupts a second and CPU (`CONFIG_HZ`).
 const TIMER_HZ: f64 = 1_000.0;
-/// Forwarding rate has collapsed below this part of the best rate at a lower load.
+/// A forwarding rate below this part of the best rate at a lower load has fallen.
 const FALLS: f64 = 0.9;
 
 /// What interrupts did to a device at one size.

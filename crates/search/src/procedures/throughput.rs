@@ -224,7 +224,7 @@ pub struct Confirmation {
     repetitions: u32,
     tester_pps: Option<f64>,
     trials: Vec<LoadTrial>,
-    /// How many of them only say that the tester stood still.
+    /// How many of them only show that the tester stalled.
     stalled: u32,
     asked: bool,
 }

@@ -23,7 +23,7 @@ struct Run {
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     bits: Box<[u64]>,
-    /// Words of numbers that the window has held, the newest included.
+    /// Index just past the newest word that the window has held.
     top: u64,
     /// The highest number that arrived, plus one.
     next: u64,

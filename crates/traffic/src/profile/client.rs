@@ -17,8 +17,8 @@ const STRAGGLERS_NS: u64 = 12_000_000;
 
 pub(super) fn run(mut end: End<'_, '_>) -> ProfileEndRecord {
     probe(&mut end);
-    let least_rtt_ns = end.record.probes.iter().map(|probe| probe.rtt_ns).max().unwrap_or(100_000_000);
-    let ask_ns = ASK_NS.max(2 * least_rtt_ns);
+    let slowest_rtt_ns = end.record.probes.iter().map(|probe| probe.rtt_ns).max().unwrap_or(100_000_000);
+    let ask_ns = ASK_NS.max(2 * slowest_rtt_ns);
     let mut staircase =
         Staircase::new(end.plan, end.record.header_bytes, end.record.datagram_bytes, &end.record.probes);
     if end.record.probes.is_empty() {

@@ -12,7 +12,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// Read the clock at least once per this many bytes: a read is expensive compared with a small call.
+/// Read the clock at least once per this many bytes: a read costs a noticeable fraction of a small call.
 const CLOCK_EVERY_BYTES: usize = 64 << 10;
 
 /// The payload's method does not work on this kernel, and nothing was sent yet.

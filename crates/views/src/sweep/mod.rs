@@ -17,6 +17,7 @@ pub fn of_run(run: &Run) -> Option<SweepReport> {
     Some(build(run.sweep.as_ref()?, run.into()))
 }
 
+/// The report of a sweep, complete or not.
 pub fn build(record: &SweepRecord, run: RunView) -> SweepReport {
     let plan = &record.plan;
     let rows = plan.protocols.iter().flat_map(|protocol| {
