@@ -110,7 +110,11 @@ const CONFIDENCE: &str = "how often such evidence was right on test paths";
 const OTHERS: &str = "they do not exclude each other; confidences do not sum to 100 %";
 
 fn why(doc: Doc, cause: &CauseView, status: Status, full: bool) -> Doc {
-    let meaning = if status == Status::Healthy { String::new() } else { format!("confidence {}: {CONFIDENCE}", percent(cause.confidence)) };
+    let meaning = if status == Status::Healthy {
+        String::new()
+    } else {
+        format!("confidence {}: {CONFIDENCE}", percent(cause.confidence))
+    };
     let mut all: Vec<Pair> = cause.witnesses.iter().map(|it| Pair::new(&it.kind, &it.says)).collect();
     if full {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
