@@ -18,7 +18,7 @@ pub enum Counter {
     Read {
         /// The object, such as `ifHCInUcastPkts`.
         object: &'static str,
-        /// Since the agent started.
+        /// Since the last discontinuity, usually the start of the agent.
         value: u64,
         width: Width,
     },

@@ -10,7 +10,7 @@ const ADDED: u64 = 4 + 20;
 const LARGEST: u64 = 9216;
 
 /// What is wrong, if the octets cannot belong to the frames. `bytes` are the smallest and the largest frame of the
-/// load, with FCS. A side without frame or octet counts is not judged; nor are up to some hundred other frames.
+/// load, with FCS. A side without frame or octet counts, or with fewer than 1000 unicast frames, is not judged.
 pub fn unfit(side: &SideGrowth, bytes: [u32; 2]) -> Option<String> {
     let (unicast, octets) = side.unicast.zip(side.octets)?;
     // Other frames may have any size.

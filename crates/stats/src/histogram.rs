@@ -29,7 +29,7 @@ impl Histogram {
         self.record_many(value, 1);
     }
 
-    /// Adds a value `count` times.
+    /// Adds a value `times` times.
     pub fn record_many(&mut self, value: u64, times: u64) {
         if times == 0 {
             return;

@@ -6,7 +6,7 @@
 
 use crate::{count, finite, normal, t_quantile};
 
-/// The least number of values of a set, and the maximum number of sets.
+/// The minimum number of values of a set.
 pub const LEAST: usize = 3;
 /// The maximum number of sets.
 pub const SETS: usize = 7;

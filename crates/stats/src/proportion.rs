@@ -43,7 +43,7 @@ pub struct Groups {
 }
 
 /// The two groups that samples of `[hits, members]` most likely fall into, where any do: of all borders between higher and lower shares the
-/// one of the largest likelihood. `None` for fewer than two samples, or where one has more hits than members.
+/// one with the largest likelihood. `None` for fewer than two samples, one without members, or one with more hits than members.
 pub fn two_groups(samples: &[[u64; 2]]) -> Option<Groups> {
     if samples.len() < 2 || samples.iter().any(|[hits, of]| hits > of || *of == 0) {
         return None;

@@ -23,7 +23,7 @@ pub fn max_difference_ns(cpus: &[u32]) -> Option<u64> {
         bounds.push(low.unsigned_abs().max(high.unsigned_abs()));
     }
     bounds.sort_unstable_by(|a, b| b.cmp(a));
-    // Two of the others differ by no more than each of them from the first.
+    // Any two other CPUs differ by at most the sum of their differences from the first.
     Some(bounds.iter().take(2).sum())
 }
 

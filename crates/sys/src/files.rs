@@ -279,7 +279,7 @@ pub fn shared_with(path: &Path) -> Option<&'static str> {
     (mode & 0o070 != 0).then_some("its group")
 }
 
-/// Checks that a directory is one, not a link, of this user or root, and that nobody else may write to it.
+/// Checks that this is a directory, not a link; that this user or root owns it; and that others cannot write to it unless it is sticky.
 ///
 /// # Errors
 /// The path, and what is wrong with it.

@@ -86,7 +86,7 @@ const V6: Shape = Shape {
     link: 0x3fff_0fff << 96,
     link_bits: 64,
 };
-/// The block of the first neighbour: not the network's own address.
+/// Host number of the first neighbour; 0 is the network address.
 const FIRST_HOST: u128 = 2;
 /// The host of a block that frames go to.
 const HOST: u128 = 2;

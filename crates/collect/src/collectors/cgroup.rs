@@ -80,7 +80,7 @@ fn root(context: &Context<'_>) -> String {
 /// The lowest memory limit of the group and its parents, the memory of its sockets, and how often it was reached. Version 1 limits the
 /// memory of TCP sockets by itself, and charges none where that limit is not set (`mm/memcontrol-v1.c`, `memcg_update_tcp_max`).
 fn memory(context: &Context<'_>, sink: &mut Sink<'_>, groups: &str, root: &str) -> Result<(), Missing> {
-    /// Version 1 writes no limit as the largest number of whole pages.
+    /// From this value on there is no limit: version 1 then writes the largest number of whole pages.
     const NONE: u64 = 1 << 62;
     let number = |group: &Group, name: &str| context.host.number::<u64>(&format!("{}/memory.{name}", group.directory));
     let limit = |group: &Group| {

@@ -169,6 +169,10 @@ fn a_managed_queue_that_drops_or_marks_a_few_segments_is_a_path_at_capacity() {
         let verdict = verdict(scene, &[("other-congestion-control", &bbr)]);
         assert_eq!((verdict.status, &*verdict.causes[0].id), (Status::Healthy, "path-capacity"), "{verdict:#?}");
     }
+    // 40 Mbit/s in 60 ms are 290 kB: what a smaller buffer leaves unused is not the congestion control's part.
+    let small = with(ordinary_host(), fact("tcp.wmem.max", 200_000_i64, Unit::Bytes));
+    let held = verdict(&Scene { sender_facts: small, ..dropping.clone() }, &[("other-congestion-control", &bbr)]);
+    assert_ne!(held.status, Status::Healthy, "{held:#?}");
     let rule = |id, scene: Scene| assessment(cause(id), crate::role::Role::Path, &scene, &[]);
     assert_contradicts(&rule("random-loss", Scene { lost: 40, ..dropping.clone() }), "when the load filled the path");
     assert_contradicts(&rule("ecn-marking", often.clone()), "when the load filled the path");

@@ -26,8 +26,8 @@ pub enum Group {
     Udp,
     Conntrack,
     Fragments,
-    /// None: what a bench needs set, for this host's own user alone. Never of `all` or `default` devices: forwarding of all devices at once
-    /// changes further parameters, which no single value brings back.
+    /// None: settable for a bench, by this host's own user only. Forwarding is per device, never `all` or `default`: that would
+    /// also change other parameters, which no single value restores.
     Bench,
 }
 

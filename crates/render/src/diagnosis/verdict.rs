@@ -7,7 +7,7 @@ use crate::style::Tone;
 use crate::words::{clean, or_dash, predicted, rounded, times};
 use narrows_model::run::report::{CauseView, Layer, ProofView, UnderlayView};
 use narrows_model::words::units::{bps, bytes, micros, percent};
-use narrows_model::{Direction, Ending, Report, Status};
+use narrows_model::{Direction, Ending, Place, Report, Status};
 
 /// Maximum number of further causes on one screen.
 const FEW: usize = 3;
@@ -141,15 +141,17 @@ fn what_to_do(doc: Doc, report: &Report, cause: &CauseView) -> Doc {
     }
     let doc = doc.heading("what to do");
     let doc = if fix.advice.is_empty() { doc } else { doc.paragraph(&fix.advice) };
-    let places = fix.commands.chunk_by(|a, b| a.at == b.at);
-    let doc = places.fold(doc, |doc, all| doc.commands(&on(all[0].at, report), all.iter().map(|it| it.run.clone())));
+    let commands = |doc: Doc, all: Vec<(Place, String)>| {
+        let places = all.chunk_by(|a, b| a.0 == b.0);
+        places.fold(doc, |doc, all| doc.commands(&on(all[0].0, report), all.iter().map(|it| it.1.clone())))
+    };
+    let doc = commands(doc, fix.commands.iter().map(|it| (it.at, it.run.clone())).collect());
     // What was proven after it is needed for what was got in the end.
     let later = report.rounds.iter().skip(1).filter(|round| round.proof.as_ref().is_some_and(|proof| proof.helped));
     later.fold(doc, |doc, round| {
         let cause = round.cause.as_deref().unwrap_or("the next limit");
         let doc = doc.paragraph(&format!("then {cause}, whose fix helped as well:"));
-        let places = round.changes.chunk_by(|a, b| a.at == b.at);
-        places.fold(doc, |doc, all| doc.commands(&on(all[0].at, report), all.iter().map(|it| it.set.to_string())))
+        commands(doc, round.changes.iter().map(|it| (it.at, it.set.to_string())).collect())
     })
 }
 

@@ -9,7 +9,7 @@ use crate::table::Table;
 use narrows_model::forwarding::report::{BooksView, ForwardingReport};
 use narrows_model::words::units::micros;
 
-/// Invalid trials that are listed, and with everything shown; JSON lists all.
+/// How many invalid trials are listed, and how many with `--full`; JSON lists all.
 const INVALID: usize = 12;
 const INVALID_AT_MOST: usize = 200;
 

@@ -199,7 +199,7 @@ impl Store {
         self.database.together(put).map_err(self.failed("write to"))
     }
 
-    /// Moves the runs that wait here for another store into it; how many there were. This store is locked for each run: what another
+    /// Moves the runs that wait here for another store into it; returns how many were sent. This store is locked for each run: what another
     /// program puts there after it saw none waiting is newer.
     ///
     /// # Errors

@@ -28,7 +28,8 @@ pub(crate) fn losses_leave(evidence: &TcpEvidence, holds: Holds) -> Option<Losse
     if !matches!(algorithm, "cubic" | "reno") || lost_at_home(evidence) {
         return None;
     }
-    let (rtt_s, mss) = (evidence.min_rtt_us.filter(|_| holds == Holds::Path).or(base.rtt_us)? / 1e6, base.mss_bytes?);
+    let rtt_us = if holds == Holds::Path { evidence.window_rtt_us() } else { base.rtt_us };
+    let (rtt_s, mss) = (rtt_us? / 1e6, base.mss_bytes?);
     let (moments, sent, enough) = match holds {
         Holds::End => beyond_the_end(evidence).or_else(|| below_the_limit(evidence).filter(|(.., enough)| *enough))?,
         Holds::Path => below_the_limit(evidence)?,

@@ -187,6 +187,7 @@ pub(super) fn is_sawtooth(evidence: &TcpEvidence) -> bool {
         && end_bound(evidence).is_none()
         && !shape.loses_below()
         && !cpu_bound(evidence)
+        && !evidence.buffer_below_path()
 }
 
 /// Whether marks told the sender to slow down, more than losses.

@@ -1,6 +1,9 @@
 //! How long a load can wait in a queue of the path.
 
 use super::{AT_CAPACITY, TcpEvidence};
+use crate::judge::Evidence as _;
+use crate::role::Role;
+use narrows_model::host::buffers::{RECEIVE, SEND, TcpBuffer};
 use narrows_model::words::figures::float;
 use narrows_search::profile::Plateau;
 
@@ -23,6 +26,16 @@ impl PathWait {
 }
 
 impl TcpEvidence {
+    /// Whether a buffer that the kernel sizes holds less, at its maximum, than the path with its queue empty.
+    pub fn buffer_below_path(&self) -> bool {
+        let path = self.capacity_goodput_bps().zip(self.min_rtt_us).map(|(bps, us)| bps / 8.0 * us / 1e6);
+        let below = |role: Role, buffer: &TcpBuffer, locked: Option<bool>| {
+            let max = self.number(role, buffer.words[2]).filter(|_| locked != Some(true));
+            max.zip(path).is_some_and(|(max, path)| max < path)
+        };
+        below(Role::Sender, &SEND, self.base.send_locked) || below(Role::Receiver, &RECEIVE, self.base.receive_locked)
+    }
+
     /// Whether the profile met a policer.
     pub fn policed(&self) -> bool {
         self.profile.as_ref().is_some_and(|it| matches!(it.shape.plateau, Some(Plateau::Policer { .. })))
