@@ -33,9 +33,18 @@ pub fn ssh_command(program: &str) -> Command {
     command
 }
 
-/// A command whose process outlives this one.
+/// A command whose process outlives this one. It takes no descriptors along but the standard streams: a pipe or a lock of the caller's
+/// shell would stay open as long as it lives. Linux before 5.11 leaves them open.
 pub fn free_command(program: &str) -> Command {
-    Command::new(program)
+    let mut command = Command::new(program);
+    // SAFETY: the closure makes only a system call with plain numbers, which is async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            Ok(())
+        });
+    }
+    command
 }
 
 /// This host's own name, of the calling thread's UTS namespace (`/proc/sys/kernel/hostname`).
@@ -169,6 +178,19 @@ mod tests {
         let command = ssh_command("ssh");
         let removed: Vec<_> = command.get_envs().filter_map(|(name, value)| value.is_none().then_some(name)).collect();
         assert_eq!(removed, ["NARROWS_STORE", "NARROWS_TOKEN"]);
+    }
+
+    #[test]
+    fn a_process_that_outlives_this_one_takes_no_descriptors_along() {
+        let (open, _reader) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        // As a shell opens them: without close-on-exec.
+        // SAFETY: dup takes a plain number; the new descriptor is ours.
+        let open = unsafe { OwnedFd::from_raw_fd(libc::dup(open.as_raw_fd())) };
+        let seen = |command: &mut Command| {
+            let path = format!("/proc/self/fd/{}", open.as_raw_fd());
+            command.args(["-e", &path]).status().expect("test is everywhere").success()
+        };
+        assert!(seen(&mut Command::new("test")) && !seen(&mut free_command("test")));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use narrows_model::run::history::{
 use narrows_model::run::sweep::SweepRow;
 use narrows_model::trace::report::TraceEnd;
 use narrows_model::words::figures::float;
-use narrows_model::{Ending, Family, LoadPlan, Run, Status, TraceRecord, Unit};
+use narrows_model::{Ending, Family, LoadPlan, Run, Status, TraceProtocol, TraceRecord, Unit};
 use narrows_stats::change_points::{Options, change_points};
 use std::collections::BTreeMap;
 
@@ -139,7 +139,10 @@ pub fn of_trace(record: &TraceRecord) -> StoredRun {
     let rtt = last.and_then(|hop| hop.nodes.first()?.rtt_ms);
     let figures = [
         rtt.map(|[_, median, _]| figures::RTT.at("", median * 1e3)),
-        last.and_then(|hop| hop.loss).map(|share| figures::LOSS.at("", share)),
+        // ICMP errors, which answer UDP, may be limited: what is missing of them is no loss of the path.
+        last.filter(|_| record.plan.protocol != TraceProtocol::Udp)
+            .and_then(|hop| hop.loss)
+            .map(|share| figures::LOSS.at("", share)),
         last.map(|hop| figures::HOPS.at("", f64::from(hop.ttl))),
         report.mtu.as_ref().filter(|mtu| mtu.to_target).map(|mtu| figures::MTU.at("", f64::from(mtu.path_bytes))),
     ];
@@ -388,6 +391,8 @@ mod tests {
         };
         assert_eq!(of_trace(&record).figures, []);
         record.probes.push(probe(2, target, AnswerKind::Reached));
+        assert_eq!(of_trace(&record).figures.len(), 2, "what is missing of ICMP errors is no figure");
+        record.plan.protocol = TraceProtocol::Icmp;
         assert_eq!(of_trace(&record).figures.len(), 3);
     }
 

@@ -288,6 +288,29 @@ pub struct TcpSample {
     pub send_q_bytes: Option<u32>,
 }
 
+impl TcpSample {
+    /// The sample that a count from `from` on begins at. Where a lost segment held the reader up then, what arrived meanwhile is delivered at
+    /// once when it was sent again: that is of the omitted part, and the count begins after it.
+    #[allow(clippy::cast_precision_loss)] // bytes and microseconds of one trial
+    pub fn after_a_hole(samples: &[Self], from: usize) -> usize {
+        /// Intervals of a tenth of a second: a hole lasts a few round trips.
+        const LOOK: usize = 10;
+        let rate = |a: usize, b: usize| {
+            let span = samples[b].at_us.saturating_sub(samples[a].at_us).max(1);
+            samples[b].bytes.saturating_sub(samples[a].bytes) as f64 / span as f64
+        };
+        let last = samples.len().saturating_sub(1);
+        if from == 0 || from >= last {
+            return from;
+        }
+        let usual = rate(from, last);
+        let (little, much) = (|at: usize| rate(at - 1, at) < 0.5 * usual, |at: usize| rate(at - 1, at) > 1.5 * usual);
+        let within = from + 1..last.min(from + LOOK);
+        let filled = within.clone().find(|at| much(*at)).filter(|_| little(from));
+        filled.map_or(from, |at| (at..within.end).take_while(|at| much(*at)).last().unwrap_or(at))
+    }
+}
+
 impl Sample for TcpSample {
     fn at_us(&self) -> u64 {
         self.at_us

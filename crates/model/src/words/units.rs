@@ -254,7 +254,8 @@ pub fn percent(fraction: f64) -> String {
     if let Some(text) = nearly_all(percent) {
         text
     } else if percent.abs() >= 9.95 || percent == 0.0 {
-        format!("{percent:.0} %")
+        // As people round: {:.0} makes 72 of 72.5.
+        format!("{} %", percent.round())
     } else if percent.abs() >= 0.995 {
         format!("{percent:.1} %")
     } else if percent.abs() < 0.0005 {
@@ -352,6 +353,7 @@ mod tests {
         assert_eq!([1023 << 20, 353_000_000, 5 << 40].map(amount), ["1023 MiB", "337 MiB", "5.00 TiB"]);
         assert_eq!(micros(35_000), "35.0 ms");
         assert_eq!(percent(0.37), "37 %");
+        assert_eq!([0.725, 0.775].map(percent), ["73 %", "78 %"]);
     }
 
     #[test]

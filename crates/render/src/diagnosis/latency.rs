@@ -62,7 +62,14 @@ fn waits(latency: &WorkingLatency) -> Option<String> {
     };
     let beyond = [Queue::Device, Queue::Path, Queue::HostsOrReversePath, Queue::PathOrHosts];
     let (seen, socket) = (of(&beyond), of(&[Queue::Socket]));
-    let seen = (!seen.is_empty()).then(|| format!("the load adds {seen}"));
+    // Waits too short to be told apart have no place of their own.
+    let told: f64 = latency.waits.iter().filter(|wait| beyond.contains(&wait.queue)).map(|wait| wait.us).sum();
+    let rise = latency.loaded_us.zip(latency.idle_us).map(|(loaded, idle)| loaded.p50 - idle.p50);
+    let rise = rise.filter(|rise| told < 0.95 * rise).map(|rise| micros(rise.clamp(0.0, 1e12).round() as u64));
+    let seen = (!seen.is_empty()).then(|| match rise {
+        Some(rise) => format!("the load adds {rise} (medians): {seen}, the rest in waits too short to place"),
+        None => format!("the load adds {seen}"),
+    });
     let before = if seen.is_some() { "before that" } else { "before it is sent" };
     let socket = (!socket.is_empty()).then(|| format!("{before}, data waits {socket} in the {sender}'s socket"));
     let words: Vec<String> = seen.into_iter().chain(socket).collect();

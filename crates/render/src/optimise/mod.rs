@@ -20,7 +20,8 @@ pub(crate) fn doc(report: &OptimiseReport) -> Doc {
             Some(text) => doc.heading(title).commands("", text.lines().map(str::to_owned)),
             None => doc,
         };
-        let doc = doc.heading(&format!("Commands at {place}")).commands("", settings.iter().map(|it| command(it)));
+        let doc =
+            doc.heading(&format!("Commands at {place}")).commands("", settings.iter().map(|it| command(report, it)));
         let doc = file(doc, &format!("/etc/sysctl.d/90-narrows.conf at {place}"), files::sysctl_d(&settings));
         let doc = file(doc, &format!("Script at {place}"), files::script(&settings));
         file(doc, &format!("Ansible tasks for {place}"), Some(files::ansible(&settings)))
@@ -41,10 +42,17 @@ pub(crate) fn doc(report: &OptimiseReport) -> Doc {
     doc.heading("How it ended").sentences(verdict.into_iter().chain([stopped, runs]))
 }
 
-/// A command, where it comes from, and the value before.
-fn command(it: &OptimisedSetting) -> String {
+/// A command, where it comes from, whether it is needed is known, and the value before.
+fn command(report: &OptimiseReport, it: &OptimisedSetting) -> String {
+    let alone = if alone(report, it) { "" } else { "; gain not known alone" };
     let before = it.before.as_ref().map_or_else(String::new, |it| format!("; before: {it}"));
-    format!("{}    # {}{before}", it.set, it.origin)
+    format!("{}    # {}{alone}{before}", it.set, it.origin)
+}
+
+/// Whether what this setting gains by itself was measured: it was added, or left out, alone.
+fn alone(report: &OptimiseReport, it: &OptimisedSetting) -> bool {
+    let of = |trial: &OptimiseTrial| trial.gain.is_some() && trial.what == [format!("{}: {}", it.at, it.set)];
+    report.settings.len() == 1 || report.tried.iter().any(of)
 }
 
 /// What was tried at once: the gain, what followed from it, and its settings. What gained in a group may have been dropped, or replaced, by
@@ -68,6 +76,10 @@ fn headline(report: &OptimiseReport) -> (String, Option<String>) {
         0 => return (format!("{of}: no setting gains"), None),
         1 => "1 setting".to_owned(),
         more => format!("{more} settings"),
+    };
+    let count = match report.settings.iter().filter(|it| !alone(report, it)).count() {
+        0 => count,
+        some => format!("{count} ({some} of them only tried together: the time ended)"),
     };
     let Some(gain) = &report.gain else {
         return (format!("{of}: {count}; the gain of the whole set was not measured"), None);

@@ -68,6 +68,19 @@ fn what_was_kept_in_a_group_and_dropped_later_is_not_in_the_final_set() {
 }
 
 #[test]
+fn what_was_only_tried_together_is_said_to_be() {
+    let text = |report: &OptimiseReport| doc(report).text(Style { width: 160, ..Style::default() });
+    let whole = text(&report());
+    assert!(whole.contains("with 3 settings (2 of them only tried together: the time ended)"), "{whole}");
+    let alone =
+        |line: &str| whole.lines().find(|it| it.contains(line)).is_some_and(|it| !it.contains("not known alone"));
+    assert!(alone("tcp_rmem=") && !alone("gro on    #") && !alone("tcp_congestion_control="), "{whole}");
+    let mut one = report();
+    one.settings.truncate(1);
+    assert!(!text(&OptimiseReport { tried: vec![], ..one }).contains("together"), "the set is the setting");
+}
+
+#[test]
 fn without_a_setting() {
     let none =
         OptimiseReport { settings: vec![], gain: None, tried: vec![], advice: vec![], verdict: None, ..report() };

@@ -172,15 +172,23 @@ fn sent(parts: &[Part<Span<'_, TcpSample>>]) -> Option<SentView> {
     Some(SentView { from_s, to_s, bytes, bps: float(bytes) * 8e6 / float(length) })
 }
 
+/// When the count of a stream begins, after the omitted part.
+fn counted_from(samples: &[TcpSample], omit_us: u64) -> Option<u64> {
+    let first = samples.partition_point(|sample| sample.at_us < omit_us);
+    Some(samples.get(TcpSample::after_a_hole(samples, first))?.at_us)
+}
+
 /// The counted part of one flow: from the first sample after the omitted one to the last.
 fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
     let pairs = TcpPlan::counted(&flow.pairs);
-    let omit_us = flow.counted_from_us(pairs.iter().filter_map(|pair| pair.receiver.or(pair.sender)));
+    let streams = || pairs.iter().filter_map(|pair| pair.receiver.or(pair.sender));
+    let omit_us = flow.counted_from_us(streams());
+    let from_us = streams().filter_map(|stream| counted_from(&stream.samples, omit_us)).max().unwrap_or(omit_us);
     let parts: Vec<(u32, Part<Span<'_, TcpSample>>)> = pairs
         .iter()
         .filter_map(|pair| {
             let counted = |stream: &'a TcpStreamRecord| {
-                let first = stream.samples.iter().find(|sample| sample.at_us >= omit_us)?;
+                let first = stream.samples.iter().find(|sample| sample.at_us >= from_us)?;
                 // One sample alone, as of an end that was lost, has counted nothing.
                 Some((first, stream.samples.last()?)).filter(|(first, last)| last.at_us > first.at_us)
             };
@@ -217,10 +225,26 @@ fn flow_summary<'a>(flow: &FlowRecords<'a, TcpPlan>) -> Option<FlowSummary> {
 mod tests {
     use super::*;
     use crate::measure::live::Live;
+    use narrows_model::load::kind::Load as _;
     use narrows_model::{Direction, Place, Progress, StreamProgress};
 
     fn sample(at_ms: u64, mbytes: u64) -> TcpSample {
         TcpSample { at_us: at_ms * 1000, bytes: mbytes * 1_000_000, ..TcpSample::default() }
+    }
+
+    #[test]
+    fn what_a_hole_held_back_before_the_count_is_no_goodput() {
+        // 8 Mbit in each tenth of a second; a hole from 1.8 s on is filled in the interval that ends at 2.1 s.
+        let holed = |at: u64| if (18..=20).contains(&at) { 18 } else { at };
+        let end = |place, of: fn(u64) -> u64| {
+            let samples = (0..=40).map(|at| sample(100 * at, of(at))).collect();
+            TcpPlan::partial_record(place, vec![(0, Flow::Up, samples)], String::new())
+        };
+        let plan = TcpPlan { omit_ms: 2000, ..TcpPlan::default() };
+        let (client, server) = (end(Place::Client, |at| at), end(Place::Server, holed));
+        let trial = TcpTrial { plan: &plan, client: &client, server: &server, elapsed_us: 4_000_000 };
+        let total = &summary(trial).flows[0].total;
+        assert_eq!((total.goodput_bps, total.from_s, total.to_s), (80e6, 2.1, 4.0), "{total:?}");
     }
 
     /// What an end says at that time of these streams.

@@ -24,34 +24,13 @@ fn begin(samples: &[TcpSample], omit_us: u64) -> usize {
 pub(super) fn goodput(whole: &Counted<'_>, omit_us: u64) -> Option<(f64, f64)> {
     let (mut bps, mut longest_us) = (0.0, 0);
     for (_, samples) in whole {
-        let first = samples.get(after_a_hole(samples, begin(samples, omit_us)))?;
+        let first = samples.get(TcpSample::after_a_hole(samples, begin(samples, omit_us)))?;
         let last = samples.last()?;
         let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
         bps += last.bytes.saturating_sub(first.bytes) as f64 * 8e6 / span as f64;
         longest_us = longest_us.max(span);
     }
     (longest_us > 0).then_some((bps, longest_us as f64 / 1e6))
-}
-
-/// The sample that a count from `from` on begins at. Where a lost segment held the reader up then, what arrived meanwhile is delivered at
-/// once when it was sent again: that is of the omitted part, and the count begins after it.
-#[allow(clippy::cast_precision_loss)] // bytes and microseconds of one trial
-fn after_a_hole(samples: &[TcpSample], from: usize) -> usize {
-    /// Intervals of a tenth of a second: a hole lasts a few round trips.
-    const LOOK: usize = 10;
-    let rate = |a: usize, b: usize| {
-        let span = samples[b].at_us.saturating_sub(samples[a].at_us).max(1);
-        samples[b].bytes.saturating_sub(samples[a].bytes) as f64 / span as f64
-    };
-    let last = samples.len().saturating_sub(1);
-    if from == 0 || from >= last {
-        return from;
-    }
-    let usual = rate(from, last);
-    let (little, much) = (|at: usize| rate(at - 1, at) < 0.5 * usual, |at: usize| rate(at - 1, at) > 1.5 * usual);
-    let within = from + 1..last.min(from + LOOK);
-    let filled = within.clone().find(|at| much(*at)).filter(|_| little(from));
-    filled.map_or(from, |at| (at..within.end).take_while(|at| much(*at)).last().unwrap_or(at))
 }
 
 pub(super) fn thread_share(samples: &[TcpSample]) -> Option<f64> {

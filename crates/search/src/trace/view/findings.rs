@@ -180,7 +180,11 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
         .iter()
         .enumerate()
         .rposition(|(at, (_, it))| lossy(*it) && (at == behind || (certain(*it) && stays(at))));
-    let Some((&(last, total), before)) = tells.and_then(|at| answering[..=at].split_last()) else { return };
+    let Some((&(last, total), before)) = tells.and_then(|at| answering[..=at].split_last()) else {
+        let hops: Vec<&TraceHop> = answering.iter().map(|(hop, _)| *hop).filter(|hop| lost_of(hop)[0] > 0).collect();
+        all.extend(unexplained(&hops, by_target, end));
+        return;
+    };
     let lost = share(total).unwrap_or_default();
     // The loss does not fall along the path. Answers that a limit stops only add to it, so a hop that loses less than those behind it is in
     // front of a part of the loss.
@@ -203,12 +207,13 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
     let (from_place, to_place) = (place(&report.hops, first), place(&report.hops, second));
     let rest = from.map(|at| before[at].0).and_then(|hop| hop.loss).filter(|loss| *loss > LOSS.min(lost / 2.0));
     let mut says = format!(
-        "{} loss there and back{} between {from_place} and {to_place} ({} of {} to hop {} have no answer)",
+        "{} loss there and back{} between {from_place} and {to_place} ({} of {} to hop {}{} have no answer)",
         percent(lost),
         if rest.is_some() { ", a part of it" } else { " begins" },
         total[0],
         plural(total[1], "probe"),
-        last.ttl
+        last.ttl,
+        if total == lost_of(last) { "" } else { " whose answers no limit of ICMP can have stopped" }
     );
     if let Some(rest) = rest {
         says += &format!(
@@ -224,6 +229,23 @@ fn loss(record: &TraceRecord, report: &TraceReport, all: &mut Vec<TraceFinding>)
                  port) exclude that";
     }
     all.push(finding("loss", by_target, says));
+}
+
+/// Missing answers that are no loss for certain: the table shows them, so it is said what they may be.
+fn unexplained(hops: &[&TraceHop], by_target: bool, end: u8) -> Option<TraceFinding> {
+    let most = hops.iter().max_by(|a, b| a.loss.unwrap_or(0.0).total_cmp(&b.loss.unwrap_or(0.0)))?;
+    let [missing, sent] = lost_of(most);
+    let why = match (by_target, hops.iter().any(|hop| hop.ttl == end)) {
+        (true, false) => "the target answered all of its own, so the path is not known to lose any",
+        (true, true) => "too few to tell loss from limited answers; --count 50 tells",
+        (false, _) => {
+            "ICMP errors may be limited there (Linux: one per second and host), so this is not known to be loss; answers of the \
+             target itself tell (--protocol icmp, or tcp to an open port)"
+        }
+    };
+    let up_to = if hops.len() > 1 { "up to " } else { "" };
+    let says = format!("{}: {up_to}{missing} of {} have no answer; {why}", listed(hops), plural(sent, "probe"));
+    Some(finding("missing-answers", false, says))
 }
 
 fn share([missing, sent]: [u64; 2]) -> Option<f64> {

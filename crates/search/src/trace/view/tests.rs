@@ -152,6 +152,21 @@ fn routers_that_limit_their_answers_are_no_loss_and_no_black_hole() {
 }
 
 #[test]
+fn answers_that_a_limit_may_have_stopped_are_named() {
+    let mut net = Net::new(2);
+    net.limited = (1..=3).collect();
+    let report = seen_with(&net, TracePlan { rounds: 40, interval_ms: 100, mtu: false, ..plan() });
+    let said = report.findings.iter().find(|it| it.id == "missing-answers").expect("what the table shows is explained");
+    assert!(
+        !said.harm && said.says.starts_with("hops 1, 2, 3: up to ") && said.says.contains("not known to be loss"),
+        "{said:?}"
+    );
+    assert!(report.hops.iter().all(|hop| !hop.limits_answers && hop.loss.is_some_and(|loss| loss > 0.5)), "{report:?}");
+    let whole = seen_with(&Net::new(2), TracePlan { rounds: 40, mtu: false, ..plan() });
+    assert!(whole.findings.is_empty(), "{whole:?}");
+}
+
+#[test]
 fn loss_begins_where_it_stays() {
     let mut net = Net::new(6);
     (net.lost_each, net.lost_from) = (4, 5);
