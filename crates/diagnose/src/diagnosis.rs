@@ -20,8 +20,7 @@ use crate::underlay;
 use narrows_model::run::report::{AccountsView, PhaseView, Weighed};
 use narrows_model::run::{DiagnosePlan, Purpose, RunPlan, TrialRecord};
 use narrows_model::words::figures::float;
-use narrows_model::{Ending, FactKey, Flow, Run, Verdict};
-use narrows_model::{Status, words::units};
+use narrows_model::{Ceiling, Ending, FactKey, Finding, Flow, Method, Run, Status, Verdict, words::units};
 
 #[derive(Debug, Clone)]
 pub struct Diagnosis {
@@ -104,6 +103,27 @@ pub fn weigh(run: &Run, round: u32, id: &str) -> Option<Vec<Weighed>> {
     }
 }
 
+/// The roofline with the cause that is named, also where its ceiling cannot be computed: what was got is what is under it.
+fn with_named(mut ceilings: Vec<Ceiling>, verdict: &Verdict) -> Vec<Ceiling> {
+    let named = verdict.causes.first().filter(|_| verdict.status == Status::Limited);
+    let lacks = |cause: &&Finding| !ceilings.iter().any(|it| it.id == cause.id && it.at == cause.at);
+    let Some(cause) = named.filter(lacks).filter(|_| !ceilings.is_empty() && verdict.goodput_bps > 0.0) else {
+        return ceilings;
+    };
+    let bps = verdict.goodput_bps;
+    let ceiling = Ceiling {
+        id: cause.id.clone(),
+        at: cause.at,
+        bps,
+        interval_bps: [bps; 2],
+        at_least: false,
+        method: Method::Measured,
+        how: "the goodput that was measured under it".to_owned(),
+    };
+    ceilings.insert(ceilings.partition_point(|it| it.bps < bps), ceiling);
+    ceilings
+}
+
 fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     let evidence = TcpEvidence::of(run, round)?;
     let Judgement { mut verdict, ceilings, mut next } = judge(&evidence, causes::tcp::TABLE);
@@ -132,7 +152,7 @@ fn of_tcp(run: &Run, round: u32) -> Option<Diagnosis> {
     not_measured(&mut verdict, run, underlay.is_some());
     let accounts = AccountsView {
         underlay,
-        roofline: ceilings,
+        roofline: with_named(ceilings, &verdict),
         time_budget: time_budget(&evidence),
         path_profile: evidence.profile.as_ref().map(PathProfile::view),
         latency,
@@ -300,7 +320,7 @@ fn of_udp(run: &Run, round: u32) -> Option<Diagnosis> {
     let path_profile = judged.profile.as_ref().map(PathProfile::view);
     Some(Diagnosis {
         accounts: AccountsView {
-            roofline: ceilings,
+            roofline: with_named(ceilings, &verdict),
             underlay: None,
             time_budget: None,
             path_profile,

@@ -2,8 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use narrows_render::measure::Measurement;
-use narrows_render::{Document, Format, OfAnyRun, Style};
+use narrows_render::{AnyDocument, Document, Format, OfAnyRun, Style};
 use narrows_runner::stored;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
@@ -17,13 +16,7 @@ pub(crate) fn formats<R: Document>() -> impl TypedValueParser<Value = Format> {
 }
 
 /// A report in a format.
-pub(crate) fn written<R: Document>(report: &R, format: Format, style: Style) -> Result<String, Failure> {
-    let text = report.write(format, style).map_err(Failure::run)?;
-    text.ok_or_else(|| no_such_format(R::NAME, format, R::formats()))
-}
-
-/// A measurement of any load in a format.
-pub(crate) fn written_measurement(report: &dyn Measurement, format: Format, style: Style) -> Result<String, Failure> {
+pub(crate) fn written(report: &dyn AnyDocument, format: Format, style: Style) -> Result<String, Failure> {
     let text = report.write(format, style).map_err(Failure::run)?;
     let (name, formats) = report.about();
     text.ok_or_else(|| no_such_format(name, format, formats.into_iter()))

@@ -99,6 +99,25 @@ pub trait Document: Sized + 'static {
     }
 }
 
+/// A report of any type.
+pub trait AnyDocument {
+    /// What it is, and its formats.
+    fn about(&self) -> (&'static str, Vec<Format>);
+
+    /// As [`Document::write`].
+    fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>>;
+}
+
+impl<R: Document> AnyDocument for R {
+    fn about(&self) -> (&'static str, Vec<Format>) {
+        (R::NAME, R::formats().collect())
+    }
+
+    fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>> {
+        Document::write(self, format, style)
+    }
+}
+
 pub(crate) const PAGE: &str = "One page for a browser, light and dark, without scripts";
 
 /// The formats of a report that is one document: what makes it (with whether everything is shown), what its JSON is for, and further ones.

@@ -44,6 +44,6 @@ pub mod trace;
 pub mod watch;
 pub mod words;
 
-pub use format::{Document, Format, OfAnyRun};
+pub use format::{AnyDocument, Document, Format, OfAnyRun};
 pub use narrows_model::words::figures;
 pub use style::Style;

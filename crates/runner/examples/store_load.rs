@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let there = store.count(&Filter::default())?;
     if there == 0 {
         let begun = clock::now();
-        store.put_all((0..runs).map(|k| (entry(k), narrows_store::Kind::Run, content(k, bytes))))?;
+        store.put_all((0..runs).map(|k| (entry(k), narrows_store::KIND_OF_RUNS, content(k, bytes))))?;
         println!("{runs} runs written in {:.1} s", begun.elapsed().as_secs_f64());
     }
     let size = std::fs::metadata(store.path())?.len();

@@ -5,6 +5,7 @@ use narrows_model::run::RunPlan;
 use narrows_model::run::history::Headline;
 use narrows_model::{LoadPlan, Place, Progress, RrPlan, Run, TcpPlan, Trial, UdpPlan};
 use narrows_render::measure::{Intervals, Live, Measurement, Running, Shown, Silent, UdpMeasurement};
+use narrows_render::{AnyDocument, Document};
 use narrows_views::figures;
 use narrows_views::measure::{self, Viewed};
 
@@ -20,6 +21,19 @@ pub fn measurement(run: &Run) -> Option<Box<dyn Measurement>> {
         LoadPlan::Rr(_) => Box::new(measure::rr::of_run(run)?),
         LoadPlan::Profile(_) => return None,
     })
+}
+
+/// The report of a run; `None` where it holds no measurement.
+pub fn document(run: &Run) -> Option<Box<dyn AnyDocument>> {
+    fn of<R: Document>(report: Option<R>) -> Option<Box<dyn AnyDocument>> {
+        Some(Box::new(report?))
+    }
+    match &run.plan {
+        RunPlan::Diagnose(_) => of(crate::report(run)),
+        RunPlan::Measure(_) => measurement(run).map(|it| -> Box<dyn AnyDocument> { it }),
+        RunPlan::Search(_) => of(crate::search_report(run)),
+        RunPlan::Sweep(_) => of(crate::sweep_report(run).filter(|report| report.done > 0)),
+    }
 }
 
 /// The end at which nothing arrived of a plain measurement.

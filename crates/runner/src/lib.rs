@@ -41,7 +41,7 @@ pub mod verify;
 pub mod watch;
 mod workers;
 
-pub use books::{live, measurement, nothing_arrived};
+pub use books::{document, live, measurement, nothing_arrived};
 pub use narrows_diagnose::report;
 pub use narrows_lab as emulated;
 pub use narrows_sys::interrupt;

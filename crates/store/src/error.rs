@@ -71,21 +71,26 @@ impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as C;
         // Extended codes of `SQLITE_IOERR`: a lock, or the shared memory beside the file, failed.
-        const LOCKS: [i32; 9] = [2_058, 2_314, 2_570, 3_594, 3_850, 4_618, 4_874, 5_130, 5_386];
+        const LOCKS: [i32; 8] = [2_058, 2_314, 2_570, 3_594, 3_850, 4_618, 5_130, 5_386];
+        // `SQLITE_IOERR_SHMSIZE`: the shared memory cannot grow.
+        const NO_ROOM: i32 = 4_874;
         let code = error.sqlite_error();
-        let locks = code.is_some_and(|it| LOCKS.contains(&it.extended_code));
+        let extended = |wanted: &[i32]| code.is_some_and(|it| wanted.contains(&it.extended_code));
         let remedy = match code.map(|it| it.code) {
-            _ if locks => {
-                "the file system does not support its locks; set XDG_STATE_HOME to a directory on a local disk"
+            _ if extended(&[NO_ROOM]) => {
+                "no space left; free some, or set NARROWS_STATE to a directory on another disk"
+            }
+            _ if extended(&LOCKS) => {
+                "the file system does not support its locks; set NARROWS_STATE to a directory on a local disk"
             }
             Some(C::FileLockingProtocolFailed) => {
-                "the file system does not support its locks; set XDG_STATE_HOME to a directory on a local disk"
+                "the file system does not support its locks; set NARROWS_STATE to a directory on a local disk"
             }
-            Some(C::DiskFull) => "no space left; free some, or set XDG_STATE_HOME to another disk",
+            Some(C::DiskFull) => "no space left; free some, or set NARROWS_STATE to a directory on another disk",
             Some(C::ReadOnly | C::PermissionDenied) => {
-                "it is read-only; set XDG_STATE_HOME to a directory that you may write"
+                "it is read-only; set NARROWS_STATE to a directory that you may write"
             }
-            Some(C::CannotOpen) => "its directory is missing, closed or read-only; set XDG_STATE_HOME to another one",
+            Some(C::CannotOpen) => "its directory is missing, closed or read-only; set NARROWS_STATE to another one",
             Some(C::DatabaseBusy | C::DatabaseLocked) => "another narrows holds it; try again",
             Some(C::NotADatabase | C::DatabaseCorrupt) => {
                 "it is damaged; move it away, and take back what was exported with `narrows store import`"

@@ -8,7 +8,7 @@
 mod server;
 
 use narrows_model::run::history::StoredRun;
-use narrows_store::{Filter, Kind, Store};
+use narrows_store::{Filter, KIND_OF_RUNS, Store};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,7 +44,7 @@ fn writer() {
     let round = std::process::id();
     for n in 0..RUNS {
         let id = format!("{round}-{n}");
-        store.put(&entry(&id), Kind::Run, &content(&id, n)).unwrap();
+        store.put(&entry(&id), KIND_OF_RUNS, &content(&id, n)).unwrap();
         println!("\nput {id}");
     }
 }
@@ -97,7 +97,7 @@ fn none_is_lost(file: &PathBuf) {
             let (_, json) = store.json(id).unwrap().unwrap_or_else(|| panic!("round {round}: {id} is lost"));
             assert_eq!(json, content(id, n), "{id}");
         }
-        let parse = |_: Kind, json: &[u8]| {
+        let parse = |_: &str, json: &[u8]| {
             serde_json::from_slice::<serde_json::Value>(json).map(drop).map_err(|it| it.to_string())
         };
         assert!(store.check(parse).unwrap().is_empty());

@@ -11,12 +11,17 @@ use narrows_stats::Estimate;
 pub fn of_runs(runs: &[Run]) -> Option<BothDirections> {
     let report =
         |way: Direction| runs.iter().filter_map(narrows_diagnose::report).find(|it| it.verdict.direction == way);
-    let goodput = |way: Direction| runs.iter().find_map(|run| goodput(run, way));
     let (up, down) = (report(Direction::Up), report(Direction::Down));
     let by_path = [&up, &down].into_iter().flatten().all(limited_by_path);
     let between_runs = if by_path { BETWEEN_RUNS } else { BETWEEN_RUNS_OF_HOSTS };
-    let symmetry =
-        goodput(Direction::Up).zip(goodput(Direction::Down)).and_then(|(up, down)| symmetry(&up, &down, between_runs));
+    // The goodput is that of the reports; the interval, of the same load, is that of the steady part.
+    let estimate = |way: Direction, report: &Option<Report>| {
+        let (steady, value) = (runs.iter().find_map(|run| goodput(run, way))?, report.as_ref()?.verdict.goodput_bps);
+        let interval = [steady.interval[0].min(value), steady.interval[1].max(value)];
+        Some(Estimate { value, interval, ..steady })
+    };
+    let both_ways = estimate(Direction::Up, &up).zip(estimate(Direction::Down, &down));
+    let symmetry = both_ways.and_then(|(up, down)| symmetry(&up, &down, between_runs));
     let both = BothDirections { schema: SCHEMA.to_owned(), up, down, symmetry };
     (both.up.is_some() || both.down.is_some()).then_some(both)
 }

@@ -240,7 +240,14 @@ fn policers_and_shapers_are_told_by_what_exceeds_their_rate() {
         of(bursts(100e9)).is_some_and(|it| it.interval_bps.is_some() && it.then == "path-capacity"),
         "slowed by the path"
     );
-    assert!(of(bursts(380e6)).is_some_and(|it| it.interval_bps.is_none() && it.then.is_empty()), "as it was sent");
+    let long = ProfiledPath { excess: Excess::DroppedAfter(300), ..bursts(380e6) };
+    let foretold = of(long);
+    assert!(
+        foretold.as_ref().is_some_and(|it| it.interval_bps.is_none() && it.bps > 300e6),
+        "as it was sent: {foretold:?}"
+    );
+    // Forty packets pass the bucket of another limit behind it, too.
+    assert!(of(bursts(380e6)).is_none_or(|it| it.interval_bps.is_none() && it.bps <= 40e6), "what it sustains");
     let words = |sends_bps| {
         let run = Scene { profile: Some(bursts(sends_bps)), ..policed.clone() }.run(&[]);
         crate::evidence::profile::of_run(&run, 0).expect("a profile").words()

@@ -167,7 +167,7 @@ pub(crate) fn show(
 ) -> Result<(), Failure> {
     deliver(
         &result.write(report, style())?,
-        || save.keep(begun, result.quiet, |begun| stored::keep_frames(report, begun)),
+        || save.keep(begun, result.quiet, |begun| stored::keep_new(report, begun)),
         &[(result.output(), &|| render::json::pretty(report).map_err(Failure::run))],
     )
 }

@@ -4,17 +4,10 @@ use super::{join_intervals, render_run};
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, FormatArg, FullArg, known};
 use crate::output::{print, printed, written};
-use narrows_model::TraceReport;
-use narrows_model::forwarding::ab_report::AbReport;
-use narrows_model::forwarding::report::ForwardingReport;
-use narrows_model::load::frames_report::FramesReport;
-use narrows_model::load::responsiveness::ResponsivenessReport;
-use narrows_model::load::stamp::StampReport;
-use narrows_model::run::command::CommandRecord;
+use narrows_model::Run;
 use narrows_model::run::history::{HistoryReport, StoredRun, TrendReport};
 use narrows_render::{Format, OfAnyRun, Style, history};
-use narrows_runner::forwarding;
-use narrows_runner::stored::maintenance::{self, Content};
+use narrows_runner::stored::maintenance;
 use narrows_runner::stored::{self, Filter, Store};
 use std::path::PathBuf;
 
@@ -174,26 +167,14 @@ fn show(store: &Store, id: &str, format: Format, style: Style) -> Outcome {
     if format == Format::Text {
         print(&(history::text::entry(&run, style) + "\n"))?;
     }
-    printed(&match content {
-        Content::Run(mut run) => {
-            join_intervals(&mut run, format);
-            render_run(&run, format, style)?
-        }
-        Content::Forwarding(record) => written::<ForwardingReport>(&forwarding::report(&record), format, style)?,
-        Content::Pair(record) => written::<AbReport>(&forwarding::report_pair(&record), format, style)?,
-        Content::Trace(record) => written::<TraceReport>(&narrows_runner::trace::report(&record), format, style)?,
-        Content::Responsiveness(record) => {
-            written::<ResponsivenessReport>(&narrows_runner::responsiveness::report(&record), format, style)?
-        }
-        Content::Stamp(report) => written::<StampReport>(&report, format, style)?,
-        Content::Foreign(json) if matches!(format, Format::Text | Format::Json) => json,
-        Content::Foreign(_) => {
-            let why = "it is the report of another program, kept as it is";
-            return Err(Failure::usage(format!("cannot write run {id} as {}: {why}; use text or json", format.word())));
-        }
-        Content::Command(record) => written::<CommandRecord>(&record, format, style)?,
-        Content::Frames(report) => written::<FramesReport>(&report, format, style)?,
-    })
+    let report = if content.get::<Run>().is_some() {
+        let mut run = content.take::<Run>().ok_or_else(|| unknown(store, id))?;
+        join_intervals(&mut run, format);
+        return printed(&render_run(&run, format, style)?);
+    } else {
+        content.report().ok_or_else(|| Failure::run("it holds no measurement"))?
+    };
+    printed(&written(&*report, format, style)?)
 }
 
 fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {

@@ -30,10 +30,10 @@ pub(crate) mod tune;
 pub(crate) mod watch;
 
 use crate::failure::Failure;
-use crate::output::{written, written_measurement};
+use crate::output::written;
 use narrows_model::Run;
-use narrows_model::run::{Ending, RunPlan};
-use narrows_render::{Document, Format, Style};
+use narrows_model::run::Ending;
+use narrows_render::{Format, Style};
 use narrows_runner::stored::spool;
 
 /// The grammar of the command line, for the commands that describe it: it is set first of all.
@@ -41,18 +41,8 @@ pub(crate) static GRAMMAR: std::sync::OnceLock<fn() -> clap::Command> = std::syn
 
 /// The report of a run in a format, diagnosed by today's rules.
 pub(crate) fn render_run(run: &Run, format: Format, style: Style) -> Result<String, Failure> {
-    fn of<R: Document>(report: Option<R>, run: &Run, format: Format, style: Style) -> Result<String, Failure> {
-        written(&report.ok_or_else(|| nothing_measured(run))?, format, style)
-    }
-    match &run.plan {
-        RunPlan::Diagnose(_) => of(narrows_runner::report(run), run, format, style),
-        RunPlan::Measure(_) => {
-            let report = narrows_runner::measurement(run).ok_or_else(|| nothing_measured(run))?;
-            written_measurement(&*report, format, style)
-        }
-        RunPlan::Search(_) => of(narrows_runner::search_report(run), run, format, style),
-        RunPlan::Sweep(_) => of(narrows_runner::sweep_report(run).filter(|report| report.done > 0), run, format, style),
-    }
+    let report = narrows_runner::document(run).ok_or_else(|| nothing_measured(run))?;
+    written(&*report, format, style)
 }
 
 /// Joins the intervals of a long measurement for those who read it.

@@ -13,7 +13,7 @@ use narrows_model::forwarding::report::ForwardingReport;
 use narrows_render as render;
 use narrows_runner::forwarding::files::{self, Kept};
 use narrows_runner::forwarding::{self, PlanFile, words};
-use narrows_runner::stored::maintenance::{Content, show};
+use narrows_runner::stored::maintenance::show;
 use narrows_runner::stored::{self, Begun, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -139,12 +139,14 @@ fn recorded(word: &Path) -> Result<Kept, Failure> {
     }
     let id = word.to_string_lossy();
     let store = stored::existing_store().map_err(Failure::run)?;
-    match store.map(|store| show(&store, &id)).transpose().map_err(Failure::run)?.flatten() {
-        Some((_, Content::Forwarding(record))) => Ok(Kept::Plain(record)),
-        Some((_, Content::Pair(record))) => Ok(Kept::Pair(record)),
-        Some((run, _)) => Err(Failure::usage(format!("cannot report {id}: it is a run of `narrows {}`", run.command))),
-        None => files::read_record(word).map_err(Failure::run),
+    let Some((run, content)) = store.map(|store| show(&store, &id)).transpose().map_err(Failure::run)?.flatten() else {
+        return files::read_record(word).map_err(Failure::run);
+    };
+    if content.get::<AbRecord>().is_some() {
+        return content.take().map(Kept::Pair).ok_or_else(|| Failure::run(id));
     }
+    let other = || Failure::usage(format!("cannot report {id}: it is a run of `narrows {}`", run.command));
+    content.take().map(Kept::Plain).ok_or_else(other)
 }
 
 impl Args {
@@ -173,7 +175,7 @@ impl Args {
                 let report = forwarding::report(&record);
                 let written = whole.and(self.files_of_report().write(&report));
                 print(&self.result.write(&report, style())?)?;
-                self.keep(&begun, |begun| stored::keep_forwarding(&record, begun));
+                self.keep(&begun, |begun| stored::keep_new(&*record, begun));
                 written?;
                 Ok(u8::from(record.ended.is_some()))
             }
@@ -181,7 +183,7 @@ impl Args {
                 let report = forwarding::report_pair(&record);
                 let written = whole.and(self.files_of_report().write_pair(&report));
                 print(&in_format(&report, self.result.format(), style())?)?;
-                self.keep(&begun, |begun| stored::keep_pair(&record, begun));
+                self.keep(&begun, |begun| stored::keep_new(&*record, begun));
                 written?;
                 Ok(u8::from(record.ended.is_some() || !record.remarks.is_empty()))
             }

@@ -194,7 +194,7 @@ impl Args {
         let text = if each { String::new() } else { self.result.write(&view, style())? };
         deliver(
             &text,
-            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_trace(&record, begun)),
+            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_new(&record, begun)),
             &[
                 (self.svg.svg.as_deref(), &|| Ok(picture(&view))),
                 (self.result.output(), &|| narrows_render::json::pretty(&view).map_err(Failure::run)),

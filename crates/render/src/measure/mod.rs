@@ -10,7 +10,7 @@ pub(crate) mod udp_words;
 pub use udp::UdpMeasurement;
 
 use crate::doc::page::Page;
-use crate::format::{Document, Format, PAGE, Writer};
+use crate::format::{AnyDocument, Document, Format, PAGE, Writer};
 use crate::json::line;
 use crate::style::{Style, Tone};
 use crate::words::{clean, columns, millis, share};
@@ -129,18 +129,12 @@ impl<R: Measured> Document for R {
 }
 
 /// A measurement that is over, of any load.
-pub trait Measurement {
+pub trait Measurement: AnyDocument {
     /// What follows the last interval.
     fn summary(&self, form: Lines) -> serde_json::Result<String>;
 
-    /// What it is, and its formats.
-    fn about(&self) -> (&'static str, Vec<Format>);
-
     /// Its intervals as a picture (SVG).
     fn picture(&self) -> String;
-
-    /// All of it in a format; `None` where it does not have the format.
-    fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>>;
 }
 
 impl<R: Measured> Measurement for R {
@@ -158,16 +152,8 @@ impl<R: Measured> Measurement for R {
         }
     }
 
-    fn about(&self) -> (&'static str, Vec<Format>) {
-        (R::NAME, R::formats().collect())
-    }
-
     fn picture(&self) -> String {
         series::picture(self, &series::title(self))
-    }
-
-    fn write(&self, format: Format, style: Style) -> serde_json::Result<Option<String>> {
-        Document::write(self, format, style)
     }
 }
 

@@ -86,7 +86,7 @@ fn head(target: &Target, flow: Flow, plan: &SearchPlan, datagrams: &str) -> (Str
         let (first, last) = (millis(goal.initial_trial_ms), millis(goal.final_trial_ms));
         let trials = if first == last { first } else { format!("{first} to {last}") };
         format!(
-            "{}: {loss} ({method}; trials of {trials}, {} in total per load; at most {} of the trial time may exceed the loss limit)",
+            "{}: {loss} ({method}; trials of {trials}, up to {} in total per load; at most {} of the trial time may exceed the loss limit)",
             goal.name,
             millis(goal.duration_sum_ms),
             percent(goal.exceed_ratio)

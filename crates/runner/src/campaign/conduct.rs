@@ -221,8 +221,8 @@ impl Conduct<'_> {
     fn keep(&self, step: &Step, outcome: &Outcome) -> Result<(), Stop> {
         let tags = [tag(self.plan), format!("step:{}", step.number)];
         let kept = match outcome {
-            Outcome::Run(run) => stored::keep(run, &tags),
-            Outcome::Command(record) => stored::keep_command(record, &tags),
+            Outcome::Run(run) => stored::keep(&**run, &tags),
+            Outcome::Command(record) => stored::keep(&**record, &tags),
         };
         kept.map_err(|error| Stop::Failed(error.to_string()))
     }

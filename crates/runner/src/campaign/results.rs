@@ -3,11 +3,12 @@
 use super::plan::{CampaignPlan, Load, MAX_RUNS};
 use super::schedule::Step;
 use super::{steps, tag};
-use crate::stored::maintenance::{self, Content};
+use crate::stored::maintenance;
 use crate::stored::{self, Filter, Store, StoreError};
-use narrows_model::Ending;
 use narrows_model::run::campaign::{CampaignFactor, CampaignReport};
+use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::StoredRun;
+use narrows_model::{Ending, Run};
 use narrows_views::campaign::{self as view, Observed, Planned};
 use std::collections::BTreeMap;
 
@@ -57,14 +58,10 @@ pub fn report(plan: &CampaignPlan, margin: f64) -> Result<CampaignReport, StoreE
 
 /// Why a run failed.
 fn why(store: Option<&Store>, id: &str) -> String {
-    let content = store.and_then(|store| maintenance::show(store, id).ok().flatten());
-    let why = match content.map(|(_, content)| content) {
-        Some(Content::Command(record)) => record.failed,
-        Some(Content::Run(run)) => match run.ending {
-            Ending::Failed(why) => Some(why),
-            _ => None,
-        },
-        _ => None,
-    };
+    let content = store.and_then(|store| Some(maintenance::show(store, id).ok()??.1));
+    let why = content.and_then(|content| match content.get::<Run>() {
+        Some(Run { ending: Ending::Failed(why), .. }) => Some(why.clone()),
+        _ => content.get::<CommandRecord>()?.failed.clone(),
+    });
     why.unwrap_or_else(|| "it has no figure".to_owned())
 }

@@ -71,7 +71,7 @@ pub fn diagnose(
         diagnosis.run.ending = measure::ending(why);
     }
     diagnosis.run.elapsed_us = clock::micros_since(diagnosis.began);
-    diagnosis.save();
+    diagnosis.watch.save(&diagnosis.run);
     diagnosis.run
 }
 
@@ -330,9 +330,12 @@ impl Diagnosis<'_> {
         if result.is_ok() && self.ends.stopped() { Err(EndsError::Interrupted) } else { result }
     }
 
+    /// What there is until now: a run that is not over is listed as interrupted, and is if this process is killed.
     fn save(&mut self) {
         self.run.elapsed_us = clock::micros_since(self.began);
+        let ending = std::mem::replace(&mut self.run.ending, narrows_model::Ending::Interrupted);
         self.watch.save(&self.run);
+        self.run.ending = ending;
     }
 }
 

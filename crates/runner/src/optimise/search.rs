@@ -117,6 +117,8 @@ impl Optimiser<'_> {
             if !gained {
                 return Ok(());
             }
+            // It was of the path without the fix.
+            self.report.verdict = None;
         }
         Ok(())
     }
@@ -146,6 +148,7 @@ impl Optimiser<'_> {
         self.settable(&mut all)?;
         let settings = all.iter().flat_map(|it| it.settings.clone()).collect();
         if all.len() > 1 && self.attempt(&Candidate { origin: TUNABLE.to_owned(), settings })? {
+            self.report.verdict = None;
             return Ok(true);
         }
         let mut gained = false;
@@ -154,6 +157,9 @@ impl Optimiser<'_> {
                 break;
             }
             gained |= self.attempt(&candidate)?;
+        }
+        if gained {
+            self.report.verdict = None;
         }
         Ok(gained)
     }

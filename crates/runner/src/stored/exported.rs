@@ -2,9 +2,10 @@
 //! what it is listed with, or it could not be taken in again.
 
 use super::entry::put_run;
+use super::kinds;
 use super::{Error, Store};
 use narrows_model::run::history::StoredRun;
-use narrows_store::{Kind, compat};
+use narrows_store::{KIND_OF_RUNS, compat};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -20,13 +21,13 @@ struct Exported {
 ///
 /// # Errors
 /// The record is damaged.
-pub(super) fn line(entry: &StoredRun, kind: Kind, json: Vec<u8>) -> Result<Vec<u8>, Error> {
-    if kind == Kind::Run {
+pub(super) fn line(entry: &StoredRun, kind: &str, json: Vec<u8>) -> Result<Vec<u8>, Error> {
+    if kind == KIND_OF_RUNS {
         return Ok(json);
     }
     let damaged = |error: serde_json::Error| Error::Damaged(entry.id.clone(), error.to_string());
     let record = serde_json::from_slice(&json).map_err(damaged)?;
-    serde_json::to_vec(&Exported { kind: kind.word().to_owned(), entry: entry.clone(), record }).map_err(damaged)
+    serde_json::to_vec(&Exported { kind: kind.to_owned(), entry: entry.clone(), record }).map_err(damaged)
 }
 
 /// What a record of another kind than a run is listed with, if these bytes are one as [`line`] writes it.
@@ -82,7 +83,7 @@ fn run(store: &mut Store, bytes: &[u8], path: &Path) -> Result<Taken, Error> {
 fn record(store: &mut Store, bytes: &[u8], path: &Path) -> Result<Taken, Error> {
     let read = serde_json::from_slice::<Exported>(bytes).map_err(|error| error.to_string());
     let known = |it: Exported| {
-        let kind = Kind::of(&it.kind).ok_or_else(|| format!("unknown kind `{}`; upgrade narrows", it.kind))?;
+        let kind = kinds::named(&it.kind, "").map_err(|_| format!("unknown kind `{}`; upgrade narrows", it.kind))?.word;
         let json = serde_json::to_vec(&it.record).map_err(|error| error.to_string())?;
         Ok::<_, String>((it.entry, kind, json))
     };
@@ -117,7 +118,7 @@ mod tests {
 
     fn with_every_kind(path: &Path) -> Store {
         let mut store = Store::open(path).expect("a store");
-        for (at, word) in Kind::words().filter(|word| *word != "run").enumerate() {
+        for (at, word) in kinds::all().map(|it| it.word).filter(|word| *word != KIND_OF_RUNS).enumerate() {
             let empty = StoredRun {
                 id: format!("20260101-00000{at}-0000000{at}"),
                 started_unix_us: 1_700_000_000_000_000 + at as u64,
@@ -135,9 +136,8 @@ mod tests {
                 raw_bytes: 0,
                 stored_bytes: 0,
             };
-            let kind = Kind::of(word).expect("a kind");
             // As `iperf3 -J` indents it.
-            store.put(&empty, kind, b"{\n  \"value\": 1.25,\n  \"list\": [1, 2]\n}").expect("stored");
+            store.put(&empty, word, b"{\n  \"value\": 1.25,\n  \"list\": [1, 2]\n}").expect("stored");
         }
         store
     }
@@ -147,7 +147,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let at = |name: &str| directory.path().join(name);
         let store = with_every_kind(&at("one.db"));
-        let kinds = Kind::words().count() as u64 - 1;
+        let kinds = kinds::all().count() as u64 - 1;
         for to in ["all.jsonl", "files"] {
             assert_eq!(export(&store, &Filter::default(), &at(to)).expect("exported"), kinds);
             let mut other = Store::open(&at(&format!("{to}.db"))).expect("a store");

@@ -1,17 +1,18 @@
 //! Results of other programs as runs of the store: reports of iperf3, columns of numbers, and directories of such files, one per
 //! configuration. What is not in a file stays unknown. The id is made of the content, so a file is taken in once.
 
-use super::entry::plan_hash;
-use super::maintenance::Imported;
-use super::{Error, Store};
+use super::record::{AnyRecord, Kind, plan_hash};
 use narrows_model::Unit;
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_model::words::figures::float;
-use narrows_store::Kind;
+use narrows_render::style::Style;
+use narrows_render::{AnyDocument, Format};
+use narrows_store::{Error, Store};
 use narrows_sys::files;
 use narrows_wire::columns::Columns;
 use narrows_wire::iperf3_report::{self, Report, Sender, Start, Sum};
 use ring::digest::{SHA256, digest};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,6 +21,17 @@ use std::path::Path;
 const FILE_MAX: u64 = 64 << 20;
 /// The maximum number of values of a file.
 const VALUES_MAX: usize = 10_000;
+
+/// What an import did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Runs that were taken in.
+    pub new: u64,
+    /// Runs that were there already.
+    pub known: u64,
+    /// Files and lines that are no runs, each with the reason.
+    pub failed: Vec<String>,
+}
 
 /// How numbers are listed.
 #[derive(Debug, Clone)]
@@ -45,6 +57,40 @@ pub struct Number {
     pub file: String,
     /// Which number of the file, from 1.
     pub nth: usize,
+}
+
+/// The kinds of what is taken in.
+const IPERF3: &str = "iperf3";
+const NUMBER: &str = "number";
+pub(super) const KINDS: [Kind; 2] = [kept::<Report>(IPERF3), kept::<Number>(NUMBER)];
+
+/// JSON that is kept as another program wrote it, if it can be read as this.
+const fn kept<T: DeserializeOwned>(word: &'static str) -> Kind {
+    let read = |json: &[u8], id: &str| -> Result<Box<dyn AnyRecord>, Error> {
+        let value = serde_json::from_slice::<T>(json).and_then(|_| serde_json::from_slice(json));
+        let damaged = |error: serde_json::Error| Error::Damaged(id.to_owned(), error.to_string());
+        Ok(Box::new(Kept(value.map_err(damaged)?)))
+    };
+    Kind { word, command: "store import", read }
+}
+
+/// JSON of another program.
+struct Kept(serde_json::Value);
+
+impl AnyRecord for Kept {
+    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
+        Some(self)
+    }
+}
+
+impl AnyDocument for Kept {
+    fn about(&self) -> (&'static str, Vec<Format>) {
+        ("the report of another program, which is kept as it is,", vec![Format::Text, Format::Json])
+    }
+
+    fn write(&self, format: Format, _: Style) -> serde_json::Result<Option<String>> {
+        self.about().1.contains(&format).then(|| serde_json::to_string_pretty(&self.0)).transpose()
+    }
 }
 
 /// Takes in a file: reports if it begins with a brace, else numbers. `name`: what it is called in the store. `of`: its configuration.
@@ -92,7 +138,7 @@ fn tag(of: &str) -> String {
     of.chars().take(60).map(|c| if c.is_alphanumeric() || "-_.:/+=@".contains(c) { c } else { '_' }).collect()
 }
 
-type Runs = Vec<(StoredRun, Kind, Vec<u8>)>;
+type Runs = Vec<(StoredRun, &'static str, Vec<u8>)>;
 
 fn runs(bytes: &[u8], name: &str, modified: u64, how: &As) -> Result<Runs, String> {
     match bytes.iter().find(|it| !it.is_ascii_whitespace()) {
@@ -119,12 +165,12 @@ fn numbers(bytes: &[u8], name: &str, modified: u64, how: &As) -> Result<Runs, St
         let json = serde_json::to_vec(&number).map_err(|error| error.to_string())?;
         let id = format!("import-{}-{}", hex(whole.as_ref()), at + 1);
         let run = StoredRun { id, started_unix_us: modified, ..listed("import", vec![figure]) };
-        Ok((run, Kind::Number, json))
+        Ok((run, NUMBER, json))
     };
     values.into_iter().enumerate().map(run).collect()
 }
 
-fn of_report(report: &Report, json: Vec<u8>, modified: u64) -> (StoredRun, Kind, Vec<u8>) {
+fn of_report(report: &Report, json: Vec<u8>, modified: u64) -> (StoredRun, &'static str, Vec<u8>) {
     let start = report.start.clone().unwrap_or_default();
     let seconds = start.timestamp.as_ref().and_then(|it| it.timesecs);
     let host = |place: &Option<iperf3_report::Place>| place.as_ref().and_then(|it| it.host.clone()).unwrap_or_default();
@@ -142,7 +188,7 @@ fn of_report(report: &Report, json: Vec<u8>, modified: u64) -> (StoredRun, Kind,
         verdict: if report.error.is_some() { "failed" } else { "complete" }.to_owned(),
         ..listed("iperf3", figures(report))
     };
-    (run, Kind::Iperf3, json)
+    (run, IPERF3, json)
 }
 
 /// The name of the host that wrote the report: the second word of `uname -a`.

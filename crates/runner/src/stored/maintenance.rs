@@ -1,32 +1,16 @@
 //! The store as a whole: runs taken in, written out, deleted, checked; and the figures over time.
 
+pub use super::foreign::Imported;
 use super::foreign::{self, As};
-use super::{Error, Filter, Store, directory, exported, load};
-use narrows_model::forwarding::ForwardingRecord;
-use narrows_model::forwarding::ab::AbRecord;
-use narrows_model::load::frames_report::FramesReport;
-use narrows_model::load::responsiveness::ResponsivenessRecord;
-use narrows_model::load::stamp::StampReport;
-use narrows_model::run::command::CommandRecord;
+use super::{Content, Error, Filter, Store, directory, exported, kinds, load};
+use narrows_model::Run;
 use narrows_model::run::history::{HistoryReport, SCHEMA, StoredRun, TrendReport};
-use narrows_model::{Run, TraceRecord};
-use narrows_store::{Kind, LARGEST, compat, file_name, id::ENDING};
+use narrows_store::{KIND_OF_RUNS, LARGEST, file_name, id::ENDING};
 use narrows_sys::files;
 use narrows_views::history;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// What an import did.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Imported {
-    /// Runs that were taken in.
-    pub new: u64,
-    /// Runs that were there already.
-    pub known: u64,
-    /// Files and lines that are no runs, each with the reason.
-    pub failed: Vec<String>,
-}
 
 /// Takes in runs: a run file, JSON lines as written by [`export`], or the run files of a directory; without a path those of the state
 /// directory that earlier versions wrote. The files stay.
@@ -151,15 +135,15 @@ pub fn export(store: &Store, filter: &Filter, to: &Path) -> Result<u64, Error> {
     for run in &runs {
         let Some((kind, json)) = store.json(&run.id)? else { continue };
         count += 1;
-        let json = exported::line(run, kind, json)?;
+        let json = exported::line(run, &kind, json)?;
         if is_lines {
             lines.extend(json);
             lines.push(b'\n');
             continue;
         }
-        let name = match kind {
-            Kind::Run => file_name(&run.id),
-            kind => file_name(&run.id).replace(ENDING, &format!(".{}.json", kind.word())),
+        let name = match kind.as_str() {
+            KIND_OF_RUNS => file_name(&run.id),
+            kind => file_name(&run.id).replace(ENDING, &format!(".{kind}.json")),
         };
         files::write_whole(&to.join(name), &json, 0o600)?;
     }
@@ -222,20 +206,13 @@ pub fn ago(time: Duration) -> u64 {
 /// # Errors
 /// The store cannot be read at all.
 pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
-    store.check(|kind, json| {
-        let parsed = match kind {
-            Kind::Run => return compat::read(json, Path::new("it")).map(drop).map_err(|error| error.to_string()),
-            Kind::Forwarding => serde_json::from_slice::<ForwardingRecord>(json).map(drop),
-            Kind::ForwardingPair => serde_json::from_slice::<AbRecord>(json).map(drop),
-            Kind::Frames => serde_json::from_slice::<FramesReport>(json).map(drop),
-            Kind::Responsiveness => serde_json::from_slice::<ResponsivenessRecord>(json).map(drop),
-            Kind::Stamp => serde_json::from_slice::<StampReport>(json).map(drop),
-            Kind::Trace => serde_json::from_slice::<TraceRecord>(json).map(drop),
-            Kind::Iperf3 => serde_json::from_slice::<narrows_wire::iperf3_report::Report>(json).map(drop),
-            Kind::Number => serde_json::from_slice::<foreign::Number>(json).map(drop),
-            Kind::Command => serde_json::from_slice::<CommandRecord>(json).map(drop),
-        };
-        parsed.map_err(|error| error.to_string())
+    let why = |error: Error| match error {
+        Error::Damaged(_, why) => why,
+        error => error.to_string(),
+    };
+    store.check(|word, json| {
+        let read = kinds::named(word, "it").and_then(|kind| (kind.read)(json, "it"));
+        read.map(drop).map_err(why)
     })
 }
 
@@ -277,43 +254,10 @@ pub fn trend(store: &Store, filter: &Filter, figure: Option<&str>, change_min: f
 /// # Errors
 /// The store cannot be read, or the run is damaged.
 pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Error> {
-    let Some((kind, json)) = store.json(id)? else { return Ok(None) };
+    let Some((word, json)) = store.json(id)? else { return Ok(None) };
     let Some(entry) = store.list(&Filter { id: Some(id.to_owned()), ..Filter::default() }, 0, 1)?.pop() else {
         return Ok(None);
     };
-    let damaged = |error: serde_json::Error| Error::Damaged(id.to_owned(), error.to_string());
-    let content = match kind {
-        Kind::Run => Content::Run(Box::new(compat::read(&json, Path::new(id))?)),
-        Kind::Forwarding => Content::Forwarding(serde_json::from_slice(&json).map_err(damaged)?),
-        Kind::ForwardingPair => Content::Pair(serde_json::from_slice(&json).map_err(damaged)?),
-        Kind::Frames => Content::Frames(serde_json::from_slice(&json).map_err(damaged)?),
-        Kind::Responsiveness => Content::Responsiveness(serde_json::from_slice(&json).map_err(damaged)?),
-        Kind::Stamp => Content::Stamp(serde_json::from_slice(&json).map_err(damaged)?),
-        Kind::Trace => Content::Trace(serde_json::from_slice(&json).map_err(damaged)?),
-        Kind::Iperf3 | Kind::Number => {
-            let value: serde_json::Value = serde_json::from_slice(&json).map_err(damaged)?;
-            Content::Foreign(serde_json::to_string_pretty(&value).map_err(damaged)?)
-        }
-        Kind::Command => Content::Command(serde_json::from_slice(&json).map_err(damaged)?),
-    };
+    let content = (kinds::named(&word, id)?.read)(&json, id)?;
     Ok(Some((entry, content)))
-}
-
-/// What a run of the store holds.
-#[derive(Debug)]
-pub enum Content {
-    Run(Box<Run>),
-    Forwarding(Box<ForwardingRecord>),
-    /// One of two configurations.
-    Pair(Box<AbRecord>),
-    /// A run of another program.
-    Command(Box<CommandRecord>),
-    /// A report of raw frames.
-    Frames(Box<FramesReport>),
-    /// A test of responsiveness.
-    Responsiveness(Box<ResponsivenessRecord>),
-    Stamp(Box<StampReport>),
-    Trace(Box<TraceRecord>),
-    /// A result of another program: its JSON, indented.
-    Foreign(String),
 }

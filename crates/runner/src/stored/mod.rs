@@ -3,19 +3,21 @@
 mod entry;
 pub(crate) mod exported;
 pub mod foreign;
+mod kinds;
 pub mod maintenance;
+mod record;
 pub mod spool;
 
 use crate::state;
-pub use entry::{
-    keep, keep_command, keep_forwarding, keep_frames, keep_pair, keep_responsiveness, keep_stamp, keep_trace,
-};
-pub(crate) use entry::{listed, plan_hash};
+pub use entry::{keep, keep_new};
+pub(crate) use kinds::listed;
 use narrows_model::Run;
 use narrows_model::run::history::Headline;
 pub use narrows_store::Error as StoreError;
-use narrows_store::{Error, Kind};
+use narrows_store::Error;
 pub use narrows_store::{Filter, Store};
+pub(crate) use record::plan_hash;
+pub use record::{AnyRecord, Content, Record};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
@@ -139,17 +141,10 @@ pub fn load(word: &Path) -> Result<Run, LoadError> {
         Source::File(file) => Ok(narrows_store::load(&file)?),
         Source::Id(id) => {
             let found = existing_store()?.map(|store| store.json(&id)).transpose()?.flatten();
-            match found {
-                Some((Kind::Run, json)) => Ok(narrows_store::compat::read(&json, Path::new(&id))?),
-                Some((Kind::Frames, _)) => Err(LoadError::Other(id, "generate")),
-                Some((Kind::Responsiveness, _)) => Err(LoadError::Other(id, "measure responsiveness")),
-                Some((Kind::Stamp, _)) => Err(LoadError::Other(id, "measure stamp")),
-                Some((Kind::Iperf3 | Kind::Number, _)) => Err(LoadError::Other(id, "store import")),
-                Some((Kind::Trace, _)) => Err(LoadError::Other(id, "trace")),
-                Some((Kind::Command, _)) => Err(LoadError::Other(id, "campaign")),
-                Some((Kind::Forwarding | Kind::ForwardingPair, _)) => Err(LoadError::Other(id, "rfc2544")),
-                None => Err(LoadError::Unknown(word.to_owned(), place()?)),
-            }
+            let Some((word, json)) = found else { return Err(LoadError::Unknown(word.to_owned(), place()?)) };
+            let kind = kinds::named(&word, &id)?;
+            let run = (kind.read)(&json, &id)?.take();
+            Ok(*run.ok_or(LoadError::Other(id, kind.command))?)
         }
     }
 }

@@ -17,6 +17,7 @@ mod staircase;
 mod step_view;
 #[cfg(test)]
 mod tests;
+mod trains;
 
 pub use shape::{Below, Capacity, Plateau, Shape, Shared, Spread};
 pub use staircase::{Next, Staircase};

@@ -1,6 +1,7 @@
 //! What the steps of a profile show of the path.
 
 use super::step_view::{KEEPS_UP, StepView};
+use super::trains;
 use narrows_model::{Direction, ProfileEndRecord, ProfilePlan, ProfileProbe, StepRecord};
 
 /// How a quantity spreads, microseconds.
@@ -133,7 +134,7 @@ impl Shape {
         if steps.is_empty() {
             return None;
         }
-        let trains = train_bps(&record.steps, record.header_bytes);
+        let trains = trains::arrived_bps(&record.steps, record.header_bytes);
         let jitter_us = jitter_us(&record.probes, plan.direction);
         let all = steps;
         // A sender that was late sent bursts of it, at a rate that nobody knows.
@@ -143,7 +144,7 @@ impl Shape {
         }
         // A sender that was late adds losses and hides none, so its steps bound the loss at any rate, too.
         let usual_loss = all.iter().filter(|view| view.sent >= FEW).map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
-        let capacity = capacity(&steps, usual_loss);
+        let capacity = capacity(&dry(&steps, usual_loss), usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss) && !view.unsettled);
         let passed_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
         let near_us: Vec<f64> = near(&steps, capacity, usual_loss).map(|view| view.queue_us).collect();
@@ -184,7 +185,7 @@ impl Shape {
             lossy_steps_below: below().map(|view| u64::from(view.lost > 0)).sum(),
             burst_bps,
             burst_slowed: trains.is_some_and(|(bps, length)| {
-                let sent_bps = trains_sent_bps(&record.steps, record.header_bytes, length);
+                let sent_bps = trains::sent_bps(&record.steps, record.header_bytes, length);
                 bps >= passed_bps && bps < SLOWED * sent_bps.unwrap_or_else(|| any_host_bps(&all))
             }),
             reordered: part(arrived().map(|received| u64::from(received.reordered)).sum()),
@@ -304,42 +305,9 @@ pub(super) fn jitter_us(probes: &[ProfileProbe], way: Direction) -> f64 {
 /// Trains of one link agree within a few percent; the host that sends them is no more exact.
 const SLOWED: f64 = 0.85;
 
-/// The rate at which trains of so many datagrams left: the median.
-#[allow(clippy::cast_precision_loss)] // counts and times of one train
-fn trains_sent_bps(steps: &[StepRecord], header_bytes: u32, length: u32) -> Option<f64> {
-    let trains = steps.iter().filter(|it| it.step.gap_ns == 0 && it.step.datagrams == length && it.sent.span_ns > 0);
-    let rates: Vec<f64> = trains
-        .map(|it| {
-            let bits = f64::from(it.step.datagram_bytes + header_bytes) * 8.0;
-            f64::from(it.sent.datagrams.saturating_sub(1)) * bits * 1e9 / it.sent.span_ns as f64
-        })
-        .collect();
-    narrows_stats::quantile(&rates, 0.5)
-}
-
 /// What the sender is known to send where nothing tells how fast its trains left: what its steps offered, and what any host sends.
 fn any_host_bps(steps: &[StepView]) -> f64 {
     steps.iter().map(|view| view.offered_bps.max(StepView::ANY_HOST_PPS * view.packet_bits)).fold(0.0, f64::max)
-}
-
-/// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives
-/// what arrived meanwhile in one batch; and the datagrams of such a train. Where longer trains were sent they count alone.
-#[allow(clippy::cast_precision_loss)] // counts and times of one train
-pub(super) fn train_bps(steps: &[StepRecord], header_bytes: u32) -> Option<(f64, u32)> {
-    let rate = |record: &StepRecord| {
-        let received = record.received.as_ref().filter(|received| received.datagrams >= 5 && received.span_ns > 0)?;
-        let bits = f64::from(record.step.datagram_bytes + header_bytes) * 8.0;
-        // What is lost at the end of a train only shortens it.
-        Some(f64::from(received.datagrams - 1) * bits * 1e9 / received.span_ns as f64)
-    };
-    let trains = || steps.iter().filter(|record| record.step.gap_ns == 0);
-    let of_length = |length: u32| {
-        let rates: Vec<f64> = trains().filter(|record| record.step.datagrams == length).filter_map(rate).collect();
-        let bps = (rates.len() >= 2).then(|| narrows_stats::quantile(&rates, 0.25))??;
-        Some((bps, length))
-    };
-    let lengths = || trains().map(|record| record.step.datagrams);
-    of_length(lengths().max()?).or_else(|| of_length(lengths().min()?))
 }
 
 /// The median rate of arrival in the steps that the path did not keep up with.
@@ -360,6 +328,32 @@ fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
     // Where the path loses some at any rate, that may be before its slowest link or behind it.
     Some(Capacity { bps, interval_bps: [bps * (1.0 - part), bps * (1.0 + part) / (1.0 - usual_loss)] })
 }
+
+/// The steps that show what the path sustains. Where some lost most of what they sent without a queue, though the path carried far more in
+/// others, a deep bucket was empty then and full again later, or the path changed: if two of them agree, it is what they show, else nothing is.
+fn dry(steps: &[StepView], usual_loss: f64) -> Vec<StepView> {
+    let known = |view: &&StepView| view.saturated(usual_loss) && !view.unsettled && view.outage_us == 0.0;
+    let most = steps.iter().filter(known).map(|view| view.sustained_bps).fold(0.0, f64::max);
+    let dry = |view: &StepView| {
+        known(&view)
+            && view.sustained_loss > usual_loss + EMPTY
+            && view.queue_us < FILLS_US
+            && view.sustained_bps * DEEP < most
+    };
+    let all: Vec<StepView> = steps.iter().filter(|view| dry(view)).copied().collect();
+    let [low, high] =
+        all.iter().fold([f64::MAX, 0.0], |[low, high], it| [it.sustained_bps.min(low), it.sustained_bps.max(high)]);
+    match all.len() {
+        0 => steps.to_vec(),
+        _ if all.len() >= 2 && high <= 1.1 * low => all,
+        _ => Vec::new(),
+    }
+}
+
+/// See [`dry`]: more than what others send at the same time takes; no queue; and what others pass, as a factor.
+const EMPTY: f64 = 0.1;
+const FILLS_US: f64 = 2_000.0;
+const DEEP: f64 = 1.6;
 
 /// Between its slowest and its fastest step, a profile that shows others in the queue goes up by this factor at least, …
 const LEVERAGE: f64 = 1.5;
@@ -417,7 +411,7 @@ const BUCKET_US: f64 = 1_000.0;
 /// Whether trains passed clearly faster than `bps`; `None` where they are too short to tell.
 #[allow(clippy::cast_precision_loss)] // counts and times of one train
 pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Option<bool> {
-    let (burst, length) = train_bps(steps, header_bytes)?;
+    let (burst, length) = trains::arrived_bps(steps, header_bytes)?;
     let bytes = steps.iter().find(|record| record.step.datagrams == length)?.step.datagram_bytes;
     let bits = f64::from(length.saturating_sub(1)) * f64::from(bytes + header_bytes) * 8.0;
     let us = |rate: f64| bits / rate * 1e6;
@@ -463,11 +457,12 @@ fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Opti
     let by_credit = |view: &&StepView| {
         !view.saturated(usual_loss) && !view.unsettled && KEEPS_UP * view.offered_bps >= capacity.interval_bps[1]
     };
-    let whole: Vec<f64> = steps.iter().filter(by_credit).map(|view| view.bucket_bytes(view.sent, bps)).collect();
+    let whole: Vec<f64> =
+        steps.iter().filter(by_credit).map(|view| view.bucket_bytes(view.sent, bps, usual_loss)).collect();
     let credit = if whole.len() >= 2 { Some(true) } else { credit };
     // The deepest first; a sender that was late by as much says nothing.
     let buckets = |passed: fn(&StepView) -> u32| {
-        let bucket = |view: &StepView| (view.bucket_bytes(passed(view), bps), view.late_us);
+        let bucket = |view: &StepView| (view.bucket_bytes(passed(view), bps, usual_loss), view.late_us);
         let known = beyond().map(bucket).filter(|(bytes, late_us)| us(bytes * 8.0) > 3.0 * late_us);
         let mut buckets: Vec<f64> = known.map(|(bytes, _)| bytes).chain(whole.iter().copied()).collect();
         buckets.sort_by(|a, b| b.total_cmp(a));
@@ -477,8 +472,9 @@ fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Opti
         let deep = |bytes: f64| us(bytes * 8.0) > us(12.0 * packet_bits).max(BUCKET_US);
         // What was seen once may be a host that stalled.
         return match buckets(|view| view.before_queue)[..] {
-            [bucket_bytes, second, ..] if credit != Some(false) && deep(second) && queue_us > 2.0 * jitter_us => {
-                Plateau::Shaper { bucket_bytes }
+            [deepest, second, ..] if credit != Some(false) && deep(second) && queue_us > 2.0 * jitter_us => {
+                // Where losses that are none of its own move the place at which it seems empty, the deepest is one that was seen too late.
+                Plateau::Shaper { bucket_bytes: if usual_loss > 0.0 { second } else { deepest } }
             }
             _ => Plateau::Queue,
         };

@@ -196,7 +196,7 @@ impl Staircase {
 
     /// The rate of the slowest link by the trains, where they agree with each other.
     fn train_bps(&self) -> Option<f64> {
-        super::shape::train_bps(&self.records, self.header_bytes).map(|(bps, _)| bps)
+        super::trains::arrived_bps(&self.records, self.header_bytes).map(|(bps, _)| bps)
     }
 
     /// Takes what a step showed.
@@ -309,7 +309,7 @@ impl Staircase {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a small count
     fn long_trains(&self, view: &StepView, bps: f64) -> Phase {
         let passed = if self.lost_without_queue { view.before_loss } else { view.before_queue };
-        let bucket = (0.7 * view.bucket_bytes(passed, bps) * 8.0 / view.packet_bits) as u32;
+        let bucket = (0.7 * view.bucket_bytes(passed, bps, 0.0) * 8.0 / view.packet_bits) as u32;
         let datagrams = bucket.min(ProfileStep::MAX_TRAIN);
         if datagrams < TRAIN * 3 / 2 {
             return Phase::Done;

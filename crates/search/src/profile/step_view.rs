@@ -180,9 +180,9 @@ impl StepView {
     }
 
     /// Bytes of IP packets that passed above the sustained rate before it held: the depth of a bucket of tokens, where `passed`
-    /// datagrams went through at first.
-    pub fn bucket_bytes(&self, passed: u32, sustained_bps: f64) -> f64 {
-        let part = (1.0 - sustained_bps / self.offered_bps.max(1.0)).max(0.0);
+    /// datagrams went through at first. What is lost at any rate may be lost in front of it.
+    pub fn bucket_bytes(&self, passed: u32, sustained_bps: f64, usual_loss: f64) -> f64 {
+        let part = (1.0 - usual_loss - sustained_bps / self.offered_bps.max(1.0)).max(0.0);
         f64::from(passed) * self.packet_bits / 8.0 * part
     }
 }

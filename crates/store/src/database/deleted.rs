@@ -111,7 +111,7 @@ impl Store {
 mod tests {
     use super::super::tests::{entry, json, store};
     use super::*;
-    use crate::Kind;
+    use crate::KIND_OF_RUNS;
     use rusqlite::Connection;
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
         let (directory, mut store) = store();
         let all = Filter::default();
         for (at, id) in [(1, "a"), (2, "b"), (3, "c"), (4, "d")] {
-            store.put(&entry(id, at, "far", 1e9), Kind::Run, &json(id)).unwrap();
+            store.put(&entry(id, at, "far", 1e9), KIND_OF_RUNS, &json(id)).unwrap();
         }
         store.tag("b", "before", true).unwrap();
         let before = store.list(&all, 0, 9).unwrap();
@@ -140,7 +140,7 @@ mod tests {
         assert!(store.json("a").unwrap().is_some());
         // A run that came in again is not overwritten.
         delete(&mut store, &["a"], false, 5);
-        store.put(&entry("a", 1, "near", 2e9), Kind::Run, &json("a")).unwrap();
+        store.put(&entry("a", 1, "near", 2e9), KIND_OF_RUNS, &json("a")).unwrap();
         assert_eq!((store.undo_at(6).unwrap(), count(&store)), (0, 4));
         assert_eq!(store.list(&Filter { id: Some("a".into()), ..Filter::default() }, 0, 9).unwrap()[0].server, "near");
         // After a week, and for good.
@@ -149,7 +149,7 @@ mod tests {
         delete(&mut store, &["b"], false, 5);
         assert_eq!((delete(&mut store, &["c"], true, 6), store.undo_at(7).unwrap(), count(&store)), (1, 0, 1));
         // A body that another program made too large hides no earlier deletion.
-        store.put(&entry("e", 5, "far", 1e9), Kind::Run, &json("e")).unwrap();
+        store.put(&entry("e", 5, "far", 1e9), KIND_OF_RUNS, &json("e")).unwrap();
         assert_eq!((delete(&mut store, &["d"], false, 8), delete(&mut store, &["e"], false, 9)), (1, 1));
         let other = Connection::open(directory.path().join("runs.db")).unwrap();
         other.execute("UPDATE deleted SET body = zeroblob(268435457) WHERE id = 'e'", []).unwrap();

@@ -25,58 +25,8 @@ use std::time::Duration;
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// What the JSON of a stored run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A [`narrows_model::Run`].
-    Run,
-    Forwarding,
-    /// A forwarding benchmark of two configurations.
-    ForwardingPair,
-    /// A report of raw frames.
-    Frames,
-    /// A test of responsiveness.
-    Responsiveness,
-    /// A report of a STAMP session.
-    Stamp,
-    Trace,
-    /// A report of `iperf3 -J`.
-    Iperf3,
-    /// A number of a file of another program.
-    Number,
-    /// A run of another program.
-    Command,
-}
-
-const KINDS: [(Kind, &str); 10] = [
-    (Kind::Run, "run"),
-    (Kind::Forwarding, "forwarding"),
-    (Kind::ForwardingPair, "forwarding-pair"),
-    (Kind::Frames, "frames"),
-    (Kind::Responsiveness, "responsiveness"),
-    (Kind::Stamp, "stamp"),
-    (Kind::Trace, "trace"),
-    (Kind::Iperf3, "iperf3"),
-    (Kind::Number, "number"),
-    (Kind::Command, "command"),
-];
-
-impl Kind {
-    /// The names of all kinds.
-    pub fn words() -> impl Iterator<Item = &'static str> {
-        KINDS.iter().map(|(_, word)| *word)
-    }
-
-    /// The kind of this name.
-    pub fn of(word: &str) -> Option<Self> {
-        KINDS.iter().find(|(_, it)| *it == word).map(|(kind, _)| *kind)
-    }
-
-    /// Its name, as in the store.
-    pub fn word(self) -> &'static str {
-        KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
-    }
-}
+/// The kind of a [`narrows_model::Run`], whose files name themselves.
+pub const KIND_OF_RUNS: &str = "run";
 
 /// A figure of one run, for a series.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,11 +128,11 @@ impl Store {
         move |Fault(cause)| Error::Store { operation, path: path.clone(), cause }
     }
 
-    /// Puts a run, or replaces the one of this id; its tags stay. `json`: the run itself. The sizes of `run` are set here.
+    /// Puts a run, or replaces the one of this id; its tags stay. `kind`: what its JSON is. The sizes of `run` are set here.
     ///
     /// # Errors
     /// The run cannot be written.
-    pub fn put(&mut self, run: &StoredRun, kind: Kind, json: &[u8]) -> Result<()> {
+    pub fn put(&mut self, run: &StoredRun, kind: &str, json: &[u8]) -> Result<()> {
         self.database.together(|| put_in(&self.database, run, kind, json).map(drop)).map_err(self.failed("write to"))
     }
 
@@ -190,7 +140,7 @@ impl Store {
     ///
     /// # Errors
     /// The run cannot be written.
-    pub fn put_waiting(&mut self, run: &StoredRun, kind: Kind, json: &[u8], store: &Path) -> Result<()> {
+    pub fn put_waiting(&mut self, run: &StoredRun, kind: &str, json: &[u8], store: &Path) -> Result<()> {
         let put = || {
             let number = put_in(&self.database, run, kind, json)?;
             let sql = "INSERT INTO waiting VALUES (?1, ?2) ON CONFLICT (run) DO UPDATE SET store = ?2";
@@ -223,7 +173,7 @@ impl Store {
                     json => json.map_err(why)?,
                 };
                 if let (Some(run), Some((kind, json))) = (run, json) {
-                    to.put(&run, kind, &json).map_err(why)?;
+                    to.put(&run, &kind, &json).map_err(why)?;
                 }
                 self.database.rows("DELETE FROM runs WHERE id = ?", values![id]).map(|_| 1)
             };
@@ -233,26 +183,24 @@ impl Store {
     }
 
     /// Puts runs, all or none.
-    pub fn put_all(&mut self, mut runs: impl Iterator<Item = (StoredRun, Kind, Vec<u8>)>) -> Result<()> {
+    pub fn put_all(&mut self, mut runs: impl Iterator<Item = (StoredRun, &'static str, Vec<u8>)>) -> Result<()> {
         let put = || runs.try_for_each(|(run, kind, json)| put_in(&self.database, &run, kind, &json).map(drop));
         self.database.together(put).map_err(self.failed("write to"))
     }
 
-    /// The JSON of a run and what it is; `None` if this id is unknown.
+    /// The kind of a record and its JSON; `None` if this id is unknown.
     ///
     /// # Errors
     /// The store cannot be read, or the run is damaged.
-    pub fn json(&self, id: &str) -> Result<Option<(Kind, Vec<u8>)>> {
+    pub fn json(&self, id: &str) -> Result<Option<(String, Vec<u8>)>> {
         let found = || {
             let mut rows = self.database.rows(&content(), values![id.to_owned()])?;
             rows.first_mut().map(|row| Ok((row.text()?, body_of(row)?))).transpose()
         };
         let Some((word, body)) = found().map_err(self.failed("read"))? else { return Ok(None) };
         let damaged = |why: String| Error::Damaged(id.to_owned(), why);
-        let kind = Kind::of(&word);
-        let kind = kind.ok_or_else(|| damaged(format!("it is of the unknown kind `{word}`; upgrade narrows")))?;
         let body = body.ok_or_else(|| damaged("it has no content, or too much".to_owned()))?;
-        Ok(Some((kind, body::decode(&body).map_err(damaged)?)))
+        Ok(Some((word, body::decode(&body).map_err(damaged)?)))
     }
 
     /// Whether there is a run of this id.
@@ -367,13 +315,13 @@ impl Store {
         if self.database.is_file() { shrink().map_err(self.failed("shrink")) } else { Ok(()) }
     }
 
-    /// Checks the file and each run; what is wrong, by run, and that of the file itself under an empty id. `readable` parses a run.
+    /// Checks the file and each run; what is wrong, by run, and that of the file itself under an empty id. `readable` parses a record of a kind.
     ///
     /// # Errors
     /// The store cannot be read at all.
     pub fn check(
         &self,
-        readable: impl Fn(Kind, &[u8]) -> std::result::Result<(), String>,
+        readable: impl Fn(&str, &[u8]) -> std::result::Result<(), String>,
     ) -> Result<BTreeMap<String, String>> {
         let mut wrong = BTreeMap::new();
         let texts = |sql| self.database.rows(sql, vec![])?.iter_mut().map(Cells::text).collect::<sql::Result<Vec<_>>>();
@@ -385,7 +333,7 @@ impl Store {
         }
         for id in texts("SELECT id FROM runs ORDER BY started_unix_us").map_err(self.failed("read"))? {
             let why = match self.json(&id) {
-                Ok(Some((kind, json))) => readable(kind, &json).err(),
+                Ok(Some((kind, json))) => readable(&kind, &json).err(),
                 Ok(None) => Some("it is gone".to_owned()),
                 Err(Error::Damaged(_, why)) => Some(why),
                 Err(error) => Some(error.to_string()),
@@ -400,9 +348,9 @@ impl Store {
 pub const TLS_NOT_REQUIRED: &str = "tls-not-required";
 
 /// Puts a run; its number.
-fn put_in(database: &Database, run: &StoredRun, kind: Kind, json: &[u8]) -> sql::Result<i64> {
+fn put_in(database: &Database, run: &StoredRun, kind: &str, json: &[u8]) -> sql::Result<i64> {
     let body = body::encode(json).map_err(|why| Fault(Error::Encode(run.id.clone(), why).to_string()))?;
-    put_body(database, run, kind.word(), json.len(), body)
+    put_body(database, run, kind, json.len(), body)
 }
 
 /// As [`put_in`], with its body as it is stored. `raw_bytes`: its size as JSON.

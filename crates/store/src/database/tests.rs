@@ -42,7 +42,7 @@ fn ids(runs: &[StoredRun]) -> Vec<&str> {
 fn a_run_is_put_found_replaced_and_deleted() {
     let (_directory, mut store) = store();
     for (at, id) in [(1, "a"), (3, "c"), (2, "b")] {
-        store.put(&entry(id, at, "far", 1e9), Kind::Run, &json(id)).unwrap();
+        store.put(&entry(id, at, "far", 1e9), KIND_OF_RUNS, &json(id)).unwrap();
     }
     let all = store.list(&Filter::default(), 0, 9).unwrap();
     assert_eq!(ids(&all), ["c", "b", "a"]);
@@ -50,11 +50,14 @@ fn a_run_is_put_found_replaced_and_deleted() {
     assert!(all[0].raw_bytes > all[0].stored_bytes && all[0].stored_bytes > 100, "{:?}", all[0]);
     assert_eq!(ids(&store.list(&Filter::default(), 1, 1).unwrap()), ["b"]);
     let (kind, read) = store.json("b").unwrap().unwrap();
-    assert_eq!((kind, serde_json::from_slice::<narrows_model::Run>(&read).unwrap()), (Kind::Run, model_run("b")));
+    assert_eq!(
+        (kind.as_str(), serde_json::from_slice::<narrows_model::Run>(&read).unwrap()),
+        (KIND_OF_RUNS, model_run("b"))
+    );
     assert!(store.json("nosuch").unwrap().is_none());
 
     assert!(store.tag("b", "before", true).unwrap() && !store.tag("nosuch", "x", true).unwrap());
-    store.put(&entry("b", 2, "far", 2e9), Kind::Run, &json("b")).unwrap();
+    store.put(&entry("b", 2, "far", 2e9), KIND_OF_RUNS, &json("b")).unwrap();
     let tagged = store.list(&Filter { tag: Some("before".into()), ..Filter::default() }, 0, 9).unwrap();
     assert_eq!((ids(&tagged), tagged[0].figures[0].value), (vec!["b"], 2e9));
     assert!(store.tag("b", "before", false).unwrap());
@@ -68,11 +71,11 @@ fn a_run_is_put_found_replaced_and_deleted() {
 #[test]
 fn each_part_of_a_filter_selects() {
     let (_directory, mut store) = store();
-    store.put(&entry("a", 10, "far", 1.0), Kind::Run, &json("a")).unwrap();
+    store.put(&entry("a", 10, "far", 1.0), KIND_OF_RUNS, &json("a")).unwrap();
     store
         .put(
             &StoredRun { command: "diagnose".into(), verdict: "healthy".into(), ..entry("b", 20, "near", 2.0) },
-            Kind::Run,
+            KIND_OF_RUNS,
             &json("b"),
         )
         .unwrap();
@@ -99,9 +102,9 @@ fn each_part_of_a_filter_selects() {
 fn a_damaged_run_is_named_and_the_others_are_read() {
     let (directory, mut store) = store();
     for (at, id) in [(1, "a"), (2, "b"), (3, "c")] {
-        store.put(&entry(id, at, "far", 1e9), Kind::Run, &json(id)).unwrap();
+        store.put(&entry(id, at, "far", 1e9), KIND_OF_RUNS, &json(id)).unwrap();
     }
-    let parse = |_: Kind, json: &[u8]| {
+    let parse = |_: &str, json: &[u8]| {
         serde_json::from_slice::<narrows_model::Run>(json).map(drop).map_err(|it| it.to_string())
     };
     assert!(store.check(parse).unwrap().is_empty());
@@ -121,7 +124,7 @@ fn a_damaged_run_is_named_and_the_others_are_read() {
 #[test]
 fn what_another_program_wrote_is_read_in_parts() {
     let (directory, mut store) = store();
-    store.put(&entry("a", 1, "far", 1.0), Kind::Run, &json("a")).unwrap();
+    store.put(&entry("a", 1, "far", 1.0), KIND_OF_RUNS, &json("a")).unwrap();
     store.tag("a", "t", true).unwrap();
     let other = Connection::open(directory.path().join("runs.db")).unwrap();
     other.execute("UPDATE runs SET plan = printf('%.*c', 10000, 'x')", []).unwrap();
@@ -146,7 +149,7 @@ fn a_run_that_may_have_passed_in_clear_is_tagged() {
         // As on another host without TLS.
         let sql::Database::Postgres(remote) = &mut store.database else { panic!("a server") };
         remote.clear = clear;
-        store.put(&entry(id, 1, "far", 1.0), Kind::Run, &json(id)).unwrap();
+        store.put(&entry(id, 1, "far", 1.0), KIND_OF_RUNS, &json(id)).unwrap();
     }
     let tagged = Filter { tag: Some(TLS_NOT_REQUIRED.into()), ..Filter::default() };
     assert_eq!(ids(&store.list(&tagged, 0, 9).unwrap()), ["b"]);
@@ -158,7 +161,7 @@ fn a_damaged_run_that_waits_stays_and_the_others_are_sent() {
     let far = directory.path().join("far.db");
     let mut to = Store::open(&far).unwrap();
     for (at, id) in [(1, "a"), (2, "b"), (3, "c")] {
-        local.put_waiting(&entry(id, at, "far", 1e9), Kind::Run, &json(id), &far).unwrap();
+        local.put_waiting(&entry(id, at, "far", 1e9), KIND_OF_RUNS, &json(id), &far).unwrap();
     }
     let other = Connection::open(directory.path().join("runs.db")).unwrap();
     other.execute("UPDATE bodies SET body = zeroblob(length(body)) WHERE run = 2", []).unwrap();
@@ -185,7 +188,7 @@ fn what_is_no_store_is_refused_with_the_remedy() {
 #[test]
 fn a_full_disk_is_named_and_what_was_there_stays() {
     let (_directory, mut store) = store();
-    store.put(&entry("a", 1, "far", 1e9), Kind::Run, &json("a")).unwrap();
+    store.put(&entry("a", 1, "far", 1e9), KIND_OF_RUNS, &json("a")).unwrap();
     let pages = store.database.number("PRAGMA page_count", vec![]).unwrap();
     // SQLite reports a file at its maximum as a full disk.
     store.database.number(&format!("PRAGMA max_page_count = {pages}"), vec![]).unwrap();
@@ -196,7 +199,7 @@ fn a_full_disk_is_named_and_what_was_there_stays() {
         char::from(b'a' + (state >> 60) as u8)
     });
     value["made_by"] = noise.collect::<String>().into();
-    let error = store.put(&entry("b", 2, "far", 1e9), Kind::Run, &serde_json::to_vec(&value).unwrap()).unwrap_err();
+    let error = store.put(&entry("b", 2, "far", 1e9), KIND_OF_RUNS, &serde_json::to_vec(&value).unwrap()).unwrap_err();
     assert!(error.to_string().contains("no space left"), "{error}");
     assert_eq!(ids(&store.list(&Filter::default(), 0, 9).unwrap()), ["a"]);
 }
@@ -205,7 +208,7 @@ fn a_full_disk_is_named_and_what_was_there_stays() {
 fn only_the_owner_can_read_it() {
     use std::os::unix::fs::PermissionsExt as _;
     let (directory, mut store) = store();
-    store.put(&entry("a", 1, "far", 1e9), Kind::Run, &json("a")).unwrap();
+    store.put(&entry("a", 1, "far", 1e9), KIND_OF_RUNS, &json("a")).unwrap();
     for file in std::fs::read_dir(directory.path()).unwrap() {
         let file = file.unwrap();
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", file.file_name());
@@ -222,7 +225,7 @@ fn several_programs_make_and_fill_it_at_once() {
             scope.spawn(move || {
                 for n in 0..5 {
                     let id = format!("{writer}-{n}");
-                    Store::open(path).unwrap().put(&entry(&id, n, "far", 1e9), Kind::Run, &json(&id)).unwrap();
+                    Store::open(path).unwrap().put(&entry(&id, n, "far", 1e9), KIND_OF_RUNS, &json(&id)).unwrap();
                 }
             });
         }

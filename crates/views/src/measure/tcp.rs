@@ -172,10 +172,15 @@ fn sent(parts: &[Part<Span<'_, TcpSample>>]) -> Option<SentView> {
     Some(SentView { from_s, to_s, bytes, bps: float(bytes) * 8e6 / float(length) })
 }
 
-/// When the count of a stream begins, after the omitted part.
+/// When the count of a stream begins: behind what a hole over the end of the omitted part held back. The other end takes its samples a
+/// little earlier or later.
 fn counted_from(samples: &[TcpSample], omit_us: u64) -> Option<u64> {
     let first = samples.partition_point(|sample| sample.at_us < omit_us);
-    Some(samples.get(TcpSample::after_a_hole(samples, first))?.at_us)
+    let begin = TcpSample::after_a_hole(samples, first);
+    if begin == first {
+        return Some(omit_us);
+    }
+    Some(samples.get(begin - 1)?.at_us.midpoint(samples.get(begin)?.at_us))
 }
 
 /// The counted part of one flow: from the first sample after the omitted one to the last.
@@ -236,15 +241,17 @@ mod tests {
     fn what_a_hole_held_back_before_the_count_is_no_goodput() {
         // 8 Mbit in each tenth of a second; a hole from 1.8 s on is filled in the interval that ends at 2.1 s.
         let holed = |at: u64| if (18..=20).contains(&at) { 18 } else { at };
-        let end = |place, of: fn(u64) -> u64| {
-            let samples = (0..=40).map(|at| sample(100 * at, of(at))).collect();
+        let end = |place, of: fn(u64) -> u64, late_us| {
+            let samples = (0..=40).map(|at| TcpSample { at_us: 100_000 * at + late_us, ..sample(0, of(at)) }).collect();
             TcpPlan::partial_record(place, vec![(0, Flow::Up, samples)], String::new())
         };
-        let plan = TcpPlan { omit_ms: 2000, ..TcpPlan::default() };
-        let (client, server) = (end(Place::Client, |at| at), end(Place::Server, holed));
+        let plan = TcpPlan { omit_ms: 2000, interval_ms: 100, ..TcpPlan::default() };
+        let (client, server) = (end(Place::Client, |at| at, 0), end(Place::Server, holed, 3));
         let trial = TcpTrial { plan: &plan, client: &client, server: &server, elapsed_us: 4_000_000 };
         let total = &summary(trial).flows[0].total;
-        assert_eq!((total.goodput_bps, total.from_s, total.to_s), (80e6, 2.1, 4.0), "{total:?}");
+        assert_eq!((total.goodput_bps, total.from_s, total.to_s), (80e6, 2.100_003, 4.000_003), "{total:?}");
+        let sent = total.sent.expect("what was sent");
+        assert_eq!((sent.bps, sent.from_s), (80e6, 2.1), "{sent:?}");
     }
 
     /// What an end says at that time of these streams.

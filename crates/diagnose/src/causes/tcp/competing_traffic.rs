@@ -72,6 +72,11 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if filled < AT_CAPACITY {
         return contradicts(format!("with all traffic of both hosts the path is used to {}", units::percent(filled)));
     }
+    if evidence.has_room_beside_others()
+        && let Some(why) = end_bound(evidence)
+    {
+        return contradicts(format!("{}, which this connection did not use: {why}", profile.words()));
+    }
     Assessment::Supports {
         share: 0.9,
         witnesses: vec![
@@ -99,7 +104,9 @@ mod tests {
     use super::*;
     use crate::causes::tcp::congestion_control;
     use crate::experiments::tcp::OTHER_CONGESTION_CONTROL;
-    use crate::testing::{Scene, assert_contradicts, assert_supports, assessment};
+    use crate::testing::profile::ProfiledPath;
+    use crate::testing::{Scene, assert_contradicts, assert_supports, assessment, fact, named, ordinary_host, with};
+    use narrows_model::{Place, Unit};
 
     #[test]
     fn what_it_takes_from_other_traffic_of_the_hosts_is_no_gain() {
@@ -129,5 +136,29 @@ mod tests {
         // Others that go on as before take another path.
         let beside = Scene { congestion_control: "bbr", ..of(119e6, 100e6) };
         assert_supports(&assessment(&congestion_control::CAUSE, Role::Sender, &base, &[(OTHER_CONGESTION_CONTROL.id, &beside)]));
+    }
+
+    #[test]
+    fn a_buffer_that_leaves_room_beside_others_is_the_limit() {
+        let bytes = 53_000_000 + (53e6 / 1448.0) as i64 * 66 + 120_000_000;
+        let scene = Scene {
+            goodput_bps: 53e6,
+            segments: (53e6 / 1448.0 / 8.0 * 10.0) as u64,
+            lost: 0,
+            min_rtt_us: 20_000,
+            rtt_us: 20_900,
+            sndbuf: 0.5,
+            sndbuf_bytes: 204_800,
+            congestion_control: "bbr",
+            sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 204_800_i64, Unit::Bytes)),
+            sender_counts: vec![("nic.counter.tx_bytes", bytes)],
+            receiver_counts: vec![("nic.counter.rx_bytes", bytes)],
+            profile: Some(ProfiledPath { rate_bps: 195e6, burst_bps: 195e6, others_bps: 120e6, idle_rtt_us: 20_000, ..ProfiledPath::default() }),
+            ..Scene::default()
+        };
+        named(&scene, &[], "tcp-send-buffer", Place::Client);
+        // What nothing holds back shares what there is.
+        let shares = Scene { goodput_bps: 68e6, sndbuf: 0.0, sndbuf_bytes: 4_194_304, sender_facts: ordinary_host(), ..scene };
+        assert_supports(&assessment(&CAUSE, Role::Path, &shares, &[]));
     }
 }

@@ -85,18 +85,30 @@ fn of_link(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 /// without the policer or shaper is not known (behind one limit of a bucket there may be another).
 const BURSTS: f64 = 16.0;
 
+/// A burst that no link slowed and that is shorter may have passed the bucket of another limit behind the first (tc-tbf(8): what a
+/// bucket must hold grows with its rate).
+const UNSEEN_BYTES: f64 = 131_072.0;
+
 /// The ceiling by the profile of the path: what it sustains, or beyond a policer or shaper the rate at which bursts pass it.
 fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     let shape = &evidence.profile.as_ref()?.shape;
     let part = evidence.payload_part()?;
+    let carries = |bps: f64| (bps, [0.9, 3.0], format!("the path carries at least {}, less headers", units::bps(bps)), true);
+    let bursts = |bps: f64, at_least| {
+        let how = format!("bursts pass the path at {} (path profile), less headers", units::bps(bps));
+        (bps, [0.7, dispersion(bps)], how, at_least)
+    };
     let (bps, spread, how, at_least) = match (shape.capacity, shape.plateau) {
-        (Some(capacity), Some(Plateau::Policer { .. } | Plateau::Shaper { .. })) if drops_or_limits(evidence) => {
+        (Some(capacity), Some(plateau @ (Plateau::Policer { .. } | Plateau::Shaper { .. }))) if drops_or_limits(evidence) => {
             let burst = shape.burst_bps.filter(|burst| (1.2..=BURSTS).contains(&(*burst / capacity.bps)))?;
-            let how = format!("bursts pass the path at {} (path profile), less headers", units::bps(burst));
-            (burst, [0.7, dispersion(burst)], how, !shape.burst_slowed)
+            match plateau {
+                Plateau::Policer { bucket_bytes } if !shape.burst_slowed && bucket_bytes < UNSEEN_BYTES => carries(capacity.bps),
+                _ => bursts(burst, !shape.burst_slowed),
+            }
         }
         (Some(capacity), _) => {
-            let saws = is_sawtooth(evidence);
+            // Nearer to the capacity no sawtooth is needed to explain it.
+            let saws = evidence.filled().is_some_and(|part| part < AT_CAPACITY) && is_sawtooth(evidence);
             let least = if saws { least_of_sawtooth(evidence) } else { AT_CAPACITY };
             let gets = if saws { format!("; a window that shrinks at each overflow gets {} and more", units::percent(least)) } else { String::new() };
             let how = format!("capacity {} (path profile), less headers{gets}", units::bps(capacity.bps));
@@ -106,26 +118,13 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         (None, _) if evidence.profile.as_ref()?.own_shaper => {
             let burst = shape.burst_bps.filter(|burst| shape.burst_slowed && *burst <= BURSTS * shape.carried_bps);
             match burst.filter(|burst| *burst >= 1.2 * shape.carried_bps) {
-                Some(burst) => {
-                    let how = format!("bursts pass the path at {} (path profile), less headers", units::bps(burst));
-                    (burst, [0.7, dispersion(burst)], how, false)
-                }
-                None => {
-                    let carried = shape.carried_bps.max(evidence.goodput_bps() / part);
-                    let how = format!("the path carries at least {}, less headers", units::bps(carried));
-                    (carried, [0.9, 3.0], how, true)
-                }
+                Some(burst) => bursts(burst, false),
+                None => carries(shape.carried_bps.max(evidence.goodput_bps() / part)),
             }
         }
         // The path is no limit up to there; where it ends is not known.
-        (None, _) => {
-            let carried = shape.carried_bps;
-            if carried * part < 1.15 * evidence.goodput_bps() {
-                return None;
-            }
-            let how = format!("the path carries at least {} (path profile), less headers", units::bps(carried));
-            (carried, [0.9, 3.0], how, true)
-        }
+        (None, _) if shape.carried_bps * part < 1.15 * evidence.goodput_bps() => return None,
+        (None, _) => carries(shape.carried_bps),
     };
     let ceiling = ceiling_at(CAUSE.id, evidence, role, bps * part, spread, Method::Measured, how)?;
     Some(Ceiling { at_least, ..ceiling })

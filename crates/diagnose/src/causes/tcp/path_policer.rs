@@ -297,8 +297,18 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
         Some(_) => format!(
             "use more connections: the policer gives each {rate}; pace each a twentieth below it ({pace}), or change the contract"
         ),
-        None => format!("change the contract for more; paced a twentieth below the policer's rate ({rate}) the sender loses nothing: {pace}"),
+        None => format!(
+            "change the contract for more; paced a twentieth below the policer's rate ({rate}) the sender loses nothing{}: {pace}",
+            gets(evidence).unwrap_or_default()
+        ),
     })
+}
+
+/// What pacing alone gives, where that is clearly more.
+fn gets(evidence: &TcpEvidence) -> Option<String> {
+    let bps = 0.95 * evidence.capacity_goodput_bps()?;
+    let times = bps / evidence.goodput_bps();
+    (times.is_finite() && times >= 1.15).then(|| format!(" and gets {}, {times:.1} times as much", units::bps(bps)))
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(super) fn from_buffer(evidence: &TcpEvidence, buffer: f64, name: &str) -> Op
     let [low, high] = SPREAD;
     // Jitter and late acknowledgements make the round trip of a buffer longer than the shortest one.
     let longer = evidence.window_rtt_us()? / evidence.base.rtt_us.filter(|us| *us > 0.0)?;
-    let room = evidence.path_has_room();
+    let room = evidence.path_has_room() || evidence.has_room_beside_others();
     let longer = if room { longer.min(1.0) } else { slowed_by_hosts(evidence, evidence.held_by_buffer()) };
     let low = if room { low.min(ROOM) } else { low } * longer * filled / in_flight;
     let high = if most > payload { high.max(most / in_flight) } else { high };

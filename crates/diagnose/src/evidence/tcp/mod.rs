@@ -304,6 +304,16 @@ impl TcpEvidence {
         self.carries_bps().is_some_and(|bps| self.settled_bps() + self.others_goodput_bps() < AT_CAPACITY * bps)
     }
 
+    /// Whether others share the path, which left clearly more to a profile than a load took that an end held back, without a queue that
+    /// stood: they are not what limits it.
+    pub fn has_room_beside_others(&self) -> bool {
+        let left = self.capacity_goodput_bps().filter(|_| self.others_goodput_bps() > 0.0);
+        let held = [self.held_by_window(), self.held_by_buffer()].into_iter().flatten().reduce(f64::max);
+        left.is_some_and(|bps| self.settled_bps() < AT_CAPACITY * bps)
+            && held.is_some_and(|held| held >= 0.2)
+            && self.queue_stood() == Some(false)
+    }
+
     /// Whether one kernel runs both ends, by its boot: containers and namespaces of one machine.
     pub fn same_machine(&self) -> bool {
         let boot = self.text(Role::Sender, keys::HOST_BOOT);

@@ -111,7 +111,7 @@ impl ResponsivenessArgs {
         let report = responsiveness::report(&record);
         deliver(
             &self.result.write(&report, style())?,
-            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_responsiveness(&record, begun)),
+            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_new(&record, begun)),
             &[
                 (self.svg.svg.as_deref(), &|| Ok(picture(&report))),
                 (self.result.output(), &|| narrows_render::json::pretty(&report).map_err(Failure::run)),

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::{RemoteArgs, ResultArgs, SaveArgs, SvgArg, ViewArgs};
-use crate::output::{print, write_files, written_measurement};
+use crate::output::{print, write_files, written};
 use crate::session::{Far, INTERRUPTED, LiveLines, far};
 use crate::tui::Tui;
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target, Trial};
@@ -142,7 +142,7 @@ pub(super) fn run<R: Document>(
     };
     print(&match form {
         Some(form) => report.summary(form).map_err(Failure::run)?,
-        None => written_measurement(&*report, result.format(), style)?,
+        None => written(&*report, result.format(), style)?,
     })?;
     let place = saved.report("run", result.quiet, "");
     let drawn = write_files(saved.id(), &[(svg.svg.as_deref(), &|| Ok(report.picture()))]);

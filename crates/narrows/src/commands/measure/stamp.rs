@@ -108,7 +108,7 @@ impl StampArgs {
         let report = stamp::report(&record);
         deliver(
             &self.result.write(&report, style())?,
-            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_stamp(&report, begun)),
+            || self.save.keep(&begun, self.result.quiet, |begun| stored::keep_new(&report, begun)),
             &[
                 (self.svg.svg.as_deref(), &|| Ok(picture(&report))),
                 (self.result.output(), &|| narrows_render::json::pretty(&report).map_err(Failure::run)),

@@ -319,6 +319,27 @@ fn steps_whose_account_is_lost_end_the_profile() {
 }
 
 #[test]
+fn behind_a_policer_another_bucket_is_seen_where_a_train_outlasts_it() {
+    let two = |tokens| Path {
+        police: Some((60e6, 7.5e6)),
+        shape: Some((200e6, 65_536.0)),
+        tokens,
+        delay_ns: 1_000_000,
+        ..Path::new(10e9, 750_000.0)
+    };
+    let (shape, _) = profile(&mut two(0.0), 72_000_000);
+    assert!(shape.burst_bps.is_some_and(|bps| near(bps, 200e6, 0.1)), "{shape:?}");
+    // Either what the policer sustains, or nothing that a bucket let pass: a load before it has left little there.
+    for start_bps in [20_000_000, 40_000_000, 120_000_000, 165_000_000, 220_000_000] {
+        for tokens in [0.0, 1e6] {
+            let (shape, _) = profile(&mut two(tokens), start_bps);
+            let rate = shape.capacity.map(|it| it.bps);
+            assert!(rate.is_none_or(|bps| near(bps, 60e6, 0.2)), "{start_bps} {tokens} {rate:?} {:?}", shape.steps);
+        }
+    }
+}
+
+#[test]
 fn an_account_without_parts_tells_the_mean_of_the_step() {
     let step = narrows_model::ProfileStep {
         id: 5,

@@ -1,0 +1,51 @@
+//! Trains of datagrams back to back: how fast they left and arrived.
+
+use narrows_model::StepRecord;
+
+/// The rate at which trains of so many datagrams left: the median.
+#[allow(clippy::cast_precision_loss)] // counts and times of one train
+pub(super) fn sent_bps(steps: &[StepRecord], header_bytes: u32, length: u32) -> Option<f64> {
+    let trains = steps.iter().filter(|it| it.step.gap_ns == 0 && it.step.datagrams == length && it.sent.span_ns > 0);
+    let rates: Vec<f64> = trains
+        .map(|it| {
+            let bits = f64::from(it.step.datagram_bytes + header_bytes) * 8.0;
+            f64::from(it.sent.datagrams.saturating_sub(1)) * bits * 1e9 / it.sent.span_ns as f64
+        })
+        .collect();
+    narrows_stats::quantile(&rates, 0.5)
+}
+
+/// A train whose last quarter arrives at less than this part of its rate met a bucket that ran out.
+const RUNS_OUT: f64 = 0.75;
+
+/// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives
+/// what arrived meanwhile in one batch; and the datagrams of such a train. Where longer trains were sent they count alone.
+#[allow(clippy::cast_precision_loss)] // counts and times of one train
+pub(super) fn arrived_bps(steps: &[StepRecord], header_bytes: u32) -> Option<(f64, u32)> {
+    let rate = |record: &StepRecord| {
+        let received = record.received.as_ref().filter(|received| received.datagrams >= 5 && received.span_ns > 0)?;
+        let bits = f64::from(record.step.datagram_bytes + header_bytes) * 8.0;
+        // What is lost at the end of a train only shortens it.
+        Some(f64::from(received.datagrams - 1) * bits * 1e9 / received.span_ns as f64)
+    };
+    let ends = |record: &StepRecord| {
+        let (parts, bits) =
+            (&record.received.as_ref()?.parts, f64::from(record.step.datagram_bytes + header_bytes) * 8.0);
+        let (first, last) = parts.split_at_checked(parts.len() * 3 / 4)?;
+        let ns = last.last()?.last_ns.checked_sub(first.last()?.last_ns).filter(|ns| *ns > 0)?;
+        let count: u32 = last.iter().map(|part| part.received).sum();
+        (count >= 8).then(|| f64::from(count) * bits * 1e9 / ns as f64)
+    };
+    let trains = || steps.iter().filter(|record| record.step.gap_ns == 0);
+    let of_length = |length: u32| {
+        let all = || trains().filter(|record| record.step.datagrams == length);
+        let rates: Vec<f64> = all().filter_map(rate).collect();
+        let bps = (rates.len() >= 2).then(|| narrows_stats::quantile(&rates, 0.25))??;
+        // Within a long train another bucket may run out, behind the first limit: what the ends of most arrive at goes on.
+        let ends: Vec<f64> = all().filter_map(ends).collect();
+        let end = (ends.len() >= 3).then(|| narrows_stats::quantile(&ends, 0.5)).flatten();
+        Some((end.filter(|end| *end < RUNS_OUT * bps).unwrap_or(bps), length))
+    };
+    let lengths = || trains().map(|record| record.step.datagrams);
+    of_length(lengths().max()?).or_else(|| of_length(lengths().min()?))
+}
