@@ -7,6 +7,7 @@ pub mod campaign;
 pub mod capture;
 mod command;
 pub mod compare;
+mod conductor;
 pub mod connections;
 pub mod demo;
 pub mod diagnosis;

@@ -67,9 +67,6 @@ impl Spool {
     }
 
     /// Adds an entry; what has waited long enough is written.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn put(&mut self, entry: &Entry) -> Result<(), Error> {
         let (from_us, to_us) = match entry {
             Entry::Report(_, progress) => {
@@ -104,9 +101,6 @@ impl Spool {
     }
 
     /// Writes what waits, and gives the file the name that a whole one has; without a file there is none.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn finish(mut self, whole: &Path) -> Result<(), Error> {
         self.write()?;
         self.file.as_ref().map_or(Ok(()), |_| Ok(narrows_sys::files::rename(&self.path, whole)?))

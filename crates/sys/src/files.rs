@@ -66,9 +66,6 @@ fn special(path: &Path) -> bool {
 
 /// Writes a temporary file, syncs it and renames it: a reader sees the old or the new content, never a part. A special
 /// file (a pipe, `/dev/null`) is written directly instead.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let failed = |error| Error::new("write", path.display().to_string(), error);
     let path_to = target(path).map_err(failed)?;
@@ -90,9 +87,6 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
 
 /// Writes a file, whole and synced, unless one with that name exists; returns whether it was written. Of several
 /// processes or threads that try at once, one succeeds and the others find its file.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn write_if_absent(path: &Path, bytes: &[u8], mode: u32) -> Result<bool> {
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let beside = beside(&path.with_extension(format!("{serial}.new")));

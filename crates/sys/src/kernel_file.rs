@@ -18,9 +18,6 @@ const LIMIT: usize = 16 << 20;
 
 impl KernelFile {
     /// Opens the file.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let file = fs::File::open(path).map_err(|error| Error::new("open", &shown, error))?;

@@ -87,9 +87,6 @@ impl Host for Recorder<'_> {
 /// It holds each file and answer that a collector read, and the reason for each failure. It holds no hardware address
 /// beyond the vendor's part, no serial number and no container name; `keep` decides about IP addresses and the host's
 /// name.
-///
-/// # Errors
-/// A file of the capture cannot be written.
 pub fn record(host: &dyn Host, peer: Option<IpAddr>, directory: &Path, keep: Keep) -> Result<Recording, CaptureError> {
     let recorder = Recorder {
         host,

@@ -4,12 +4,13 @@ use super::commands::{NotSet, Undo};
 use super::foreign;
 use super::plan::{CampaignPlan, Load};
 use super::schedule::Step;
+use crate::conductor::{At, InForce};
 use crate::ends::{Ends, EndsError};
 use crate::measure::{self, empty_run};
 use crate::stored;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::{Ending, RunPlan};
-use narrows_model::{Change, LoadPlan, Place, Progress, Run, Target, Trial};
+use narrows_model::{LoadPlan, Place, Progress, Run, Target, Trial};
 
 /// What one step gave.
 pub(super) enum Outcome {
@@ -61,8 +62,8 @@ impl Making<'_> {
     /// One run, with the settings of its cell.
     pub(super) fn make(mut self) -> Result<Outcome, Stop> {
         let name = stored::new_name().map_err(|error| Stop::Failed(error.to_string()))?;
-        let mut changes = Vec::new();
-        let outcome = match self.set(&mut changes) {
+        let mut in_force = InForce::default();
+        let outcome = match self.set(&mut in_force) {
             Ok(()) => self.measure(name),
             Err(NotSet::Failed(why)) => Ok(self.unset(name, why)),
             Err(NotSet::Stopped) => Err(Stop::Interrupted),
@@ -71,10 +72,10 @@ impl Making<'_> {
         };
         // All of them, also after a failure: a host that is gone rolls back by itself.
         let restored = self.undo.restore().map_err(Stop::Failed);
-        let undone: Vec<_> = changes.iter().rev().map(|change| self.ends.undo(change)).collect();
+        let left = in_force.end(self.ends, false);
         restored?;
         let outcome = outcome?;
-        for error in undone.into_iter().filter_map(Result::err) {
+        for (_, error) in left {
             if outcome.failed().is_none() || !matches!(error, EndsError::Lost(_)) {
                 return Err(error.into());
             }
@@ -82,11 +83,10 @@ impl Making<'_> {
         Ok(outcome)
     }
 
-    fn set(&mut self, changes: &mut Vec<Change>) -> Result<(), NotSet> {
+    fn set(&mut self, in_force: &mut InForce) -> Result<(), NotSet> {
         let (plan, step) = (self.plan, self.step);
-        for (place, setting) in plan.of_cell(&step.cell).flat_map(|(_, level)| &level.settings) {
-            changes.push(self.ends.apply(*place, setting).map_err(NotSet::Ends)?);
-        }
+        let settings: Vec<At> = plan.of_cell(&step.cell).flat_map(|(_, level)| level.settings.clone()).collect();
+        in_force.reach(self.ends, &settings).map_err(NotSet::Ends)?;
         for (factor, level) in plan.of_cell(&step.cell) {
             if let Some(to) = &level.command {
                 let stopped = || self.ends.stopped();

@@ -1,10 +1,11 @@
 //! The climb: apply the fix, measure alternately without and with it, find the next bottleneck, and roll everything back at the end.
 
 use super::Diagnosis;
+use crate::conductor::{self, At, InForce};
 use crate::ends::{EndsError, On};
 use narrows_diagnose::report;
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Change, Finding, LoadPlan, Setting, Status, Verdict, words::units};
+use narrows_model::{Change, Finding, LoadPlan, Status, Verdict, words::units};
 
 /// More rounds than this is no climb but a loop.
 const MAX_ROUNDS: u32 = 6;
@@ -12,18 +13,15 @@ const MAX_ROUNDS: u32 = 6;
 impl Diagnosis<'_> {
     /// Climbs from the first round until the path is healthy or no fix remains; then rolls back whatever is not to be kept.
     pub(super) fn climb(&mut self, first: Verdict, load: LoadPlan) -> Result<(), EndsError> {
-        let mut in_force: Vec<Change> = Vec::new();
+        let mut in_force = InForce::default();
         let outcome = self.rounds(first, load, &mut in_force);
         let keep = self.plan.keep && outcome.is_ok();
-        let mut left = Vec::new();
-        for change in in_force.iter().rev() {
-            let done = if keep { self.ends.keep(change) } else { self.ends.undo(change) };
-            match done {
-                Ok(()) => self.note(&change.id, keep),
-                Err(why) => left.push(format!("`{}` at {}: {why}", change.set, change.at)),
-            }
+        let changed = in_force.changes().to_vec();
+        let left = in_force.end(self.ends, keep);
+        for change in changed.iter().filter(|change| left.iter().all(|(other, _)| other.id != change.id)) {
+            self.note(&change.id, keep);
         }
-        if !in_force.is_empty() {
+        if !changed.is_empty() {
             self.watch.result(if keep {
                 "the fixes that helped are kept (see `narrows tune list`)"
             } else {
@@ -35,16 +33,15 @@ impl Diagnosis<'_> {
         if left.is_empty() {
             return Ok(());
         }
+        let left: Vec<_> =
+            left.iter().map(|(change, why)| format!("`{}` at {}: {why}", change.set, change.at)).collect();
         Err(EndsError::Failed(format!(
             "cannot roll back {}; run `narrows tune undo all` on that host",
-            left.join(
-                ", \
-            "
-            )
+            left.join(", ")
         )))
     }
 
-    fn rounds(&mut self, first: Verdict, mut load: LoadPlan, in_force: &mut Vec<Change>) -> Result<(), EndsError> {
+    fn rounds(&mut self, first: Verdict, mut load: LoadPlan, in_force: &mut InForce) -> Result<(), EndsError> {
         let mut verdict = first;
         for round in 0..MAX_ROUNDS {
             if verdict.status != Status::Limited {
@@ -74,33 +71,22 @@ impl Diagnosis<'_> {
         Ok(())
     }
 
-    /// Pairs of trials without and with the fix, the first of each pair in turn, so that drift hits both alike. At the end
-    /// the fix is in force if it helped.
+    /// Pairs of trials without and with the fix. At the end the fix is in force if it helped.
     fn prove(
         &mut self,
         round: u32,
         finding: &Finding,
         load: &LoadPlan,
         fixed_load: &LoadPlan,
-        in_force: &mut Vec<Change>,
+        in_force: &mut InForce,
     ) -> Result<bool, EndsError> {
-        let settings: Vec<(narrows_model::Place, Setting)> = finding.fix.settings.clone();
-        let mut applied: Vec<Change> = Vec::new();
-        let outcome = self.pairs(round, &settings, load, fixed_load, &mut applied);
+        let before: Vec<At> = in_force.changes().iter().map(|change| (change.at, change.set.clone())).collect();
+        let after = [before.as_slice(), &finding.fix.settings].concat();
+        let outcome = self.pairs(round, [(&before, load), (&after, fixed_load)], in_force);
         let helped = outcome.is_ok() && self.helped(round);
-        if helped {
-            if applied.is_empty() {
-                self.switch(true, &settings, &mut applied)?;
-            }
-            in_force.append(&mut applied.clone());
-        } else {
-            self.switch(false, &settings, &mut applied)?;
-        }
+        self.switch(if helped { &after } else { &before }, in_force)?;
         if let Some(attempt) = self.run.attempts.last_mut() {
             attempt.kept_for_next_round = helped;
-            if helped {
-                attempt.changes = applied;
-            }
         }
         self.save();
         outcome.map(|()| helped)
@@ -109,49 +95,32 @@ impl Diagnosis<'_> {
     fn pairs(
         &mut self,
         round: u32,
-        settings: &[(narrows_model::Place, Setting)],
-        load: &LoadPlan,
-        fixed_load: &LoadPlan,
-        applied: &mut Vec<Change>,
+        sides: [(&Vec<At>, &LoadPlan); 2],
+        in_force: &mut InForce,
     ) -> Result<(), EndsError> {
         for pair in 0..self.plan.proof_pairs {
-            // A B, B A, A B, …
-            for fixed in if pair % 2 == 0 { [false, true] } else { [true, false] } {
+            for fixed in conductor::sides(pair as usize) {
                 let word = if fixed { "with" } else { "without" };
                 self.watch.step(&format!("proof {} of {}: {word} the fix", pair + 1, self.plan.proof_pairs));
-                self.switch(fixed, settings, applied)?;
-                let plan = if fixed { fixed_load } else { load }.for_proof();
-                self.trial(Purpose::Proof { round, pair, fixed }, &plan, On::Path)?;
+                let (settings, load) = sides[usize::from(fixed)];
+                self.switch(settings, in_force)?;
+                self.trial(Purpose::Proof { round, pair, fixed }, &load.for_proof(), On::Path)?;
             }
         }
         Ok(())
     }
 
-    /// Brings the fix into force or out of it; nothing where it is so already.
-    fn switch(
-        &mut self,
-        on: bool,
-        settings: &[(narrows_model::Place, Setting)],
-        applied: &mut Vec<Change>,
-    ) -> Result<(), EndsError> {
-        if on && applied.is_empty() {
-            for (place, setting) in settings {
-                let change = self.ends.apply(*place, setting)?;
-                self.write_down(&change);
-                applied.push(change);
-            }
-        } else if !on {
-            while let Some(change) = applied.last() {
-                self.ends.undo(change)?;
-                let id = change.id.clone();
-                applied.pop();
-                self.note(&id, false);
-            }
-        }
-        Ok(())
+    /// Brings these settings into force; the run says at once what was changed.
+    fn switch(&mut self, wanted: &[At], in_force: &mut InForce) -> Result<(), EndsError> {
+        let before: Vec<String> = in_force.changes().iter().map(|change| change.id.clone()).collect();
+        let outcome = in_force.reach(self.ends, wanted);
+        let now = in_force.changes();
+        before.iter().filter(|id| now.iter().all(|change| change.id != **id)).for_each(|id| self.note(id, false));
+        let made: Vec<Change> = now.iter().filter(|change| !before.contains(&change.id)).cloned().collect();
+        made.iter().for_each(|change| self.write_down(change));
+        outcome.map(drop)
     }
 
-    /// The run says what was changed as soon as it is.
     fn write_down(&mut self, change: &Change) {
         if let Some(attempt) = self.run.attempts.last_mut() {
             attempt.changes.retain(|known| known.set != change.set || known.at != change.at);

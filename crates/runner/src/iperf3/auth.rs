@@ -72,9 +72,6 @@ impl fmt::Debug for Login {
 
 impl Login {
     /// With the server's public key (PEM). `old_padding`: as iperf3 before 3.17 wants it.
-    ///
-    /// # Errors
-    /// The key cannot be read.
     pub fn read(user: &str, password: &str, key: &Path, old_padding: bool) -> Result<Self, AuthError> {
         let pem = text(key, "a public RSA key")?;
         let read =

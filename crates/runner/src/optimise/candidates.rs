@@ -1,11 +1,9 @@
 //! What is tried: the fixes of a verdict, and safe settings that both hosts have.
 
+use crate::conductor::At;
 use narrows_model::host::buffers::{self, TcpBuffer};
 use narrows_model::host::settings::{PARAMETERS, Parameter, Tried};
 use narrows_model::{Direction, Finding, Place, Setting, Snapshot, Status, Verdict, keys};
-
-/// A setting at a host.
-pub(super) type At = (Place, Setting);
 
 /// Settings that are tried together.
 #[derive(Debug, Clone, PartialEq, Eq)]

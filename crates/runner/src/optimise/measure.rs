@@ -1,7 +1,7 @@
 //! Measurements of the optimiser: the settings that are in force, pairs of runs, diagnoses.
 
-use super::candidates::At;
 use super::state::{Optimiser, Watch, duration_ms};
+use crate::conductor::{At, sides};
 use crate::diagnosis;
 use crate::ends::EndsError;
 use crate::measure;
@@ -45,35 +45,12 @@ impl Pairs {
 }
 
 impl Optimiser<'_> {
-    /// Brings exactly these settings into force.
-    pub(super) fn reach(&mut self, wanted: &[At]) -> Result<(), EndsError> {
-        for nth in (0..self.in_force.len()).rev() {
-            let change = &self.in_force[nth];
-            if !wanted.iter().any(|(at, set)| *at == change.at && *set == change.set) {
-                self.ends.undo(change)?;
-                self.in_force.remove(nth);
-            }
-        }
-        for (at, set) in wanted {
-            if self.in_force.iter().any(|it| it.at == *at && it.set == *set) {
-                continue;
-            }
-            let change = self.ends.apply(*at, set)?;
-            let here = (*at, set.clone());
-            if self.before.iter().all(|it| it.0 != here) {
-                self.before.push((here, change.before.clone()));
-            }
-            self.in_force.push(change);
-        }
-        Ok(())
-    }
-
     /// Goodput with these settings, bits per second.
     fn goodput(&mut self, settings: &[At]) -> Result<f64, EndsError> {
         if self.ends.stopped() {
             return Err(EndsError::Interrupted);
         }
-        self.reach(settings)?;
+        self.in_force.reach(self.ends, settings)?;
         let load = LoadPlan::from(self.plan.load.clone());
         let name = stored::new_name().map_err(|error| EndsError::Failed(error.to_string()))?;
         let began = clock::now();
@@ -98,9 +75,9 @@ impl Optimiser<'_> {
         }
     }
 
-    /// Adds a pair, the sides first in turn, so that drift affects both alike.
+    /// Adds a pair.
     pub(super) fn pair(&mut self, pairs: &mut Pairs, before: &[At], after: &[At]) -> Result<(), EndsError> {
-        for second in if pairs.before.len().is_multiple_of(2) { [false, true] } else { [true, false] } {
+        for second in sides(pairs.before.len()) {
             let bps = self.goodput(if second { after } else { before })?;
             if second { &mut pairs.after } else { &mut pairs.before }.push(bps);
         }

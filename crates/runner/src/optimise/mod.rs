@@ -8,9 +8,9 @@ mod state;
 
 pub use state::{OptimisePlan, Watch};
 
+use crate::conductor::{At, InForce};
 use crate::ends::{Ends, EndsError};
 use crate::measure::ending;
-use candidates::At;
 use narrows_model::run::optimise::{OptimiseReport, OptimisedSetting, SCHEMA};
 use narrows_model::{Ending, Setting, Snapshot, Target};
 use narrows_sys::clock;
@@ -54,8 +54,7 @@ pub fn optimise(
         began,
         trial_ms,
         set: Vec::new(),
-        in_force: Vec::new(),
-        before: Vec::new(),
+        in_force: InForce::default(),
         hosts,
         report,
     };
@@ -80,20 +79,17 @@ impl Optimiser<'_> {
         let keep = self.plan.keep && outcome.is_ok() && !wanted.is_empty();
         let mut failed = Vec::new();
         if keep {
-            let kept = self.reach(&wanted).and_then(|()| self.in_force.iter().try_for_each(|it| self.ends.keep(it)));
-            failed.extend(kept.err().map(|why| format!("cannot keep the settings: {why}")));
+            let reached = self.in_force.reach(self.ends, &wanted).map(drop);
+            failed.extend(reached.err().map(|why| format!("cannot keep the settings: {why}")));
+        }
+        if keep && failed.is_empty() {
+            let left = self.in_force.end(self.ends, true);
+            failed.extend(left.first().map(|(_, why)| format!("cannot keep the settings: {why}")));
         }
         self.report.kept = keep && failed.is_empty();
-        if !self.report.kept {
-            for change in std::mem::take(&mut self.in_force).iter().rev() {
-                failed.extend(self.ends.undo(change).err().map(|why| {
-                    format!(
-                        "cannot roll back `{}` at {}: {why}; run `narrows tune undo all` there",
-                        change.set, change.at
-                    )
-                }));
-            }
-        }
+        failed.extend(self.in_force.end(self.ends, false).iter().map(|(change, why)| {
+            format!("cannot roll back `{}` at {}: {why}; run `narrows tune undo all` there", change.set, change.at)
+        }));
         self.report.settings = self.set.iter().map(|it| self.described(it)).collect();
         self.report.elapsed_ms = clock::micros_since(self.began) / 1000;
         self.report.ending = match outcome {
@@ -114,7 +110,7 @@ impl Optimiser<'_> {
 
     fn described(&self, member: &Member) -> OptimisedSetting {
         let (at, set) = member.at.clone();
-        let known = self.before.iter().find(|it| it.0 == member.at).map(|it| it.1.clone());
+        let known = self.in_force.before(&member.at).map(str::to_owned);
         // The note of a queueing discipline is not for people.
         let before = known.filter(|_| !matches!(set, Setting::RootQdisc { .. }));
         OptimisedSetting { at, set, before, origin: member.origin.clone() }

@@ -1,8 +1,9 @@
 //! The order of the search: fixes of the diagnosis, safe settings together and alone, leave-one-out, confirmation.
 
-use super::candidates::{self, At, Candidate, TUNABLE};
+use super::candidates::{self, Candidate, TUNABLE};
 use super::measure::{CONFIRM_PAIRS, DIAGNOSIS_MS, Pairs};
 use super::state::{Member, Optimiser};
+use crate::conductor::At;
 use crate::ends::EndsError;
 use narrows_model::Setting;
 use narrows_model::run::optimise::OptimiseGain;
@@ -168,15 +169,15 @@ impl Optimiser<'_> {
     fn settable(&mut self, all: &mut Vec<Candidate>) -> Result<(), EndsError> {
         let set = self.settings();
         for candidate in std::mem::take(all) {
-            match self.reach(&[set.as_slice(), &candidate.settings].concat()) {
-                Ok(()) => all.push(candidate),
+            match self.in_force.reach(self.ends, &[set.as_slice(), &candidate.settings].concat()) {
+                Ok(_) => all.push(candidate),
                 Err(EndsError::Failed(why)) => {
                     self.note(&candidate.settings, &candidate.origin, None, &format!("cannot be set: {why}"));
                 }
                 Err(other) => return Err(other),
             }
         }
-        self.reach(&set)
+        self.in_force.reach(self.ends, &set).map(drop)
     }
 
     /// Measures a candidate against the set; it joins the set if it gains.
@@ -187,9 +188,9 @@ impl Optimiser<'_> {
         after.extend(candidate.settings.iter().cloned());
         self.say(&format!("{}: {}", candidate.origin, in_a_line(&candidate.settings)));
         // Without a first measurement, for what cannot be set is known at once.
-        if let Err(error) = self.reach(&after) {
+        if let Err(error) = self.in_force.reach(self.ends, &after) {
             let EndsError::Failed(why) = error else { return Err(error) };
-            self.reach(&before)?;
+            self.in_force.reach(self.ends, &before)?;
             self.note(&candidate.settings, &candidate.origin, None, &format!("cannot be set: {why}"));
             return Ok(false);
         }
@@ -201,7 +202,7 @@ impl Optimiser<'_> {
             self.set.extend(candidate.settings.iter().map(|at| Member { at: at.clone(), origin: origin() }));
         }
         self.note(&candidate.settings, &candidate.origin, gain, if gains { "kept" } else { "rolled back" });
-        self.reach(&if gains { after } else { before })?;
+        self.in_force.reach(self.ends, &if gains { after } else { before })?;
         Ok(gains)
     }
 

@@ -1,9 +1,9 @@
 //! The state of an optimisation: its plan, the set so far, what is in force, the time that is left.
 
-use super::candidates::At;
+use crate::conductor::{At, InForce};
 use crate::ends::Ends;
 use narrows_model::run::optimise::{OptimiseGain, OptimiseReport, OptimiseTrial};
-use narrows_model::{Change, LoadPlan, Place, Progress, Snapshot, Target, TcpPlan};
+use narrows_model::{LoadPlan, Place, Progress, Snapshot, Target, TcpPlan};
 use std::time::{Duration, Instant};
 
 /// What is optimised, and how far.
@@ -46,9 +46,7 @@ pub(super) struct Optimiser<'a> {
     /// What a measurement takes, milliseconds.
     pub(super) trial_ms: u64,
     pub(super) set: Vec<Member>,
-    pub(super) in_force: Vec<Change>,
-    /// What was there before, by setting.
-    pub(super) before: Vec<(At, String)>,
+    pub(super) in_force: InForce,
     pub(super) hosts: [Snapshot; 2],
     pub(super) report: OptimiseReport,
 }

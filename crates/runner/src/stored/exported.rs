@@ -42,9 +42,6 @@ pub(crate) fn entry(bytes: &[u8]) -> Option<StoredRun> {
 }
 
 /// Takes in one run or record: whether it was new, or what is wrong with it. `line`: its number, in a file of several.
-///
-/// # Errors
-/// The store cannot be written.
 pub(super) fn import(
     store: &mut Store,
     (bytes, path, line): (&[u8], &Path, Option<usize>),

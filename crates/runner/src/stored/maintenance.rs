@@ -14,9 +14,6 @@ use std::time::Duration;
 
 /// Takes in runs: a run file, JSON lines as written by [`export`], or the run files of a directory; without a path those of the state
 /// directory that earlier versions wrote. The files stay.
-///
-/// # Errors
-/// The store cannot be written.
 pub fn import(store: &mut Store, path: Option<&Path>, how: &As) -> Result<Imported, Error> {
     let is_own = path.is_none();
     let mut done = Imported::default();
@@ -154,9 +151,6 @@ pub fn export(store: &Store, filter: &Filter, to: &Path) -> Result<u64, Error> {
 }
 
 /// Deletes runs; how many there were. [`undo`] brings them back for a week, unless this is `for_good`.
-///
-/// # Errors
-/// The store or a file cannot be written.
 pub fn delete(store: &mut Store, ids: &[String], for_good: bool) -> Result<usize, Error> {
     let deleted = store.delete(ids, for_good)?;
     for id in &deleted.forgotten {
@@ -174,18 +168,12 @@ pub fn delete(store: &mut Store, ids: &[String], for_good: bool) -> Result<usize
 }
 
 /// Brings back the runs of the last deletion; how many there were.
-///
-/// # Errors
-/// The store cannot be written.
 pub fn undo(store: &mut Store) -> Result<usize, Error> {
     store.undo()
 }
 
 /// The runs that a pruning deletes, newest first: those that meet each condition that is given, not among the newest `keep`, begun
 /// before a time.
-///
-/// # Errors
-/// The store cannot be read.
 pub fn prunable(store: &Store, keep: Option<u64>, before_unix_us: Option<u64>) -> Result<Vec<StoredRun>, Error> {
     if keep.is_none() && before_unix_us.is_none() {
         return Ok(Vec::new());
@@ -202,9 +190,6 @@ pub fn ago(time: Duration) -> u64 {
 }
 
 /// Checks the store and each run in it; what is wrong, by run.
-///
-/// # Errors
-/// The store cannot be read at all.
 pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
     let why = |error: Error| match error {
         Error::Damaged(_, why) => why,
@@ -217,9 +202,6 @@ pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
 }
 
 /// A page of the list.
-///
-/// # Errors
-/// The store cannot be read.
 pub fn page(
     store: &Store,
     filter: &Filter,
@@ -235,9 +217,6 @@ pub fn page(
 }
 
 /// Figures over time, with what changed in the inventory around each change point.
-///
-/// # Errors
-/// The store cannot be read.
 pub fn trend(store: &Store, filter: &Filter, figure: Option<&str>, change_min: f64) -> Result<TrendReport, Error> {
     let points = store.points(filter, figure)?.into_iter().map(|it| (it.run, it.figure)).collect();
     let mut report = history::trend(points, change_min);

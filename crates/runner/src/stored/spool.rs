@@ -162,9 +162,6 @@ pub(super) fn delete(id: &str) -> Result<(), Error> {
 
 /// Cuts each trial of a measurement to a time range, microseconds since the trial began, at the resolution at which it was
 /// sampled but in a readable number of intervals. Returns whether it is a measurement with data in that range.
-///
-/// # Errors
-/// The samples on disk cannot be read.
 pub fn zoom(run: &mut Run, from_us: u64, to_us: u64) -> Result<bool, Error> {
     if !matches!(run.plan, RunPlan::Measure(_)) {
         return Ok(false);

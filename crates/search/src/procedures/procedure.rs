@@ -160,9 +160,6 @@ pub struct Context<'a> {
 /// A procedure at work on one row.
 pub trait Procedure {
     /// The next trial; `None` when all are made.
-    ///
-    /// # Errors
-    /// Its plan cannot be made.
     fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Request>, SearchError>;
 
     /// Takes what was seen of the trial.

@@ -30,9 +30,6 @@ fn time(us: u64) -> i64 {
 impl Store {
     /// Deletes runs, all or none. For a week [`Self::undo`] brings them back, unless this is `for_good`, which forgets those that were
     /// deleted before, too.
-    ///
-    /// # Errors
-    /// The store cannot be read or written.
     pub fn delete(&mut self, ids: &[String], for_good: bool) -> Result<Deleted, Error> {
         self.delete_at(ids, for_good, clock::unix_us())
     }
@@ -72,9 +69,6 @@ impl Store {
 
     /// Brings back what the last deletion took, with its tags; how many runs there were. The next call brings back what the one before
     /// took. A run that was put again meanwhile stays as it is.
-    ///
-    /// # Errors
-    /// The store cannot be read or written.
     pub fn undo(&mut self) -> Result<usize, Error> {
         self.undo_at(clock::unix_us())
     }

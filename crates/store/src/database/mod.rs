@@ -129,17 +129,11 @@ impl Store {
     }
 
     /// Puts a run, or replaces the one of this id; its tags stay. `kind`: what its JSON is. The sizes of `run` are set here.
-    ///
-    /// # Errors
-    /// The run cannot be written.
     pub fn put(&mut self, run: &StoredRun, kind: &str, json: &[u8]) -> Result<()> {
         self.database.together(|| put_in(&self.database, run, kind, json).map(drop)).map_err(self.failed("write to"))
     }
 
     /// As [`Self::put`]; the run waits here for the store of this address, see [`Self::send`].
-    ///
-    /// # Errors
-    /// The run cannot be written.
     pub fn put_waiting(&mut self, run: &StoredRun, kind: &str, json: &[u8], store: &Path) -> Result<()> {
         let put = || {
             let number = put_in(&self.database, run, kind, json)?;
@@ -204,18 +198,12 @@ impl Store {
     }
 
     /// Whether there is a run of this id.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn has(&self, id: &str) -> Result<bool> {
         let found = self.database.rows("SELECT 1 FROM runs WHERE id = ?", values![id.to_owned()]);
         found.map(|rows| !rows.is_empty()).map_err(self.failed("read"))
     }
 
     /// Runs that match, newest first, from the `offset`-th on.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn list(&self, filter: &Filter, offset: u64, limit: u64) -> Result<Vec<StoredRun>> {
         const NEWEST: &str = "ORDER BY started_unix_us DESC, number DESC";
         let (conditions, values): (Vec<_>, Vec<_>) = filter.by_index().into_iter().unzip();
@@ -255,9 +243,6 @@ impl Store {
     }
 
     /// How many runs match.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn count(&self, filter: &Filter) -> Result<u64> {
         let (condition, values) = filter.sql();
         let count = self.database.number(&format!("SELECT count(*) FROM runs WHERE {condition}"), values);
@@ -265,9 +250,6 @@ impl Store {
     }
 
     /// A figure of the runs that match, in the order of time: of this name, or the first one of each run.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn points(&self, filter: &Filter, figure: Option<&str>) -> Result<Vec<Point>> {
         let (condition, mut values) = filter.sql();
         values.extend(figure.map(|name| Value::Text(name.to_owned())));
@@ -286,9 +268,6 @@ impl Store {
     }
 
     /// Adds or removes a tag of a run; `false` if this id is unknown.
-    ///
-    /// # Errors
-    /// The store cannot be written.
     pub fn tag(&mut self, id: &str, tag: &str, add: bool) -> Result<bool> {
         if !self.has(id)? {
             return Ok(false);
@@ -303,9 +282,6 @@ impl Store {
     }
 
     /// Gives the space of deleted runs back to the file system; a server does so by itself.
-    ///
-    /// # Errors
-    /// The store cannot be written.
     pub fn shrink(&mut self) -> Result<()> {
         let shrink = || {
             ["PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"]
@@ -316,9 +292,6 @@ impl Store {
     }
 
     /// Checks the file and each run; what is wrong, by run, and that of the file itself under an empty id. `readable` parses a record of a kind.
-    ///
-    /// # Errors
-    /// The store cannot be read at all.
     pub fn check(
         &self,
         readable: impl Fn(&str, &[u8]) -> std::result::Result<(), String>,

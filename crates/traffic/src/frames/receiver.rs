@@ -93,9 +93,6 @@ impl Receiver {
 
     /// Waits until the plan's duration or idle time is over, the interface is gone, or `stop` is raised. `on_sample` is called once
     /// per interval with the totals so far.
-    ///
-    /// # Errors
-    /// The counters cannot be read.
     pub fn wait(
         &mut self,
         stop: &Stop,
@@ -158,17 +155,11 @@ impl Receiver {
     }
 
     /// Frames counted so far.
-    ///
-    /// # Errors
-    /// The counters cannot be read.
     pub fn frames(&mut self) -> std::result::Result<u64, FrameError> {
         Ok(self.counter.frames()?)
     }
 
     /// Reads everything and stops to count.
-    ///
-    /// # Errors
-    /// The counters cannot be read.
     pub fn finish(mut self) -> std::result::Result<ReceiveRecord, FrameError> {
         let last = self.counter.sample(clock::micros_since(self.started))?;
         let seen = self.counter.read(self.plan.per_flow)?;

@@ -48,8 +48,12 @@ impl TcpEvidence {
         let fills = self.filled().is_some_and(|part| part >= AT_CAPACITY);
         match shape.plateau {
             Some(Plateau::Queue | Plateau::Shaper { .. }) if fills => PathWait::Any,
-            // What exceeds the rate waits nowhere, whatever the load.
-            Some(Plateau::Policer { .. } | Plateau::ShortQueue) => PathWait::AtMostUs(shape.queue_us),
+            // What exceeds the rate waits nowhere, whatever the load; what a bucket lets pass may wait behind it.
+            Some(Plateau::Policer { .. }) => {
+                let seen = shape.steps.iter().filter(|step| !step.disturbed).map(|step| step.queue_us);
+                PathWait::AtMostUs(seen.fold(shape.queue_us, f64::max))
+            }
+            Some(Plateau::ShortQueue) => PathWait::AtMostUs(shape.queue_us),
             // No more can wait than all that is in flight, and it leaves at the rate that the path carries.
             Some(Plateau::Queue | Plateau::Shaper { .. }) | None => {
                 let bits = self.base.in_flight_bytes.map(|bytes| bytes * 8.0 * float(self.base.streams as u64));
