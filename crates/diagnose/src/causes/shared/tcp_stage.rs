@@ -78,7 +78,7 @@ pub(crate) fn felt_loss(
 ) -> Result<Loss, Assessment> {
     let Some(loss) = loss else { return Err(cannot_tell("the sender's retransmissions could not be read")) };
     let span = evidence.after_start();
-    if is_few(loss) || loss.rate() < COMMON {
+    if is_few(loss) {
         return Err(contradicts(format!("only {} of {} segments were lost{span}", loss.lost(), loss.sent)));
     }
     if let Some(assessment) = loss_does_not_bind(evidence) {

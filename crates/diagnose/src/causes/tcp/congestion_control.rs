@@ -18,7 +18,7 @@ use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, exper
 use crate::experiments::tcp::{AGAIN, OTHER_CONGESTION_CONTROL};
 use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::causes::shared::tcp_stage::COMMON;
-use super::{path_capacity, reordering};
+use super::{path_capacity, random_loss, reordering};
 use crate::evidence::tcp::TcpEvidence;
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
@@ -151,6 +151,9 @@ fn answers(evidence: &TcpEvidence) -> Option<String> {
     if let Some(loss) = evidence.base.loss.filter(|loss| !loss.is_few(FEW) && loss.rate() >= COMMON) {
         let (part, span) = (units::percent(loss.rate()), evidence.after_start());
         return Some(format!("{part} of the segments were lost{span}: it reduces its rate for that, and not at rare losses"));
+    }
+    if evidence.base.loss.is_some_and(|loss| random_loss::is_rare(evidence, loss)) {
+        return Some(format!("segments were lost again and again{} without a queue: it reduces its rate for that", evidence.after_start()));
     }
     path_capacity::is_sawtooth(evidence).then(|| {
         let filled = units::percent(evidence.filled().unwrap_or(0.0));

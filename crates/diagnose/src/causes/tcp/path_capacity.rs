@@ -145,7 +145,7 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
         return Some(contradicts(format!("the path carried {} of UDP: it has room", units::bps(carries))));
     };
     // TCP went beyond it: the profile is of another moment, or the path treats UDP in a way of its own.
-    if filled > BEYOND {
+    if filled > evidence.beyond() {
         return None;
     }
     let words = profile.words();

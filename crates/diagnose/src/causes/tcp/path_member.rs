@@ -16,7 +16,7 @@
 //! Source: RFC 2992; IEEE 802.1AX 5.2.4; RFC 7690.
 
 use crate::causes::shared::member::{assess_ports, fix};
-use crate::causes::shared::tcp_stage::felt_loss;
+use crate::causes::shared::tcp_stage::{COMMON, felt_loss};
 use crate::causes::shared::words::{contradicts, counter};
 use crate::evidence::tcp::{Loss, TcpEvidence};
 use crate::experiments::tcp::AGAIN;
@@ -53,7 +53,7 @@ fn without(evidence: &TcpEvidence) -> Option<Within> {
 }
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let loss = match felt_loss(evidence, evidence.base.worst_loss(), |loss| loss.is_few(5)) {
+    let loss = match felt_loss(evidence, evidence.base.worst_loss(), |loss| loss.is_few(5) || loss.rate() < COMMON) {
         Ok(loss) => loss,
         Err(assessment) => return assessment,
     };

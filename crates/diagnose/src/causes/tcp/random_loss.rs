@@ -190,23 +190,29 @@ fn in_bursts(shape: &Shape) -> String {
 }
 
 /// Whether TCP lost segments again and again at a rate far below what the path sustains behind a queue that never filled.
-fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
+pub(super) fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
     let shape = evidence.profile.as_ref().map(|profile| &profile.shape);
     // A queue that overflows would have been seen in the RTT.
     let visible = |shape: &&Shape| shape.plateau == Some(Plateau::Queue) && shape.queue_us >= 2.0 * SHORT_QUEUE_US;
+    let plain = loss.rate() >= COMMON && evidence.queue_stood() == Some(false);
+    // Fewer, or beside the sender's own bursts on a path that has room, hold back only what has its window full.
+    let full = evidence.base.in_flight_bytes.zip(evidence.base.cwnd_bytes).is_some_and(|(flies, may)| flies >= FULL * may);
     loss.moments >= MOMENTS
         && loss.spurious < loss.retransmitted.div_ceil(2)
         && shape.filter(visible).is_some()
         && evidence.filled().is_some_and(|part| part < least_of_sawtooth(evidence))
-        && evidence.queue_stood() == Some(false)
+        && (plain || full && evidence.queue_stood().is_some_and(|queue| !queue || evidence.path_has_room()))
         && shape.is_some_and(|shape| evidence.rise_before_loss_us().is_some_and(|rise_us| rise_us < 0.5 * shape.queue_us))
 }
+
+/// What is in flight of a window that limits: acknowledgements of two segments leave room for them, and each loss for a round trip.
+const FULL: f64 = 0.7;
 
 /// Once or twice a burst may overflow a queue that no sample of the RTT saw.
 const MOMENTS: u64 = 3;
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let few = |loss: Loss| loss.is_few(5) && !is_rare(evidence, loss);
+    let few = |loss: Loss| (loss.is_few(5) || loss.rate() < COMMON) && !is_rare(evidence, loss);
     let loss = match felt_loss(evidence, evidence.base.loss, few) {
         Ok(loss) => loss,
         Err(assessment) => return assessment,

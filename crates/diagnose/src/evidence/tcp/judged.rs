@@ -180,7 +180,7 @@ impl Evidence for TcpEvidence {
     /// A goodput above the speed of the link says that the speed was never enforced.
     fn fills_link(&self) -> bool {
         self.at_link()
-            || (self.filled().is_some_and(|part| (AT_CAPACITY..=BEYOND).contains(&part))
+            || (self.filled().is_some_and(|part| (AT_CAPACITY..=self.beyond()).contains(&part))
                 && !self.has_room_beside_others())
             || full_in_each_phase(self).is_ok()
     }

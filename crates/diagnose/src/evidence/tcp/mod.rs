@@ -304,6 +304,15 @@ impl TcpEvidence {
         self.carries_bps().is_some_and(|bps| self.settled_bps() + self.others_goodput_bps() < AT_CAPACITY * bps)
     }
 
+    /// A goodput of more times what the path sustains is not explained by it. A bucket passes more than its rate until it is empty.
+    pub fn beyond(&self) -> f64 {
+        let shape = self.profile.as_ref().map(|profile| &profile.shape);
+        let by_credit = shape.is_some_and(
+            |shape| matches!(shape.plateau, Some(narrows_search::profile::Plateau::Shaper { bucket_bytes }) if bucket_bytes >= DEEP),
+        );
+        if by_credit { BY_CREDIT } else { BEYOND }
+    }
+
     /// Whether others share the path, which left clearly more to a profile than a load took that an end held back, without a queue that
     /// stood: they are not what limits it.
     pub fn has_room_beside_others(&self) -> bool {
@@ -482,6 +491,10 @@ pub const AT_CAPACITY: f64 = 0.88;
 /// A goodput of so many times the profile's capacity is not explained by it: the profile is of another moment, or the path treats UDP
 /// in a way of its own.
 pub const BEYOND: f64 = 1.08;
+
+/// A bucket of so many bytes and more, and what it passes in the seconds of a load, as a part of its rate.
+const DEEP: f64 = 262_144.0;
+const BY_CREDIT: f64 = 1.25;
 
 /// A tenth of the RTT samples lies this far above the smallest RTT where a short queue fills now and then.
 pub const SHORT_QUEUE_US: f64 = 1_000.0;
