@@ -23,6 +23,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(failure) => return failure.report(),
     };
+    if let Some((true, why)) = narrows_runner::state::refused() {
+        return failure::Failure::usage(why).report();
+    }
     let done = cli.command.run();
     if let Some(line) = narrows_runner::stored::waiting() {
         crate::failure::note!("{line}");

@@ -1,16 +1,13 @@
 //! The state directory, for what outlives a command: the server's key and token, the journal of changes, stored runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The state directory: `$NARROWS_STATE` itself, else `$XDG_STATE_HOME/narrows`, else `/var/lib/narrows` for root and `~/.local/state/narrows` for others.
 /// Without `HOME` the home is that of the user database. `None` where there is no home at all. Root follows no variable to a place that
 /// another user can change: key, tokens and the journal of changes would be that user's.
 pub fn directory() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let root = narrows_sys::process::is_root();
-    let safe = |path: &PathBuf| !root || narrows_sys::files::check_own_place(path).is_ok();
-    let named = variable("NARROWS_STATE").or_else(|| variable("XDG_STATE_HOME").map(|home| home.join("narrows")));
-    if let Some(state) = named.filter(|path| path.is_absolute() && safe(path)) {
+    if let Some(state) = named().map(|(_, path)| path).filter(|path| unusable(path).is_none()) {
         return Some(state);
     }
     if root {
@@ -18,4 +15,30 @@ pub fn directory() -> Option<PathBuf> {
     }
     let home = variable("HOME").or_else(std::env::home_dir).filter(|home| home.is_absolute());
     home.map(|home| home.join(".local/state/narrows"))
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// The state directory that the user named, and by which variable.
+fn named() -> Option<(&'static str, PathBuf)> {
+    let named = |name| variable(name).map(|path| (name, path));
+    named("NARROWS_STATE").or_else(|| named("XDG_STATE_HOME").map(|(name, home)| (name, home.join("narrows"))))
+}
+
+fn unusable(path: &Path) -> Option<String> {
+    if !path.is_absolute() {
+        return Some(format!("cannot use {}: not an absolute path", path.display()));
+    }
+    let wrong = narrows_sys::process::is_root().then(|| narrows_sys::files::check_own_place(path).err()).flatten()?;
+    Some(format!(
+        "{wrong}; root keeps keys, tokens and the journal of changes only where no other user can change them"
+    ))
+}
+
+/// Why the directory that the user named is not the state directory, and whether that is an error: `NARROWS_STATE` is for narrows alone.
+pub fn refused() -> Option<(bool, String)> {
+    let (name, path) = named()?;
+    Some((name == "NARROWS_STATE", format!("{name}: {}", unusable(&path)?)))
 }

@@ -85,6 +85,31 @@ fn without_a_home_there_is_no_place_for_state() {
     assert!(said.contains("/var/lib/narrows/runs") || said.contains("neither XDG_STATE_HOME nor HOME"), "{said}");
 }
 
+#[test]
+fn a_state_directory_that_cannot_be_used_is_refused() {
+    let world = alone();
+    let said = |state: &str| {
+        let output = world.command(&["history"]).env("NARROWS_STATE", state).output().expect("the program");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let (code, why) = said("relative");
+    assert!(
+        code == Some(2) && why.contains("NARROWS_STATE: cannot use relative: not an absolute path"),
+        "{code:?} {why}"
+    );
+    // Root's keys and journal would be everybody's.
+    if narrows_sys::process::is_root() {
+        let open = world.path("open");
+        std::fs::create_dir(&open).expect("a directory");
+        std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o1777)).expect("a mode");
+        let (code, why) = said(open.to_str().expect("text"));
+        assert!(
+            code == Some(2) && why.contains("other users may write to it") && why.contains("only where no other"),
+            "{why}"
+        );
+    }
+}
+
 /// What the program says to a user who is not root and has no entry in the user database. `None` where this user may not become another
 /// one.
 fn as_a_stranger(mut command: std::process::Command) -> Option<(Option<i32>, String)> {

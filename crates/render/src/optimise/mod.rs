@@ -36,7 +36,12 @@ pub(crate) fn doc(report: &OptimiseReport) -> Doc {
         (false, true, _) => "Nothing is changed.",
         (false, false, _) => "All changes are rolled back.",
     };
-    let verdict = report.verdict.as_ref().map(|it| Sentence::new(&format!("Last diagnosis: {it}")));
+    let verdict = match &report.verdict {
+        Some(it) => Some(format!("Last diagnosis: {it}")),
+        None if report.settings.is_empty() => None,
+        None => Some("What limits the path with these settings was not diagnosed any more.".to_owned()),
+    };
+    let verdict = verdict.map(|it| Sentence::new(&it));
     let stopped = Sentence::new(&format!("Stopped: {}. {state}", report.stopped));
     let runs = Sentence::new(&format!("Runs: {} with tag {}", report.runs, report.tag));
     doc.heading("How it ended").sentences(verdict.into_iter().chain([stopped, runs]))

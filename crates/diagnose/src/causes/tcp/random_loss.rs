@@ -398,6 +398,26 @@ mod tests {
 
     /// Loss of 0.5 % and a receive buffer of 512 KiB on a path of 300 Mbit/s and 20 ms, as measured in the lab with each of two congestion
     /// controls.
+    /// Five losses of 100,000 segments, each alone, of Reno on 305 Mbit/s and 8 ms.
+    #[test]
+    fn a_full_window_that_rare_losses_halve_is_theirs() {
+        let scene = Scene {
+            goodput_bps: 192e6,
+            min_rtt_us: 8_000,
+            rtt_us: 8_700,
+            cwnd: 140,
+            in_flight: Some(135),
+            lost: 5,
+            segments: 100_000,
+            congestion_control: "reno",
+            profile: Some(ProfiledPath { rate_bps: 305e6, burst_bps: 305e6, idle_rtt_us: 8_000, ..ProfiledPath::default() }),
+            ..Scene::default()
+        };
+        assert_supports(&assessment(&CAUSE, Role::Path, &scene, &[]));
+        // What has room in its window is held by something else.
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &Scene { in_flight: Some(60), ..scene }, &[]), "only 5 of");
+    }
+
     fn loss_and_window(congestion_control: &'static str, goodput_bps: f64, rwnd: f64, lost: u64) -> Scene {
         let path = ProfiledPath {
             rate_bps: 293e6,
