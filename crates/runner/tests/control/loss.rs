@@ -101,6 +101,8 @@ fn a_silent_server_is_a_clear_error_with_what_was_measured() {
 #[test]
 fn a_queue_that_holds_seconds_of_data_is_not_a_death() {
     world(|world| {
+        // What one trial ended with would be the start of the next one: whether it fills the queue would be chance (tcp_metrics).
+        narrows_sys::sysctl::write("net.ipv4.tcp_no_metrics_save", "1").expect("settable");
         // The path of bytes to and fro is the loopback device: 4 Mbit/s with 1 MB of queue, 2 s deep.
         let shaper = Qdisc::TokenBucket { rate_bps: 4_000_000, burst_bytes: 3_000, limit_bytes: 1_000_000 };
         let mut links = Links::open().expect("netlink");
@@ -117,12 +119,16 @@ fn a_queue_that_holds_seconds_of_data_is_not_a_death() {
                 congestion_control: Some("reno".into()),
                 ..TcpPlan::default()
             };
-            let trial = session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {}).expect("both ends live");
-            let trial: TcpTrial<'_> = trial.of().expect("a trial of TCP");
-            let sender = trial.end(direction.flows()[0].sender()).expect("an end");
-            let rtt = sender.streams.iter().flat_map(|s| &s.samples).filter_map(|s| s.tcp.rtt_us).max();
-            println!("{direction}: the largest RTT was {rtt:?} us");
-            assert!(rtt.is_some_and(|us| us > 1_400_000), "the queue was not deep enough to tell: {rtt:?} us");
+            // Where slow start ends early the queue stays short: then the trial tells nothing.
+            let deep = (0..4).any(|_| {
+                let trial = session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {}).expect("both ends live");
+                let trial: TcpTrial<'_> = trial.of().expect("a trial of TCP");
+                let sender = trial.end(direction.flows()[0].sender()).expect("an end");
+                let rtt = sender.streams.iter().flat_map(|s| &s.samples).filter_map(|s| s.tcp.rtt_us).max();
+                println!("{direction}: the largest RTT was {rtt:?} us");
+                rtt.is_some_and(|us| us > 1_400_000)
+            });
+            assert!(deep, "{direction}: the queue was not deep enough to tell");
         }
     });
 }
