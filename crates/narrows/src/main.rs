@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(failure) => return failure.report(),
     };
-    if let Some((true, why)) = narrows_runner::state::refused() {
+    if let Some(why) = narrows_runner::state::refused() {
         return failure::Failure::usage(why).report();
     }
     let done = cli.command.run();

@@ -16,11 +16,11 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    /// Brings exactly these settings into force; returns the changes that were made.
+    /// Brings exactly these settings into force.
     ///
     /// # Errors
     /// One cannot be made or undone; what was done until then stays.
-    pub(crate) fn reach(&mut self, ends: &mut dyn Ends, wanted: &[At]) -> Result<Vec<Change>, EndsError> {
+    pub(crate) fn reach(&mut self, ends: &mut dyn Ends, wanted: &[At]) -> Result<(), EndsError> {
         let is = |change: &Change, (at, set): &At| change.at == *at && change.set == *set;
         for nth in (0..self.changes.len()).rev() {
             if !wanted.iter().any(|it| is(&self.changes[nth], it)) {
@@ -28,7 +28,6 @@ impl InForce {
                 self.changes.remove(nth);
             }
         }
-        let mut made = Vec::new();
         for it in wanted {
             if self.changes.iter().any(|change| is(change, it)) {
                 continue;
@@ -37,10 +36,9 @@ impl InForce {
             if self.before(it).is_none() {
                 self.before.push((it.clone(), change.before.clone()));
             }
-            made.push(change.clone());
             self.changes.push(change);
         }
-        Ok(made)
+        Ok(())
     }
 
     /// The value before a setting was made for the first time.
@@ -126,8 +124,8 @@ mod tests {
     #[test]
     fn exactly_what_is_wanted_is_in_force_and_all_of_it_ends() {
         let (mut hosts, mut force) = (Hosts::default(), InForce::default());
-        assert_eq!(force.reach(&mut hosts, &[at("a"), at("b")]).expect("both").len(), 2);
-        assert_eq!(force.reach(&mut hosts, &[at("b"), at("stuck")]).expect("one new").len(), 1);
+        force.reach(&mut hosts, &[at("a"), at("b")]).expect("both");
+        force.reach(&mut hosts, &[at("b"), at("stuck")]).expect("one new");
         assert!(force.reach(&mut hosts, &[at("b"), at("stuck"), at("c"), at("never")]).is_err());
         assert_eq!(force.changes().len(), 3, "what was made before the error is known");
         assert_eq!((force.before(&at("a")), force.before(&at("never"))), (Some("old"), None));

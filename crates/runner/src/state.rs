@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 /// another user can change: key, tokens and the journal of changes would be that user's.
 pub fn directory() -> Option<PathBuf> {
     let root = narrows_sys::process::is_root();
-    if let Some(state) = named().map(|(_, path)| path).filter(|path| unusable(path).is_none()) {
+    let named = variable("NARROWS_STATE").or_else(|| variable("XDG_STATE_HOME").map(|home| home.join("narrows")));
+    if let Some(state) = named.filter(|path| unusable(path).is_none()) {
         return Some(state);
     }
     if root {
@@ -21,12 +22,6 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The state directory that the user named, and by which variable.
-fn named() -> Option<(&'static str, PathBuf)> {
-    let named = |name| variable(name).map(|path| (name, path));
-    named("NARROWS_STATE").or_else(|| named("XDG_STATE_HOME").map(|(name, home)| (name, home.join("narrows"))))
-}
-
 fn unusable(path: &Path) -> Option<String> {
     if !path.is_absolute() {
         return Some(format!("cannot use {}: not an absolute path", path.display()));
@@ -37,8 +32,7 @@ fn unusable(path: &Path) -> Option<String> {
     ))
 }
 
-/// Why the directory that the user named is not the state directory, and whether that is an error: `NARROWS_STATE` is for narrows alone.
-pub fn refused() -> Option<(bool, String)> {
-    let (name, path) = named()?;
-    Some((name == "NARROWS_STATE", format!("{name}: {}", unusable(&path)?)))
+/// Why `NARROWS_STATE` cannot be the state directory. It is for narrows alone, so it is not replaced by another one.
+pub fn refused() -> Option<String> {
+    Some(format!("NARROWS_STATE: {}", unusable(&variable("NARROWS_STATE")?)?))
 }

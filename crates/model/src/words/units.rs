@@ -254,7 +254,7 @@ pub fn percent(fraction: f64) -> String {
     if let Some(text) = nearly_all(percent) {
         text
     } else if percent.abs() >= 9.95 || percent == 0.0 {
-        // As people round: {:.0} makes 72 of 72.5.
+        // Half away from zero; `{:.0}` rounds half to even.
         format!("{} %", percent.round())
     } else if percent.abs() >= 0.995 {
         format!("{percent:.1} %")

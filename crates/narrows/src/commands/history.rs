@@ -167,14 +167,13 @@ fn show(store: &Store, id: &str, format: Format, style: Style) -> Outcome {
     if format == Format::Text {
         print(&(history::text::entry(&run, style) + "\n"))?;
     }
-    let report = if content.get::<Run>().is_some() {
-        let mut run = content.take::<Run>().ok_or_else(|| unknown(store, id))?;
-        join_intervals(&mut run, format);
-        return printed(&render_run(&run, format, style)?);
-    } else {
-        content.report().ok_or_else(|| Failure::run("it holds no measurement"))?
-    };
-    printed(&written(&*report, format, style)?)
+    if content.get::<Run>().is_none() {
+        let report = content.report().ok_or_else(|| Failure::run("it holds no measurement"))?;
+        return printed(&written(&*report, format, style)?);
+    }
+    let mut run = content.take::<Run>().ok_or_else(|| unknown(store, id))?;
+    join_intervals(&mut run, format);
+    printed(&render_run(&run, format, style)?)
 }
 
 fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {

@@ -62,12 +62,12 @@ fn waits(latency: &WorkingLatency) -> Option<String> {
     };
     let beyond = [Queue::Device, Queue::Path, Queue::HostsOrReversePath, Queue::PathOrHosts];
     let (seen, socket) = (of(&beyond), of(&[Queue::Socket]));
-    // Waits too short to be told apart have no place of their own.
+    // Waits that are too short to be distinguished have no place of their own.
     let told: f64 = latency.waits.iter().filter(|wait| beyond.contains(&wait.queue)).map(|wait| wait.us).sum();
     let rise = latency.loaded_us.zip(latency.idle_us).map(|(loaded, idle)| loaded.p50 - idle.p50);
     let rise = rise.filter(|rise| told < 0.95 * rise).map(|rise| micros(rise.clamp(0.0, 1e12).round() as u64));
     let seen = (!seen.is_empty()).then(|| match rise {
-        Some(rise) => format!("the load adds {rise} (medians): {seen}, the rest in waits too short to place"),
+        Some(rise) => format!("the load adds {rise} (medians): {seen}, the rest in waits that are too short to locate"),
         None => format!("the load adds {seen}"),
     });
     let before = if seen.is_some() { "before that" } else { "before it is sent" };

@@ -39,7 +39,7 @@ pub(crate) fn doc(report: &OptimiseReport) -> Doc {
     let verdict = match &report.verdict {
         Some(it) => Some(format!("Last diagnosis: {it}")),
         None if report.settings.is_empty() => None,
-        None => Some("What limits the path with these settings was not diagnosed any more.".to_owned()),
+        None => Some("The path was not diagnosed again with these settings.".to_owned()),
     };
     let verdict = verdict.map(|it| Sentence::new(&it));
     let stopped = Sentence::new(&format!("Stopped: {}. {state}", report.stopped));

@@ -118,7 +118,7 @@ impl Diagnosis<'_> {
         before.iter().filter(|id| now.iter().all(|change| change.id != **id)).for_each(|id| self.note(id, false));
         let made: Vec<Change> = now.iter().filter(|change| !before.contains(&change.id)).cloned().collect();
         made.iter().for_each(|change| self.write_down(change));
-        outcome.map(drop)
+        outcome
     }
 
     fn write_down(&mut self, change: &Change) {

@@ -79,7 +79,7 @@ impl Optimiser<'_> {
         let keep = self.plan.keep && outcome.is_ok() && !wanted.is_empty();
         let mut failed = Vec::new();
         if keep {
-            let reached = self.in_force.reach(self.ends, &wanted).map(drop);
+            let reached = self.in_force.reach(self.ends, &wanted);
             failed.extend(reached.err().map(|why| format!("cannot keep the settings: {why}")));
         }
         if keep && failed.is_empty() {

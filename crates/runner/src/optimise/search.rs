@@ -170,14 +170,14 @@ impl Optimiser<'_> {
         let set = self.settings();
         for candidate in std::mem::take(all) {
             match self.in_force.reach(self.ends, &[set.as_slice(), &candidate.settings].concat()) {
-                Ok(_) => all.push(candidate),
+                Ok(()) => all.push(candidate),
                 Err(EndsError::Failed(why)) => {
                     self.note(&candidate.settings, &candidate.origin, None, &format!("cannot be set: {why}"));
                 }
                 Err(other) => return Err(other),
             }
         }
-        self.in_force.reach(self.ends, &set).map(drop)
+        self.in_force.reach(self.ends, &set)
     }
 
     /// Measures a candidate against the set; it joins the set if it gains.

@@ -1,6 +1,6 @@
 //! What the steps of a profile show of the path.
 
-use super::step_view::{KEEPS_UP, StepView};
+use super::step_view::{FILLS_US, KEEPS_UP, StepView};
 use super::trains;
 use narrows_model::{Direction, ProfileEndRecord, ProfilePlan, ProfileProbe, StepRecord};
 
@@ -144,7 +144,7 @@ impl Shape {
         }
         // A sender that was late adds losses and hides none, so its steps bound the loss at any rate, too.
         let usual_loss = all.iter().filter(|view| view.sent >= FEW).map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
-        let capacity = capacity(&dry(&steps, usual_loss), usual_loss);
+        let capacity = capacity(&sustaining(&steps, usual_loss), usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss) && !view.unsettled);
         let passed_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
         let near_us: Vec<f64> = near(&steps, capacity, usual_loss).map(|view| view.queue_us).collect();
@@ -331,7 +331,7 @@ fn capacity(steps: &[StepView], usual_loss: f64) -> Option<Capacity> {
 
 /// The steps that show what the path sustains. Where some lost most of what they sent without a queue, though the path carried far more in
 /// others, a deep bucket was empty then and full again later, or the path changed: if two of them agree, it is what they show, else nothing is.
-fn dry(steps: &[StepView], usual_loss: f64) -> Vec<StepView> {
+fn sustaining(steps: &[StepView], usual_loss: f64) -> Vec<StepView> {
     let known = |view: &&StepView| view.saturated(usual_loss) && !view.unsettled && view.outage_us == 0.0;
     let most = steps.iter().filter(known).map(|view| view.sustained_bps).fold(0.0, f64::max);
     let dry = |view: &StepView| {
@@ -350,9 +350,8 @@ fn dry(steps: &[StepView], usual_loss: f64) -> Vec<StepView> {
     }
 }
 
-/// See [`dry`]: more than what others send at the same time takes; no queue; and what others pass, as a factor.
+/// See [`sustaining`]: more than others take that send at the same time; and how many times as much other steps carried.
 const EMPTY: f64 = 0.1;
-const FILLS_US: f64 = 2_000.0;
 const DEEP: f64 = 1.6;
 
 /// Between its slowest and its fastest step, a profile that shows others in the queue goes up by this factor at least, …

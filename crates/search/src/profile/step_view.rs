@@ -193,7 +193,7 @@ pub(super) const KEEPS_UP: f64 = 0.94;
 
 /// Below this excess rate (as a part of the rate) or this queueing delay, a rising delay may be jitter.
 const FILLS: f64 = 0.01;
-const FILLS_US: f64 = 2_000.0;
+pub(super) const FILLS_US: f64 = 2_000.0;
 
 /// No burst of what was late makes the later half of a step arrive at less than this part of what was sent.
 const FAR_LESS: f64 = 0.7;

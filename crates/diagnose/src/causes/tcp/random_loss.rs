@@ -196,7 +196,7 @@ pub(super) fn is_rare(evidence: &TcpEvidence, loss: Loss) -> bool {
     let visible = |shape: &&Shape| shape.plateau == Some(Plateau::Queue) && shape.queue_us >= 2.0 * SHORT_QUEUE_US;
     let plain = loss.rate() >= COMMON && evidence.queue_stood() == Some(false);
     // Fewer, or beside the sender's own bursts on a path that has room, hold back only what has its window full.
-    let full = evidence.base.in_flight_bytes.zip(evidence.base.cwnd_bytes).is_some_and(|(flies, may)| flies >= FULL * may);
+    let full = evidence.base.in_flight_bytes.zip(evidence.base.cwnd_bytes).is_some_and(|(bytes, window)| bytes >= FULL * window);
     loss.moments >= MOMENTS
         && loss.spurious < loss.retransmitted.div_ceil(2)
         && shape.filter(visible).is_some()
