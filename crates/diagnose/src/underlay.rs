@@ -5,19 +5,20 @@
 //! | clearly more, before and after the overlay was measured again | *inside* the tunnel |
 //! | as little, and the verdict names the path or a device | *below* the tunnel |
 //! | as little, and the verdict names the hosts, the load or nothing | in *neither* |
+//! | a rate that varies as much as the two differ, and the path loses the same share of both | *below* the tunnel |
 //! | anything else | *unknown* |
 //!
 //! The verdict of the overlay stays what it is.
 
 use crate::causes;
-use crate::evidence::tcp::{FlowView, TcpEvidence};
+use crate::evidence::tcp::{FlowView, Loss, TcpEvidence};
 use crate::experiments::tcp::{AGAIN, UNDERLAY};
 use crate::judge::{Evidence as _, Planned};
 use crate::layers::{layers, too_large};
 use crate::role::Role;
 use narrows_model::run::report::{Layer, UnderlayView};
 use narrows_model::run::{DiagnosePlan, RunPlan, Underlay};
-use narrows_model::words::units;
+use narrows_model::words::{figures::float, units};
 use narrows_model::{Place, Run, Snapshot, Status, Verdict, keys};
 use std::net::IpAddr;
 
@@ -101,8 +102,9 @@ fn layer(evidence: &TcpEvidence, under: &FlowView, overlay_bps: &[f64], verdict:
     let least = overlay_bps.iter().copied().fold(f64::INFINITY, f64::min);
     let most = overlay_bps.iter().copied().fold(0.0, f64::max);
     let unknown = |why: &str| (Layer::Unknown, why.to_owned());
+    let varies = |why: &str| lost_alike(evidence, under, verdict).unwrap_or_else(|| unknown(why));
     if most >= GAIN * least {
-        return unknown("the overlay itself carried more at one time than at the other");
+        return varies("the overlay itself carried more at one time than at the other");
     }
     let (more, less) = (carries >= GAIN * most, GAIN * carries <= least);
     if !more && !less {
@@ -112,7 +114,7 @@ fn layer(evidence: &TcpEvidence, under: &FlowView, overlay_bps: &[f64], verdict:
         return unknown("the two differ, and there was no time to measure the overlay once more");
     }
     if !beyond_chance(evidence, under) {
-        return unknown("both rates vary too much to compare them");
+        return varies("both rates vary too much to compare them");
     }
     if less {
         return unknown("the underlay carried less than the overlay: something limits the two differently");
@@ -143,6 +145,31 @@ fn as_little(verdict: &Verdict) -> (Layer, String) {
         Some(cause) => says(Layer::Neither, format!("{} at the {} limits both", cause.id, cause.at)),
         None => says(Layer::Neither, "nothing limits either".to_owned()),
     }
+}
+
+/// Losses from which the shares of two loads are compared, and how rarely chance makes them differ as much.
+const LOST: u64 = 20;
+const BY_CHANCE: f64 = 0.025;
+
+/// That the path loses the same share of both. A rate behind losses at random varies from second to second, the share does not.
+fn lost_alike(evidence: &TcpEvidence, under: &FlowView, verdict: &Verdict) -> Option<(Layer, String)> {
+    let cause = verdict.causes.first().filter(|cause| cause.at == Place::Path)?;
+    let over: Vec<Loss> =
+        std::iter::once(&evidence.base).chain(evidence.made(&AGAIN)).filter_map(|view| view.loss_whole).collect();
+    let sum = |losses: &[Loss]| losses.iter().fold([0, 0], |[lost, sent], loss| [lost + loss.lost(), sent + loss.sent]);
+    let [over, under] = [sum(&over), sum(&[under.loss_whole?])];
+    let alike = |a, b| narrows_stats::more_often(a, b).is_some_and(|chance| chance >= BY_CHANCE);
+    if over[0] < LOST || under[0] < LOST || !alike(over, under) || !alike(under, over) {
+        return None;
+    }
+    let share = |[lost, sent]: [u64; 2]| units::percent(float(lost) / float(sent.max(1)));
+    let why = format!(
+        "{} limits both: of the segments {} are lost over the tunnel, {} below it",
+        cause.id,
+        share(over),
+        share(under)
+    );
+    Some((Layer::Below, why))
 }
 
 /// Whether the rates differ by more than they vary.
@@ -277,6 +304,36 @@ mod tests {
         let (layer, _) =
             told(&wild(over(300e6)), &[(UNDERLAY.id, &wild(under(400e6))), (AGAIN.id, &wild(over(300e6)))]);
         assert_eq!(layer.expect("measured"), (Layer::Unknown, "both rates vary too much to compare them".to_owned()));
+    }
+
+    #[test]
+    fn the_same_share_lost_of_both_is_lost_below_the_tunnel() {
+        // 0.1 % at 1 ms.
+        let lossy = |scene: Scene, goodput_bps, lost| {
+            let (rtt_us, segments) = (1_100, 200_000);
+            Scene {
+                goodput_bps,
+                early_peak_bps: 320e6,
+                min_rtt_us: 1_000,
+                rtt_us,
+                cwnd: 30,
+                lost,
+                segments,
+                wobble: 0.9,
+                ..scene
+            }
+        };
+        let told = |below| {
+            let (slow, under) = (lossy(over(300e6), 300e6, 200), lossy(under(400e6), 400e6, below));
+            let half = Scene { segments: 40_000, ..lossy(over(150e6), 150e6, 41) };
+            let experiments = [("paced-half", &half), (UNDERLAY.id, &under), (AGAIN.id, &slow)];
+            told(&slow, &experiments).0.expect("measured")
+        };
+        let (layer, why) = told(190);
+        assert_eq!(layer, Layer::Below, "{why}");
+        assert!(why.contains("0.100 % are lost over the tunnel, 0.095 % below it"), "{why}");
+        // Of a tunnel that loses some itself, the shares differ.
+        assert_eq!(told(120).0, Layer::Unknown);
     }
 
     #[test]
