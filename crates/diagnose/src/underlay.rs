@@ -103,10 +103,10 @@ fn layer(evidence: &TcpEvidence, under: &FlowView, overlay_bps: &[f64], verdict:
     let most = overlay_bps.iter().copied().fold(0.0, f64::max);
     let unknown = |why: &str| (Layer::Unknown, why.to_owned());
     let varies = |why: &str| lost_alike(evidence, under, verdict).unwrap_or_else(|| unknown(why));
-    if most >= GAIN * least {
+    let (more, less) = (carries >= GAIN * most, GAIN * carries <= least);
+    if !more && most >= GAIN * least {
         return varies("the overlay itself carried more at one time than at the other");
     }
-    let (more, less) = (carries >= GAIN * most, GAIN * carries <= least);
     if !more && !less {
         return as_little(verdict);
     }
@@ -296,6 +296,8 @@ mod tests {
     fn an_overlay_that_became_as_fast_tells_nothing() {
         let (layer, _) = told(&over(300e6), &[(UNDERLAY.id, &under(900e6)), (AGAIN.id, &over(850e6))]);
         assert_eq!(layer.expect("measured").0, Layer::Unknown);
+        let (layer, _) = told(&over(100e6), &[(UNDERLAY.id, &under(900e6)), (AGAIN.id, &over(150e6))]);
+        assert_eq!(layer.expect("measured").0, Layer::Inside, "far above either");
     }
 
     #[test]
