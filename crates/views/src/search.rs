@@ -83,7 +83,7 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
                 upper: load(result.upper_pps),
                 conditional_throughput: load(result.conditional_throughput_pps),
                 why: match (
-                    unproven(goal, result, record, &unit).or_else(|| why(result, &record.plan, &unit)),
+                    unproven(goal, result, (record, &history), &unit).or_else(|| why(result, &record.plan, &unit)),
                     queued(goal, result, record, (&unit, sustained)),
                 ) {
                     (Some(why), Some(queued)) => Some(format!("{why}; {queued}")),
@@ -193,10 +193,23 @@ fn load_words(pps: f64, unit: &LoadUnit) -> String {
     format!("{} ({})", narrows_model::words::figures::pps(pps), units::bps(unit.load(pps).payload_bps))
 }
 
-/// What passed so far in a search that ended before any load was proven.
-fn unproven(goal: &Goal, result: &GoalResult, record: &SearchRecord, unit: &LoadUnit) -> Option<String> {
-    let found = narrows_search::unproven(goal, result, &record.trials)?;
-    Some(found.words(&load_words(found.load_pps, unit)))
+/// What is known of a search that ended before any load was proven: the bounds of its shorter trials, or what passed so far.
+fn unproven(
+    goal: &Goal,
+    result: &GoalResult,
+    (record, history): (&SearchRecord, &[BoundsAt]),
+    unit: &LoadUnit,
+) -> Option<String> {
+    let words = |pps: f64| load_words(pps, unit);
+    let so_far = history.last().and_then(|it| it.bounds.iter().find(|bounds| bounds.goal == goal.name));
+    let found = narrows_search::unproven(goal, result, &record.trials);
+    let upper = so_far
+        .and_then(|it| it.upper_pps)
+        .filter(|_| result.outcome == Outcome::Unfinished && result.lower_pps.is_none());
+    let Some(upper) = upper else { return found.map(|it| it.words(&words(it.load_pps))) };
+    let lower = so_far.and_then(|it| it.lower_pps).or(found.map(|it| it.load_pps).filter(|load| *load < upper));
+    let lower = lower.map_or_else(|| "none is known to pass".to_owned(), |lower| format!("{} passed", words(lower)));
+    Some(format!("not finished: in trials so far {lower} and {} failed; the highest rate is not known", words(upper)))
 }
 
 /// Why a bound is missing, or what set it.

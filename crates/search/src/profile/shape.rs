@@ -146,6 +146,7 @@ impl Shape {
         let usual_loss = all.iter().filter(|view| view.sent >= FEW).map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
         let capacity = capacity(&sustaining(&steps, usual_loss), usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss) && !view.unsettled);
+        let kept_up_bps = carried.clone().map(|view| view.offered_bps).fold(0.0, f64::max);
         let passed_bps = carried.map(|view| view.sustained_bps.min(view.offered_bps)).fold(0.0, f64::max);
         let near_us: Vec<f64> = near(&steps, capacity, usual_loss).map(|view| view.queue_us).collect();
         let longest_queue_us = near_us.into_iter().fold(0.0, f64::max);
@@ -159,7 +160,8 @@ impl Shape {
         let capacity = capacity.map(|capacity| shared.map_or(capacity, |shared| capacity.beside(shared, passed_bps)));
         // What a bucket of tokens let pass is not sustained.
         let carried_bps = capacity.map_or(passed_bps, |capacity| passed_bps.min(capacity.bps));
-        let below_bps = capacity.map_or(f64::MAX, |capacity| 0.93 * capacity.interval_bps[0]);
+        // Where no limit is known, the path carries what it kept up with.
+        let below_bps = capacity.map_or(1.01 * kept_up_bps, |capacity| 0.93 * capacity.interval_bps[0]);
         let below = || steps.iter().filter(|view| view.offered_bps < below_bps);
         let arrived = || record.steps.iter().filter_map(|step| step.received.as_ref());
         let total: u64 = arrived().map(|received| u64::from(received.datagrams)).sum();
@@ -481,5 +483,8 @@ fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Opti
     let bucket_bytes = buckets(|view| view.before_loss).first().copied().unwrap_or(0.0);
     // What exceeded the rate and passed waited nowhere: a queue of as many bytes would have been seen.
     let by_tokens = us(bucket_bytes * 8.0) > 2.0 * least_us && bucket_bytes * 8.0 > 6.0 * packet_bits;
-    if credit == Some(true) || by_tokens { Plateau::Policer { bucket_bytes } } else { Plateau::ShortQueue }
+    // A policer delays nothing, and a full queue of two packets all that passes.
+    let short_us = (0.5 * jitter_us).max(us(1.5 * packet_bits)).max(150.0);
+    let queued = lossy().count() > 1 && lossy().all(|view| view.queue_us - quiet_us > short_us);
+    if !queued && (credit == Some(true) || by_tokens) { Plateau::Policer { bucket_bytes } } else { Plateau::ShortQueue }
 }

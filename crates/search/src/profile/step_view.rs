@@ -134,12 +134,10 @@ impl StepView {
         f64::from(self.lost) / f64::from(self.sent.max(1))
     }
 
-    /// The rate of what arrived in the time of `sustained_loss`: what the path sustains, of no more than was offered. Where clearly more was
-    /// lost than that explains, the path stopped in between, which a median does not show.
+    /// The rate of what arrived in the time of `sustained_loss`: what the path sustains, of no more than what was offered less what was
+    /// lost of it (where the path stops in between, a median of the gaps does not show it).
     pub fn delivered_bps(&self) -> f64 {
-        let kept_bps = self.offered_bps * (1.0 - self.sustained_loss);
-        let stopped = kept_bps < KEEPS_UP * self.sustained_bps;
-        if stopped { kept_bps } else { self.sustained_bps.min(self.offered_bps) }
+        self.sustained_bps.min(self.offered_bps * (1.0 - self.sustained_loss))
     }
 
     /// What was offered, and [`StepView::delivered_bps`] of it.

@@ -84,8 +84,7 @@ pub(crate) fn felt_loss(
     if let Some(assessment) = loss_does_not_bind(evidence) {
         return Err(assessment);
     }
-    let bbr = evidence.base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
-    if bbr && loss.rate() < BBR_MINDS {
+    if evidence.base.is_bbr() && loss.rate() < BBR_MINDS {
         let part = units::percent(loss.rate());
         return Err(contradicts(format!("BBR does not reduce its rate at a loss of {part}{span}")));
     }

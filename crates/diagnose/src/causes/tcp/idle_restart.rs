@@ -57,7 +57,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         Some(false) => return contradicts("the sender's kernel keeps the window across pauses"),
         Some(true) => {}
     }
-    if base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr")) {
+    if base.is_bbr() {
         return contradicts("BBR keeps its model across pauses");
     }
     let Some(restarts) = base.restarts else { return cannot_tell("the congestion window could not be read") };

@@ -180,7 +180,8 @@ pub(super) fn is_sawtooth(evidence: &TcpEvidence) -> bool {
     let Some(shape) = evidence.profile.as_ref().map(|profile| &profile.shape) else { return false };
     let rise_us = base.rtt_peak_us.zip(base.rtt_high_us).zip(evidence.min_rtt_us).map(|((peak, high), min)| peak.max(high) - min);
     let overflowed = rise_us.is_some_and(|rise| rise >= 0.8 * shape.queue_us) && base.loss_whole.is_some_and(|loss| loss.lost() > 0);
-    evidence.filled().is_some_and(|filled| filled >= least_of_sawtooth(evidence))
+    // BBR keeps to a rate, and does not shrink at an overflow.
+    !base.is_bbr() && evidence.filled().is_some_and(|filled| filled >= least_of_sawtooth(evidence))
         && (overflowed || evidence.slowed_by_queue() == Some(true))
         && window_share(evidence).is_some_and(|share| share >= 0.7)
         && end_bound(evidence).is_none()

@@ -98,6 +98,12 @@ fn carried_more(evidence: &TcpEvidence, experiment: &'static Experiment) -> Opti
 fn for_each_flow(evidence: &TcpEvidence) -> Option<&FlowView> {
     const MORE: f64 = 1.3;
     let Plateau::Policer { bucket_bytes } = evidence.profile.as_ref()?.shape.plateau? else { return None };
+    // Connections that have more than that rate each meet no such policer: it counts batches (nft, tc before segmentation), or UDP alone.
+    #[allow(clippy::cast_precision_loss)] // a few connections
+    let each = evidence.filled()? / evidence.base.streams as f64;
+    if each > BEYOND {
+        return None;
+    }
     let view = evidence.made(&MORE_STREAMS)?;
     let more = view.goodput_bps - bucket_bytes * 8.0 / view.counted_s.max(1e-3);
     let times = more / evidence.capacity_goodput_bps()?;
@@ -126,7 +132,7 @@ fn held_by_an_end(evidence: &TcpEvidence) -> Option<bool> {
 
 /// Whether the congestion control takes the drops of a policer for a full queue.
 fn loses_at_the_rate(evidence: &TcpEvidence) -> bool {
-    evidence.base.congestion_control.as_deref() != Some("bbr")
+    !evidence.base.is_bbr()
 }
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
@@ -224,7 +230,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return known;
     }
     // Behind a policer BBR, which probes above the rate and ignores less, goes on losing more (draft-ietf-ccwg-bbr, BBR.LossThresh).
-    if evidence.base.congestion_control.as_deref() == Some("bbr") && loss.rate() < BBR_IGNORES {
+    if evidence.base.is_bbr() && loss.rate() < BBR_IGNORES {
         return contradicts(format!("only {} of the segments were lost, which does not slow BBR down", units::percent(loss.rate())));
     }
     match evidence.queue_seen() {

@@ -206,6 +206,11 @@ impl FlowView {
         }
     }
 
+    /// Whether its congestion control is BBR, of any version.
+    pub fn is_bbr(&self) -> bool {
+        self.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))
+    }
+
     /// Whether each tenth of a second carried the same, within a fiftieth: something enforces such a rate, and what waits for a core
     /// varies by more.
     pub fn is_even(&self) -> bool {

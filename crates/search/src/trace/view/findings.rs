@@ -6,7 +6,7 @@ use narrows_model::trace::report::{TraceEnd, TraceFinding, TraceHop};
 use narrows_model::words::figures::float;
 use narrows_model::words::show::plural;
 use narrows_model::words::units::percent;
-use narrows_model::{AnswerKind, ProbePurpose, TraceProtocol, TraceRecord, TraceReport};
+use narrows_model::{AnswerKind, Ending, ProbePurpose, TraceProtocol, TraceRecord, TraceReport};
 
 /// Probes by which hops in front of a loss are told from those behind it.
 const SURE: u32 = 50;
@@ -340,6 +340,9 @@ pub(super) fn remarks(record: &TraceRecord, report: &TraceReport) -> Vec<String>
                 "path MTU: the trace ended before it was known".to_owned()
             }
             true => "path MTU: unknown, since neither large probes nor small ones behind them got an answer".to_owned(),
+            false if record.ending != Ending::Complete => {
+                "path MTU: not measured, since the trace ended before".to_owned()
+            }
             false => "path MTU: not measured, since no hop answers to which large probes could be sent".to_owned(),
         });
     }

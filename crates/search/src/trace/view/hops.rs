@@ -3,7 +3,7 @@
 use crate::trace::paths::flows_for;
 use narrows_model::trace::report::{TraceHop, TraceNode};
 use narrows_model::words::figures::float;
-use narrows_model::{AnswerKind, ProbePurpose, TraceAnswer, TraceProbe, TraceRecord};
+use narrows_model::{AnswerKind, ProbePurpose, TraceAnswer, TraceProbe, TraceProtocol, TraceRecord};
 use narrows_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -104,11 +104,13 @@ pub(super) fn unlimited(record: &TraceRecord, hop: &TraceHop, last: u8) -> [u64;
     let free = float(answered) > (BURST + span_us / TOKEN_US) * float(hop.nodes.len() as u64);
     let own: BTreeSet<*const TraceProbe> = at(record, hop.ttl, last).into_iter().map(std::ptr::from_ref).collect();
     let counted = counted(record);
+    // What the kernel sent again of a SYN without an answer took tokens, too, at times that nobody knows.
+    let again = record.plan.protocol == TraceProtocol::Tcp && record.unmatched > 0;
     let (mut tokens, mut before_us, mut all) = (0.0_f64, us(draws.first()), [0, 0]);
     for probe in &draws {
         tokens = (tokens + (float(probe.sent_us) - before_us) / TOKEN_US).min(BURST);
         before_us = float(probe.sent_us);
-        let clear = tokens >= 1.0;
+        let clear = tokens >= 1.0 && !again;
         // A probe that may have taken the last token has left none.
         tokens = if clear { tokens - 1.0 } else { 0.0 };
         if (clear || free) && own.contains(&std::ptr::from_ref(*probe)) && counted(probe) {
