@@ -55,7 +55,7 @@ impl<'a> Interrupted<'a> {
             if decided {
                 untried(&mut verdict, &next);
             }
-            verdict.missing.insert(0, format!("experiments; the load and those that were made suggest: {so_far}"));
+            verdict.missing.insert(0, format!("what further experiments would show; so far: {so_far}"));
         }
         if self.load && lost {
             // The receiving end's counters are lost, or those of its last moments: whatever was on its way would count as dropped.

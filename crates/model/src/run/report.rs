@@ -94,7 +94,7 @@ pub struct VerdictView {
     pub both_interval_bps: Option<[f64; 2]>,
     /// Evidence that was missing.
     pub missing: Vec<String>,
-    /// Worth fixing, but not limiting now.
+    /// Worth fixing, but not known to limit now.
     pub hazards: Vec<String>,
 }
 

@@ -9,8 +9,9 @@ use crate::output::{print, written};
 use crate::progress::{Progress, SavedRun};
 use crate::session::{Far, INTERRUPTED, far, tuner};
 use crate::tui::Tui;
+use narrows_model::load::profile::ProfilePlan;
 use narrows_model::words::show::clean;
-use narrows_model::words::units;
+use narrows_model::words::{figures::float, units};
 use narrows_model::{
     self as model, DiagnosePlan, Direction, Ending, Family, LoadPlan, Place, Report, Run, TcpPlan, UdpPlan, Underlay,
 };
@@ -152,6 +153,12 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(mut self) -> Outcome {
+        if let Some(rate) = self.max_rate.filter(|rate| *rate < ProfilePlan::MIN_BPS) {
+            let [rate, least] = [rate, ProfilePlan::MIN_BPS].map(|rate| units::bps(float(rate)));
+            return Err(Failure::usage(format!(
+                "--max-rate {rate} is too low for a path profile: {least} at least, or --no-profile"
+            )));
+        }
         self.fit_times()?;
         // Invalid flags fail before the connection; a plan of UDP needs the address family.
         if !self.udp {

@@ -129,7 +129,7 @@ impl Args {
             _ => None,
         };
         let protocol = TraceProtocol::from(self.protocol);
-        let port = if protocol == TraceProtocol::Tcp { 443 } else { 33_434 };
+        let port = if protocol == TraceProtocol::Tcp { 443 } else { trace::UDP_PORT };
         Ok(TracePlan {
             asked: self.host.clone(),
             target: trace::resolve(&self.host, family).map_err(failure)?,

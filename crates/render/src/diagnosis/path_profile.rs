@@ -22,7 +22,7 @@ pub(super) fn add(doc: Doc, report: &Report) -> Doc {
             "█".repeat(delivered) + &"░".repeat(offered.saturating_sub(delivered))
         }));
     }
-    doc.section("path profile", &format!("{COLUMNS}; █ delivered, ░ offered"))
+    doc.drawn_section("path profile", COLUMNS, "█ delivered, ░ offered")
         .sentences(sentences(profile).iter().map(|line| Sentence::new(line)))
         .table(table)
 }

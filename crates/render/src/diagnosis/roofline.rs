@@ -98,7 +98,7 @@ pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
     }
     let more = ceilings.len() - shown;
     let more = (more > 0).then(|| Sentence::new(&format!("… and {more} higher ones")).tone(Tone::Faint));
-    doc.section("roofline", &format!("goodput under each limit; │ you got, ░ uncertain; {}", scale.words()))
+    doc.drawn_section("roofline", "goodput under each limit", &format!("│ you got, ░ uncertain; {}", scale.words()))
         .table(table)
         .sentences(more)
 }

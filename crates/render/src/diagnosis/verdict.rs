@@ -36,7 +36,11 @@ pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
         .fold(doc, |doc, cause| what_to_do(why(doc, cause, verdict.status, full), report, cause));
     let doc = others(doc, report, full);
     let doc = list(doc, "not known", &verdict.missing, full);
-    list(doc, "worth fixing, but not limiting now", &verdict.hazards, full)
+    let hazards = match verdict.status {
+        Status::Unknown => "worth fixing; whether it limits now is not known",
+        _ => "worth fixing, but not limiting now",
+    };
+    list(doc, hazards, &verdict.hazards, full)
 }
 
 fn first_line(report: &Report) -> (Tone, String) {

@@ -19,7 +19,7 @@ fn written(block: &Block) -> Markup {
             }
             Block::Headline(says) => p { strong { (says) } },
             Block::Plain(says) | Block::Paragraph(says) => p { (says) },
-            Block::Heading { title, remark } => {
+            Block::Heading { title, remark, .. } => {
                 h2 { (capitalised(title)) }
                 @if !remark.is_empty() { p { small { (capitalised(remark)) "." } } }
             }

@@ -30,7 +30,7 @@ impl Doc {
                 Block::Headline(says) | Block::Method(says) | Block::Plain(says) | Block::Paragraph(says) => {
                     out += &format!("\n{}\n", word(says));
                 }
-                Block::Heading { title, remark } => {
+                Block::Heading { title, remark, .. } => {
                     level = top + 2;
                     out += &format!("\n{} {}\n", mark(top + 1), word(&capitalised(title)));
                     if !remark.is_empty() {

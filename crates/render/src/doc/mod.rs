@@ -52,6 +52,8 @@ pub(crate) enum Block {
     Heading {
         title: String,
         remark: String,
+        /// The marks of the drawing below it; of a terminal only.
+        marks: String,
     },
     Sentences(Vec<Sentence>),
     Table(Table),
@@ -178,7 +180,12 @@ impl Doc {
 
     /// A heading with a remark beside it.
     pub(crate) fn section(self, title: &str, remark: &str) -> Self {
-        self.with(Block::Heading { title: clean(title), remark: clean(remark) })
+        self.drawn_section(title, remark, "")
+    }
+
+    /// The same above a drawing, with its marks in words.
+    pub(crate) fn drawn_section(self, title: &str, remark: &str, marks: &str) -> Self {
+        self.with(Block::Heading { title: clean(title), remark: clean(remark), marks: clean(marks) })
     }
 
     /// What another step adds.

@@ -44,8 +44,10 @@ impl Doc {
                     }
                 }
                 Block::Headline(says) => page.labelled("", says, Some(Tone::Strong)),
-                Block::Heading { title, remark } => {
-                    let remark = if remark.is_empty() { String::new() } else { format!("({remark})") };
+                Block::Heading { title, remark, marks } => {
+                    let words: Vec<&str> =
+                        [remark, marks].into_iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+                    let remark = if words.is_empty() { String::new() } else { format!("({})", words.join("; ")) };
                     page.heading(title, &remark);
                 }
                 Block::Sentences(all) => {

@@ -45,13 +45,10 @@ impl Measured for RrReport {
 
     fn rest(&self, whole: bool, style: Style) -> String {
         let compared = self.under_load.as_ref().map(|view| under_load(view, style)).unwrap_or_default();
-        if !whole {
-            return compared;
-        }
         let mut page = Page::new(style);
         ending(&mut page, &self.run.ending);
         let ended = if self.run.ending == Ending::Complete { String::new() } else { page.finish() };
-        let blank = if compared.is_empty() { "" } else { "\n" };
+        let blank = if compared.is_empty() || !whole { "" } else { "\n" };
         format!("{blank}{compared}{ended}")
     }
 

@@ -64,7 +64,8 @@ impl SearchSpec {
         let max = self.max.and_then(pps).or(tester_max_pps).ok_or_else(|| {
             SpecError::Plan("the maximum load is unknown without tester calibration; give it with --max".to_owned())
         })?;
-        let min = self.min.and_then(pps).unwrap_or_else(|| (max / 1000.0).max(10.0).min(max));
+        let min =
+            self.min.and_then(pps).unwrap_or_else(|| if max > 10.0 { (max / 1000.0).max(10.0) } else { max / 1000.0 });
         if min > max {
             let bps = |pps: f64| units::bps(pps * unit.payload_bytes * 8.0);
             let (min, max) = (bps(min), bps(max));

@@ -15,7 +15,7 @@ use super::trial;
 use super::unauthenticated::Pending;
 use crate::helper::Tuning;
 use crate::tokens::Allowed;
-use crate::trace::trace;
+use crate::trace::{UDP_PORT, echo_refused, trace};
 use crate::tune::TuneError;
 use crate::{VERSION, lock, trust};
 use axum::Router;
@@ -26,7 +26,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{delete, get, post};
 use hyper::body::Body as HttpBody;
-use narrows_model::{Change, ConnectionSample};
+use narrows_model::{Change, ConnectionSample, TraceProtocol};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
 use narrows_wire::PROTOCOL;
@@ -196,7 +196,10 @@ async fn trace_back(asked: Asked, body: Body) -> Answer {
     let TraceRequest { peer, plan } = asked.read(body).await?;
     let client =
         client_of(&asked, peer.as_deref())?.ok_or_else(|| Refused::bad("the address of the client is unknown"))?;
-    let plan = bounded_trace(&plan, client);
+    let mut plan = bounded_trace(&plan, client);
+    if plan.protocol == TraceProtocol::Icmp && echo_refused(client).is_some() {
+        (plan.protocol, plan.port) = (TraceProtocol::Udp, UDP_PORT);
+    }
     let turn = asked.shared.traces.clone().acquire_owned().await.map_err(Refused::failed)?;
     let (session, stop) = (asked.session, Stop::new());
     let record = blocking(move || {

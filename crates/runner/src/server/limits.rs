@@ -1,5 +1,6 @@
 //! What a client may do, by how it showed who it is.
 
+use crate::trace::UDP_PORT;
 use narrows_model::{Absent, Cap, LoadPlan, Snapshot, TcpPlan, TracePlan, TraceProtocol, UdpPlan};
 use narrows_wire::api::Permissions;
 use std::net::IpAddr;
@@ -79,7 +80,7 @@ pub(super) fn bounded_trace(asked: &TracePlan, client: IpAddr) -> TracePlan {
         target: client,
         // A port of the client that is open would have to be known.
         protocol: if tcp { TraceProtocol::Udp } else { asked.protocol },
-        port: if tcp { 33_434 } else { asked.port.max(1) },
+        port: if tcp { UDP_PORT } else { asked.port.max(1) },
         first_ttl: asked.first_ttl.clamp(1, 64),
         max_ttl: asked.max_ttl.clamp(1, 64),
         gap: asked.gap.clamp(1, 10),

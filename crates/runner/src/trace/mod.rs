@@ -155,13 +155,16 @@ pub fn both_ways(
     })
 }
 
+/// The first port of datagrams that nobody takes, as traceroute has it.
+pub const UDP_PORT: u16 = 33_434;
+
 /// The trace of a diagnosis: of the path MTU, or enough samples for loss.
 pub fn beside_load(target: IpAddr, mtu: bool) -> TracePlan {
     TracePlan {
         asked: target.to_string(),
         target,
         protocol: TraceProtocol::Udp,
-        port: 33_434,
+        port: UDP_PORT,
         first_ttl: 1,
         max_ttl: 30,
         gap: 5,

@@ -26,7 +26,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
             command: "sysctl -w net.core.rmem_max={1#}",
         },
         matters: "A program that sets SO_RCVBUF gets at most this (doubled for bookkeeping) and loses the kernel's tuning: \
-                  asking for a large buffer makes it slower than not asking.",
+                  asking for a large buffer makes it slower than not asking. It is a setting of the whole machine: no container or \
+                  network namespace can change it.",
         harmless: "For programs that leave their buffers to the kernel, as most do: net.core does not limit its tuning.",
     },
     // Source: `sock_setsockopt` in net/core/sock.c; Documentation/networking/ip-sysctl.rst, tcp_wmem.
@@ -41,7 +42,8 @@ pub(super) const COMPARISONS: &[Rule] = &[
             command: "sysctl -w net.core.wmem_max={1#}",
         },
         matters: "A program that sets SO_SNDBUF gets at most this (doubled for bookkeeping) and loses the kernel's tuning: \
-                  asking for a large buffer makes it slower than not asking.",
+                  asking for a large buffer makes it slower than not asking. It is a setting of the whole machine: no container or \
+                  network namespace can change it.",
         harmless: "For programs that leave their buffers to the kernel, as most do: net.core does not limit its tuning.",
     },
     // Source: Documentation/admin-guide/cgroup-v2.rst, cpu.max.

@@ -393,6 +393,16 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_has_twice_the_rate_alone_has_no_policer_for_itself() {
+        // One that counts batches of segments: nft before they are cut.
+        let batches = Scene { goodput_bps: 200e6, early_peak_bps: 200e6, ..profiled() };
+        let run = batches.run(&[("more-streams", &streams(4, 600e6))]);
+        let evidence = TcpEvidence::of(&run, 0).expect("a baseline");
+        assert!(evidence.filled().is_some_and(|part| part > BEYOND) && for_each_flow(&evidence).is_none());
+        assert!(for_each_flow(&TcpEvidence::of(&profiled().run(&[("more-streams", &streams(4, 310e6))]), 0).expect("a baseline")).is_some());
+    }
+
+    #[test]
     fn behind_a_policer_of_each_flow_more_of_them_foretell_what_bursts_do_not_show() {
         let mut scene = profiled();
         // As they were sent.

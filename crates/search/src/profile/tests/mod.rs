@@ -215,6 +215,16 @@ fn longer_trains_tell_the_link_before_a_policer_with_a_deep_bucket() {
 }
 
 #[test]
+fn a_full_queue_of_a_few_packets_is_no_policer() {
+    for seed in 1..=5 {
+        let shape = Some((50e6, 9_000.0));
+        let path = Path { shape, delay_ns: 20_000, seed: seed * 88_172_645_463_325_252, ..Path::new(1e9, 5_000.0) };
+        let (shape, _) = profile(&mut path.clone(), 20_000_000);
+        assert_eq!(shape.plateau, Some(Plateau::ShortQueue), "{shape:#?}");
+    }
+}
+
+#[test]
 fn hosts_that_stall_make_no_shaper_and_no_policer() {
     for (period_ms, length_ms) in [(400, 20), (170, 12), (90, 4), (1_300, 60)] {
         let stalls = Some((f64::from(period_ms) * 1e6, f64::from(length_ms) * 1e6));
