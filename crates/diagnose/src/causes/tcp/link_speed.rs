@@ -55,7 +55,7 @@ const ORDINARY_BPS: f64 = 1e9;
 
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(speed) = evidence.link_bps_of(role) else {
-        return cannot_tell(format!("the device of {} reports no link speed", who(evidence, role)));
+        return cannot_tell(format!("the device of {} has no link speed of its own, or reports none", who(evidence, role)));
     };
     let other = if role == Role::Sender { Role::Receiver } else { Role::Sender };
     let slower_than = match (evidence.number(role, keys::NIC_SPEED_MAX), evidence.link_bps_of(other)) {
