@@ -142,8 +142,10 @@ impl Shape {
         if !steps.iter().any(|view| view.saturated(0.0)) {
             steps.extend(agreeing(&all, &steps));
         }
-        // A sender that was late adds losses and hides none, so its steps bound the loss at any rate, too.
-        let usual_loss = all.iter().filter(|view| view.sent >= FEW).map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
+        // A sender that was late adds losses and hides none, so its steps bound the loss at any rate, too. Behind a long queue what was lost
+        // had no room there.
+        let few = |view: &&StepView| view.sent >= FEW && view.queue_us <= 3.0 * jitter_us + LONG_US;
+        let usual_loss = all.iter().filter(few).map(StepView::loss).reduce(f64::min).unwrap_or(0.0);
         let capacity = capacity(&sustaining(&steps, usual_loss), usual_loss);
         let carried = steps.iter().filter(|view| !view.saturated(usual_loss) && !view.unsettled);
         let kept_up_bps = carried.clone().map(|view| view.offered_bps).fold(0.0, f64::max);
@@ -406,6 +408,8 @@ const FEW: u32 = 50;
 const CREDIT: f64 = 1.15;
 /// … and take shorter by so much: a host that wakes up late for the first datagram of a train makes it look shorter by less.
 const WAKE_UP_US: f64 = 100.0;
+/// More delay than hosts that stall for a moment give the median of a step.
+const LONG_US: f64 = 5_000.0;
 /// A bucket holds credit for so long at least: less is the queue of a device that works in batches.
 const BUCKET_US: f64 = 1_000.0;
 

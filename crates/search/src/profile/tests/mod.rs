@@ -254,6 +254,24 @@ fn a_full_queue_is_no_loss_at_any_rate_where_only_late_steps_left_it_empty() {
 }
 
 #[test]
+fn what_each_step_overflowed_is_no_loss_at_any_rate() {
+    let mut path = Path::new(579e6, 1.5e6);
+    let mut record =
+        ProfileEndRecord { header_bytes: HEADER, datagram_bytes: BYTES, ..ProfileEndRecord::empty(Place::Client) };
+    let mut at = 0.0;
+    for mbps in [640.0, 700.0, 760.0, 820.0] {
+        let gap_ns = (f64::from(BYTES + HEADER) * 8e3 / mbps) as u64;
+        let step = ProfileStep { id: 0, gap_ns, datagrams: 60_000, datagram_bytes: BYTES, stop_above_us: 0 };
+        let (seen, end) = path.run(&step, at);
+        record.steps.push(seen);
+        at = end + 100e6;
+    }
+    let shape = Shape::of(&ProfilePlan::default(), &record).expect("steps");
+    assert_eq!(shape.plateau, Some(Plateau::Queue), "{shape:#?}");
+    assert!(!shape.loses_below() && near(shape.capacity.expect("saturated").bps, 579e6, 0.02), "{shape:#?}");
+}
+
+#[test]
 fn loss_at_any_rate_is_no_limit_of_the_rate() {
     for loss in [0.004, 0.03, 0.12] {
         let (shape, _) = profile(&mut Path { loss, ..Path::new(100e6, 300_000.0) }, 20_000_000);
