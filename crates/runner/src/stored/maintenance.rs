@@ -216,9 +216,13 @@ pub fn page(
     Ok(HistoryReport { schema: SCHEMA.to_owned(), offset, total, runs })
 }
 
+/// The first letters of tags of runs that were made under settings of their own: they are no points of a series of ordinary runs.
+const VARIED: [&str; 2] = ["campaign:", "optimise:"];
+
 /// Figures over time, with what changed in the inventory around each change point.
 pub fn trend(store: &Store, filter: &Filter, figure: Option<&str>, change_min: f64) -> Result<TrendReport, Error> {
-    let points = store.points(filter, figure)?.into_iter().map(|it| (it.run, it.figure)).collect();
+    let without: &[&str] = if filter.tag.is_some() { &[] } else { &VARIED };
+    let points = store.points(filter, figure, without)?.into_iter().map(|it| (it.run, it.figure)).collect();
     let mut report = history::trend(points, change_min);
     for change in report.series.iter_mut().flat_map(|it| &mut it.changes) {
         let read = |id: &String| -> Result<Run, String> { load(Path::new(id)).map_err(|error| error.to_string()) };

@@ -249,9 +249,14 @@ impl Store {
         Ok(count.map_err(self.failed("read"))?.unsigned_abs())
     }
 
-    /// A figure of the runs that match, in the order of time: of this name, or the first one of each run.
-    pub fn points(&self, filter: &Filter, figure: Option<&str>) -> Result<Vec<Point>> {
-        let (condition, mut values) = filter.sql();
+    /// A figure of the runs that match, in the order of time: of this name, or the first one of each run; none of runs with a tag that
+    /// begins with one of `without`.
+    pub fn points(&self, filter: &Filter, figure: Option<&str>, without: &[&str]) -> Result<Vec<Point>> {
+        let (mut condition, mut values) = filter.sql();
+        for prefix in without {
+            condition += " AND NOT EXISTS (SELECT 1 FROM tags WHERE run = number AND tag LIKE ?)";
+            values.push(Value::Text(format!("{prefix}%")));
+        }
         values.extend(figure.map(|name| Value::Text(name.to_owned())));
         let which = if figure.is_some() { "name = ?" } else { "place = 0" };
         let sql = format!(

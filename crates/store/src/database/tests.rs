@@ -92,10 +92,14 @@ fn each_part_of_a_filter_selects() {
         // The first word ends with a colon in the store.
         assert_eq!(of(Filter { verdict: Some(word.into()), ..all.clone() }), "a", "{word}");
     }
-    let points = store.points(&Filter { host: Some("far".into()), ..all.clone() }, None).unwrap();
+    let points = store.points(&Filter { host: Some("far".into()), ..all.clone() }, None, &[]).unwrap();
     assert_eq!(points.iter().map(|it| it.figure.value).collect::<Vec<_>>(), [1.0]);
-    assert_eq!(store.points(&all, Some("goodput up")).unwrap().len(), 2);
-    assert_eq!(store.points(&all, Some("loss")).unwrap(), []);
+    assert_eq!(store.points(&all, Some("goodput up"), &[]).unwrap().len(), 2);
+    assert_eq!(store.points(&all, Some("loss"), &[]).unwrap(), []);
+    let one = store.list(&all, 0, 1).unwrap().remove(0).id;
+    store.tag(&one, "campaign:7", true).unwrap();
+    assert_eq!(store.points(&all, Some("goodput up"), &["campaign:"]).unwrap().len(), 1);
+    store.tag(&one, "campaign:7", false).unwrap();
 }
 
 #[test]
@@ -134,7 +138,7 @@ fn what_another_program_wrote_is_read_in_parts() {
     let run = store.list(&Filter::default(), 0, 9).unwrap().pop().unwrap();
     assert_eq!((run.plan.len(), run.tags[0].len()), (4096, 256));
     assert_eq!(run.figures.last().unwrap().name.len(), 256, "the infinite one is left out");
-    assert_eq!(store.points(&Filter::default(), Some("endless")).unwrap(), []);
+    assert_eq!(store.points(&Filter::default(), Some("endless"), &[]).unwrap(), []);
     other.execute("UPDATE bodies SET body = zeroblob(268435457)", []).unwrap();
     let error = store.json("a").unwrap_err().to_string();
     assert!(error.starts_with("cannot read run a of the store: it has no content, or too much"), "{error}");
