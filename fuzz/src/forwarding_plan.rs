@@ -1,5 +1,5 @@
 //! The plan file of a forwarding benchmark: any text is a plan, or has problems that say where they are.
-use narrows_wire::forwarding_plan::{Problems, parse};
+use narrows_forwarding::plan_file::{Problems, parse};
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };

@@ -1,6 +1,6 @@
 //! Every parser of what comes from outside, as a function of any bytes that must not panic. Three programs run them: the targets of
 //! cargo-fuzz (`fuzz_targets/`), the driver that counts inputs (`examples/drive.rs`), and a test of the gate
-//! (`crates/runner/tests/fuzz.rs`), which includes this file.
+//! (`crates/narrows/tests/fuzz.rs`), which includes this file.
 
 mod api;
 mod campaign_plan;

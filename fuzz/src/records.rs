@@ -1,10 +1,10 @@
 //! Records of a forwarding benchmark and of raw frames, through their views to bytes.
 
-use narrows_model::forwarding::ab::AbRecord;
-use narrows_model::forwarding::record::ForwardingRecord;
+use narrows_forwarding::data::ab::AbRecord;
+use narrows_forwarding::data::record::ForwardingRecord;
+use narrows_forwarding::views;
 use narrows_model::load::frames::{GenerateRecord, ReceiveRecord};
 use narrows_render::{Document, Style};
-use narrows_runner::forwarding;
 use narrows_views::frames;
 
 /// Each format of a report.
@@ -19,12 +19,12 @@ pub(crate) fn run(bytes: &[u8]) {
     match kind % 4 {
         0 => {
             if let Ok(record) = serde_json::from_slice::<ForwardingRecord>(bytes) {
-                write(&forwarding::report(&record));
+                write(&views::report(&record));
             }
         }
         1 => {
             if let Ok(record) = serde_json::from_slice::<AbRecord>(bytes) {
-                write(&forwarding::report_pair(&record));
+                write(&views::report_pair(&record));
             }
         }
         2 => {

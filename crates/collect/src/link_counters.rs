@@ -1,10 +1,9 @@
 //! Counters of one network interface, and drop counters of a host: for the accounting of a device under test, read before and
 //! after each trial. All of the calling thread's network namespace.
 
-use crate::Missing;
 use crate::kernel::{Link, Sockets, links, qdiscs, rules};
-use crate::parse;
-use narrows_model::forwarding::DropCount;
+use crate::{Missing, parse};
+use narrows_model::host::hop::DropCount;
 use narrows_sys::files;
 use std::path::Path;
 

@@ -10,7 +10,6 @@ mod connection;
 mod diagnosis;
 pub mod evidence;
 pub mod experiments;
-pub mod forwarding;
 mod interrupted;
 pub mod judge;
 pub mod latency;

@@ -10,7 +10,6 @@
 //! diagnosed again by newer rules.
 
 pub mod diagnosis;
-pub mod forwarding;
 pub mod host;
 pub mod lab;
 pub mod load;

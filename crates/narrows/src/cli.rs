@@ -53,16 +53,16 @@ impl Cli {
 }
 
 macro_rules! commands {
-    ($($(#[$meta:meta])* $name:ident($args:ty)),* $(,)?) => {
+    ($($(#[$meta:meta])* $name:ident($args:ty) $(if $feature:literal)?),* $(,)?) => {
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($(#[$meta])* $name(Box<$args>),)*
+            $($(#[$meta])* $(#[cfg(feature = $feature)])? $name(Box<$args>),)*
         }
 
         impl Command {
             pub(crate) fn run(self) -> Outcome {
                 match self {
-                    $(Self::$name(args) => args.run(),)*
+                    $($(#[cfg(feature = $feature)])? Self::$name(args) => args.run(),)*
                 }
             }
         }
@@ -85,7 +85,7 @@ commands! {
     /// Count the frames that `narrows generate` sends
     Receive(commands::receive::Args),
     /// Benchmark a device under test (RFC 2544 and successors)
-    Rfc2544(commands::rfc2544::Args),
+    Rfc2544(commands::rfc2544::Args) if "forwarding",
     /// Measure a table over sizes, protocols and directions
     Sweep(commands::sweep::Args),
     /// Measure the effect of settings in randomised blocks

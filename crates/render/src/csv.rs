@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A row for each of `rows`. A column is a path into the JSON form of a row, `seen/sent`, with another name before it where that says
 /// more: `rtt_ms_min=rtt_ms/0`. What is not known is empty.
-pub(crate) fn table<T: Serialize>(columns: &[&str], rows: impl IntoIterator<Item = T>) -> serde_json::Result<String> {
+pub fn table<T: Serialize>(columns: &[&str], rows: impl IntoIterator<Item = T>) -> serde_json::Result<String> {
     let columns: Vec<(String, String)> = columns
         .iter()
         .map(|it| {

@@ -3,11 +3,9 @@
 use crate::influence::Influence;
 use crate::style::Style;
 use crate::{
-    audit, both_directions, campaign, command, compare, connections, csv, diagnosis, diff, forwarding, frames, history,
-    influence, json, line_rate, optimise, responsiveness, search, stamp, sweep, trace, watch,
+    audit, both_directions, campaign, command, compare, connections, csv, diagnosis, diff, frames, history, influence,
+    json, line_rate, optimise, responsiveness, search, stamp, sweep, trace, watch,
 };
-use narrows_model::forwarding::ab_report::AbReport;
-use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::host::audit::Audit;
 use narrows_model::host::connection::ConnectionsView;
 use narrows_model::host::watch::WatchView;
@@ -66,17 +64,13 @@ pub struct Writer<R> {
 }
 
 impl<R> Writer<R> {
-    pub(crate) const fn new(
-        format: Format,
-        help: &'static str,
-        write: fn(&R, Style) -> serde_json::Result<String>,
-    ) -> Self {
+    pub const fn new(format: Format, help: &'static str, write: fn(&R, Style) -> serde_json::Result<String>) -> Self {
         Self { format, help, write }
     }
 }
 
 impl<R: Serialize> Writer<R> {
-    pub(crate) const fn json(help: &'static str) -> Self {
+    pub const fn json(help: &'static str) -> Self {
         Self::new(Format::Json, help, |report, _| json::pretty(report))
     }
 }
@@ -332,27 +326,5 @@ impl Document for WatchView {
             |it, style| Ok(watch::frame(it, style) + "\n"),
         ),
         Writer::new(Format::Ndjson, "One object per line for each reading", |it, _| json::line(it)),
-    ];
-}
-
-impl Document for ForwardingReport {
-    const NAME: &'static str = "a forwarding benchmark";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::text(it, style))),
-        Writer::json("One object"),
-        Writer::new(Format::Csv, "Comma-separated values, one goal of one size per line", |it, _| forwarding::csv(it)),
-        Writer::new(Format::Markdown, "Tables for a document", |it, _| Ok(forwarding::markdown(it))),
-    ];
-}
-
-impl Document for AbReport {
-    const NAME: &'static str = "a comparison";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "Tables", |it, style| Ok(forwarding::ab::text(it, style))),
-        Writer::json("One object"),
-        Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| {
-            csv::table(forwarding::ab::COLUMNS, &it.rows)
-        }),
-        Writer::new(Format::Markdown, "Tables for a document", |it, _| Ok(forwarding::ab::markdown(it))),
     ];
 }

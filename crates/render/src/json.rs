@@ -1,7 +1,5 @@
 //! JSON: the view as it is. The schemas are published in `docs/`, each as `<name>.schema.json`.
 
-use narrows_model::forwarding::ab_report::AbReport;
-use narrows_model::forwarding::report::ForwardingReport;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::load::responsiveness::ResponsivenessReport;
@@ -31,7 +29,7 @@ pub fn line<T: Serialize>(view: &T) -> serde_json::Result<String> {
 }
 
 /// The name of a schema's page, and the function that makes it.
-type Published = (&'static str, fn() -> Schema);
+pub type Published = (&'static str, fn() -> Schema);
 
 /// Every view whose schema is published.
 const SCHEMAS: &[Published] = &[
@@ -40,8 +38,6 @@ const SCHEMAS: &[Published] = &[
     ("compare", || schema_for!(CompareReport)),
     ("connections", || schema_for!(ConnectionsView)),
     ("diff", || schema_for!(DiffReport)),
-    ("forwarding", || schema_for!(ForwardingReport)),
-    ("forwarding-ab", || schema_for!(AbReport)),
     ("frames", || schema_for!(FramesReport)),
     ("history", || schema_for!(HistoryReport)),
     ("ledger", || schema_for!(Ledger)),

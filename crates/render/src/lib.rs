@@ -2,22 +2,20 @@
 //!
 //! Text from the other end is not trusted: all of it passes [`words::clean`] before it reaches a terminal or a page.
 
-pub mod advice;
 pub mod audit;
 pub mod both_directions;
 pub mod campaign;
 mod command;
 pub mod compare;
 pub mod connections;
-mod csv;
+pub mod csv;
 pub mod diagnosis;
 pub mod diff;
-mod doc;
+pub mod doc;
 #[cfg(test)]
 #[path = "../tests/reports/samples/fits.rs"]
 mod fits;
 pub mod format;
-pub mod forwarding;
 pub mod frames;
 pub mod history;
 pub mod influence;
@@ -31,7 +29,7 @@ pub mod markdown;
 pub mod measure;
 pub mod optimise;
 mod over_time;
-mod page;
+pub mod page;
 pub mod picture;
 pub mod responsiveness;
 pub mod search;
@@ -39,11 +37,11 @@ pub mod stamp;
 pub mod style;
 pub mod svg;
 pub mod sweep;
-mod table;
+pub mod table;
 pub mod trace;
 pub mod watch;
 pub mod words;
 
-pub use format::{AnyDocument, Document, Format, OfAnyRun};
+pub use format::{AnyDocument, Document, Format, OfAnyRun, Writer};
 pub use narrows_model::words::figures;
 pub use style::Style;

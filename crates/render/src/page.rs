@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// A whole page: its name, a line below it, and its content.
-pub(crate) fn document(name: &str, below: Option<&str>, main: &Markup) -> String {
+pub fn document(name: &str, below: Option<&str>, main: &Markup) -> String {
     let name = clean(name);
     let page = html! {
         (DOCTYPE)
@@ -33,12 +33,12 @@ pub(crate) fn document(name: &str, below: Option<&str>, main: &Markup) -> String
 }
 
 /// A picture in the page; empty without one.
-pub(crate) fn figure(svg: Option<String>) -> Markup {
+pub fn figure(svg: Option<String>) -> Markup {
     html! { @if let Some(svg) = svg { figure tabindex="0" { (PreEscaped(svg)) } } }
 }
 
 /// Lines of the verdict under one word: a paragraph, or a list where there are several.
-pub(crate) fn says(class: &str, what: &str, lines: &[String]) -> Markup {
+pub fn says(class: &str, what: &str, lines: &[String]) -> Markup {
     let class = format!("says {class}");
     html! {
         @match lines {

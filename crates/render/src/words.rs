@@ -73,12 +73,12 @@ pub(crate) const fn ends(flow: Flow) -> &'static str {
 }
 
 /// Milliseconds as a time.
-pub(crate) fn millis(ms: u64) -> String {
+pub fn millis(ms: u64) -> String {
     micros(ms.saturating_mul(1000))
 }
 
 /// `200 ns`, `5 us`: a round time on an axis.
-pub(crate) fn round_time(ns: u64) -> String {
+pub fn round_time(ns: u64) -> String {
     nominal(&nanos(ns))
 }
 

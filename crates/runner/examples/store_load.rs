@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = stored::store()?;
     let begun = clock::now();
     let filter = Filter { host: Some("s0".to_owned()), ..Filter::default() };
-    let report = maintenance::trend(&store, &filter, None, 0.01)?;
+    let report = maintenance::trend(&store, &filter, None, 0.01, stored::OWN)?;
     for series in &report.series {
         println!(
             "trend of {} runs: {} changes in {:.2} s",

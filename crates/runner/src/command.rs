@@ -20,7 +20,7 @@ const LINE_CHARS: usize = 200;
 
 /// Why a command did not end well. To be said after its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CommandError {
+pub enum CommandError {
     /// `stopped` said so, and it was killed.
     Stopped,
     /// It could not be run, did not end in time or failed.
@@ -29,7 +29,7 @@ pub(crate) enum CommandError {
 
 /// What a command printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Printed {
+pub struct Printed {
     /// [`OUTPUT_BYTES`] at most; invalid UTF-8 is replaced.
     pub(crate) text: String,
     /// Whether there was more.
@@ -38,11 +38,7 @@ pub(crate) struct Printed {
 
 /// Runs a command, waits for its end and returns its output. It has a process group of its own: a Ctrl-C at the terminal is for this
 /// program, which then decides by `stopped` whether the command ends, too. The whole group is killed with it.
-pub(crate) fn run(
-    words: &[String],
-    limit: Duration,
-    stopped: &dyn Fn() -> bool,
-) -> (Printed, Result<(), CommandError>) {
+pub fn run(words: &[String], limit: Duration, stopped: &dyn Fn() -> bool) -> (Printed, Result<(), CommandError>) {
     let failed = |why: String| Err(CommandError::Failed(why));
     let Some((program, rest)) = words.split_first() else {
         return (Printed::default(), failed("the command is empty".to_owned()));

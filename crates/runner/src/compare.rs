@@ -1,6 +1,6 @@
 //! What `narrows compare` compares: runs of the store, run files, plain columns of numbers.
 
-use crate::stored::{self, LoadError, StoreError, exported};
+use crate::stored::{self, Kinds, LoadError, StoreError, exported};
 use narrows_model::Run;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::StoredRun;
@@ -45,13 +45,13 @@ pub enum CompareError {
 type Result<T> = std::result::Result<T, CompareError>;
 
 /// Compares the operands of the user with the first one.
-pub fn compare(operands: &[String], columns: &Columns, options: &Options) -> Result<CompareReport> {
+pub fn compare(operands: &[String], columns: &Columns, options: &Options, kinds: Kinds) -> Result<CompareReport> {
     let sides: Vec<Loaded> = operands.iter().map(|word| side(word, columns)).collect::<Result<_>>()?;
     let views: Vec<Side> = sides.iter().map(|it| it.side.clone()).collect();
     let mut report = view::compare(&views, options).map_err(CompareError::Invalid)?;
-    let first = sides[0].first_run();
+    let first = sides[0].first_run(kinds);
     let others = sides.iter().enumerate().skip(1);
-    let others: Vec<_> = others.filter_map(|(at, side)| Some((at, side.first_run()?))).collect();
+    let others: Vec<_> = others.filter_map(|(at, side)| Some((at, side.first_run(kinds)?))).collect();
     if let Some(first) = first {
         view::inventory(&mut report, &first, &others);
     }
@@ -79,12 +79,12 @@ struct Loaded {
 
 impl Loaded {
     /// The first run with its inventory, for runs that have one.
-    fn first_run(&self) -> Option<std::result::Result<Run, String>> {
+    fn first_run(&self, kinds: Kinds) -> Option<std::result::Result<Run, String>> {
         if let Some(run) = &self.read {
             return Some(Ok(run.clone()));
         }
         let Values::Runs(runs) = &self.side.values else { return None };
-        match stored::load(Path::new(&runs.first()?.id)) {
+        match stored::load(Path::new(&runs.first()?.id), kinds) {
             Ok(run) => Some(Ok(run)),
             Err(LoadError::Other(id, _)) => {
                 Some(Err(format!("the parameters of the hosts were not recorded in run {id}")))

@@ -1,18 +1,16 @@
 //! The orchestration: the only crate that knows everyone. Client, server, and one run from begin to end.
 
-pub mod advise;
 pub mod audit;
 mod books;
 pub mod campaign;
 pub mod capture;
-mod command;
+pub mod command;
 pub mod compare;
 mod conductor;
 pub mod connections;
 pub mod demo;
 pub mod diagnosis;
 pub mod ends;
-pub mod forwarding;
 pub mod frames;
 pub mod helper;
 mod instruments;
@@ -23,6 +21,7 @@ mod liveness;
 mod loopback;
 pub mod measure;
 pub mod optimise;
+pub mod port;
 pub mod remote;
 mod reports;
 pub mod responsiveness;
@@ -71,6 +70,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The result of a thread; its panic goes on in this one.
-pub(crate) fn result_of<T>(joined: Joined<T>) -> T {
+pub fn result_of<T>(joined: Joined<T>) -> T {
     joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -23,7 +23,6 @@ pub mod classify;
 pub mod goal;
 pub mod loss_curve;
 pub mod mlr;
-pub mod procedures;
 pub mod profile;
 pub mod results;
 pub mod search;

@@ -7,7 +7,7 @@ use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Outcome, SearchMet
 
 /// How close to the tester's own maximum a result counts as limited by the tester: a qualification is repeatable within
 /// one or two percent.
-pub(crate) const TESTER_REPEATS: f64 = 0.02;
+pub const TESTER_REPEATS: f64 = 0.02;
 
 /// The result of each goal of the plan, in its order; none for a loss curve.
 pub fn results(plan: &SearchPlan, trials: &[LoadTrial]) -> Vec<GoalResult> {

@@ -1,7 +1,7 @@
 //! How much an interface's counters grew between two readings, and the counters of a hop derived from that.
 
 use crate::counters::{Counter, PortCounters, SideCounters, Width};
-use narrows_model::forwarding::{DropCount, HopCount};
+use narrows_model::host::hop::{DropCount, HopCount};
 
 /// The modulus of a 32-bit counter.
 pub(crate) const WRAP: u64 = 1 << 32;

@@ -1,7 +1,7 @@
 //! The address of an agent and the credentials for it.
 
 use crate::error::SnmpError;
-use narrows_model::forwarding::credentials::{Secret, SnmpAccess, SnmpAgent};
+use narrows_model::host::snmp::{Secret, SnmpAccess, SnmpAgent};
 
 /// An SNMP agent and the access to it.
 #[derive(Debug, Clone, PartialEq, Eq)]

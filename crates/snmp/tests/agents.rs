@@ -1,7 +1,7 @@
 //! Correct agents, agents with wrong counts, and agents that send garbage.
 
-use narrows_model::forwarding::HopCount;
-use narrows_model::forwarding::credentials::Secret;
+use narrows_model::host::hop::HopCount;
+use narrows_model::host::snmp::Secret;
 use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
 use narrows_snmp::{Access, Agent, Counter, Growth, Settling, SnmpError, SnmpTarget, State, Width, hop_count, sizes};
 use proptest::prelude::*;

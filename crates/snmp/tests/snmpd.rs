@@ -1,6 +1,6 @@
 //! A real agent, net-snmp's `snmpd`, in its own network namespaces: its v2c and v3 counters are the kernel's.
 
-use narrows_model::forwarding::credentials::Secret;
+use narrows_model::host::snmp::Secret;
 use narrows_snmp::{
     Access, Agent, Authentication, Cipher, Digest, Growth, Privacy, Settling, SnmpError, SnmpTarget, State, hop_count,
 };

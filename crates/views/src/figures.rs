@@ -21,7 +21,7 @@ pub struct Figure {
 
 macro_rules! figures {
     ($($id:ident: $name:literal, $unit:ident, $better:expr, $about:literal;)*) => {
-        $(pub(crate) const $id: Figure = Figure { name: $name, unit: Unit::$unit, better: $better, about: $about };)*
+        $(pub const $id: Figure = Figure { name: $name, unit: Unit::$unit, better: $better, about: $about };)*
         pub const ALL: &[Figure] = &[$($id),*];
     };
 }
@@ -67,7 +67,7 @@ figures! {
 
 impl Figure {
     /// Its value in a run; `of` says whose it is, or nothing.
-    pub(crate) fn at(&self, of: impl std::fmt::Display, value: f64) -> Headline {
+    pub fn at(&self, of: impl std::fmt::Display, value: f64) -> Headline {
         Headline::new(format!("{} {of}", self.name).trim_end(), value, self.unit)
     }
 }

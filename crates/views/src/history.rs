@@ -1,10 +1,8 @@
 //! Runs in the store: what a run is listed with, and figures over time with their change points.
 
 use crate::figures::{self, way};
-use crate::{diff, forwarding, search, sweep};
+use crate::{diff, search, sweep};
 use narrows_diagnose::report;
-use narrows_model::forwarding::ForwardingRecord;
-use narrows_model::forwarding::ab::AbRecord;
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
@@ -166,29 +164,6 @@ pub fn of_command(record: &CommandRecord) -> StoredRun {
     }
 }
 
-/// What a forwarding benchmark is listed with. `plan`, id, time and program are left empty.
-pub fn of_forwarding(record: &ForwardingRecord) -> StoredRun {
-    let report = forwarding::report(record);
-    let mut listed = Vec::new();
-    for traffic in &report.traffic {
-        for size in &traffic.sizes {
-            let rate = size.results.throughput.search.as_ref();
-            let rate = rate.and_then(|it| it.goals.first()?.lower);
-            let bytes = size.size.map_or_else(|| "mix".to_owned(), |bytes| format!("{bytes} B"));
-            let of = format!("{} {bytes}", traffic.name);
-            listed.extend(rate.map(|it| figures::THROUGHPUT.at(of, it.pps)));
-        }
-    }
-    StoredRun { server: report.name, verdict: cut(record.ended.is_some()), ..empty("rfc2544", listed) }
-}
-
-/// What a benchmark of two configurations is listed with, as [`of_forwarding`].
-pub fn of_pair(record: &AbRecord) -> StoredRun {
-    let name = forwarding::report_pair(record).name;
-    let first = record.measured.first().map(|it| of_forwarding(&it.record).figures).unwrap_or_default();
-    StoredRun { server: name, verdict: cut(record.ended.is_some()), ..empty("rfc2544 a/b", first) }
-}
-
 /// A run of a command with figures, of which nothing else is known.
 pub fn empty(command: &str, mut figures: Vec<Headline>) -> StoredRun {
     figures.truncate(FIGURES_MAX);
@@ -219,7 +194,7 @@ const fn ended(ending: &Ending) -> &'static str {
     }
 }
 
-fn cut(is: bool) -> String {
+pub fn cut(is: bool) -> String {
     if is { "ended early".to_owned() } else { "complete".to_owned() }
 }
 

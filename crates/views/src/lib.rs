@@ -9,7 +9,6 @@ pub mod compare;
 pub mod connections;
 pub mod diff;
 pub mod figures;
-pub mod forwarding;
 pub mod frames;
 pub mod history;
 pub mod live;

@@ -2,7 +2,6 @@
 //! tested and fuzzed without a network.
 //!
 //! - [`first`]: identifies a connection by its first bytes; all kinds share one port.
-//! - [`forwarding_plan`]: the plan file of a forwarding benchmark.
 //! - [`frame`]: the raw frames of a generator and its receiver.
 //! - [`hello`]: the fixed-length hello of a data connection, and its answer.
 //! - [`icmp`]: ICMP errors and their extensions.
@@ -12,8 +11,8 @@
 //! - [`iperf3_report`]: reports of `iperf3 -J`, which the store takes in.
 //! - [`pack`]: answers and events as gzip.
 //! - [`probe`]: the datagrams of a UDP trial.
+//! - [`problem`]: what is wrong with a plan file.
 //! - [`profile`]: what the ends of a path profile say to each other.
-//! - [`rip`]: routing updates as frames.
 //! - [`rr`]: the header of a request and a response over UDP.
 //! - [`stamp`]: STAMP and TWAMP Light, of senders and reflectors.
 //! - [`tables`]: the entries that fill a table of a device under test.
@@ -23,7 +22,6 @@
 pub mod api;
 pub mod columns;
 pub mod first;
-pub mod forwarding_plan;
 pub mod frame;
 pub mod hello;
 pub mod icmp;
@@ -31,9 +29,9 @@ pub mod iperf3;
 pub mod iperf3_report;
 pub mod pack;
 pub mod probe;
+pub mod problem;
 pub mod profile;
 pub mod responsiveness;
-pub mod rip;
 pub mod rr;
 pub mod stamp;
 pub mod tables;

@@ -1,6 +1,7 @@
 //! Loads: what the two ends are asked to do, and what each of them saw. A kind of load is a file of this folder and one line of
 //! the table below.
 
+pub mod frame_traffic;
 pub mod frame_words;
 pub mod frames;
 pub mod frames_report;

@@ -1,6 +1,7 @@
 //! Values and their spelling: units, places, addresses.
 
 /// Enums whose variants are words, a line each: the same word in JSON, in text and on the command line.
+#[macro_export]
 macro_rules! words {
     ($(
         $(#[$meta:meta])*
@@ -28,7 +29,7 @@ macro_rules! words {
         }
     )*};
 }
-pub(crate) use words;
+pub use words;
 
 pub mod date;
 pub mod figures;

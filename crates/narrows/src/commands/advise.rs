@@ -7,9 +7,11 @@ use crate::flags::words;
 use crate::output::{print, printed, style};
 use crate::session::tuner;
 use clap::Args as ClapArgs;
-use narrows_model::forwarding::advice::{AdviceRole, AdviceSystem};
-use narrows_render as render;
-use narrows_runner::advise::{self, host};
+use narrows_forwarding::data::advice::{AdviceRole, AdviceSystem};
+use narrows_forwarding::plan_file::PlanFile;
+use narrows_forwarding::writing::advice;
+use narrows_forwarding_runner::advise::{self, host};
+use narrows_forwarding_runner::files;
 use std::path::Path;
 
 #[derive(Debug, ClapArgs)]
@@ -64,7 +66,7 @@ impl Args {
         match system {
             Some(system) if !of_this_host => {
                 let handbook = advise::handbook(system).map_err(Failure::run)?;
-                print(&render::advice::text(&handbook, role, style()))?;
+                print(&advice::text(&handbook, role, style()))?;
                 return Ok(0);
             }
             Some(system) if system != AdviceSystem::Linux => {
@@ -99,12 +101,12 @@ impl Args {
         let found = host::compare(&handbook, &host).map_err(Failure::run)?;
         let made =
             if self.apply { Some(host::apply(&tuner(host::ROLE)?, &found).map_err(Failure::run)?) } else { None };
-        printed(&render::advice::found(&found, made.as_deref(), style()))
+        printed(&advice::found(&found, made.as_deref(), style()))
     }
 
-    fn plan(&self) -> Result<narrows_runner::forwarding::PlanFile, Failure> {
+    fn plan(&self) -> Result<PlanFile, Failure> {
         let path = Path::new(&self.what);
-        if !narrows_runner::forwarding::files::is_there(path) {
+        if !files::is_there(path) {
             let systems = AdviceSystem::ALL.map(AdviceSystem::word).join(", ");
             return Err(Failure::usage(format!("`{}` is neither a system ({systems}) nor a plan file", self.what)));
         }

@@ -14,7 +14,6 @@ use narrows_runner::Stop;
 use narrows_runner::campaign::plan::{self, CampaignPlan};
 use narrows_runner::campaign::{self, Ended, Surroundings, results};
 use narrows_runner::ends::{Ends, EndsError};
-use narrows_runner::forwarding::files;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -67,7 +66,7 @@ impl Args {
     pub(crate) fn run(self) -> Outcome {
         let Some(file) = &self.plan else { return undo() };
         self.tui.check()?;
-        let text = files::read_plan(file).map_err(Failure::usage)?;
+        let text = plan::read(file).map_err(Failure::usage)?;
         let plan = plan::parse(&text, self.no_undo).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             Failure::usage(format!("cannot read the plan {}:\n{}", file.display(), lines.join("\n")))

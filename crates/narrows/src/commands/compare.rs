@@ -1,5 +1,6 @@
 //! `narrows compare`: samples of runs, or of plain numbers, compared with the first one.
 
+use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FormatArg, SvgArg, known, values};
 use crate::output::printed;
@@ -125,7 +126,7 @@ impl Args {
             paired: self.paired,
             figures: self.figure,
         };
-        let report = compare::compare(&self.samples, &columns, &options).map_err(failure)?;
+        let report = compare::compare(&self.samples, &columns, &options, KINDS).map_err(failure)?;
         if let Some(file) = &self.svg.svg {
             stored::write(file, &svg::picture(&report)).map_err(Failure::run)?;
         }

@@ -1,14 +1,14 @@
 //! `narrows history`: the runs of the store: listed, shown, tagged, deleted; their figures over time.
 
 use super::{join_intervals, render_run};
+use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, FormatArg, FullArg, known};
 use crate::output::{print, printed, written};
 use narrows_model::Run;
 use narrows_model::run::history::{HistoryReport, StoredRun, TrendReport};
 use narrows_render::{Format, OfAnyRun, Style, history};
-use narrows_runner::stored::maintenance;
-use narrows_runner::stored::{self, Filter, Store};
+use narrows_runner::stored::{self, Filter, Store, maintenance};
 use std::path::PathBuf;
 
 /// List stored runs, and show their figures over time with change points
@@ -163,7 +163,8 @@ pub(super) fn shown(id: &str, format: Format, style: Style) -> Outcome {
 }
 
 fn show(store: &Store, id: &str, format: Format, style: Style) -> Outcome {
-    let (run, content) = maintenance::show(store, id).map_err(Failure::run)?.ok_or_else(|| unknown(store, id))?;
+    let (run, content) =
+        maintenance::show(store, id, KINDS).map_err(Failure::run)?.ok_or_else(|| unknown(store, id))?;
     if format == Format::Text {
         print(&(history::text::entry(&run, style) + "\n"))?;
     }
@@ -188,7 +189,8 @@ fn tag(store: &mut Store, id: &str, tags: &[String], add: bool) -> Outcome {
 impl TrendArgs {
     fn run(&self, store: &Store) -> Outcome {
         let filter = self.filter.filter()?;
-        let report = maintenance::trend(store, &filter, self.figure.as_deref(), self.change).map_err(Failure::run)?;
+        let report =
+            maintenance::trend(store, &filter, self.figure.as_deref(), self.change, KINDS).map_err(Failure::run)?;
         if let Some(name) = self.figure.as_ref().filter(|_| report.series.is_empty()) {
             return Err(Failure::run(format!(
                 "cannot show the figure `{name}` over time: no run that matches has it; `narrows history show ID` lists the figures of a run"

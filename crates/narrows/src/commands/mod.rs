@@ -1,5 +1,6 @@
 //! The commands: one file each, with its own flags and the call that runs it.
 
+#[cfg(feature = "forwarding")]
 mod advise;
 pub(crate) mod audit;
 pub(crate) mod campaign;
@@ -18,6 +19,7 @@ pub(crate) mod measure;
 pub(crate) mod optimise;
 pub(crate) mod receive;
 pub(crate) mod report;
+#[cfg(feature = "forwarding")]
 pub(crate) mod rfc2544;
 pub(crate) mod search;
 pub(crate) mod serve;
@@ -34,7 +36,14 @@ use crate::output::written;
 use narrows_model::Run;
 use narrows_model::run::Ending;
 use narrows_render::{Format, Style};
-use narrows_runner::stored::spool;
+use narrows_runner::stored::{self, Kinds, spool};
+
+/// The kinds of records that this build knows.
+pub(crate) const KINDS: Kinds = &[
+    &stored::KINDS,
+    #[cfg(feature = "forwarding")]
+    &narrows_forwarding_runner::KINDS,
+];
 
 /// The grammar of the command line, for the commands that describe it: it is set first of all.
 pub(crate) static GRAMMAR: std::sync::OnceLock<fn() -> clap::Command> = std::sync::OnceLock::new();

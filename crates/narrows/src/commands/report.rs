@@ -1,5 +1,6 @@
 //! `narrows report`: a stored run, rendered and diagnosed again.
 
+use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::duration;
 use crate::flags::{FormatArg, FullArg, SvgArg, known};
@@ -81,7 +82,7 @@ impl Args {
     }
 
     pub(crate) fn run(self) -> Outcome {
-        let mut run = match stored::load(&self.run) {
+        let mut run = match stored::load(&self.run, KINDS) {
             // A record of another command has a report, too, but no causes and no parts.
             Err(LoadError::Other(id, _)) if self.is_plain() => {
                 return super::history::shown(&id, self.format.format(), self.full.style());
@@ -98,7 +99,7 @@ impl Args {
             return printed(&narrows_render::diagnosis::weighed(id, &weighed, style));
         }
         if let Some(other) = &self.diff {
-            let other = stored::load(other).map_err(Failure::run)?;
+            let other = stored::load(other, KINDS).map_err(Failure::run)?;
             let diff = narrows_views::diff::of_runs(&run, &other).map_err(|run| {
                 let why = match run.plan {
                     RunPlan::Diagnose(_) => "it holds no measurement",

@@ -1,20 +1,24 @@
 //! `narrows rfc2544`: benchmarks a device under test by the procedures of RFC 2544 and its successors.
 
-use super::advise;
+use super::{KINDS, advise};
 use crate::failure::{Failure, Outcome};
 use crate::flags::{ResultArgs, SaveArgs, WayArgs};
 use crate::output::{print, style, written as in_format};
 use crate::session::stop_on_interrupt;
 use clap::{Args as ClapArgs, Subcommand};
-use narrows_model::forwarding::ForwardingRecord;
-use narrows_model::forwarding::ab::AbRecord;
-use narrows_model::forwarding::ab_report::AbReport;
-use narrows_model::forwarding::report::ForwardingReport;
-use narrows_render as render;
-use narrows_runner::forwarding::files::{self, Kept};
-use narrows_runner::forwarding::{self, PlanFile, words};
+use narrows_forwarding::data::ForwardingRecord;
+use narrows_forwarding::data::ab::AbRecord;
+use narrows_forwarding::data::ab_report::AbReport;
+use narrows_forwarding::data::report::ForwardingReport;
+use narrows_forwarding::plan_file::{self, PlanFile};
+use narrows_forwarding::views::{mean_intervals, report, report_pair};
+use narrows_forwarding::writing;
+use narrows_forwarding_runner::files::{self, Kept};
+use narrows_forwarding_runner::{self as forwarding, HostAccess, words};
+use narrows_runner::remote::Options;
 use narrows_runner::stored::maintenance::show;
 use narrows_runner::stored::{self, Begun, StoreError};
+use narrows_runner::trust;
 use std::path::{Path, PathBuf};
 
 /// Benchmark a device under test: throughput, latency, loss, back-to-back, with reconciled counters
@@ -95,10 +99,10 @@ impl ReportFiles<'_> {
     /// Writes the report's files.
     pub(crate) fn write(&self, report: &ForwardingReport) -> Result<(), Failure> {
         if let Some(path) = self.html {
-            stored::write(path, &render::forwarding::html::report(report)).map_err(Failure::run)?;
+            stored::write(path, &writing::html::report(report)).map_err(Failure::run)?;
         }
         if let Some(directory) = self.svg {
-            files::write_all(directory, &render::forwarding::svg::pictures(report)).map_err(Failure::run)?;
+            files::write_all(directory, &writing::svg::pictures(report)).map_err(Failure::run)?;
         }
         Ok(())
     }
@@ -106,12 +110,10 @@ impl ReportFiles<'_> {
     /// Writes the files of a comparison of two configurations.
     fn write_pair(&self, report: &AbReport) -> Result<(), Failure> {
         if let Some(path) = self.html {
-            stored::write(path, &render::forwarding::ab::html(report, &forwarding::mean_intervals(report)))
-                .map_err(Failure::run)?;
+            stored::write(path, &writing::ab::html(report, &mean_intervals(report))).map_err(Failure::run)?;
         }
         if let Some(directory) = self.svg {
-            let picture = render::forwarding::ab::svg(report, &forwarding::mean_intervals(report))
-                .map(|svg| ("comparison".to_owned(), svg));
+            let picture = writing::ab::svg(report, &mean_intervals(report)).map(|svg| ("comparison".to_owned(), svg));
             files::write_all(directory, &picture.into_iter().collect::<Vec<_>>()).map_err(Failure::run)?;
         }
         Ok(())
@@ -122,7 +124,7 @@ impl ReportFiles<'_> {
 pub(super) fn read_plan(path: &Path) -> Result<PlanFile, Failure> {
     let text = files::read_plan(path).map_err(Failure::run)?;
     let file =
-        forwarding::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
+        plan_file::parse(&text).map_err(|problems| Failure::usage(format!("{}:\n{problems}", path.display())))?;
     let mut problems = forwarding::check(&file.plan);
     problems.extend(file.ab.iter().flat_map(forwarding::check_pair));
     if problems.is_empty() {
@@ -139,7 +141,8 @@ fn recorded(word: &Path) -> Result<Kept, Failure> {
     }
     let id = word.to_string_lossy();
     let store = stored::existing_store().map_err(Failure::run)?;
-    let Some((run, content)) = store.map(|store| show(&store, &id)).transpose().map_err(Failure::run)?.flatten() else {
+    let Some((run, content)) = store.map(|store| show(&store, &id, KINDS)).transpose().map_err(Failure::run)?.flatten()
+    else {
         return files::read_record(word).map_err(Failure::run);
     };
     if content.get::<AbRecord>().is_some() {
@@ -154,7 +157,7 @@ impl Args {
         match self.what {
             Some(What::Advise(args)) => return args.run(),
             Some(What::Keys) => {
-                print(&forwarding::reference())?;
+                print(&plan_file::reference())?;
                 return Ok(0);
             }
             None => {}
@@ -172,7 +175,7 @@ impl Args {
         let whole = self.result.output().map_or(Ok(()), |output| kept.write(output)).map_err(Failure::run);
         match kept {
             Kept::Plain(record) => {
-                let report = forwarding::report(&record);
+                let report = report(&record);
                 let written = whole.and(self.files_of_report().write(&report));
                 print(&self.result.write(&report, style())?)?;
                 self.keep(&begun, |begun| stored::keep_new(&*record, begun));
@@ -180,7 +183,7 @@ impl Args {
                 Ok(u8::from(record.ended.is_some()))
             }
             Kept::Pair(record) => {
-                let report = forwarding::report_pair(&record);
+                let report = report_pair(&record);
                 let written = whole.and(self.files_of_report().write_pair(&report));
                 print(&in_format(&report, self.result.format(), style())?)?;
                 self.keep(&begun, |begun| stored::keep_new(&*record, begun));
@@ -201,6 +204,14 @@ impl Args {
         ReportFiles { html: self.html.as_deref(), svg: self.svg.as_deref(), output: self.result.output() }
     }
 
+    /// The way to hosts that the plan names.
+    fn hosts(&self) -> Result<HostAccess, Failure> {
+        let token = trust::client_token(self.way.token_file()).map_err(Failure::run)?;
+        let (spec, usual) = (self.way.spec(""), HostAccess::default());
+        let options = Options { remote_command: self.way.remote_command().to_owned(), ..usual.options };
+        Ok(HostAccess { port: spec.port, family: spec.family, token, options })
+    }
+
     /// Measures, or with `--dry-run` prints the schedule and returns `None`.
     fn measure(&self, path: &Path) -> Result<Option<Kept>, Failure> {
         let file = read_plan(path)?;
@@ -209,7 +220,7 @@ impl Args {
             return Ok(None);
         }
         self.files_of_report().check()?;
-        let hosts = self.way.host_access()?;
+        let hosts = self.hosts()?;
         let stop = stop_on_interrupt()?;
         let mut lines = words::Lines::new(&file.plan);
         let quiet = self.result.quiet;

@@ -1,5 +1,6 @@
 //! `narrows store`: the store as a whole: import, export, prune, undo, check, send.
 
+use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
 use crate::flags::{FilterArgs, confirmed, values};
 use crate::output::{print, printed};
@@ -106,7 +107,7 @@ impl Args {
             }
             What::Check => {
                 let store = maintenance::whole().map_err(Failure::run)?;
-                let wrong = maintenance::check(&store).map_err(Failure::run)?;
+                let wrong = maintenance::check(&store, KINDS).map_err(Failure::run)?;
                 let count = store.count(&stored::Filter::default()).map_err(Failure::run)?;
                 for (id, why) in &wrong {
                     let what = if id.is_empty() { "the file".to_owned() } else { format!("run {id}") };
@@ -166,7 +167,7 @@ fn import(paths: &[PathBuf], how: &As) -> Outcome {
     let places: Vec<Option<&PathBuf>> = if paths.is_empty() { vec![None] } else { paths.iter().map(Some).collect() };
     let mut done = Imported::default();
     for path in places {
-        let part = maintenance::import(&mut store, path.map(PathBuf::as_path), how).map_err(Failure::run)?;
+        let part = maintenance::import(&mut store, path.map(PathBuf::as_path), how, KINDS).map_err(Failure::run)?;
         done.new += part.new;
         done.known += part.known;
         done.failed.extend(part.failed);

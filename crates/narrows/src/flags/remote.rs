@@ -3,13 +3,11 @@
 use crate::failure::Failure;
 use clap::Args;
 use narrows_model::Family;
-use narrows_runner::DEFAULT_PORT;
-use narrows_runner::forwarding::HostAccess;
 use narrows_runner::iperf3::auth::Login;
 use narrows_runner::iperf3::{Peer, is_iperf3};
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
-use narrows_runner::{trust, trusted};
+use narrows_runner::{DEFAULT_PORT, trust, trusted};
 use std::path::{Path, PathBuf};
 
 /// The other end.
@@ -135,14 +133,6 @@ impl WayArgs {
 
     pub(crate) fn remote_command(&self) -> &str {
         &self.remote_command
-    }
-
-    /// The way to hosts that a plan names.
-    pub(crate) fn host_access(&self) -> Result<HostAccess, Failure> {
-        let token = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
-        let usual = HostAccess::default();
-        let options = Options { remote_command: self.remote_command.clone(), ..usual.options };
-        Ok(HostAccess { port: self.port, family: self.family(), token, options })
     }
 
     /// Connects to a host. `tune`: whether a server that ssh starts may change its host.

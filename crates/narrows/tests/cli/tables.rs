@@ -2,8 +2,8 @@
 
 use crate::lab::Lab;
 use crate::world::{Running, World, alone};
-use narrows_model::forwarding::modifiers::TableSeen;
-use narrows_model::forwarding::report::{ForwardingReport, ModifierView};
+use narrows_forwarding::data::modifiers::TableSeen;
+use narrows_forwarding::data::report::{ForwardingReport, ModifierView};
 use narrows_sys::process;
 
 fn plan(lab: &Lab<'_>, world: &World, traffic: &str, more: &str) -> String {

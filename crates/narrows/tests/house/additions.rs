@@ -60,13 +60,13 @@ const ADDITIONS: &[Addition] = &[
         prefix: "Frmol",
         own: &["/frmol.rs"],
         tables: &[
-            "crates/model/src/forwarding/procedures/mod.rs",
-            "crates/search/src/procedures/mod.rs",
-            "crates/views/src/forwarding/procedures/mod.rs",
-            "crates/render/src/forwarding/procedures/mod.rs",
+            "crates/forwarding/src/data/procedures/mod.rs",
+            "crates/forwarding/src/procedures/mod.rs",
+            "crates/forwarding/src/views/procedures/mod.rs",
+            "crates/forwarding/src/writing/procedures/mod.rs",
         ],
         max: 4,
-        others: &[("crates/runner/src/verify/forwarding/", "a check of the tester, which uses it")],
+        others: &[("crates/forwarding-runner/src/verify/", "a check of the tester, which uses it")],
     },
 ];
 

@@ -11,12 +11,13 @@ const LAYERS: &[&[&str]] = &[
     &["collect", "diagnose", "lab", "snmp", "store", "traffic"],
     &["views"],
     &["render"],
-    &["runner"],
+    &["forwarding", "runner"],
+    &["forwarding-runner"],
     &["narrows"],
 ];
 
 /// Crates without IO and without a clock: what they need comes in as an argument.
-const PURE: &[&str] = &["diagnose", "model", "render", "search", "stats", "views", "wire"];
+const PURE: &[&str] = &["diagnose", "forwarding", "model", "render", "search", "stats", "views", "wire"];
 
 /// Crates that know these crates of the house only, their tests excepted.
 const ONLY: &[(&str, &[&str])] = &[("views", &["model", "stats", "diagnose", "search"]), ("render", &["model"])];

@@ -40,7 +40,10 @@ fn unsafe_lives_in_one_room() {
 fn what_the_terminal_gets_of_others_is_cleaned() {
     // Those that clean, and a line above the progress bar, which is cleaned already.
     let own = ["crates/narrows/src/failure.rs", "crates/narrows/src/progress.rs", "crates/runner/src/lib.rs"];
-    for path in ["narrows", "runner"].iter().flat_map(|it| files(&root().join("crates").join(it).join("src"), ".rs")) {
+    for path in ["narrows", "runner", "forwarding-runner"]
+        .iter()
+        .flat_map(|it| files(&root().join("crates").join(it).join("src"), ".rs"))
+    {
         let (place, text) = (name(&path), text(&path));
         let wrong = code(&text).iter().any(|line| line.contains("eprintln!"));
         let instead = "use `failure::note!` or the runner's `say`, which clean a peer's words";

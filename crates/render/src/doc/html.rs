@@ -5,7 +5,7 @@ use crate::{page, table};
 use maud::{Markup, html};
 
 impl Doc {
-    pub(crate) fn html(&self) -> String {
+    pub fn html(&self) -> String {
         page::document(&self.name, None, &html! { @for block in &self.blocks { (written(block)) } })
     }
 }

@@ -5,7 +5,7 @@ use crate::markdown::text as word;
 use crate::table;
 
 impl Doc {
-    pub(crate) fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         self.below(1)
     }
 

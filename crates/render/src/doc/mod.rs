@@ -3,7 +3,7 @@
 
 mod html;
 mod markdown;
-pub(crate) mod page;
+pub mod page;
 mod text;
 
 use crate::style::Tone;
@@ -11,7 +11,7 @@ use crate::table::Table;
 use crate::words::clean;
 
 /// A report.
-pub(crate) struct Doc {
+pub struct Doc {
     /// The heading of Markdown and the name of a page; a terminal begins with the first block.
     name: String,
     blocks: Vec<Block>,
@@ -68,7 +68,7 @@ pub(crate) enum Block {
 }
 
 /// A sentence with its tone.
-pub(crate) struct Sentence {
+pub struct Sentence {
     says: String,
     tone: Option<Tone>,
     /// One of a list.
@@ -76,7 +76,7 @@ pub(crate) struct Sentence {
 }
 
 /// What a sentence is about, its figure, and the sentence. Without the first it goes on with what the pair before it is about.
-pub(crate) struct Pair {
+pub struct Pair {
     lead: String,
     figure: Option<String>,
     says: String,
@@ -84,41 +84,41 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) fn new(lead: &str, says: &str) -> Self {
+    pub fn new(lead: &str, says: &str) -> Self {
         Self { lead: clean(lead), figure: None, says: clean(says), tone: None }
     }
 
-    pub(crate) fn figure(self, figure: &str) -> Self {
+    pub fn figure(self, figure: &str) -> Self {
         Self { figure: Some(clean(figure)), ..self }
     }
 
-    pub(crate) fn tone(self, tone: Tone) -> Self {
+    pub fn tone(self, tone: Tone) -> Self {
         Self { tone: Some(tone), ..self }
     }
 }
 
 impl Sentence {
-    pub(crate) fn new(says: &str) -> Self {
+    pub fn new(says: &str) -> Self {
         Self { says: clean(says), tone: None, listed: false }
     }
 
     /// One of a list.
-    pub(crate) fn listed(says: &str) -> Self {
+    pub fn listed(says: &str) -> Self {
         Self { listed: true, ..Self::new(says) }
     }
 
-    pub(crate) fn tone(self, tone: Tone) -> Self {
+    pub fn tone(self, tone: Tone) -> Self {
         Self { tone: Some(tone), ..self }
     }
 }
 
 impl Doc {
-    pub(crate) fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         Self { name: clean(name), blocks: Vec::new() }
     }
 
     /// Within another report.
-    pub(crate) fn named(self, name: &str) -> Self {
+    pub fn named(self, name: &str) -> Self {
         Self { name: clean(name), ..self }
     }
 
@@ -127,59 +127,59 @@ impl Doc {
         self
     }
 
-    pub(crate) fn lead(self, word: &str, says: &str, below: Option<&str>) -> Self {
+    pub fn lead(self, word: &str, says: &str, below: Option<&str>) -> Self {
         self.with(Block::Lead { word: clean(word), says: clean(says), tone: Tone::Strong, below: below.map(clean) })
     }
 
     /// Of one of several, which stand below each other.
-    pub(crate) fn of(self, word: &str, says: &str, tone: Tone) -> Self {
+    pub fn of(self, word: &str, says: &str, tone: Tone) -> Self {
         self.with(Block::Lead { word: clean(word), says: clean(says), tone, below: None })
     }
 
     /// Its name, which Markdown and a page have already.
-    pub(crate) fn on_terminal(self, name: &str) -> Self {
+    pub fn on_terminal(self, name: &str) -> Self {
         self.with(Block::Verdict { word: clean(name), tone: Tone::Strong, says: String::new() })
     }
 
-    pub(crate) fn headline(self, says: &str) -> Self {
+    pub fn headline(self, says: &str) -> Self {
         self.with(Block::Headline(clean(says)))
     }
 
-    pub(crate) fn verdict(self, word: &str, tone: Tone, says: &str) -> Self {
+    pub fn verdict(self, word: &str, tone: Tone, says: &str) -> Self {
         self.with(Block::Verdict { word: word.to_owned(), tone, says: clean(says) })
     }
 
-    pub(crate) fn plain(self, says: &str) -> Self {
+    pub fn plain(self, says: &str) -> Self {
         self.with(Block::Plain(clean(says)))
     }
 
-    pub(crate) fn paragraph(self, says: &str) -> Self {
+    pub fn paragraph(self, says: &str) -> Self {
         self.with(Block::Paragraph(clean(says)))
     }
 
-    pub(crate) fn pairs(self, all: impl IntoIterator<Item = Pair>) -> Self {
+    pub fn pairs(self, all: impl IntoIterator<Item = Pair>) -> Self {
         let all: Vec<_> = all.into_iter().collect();
         if all.is_empty() { self } else { self.with(Block::Pairs(all)) }
     }
 
-    pub(crate) fn commands(self, at: &str, run: impl IntoIterator<Item = String>) -> Self {
+    pub fn commands(self, at: &str, run: impl IntoIterator<Item = String>) -> Self {
         self.with(Block::Commands { at: clean(at), run: run.into_iter().map(|it| clean(&it)).collect() })
     }
 
-    pub(crate) fn on_paper(self, table: Table) -> Self {
+    pub fn on_paper(self, table: Table) -> Self {
         self.with(Block::OnPaper(table))
     }
 
-    pub(crate) fn part(self, doc: Self) -> Self {
+    pub fn part(self, doc: Self) -> Self {
         self.with(Block::Part(doc))
     }
 
-    pub(crate) fn heading(self, title: &str) -> Self {
+    pub fn heading(self, title: &str) -> Self {
         self.section(title, "")
     }
 
     /// A heading with a remark beside it.
-    pub(crate) fn section(self, title: &str, remark: &str) -> Self {
+    pub fn section(self, title: &str, remark: &str) -> Self {
         self.drawn_section(title, remark, "")
     }
 
@@ -189,36 +189,36 @@ impl Doc {
     }
 
     /// What another step adds.
-    pub(crate) fn then(self, add: impl FnOnce(Self) -> Self) -> Self {
+    pub fn then(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
     }
 
-    pub(crate) fn sentences(self, all: impl IntoIterator<Item = Sentence>) -> Self {
+    pub fn sentences(self, all: impl IntoIterator<Item = Sentence>) -> Self {
         let all: Vec<_> = all.into_iter().collect();
         if all.is_empty() { self } else { self.with(Block::Sentences(all)) }
     }
 
-    pub(crate) fn table(self, table: Table) -> Self {
+    pub fn table(self, table: Table) -> Self {
         self.with(Block::Table(table))
     }
 
-    pub(crate) fn tables(self, all: impl IntoIterator<Item = Table>) -> Self {
+    pub fn tables(self, all: impl IntoIterator<Item = Table>) -> Self {
         all.into_iter().fold(self, Self::table)
     }
 
-    pub(crate) fn drawing(self, draw: impl Fn(usize) -> Vec<String> + 'static) -> Self {
+    pub fn drawing(self, draw: impl Fn(usize) -> Vec<String> + 'static) -> Self {
         self.with(Block::Drawing(Box::new(draw)))
     }
 
-    pub(crate) fn picture(self, svg: Option<String>) -> Self {
+    pub fn picture(self, svg: Option<String>) -> Self {
         svg.into_iter().fold(self, |doc, svg| doc.with(Block::Picture(svg)))
     }
 
-    pub(crate) fn warnings(self, all: impl IntoIterator<Item = String>) -> Self {
+    pub fn warnings(self, all: impl IntoIterator<Item = String>) -> Self {
         self.with(Block::Warnings(all.into_iter().map(|it| clean(&it)).collect()))
     }
 
-    pub(crate) fn method(self, says: &str) -> Self {
+    pub fn method(self, says: &str) -> Self {
         self.with(Block::Method(clean(says)))
     }
 }

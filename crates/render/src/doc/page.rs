@@ -7,30 +7,30 @@ use crate::words::{columns, wrap};
 const BESIDE: usize = 20;
 
 /// A text that grows line by line.
-pub(crate) struct Page {
+pub struct Page {
     text: String,
     style: Style,
 }
 
 impl Page {
-    pub(crate) fn new(style: Style) -> Self {
+    pub fn new(style: Style) -> Self {
         Self { text: String::new(), style }
     }
 
-    pub(crate) const fn style(&self) -> Style {
+    pub const fn style(&self) -> Style {
         self.style
     }
 
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.style.columns()
     }
 
-    pub(crate) fn room(&self) -> usize {
+    pub fn room(&self) -> usize {
         self.style.room()
     }
 
     /// Cells side by side; where there is no room for their columns, one behind the other, wrapped.
-    pub(crate) fn row(&mut self, line: &str, tone: Option<Tone>) {
+    pub fn row(&mut self, line: &str, tone: Option<Tone>) {
         let line = line.trim_end();
         if columns(line) > self.room() {
             let indent = " ".repeat(line.len() - line.trim_start().len());
@@ -41,19 +41,19 @@ impl Page {
     }
 
     /// A line as it is; blanks at its end are dropped.
-    pub(crate) fn line(&mut self, line: &str) {
+    pub fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
     }
 
-    pub(crate) fn blank(&mut self) {
+    pub fn blank(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
     }
 
     /// A heading after an empty line, with a remark beside it, or below where it does not fit.
-    pub(crate) fn heading(&mut self, title: &str, remark: &str) {
+    pub fn heading(&mut self, title: &str, remark: &str) {
         self.blank();
         if columns(title) > self.width() {
             self.labelled("", title, Some(Tone::Strong));
@@ -72,7 +72,7 @@ impl Page {
     }
 
     /// A lead, and a text beside it that wraps with a hanging indent, or below it where there is hardly room beside.
-    pub(crate) fn labelled(&mut self, lead: &str, text: &str, tone: Option<Tone>) {
+    pub fn labelled(&mut self, lead: &str, text: &str, tone: Option<Tone>) {
         let indent = columns(lead);
         let room = self.width().saturating_sub(indent);
         if room < BESIDE && columns(text) > room && !lead.trim().is_empty() {
@@ -90,7 +90,7 @@ impl Page {
     }
 
     /// A painted word and a text beside it that wraps to the left edge.
-    pub(crate) fn painted_label(&mut self, word: &str, tone: Tone, text: &str) {
+    pub fn painted_label(&mut self, word: &str, tone: Tone, text: &str) {
         let lines = wrap(&format!("{word} {text}"), self.width() - 1);
         for (at, line) in lines.iter().enumerate() {
             // `wrap` joins with single blanks; the word of the verdict is followed by two.
@@ -101,7 +101,7 @@ impl Page {
         }
     }
 
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.text.trim_end().to_owned() + "\n"
     }
 }

@@ -7,7 +7,7 @@ use crate::table;
 use crate::words::{columns, left, right};
 
 impl Doc {
-    pub(crate) fn text(&self, style: Style) -> String {
+    pub fn text(&self, style: Style) -> String {
         let mut page = Page::new(style);
         self.write(&mut page);
         page.finish()

@@ -6,22 +6,22 @@ use std::fmt::Write as _;
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stroke {
-    pub(crate) color: &'static str,
-    pub(crate) width: f64,
+pub struct Stroke {
+    pub color: &'static str,
+    pub width: f64,
     /// `stroke-dasharray`; empty: solid.
-    pub(crate) dash: &'static str,
+    pub dash: &'static str,
 }
 
 impl Stroke {
-    pub(crate) const fn new(color: &'static str, width: f64) -> Self {
+    pub const fn new(color: &'static str, width: f64) -> Self {
         Self { color, width, dash: "" }
     }
 }
 
 /// The alignment of a text at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Anchor {
+pub enum Anchor {
     Start,
     Middle,
     End,
@@ -29,33 +29,33 @@ pub(crate) enum Anchor {
 
 /// The font of a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Font {
-    pub(crate) size: f64,
-    pub(crate) bold: bool,
-    pub(crate) color: &'static str,
-    pub(crate) anchor: Anchor,
+pub struct Font {
+    pub size: f64,
+    pub bold: bool,
+    pub color: &'static str,
+    pub anchor: Anchor,
 }
 
 impl Font {
-    pub(crate) const TITLE: Self = Self { size: 18.0, bold: true, color: palette::INK, anchor: Anchor::Start };
-    pub(crate) const SUBTITLE: Self = Self { size: 12.5, bold: false, color: palette::MUTED, anchor: Anchor::Start };
-    pub(crate) const LABEL: Self = Self { size: 12.0, bold: false, color: palette::INK, anchor: Anchor::Start };
-    pub(crate) const SMALL: Self = Self { size: 11.0, bold: false, color: palette::MUTED, anchor: Anchor::Start };
+    pub const TITLE: Self = Self { size: 18.0, bold: true, color: palette::INK, anchor: Anchor::Start };
+    pub const SUBTITLE: Self = Self { size: 12.5, bold: false, color: palette::MUTED, anchor: Anchor::Start };
+    pub const LABEL: Self = Self { size: 12.0, bold: false, color: palette::INK, anchor: Anchor::Start };
+    pub const SMALL: Self = Self { size: 11.0, bold: false, color: palette::MUTED, anchor: Anchor::Start };
 
-    pub(crate) const fn anchored(self, anchor: Anchor) -> Self {
+    pub const fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor, ..self }
     }
 
-    pub(crate) const fn bold(self) -> Self {
+    pub const fn bold(self) -> Self {
         Self { bold: true, ..self }
     }
 
-    pub(crate) const fn color(self, color: &'static str) -> Self {
+    pub const fn color(self, color: &'static str) -> Self {
         Self { color, ..self }
     }
 
     /// The approximate width of a text in a sans-serif font of this size, in pixels.
-    pub(crate) fn width(self, text: &str) -> f64 {
+    pub fn width(self, text: &str) -> f64 {
         let em: f64 = text
             .chars()
             .map(|c| match c {
@@ -70,7 +70,7 @@ impl Font {
     }
 
     /// The text cut to about this many pixels.
-    pub(crate) fn fit(self, text: &str, pixels: f64) -> String {
+    pub fn fit(self, text: &str, pixels: f64) -> String {
         if self.width(text) <= pixels {
             return text.to_owned();
         }
@@ -86,13 +86,13 @@ impl Font {
 }
 
 /// A picture that grows shape by shape.
-pub(crate) struct Canvas {
+pub struct Canvas {
     out: String,
 }
 
 impl Canvas {
     /// An empty sheet. `title` and `description` are for screen readers.
-    pub(crate) fn new(width: f64, height: f64, title: &str, description: &str) -> Self {
+    pub fn new(width: f64, height: f64, title: &str, description: &str) -> Self {
         let mut out = String::new();
         let _ = write!(
             out,
@@ -109,7 +109,7 @@ impl Canvas {
     }
 
     /// A sheet with its title and what is below it.
-    pub(crate) fn titled(width: f64, height: f64, title: &str, subtitle: &str) -> Self {
+    pub fn titled(width: f64, height: f64, title: &str, subtitle: &str) -> Self {
         let mut canvas = Self::new(width, height, title, subtitle);
         canvas.text((24.0, 34.0), title, Font::TITLE);
         canvas.text((24.0, 54.0), subtitle, Font::SUBTITLE);
@@ -123,23 +123,23 @@ impl Canvas {
         let _ = writeln!(self.out, "<{name}{at}{attributes}{end}");
     }
 
-    pub(crate) fn rect(&mut self, [x, y, wide, high]: [f64; 4], fill: &str, hint: &str) {
+    pub fn rect(&mut self, [x, y, wide, high]: [f64; 4], fill: &str, hint: &str) {
         let at = [("x", x), ("y", y), ("width", wide.max(0.0)), ("height", high.max(0.0))];
         self.shape("rect", &at, &format!(" fill=\"{fill}\""), hint);
     }
 
-    pub(crate) fn line(&mut self, [x1, y1, x2, y2]: [f64; 4], stroke: Stroke) {
+    pub fn line(&mut self, [x1, y1, x2, y2]: [f64; 4], stroke: Stroke) {
         self.shape("line", &[("x1", x1), ("y1", y1), ("x2", x2), ("y2", y2)], &style(stroke), "");
     }
 
-    pub(crate) fn polyline(&mut self, points: &[(f64, f64)], stroke: Stroke) {
+    pub fn polyline(&mut self, points: &[(f64, f64)], stroke: Stroke) {
         if points.len() >= 2 {
             let joins = "fill=\"none\" stroke-linejoin=\"round\" stroke-linecap=\"round\"";
             self.shape("polyline", &[], &format!("{} {joins}{}", path(points), style(stroke)), "");
         }
     }
 
-    pub(crate) fn polygon(&mut self, points: &[(f64, f64)], fill: &str, opacity: f64) {
+    pub fn polygon(&mut self, points: &[(f64, f64)], fill: &str, opacity: f64) {
         if points.len() >= 3 {
             let fill = format!(" fill=\"{fill}\" fill-opacity=\"{}\"", number(opacity));
             self.shape("polygon", &[], &(path(points) + &fill), "");
@@ -147,7 +147,7 @@ impl Canvas {
     }
 
     /// A marker around a point, with a thin rim in the paper's colour that separates it from its neighbours.
-    pub(crate) fn marker(&mut self, marker: Marker, (x, y): (f64, f64), radius: f64, fill: &str, hint: &str) {
+    pub fn marker(&mut self, marker: Marker, (x, y): (f64, f64), radius: f64, fill: &str, hint: &str) {
         let fill = format!(" fill=\"{fill}\" stroke=\"{}\" stroke-width=\"1\"", palette::PAPER);
         let corners: &[(f64, f64)] = match marker {
             Marker::Circle => return self.shape("circle", &[("cx", x), ("cy", y), ("r", radius)], &fill, hint),
@@ -160,7 +160,7 @@ impl Canvas {
         self.shape("polygon", &[], &(path(&points) + &fill), hint);
     }
 
-    pub(crate) fn text(&mut self, (x, y): (f64, f64), text: &str, font: Font) {
+    pub fn text(&mut self, (x, y): (f64, f64), text: &str, font: Font) {
         let anchor = match font.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -178,7 +178,7 @@ impl Canvas {
         );
     }
 
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.out + "</svg>\n"
     }
 }

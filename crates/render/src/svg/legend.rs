@@ -3,13 +3,13 @@
 use super::canvas::{Canvas, Font};
 use super::palette::Look;
 
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
+pub struct Entry {
+    pub name: String,
+    pub kind: Kind,
 }
 
 /// The sample of an entry.
-pub(crate) enum Kind {
+pub enum Kind {
     /// A line with its marker.
     Line(Look),
     /// A line without markers.
@@ -19,15 +19,15 @@ pub(crate) enum Kind {
 }
 
 impl Entry {
-    pub(crate) fn line(name: impl Into<String>, look: Look) -> Self {
+    pub fn line(name: impl Into<String>, look: Look) -> Self {
         Self { name: name.into(), kind: Kind::Line(look) }
     }
 
-    pub(crate) fn plain(name: impl Into<String>, look: Look) -> Self {
+    pub fn plain(name: impl Into<String>, look: Look) -> Self {
         Self { name: name.into(), kind: Kind::Plain(look) }
     }
 
-    pub(crate) fn point(name: impl Into<String>, look: Look) -> Self {
+    pub fn point(name: impl Into<String>, look: Look) -> Self {
         Self { name: name.into(), kind: Kind::Point(look) }
     }
 }
@@ -35,7 +35,7 @@ impl Entry {
 const ROW: f64 = 20.0;
 
 /// Draws the legend with its first line at `y`; returns its height.
-pub(crate) fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, entries: &[Entry]) -> f64 {
+pub fn legend(canvas: &mut Canvas, (left, y): (f64, f64), right: f64, entries: &[Entry]) -> f64 {
     let (mut x, mut row) = (left, y);
     for entry in entries {
         let sample = match entry.kind {

@@ -6,34 +6,34 @@ use super::scale::Scale;
 
 /// A plot's place on the sheet and its two axes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Panel {
-    pub(crate) left: f64,
-    pub(crate) top: f64,
-    pub(crate) wide: f64,
-    pub(crate) high: f64,
-    pub(crate) xs: Scale,
-    pub(crate) ys: Scale,
+pub struct Panel {
+    pub left: f64,
+    pub top: f64,
+    pub wide: f64,
+    pub high: f64,
+    pub xs: Scale,
+    pub ys: Scale,
 }
 
 impl Panel {
-    pub(crate) fn x(&self, value: f64) -> f64 {
+    pub fn x(&self, value: f64) -> f64 {
         self.left + self.xs.part(value).clamp(-0.02, 1.02) * self.wide
     }
 
-    pub(crate) fn y(&self, value: f64) -> f64 {
+    pub fn y(&self, value: f64) -> f64 {
         self.top + (1.0 - self.ys.part(value).clamp(-0.02, 1.02)) * self.high
     }
 
-    pub(crate) const fn bottom(&self) -> f64 {
+    pub const fn bottom(&self) -> f64 {
         self.top + self.high
     }
 
-    pub(crate) const fn right(&self) -> f64 {
+    pub const fn right(&self) -> f64 {
         self.left + self.wide
     }
 
     /// Horizontal lines with their values to the left, and the axis's title above them.
-    pub(crate) fn grid_y(&self, canvas: &mut Canvas, title: &str, label: impl Fn(f64) -> String) {
+    pub fn grid_y(&self, canvas: &mut Canvas, title: &str, label: impl Fn(f64) -> String) {
         for value in self.ys.ticks((self.high / 38.0).clamp(2.0, 8.0)) {
             let y = self.y(value);
             canvas.line([self.left, y, self.right(), y], Stroke::new(palette::GRID, 1.0));
@@ -43,7 +43,7 @@ impl Panel {
     }
 
     /// Ticks at these values with their labels below, and the axis's title.
-    pub(crate) fn axis_x(&self, canvas: &mut Canvas, values: &[f64], title: &str, label: impl Fn(f64) -> String) {
+    pub fn axis_x(&self, canvas: &mut Canvas, values: &[f64], title: &str, label: impl Fn(f64) -> String) {
         let base = self.bottom();
         for &value in values {
             let x = self.x(value);
@@ -69,7 +69,7 @@ impl Panel {
     }
 
     /// The words of a bar from `from` on, behind it, in it or before it: where they have room, with so much air.
-    pub(crate) fn bar_label(&self, canvas: &mut Canvas, [from, wide, base]: [f64; 3], label: &str, air: f64) {
+    pub fn bar_label(&self, canvas: &mut Canvas, [from, wide, base]: [f64; 3], label: &str, air: f64) {
         let room = Font::LABEL.width(label) + air;
         if from + wide + room < self.right() {
             canvas.text((from + wide + 8.0, base), label, Font::LABEL);
@@ -82,19 +82,13 @@ impl Panel {
     }
 
     /// A line through the points, without markers.
-    pub(crate) fn plain(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look) {
+    pub fn plain(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look) {
         let at: Vec<(f64, f64)> = points.iter().map(|(x, y)| (self.x(*x), self.y(*y))).collect();
         canvas.polyline(&at, look.stroke(1.6));
     }
 
     /// A line through the points, with a marker on each.
-    pub(crate) fn series(
-        &self,
-        canvas: &mut Canvas,
-        points: &[(f64, f64)],
-        look: Look,
-        hint: impl Fn((f64, f64)) -> String,
-    ) {
+    pub fn series(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look, hint: impl Fn((f64, f64)) -> String) {
         let at: Vec<(f64, f64)> = points.iter().map(|(x, y)| (self.x(*x), self.y(*y))).collect();
         canvas.polyline(&at, look.stroke(2.0));
         for (point, at) in points.iter().zip(at) {
@@ -114,7 +108,7 @@ fn of_scale(title: &str, scale: Scale) -> String {
 }
 
 /// Places near the wanted ones that are at least `apart` from one another and within the two ends; the order stays.
-pub(crate) fn spread_out(wanted: &[f64], apart: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
+pub fn spread_out(wanted: &[f64], apart: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
     let mut places = wanted.to_vec();

@@ -6,50 +6,44 @@ use super::panel::Panel;
 use super::scale::Scale;
 
 /// The height of a row.
-pub(crate) const ROW: f64 = 46.0;
+pub const ROW: f64 = 46.0;
 /// What a plot needs above and below its rows.
-pub(crate) const AROUND: f64 = 76.0;
+pub const AROUND: f64 = 76.0;
 /// Dots of a row that are drawn; of more, evenly spread ones.
 const DOTS_MAX: usize = 400;
 
 /// A row of dots.
-pub(crate) struct Dots<'a> {
+pub struct Dots<'a> {
     /// To the left of the row.
-    pub(crate) name: String,
+    pub name: String,
     /// Its values, in the order in which they were measured: from the row's top to its bottom.
-    pub(crate) values: &'a [f64],
+    pub values: &'a [f64],
     /// Minimum, lower quartile, median, upper quartile, maximum.
-    pub(crate) five: [f64; 5],
+    pub five: [f64; 5],
 }
 
 /// A row with an estimate.
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// To the left of the row.
-    pub(crate) name: String,
+    pub name: String,
     /// The estimate; `None`: there is none, the row is empty.
-    pub(crate) value: Option<f64>,
-    pub(crate) interval: Option<[f64; 2]>,
+    pub value: Option<f64>,
+    pub interval: Option<[f64; 2]>,
     /// To the right of the row.
-    pub(crate) says: String,
+    pub says: String,
 }
 
 /// Where the rows are.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
-    pub(crate) left: f64,
-    pub(crate) top: f64,
-    pub(crate) wide: f64,
+pub struct Place {
+    pub left: f64,
+    pub top: f64,
+    pub wide: f64,
 }
 
 /// Draws the rows of dots and returns where they end. A row has the box of its quartiles, a line at its median, and its dots from
 /// the first value above to the last below, so that a drift is a slope.
-pub(crate) fn dots(
-    canvas: &mut Canvas,
-    place: Place,
-    title: &str,
-    rows: &[Dots<'_>],
-    label: impl Fn(f64) -> String,
-) -> f64 {
+pub fn dots(canvas: &mut Canvas, place: Place, title: &str, rows: &[Dots<'_>], label: impl Fn(f64) -> String) -> f64 {
     let panel = panel(place, rows.len(), rows.iter().flat_map(|row| [row.five[0], row.five[4]]));
     frame(canvas, &panel, title, &label);
     for (at, row) in rows.iter().enumerate() {
@@ -70,7 +64,7 @@ pub(crate) fn dots(
 }
 
 /// Draws the rows of estimates and returns where they end. `same`: what is no difference, a band around zero.
-pub(crate) fn estimates(
+pub fn estimates(
     canvas: &mut Canvas,
     place: Place,
     title: &str,

@@ -2,7 +2,7 @@
 
 /// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// Linear between the two.
     Linear(f64, f64),
     /// Logarithmic between the two; both above zero.
@@ -11,7 +11,7 @@ pub(crate) enum Scale {
 
 impl Scale {
     /// From zero to a round value at or above the largest.
-    pub(crate) fn from_zero(values: impl Iterator<Item = f64>) -> Self {
+    pub fn from_zero(values: impl Iterator<Item = f64>) -> Self {
         let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         if high <= 0.0 {
             return Self::Linear(0.0, 1.0);
@@ -21,7 +21,7 @@ impl Scale {
     }
 
     /// Logarithmic around all values above zero, with a small margin; `None` without such a value.
-    pub(crate) fn factors(values: impl Iterator<Item = f64>) -> Option<Self> {
+    pub fn factors(values: impl Iterator<Item = f64>) -> Option<Self> {
         let (low, high) = values
             .filter(|value| value.is_finite() && *value > 0.0)
             .fold((f64::INFINITY, 0.0f64), |(low, high), value| (low.min(value), high.max(value)));
@@ -31,14 +31,14 @@ impl Scale {
         })
     }
 
-    pub(crate) const fn ends(self) -> (f64, f64) {
+    pub const fn ends(self) -> (f64, f64) {
         match self {
             Self::Linear(low, high) | Self::Logarithmic(low, high) => (low, high),
         }
     }
 
     /// The position of a value, 0 at the low end and 1 at the high end; outside of them for a value outside.
-    pub(crate) fn part(self, value: f64) -> f64 {
+    pub fn part(self, value: f64) -> f64 {
         let part = match self {
             Self::Linear(low, high) => (value - low) / (high - low),
             Self::Logarithmic(low, high) => (value.max(low / 10.0) / low).ln() / (high / low).ln(),
@@ -47,7 +47,7 @@ impl Scale {
     }
 
     /// Round values along the axis: about `count` of them, or each decade (and 2 and 5 of it where there is room).
-    pub(crate) fn ticks(self, count: f64) -> Vec<f64> {
+    pub fn ticks(self, count: f64) -> Vec<f64> {
         match self {
             Self::Linear(low, high) => {
                 let step = step(high - low, count);

@@ -5,7 +5,7 @@ use crate::style::Tone;
 use maud::{Markup, html};
 
 /// The table with its caption, in a box that scrolls by itself where the page is narrow; empty for a table without rows.
-pub(crate) fn html(table: &Table) -> Markup {
+pub fn html(table: &Table) -> Markup {
     let has_caption = !table.title.is_empty() || !table.remark.is_empty();
     let has_head = table.columns.iter().any(|column| !column.name.is_empty());
     html! {

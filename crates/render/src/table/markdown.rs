@@ -5,7 +5,7 @@ use crate::markdown::text;
 use crate::style::Tone;
 
 /// The table under a heading of that level; empty for a table without rows.
-pub(crate) fn markdown(table: &Table, level: usize) -> String {
+pub fn markdown(table: &Table, level: usize) -> String {
     if table.rows.is_empty() {
         return String::new();
     }

@@ -4,43 +4,43 @@ mod html;
 mod markdown;
 mod text;
 
-pub(crate) use html::html;
-pub(crate) use markdown::markdown;
+pub use html::html;
+pub use markdown::markdown;
 pub(crate) use text::text;
 
 use crate::style::Tone;
 use crate::words::clean;
 
 /// A table with its title.
-pub(crate) struct Table {
-    pub(crate) title: String,
+pub struct Table {
+    pub title: String,
     /// Units and other remarks beside the title.
-    pub(crate) remark: String,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Row>,
+    pub remark: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Row>,
     /// Its cells need no names on a terminal.
-    pub(crate) headless: bool,
+    pub headless: bool,
 }
 
 #[derive(Clone)]
-pub(crate) struct Column {
-    pub(crate) name: String,
+pub struct Column {
+    pub name: String,
     /// Numbers, which align right.
-    pub(crate) figures: bool,
+    pub figures: bool,
     /// Order in which columns are left out of a text that is too wide, highest first; 0 is always shown.
-    pub(crate) spare: u8,
+    pub spare: u8,
     /// Never cut: an id that lacks its middle names nothing.
-    pub(crate) whole: bool,
+    pub whole: bool,
     /// Stands beneath its row in a text that is too wide.
-    pub(crate) beneath: bool,
+    pub beneath: bool,
     /// Stands beneath its row in every text, without its name.
-    pub(crate) below: bool,
+    pub below: bool,
     /// In Markdown and on a page only.
-    pub(crate) on_paper: bool,
+    pub on_paper: bool,
 }
 
 impl Column {
-    pub(crate) fn words(name: &str) -> Self {
+    pub fn words(name: &str) -> Self {
         Self {
             name: clean(name),
             figures: false,
@@ -53,98 +53,98 @@ impl Column {
     }
 
     /// Words that are never cut.
-    pub(crate) fn id(name: &str) -> Self {
+    pub fn id(name: &str) -> Self {
         Self { whole: true, ..Self::words(name) }
     }
 
-    pub(crate) fn figures(name: &str) -> Self {
+    pub fn figures(name: &str) -> Self {
         Self { figures: true, whole: true, ..Self::words(name) }
     }
 
-    pub(crate) fn below(self) -> Self {
+    pub fn below(self) -> Self {
         Self { below: true, ..self }
     }
 
-    pub(crate) fn on_paper(self) -> Self {
+    pub fn on_paper(self) -> Self {
         Self { on_paper: true, ..self }
     }
 
-    pub(crate) fn beneath(self, beneath: bool) -> Self {
+    pub fn beneath(self, beneath: bool) -> Self {
         Self { beneath, ..self }
     }
 
-    pub(crate) fn spare(self, spare: u8) -> Self {
+    pub fn spare(self, spare: u8) -> Self {
         Self { spare, ..self }
     }
 }
 
 /// One row and its notes.
-pub(crate) struct Row {
-    pub(crate) cells: Vec<Cell>,
-    pub(crate) notes: Vec<String>,
+pub struct Row {
+    pub cells: Vec<Cell>,
+    pub notes: Vec<String>,
     /// Drawn behind its cells on a terminal.
-    pub(crate) bar: Option<Bar>,
+    pub bar: Option<Bar>,
     /// The heading of this row and those behind it.
-    pub(crate) group: Option<String>,
+    pub group: Option<String>,
 }
 
 /// A bar for a width, in columns.
-pub(crate) struct Bar {
-    pub(crate) tone: Option<Tone>,
-    pub(crate) draw: Box<dyn Fn(usize) -> String>,
+pub struct Bar {
+    pub tone: Option<Tone>,
+    pub draw: Box<dyn Fn(usize) -> String>,
 }
 
 impl Row {
-    pub(crate) fn new(cells: Vec<Cell>) -> Self {
+    pub fn new(cells: Vec<Cell>) -> Self {
         Self { cells, notes: Vec::new(), bar: None, group: None }
     }
 
-    pub(crate) fn group(self, title: Option<&str>) -> Self {
+    pub fn group(self, title: Option<&str>) -> Self {
         Self { group: title.map(clean), ..self }
     }
 
-    pub(crate) fn bar(self, tone: Option<Tone>, draw: impl Fn(usize) -> String + 'static) -> Self {
+    pub fn bar(self, tone: Option<Tone>, draw: impl Fn(usize) -> String + 'static) -> Self {
         Self { bar: Some(Bar { tone, draw: Box::new(draw) }), ..self }
     }
 
     /// With a sentence below the row.
-    pub(crate) fn note(mut self, note: Option<String>) -> Self {
+    pub fn note(mut self, note: Option<String>) -> Self {
         self.notes.extend(note.map(|note| clean(&note)).filter(|note| !note.is_empty()));
         self
     }
 }
 
-pub(crate) struct Cell {
-    pub(crate) text: String,
-    pub(crate) tone: Option<Tone>,
+pub struct Cell {
+    pub text: String,
+    pub tone: Option<Tone>,
 }
 
 impl Cell {
-    pub(crate) fn new(text: impl AsRef<str>) -> Self {
+    pub fn new(text: impl AsRef<str>) -> Self {
         Self { text: clean(text.as_ref()), tone: None }
     }
 
     /// A dash for an unknown value.
-    pub(crate) fn maybe(text: Option<String>) -> Self {
+    pub fn maybe(text: Option<String>) -> Self {
         text.map_or_else(|| Self::new("–"), Self::new)
     }
 
-    pub(crate) fn tone(self, tone: Tone) -> Self {
+    pub fn tone(self, tone: Tone) -> Self {
         Self { tone: Some(tone), ..self }
     }
 
-    pub(crate) fn tone_if(self, condition: bool, tone: Tone) -> Self {
+    pub fn tone_if(self, condition: bool, tone: Tone) -> Self {
         if condition { self.tone(tone) } else { self }
     }
 }
 
 impl Table {
-    pub(crate) fn new(title: impl Into<String>, remark: impl Into<String>, columns: &[Column]) -> Self {
+    pub fn new(title: impl Into<String>, remark: impl Into<String>, columns: &[Column]) -> Self {
         let (title, remark) = (clean(&title.into()), clean(&remark.into()));
         Self { title, remark, columns: columns.to_vec(), rows: Vec::new(), headless: false }
     }
 
-    pub(crate) fn headless(self) -> Self {
+    pub fn headless(self) -> Self {
         Self { headless: true, ..self }
     }
 
@@ -154,7 +154,7 @@ impl Table {
     }
 
     /// Without the empty columns, except those of spare 0.
-    pub(crate) fn trimmed(mut self) -> Self {
+    pub fn trimmed(mut self) -> Self {
         let kept: Vec<bool> =
             (0..self.columns.len()).map(|at| self.columns[at].spare == 0 || !self.is_empty(at)).collect();
         let keep = |at: usize| kept.get(at).copied().unwrap_or(true);

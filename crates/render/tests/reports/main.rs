@@ -1,6 +1,5 @@
 //! What each report says, in each of its formats.
 
-mod advice;
 mod audit;
 mod both_directions;
 mod connections;

@@ -12,8 +12,6 @@ const PUBLISHED: &[(&str, &str)] = &[
     ("compare", include_str!("../../../../docs/compare.schema.json")),
     ("connections", include_str!("../../../../docs/connections.schema.json")),
     ("diff", include_str!("../../../../docs/diff.schema.json")),
-    ("forwarding", include_str!("../../../../docs/forwarding.schema.json")),
-    ("forwarding-ab", include_str!("../../../../docs/forwarding-ab.schema.json")),
     ("frames", include_str!("../../../../docs/frames.schema.json")),
     ("history", include_str!("../../../../docs/history.schema.json")),
     ("ledger", include_str!("../../../../docs/ledger.schema.json")),

@@ -44,14 +44,14 @@ impl Hold {
 
 /// What a command outside of a campaign changed, with its way back.
 #[derive(Debug)]
-pub(crate) struct Pending(Hold);
+pub struct Pending(Hold);
 
 impl Pending {
     /// Writes the way back down, then runs the command: also one that failed is to be rolled back.
     ///
     /// # Errors
     /// The state directory cannot be used; nothing was run.
-    pub(crate) fn run(
+    pub fn run(
         hash: &str,
         name: &str,
         set: Vec<String>,
@@ -71,7 +71,7 @@ impl Pending {
         Ok((Self(hold), ran))
     }
 
-    pub(crate) fn restore(&mut self) -> Result<Vec<String>, String> {
+    pub fn restore(&mut self) -> Result<Vec<String>, String> {
         self.0.undo.restore()
     }
 }

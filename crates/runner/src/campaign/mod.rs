@@ -15,7 +15,7 @@ mod step;
 pub use conduct::{Ended, Surroundings, perform, rtts};
 pub use duration::expected_ms;
 pub use here::Here;
-pub(crate) use hold::Pending;
+pub use hold::Pending;
 pub use hold::recover;
 
 use crate::stored;

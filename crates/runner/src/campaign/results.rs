@@ -3,8 +3,7 @@
 use super::plan::{CampaignPlan, Load, MAX_RUNS};
 use super::schedule::Step;
 use super::{steps, tag};
-use crate::stored::maintenance;
-use crate::stored::{self, Filter, Store, StoreError};
+use crate::stored::{self, Filter, OWN, Store, StoreError, maintenance};
 use narrows_model::run::campaign::{CampaignFactor, CampaignReport};
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::StoredRun;
@@ -58,7 +57,7 @@ pub fn report(plan: &CampaignPlan, margin: f64) -> Result<CampaignReport, StoreE
 
 /// Why a run failed.
 fn why(store: Option<&Store>, id: &str) -> String {
-    let content = store.and_then(|store| Some(maintenance::show(store, id).ok()??.1));
+    let content = store.and_then(|store| Some(maintenance::show(store, id, OWN).ok()??.1));
     let why = content.and_then(|content| match content.get::<Run>() {
         Some(Run { ending: Ending::Failed(why), .. }) => Some(why.clone()),
         _ => content.get::<CommandRecord>()?.failed.clone(),

@@ -2,10 +2,8 @@
 
 use super::line::{AT_ONCE, Call, Line};
 use super::order::{Refusal, WatchOrder, Word};
-use crate::forwarding::ForwardingError;
-use crate::forwarding::links::counters;
-use crate::forwarding::port::{Here, Port, PortState, Qualified, QualifyRequest, Receiving};
 use crate::instruments::{self, LiveInstruments, Watches};
+use crate::port::{Here, Port, PortError, PortState, Qualified, QualifyRequest, Receiving, counters};
 use narrows_collect::{Live, Missing, Watched};
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan, ReceiveRecord};
 use narrows_model::{Fact, InterfaceSample, Snapshot};
@@ -132,8 +130,8 @@ struct Helped {
 }
 
 #[allow(clippy::needless_pass_by_value)] // for map_err
-fn failed(refusal: Refusal) -> ForwardingError {
-    ForwardingError::Helper(refusal.to_string())
+fn failed(refusal: Refusal) -> PortError {
+    PortError::Helper(refusal.to_string())
 }
 
 impl Port for Helped {
@@ -141,16 +139,16 @@ impl Port for Helped {
         "this host"
     }
 
-    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, ForwardingError> {
+    fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, PortError> {
         let order = WatchOrder::Look(PortRequest { device: device.to_owned(), gateway });
         self.line.call(&order).map_err(failed)
     }
 
-    fn qualify(&self, request: &QualifyRequest, _: &Stop) -> Result<Qualified, ForwardingError> {
+    fn qualify(&self, request: &QualifyRequest, _: &Stop) -> Result<Qualified, PortError> {
         self.line.call(&WatchOrder::Qualify(request.clone())).map_err(failed)
     }
 
-    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, ForwardingError> {
+    fn generate(&self, plans: &[GeneratePlan], stop: &Stop) -> Result<Vec<GenerateRecord>, PortError> {
         let run = || {
             let call = self.line.open(&WatchOrder::Generate(plans.to_vec(), self.peer), None)?;
             let mut told = false;
@@ -164,7 +162,7 @@ impl Port for Helped {
         run().map_err(failed)
     }
 
-    fn receive(&self, plan: &ReceivePlan, watched: bool) -> Result<Box<dyn Receiving>, ForwardingError> {
+    fn receive(&self, plan: &ReceivePlan, watched: bool) -> Result<Box<dyn Receiving>, PortError> {
         let begin = || {
             let call = self.line.open(&WatchOrder::Receive(plan.clone(), watched, self.peer), None)?;
             call.answer::<()>(SET_UP)?;
@@ -178,12 +176,12 @@ impl Port for Helped {
 struct Counting(Call);
 
 impl Receiving for Counting {
-    fn wait(&mut self, least: u64, within: Duration) -> Result<u64, ForwardingError> {
+    fn wait(&mut self, least: u64, within: Duration) -> Result<u64, PortError> {
         let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         self.0.send(&Word::Wait(least, within_ms)).and_then(|()| self.0.answer(SET_UP)).map_err(failed)
     }
 
-    fn finish(self: Box<Self>) -> Result<ReceiveRecord, ForwardingError> {
+    fn finish(self: Box<Self>) -> Result<ReceiveRecord, PortError> {
         self.0.send(&Word::Finish).and_then(|()| self.0.answer(SET_UP)).map_err(failed)
     }
 }

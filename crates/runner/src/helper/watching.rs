@@ -3,8 +3,7 @@
 
 use super::answering::answer;
 use super::order::{Bounds, MAX_ORDER, Refusal, WatchOrder, Word};
-use crate::forwarding::links::counters;
-use crate::forwarding::port::{Here, Port as _, Receiving};
+use crate::port::{Here, Port as _, Receiving, counters};
 use crate::server::bounds;
 use narrows_collect::{Live, Watched};
 use narrows_model::load::frames::{GeneratePlan, ReceivePlan};

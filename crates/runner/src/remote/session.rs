@@ -96,7 +96,7 @@ impl Session {
         format!("/v1/sessions/{}/{rest}", self.id)
     }
 
-    pub(crate) fn call<T: serde::de::DeserializeOwned>(
+    pub fn call<T: serde::de::DeserializeOwned>(
         &self,
         method: Method,
         rest: &str,
@@ -158,12 +158,12 @@ impl Session {
     }
 
     /// Raises `stop` when the server is lost.
-    pub(crate) fn raise_when_lost(&self, stop: &Stop) {
+    pub fn raise_when_lost(&self, stop: &Stop) {
         self.watch.set(Some(stop.clone()));
     }
 
     /// Why the server is lost, if it is.
-    pub(crate) fn lost(&self) -> Option<RemoteError> {
+    pub fn lost(&self) -> Option<RemoteError> {
         self.watch.lost()
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Case, Diagnosed, Drawn, DrawnPart, DrawnResult, Interventions};
 use crate::demo::{Stage, StageError};
+use crate::stored;
 use narrows_lab::LabSpec;
 use narrows_model::{CpuTimes, Direction, MeasureReport, MeasureUdpReport, Report};
 use narrows_sys::{clock, files, process, sysctl};
@@ -173,7 +174,7 @@ fn plain(stage: &Stage, case: &Case, udp: bool, without: &[&DrawnPart]) -> Resul
 
 /// The diagnosis of a saved run by today's rules.
 pub fn again(kept: &Path) -> Result<Diagnosed, StageError> {
-    let run = crate::stored::load(kept)?;
+    let run = stored::load(kept, stored::OWN)?;
     crate::report(&run)
         .map(|report| said(report, run.elapsed_us as f64 / 1e6))
         .ok_or_else(|| StageError::Failed("the diagnosis", "its run holds no measurement".to_owned()))

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 /// Puts a record that knows its id and time into the store, or replaces it there, with tags; all or nothing. Call it after every step of a
 /// run.
-pub fn keep<R: Record>(record: &R, tags: &[String]) -> Result<(), Error> {
+pub fn keep<By, R: Record<By>>(record: &R, tags: &[String]) -> Result<(), Error> {
     put_new(&StoredRun { who: who(), tags: tags.to_vec(), ..record.listed() }, record)
 }
 
 /// Puts a record that has just been made into the store.
-pub fn keep_new<R: Record>(record: &R, begun: &Begun) -> Result<(), Error> {
+pub fn keep_new<By, R: Record<By>>(record: &R, begun: &Begun) -> Result<(), Error> {
     let entry = StoredRun {
         id: begun.id.clone(),
         started_unix_us: begun.unix_us,
@@ -38,7 +38,7 @@ fn json(entry: &StoredRun, record: &impl Serialize) -> Result<Vec<u8>, Error> {
 
 /// Puts what was just measured. If a server does not take it, it waits in the local store, as what follows from this process does: a
 /// measurement does not wait for the server again and again.
-fn put_new<R: Record>(entry: &StoredRun, record: &R) -> Result<(), Error> {
+fn put_new<By, R: Record<By>>(entry: &StoredRun, record: &R) -> Result<(), Error> {
     let (kind, json) = (R::KIND, json(entry, record)?);
     let Some(server) = server() else { return store()?.put(entry, kind, &json) };
     if why().is_none() {

@@ -2,7 +2,7 @@
 //! what it is listed with, or it could not be taken in again.
 
 use super::entry::put_run;
-use super::kinds;
+use super::kinds::{Kinds, named};
 use super::{Error, Store};
 use narrows_model::run::history::StoredRun;
 use narrows_store::{KIND_OF_RUNS, compat};
@@ -45,8 +45,9 @@ pub(crate) fn entry(bytes: &[u8]) -> Option<StoredRun> {
 pub(super) fn import(
     store: &mut Store,
     (bytes, path, line): (&[u8], &Path, Option<usize>),
+    kinds: Kinds,
 ) -> Result<Result<bool, String>, Error> {
-    let taken = if entry(bytes).is_some() { record(store, bytes, path)? } else { run(store, bytes, path)? };
+    let taken = if entry(bytes).is_some() { record(store, bytes, path, kinds)? } else { run(store, bytes, path)? };
     Ok(taken.map_err(|error| match line {
         None => error.to_string(),
         Some(line) => {
@@ -77,10 +78,10 @@ fn run(store: &mut Store, bytes: &[u8], path: &Path) -> Result<Taken, Error> {
     })
 }
 
-fn record(store: &mut Store, bytes: &[u8], path: &Path) -> Result<Taken, Error> {
+fn record(store: &mut Store, bytes: &[u8], path: &Path, kinds: Kinds) -> Result<Taken, Error> {
     let read = serde_json::from_slice::<Exported>(bytes).map_err(|error| error.to_string());
     let known = |it: Exported| {
-        let kind = kinds::named(&it.kind, "").map_err(|_| format!("unknown kind `{}`; upgrade narrows", it.kind))?.word;
+        let kind = named(kinds, &it.kind, "").map_err(|_| format!("unknown kind `{}`; upgrade narrows", it.kind))?.word;
         let json = serde_json::to_vec(&it.record).map_err(|error| error.to_string())?;
         Ok::<_, String>((it.entry, kind, json))
     };
@@ -108,14 +109,17 @@ fn id(bytes: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::Filter;
-    use super::super::foreign::As;
+    use super::super::foreign::{self, As};
+    use super::super::kinds::{KINDS, OWN};
     use super::super::maintenance::{Imported, export, import};
     use super::*;
     use narrows_sys::files;
 
     fn with_every_kind(path: &Path) -> Store {
         let mut store = Store::open(path).expect("a store");
-        for (at, word) in kinds::all().map(|it| it.word).filter(|word| *word != KIND_OF_RUNS).enumerate() {
+        for (at, word) in
+            KINDS.iter().chain(&foreign::KINDS).map(|it| it.word).filter(|word| *word != KIND_OF_RUNS).enumerate()
+        {
             let empty = StoredRun {
                 id: format!("20260101-00000{at}-0000000{at}"),
                 started_unix_us: 1_700_000_000_000_000 + at as u64,
@@ -144,13 +148,13 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let at = |name: &str| directory.path().join(name);
         let store = with_every_kind(&at("one.db"));
-        let kinds = kinds::all().count() as u64 - 1;
+        let kinds = (KINDS.len() + foreign::KINDS.len() - 1) as u64;
         for to in ["all.jsonl", "files"] {
             assert_eq!(export(&store, &Filter::default(), &at(to)).expect("exported"), kinds);
             let mut other = Store::open(&at(&format!("{to}.db"))).expect("a store");
-            let done = import(&mut other, Some(&at(to)), &As::default()).expect("imported");
+            let done = import(&mut other, Some(&at(to)), &As::default(), OWN).expect("imported");
             assert_eq!(done, Imported { new: kinds, ..Imported::default() }, "{to}");
-            let again = import(&mut other, Some(&at(to)), &As::default()).expect("imported");
+            let again = import(&mut other, Some(&at(to)), &As::default(), OWN).expect("imported");
             assert_eq!(again, Imported { known: kinds, ..Imported::default() }, "{to}");
             for run in store.list(&Filter::default(), 0, 100).expect("a list") {
                 let of = |store: &Store| store.json(&run.id).expect("read").expect("there");
@@ -173,7 +177,7 @@ mod tests {
         let lines = format!("\n{{\"id\":\"abc\",\"plan\":{{}}}}\n{unknown}\n");
         files::write_whole(&file, lines.as_bytes(), 0o600).expect("written");
         let mut store = Store::open(&directory.path().join("two.db")).expect("a store");
-        let done = import(&mut store, Some(&file), &As::default()).expect("read");
+        let done = import(&mut store, Some(&file), &As::default(), OWN).expect("read");
         let said = done.failed.join("\n");
         let place =
             format!("cannot import line 2 of {} (run abc): not a narrows run: missing field `format`", file.display());

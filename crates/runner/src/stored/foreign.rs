@@ -1,7 +1,7 @@
 //! Results of other programs as runs of the store: reports of iperf3, columns of numbers, and directories of such files, one per
 //! configuration. What is not in a file stays unknown. The id is made of the content, so a file is taken in once.
 
-use super::record::{AnyRecord, Kind, plan_hash};
+use super::record::{Content, Kind, plan_hash};
 use narrows_model::Unit;
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_model::words::figures::float;
@@ -62,26 +62,20 @@ pub struct Number {
 /// The kinds of what is taken in.
 const IPERF3: &str = "iperf3";
 const NUMBER: &str = "number";
-pub(super) const KINDS: [Kind; 2] = [kept::<Report>(IPERF3), kept::<Number>(NUMBER)];
+pub static KINDS: [Kind; 2] = [kept::<Report>(IPERF3), kept::<Number>(NUMBER)];
 
 /// JSON that is kept as another program wrote it, if it can be read as this.
 const fn kept<T: DeserializeOwned>(word: &'static str) -> Kind {
-    let read = |json: &[u8], id: &str| -> Result<Box<dyn AnyRecord>, Error> {
+    let read = |json: &[u8], id: &str| -> Result<Content, Error> {
         let value = serde_json::from_slice::<T>(json).and_then(|_| serde_json::from_slice(json));
         let damaged = |error: serde_json::Error| Error::Damaged(id.to_owned(), error.to_string());
-        Ok(Box::new(Kept(value.map_err(damaged)?)))
+        Ok(Content::new(Kept(value.map_err(damaged)?), |it| Some(it.downcast::<Kept>().ok()?)))
     };
     Kind { word, command: "store import", read }
 }
 
 /// JSON of another program.
 struct Kept(serde_json::Value);
-
-impl AnyRecord for Kept {
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(self)
-    }
-}
 
 impl AnyDocument for Kept {
     fn about(&self) -> (&'static str, Vec<Format>) {

@@ -2,9 +2,7 @@
 
 use super::foreign;
 use super::record::{Kind, Record, of, plan_hash};
-use crate::{forwarding, responsiveness, trace};
-use narrows_model::forwarding::ForwardingRecord;
-use narrows_model::forwarding::ab::AbRecord;
+use crate::{responsiveness, trace};
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
@@ -16,30 +14,29 @@ use narrows_store::{Error, compat};
 use narrows_views::history;
 use std::path::Path;
 
-/// All kinds but those of other programs.
-const OWN: [Kind; 8] = [
-    of::<Run>(),
-    of::<ForwardingRecord>(),
-    of::<AbRecord>(),
-    of::<FramesReport>(),
-    of::<ResponsivenessRecord>(),
-    of::<StampReport>(),
-    of::<TraceRecord>(),
-    of::<CommandRecord>(),
-];
+/// The kinds that a program knows: [`KINDS`], and those of the crates above this one.
+pub type Kinds = &'static [&'static [Kind]];
 
-pub(crate) fn all() -> impl Iterator<Item = &'static Kind> {
-    const FOREIGN: [Kind; 2] = foreign::KINDS;
-    const { &OWN }.iter().chain(const { &FOREIGN })
-}
+/// Those of this crate alone.
+pub const OWN: Kinds = &[&KINDS];
+
+/// The kinds of this crate; those of other programs are in [`foreign`].
+pub static KINDS: [Kind; 6] = [
+    of::<_, Run>(),
+    of::<_, FramesReport>(),
+    of::<_, ResponsivenessRecord>(),
+    of::<_, StampReport>(),
+    of::<_, TraceRecord>(),
+    of::<_, CommandRecord>(),
+];
 
 /// The kind of this name.
 ///
 /// # Errors
 /// A later version knows it.
-pub(crate) fn named(word: &str, id: &str) -> Result<&'static Kind, Error> {
+pub(super) fn named(kinds: Kinds, word: &str, id: &str) -> Result<&'static Kind, Error> {
     let unknown = || Error::Damaged(id.to_owned(), format!("it is of the unknown kind `{word}`; upgrade narrows"));
-    all().find(|it| it.word == word).ok_or_else(unknown)
+    kinds.iter().copied().chain([&foreign::KINDS[..]]).flatten().find(|it| it.word == word).ok_or_else(unknown)
 }
 
 impl Record for Run {
@@ -56,33 +53,6 @@ impl Record for Run {
 
     fn read(json: &[u8], id: &str) -> Result<Self, Error> {
         compat::read(json, Path::new(id))
-    }
-}
-
-impl Record for ForwardingRecord {
-    const KIND: &'static str = "forwarding";
-    const COMMAND: &'static str = "rfc2544";
-
-    fn listed(&self) -> StoredRun {
-        StoredRun { plan: plan_hash(&self.plan), ..history::of_forwarding(self) }
-    }
-
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(Box::new(forwarding::report(&self)))
-    }
-}
-
-/// Of two configurations.
-impl Record for AbRecord {
-    const KIND: &'static str = "forwarding-pair";
-    const COMMAND: &'static str = "rfc2544";
-
-    fn listed(&self) -> StoredRun {
-        StoredRun { plan: plan_hash(&self.ab), ..history::of_pair(self) }
-    }
-
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(Box::new(forwarding::report_pair(&self)))
     }
 }
 

@@ -2,7 +2,8 @@
 
 pub use super::foreign::Imported;
 use super::foreign::{self, As};
-use super::{Content, Error, Filter, Store, directory, exported, kinds, load};
+use super::kinds::{Kinds, OWN, named};
+use super::{Content, Error, Filter, Store, directory, exported, load};
 use narrows_model::Run;
 use narrows_model::run::history::{HistoryReport, SCHEMA, StoredRun, TrendReport};
 use narrows_store::{KIND_OF_RUNS, LARGEST, file_name, id::ENDING};
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 /// Takes in runs: a run file, JSON lines as written by [`export`], or the run files of a directory; without a path those of the state
 /// directory that earlier versions wrote. The files stay.
-pub fn import(store: &mut Store, path: Option<&Path>, how: &As) -> Result<Imported, Error> {
+pub fn import(store: &mut Store, path: Option<&Path>, how: &As, kinds: Kinds) -> Result<Imported, Error> {
     let is_own = path.is_none();
     let mut done = Imported::default();
     let path = path.map_or_else(directory, |path| Ok(path.to_owned()))?;
@@ -25,11 +26,11 @@ pub fn import(store: &mut Store, path: Option<&Path>, how: &As) -> Result<Import
                 if name.strip_suffix(ENDING).map(|id| store.has(id)).transpose()? == Some(true) {
                     done.known += 1;
                 } else if name.ends_with(ENDING) || !is_own {
-                    import_in(store, &path, name, how, &mut done)?;
+                    import_in(store, &path, name, (how, kinds), &mut done)?;
                 }
             }
         }
-        Err(_) if files::exists(&path) => import_file(store, &path, &file_of(&path), None, how, &mut done)?,
+        Err(_) if files::exists(&path) => import_file(store, &path, &file_of(&path), None, (how, kinds), &mut done)?,
         Err(error) => done.failed.push(error.to_string()),
     }
     Ok(done)
@@ -43,7 +44,7 @@ fn file_of(path: &Path) -> String {
 }
 
 /// A file of a directory, or the files of a configuration: a directory in it.
-fn import_in(store: &mut Store, path: &Path, name: &str, how: &As, done: &mut Imported) -> Result<(), Error> {
+fn import_in(store: &mut Store, path: &Path, name: &str, how: (&As, Kinds), done: &mut Imported) -> Result<(), Error> {
     let place = path.join(name);
     let Ok(files) = files::list(&place) else {
         return import_file(store, &place, name, None, how, done);
@@ -74,7 +75,7 @@ fn import_file(
     path: &Path,
     name: &str,
     of: Option<&str>,
-    how: &As,
+    (how, kinds): (&As, Kinds),
     done: &mut Imported,
 ) -> Result<(), Error> {
     let bytes = match files::read(path, LARGEST) {
@@ -95,7 +96,7 @@ fn import_file(
         vec![(bytes.as_slice(), None)]
     };
     for (line, at) in lines.into_iter().filter(|(line, _)| !line.trim_ascii().is_empty()) {
-        match exported::import(store, (line, path, at))? {
+        match exported::import(store, (line, path, at), kinds)? {
             Ok(true) => done.new += 1,
             Ok(false) => done.known += 1,
             Err(why) => done.failed.push(why),
@@ -112,7 +113,7 @@ pub fn whole() -> Result<Store, Error> {
     let mut store = super::store()?;
     // What cannot be read there is named by `narrows store import`. Another store takes them in only if the user asks.
     let _ = (super::chosen().is_none() && files::exists(&directory()?))
-        .then(|| import(&mut store, None, &As::default()))
+        .then(|| import(&mut store, None, &As::default(), OWN))
         .transpose()?;
     Ok(store)
 }
@@ -190,13 +191,13 @@ pub fn ago(time: Duration) -> u64 {
 }
 
 /// Checks the store and each run in it; what is wrong, by run.
-pub fn check(store: &Store) -> Result<BTreeMap<String, String>, Error> {
+pub fn check(store: &Store, kinds: Kinds) -> Result<BTreeMap<String, String>, Error> {
     let why = |error: Error| match error {
         Error::Damaged(_, why) => why,
         error => error.to_string(),
     };
     store.check(|word, json| {
-        let read = kinds::named(word, "it").and_then(|kind| (kind.read)(json, "it"));
+        let read = named(kinds, word, "it").and_then(|kind| (kind.read)(json, "it"));
         read.map(drop).map_err(why)
     })
 }
@@ -220,12 +221,19 @@ pub fn page(
 const VARIED: [&str; 2] = ["campaign:", "optimise:"];
 
 /// Figures over time, with what changed in the inventory around each change point.
-pub fn trend(store: &Store, filter: &Filter, figure: Option<&str>, change_min: f64) -> Result<TrendReport, Error> {
+pub fn trend(
+    store: &Store,
+    filter: &Filter,
+    figure: Option<&str>,
+    change_min: f64,
+    kinds: Kinds,
+) -> Result<TrendReport, Error> {
     let without: &[&str] = if filter.tag.is_some() { &[] } else { &VARIED };
     let points = store.points(filter, figure, without)?.into_iter().map(|it| (it.run, it.figure)).collect();
     let mut report = history::trend(points, change_min);
     for change in report.series.iter_mut().flat_map(|it| &mut it.changes) {
-        let read = |id: &String| -> Result<Run, String> { load(Path::new(id)).map_err(|error| error.to_string()) };
+        let read =
+            |id: &String| -> Result<Run, String> { load(Path::new(id), kinds).map_err(|error| error.to_string()) };
         let [before, after] = change.between.each_ref().map(read);
         history::inventory(change, before.and_then(|before| Ok([before, after?])));
     }
@@ -236,11 +244,11 @@ pub fn trend(store: &Store, filter: &Filter, figure: Option<&str>, change_min: f
 ///
 /// # Errors
 /// The store cannot be read, or the run is damaged.
-pub fn show(store: &Store, id: &str) -> Result<Option<(StoredRun, Content)>, Error> {
+pub fn show(store: &Store, id: &str, kinds: Kinds) -> Result<Option<(StoredRun, Content)>, Error> {
     let Some((word, json)) = store.json(id)? else { return Ok(None) };
     let Some(entry) = store.list(&Filter { id: Some(id.to_owned()), ..Filter::default() }, 0, 1)?.pop() else {
         return Ok(None);
     };
-    let content = (kinds::named(&word, id)?.read)(&json, id)?;
+    let content = (named(kinds, &word, id)?.read)(&json, id)?;
     Ok(Some((entry, content)))
 }

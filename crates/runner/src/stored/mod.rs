@@ -11,13 +11,13 @@ pub mod spool;
 use crate::state;
 pub use entry::{keep, keep_new};
 pub(crate) use kinds::listed;
+pub use kinds::{KINDS, Kinds, OWN};
 use narrows_model::Run;
 use narrows_model::run::history::Headline;
 pub use narrows_store::Error as StoreError;
 use narrows_store::Error;
 pub use narrows_store::{Filter, Store};
-pub(crate) use record::plan_hash;
-pub use record::{AnyRecord, Content, Record};
+pub use record::{Content, Kind, Record, of, plan_hash};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
@@ -136,13 +136,13 @@ pub fn find(word: &Path) -> Result<Source, LoadError> {
     }
 }
 
-pub fn load(word: &Path) -> Result<Run, LoadError> {
+pub fn load(word: &Path, kinds: Kinds) -> Result<Run, LoadError> {
     match find(word)? {
         Source::File(file) => Ok(narrows_store::load(&file)?),
         Source::Id(id) => {
             let found = existing_store()?.map(|store| store.json(&id)).transpose()?.flatten();
             let Some((word, json)) = found else { return Err(LoadError::Unknown(word.to_owned(), place()?)) };
-            let kind = kinds::named(&word, &id)?;
+            let kind = kinds::named(kinds, &word, &id)?;
             let run = (kind.read)(&json, &id)?.take();
             Ok(*run.ok_or(LoadError::Other(id, kind.command))?)
         }

@@ -10,7 +10,7 @@ use std::any::Any;
 
 /// A kind of record.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub struct Kind {
     /// As in the store.
     pub(crate) word: &'static str,
     /// What makes it.
@@ -19,8 +19,8 @@ pub(crate) struct Kind {
     pub(crate) read: fn(&[u8], &str) -> Result<Content, Error>,
 }
 
-/// A record that the store keeps.
-pub trait Record: Serialize + DeserializeOwned + 'static {
+/// A record that the store keeps. `By`: a type of the crate that implements it, where the record is of another crate.
+pub trait Record<By = ()>: Serialize + DeserializeOwned + 'static {
     /// As in the store.
     const KIND: &'static str;
     /// What makes it, after `narrows`.
@@ -41,39 +41,45 @@ pub trait Record: Serialize + DeserializeOwned + 'static {
     }
 }
 
-/// A record of any kind.
-pub trait AnyRecord: Any {
-    /// As [`Record::report`].
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>>;
+/// The report of a record of the type that it was made for.
+type Report = fn(Box<dyn Any>) -> Option<Box<dyn AnyDocument>>;
+
+/// What a run of the store holds: a record of any kind.
+pub struct Content {
+    record: Box<dyn Any>,
+    report: Report,
 }
 
-/// What a run of the store holds.
-pub type Content = Box<dyn AnyRecord>;
-
-impl<R: Record> AnyRecord for R {
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Record::report(self)
+impl Content {
+    /// A record, and its report.
+    pub(super) fn new<R: Any>(record: R, report: Report) -> Self {
+        Self { record: Box::new(record), report }
     }
-}
 
-impl dyn AnyRecord {
-    /// It, if it is of this type.
-    pub fn get<R: Record>(&self) -> Option<&R> {
-        (self as &dyn Any).downcast_ref()
+    /// As [`Record::report`].
+    pub fn report(self) -> Option<Box<dyn AnyDocument>> {
+        (self.report)(self.record)
+    }
+
+    /// The record, if it is of this type.
+    pub fn get<R: Any>(&self) -> Option<&R> {
+        self.record.downcast_ref()
     }
 
     /// As [`Self::get`], by value.
-    pub fn take<R: Record>(self: Box<Self>) -> Option<Box<R>> {
-        (self as Box<dyn Any>).downcast().ok()
+    pub fn take<R: Any>(self) -> Option<Box<R>> {
+        self.record.downcast().ok()
     }
 }
 
-pub(super) const fn of<R: Record>() -> Kind {
-    Kind { word: R::KIND, command: R::COMMAND, read: |json, id| Ok(Box::new(R::read(json, id)?)) }
+/// The kind of these records.
+pub const fn of<By, R: Record<By>>() -> Kind {
+    let read = |json: &[u8], id: &str| Ok(Content::new(R::read(json, id)?, |it| it.downcast::<R>().ok()?.report()));
+    Kind { word: R::KIND, command: R::COMMAND, read }
 }
 
 /// 12 hexadecimal digits of the SHA-256 of a plan's JSON.
-pub(crate) fn plan_hash(plan: &impl Serialize) -> String {
+pub fn plan_hash(plan: &impl Serialize) -> String {
     let json = serde_json::to_vec(plan).unwrap_or_default();
     digest(&SHA256, &json).as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -17,7 +17,7 @@ mod offload;
 mod qdisc;
 mod rings;
 mod sysctl;
-pub(crate) mod table;
+pub mod table;
 mod together;
 mod undo;
 

@@ -23,9 +23,9 @@ const FILTER: &str = "narrows-rfc2544";
 const SHARE: u64 = 2;
 
 /// Entries that are added so far; a process fills one table at a time.
-pub(crate) static ADDED: AtomicUsize = AtomicUsize::new(0);
+pub static ADDED: AtomicUsize = AtomicUsize::new(0);
 /// Ends the filling at the next batch: the table is emptied again.
-pub(crate) static INTERRUPT: AtomicBool = AtomicBool::new(false);
+pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 pub(super) struct Table<'a> {
     pub(super) fill: TableFill,

@@ -2,6 +2,7 @@
 
 use crate::demo::{Stage, StageError};
 use crate::scenarios::SeatWord as Seat;
+use crate::stored;
 use narrows_lab::{LabSpec, Row, Watch};
 use narrows_model::lab::Impairment;
 use narrows_model::{Direction, Flow, Place, Report};
@@ -65,7 +66,7 @@ const CASES: [Case; 7] = [
 /// The lab's counters see the packets of the control connection as well, which in a full queue sends the same again and again.
 const CONTROL: u64 = 64;
 
-pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
+pub fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     for case in &CASES {
         for flow in [Flow::Up, Flow::Down] {
             let load = case.words.join(" ");
@@ -93,7 +94,7 @@ fn row(case: &Case, flow: Flow) -> Result<Row, StageError> {
     let words = [&["measure", "udp", "server", "--quiet", "--output", &name, "--rate"], case.words, &load].concat();
     stage.run("the load", &words)?;
     let after = dropped(&stage, flow)?;
-    let run = crate::stored::load(&file)?;
+    let run = stored::load(&file, stored::OWN)?;
     let ledger = crate::ledgers(&run).into_iter().find(|ledger| ledger.flow == flow);
     let ledger = ledger.ok_or_else(|| StageError::Failed("the load", "its run has no ledger".to_owned()))?;
     let of = |id: &str| ledger.stages.iter().filter(|stage| stage.id == id).map(|stage| stage.dropped).sum::<u64>();

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(4);
 /// The fractions of its multiples spread evenly without ever repeating.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 
-pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
+pub fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     let path = Impairment { rate_bps: 200_000_000, queue_packets: 20, delay_us: 500, ..Impairment::default() };
     #[allow(clippy::cast_precision_loss)] // far below 2^53
     let truth = path.rate_bps as f64 + 20.0 * 1_538.0 * 8.0 / TRIAL.as_secs_f64();

@@ -75,7 +75,7 @@ pub(super) fn stage(path: &Impairment) -> Result<Stage, StageError> {
     Stage::up(&spec, &[])
 }
 
-pub(super) fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
+pub fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     for case in cases() {
         watch.begins(&format!("search, {}", case.what));
         let report = run(&stage(&case.path)?, &[])?;

@@ -11,8 +11,9 @@
 //! | `POST /v1/sessions/{id}/frames/{job}/stop` | nothing; a generator ends early |
 //! | `DELETE /v1/sessions/{id}/frames/{job}` | [`FramesRecord`]; the job is over |
 
-use narrows_model::forwarding::{DropCount, Traffic};
 use narrows_model::host::device_state::DeviceState;
+use narrows_model::host::hop::DropCount;
+use narrows_model::load::frame_traffic::Traffic;
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, Mac, ReceivePlan, ReceiveRecord};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;

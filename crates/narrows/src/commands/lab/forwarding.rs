@@ -5,9 +5,9 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::OutputArg;
 use crate::output::{print, style};
 use crate::session::stop_on_interrupt;
-use narrows_render as render;
-use narrows_runner::forwarding::demo::Bench;
-use narrows_runner::forwarding::{self, Event, files};
+use narrows_forwarding::{views, writing};
+use narrows_forwarding_runner::demo::Bench;
+use narrows_forwarding_runner::{Event, files};
 use std::path::PathBuf;
 
 /// The files of the report.
@@ -37,9 +37,9 @@ impl ForwardingArgs {
         if let Some(output) = &self.output.output {
             files::write_record(output, &record).map_err(Failure::run)?;
         }
-        let report = forwarding::report(&record);
+        let report = views::report(&record);
         files_of_report.write(&report)?;
-        print(&render::forwarding::text(&report, style()))?;
+        print(&writing::text(&report, style()))?;
         crate::failure::note!("HTML report: {}", self.html.display());
         Ok(u8::from(record.ended.is_some()))
     }

@@ -1,5 +1,6 @@
 //! `narrows lab`: an emulated network on this machine.
 
+#[cfg(feature = "forwarding")]
 mod forwarding;
 mod path;
 mod rows;
@@ -10,7 +11,7 @@ use crate::flags::{DirectionArg, OutputArg, words};
 use crate::output::{print, printed};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
-use forwarding::ForwardingArgs;
+use narrows_runner::demo::StageError;
 use narrows_runner::emulated::{self, Labs, Launcher, Site};
 use narrows_runner::{demo, scenarios, verify};
 use path::PathArgs;
@@ -104,7 +105,8 @@ enum What {
     #[command(hide = true)]
     Hold,
     /// Benchmark the lab's router (RFC 2544) and write an HTML report
-    DemoForwarding(ForwardingArgs),
+    #[cfg(feature = "forwarding")]
+    DemoForwarding(forwarding::ForwardingArgs),
     /// Diagnose and fix a small receive window: three rounds at 1 Gbit/s and 35 ms
     Demo(OutputArg),
     /// Test the diagnosis on named or random scenarios of known truth
@@ -156,19 +158,42 @@ words! {
     }
 }
 
-words! {
-    /// What `verify` checks.
-    Part for verify::Part {
-        /// Rate, delay, loss and queue of the emulated path (1 min)
-        Emulator,
-        /// Packet ledgers and causes against the drops of the lab (2 min)
-        Ledger,
-        /// Searches on paths of known capacity (2 to 3 min)
-        Search,
-        /// Forwarding benchmark of a device with known behaviour (1 min)
-        Forwarding,
-        /// Searches on a disturbed machine: MLRsearch against bisection (7 min)
-        Noise,
+/// What `verify` checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Rate, delay, loss and queue of the emulated path (1 min)
+    Emulator,
+    /// Packet ledgers and causes against the drops of the lab (2 min)
+    Ledger,
+    /// Searches on paths of known capacity (2 to 3 min)
+    Search,
+    /// Forwarding benchmark of a device with known behaviour (1 min)
+    #[cfg(feature = "forwarding")]
+    Forwarding,
+    /// Searches on a disturbed machine: MLRsearch against bisection (7 min)
+    Noise,
+}
+
+impl Part {
+    /// Those that are checked if none is named.
+    const USUAL: &[Self] = &[
+        Self::Emulator,
+        Self::Ledger,
+        Self::Search,
+        #[cfg(feature = "forwarding")]
+        Self::Forwarding,
+    ];
+
+    fn verify(self, rows: &mut rows::Rows) -> Result<(), Failure> {
+        let verified = match self {
+            Self::Emulator => verify::emulator(rows).map_err(StageError::from),
+            Self::Ledger => verify::ledger(rows),
+            Self::Search => verify::search(rows),
+            #[cfg(feature = "forwarding")]
+            Self::Forwarding => narrows_forwarding_runner::verify::verify(rows),
+            Self::Noise => verify::noise(rows),
+        };
+        verified.map_err(Failure::run)
     }
 }
 
@@ -203,6 +228,7 @@ impl Args {
             }
             // The holder has printed its error on standard output.
             What::Hold => Ok(u8::from(emulated::hold().is_err())),
+            #[cfg(feature = "forwarding")]
             What::DemoForwarding(args) => prepare_privileges().and_then(|()| args.run()),
             What::Demo(OutputArg { output }) => {
                 prepare_privileges()?;
@@ -370,11 +396,10 @@ fn run_drawn(
 
 fn verify_parts(only: &[Part]) -> Outcome {
     let stop = stop_on_interrupt()?;
-    let parts =
-        if only.is_empty() { &[Part::Emulator, Part::Ledger, Part::Search, Part::Forwarding][..] } else { only };
+    let parts = if only.is_empty() { Part::USUAL } else { only };
     let mut rows = rows::Rows::new(stop.clone());
     for part in parts {
-        let verified = verify::verify((*part).into(), &mut rows).map_err(Failure::run);
+        let verified = part.verify(&mut rows);
         rows.pause();
         verified?;
         if stop.is_set() {

@@ -2,6 +2,7 @@
 
 mod over;
 
+use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::plan_bytes;
 use crate::flags::{
@@ -11,9 +12,8 @@ use crate::flags::{
 use crate::output::{Wanted, print, style, write_files};
 use crate::progress::{Progress, SavedRun};
 use crate::session::{Connection, INTERRUPTED};
-use narrows_model::SweepReport;
 use narrows_model::run::Ending;
-use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord};
+use narrows_model::{Direction, Run, SweepCell, SweepPlan, SweepProtocol, SweepRecord, SweepReport};
 use narrows_render::Style;
 use narrows_render::sweep::{csv, progress, svg};
 use narrows_runner::stored::{self, Source};
@@ -223,7 +223,7 @@ impl Args {
 
     /// The sweep to resume, and where it is.
     fn begun(&self, word: &Path) -> Result<(Run, Source), Failure> {
-        let run = stored::load(word).map_err(Failure::run)?;
+        let run = stored::load(word, KINDS).map_err(Failure::run)?;
         let Some(record) = &run.sweep else {
             return Err(Failure::usage(format!("cannot resume {}: not a sweep", word.display())));
         };

@@ -11,9 +11,11 @@ pub use reader::MAX_PROBLEMS;
 use super::schedule::{Design, cells};
 use factor::Within;
 use narrows_model::{Place, Setting, TcpPlan};
-use narrows_wire::forwarding_plan::Problem;
+use narrows_sys::{Error, files};
+use narrows_wire::problem::Problem;
 use reader::Reader;
 use serde::Serialize;
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// The most runs of one campaign.
@@ -109,6 +111,18 @@ impl CampaignPlan {
         let mut levels = self.factors.iter().flat_map(|it| &it.levels);
         levels.any(|it| it.settings.iter().any(|(at, _)| *at == place))
     }
+}
+
+/// The largest file of a plan, bytes.
+const FILE_MAX: u64 = 256 << 10;
+
+/// The text of a plan's file.
+///
+/// # Errors
+/// It cannot be read, is too large, or is no text.
+pub fn read(path: &Path) -> Result<String, Error> {
+    let no_text = |_| Error::new("read", path.display().to_string(), std::io::Error::other("it is not UTF-8 text"));
+    String::from_utf8(files::read(path, FILE_MAX)?).map_err(no_text)
 }
 
 /// Reads a plan. `no_undo`: a command of a factor needs no way back.

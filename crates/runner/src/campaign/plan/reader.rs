@@ -1,7 +1,7 @@
 //! Values of a plan file, each mistake with its line and column.
 
 use narrows_model::words::units::parse_duration;
-use narrows_wire::forwarding_plan::Problem;
+use narrows_wire::problem::Problem;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -4,8 +4,8 @@
 use super::super::events::End;
 use super::super::limits::ENGINE_END;
 use super::super::refusal::Refused;
-use crate::forwarding::port::{Port, Receiving};
 use crate::lock;
+use crate::port::{Port, Receiving};
 use narrows_model::load::frames::{GeneratePlan, GenerateRecord, ReceivePlan};
 use narrows_traffic::Stop;
 use narrows_wire::api::Reason;
