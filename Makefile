@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static package package-test install check test fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench connections-bench docs clean
+.PHONY: help setup build static package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench connections-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -41,6 +41,9 @@ check: ## format, lints and the tests of the pure crates, for a small change (a 
 
 test: setup ## format, lints, licences, all tests, fresh docs, house rules
 	@.ci/gate
+
+without-wing: setup ## the program without the benchmark of a router: builds without a warning (a minute)
+	$(CARGO) clippy -q --locked -p narrows --no-default-features -- -D warnings
 
 fuzz: setup ## every parser with random input, FUZZ_SECONDS=10 for each; guided by coverage where cargo-fuzz is installed
 	@.ci/fuzz
