@@ -1,0 +1,286 @@
+//! The fewest elements that explain what is slow.
+//!
+//! What a load carries is the least that one of the elements on its way carries: the sending host, the receiving one, the way between
+//! their groups, a hop, or something that this pair alone meets. What a load should carry is known from others: the least of what hosts of
+//! the two groups usually send and receive. The median of hosts is not moved by the few that are slow, as the medians of a table are not
+//! (J. W. Tukey, *Exploratory Data Analysis*, 1977, chapter 11). Elements of which nearly all loads are slow are candidates, and the one that explains
+//! most of what is left is taken, again and again: the greedy cover (V. Chvátal, 1979).
+
+use crate::Load;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A load that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    pub load: Load,
+    /// Goodput, bits a second.
+    pub goodput_bps: f64,
+    /// What it shares with others on its way: routers, as numbers.
+    pub hops: Vec<usize>,
+    /// Whether one of its hosts says that it could do no more for lack of time: that accuses no network.
+    pub by_host: Option<usize>,
+}
+
+/// What may be slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Element {
+    /// A host in both directions, …
+    Host(usize),
+    /// … when it sends, …
+    Sends(usize),
+    /// … and when it receives.
+    Receives(usize),
+    /// What the loads from one group to another pass.
+    Way(usize, usize),
+    /// The same in both directions.
+    Between(usize, usize),
+    /// A hop that loads share.
+    Hop(usize),
+    /// From one host to another: no other load is as slow.
+    Pair(usize, usize),
+}
+
+/// An element that explains slow loads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspect {
+    pub element: Element,
+    /// Others that explain the same loads as well.
+    pub or: Vec<Element>,
+    /// What its loads carry, as a part of what they should: median, and its interval (95 %, from the order of the loads; their range, where
+    /// there are fewer than six).
+    pub carries: f64,
+    pub interval: [f64; 2],
+    /// The slow loads that it explains, and that nothing before it in the list does.
+    pub loads: Vec<Load>,
+}
+
+/// What is to blame.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Blame {
+    /// In the order of how much they explain.
+    pub suspects: Vec<Suspect>,
+    /// Hosts that could do no more for lack of time: their loads accuse nobody.
+    pub starved: Vec<usize>,
+    /// What each load should carry, bits a second, in the order of the cells.
+    pub expected_bps: Vec<f64>,
+}
+
+/// Less than this part of what it should carry is slow: loads of a mesh differ by a tenth from one time to the next.
+pub const SLOW: f64 = 0.8;
+
+/// So much of an element's loads must be slow.
+const NEARLY_ALL: f64 = 0.75;
+
+/// Who is slow, by loads between hosts of these groups.
+pub fn blame(groups: &[usize], cells: &[Cell]) -> Blame {
+    let starved: BTreeSet<usize> = cells.iter().filter_map(|cell| cell.by_host).collect();
+    let expected_bps = expected_bps(groups, cells);
+    let counts: Vec<(&Cell, f64)> = cells
+        .iter()
+        .zip(&expected_bps)
+        .filter(|(cell, _)| cell.by_host.is_none())
+        .map(|(cell, expected)| (cell, cell.goodput_bps / expected))
+        .collect();
+    let mut members: BTreeMap<Element, Vec<usize>> = BTreeMap::new();
+    for (at, (cell, _)) in counts.iter().enumerate() {
+        elements(groups, cell).into_iter().for_each(|element| members.entry(element).or_default().push(at));
+    }
+    let mut left: BTreeSet<usize> = (0..counts.len()).filter(|at| counts[*at].1 < SLOW).collect();
+    let mut suspects = Vec::new();
+    while let Some((element, or, explained)) = best(&members, &counts, &left) {
+        left.retain(|at| !explained.contains(at));
+        suspects.push(suspect(element, or, &explained, &counts));
+    }
+    Blame { suspects, starved: starved.into_iter().collect(), expected_bps }
+}
+
+/// What a load may be held back by.
+fn elements(groups: &[usize], cell: &Cell) -> Vec<Element> {
+    let Load { from, to } = cell.load;
+    let [a, b] = [groups[from], groups[to]];
+    let mut all = vec![
+        Element::Host(from),
+        Element::Host(to),
+        Element::Sends(from),
+        Element::Receives(to),
+        Element::Way(a, b),
+        Element::Pair(from, to),
+    ];
+    all.extend((a != b).then_some(Element::Between(a.min(b), a.max(b))));
+    all.extend(cell.hops.iter().map(|hop| Element::Hop(*hop)));
+    all
+}
+
+/// The element that explains most of the slow loads that are left, those that do as well, and the loads.
+fn best(
+    members: &BTreeMap<Element, Vec<usize>>,
+    counts: &[(&Cell, f64)],
+    left: &BTreeSet<usize>,
+) -> Option<(Element, Vec<Element>, Vec<usize>)> {
+    let mut found: Option<(Element, Vec<Element>, Vec<usize>)> = None;
+    for (element, of) in members {
+        let slow = of.iter().filter(|at| counts[**at].1 < SLOW).count();
+        #[allow(clippy::cast_precision_loss)] // loads of a mesh
+        if (slow as f64) < NEARLY_ALL * of.len() as f64 {
+            continue;
+        }
+        let explains: Vec<usize> = of.iter().copied().filter(|at| left.contains(at)).collect();
+        // One load is no pattern.
+        let least = if matches!(element, Element::Pair(..)) { 1 } else { 2 };
+        match &mut found {
+            _ if explains.len() < least => {}
+            Some((_, or, other)) if *other == explains => or.push(*element),
+            Some((.., other)) if other.len() >= explains.len() => {}
+            _ => found = Some((*element, Vec::new(), explains)),
+        }
+    }
+    found
+}
+
+fn suspect(element: Element, or: Vec<Element>, explained: &[usize], counts: &[(&Cell, f64)]) -> Suspect {
+    let mut parts: Vec<f64> = explained.iter().map(|at| counts[*at].1).collect();
+    parts.sort_by(f64::total_cmp);
+    Suspect {
+        element,
+        or,
+        carries: narrows_stats::median(&parts).unwrap_or(0.0),
+        interval: median_interval(&parts),
+        loads: explained.iter().map(|at| counts[*at].0.load).collect(),
+    }
+}
+
+/// The interval of a median by the order of the values (95 %; the normal approximation of the binomial), or all values where they are few.
+fn median_interval(sorted: &[f64]) -> [f64; 2] {
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return [0.0; 2] };
+    if sorted.len() < 6 {
+        return [*first, *last];
+    }
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    // a few thousand at most
+    let below = (sorted.len() as f64 / 2.0 - 0.98 * (sorted.len() as f64).sqrt()).floor().max(0.0) as usize;
+    [sorted[below], sorted[sorted.len() - 1 - below]]
+}
+
+/// What each load should carry: the least of what a host of the one group usually sends and one of the other usually receives.
+fn expected_bps(groups: &[usize], cells: &[Cell]) -> Vec<f64> {
+    let usual = |host: fn(&Load) -> usize| {
+        let mut of_host: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        cells.iter().for_each(|cell| of_host.entry(host(&cell.load)).or_default().push(cell.goodput_bps));
+        let mut of_group: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (host, all) in of_host {
+            // What it carries where others do not hold it back.
+            of_group.entry(groups[host]).or_default().extend(narrows_stats::quantile(&all, 0.75));
+        }
+        of_group
+            .into_iter()
+            .filter_map(|(group, all)| Some((group, narrows_stats::median(&all)?)))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let (sends, receives) = (usual(|load| load.from), usual(|load| load.to));
+    let of = |usual: &BTreeMap<usize, f64>, host: usize| usual.get(&groups[host]).copied().unwrap_or(f64::INFINITY);
+    cells.iter().map(|cell| of(&sends, cell.load.from).min(of(&receives, cell.load.to)).max(1.0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design;
+    use proptest::prelude::*;
+
+    /// Loads between these hosts, each of 1 Gbit/s, where elements carry a part of that.
+    fn mesh(groups: &[usize], slow: &[(Element, f64)], noise: &mut impl FnMut() -> f64) -> Vec<Cell> {
+        let pairs = design::pairs(groups);
+        let loads = pairs.iter().flat_map(|[a, b]| [Load { from: *a, to: *b }, Load { from: *b, to: *a }]);
+        loads
+            .map(|load| {
+                let mut cell = Cell { load, goodput_bps: 1e9, hops: Vec::new(), by_host: None };
+                let on_way = elements(groups, &cell);
+                let least = slow.iter().filter(|(element, _)| on_way.contains(element)).map(|(_, part)| *part);
+                cell.goodput_bps *= least.fold(1.0, f64::min) * (1.0 + 0.08 * (2.0 * noise() - 1.0));
+                cell
+            })
+            .collect()
+    }
+
+    fn seeded(mut seed: u64) -> impl FnMut() -> f64 {
+        move || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            #[allow(clippy::cast_precision_loss)]
+            let part = (seed >> 11) as f64 / (1_u64 << 53) as f64;
+            part
+        }
+    }
+
+    fn of(groups: &[usize], slow: &[(Element, f64)]) -> Vec<Element> {
+        let found = blame(groups, &mesh(groups, slow, &mut seeded(88_172_645_463_325_252)));
+        found.suspects.into_iter().map(|it| it.element).collect()
+    }
+
+    #[test]
+    fn each_kind_of_element_is_named() {
+        let groups: Vec<usize> = (0..40).map(|host| host / 14).collect();
+        assert_eq!(of(&groups, &[]), []);
+        let (a, b) = (design::pairs(&groups)[5][0], design::pairs(&groups)[5][1]);
+        for element in [
+            Element::Host(3),
+            Element::Sends(17),
+            Element::Receives(39),
+            Element::Way(0, 1),
+            Element::Between(1, 2),
+            Element::Pair(a, b),
+        ] {
+            assert_eq!(of(&groups, &[(element, 0.5)]), [element]);
+        }
+    }
+
+    #[test]
+    fn two_faults_are_named_the_one_that_explains_more_first() {
+        let groups: Vec<usize> = (0..40).map(|host| host / 14).collect();
+        assert_eq!(
+            of(&groups, &[(Element::Host(3), 0.4), (Element::Way(1, 2), 0.6)]),
+            [Element::Way(1, 2), Element::Host(3)]
+        );
+        assert_eq!(of(&groups, &[(Element::Host(3), 0.4), (Element::Host(4), 0.6)]).len(), 2);
+    }
+
+    #[test]
+    fn two_hosts_cannot_tell_which_of_them_it_is() {
+        let cell =
+            |from, to, goodput_bps| Cell { load: Load { from, to }, goodput_bps, hops: Vec::new(), by_host: None };
+        let all =
+            [cell(0, 1, 1e8), cell(1, 0, 1e9), cell(0, 2, 1e9), cell(2, 0, 1e9), cell(1, 2, 1e9), cell(2, 1, 1e9)];
+        let found = blame(&[0, 0, 0], &all);
+        assert_eq!(found.suspects.len(), 1, "{found:?}");
+        assert_eq!(found.suspects[0].element, Element::Pair(0, 1));
+        assert_eq!(found.suspects[0].interval, [0.1, 0.1]);
+    }
+
+    #[test]
+    fn a_host_without_time_accuses_nobody() {
+        let groups = [0; 8];
+        let mut cells = mesh(&groups, &[(Element::Host(2), 0.3)], &mut seeded(7));
+        for cell in &mut cells {
+            cell.by_host = [cell.load.from, cell.load.to].contains(&2).then_some(2);
+        }
+        let found = blame(&groups, &cells);
+        assert!(found.suspects.is_empty() && found.starved == [2], "{found:?}");
+    }
+
+    proptest! {
+        /// Loads of a mesh without a fault accuse nobody, and one fault is always named first.
+        #[test]
+        fn one_bad_host_or_way_is_named_first(seed in 1..u64::MAX, hosts in 6..40_usize, kind in 0..4_usize, part in 0.1..0.6) {
+            let groups: Vec<usize> = (0..hosts).map(|host| host % 3).collect();
+            let mut noise = seeded(seed);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+            let host = (noise() * hosts as f64) as usize;
+            prop_assert!(blame(&groups, &mesh(&groups, &[], &mut noise)).suspects.is_empty());
+            let element = [Element::Host(host), Element::Sends(host), Element::Receives(host), Element::Between(0, 1)][kind];
+            let found = blame(&groups, &mesh(&groups, &[(element, part)], &mut noise));
+            prop_assert_eq!(found.suspects.first().map(|it| it.element), Some(element));
+            prop_assert_eq!(found.suspects.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Many hosts: which pairs are loaded and when, and which element explains what is slow. Pure: no IO, no clock.
+//!
+//! Hosts are numbered from 0; a [`Load`] goes from one to another.
+
+pub mod blame;
+pub mod design;
+pub mod differs;
+pub mod rounds;
+
+/// A load from one host to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Load {
+    pub from: usize,
+    pub to: usize,
+}
