@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const LAYERS: &[&[&str]] = &[
     &["model"],
     &["stats", "sys", "wire"],
-    &["search"],
+    &["mesh", "search"],
     &["collect", "diagnose", "lab", "snmp", "store", "traffic"],
     &["views"],
     &["render"],
@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Crates without IO and without a clock: what they need comes in as an argument.
-const PURE: &[&str] = &["diagnose", "forwarding", "model", "render", "search", "stats", "views", "wire"];
+const PURE: &[&str] = &["diagnose", "forwarding", "mesh", "model", "render", "search", "stats", "views", "wire"];
 
 /// Crates that know these crates of the house only, their tests excepted.
 const ONLY: &[(&str, &[&str])] = &[("views", &["model", "stats", "diagnose", "search"]), ("render", &["model"])];
