@@ -5,7 +5,7 @@
 //! outage to
 //! the first one after it. Both are made where they can be. The former is the finer one, within the bounds of the
 //! latter: where
-//! it is beyond them, frames were lost at other times, too, or the device stood still more than once, and the result
+//! it is beyond them, frames were lost at other times, too, or the device stalled more than once, and the result
 //! says so. It
 //! needs a load without gaps: where the generator stalled itself, the time stamps alone tell.
 

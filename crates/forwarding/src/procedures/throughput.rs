@@ -245,7 +245,7 @@ pub struct Confirmed {
     /// Whether the goal's own measure is met: of the valid ones no larger part than its exceed ratio failed, and none is
     /// missing.
     pub holds: bool,
-    /// Whether the tester stood still too often to tell and nothing else failed, or the load is what the tester alone carries.
+    /// Whether the tester stalled too often to tell and nothing else failed, or the load is what the tester alone carries.
     pub limited_by_tester: bool,
 }
 
@@ -272,7 +272,7 @@ impl Confirmation {
     }
 
     /// Takes what was seen; the answer says why it counts for nothing, if so. A repetition that fails for nothing but unsent frames
-    /// says that the tester stood still, and nothing of the device: it is made again. One that is invalid is not: that one was
+    /// says that the tester stalled, and nothing of the device: it is made again. One that is invalid is not: that one was
     /// invalid is a finding, too.
     ///
     /// # Errors

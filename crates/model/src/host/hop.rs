@@ -20,7 +20,7 @@ pub struct HopCount {
     pub source: String,
     /// Why it could not be read, if it could not.
     pub silent: Option<String>,
-    /// Why the counters cannot be right by themselves, if so: they wrapped, stood still, went back.
+    /// Why the counters cannot be right by themselves, if so: they wrapped, stalled, went back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anomaly: Option<String>,
 }

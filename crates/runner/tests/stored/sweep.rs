@@ -260,7 +260,7 @@ fn an_interrupted_sweep_keeps_its_points_and_goes_on_with_the_rest_alone() {
     assert_eq!(heard.begun, plan.cells().skip(3).collect::<Vec<_>>());
     let record = record(&run);
     assert_eq!((&record.points[..3], record.points.len()), (&before[..], 8));
-    assert!(record.points[3].at_us >= elapsed_us, "its clock stood still in between");
+    assert!(record.points[3].at_us >= elapsed_us, "its clock stalled in between");
     assert!(record.points.is_sorted_by_key(|point| point.at_us));
 }
 

@@ -126,7 +126,7 @@ fn a_rate_is_not_exceeded_and_each_request_is_made() {
             (client, server)
         };
         assert_eq!(transactions(&client), transactions(&server));
-        // 100 were due; a machine that stood still at the end misses some, and says so.
+        // 100 were due; a machine that stalled at the end misses some, and says so.
         let [a, b, c] = transactions(&client)[..] else { panic!("three streams") };
         assert!(a <= 34 && b <= 33 && c <= 33, "{a} {b} {c}");
         let told = client.remarks.iter().any(|remark| remark.contains("were due but not sent"));

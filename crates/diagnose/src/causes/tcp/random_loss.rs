@@ -396,8 +396,6 @@ mod tests {
         assert!(low(&none) > 250e6 && low(&one) < 212e6, "{none:?} {one:?}");
     }
 
-    /// Loss of 0.5 % and a receive buffer of 512 KiB on a path of 300 Mbit/s and 20 ms, as measured in the lab with each of two congestion
-    /// controls.
     /// Five losses of 100,000 segments, each alone, of Reno on 305 Mbit/s and 8 ms.
     #[test]
     fn a_full_window_that_rare_losses_halve_is_theirs() {
@@ -418,6 +416,8 @@ mod tests {
         assert_contradicts(&assessment(&CAUSE, Role::Path, &Scene { in_flight: Some(60), ..scene }, &[]), "only 5 of");
     }
 
+    /// Loss of 0.5 % and a receive buffer of 512 KiB on a path of 300 Mbit/s and 20 ms, as measured in the lab with each of two congestion
+    /// controls.
     fn loss_and_window(congestion_control: &'static str, goodput_bps: f64, rwnd: f64, lost: u64) -> Scene {
         let path = ProfiledPath {
             rate_bps: 293e6,

@@ -75,7 +75,7 @@ pub struct UdpSent {
     pub errors: u64,
     /// Datagrams that were handed over and refused: they are never lost on the path.
     pub unsent: Unsent,
-    /// Datagrams that were due while this end stood still, and were given up rather than sent in a burst.
+    /// Datagrams that were due while this end stalled, and were given up rather than sent in a burst.
     pub skipped: u64,
     /// From the first to the last departure. For a rate use [`UdpPlan::rate_seconds`].
     pub active_ns: u64,

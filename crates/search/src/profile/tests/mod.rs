@@ -2,7 +2,7 @@
 
 mod path;
 
-use super::{Next, Plateau, Shape, Staircase};
+use super::{Below, Next, Plateau, Shape, Staircase};
 use narrows_model::{Direction, Place, ProfileEndRecord, ProfilePlan, ProfileStep, StepRecord, StepSent};
 use path::{BYTES, HEADER, Path, bounded, profile, recorded};
 use proptest::prelude::*;
@@ -332,6 +332,25 @@ fn a_path_without_a_limit_in_reach_is_said_to_carry_at_least_what_was_tried() {
     let shape = Shape::of(&plan, &record).expect("steps");
     assert_eq!((shape.capacity, shape.plateau), (None, None));
     assert!(near(shape.carried_bps, 50e6, 0.02), "{}", shape.carried_bps);
+}
+
+#[test]
+fn without_a_known_limit_the_path_carries_no_more_than_what_passed() {
+    let mut path = Path { delay_ns: 20_000, ..Path::new(49.5e6, 200_000.0) };
+    let mut record =
+        ProfileEndRecord { header_bytes: HEADER, datagram_bytes: BYTES, ..ProfileEndRecord::empty(Place::Client) };
+    let mut at = 0.0;
+    // The bucket of a second limit is empty in one of them.
+    for (mbps, police) in [(26.0, None), (56.9, None), (56.9, Some((30.9e6, 3_000.0))), (60.5, None)] {
+        let gap_ns = (f64::from(BYTES + HEADER) * 8e3 / mbps) as u64;
+        let step = ProfileStep { id: 0, gap_ns, datagrams: 1_200, datagram_bytes: BYTES, stop_above_us: 0 };
+        path.police = police;
+        let (seen, end) = path.run(&step, at);
+        record.steps.push(seen);
+        at = end + 100e6;
+    }
+    let shape = Shape::of(&ProfilePlan::default(), &record).expect("steps");
+    assert_eq!((shape.capacity, shape.below()), (None, Below { sent: 1_200, ..Below::default() }), "{shape:#?}");
 }
 
 #[test]

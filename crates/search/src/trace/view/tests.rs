@@ -192,6 +192,16 @@ fn loss_of_every_packet_alike_is_no_limit_of_answers_and_no_longer_path() {
     }
 }
 
+#[test]
+fn a_syn_that_the_kernel_sent_again_draws_on_the_limit_of_answers_too() {
+    let (mut record, _) =
+        run(&Net::new(2), TracePlan { rounds: 8, protocol: TraceProtocol::Tcp, mtu: false, ..plan() });
+    record.probes.iter_mut().filter(|probe| probe.ttl == 2).step_by(3).for_each(|probe| probe.answer = None);
+    assert_eq!(ids(&report(&record)), ["loss"]);
+    record.unmatched = 3;
+    assert_eq!(ids(&report(&record)), ["missing-answers"]);
+}
+
 /// The hops between which the loss finding says that the loss is; 0 is this host.
 fn lost_between(report: &TraceReport) -> Option<[u8; 2]> {
     let says = &report.findings.iter().find(|it| it.id == "loss")?.says;
