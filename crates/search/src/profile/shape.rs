@@ -1,6 +1,6 @@
 //! What the steps of a profile show of the path.
 
-use super::step_view::{FILLS_US, KEEPS_UP, StepView};
+use super::step_view::{FILLS_US, KEEPS_UP, LOSES, StepView};
 use super::trains;
 use narrows_model::{Direction, ProfileEndRecord, ProfilePlan, ProfileProbe, StepRecord};
 
@@ -426,9 +426,6 @@ pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Optio
     // However short, what passed no faster than the path sustains had no credit.
     (burst <= bps).then_some(false)
 }
-
-/// A step that lost so much more than any does found its limit full.
-const LOSES: f64 = 0.05;
 
 /// A step at more than so many times the capacity may have met another queue: that of a faster link before a policer, or of a host.
 const NEAR: f64 = 4.0;

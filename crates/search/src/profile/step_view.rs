@@ -154,7 +154,10 @@ impl StepView {
             self.sustained_count >= 10 || (self.sustained_count >= 3 && self.lost >= 10 * self.sustained_count);
         let known = !self.is_train && !self.receiver_behind && enough;
         let passes = self.offered_bps * (1.0 - usual_loss);
-        known && (self.sustained_bps < KEEPS_UP * (passes - chance * self.offered_bps) || self.fills(passes))
+        // A sender that paused and then caught up offered more than its mean: what a full queue had no room for tells.
+        let overflows = self.queue_us >= FILLS_US && self.sustained_loss > usual_loss + chance + LOSES;
+        known
+            && (self.sustained_bps < KEEPS_UP * (passes - chance * self.offered_bps) || self.fills(passes) || overflows)
     }
 
     /// Whether far less arrived than a sender sent that was late: where several steps agree, that is what the path sustains all the same.
@@ -188,6 +191,9 @@ impl StepView {
 /// Arrivals at less than this part of what was offered fall behind. Arrivals of 50 datagrams and more that a busy host delays by a
 /// millisecond or two in a tenth of a second differ by less.
 pub(super) const KEEPS_UP: f64 = 0.94;
+
+/// A step that lost so much more than any does found its limit full.
+pub(super) const LOSES: f64 = 0.05;
 
 /// Below this excess rate (as a part of the rate) or this queueing delay, a rising delay may be jitter.
 const FILLS: f64 = 0.01;

@@ -272,6 +272,27 @@ fn what_each_step_overflowed_is_no_loss_at_any_rate() {
 }
 
 #[test]
+fn a_sender_that_paused_and_caught_up_kept_up_with_no_full_queue() {
+    let mut path = Path::new(626e6, 1.5e6);
+    let mut record =
+        ProfileEndRecord { header_bytes: HEADER, datagram_bytes: BYTES, ..ProfileEndRecord::empty(Place::Client) };
+    let mut at = 0.0;
+    for (mbps, datagrams, paused_ns) in [(720.0, 15_010, 42e6), (1_009.0, 21_013, 51e6)] {
+        let gap_ns = (f64::from(BYTES + HEADER) * 8e3 / mbps) as u64;
+        let step = ProfileStep { id: 0, gap_ns, datagrams, datagram_bytes: BYTES, stop_above_us: 0 };
+        let (mut seen, end) = path.run(&step, at);
+        // It paused before the first half was over, a few milliseconds at a time.
+        seen.sent.span_ns += paused_ns as u64;
+        seen.sent.late_ns = 4_147_121;
+        record.steps.push(seen);
+        at = end + 1e9;
+    }
+    let shape = Shape::of(&ProfilePlan::default(), &record).expect("steps");
+    assert_eq!(shape.plateau, Some(Plateau::Queue), "{shape:#?}");
+    assert!(near(shape.capacity.expect("saturated").bps, 626e6, 0.02), "{shape:#?}");
+}
+
+#[test]
 fn loss_at_any_rate_is_no_limit_of_the_rate() {
     for loss in [0.004, 0.03, 0.12] {
         let (shape, _) = profile(&mut Path { loss, ..Path::new(100e6, 300_000.0) }, 20_000_000);
