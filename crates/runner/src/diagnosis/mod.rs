@@ -259,7 +259,10 @@ impl Diagnosis<'_> {
             }
             let Some(profile) = narrows_diagnose::evidence::profile::of_run(&self.run, round) else { continue };
             self.watch.result(&profile.words());
-            if profile.shape.carried_bps > 0.0 || profile.shape.capacity.is_some() {
+            let shape = &profile.shape;
+            // A host that others keep from sending is late at a lower rate, too: time is left for experiments of TCP then.
+            let late = shape.host_limited && shape.steps.iter().all(|step| step.lost == 0);
+            if late || shape.carried_bps > 0.0 || shape.capacity.is_some() {
                 return Ok(());
             }
         }

@@ -16,14 +16,13 @@
 
 use crate::causes::shared::profile::dispersion;
 use crate::causes::shared::window::{SLOW_START, slow_start_bps, window_share};
-use crate::evidence::tcp::{NO_MORE, TAKEN};
 use crate::causes::shared::bound::{LONG_QUEUE_US, end_bound, held_by_buffer};
 use crate::causes::shared::tcp::ceiling_at;
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, no_more};
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::capacity_changed::full_in_each_phase;
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, TcpEvidence};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, NO_MORE, TAKEN, TcpEvidence};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -165,8 +164,7 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
         return Some(Assessment::Supports { share: 0.95, witnesses: vec![experiment(says)] });
     }
     if is_sawtooth(evidence) {
-        let (signal, times) =
-            (if marks(evidence) { "marks" } else { "losses" }, evidence.base.signals.len());
+        let (signal, times) = (if marks(evidence) { "marks" } else { "losses" }, evidence.base.signals.len());
         let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
         let queue = counter(format!("the congestion window filled the path and its queue, and shrank after {signal} ({times})"));
         return Some(Assessment::Supports { share: 0.75, witnesses: vec![experiment(says), queue] });
@@ -216,14 +214,15 @@ const FIRST_SECONDS: f64 = 0.8;
 /// A congestion control that fills a queue loses less than this behind it.
 const MUCH_LOSS: f64 = 0.005;
 
-/// A full machine, thread or softirq core makes packets wait without any queue on the path.
+/// A full machine, thread or softirq core makes packets wait without any queue on the path. Where other programs fill the machine, what
+/// waits for them is uneven.
 pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
     if evidence.queue_us().is_some_and(|queue| queue >= LONG_QUEUE_US) {
         return false;
     }
     [Role::Sender, Role::Receiver].into_iter().any(|role| {
         let end = evidence.end(role);
-        end.and_then(EndView::machine_busy).is_some_and(|busy| busy > 0.93)
+        end.and_then(EndView::machine_busy).is_some_and(|busy| busy > 0.93 && !evidence.base.is_even())
             || end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.88)
             || evidence.softirq_core(role).is_some_and(|core| core.softirq >= 0.85)
     })
@@ -286,10 +285,7 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
     }
     Assessment::Supports {
         share: 0.7,
-        witnesses: vec![
-            experiment(no_more(more, evidence.goodput_bps())),
-            counter(limited),
-        ],
+        witnesses: vec![experiment(no_more(more, evidence.goodput_bps())), counter(limited)],
     }
 }
 
@@ -380,10 +376,8 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::profile::{Excess, ProfiledPath};
-    use crate::testing::{no_more, 
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, core, assessment, verdict,
-        virtual_hosts,
-    };
+    use crate::testing::{Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, assessment};
+    use crate::testing::{core, no_more, verdict, virtual_hosts};
     use narrows_model::Status;
 
     /// 600 Mbit/s between links of 1 Gbit/s, without a queue to see.
@@ -448,6 +442,10 @@ mod tests {
         assert_ne!(verdict(&waits, &no_more(&waits)).status, Status::Healthy);
         let queued = virtual_hosts(Scene { receiver_waits: Some(0.48), wobble: 0.2, ..Scene::default() });
         assert_contradicts(&assessment(&CAUSE, Role::Path, &queued, &no_more(&queued)), "a core is full");
+        // Other programs that fill both machines make no rate even that waits for them.
+        let busy = virtual_hosts(Scene { receiver_core: core(0.05, 0.99), other_core: core(0.05, 0.99), ..Scene::default() });
+        assert_contradicts(&assessment(&CAUSE, Role::Path, &Scene { wobble: 0.2, ..busy.clone() }, &[]), "a core is full");
+        assert_supports(&assessment(&CAUSE, Role::Path, &busy, &no_more(&busy)));
         // Neither do they where the profile met the host before any plateau.
         let path = ProfiledPath { sends_bps: 300e6, ..ProfiledPath::default() };
         let slow_host = Scene { profile: Some(path), ..no_queue() };
