@@ -222,7 +222,8 @@ pub(super) fn cpu_bound(evidence: &TcpEvidence) -> bool {
     }
     [Role::Sender, Role::Receiver].into_iter().any(|role| {
         let end = evidence.end(role);
-        end.and_then(EndView::machine_busy).is_some_and(|busy| busy > 0.93 && !evidence.base.is_even())
+        let excused = end.is_some_and(EndView::others_fill) && evidence.base.is_even();
+        end.and_then(EndView::machine_busy).is_some_and(|busy| busy > 0.93 && !excused)
             || end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.88)
             || evidence.softirq_core(role).is_some_and(|core| core.softirq >= 0.85)
     })
@@ -378,7 +379,7 @@ mod tests {
     use crate::testing::profile::{Excess, ProfiledPath};
     use crate::testing::{Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, assessment};
     use crate::testing::{core, no_more, verdict, virtual_hosts};
-    use narrows_model::Status;
+    use narrows_model::{CpuTimes, Status};
 
     /// 600 Mbit/s between links of 1 Gbit/s, without a queue to see.
     fn no_queue() -> Scene {
@@ -443,7 +444,8 @@ mod tests {
         let queued = virtual_hosts(Scene { receiver_waits: Some(0.48), wobble: 0.2, ..Scene::default() });
         assert_contradicts(&assessment(&CAUSE, Role::Path, &queued, &no_more(&queued)), "a core is full");
         // Other programs that fill both machines make no rate even that waits for them.
-        let busy = virtual_hosts(Scene { receiver_core: core(0.05, 0.99), other_core: core(0.05, 0.99), ..Scene::default() });
+        let full = CpuTimes { user_us: 7_900_000, softirq_us: 100_000, ..CpuTimes::default() };
+        let busy = virtual_hosts(Scene { receiver_core: full, other_core: full, ..Scene::default() });
         assert_contradicts(&assessment(&CAUSE, Role::Path, &Scene { wobble: 0.2, ..busy.clone() }, &[]), "a core is full");
         assert_supports(&assessment(&CAUSE, Role::Path, &busy, &no_more(&busy)));
         // Neither do they where the profile met the host before any plateau.

@@ -72,11 +72,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if let Some(filled) = evidence.filled().filter(|part| (least_of_sawtooth(evidence)..=BEYOND).contains(part)) {
         return contradicts(format!("the goodput is {} of the measured capacity of the path", units::percent(filled)));
     }
-    let user = evidence.end(role).map_or(0.0, |end| end.cores.iter().map(|core| core.user + core.steal).sum::<f64>());
-    let cores = evidence.end(role).map_or(1, |end| end.cores.len());
-    #[allow(clippy::cast_precision_loss)]
-    if user / cores as f64 > 0.5 {
-        // The engine lives in system calls and softirqs: so much user code is somebody else's.
+    if evidence.end(role).is_some_and(EndView::others_fill) {
         return cannot_tell(format!("other programs take most of the CPU time of {}", who(evidence, role)));
     }
     let Some(more) = evidence.made(&MORE_STREAMS) else {

@@ -53,17 +53,24 @@ impl EndView {
         self.cores.iter().max_by(|a, b| a.softirq.total_cmp(&b.softirq))
     }
 
+    /// Mean of all cores.
+    fn mean(&self, of: fn(&CoreShare) -> f64) -> Option<f64> {
+        narrows_stats::mean(&self.cores.iter().map(of).collect::<Vec<_>>())
+    }
+
     /// Mean of all cores' busy time.
     pub fn machine_busy(&self) -> Option<f64> {
-        #[allow(clippy::cast_precision_loss)]
-        let cores = self.cores.len() as f64;
-        (cores > 0.0).then(|| self.cores.iter().map(|core| core.busy + core.steal).sum::<f64>() / cores)
+        self.mean(|core| core.busy + core.steal)
+    }
+
+    /// Whether other programs take most of the machine: the engine lives in system calls and softirqs, so much user code is theirs.
+    pub fn others_fill(&self) -> bool {
+        self.mean(|core| core.user + core.steal).is_some_and(|user| user > 0.5)
     }
 
     /// What a hypervisor gave to others, as a part of all cores' time; 0 where that cannot be read.
-    #[allow(clippy::cast_precision_loss)] // a number of cores
     pub fn stolen(&self) -> f64 {
-        self.cores.iter().map(|core| core.steal).sum::<f64>() / self.cores.len().max(1) as f64
+        self.mean(|core| core.steal).unwrap_or(0.0)
     }
 
     /// Whether a data thread waited for a core: that is full, though others of the machine may be idle (both ends bound to one).
