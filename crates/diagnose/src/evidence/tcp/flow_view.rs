@@ -9,9 +9,8 @@ use super::signals::{self, Signal};
 use crate::evidence::cores::{self, CoreShare};
 use crate::ledger::sent_and_arrived;
 use crate::role::Role;
-use narrows_model::host::fact::Unit;
 use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
-use narrows_model::{Flow, TcpTrial};
+use narrows_model::{Flow, TcpTrial, Unit};
 use std::collections::BTreeMap;
 
 /// A data thread that waits less for its turn hardly slows a bulk transfer down.
@@ -58,7 +57,6 @@ impl EndView {
         narrows_stats::mean(&self.cores.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// Mean of all cores' busy time.
     pub fn machine_busy(&self) -> Option<f64> {
         self.mean(|core| core.busy + core.steal)
     }
@@ -79,11 +77,10 @@ impl EndView {
     }
 
     /// What the load takes of all cores: its data threads and soft interrupts. `None` where that cannot be read or is nothing.
+    #[allow(clippy::cast_precision_loss)] // a number of cores
     pub fn load_busy(&self) -> Option<f64> {
-        #[allow(clippy::cast_precision_loss)]
-        let cores = self.cores.len() as f64;
-        let softirq: f64 = self.cores.iter().map(|core| core.softirq).sum();
-        Some((self.threads_share? + softirq) / cores).filter(|share| *share > 0.0 && share.is_finite())
+        let threads = self.threads_share? / self.cores.len().max(1) as f64;
+        Some(threads + self.mean(|core| core.softirq)?).filter(|share| *share > 0.0)
     }
 }
 
