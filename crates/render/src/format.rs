@@ -13,13 +13,13 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::line_rate::LineRateReport;
 use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
-use narrows_model::run::mesh::MeshReport;
 use narrows_model::run::both_directions::BothDirections;
 use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::mesh::MeshReport;
 use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
@@ -315,7 +315,7 @@ impl Document for MeshReport {
         "For programs; the schema is in docs/",
         Writer::new(Format::Csv, "Comma-separated values, one load per line", |it, _| csv::table(
             mesh::COLUMNS,
-            &mesh::lines(it)
+            mesh::lines(it)
         ))
     );
 }

@@ -7,6 +7,7 @@ use narrows_model::load::stamp::StampReport;
 use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::mesh::MeshReport;
 use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::{
@@ -48,6 +49,7 @@ const SCHEMAS: &[Published] = &[
     ("responsiveness", || schema_for!(ResponsivenessReport)),
     ("search", || schema_for!(SearchReport)),
     ("stamp", || schema_for!(StampReport)),
+    ("mesh", || schema_for!(MeshReport)),
     ("sweep", || schema_for!(SweepReport)),
     ("trace", || schema_for!(TraceReport)),
     ("trend", || schema_for!(TrendReport)),

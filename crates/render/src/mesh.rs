@@ -8,7 +8,8 @@ use narrows_model::run::mesh::{MeshLoad, MeshReport, MeshState};
 use narrows_model::words::units::{bps, micros, percent};
 
 /// The columns of its CSV.
-pub(crate) const COLUMNS: &[&str] = &["from", "to", "state", "goodput_bps", "expected_bps", "beside_others_bps", "retransmits"];
+pub(crate) const COLUMNS: &[&str] =
+    &["from", "to", "state", "goodput_bps", "expected_bps", "beside_others_bps", "retransmits"];
 
 /// Less than this part of what a load should carry is slow; the judge's own word is in the report's suspects.
 const SLOW: f64 = 0.8;
@@ -37,9 +38,8 @@ pub(crate) fn doc(report: &MeshReport) -> Doc {
         .then(|doc| differences(doc, report))
         .then(|doc| {
             let cut = report.interrupted.then(|| "interrupted: the rest of the loads was not made".to_owned());
-            let starved = (!report.starved.is_empty()).then(|| {
-                format!("no CPU time left, so their loads accuse nobody: {}", report.starved.join(", "))
-            });
+            let starved = (!report.starved.is_empty())
+                .then(|| format!("no CPU time left, so their loads accuse nobody: {}", report.starved.join(", ")));
             doc.warnings(cut.into_iter().chain(starved))
         })
 }
@@ -80,13 +80,22 @@ fn of(report: &MeshReport, from: usize, to: usize) -> Option<(&MeshLoad, Option<
 /// Mbit/s in a cell: three digits.
 fn megabits(bps: f64) -> String {
     let value = bps / 1e6;
-    format!("{value:.*}", if value < 9.995 { 2 } else if value < 99.95 { 1 } else { 0 })
+    format!(
+        "{value:.*}",
+        if value < 9.995 {
+            2
+        } else if value < 99.95 {
+            1
+        } else {
+            0
+        }
+    )
 }
 
 /// A cell says what it is by its words, not by its colour alone.
 fn cell(load: Option<(&MeshLoad, Option<f64>)>) -> Cell {
     match load {
-        None => Cell::new(""),
+        None => Cell::new("–"),
         Some((load, expected)) => match &load.state {
             MeshState::Measured { goodput_bps, .. } => {
                 let slow = expected.is_some_and(|expected| *goodput_bps < SLOW * expected);
@@ -106,11 +115,18 @@ fn grid(report: &MeshReport) -> Table {
     let columns: Vec<Column> = std::iter::once(Column::id("from \\ to"))
         .chain(numbers.map(|nth| Column::figures(&nth.to_string()).spare(spare(nth))))
         .collect();
-    let remark = "Mbit/s; a row is what a host sends; !: less than 80 % of what it should be";
+    let remark = "Mbit/s; a row is what a host sends; !: below 80 % of what it should be; –: not tested";
     let mut table = Table::new("goodput", remark, &columns);
     for (from, member) in report.members.iter().enumerate() {
-        let cells = (0..report.members.len()).map(|to| if from == to { Cell::new("·") } else { cell(of(report, from, to)) });
-        table.rows.push(Row::new(std::iter::once(Cell::new(format!("{} {}", from + 1, member.name))).chain(cells).collect()));
+        let away = |at: usize| report.members.get(at).is_some_and(|member| member.absent.is_some());
+        let cells = (0..report.members.len()).map(|to| match from == to {
+            true => Cell::new("·"),
+            false if away(from) || away(to) => Cell::new("away").tone(Tone::Mark),
+            false => cell(of(report, from, to)),
+        });
+        table
+            .rows
+            .push(Row::new(std::iter::once(Cell::new(format!("{} {}", from + 1, member.name))).chain(cells).collect()));
     }
     table
 }
@@ -146,13 +162,17 @@ fn differences(doc: Doc, report: &MeshReport) -> Doc {
     if report.differences.is_empty() {
         return doc;
     }
-    let columns =
-        [Column::id("setting"), Column::words("slow hosts have"), Column::figures("of the slow"), Column::figures("of the others")];
+    let columns = [
+        Column::id("setting"),
+        Column::words("slow hosts have"),
+        Column::figures("of the slow"),
+        Column::figures("of the others"),
+    ];
     let mut table = Table::new("what differs", "settings that separate the slow hosts from the others", &columns);
     for it in &report.differences {
         let part = |[have, of]: [u64; 2]| format!("{have} of {of}");
         let cells = [it.key.clone(), it.value.clone(), part(it.slow), part(it.others)];
-        table.rows.push(Row::new(cells.iter().map(|text| Cell::new(text)).collect()));
+        table.rows.push(Row::new(cells.iter().map(Cell::new).collect()));
     }
     doc.table(table)
 }
@@ -190,4 +210,76 @@ pub(crate) fn lines(report: &MeshReport) -> Vec<Line<'_>> {
         }
     };
     report.loads.iter().zip(&report.expected_bps).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fits::{NARROWEST, fits};
+    use crate::format::{Document as _, Format};
+    use crate::style::Style;
+    use narrows_model::run::mesh::{MeshDifference, MeshName, MeshPlan, MeshSuspect, SCHEMA};
+
+    fn report() -> MeshReport {
+        let member = |(nth, name): (usize, &str)| MeshName {
+            name: name.to_owned(),
+            group: String::new(),
+            address: format!("192.0.2.{nth}"),
+            absent: (nth == 4).then(|| "no route to host".to_owned()),
+        };
+        let loads: Vec<MeshLoad> = (0..4)
+            .flat_map(|from| (0..4).filter(move |to| *to != from).map(move |to| (from, to)))
+            .map(|(from, to)| MeshLoad {
+                from,
+                to,
+                opened_by_receiver: false,
+                state: match (from, to) {
+                    (0, 1) => MeshState::Unreachable("connection timed out".to_owned()),
+                    (1, 0) => MeshState::Failed("the other host is gone".to_owned()),
+                    (3, 0) => MeshState::NotMade,
+                    _ => MeshState::Measured {
+                        goodput_bps: if from == 2 { 94.2e6 } else { 941e6 },
+                        retransmits: Some(7),
+                        busy: [Some(0.2); 2],
+                    },
+                },
+                beside_others_bps: (from == 2).then_some(90e6),
+            })
+            .collect();
+        let expected = |load: &MeshLoad| matches!(load.state, MeshState::Measured { .. }).then_some(941e6);
+        MeshReport {
+            schema: SCHEMA.to_owned(),
+            plan: MeshPlan { duration_ms: 3_000, streams: 1 },
+            members: ["a", "b", "c.example", "d", "e"].into_iter().enumerate().map(member).collect(),
+            expected_bps: loads.iter().map(expected).collect(),
+            loads,
+            suspects: vec![MeshSuspect {
+                element: "host c.example (sending)".to_owned(),
+                or: Vec::new(),
+                carries: 0.1,
+                interval: [0.09, 0.11],
+                loads: 3,
+            }],
+            starved: vec!["d".to_owned()],
+            differences: vec![MeshDifference {
+                key: "tcp.wmem_max".to_owned(),
+                value: "65536".to_owned(),
+                slow: [1, 1],
+                others: [0, 3],
+                chance: 0.04,
+            }],
+            headline: "host c.example (sending) carries 10 % of what it should; 9 of 12 loads measured".to_owned(),
+            interrupted: true,
+        }
+    }
+
+    #[test]
+    fn a_mesh_in_words() {
+        let at = |width| doc(&report()).text(Style { width, ..Style::default() });
+        fits("mesh", &at(NARROWEST));
+        insta::assert_snapshot!("wide", at(100));
+        insta::assert_snapshot!("narrow", at(NARROWEST));
+        insta::assert_snapshot!("markdown", doc(&report()).markdown());
+        insta::assert_snapshot!("csv", report().write(Format::Csv, Style::default()).unwrap().unwrap());
+    }
 }

@@ -4,9 +4,7 @@ use narrows_mesh::Load;
 use narrows_mesh::blame::{Blame, Cell, Element, blame};
 use narrows_mesh::differs::differences;
 use narrows_model::run::history::StoredRun;
-use narrows_model::run::mesh::{
-    MeshDifference, MeshName, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA,
-};
+use narrows_model::run::mesh::{MeshDifference, MeshName, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA};
 use narrows_model::words::show::plural;
 use narrows_model::words::units::percent;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,8 +41,8 @@ pub fn report(record: &MeshRecord) -> MeshReport {
     };
     let words = |element: Element| match element {
         Element::Host(a) => format!("host {}", name(a)),
-        Element::Sends(a) => format!("host {}, when it sends", name(a)),
-        Element::Receives(a) => format!("host {}, when it receives", name(a)),
+        Element::Sends(a) => format!("host {} (sending)", name(a)),
+        Element::Receives(a) => format!("host {} (receiving)", name(a)),
         Element::Way(a, b) if a == b => format!("the network within {}", group(a)),
         Element::Way(a, b) => format!("the way from {} to {}", group(a), group(b)),
         Element::Between(a, b) => format!("the way between {} and {}", group(a), group(b)),
@@ -141,5 +139,75 @@ pub fn stored(record: &MeshRecord) -> StoredRun {
         server: plural(record.members.len() as u64, "host"),
         verdict,
         ..crate::history::empty("mesh", Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPlan};
+    use narrows_model::{Fact, Snapshot, Unit};
+
+    /// Six hosts, of which `slow` sends at a tenth and is busy for a part of the time.
+    fn record(slow: usize, busy: f64) -> MeshRecord {
+        let fact = |value: u64| Fact {
+            key: "tcp.wmem".to_owned(),
+            value: value.into(),
+            unit: Unit::Bytes,
+            source: "test".to_owned(),
+        };
+        let member = |nth: usize| MeshMember {
+            name: format!("h{nth}"),
+            group: String::new(),
+            address: String::new(),
+            absent: None,
+            host: Snapshot { facts: vec![fact(if nth == slow { 1 } else { 2 })], ..Snapshot::default() },
+        };
+        let load = |(from, to)| MeshLoad {
+            from,
+            to,
+            opened_by_receiver: false,
+            state: MeshState::Measured {
+                goodput_bps: if from == slow { 94e6 } else { 940e6 },
+                retransmits: None,
+                busy: [Some(if from == slow { busy } else { 0.1 }), None],
+            },
+            beside_others_bps: None,
+        };
+        let pairs = (0..6).flat_map(|from| (0..6).filter(move |to| *to != from).map(move |to| (from, to)));
+        MeshRecord {
+            plan: MeshPlan { duration_ms: 1_000, streams: 1 },
+            members: (0..6).map(member).collect(),
+            loads: pairs.map(load).collect(),
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn the_host_that_sends_slowly_is_named_and_no_other() {
+        let seen = report(&record(2, 0.3));
+        let named: Vec<&str> = seen.suspects.iter().map(|it| it.element.as_str()).collect();
+        assert_eq!(named, ["host h2 (sending)"]);
+        assert!(seen.headline.starts_with("host h2 (sending) carries 10 % of what it should"), "{}", seen.headline);
+        assert_eq!(stored(&record(2, 0.3)).verdict, "slow: host h2 (sending)");
+    }
+
+    #[test]
+    fn a_host_without_cpu_time_accuses_nobody_and_an_even_mesh_neither() {
+        let seen = report(&record(2, 0.99));
+        assert!(seen.suspects.is_empty() && seen.starved == ["h2"], "{seen:#?}");
+        let even = report(&record(9, 0.1));
+        assert!(even.suspects.is_empty() && even.starved.is_empty(), "{even:#?}");
+        assert_eq!(even.headline, "no host and no way is slower than the others; 30 of 30 loads measured");
+    }
+
+    #[test]
+    fn loads_that_were_not_made_say_nothing_of_hosts() {
+        let mut cut = record(9, 0.1);
+        cut.loads.iter_mut().filter(|load| load.from == 1).for_each(|load| load.state = MeshState::NotMade);
+        let seen = report(&cut);
+        assert!(seen.suspects.is_empty() && seen.expected_bps.iter().flatten().count() == 25, "{seen:#?}");
+        let nothing = MeshRecord { loads: Vec::new(), ..cut };
+        assert_eq!(report(&nothing).headline, "nothing was measured: 0 of 0 loads measured");
     }
 }

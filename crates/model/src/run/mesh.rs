@@ -74,7 +74,7 @@ pub const SCHEMA: &str = "narrows.mesh/1";
 /// Who is to blame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeshSuspect {
-    /// The element, in words: `host b`, `from a to b`.
+    /// The element, in words: `host b`, `the way from group a to group b`.
     pub element: String,
     /// Others that explain the same loads as well.
     pub or: Vec<String>,

@@ -7,6 +7,7 @@ use crate::flags::{ResultArgs, SaveArgs};
 use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use narrows_model::run::mesh::{MeshPlan, MeshReport, MeshState};
+use narrows_model::words::show::plural;
 use narrows_runner::mesh::{self, HOSTS_MAX, MeshHost, MeshSpec, listed};
 use narrows_runner::stored::{self, Begun};
 use std::path::PathBuf;
@@ -51,9 +52,9 @@ impl Args {
         let more = self.hosts.as_deref().map(listed).transpose().map_err(Failure::usage)?;
         hosts.extend(more.unwrap_or_default());
         if !(2..=HOSTS_MAX).contains(&hosts.len()) {
-            let count = hosts.len();
+            let count = plural(hosts.len() as u64, "host");
             return Err(Failure::usage(format!(
-                "cannot make a mesh of {count} hosts: name 2 to {HOSTS_MAX}, as ssh://a ssh://b, or in a file with --hosts"
+                "cannot make a mesh of {count}: name 2 to {HOSTS_MAX}, as ssh://a ssh://b, or in a file with --hosts"
             )));
         }
         for (nth, host) in hosts.iter().enumerate() {

@@ -7,8 +7,10 @@ use super::orders::{Answer, BEAT, Hello, Order, heard, line, say};
 use crate::remote::SshServer;
 use crate::{VERSION, lock};
 use narrows_model::words::show::clean;
+use narrows_sys::clock;
 use narrows_sys::process::ssh_command;
 use std::io::{BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -21,9 +23,13 @@ pub(super) struct Program {
     cpu: &'static str,
 }
 
+/// A debug build with its symbols is a quarter of a gigabyte.
+const PROGRAM_MAX_BYTES: u64 = 1 << 30;
+
 impl Program {
     pub(super) fn own() -> Result<Self, String> {
-        let bytes = std::fs::read("/proc/self/exe").map_err(|error| format!("cannot read this program: {error}"))?;
+        let bytes = narrows_sys::files::read(Path::new("/proc/self/exe"), PROGRAM_MAX_BYTES)
+            .map_err(|error| format!("cannot read this program: {error}"))?;
         Ok(Self { bytes: Arc::new(bytes), cpu: std::env::consts::ARCH })
     }
 }
@@ -33,11 +39,11 @@ fn script(program: &Program, instead: Option<&str>) -> String {
     if let Some(command) = instead {
         return format!("exec {command} mesh-member");
     }
-    let size = program.bytes.len();
+    let (size, any) = (program.bytes.len(), "X".repeat(8));
     format!(
         "[ \"$(narrows --version 2>/dev/null)\" = 'narrows {VERSION}' ] && exec narrows mesh-member; \
          umask 077; for d in \"$XDG_RUNTIME_DIR\" /dev/shm /tmp \"$HOME\"; do \
-         [ -d \"$d\" ] && f=$(mktemp \"$d/narrows.XXXXXXXX\" 2>/dev/null) || continue; \
+         [ -d \"$d\" ] && f=$(mktemp \"$d/narrows.{any}\" 2>/dev/null) || continue; \
          printf '#!/bin/sh\\n:\\n' >\"$f\"; chmod 700 \"$f\"; \
          if \"$f\" 2>/dev/null; then exec 4>\"$f\" 3<\"$f\"; rm \"$f\"; echo \"send $(uname -m)\"; \
          head -c {size} >&4; exec 4>&-; exec /proc/self/fd/3 mesh-member; fi; rm \"$f\"; done; \
@@ -102,12 +108,15 @@ impl Host {
 
     /// Sends the program where it is wanted, and hears who is there. `patience`: for all of it.
     pub(super) fn greet(&mut self, program: &Program, patience: Duration) -> Result<Hello, String> {
-        let until = Instant::now() + patience;
+        let until = clock::now() + patience;
         let mut first = self.next(until)?;
         if let Some(cpu) = first.strip_prefix(b"send ") {
             if cpu != program.cpu.as_bytes() {
                 let cpu = clean(&String::from_utf8_lossy(cpu));
-                return Err(format!("its CPU is {cpu}, and this program is for {}: install narrows there", program.cpu));
+                return Err(format!(
+                    "its CPU is {cpu}, and this program is for {}: install narrows there",
+                    program.cpu
+                ));
             }
             lock(&self.input).write_all(&program.bytes).map_err(|error| self.lost(&error.to_string()))?;
             first = self.next(until)?;
@@ -120,7 +129,7 @@ impl Host {
                     break;
                 }
                 drop(input);
-                std::thread::sleep(BEAT);
+                clock::sleep(BEAT);
             }
         });
         Ok(hello)
@@ -128,7 +137,7 @@ impl Host {
 
     pub(super) fn ask(&mut self, order: &Order, patience: Duration) -> Result<Answer, String> {
         say(&mut *lock(&self.input), order).map_err(|error| self.lost(&error.to_string()))?;
-        let line = self.next(Instant::now() + patience)?;
+        let line = self.next(clock::now() + patience)?;
         match heard(&line)? {
             Answer::Failed(why) => Err(clean(&why)),
             answer => Ok(answer),
@@ -136,12 +145,12 @@ impl Host {
     }
 
     fn next(&self, until: Instant) -> Result<Vec<u8>, String> {
-        match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        match self.lines.recv_timeout(until.saturating_duration_since(clock::now())) {
             Ok(line) => line,
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(self.lost("it does not answer")),
             Err(_) => {
                 // Its words may come a moment after its end.
-                std::thread::sleep(Duration::from_millis(100));
+                clock::sleep(Duration::from_millis(100));
                 Err(self.lost("the connection ended"))
             }
         }

@@ -58,7 +58,9 @@ pub fn obey() -> Result<(), ServeError> {
 fn answer(order: Order) -> Answer {
     match order {
         Order::Beat => Answer::Failed("nothing was asked".to_owned()),
-        Order::Inventory => Answer::Inventory(Box::new(narrows_collect::inventory(&narrows_collect::Live::new(), None))),
+        Order::Inventory => {
+            Answer::Inventory(Box::new(narrows_collect::inventory(&narrows_collect::Live::new(), None)))
+        }
         Order::Reach(all) => Answer::Reached(reach(&all)),
         Order::Load(order) => load(order).map_or_else(Answer::Failed, Answer::Loaded),
     }
@@ -97,7 +99,8 @@ fn load(order: LoadOrder) -> Result<Loaded, String> {
         _ => "nothing was measured".to_owned(),
     })?;
     let flow = report.summary.flows.first().ok_or("nothing was measured")?;
-    let busy = |end: Option<&EndCpu>| end.and_then(|end| end.host).map(|host| 1.0 - host.idle / float(host.cores.into()));
+    let busy =
+        |end: Option<&EndCpu>| end.and_then(|end| end.host).map(|host| 1.0 - host.idle / float(host.cores.into()));
     let ends = [busy(report.summary.client.as_ref()), busy(report.summary.server.as_ref())];
     Ok(Loaded {
         goodput_bps: flow.total.goodput_bps,

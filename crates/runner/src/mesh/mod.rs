@@ -75,14 +75,9 @@ type Joined = Mutex<Result<(Host, Hello, IpAddr), String>>;
 /// A name means nothing, or this program cannot be read.
 pub fn run(spec: &MeshSpec, stop: &Stop, watch: &(dyn Fn(&str) + Sync)) -> Result<MeshRecord, String> {
     let members = join(spec, watch)?;
-    let mut record = MeshRecord {
-        plan: spec.plan,
-        members: inventories(spec, &members),
-        loads: Vec::new(),
-        interrupted: false,
-    };
-    let present: Vec<usize> =
-        (0..members.len()).filter(|member| record.members[*member].absent.is_none()).collect();
+    let mut record =
+        MeshRecord { plan: spec.plan, members: inventories(spec, &members), loads: Vec::new(), interrupted: false };
+    let present: Vec<usize> = (0..members.len()).filter(|member| record.members[*member].absent.is_none()).collect();
     watch(&format!("{} of {} hosts answer", present.len(), members.len()));
     let reached = reach(&members, &present);
     let mut groups: Vec<usize> = Vec::new();
@@ -123,19 +118,23 @@ fn address(server: &SshServer) -> Result<IpAddr, String> {
     let name = told.lines().find_map(|line| line.strip_prefix("hostname "));
     let name = name.ok_or("ssh does not know the host")?;
     let found = narrows_sys::names::addresses(name).map_err(|error| error.to_string())?;
-    found.into_iter().find(|address| !address.is_loopback()).ok_or_else(|| format!("{name} has only an address of loopback"))
+    found
+        .into_iter()
+        .find(|address| !address.is_loopback())
+        .ok_or_else(|| format!("{name} has only an address of loopback"))
 }
 
 fn join(spec: &MeshSpec, watch: &(dyn Fn(&str) + Sync)) -> Result<Vec<Joined>, String> {
     let program = Program::own()?;
-    let mut started = Vec::new();
-    for host in &spec.hosts {
+    let server = |host: &MeshHost| {
         let target = TargetSpec { asked: host.name.clone(), family: None, port: DEFAULT_PORT, token: None };
         let (_, _, server) = target.server().map_err(|error| error.to_string())?;
-        let server = server.ok_or_else(|| format!("cannot use {}: write ssh://{0}", host.name))?;
-        // From this thread: ssh ends with the thread that started it.
-        started.push((Host::start(&server, &program, spec.remote_command.as_deref()), server));
-    }
+        server.ok_or_else(|| format!("cannot use {}: write ssh://{0}", host.name))
+    };
+    let servers = spec.hosts.iter().map(server).collect::<Result<Vec<_>, _>>()?;
+    // From this thread: ssh ends with the thread that started it.
+    let start = |server: SshServer| (Host::start(&server, &program, spec.remote_command.as_deref()), server);
+    let started: Vec<_> = servers.into_iter().map(start).collect();
     watch(&format!("connecting to {} hosts", started.len()));
     Ok(std::thread::scope(|scope| {
         let greet = |(host, server): (Result<Host, String>, SshServer)| {

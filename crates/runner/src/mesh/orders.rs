@@ -92,3 +92,24 @@ pub(super) fn line(from: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> 
 pub(super) fn heard<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| format!("it is none of the words of a mesh: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_as_it_was_said_and_no_more_of_it_than_may_be() {
+        let mut said = Vec::new();
+        say(&mut said, &Order::Reach(vec!["192.0.2.1:5220".parse().unwrap()])).unwrap();
+        say(&mut said, &Order::Beat).unwrap();
+        let mut from = &said[..];
+        let first = line(&mut from).unwrap().unwrap();
+        assert!(matches!(heard::<Order>(&first), Ok(Order::Reach(all)) if all.len() == 1));
+        assert!(matches!(heard::<Order>(&line(&mut from).unwrap().unwrap()), Ok(Order::Beat)));
+        assert!(line(&mut from).unwrap().is_none());
+        assert!(line(&mut &b"{\"beat"[..]).is_err(), "a line that was cut");
+        let endless = std::io::repeat(b'a');
+        assert!(line(&mut std::io::BufReader::new(endless)).is_err(), "a line without an end");
+        assert!(heard::<Answer>(b"{\"loaded\":{\"goodput_bps\":\"much\"}}").is_err());
+    }
+}
