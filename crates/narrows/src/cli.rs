@@ -76,7 +76,7 @@ commands! {
     Serve(commands::serve::Args),
     /// Compare both hosts' settings and mark hazards; no load, no change
     Audit(commands::audit::Args),
-    /// Load the paths between many hosts, and say which host or way is slow
+    /// Load the paths between many hosts and name what is slow
     Mesh(commands::mesh::Args),
     /// Measure TCP, UDP, or requests and responses
     Measure(commands::measure::Args),

@@ -13,7 +13,7 @@ use narrows_runner::stored::{self, Begun};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Load the paths between many hosts, and say which host or way is slow
+/// Load the paths between many hosts and name what is slow
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows mesh ssh://a ssh://b ssh://c\n  \
