@@ -76,6 +76,8 @@ commands! {
     Serve(commands::serve::Args),
     /// Compare both hosts' settings and mark hazards; no load, no change
     Audit(commands::audit::Args),
+    /// Load the paths between many hosts and name what is slow
+    Mesh(commands::mesh::Args),
     /// Measure TCP, UDP, or requests and responses
     Measure(commands::measure::Args),
     /// Search for the highest UDP rate within a loss goal
@@ -118,6 +120,9 @@ commands! {
     LineRate(commands::line_rate::Args),
     /// List causes, experiments, collectors, faults or scenarios
     List(commands::list::Args),
+    /// A member of a mesh, which `narrows mesh` starts
+    #[command(hide = true)]
+    MeshMember(commands::mesh::Member),
     /// A helper of `narrows serve`, which starts it
     #[command(hide = true)]
     Helper(commands::helper::Args),

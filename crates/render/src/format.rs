@@ -4,7 +4,7 @@ use crate::influence::Influence;
 use crate::style::Style;
 use crate::{
     audit, both_directions, campaign, command, compare, connections, csv, diagnosis, diff, frames, history, influence,
-    json, line_rate, optimise, responsiveness, search, stamp, sweep, trace, watch,
+    json, line_rate, mesh, optimise, responsiveness, search, stamp, sweep, trace, watch,
 };
 use narrows_model::host::audit::Audit;
 use narrows_model::host::connection::ConnectionsView;
@@ -19,6 +19,7 @@ use narrows_model::run::command::CommandRecord;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::diff::DiffReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::mesh::MeshReport;
 use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::report::Report;
 use narrows_model::run::search_report::SearchReport;
@@ -303,6 +304,18 @@ impl Document for StampReport {
         Writer::new(Format::Csv, "Comma-separated values, one interval per line", |it, _| csv::table(
             stamp::COLUMNS,
             &it.series
+        ))
+    );
+}
+
+impl Document for MeshReport {
+    const NAME: &'static str = "a mesh";
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it, _| mesh::doc(it),
+        "For programs; the schema is in docs/",
+        Writer::new(Format::Csv, "Comma-separated values, one load per line", |it, _| csv::table(
+            mesh::COLUMNS,
+            mesh::lines(it)
         ))
     );
 }

@@ -7,6 +7,7 @@ use narrows_model::load::stamp::StampReport;
 use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::{HistoryReport, TrendReport};
+use narrows_model::run::mesh::MeshReport;
 use narrows_model::run::optimise::OptimiseReport;
 use narrows_model::run::search_report::SearchReport;
 use narrows_model::{
@@ -43,6 +44,7 @@ const SCHEMAS: &[Published] = &[
     ("ledger", || schema_for!(Ledger)),
     ("line-rate", || schema_for!(LineRateReport)),
     ("measure-udp", || schema_for!(MeasureUdpReport)),
+    ("mesh", || schema_for!(MeshReport)),
     ("optimise", || schema_for!(OptimiseReport)),
     ("report", || schema_for!(Report)),
     ("responsiveness", || schema_for!(ResponsivenessReport)),

@@ -27,6 +27,7 @@ pub mod line_rate;
 pub mod live;
 pub mod markdown;
 pub mod measure;
+mod mesh;
 pub mod optimise;
 mod over_time;
 pub mod page;

@@ -20,6 +20,7 @@ pub mod live;
 mod liveness;
 mod loopback;
 pub mod measure;
+pub mod mesh;
 pub mod optimise;
 pub mod port;
 pub mod remote;
@@ -48,6 +49,7 @@ pub use narrows_sys::interrupt;
 pub use narrows_traffic::Stop;
 pub use narrows_views::both_directions::of_runs as both_directions;
 pub use narrows_views::measure::udp::ledgers;
+pub use narrows_views::mesh::report as mesh_report;
 pub use narrows_views::search::of_run as search_report;
 pub use narrows_views::sweep::of_run as sweep_report;
 

@@ -70,6 +70,13 @@ pub struct Identity {
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
 impl Identity {
+    /// A new key and a new token, which are in no file.
+    pub fn of_one_run() -> Result<Self, TrustError> {
+        let (certificate, key) = key_of(make_key()?.as_bytes(), Path::new("(memory)"))?;
+        let token = Token { fingerprint: fingerprint(&certificate), secret: Secret::new(random::bytes()?) };
+        Ok(Self { certificate, key, token, token_file: PathBuf::new(), warnings: Vec::new() })
+    }
+
     /// Reads the key `server.pem` and the token of a state directory, and makes what is missing, readable by the owner alone; the
     /// token also by the group that the owner shares the directory with, as the packages do.
     pub fn load_or_make(state: &Path, token_file: Option<&Path>) -> Result<Self, TrustError> {
@@ -125,9 +132,12 @@ fn make_key() -> Result<String, TrustError> {
 }
 
 fn read_key(path: &Path) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TrustError> {
-    let pem = files::read(path, MAX_FILE_BYTES)?;
+    key_of(&files::read(path, MAX_FILE_BYTES)?, path)
+}
+
+fn key_of(pem: &[u8], path: &Path) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TrustError> {
     let wrap = |error: rustls::pki_types::pem::Error| TrustError::NotAKey(path.to_owned(), error.to_string());
-    Ok((CertificateDer::from_pem_slice(&pem).map_err(wrap)?, PrivateKeyDer::from_pem_slice(&pem).map_err(wrap)?))
+    Ok((CertificateDer::from_pem_slice(pem).map_err(wrap)?, PrivateKeyDer::from_pem_slice(pem).map_err(wrap)?))
 }
 
 /// Reads a token file.

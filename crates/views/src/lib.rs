@@ -13,6 +13,7 @@ pub mod frames;
 pub mod history;
 pub mod live;
 pub mod measure;
+pub mod mesh;
 pub mod responsiveness;
 pub mod search;
 pub mod stamp;

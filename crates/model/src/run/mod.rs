@@ -8,6 +8,7 @@ pub mod diff;
 pub mod history;
 pub mod live;
 pub mod measure;
+pub mod mesh;
 pub mod ministat;
 pub mod optimise;
 pub mod report;

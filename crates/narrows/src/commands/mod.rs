@@ -16,6 +16,7 @@ pub(crate) mod line_rate;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod measure;
+pub(crate) mod mesh;
 pub(crate) mod optimise;
 pub(crate) mod receive;
 pub(crate) mod report;

@@ -22,6 +22,7 @@ mod iperf3;
 mod iperf3_table;
 mod kept;
 mod lab;
+mod mesh;
 mod reach;
 mod rfc2544;
 mod serve_user;

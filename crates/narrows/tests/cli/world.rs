@@ -72,7 +72,7 @@ impl World {
         Self::run_command(command)
     }
 
-    fn run_command(mut command: Command) -> Said {
+    pub(crate) fn run_command(mut command: Command) -> Said {
         let output = command.output().expect("the program");
         let text = |bytes| String::from_utf8(bytes).expect("text");
         let said = Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };

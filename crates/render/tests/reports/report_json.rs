@@ -17,6 +17,7 @@ const PUBLISHED: &[(&str, &str)] = &[
     ("ledger", include_str!("../../../../docs/ledger.schema.json")),
     ("line-rate", include_str!("../../../../docs/line-rate.schema.json")),
     ("measure-udp", include_str!("../../../../docs/measure-udp.schema.json")),
+    ("mesh", include_str!("../../../../docs/mesh.schema.json")),
     ("optimise", include_str!("../../../../docs/optimise.schema.json")),
     ("report", include_str!("../../../../docs/report.schema.json")),
     ("responsiveness", include_str!("../../../../docs/responsiveness.schema.json")),

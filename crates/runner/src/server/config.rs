@@ -19,6 +19,8 @@ pub struct ServeConfig {
     pub bind: Option<IpAddr>,
     /// Where key, token and journal are.
     pub state: PathBuf,
+    /// Whether key and token are of this run alone: in memory, and in no file.
+    pub of_one_run: bool,
     /// Where the token is, if not in the state directory.
     pub token_file: Option<PathBuf>,
     /// Whether clients without a token may measure, within limits.
@@ -62,6 +64,7 @@ impl ServeConfig {
             port: DEFAULT_PORT,
             bind: None,
             state,
+            of_one_run: false,
             token_file: None,
             open: false,
             open_most_bps: 1_000_000_000,

@@ -125,10 +125,10 @@ impl Server {
         });
         let tests = tests.transpose()?;
         let tests_port = tests.as_ref().map(|(_, port)| *port);
-        let identity = if config.stdio {
-            None
-        } else {
-            Some(Identity::load_or_make(&config.state, config.token_file.as_deref())?)
+        let identity = match (config.stdio, config.of_one_run) {
+            (true, _) => None,
+            (_, true) => Some(Identity::of_one_run()?),
+            _ => Some(Identity::load_or_make(&config.state, config.token_file.as_deref())?),
         };
         let sink = config.audit.as_ref().map(AuditTo::sink).transpose()?;
         let acceptor = identity.as_ref().map(listen::acceptor).transpose()?;

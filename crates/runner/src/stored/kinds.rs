@@ -8,10 +8,11 @@ use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::StoredRun;
+use narrows_model::run::mesh::MeshRecord;
 use narrows_model::{Run, TraceRecord};
 use narrows_render::AnyDocument;
 use narrows_store::{Error, compat};
-use narrows_views::history;
+use narrows_views::{history, mesh};
 use std::path::Path;
 
 /// The kinds that a program knows: [`KINDS`], and those of the crates above this one.
@@ -21,13 +22,14 @@ pub type Kinds = &'static [&'static [Kind]];
 pub const OWN: Kinds = &[&KINDS];
 
 /// The kinds of this crate; those of other programs are in [`foreign`].
-pub static KINDS: [Kind; 6] = [
+pub static KINDS: [Kind; 7] = [
     of::<_, Run>(),
     of::<_, FramesReport>(),
     of::<_, ResponsivenessRecord>(),
     of::<_, StampReport>(),
     of::<_, TraceRecord>(),
     of::<_, CommandRecord>(),
+    of::<_, MeshRecord>(),
 ];
 
 /// The kind of this name.
@@ -121,6 +123,21 @@ impl Record for CommandRecord {
 
     fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
         Some(self)
+    }
+}
+
+/// Meshes of the same hosts and loads have the same plan.
+impl Record for MeshRecord {
+    const KIND: &'static str = "mesh";
+    const COMMAND: &'static str = "mesh";
+
+    fn listed(&self) -> StoredRun {
+        let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
+        StoredRun { plan: plan_hash(&(&self.plan, names)), ..mesh::stored(self) }
+    }
+
+    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
+        Some(Box::new(mesh::report(&self)))
     }
 }
 

@@ -1,0 +1,109 @@
+//! `narrows mesh`: loads between all of many hosts.
+
+use crate::commands::generate::check_output;
+use crate::failure::{Failure, Outcome};
+use crate::flags::values::duration;
+use crate::flags::{ResultArgs, SaveArgs};
+use crate::output::{deliver, style};
+use crate::session::{INTERRUPTED, stop_on_interrupt};
+use narrows_model::run::mesh::{MeshPlan, MeshReport, MeshState};
+use narrows_model::words::show::plural;
+use narrows_runner::mesh::{self, HOSTS_MAX, MeshHost, MeshSpec, listed};
+use narrows_runner::stored::{self, Begun};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Load the paths between many hosts and name what is slow
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows mesh ssh://a ssh://b ssh://c\n  \
+    narrows mesh --hosts cluster.txt -t 5s --concurrent 4\n\
+    A file of hosts has a host in each line, with its group if it has one: `ssh://a rack1`.\n\
+    A host without narrows gets this program over SSH; it leaves no file there, whatever ends it.")]
+pub(crate) struct Args {
+    /// Hosts: ssh://[user@]host[:port]
+    #[arg(value_name = "HOST")]
+    names: Vec<String>,
+    /// File with a host in each line, and its group behind it; `#` begins a remark
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+    /// Duration of each load
+    #[arg(long, short = 't', value_parser = duration, value_name = "TIME", default_value = "3s", help_heading = "Load")]
+    duration: Duration,
+    /// TCP streams of each load
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128), help_heading = "Load")]
+    streams: u32,
+    /// Most loads at the same time (default: as many as there are pairs of hosts)
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    concurrent: Option<std::num::NonZeroUsize>,
+    /// The narrows command on the hosts (default: theirs, if it is of this version, else this program)
+    #[arg(long, value_name = "COMMAND", hide_short_help = true)]
+    remote_command: Option<String>,
+    #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
+    result: ResultArgs<MeshReport>,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Outcome {
+        let mut hosts: Vec<MeshHost> =
+            self.names.iter().map(|name| MeshHost { name: name.clone(), group: String::new() }).collect();
+        let more = self.hosts.as_deref().map(listed).transpose().map_err(Failure::usage)?;
+        hosts.extend(more.unwrap_or_default());
+        if !(2..=HOSTS_MAX).contains(&hosts.len()) {
+            let count = plural(hosts.len() as u64, "host");
+            return Err(Failure::usage(format!(
+                "cannot make a mesh of {count}: name 2 to {HOSTS_MAX}, as ssh://a ssh://b, or in a file with --hosts"
+            )));
+        }
+        for (nth, host) in hosts.iter().enumerate() {
+            if hosts.iter().take(nth).any(|other| other.name == host.name) {
+                return Err(Failure::usage(format!("cannot make a mesh: {} is named twice", host.name)));
+            }
+        }
+        let duration_ms = u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX);
+        if !(200..=3_600_000).contains(&duration_ms) {
+            return Err(Failure::usage("cannot load for so long: --duration is from 200ms to 1h"));
+        }
+        check_output(self.result.output())?;
+        let spec = MeshSpec {
+            hosts,
+            plan: MeshPlan { duration_ms, streams: self.streams },
+            concurrent: self.concurrent.map_or(usize::MAX, Into::into),
+            remote_command: self.remote_command,
+        };
+        let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
+        let quiet = self.result.quiet;
+        let record = mesh::run(&spec, &stop, &|text| {
+            if !quiet {
+                crate::failure::note!("{text}");
+            }
+        });
+        let record = record.map_err(Failure::usage)?;
+        let report = narrows_runner::mesh_report(&record);
+        deliver(
+            &self.result.write(&report, style())?,
+            || self.save.keep(&begun, quiet, |begun| stored::keep_new(&record, begun)),
+            &[(self.result.output(), &|| narrows_render::json::pretty(&record).map_err(Failure::run))],
+        )?;
+        let measured = report.loads.iter().any(|load| matches!(load.state, MeshState::Measured { .. }));
+        Ok(match (record.interrupted, measured, report.suspects.is_empty()) {
+            (true, ..) => INTERRUPTED,
+            (_, false, _) => 1,
+            (.., true) => 0,
+            _ => 3,
+        })
+    }
+}
+
+/// A member of a mesh, which `narrows mesh` starts
+#[derive(Debug, clap::Args)]
+pub(crate) struct Member {}
+
+impl Member {
+    pub(crate) fn run(self) -> Outcome {
+        mesh::obey().map_err(Failure::run)?;
+        Ok(0)
+    }
+}

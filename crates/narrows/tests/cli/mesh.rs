@@ -1,0 +1,97 @@
+//! `narrows mesh` with a stand-in for ssh: the other shell is one of this host.
+
+use crate::world::{World, on_loopback};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// What ssh is asked for ends in a host (`-G`) or in a script for its shell.
+const SSH: &str = "#!/bin/sh\nfor last; do :; done\ncase \" $* \" in\n*' -G '*) echo \"hostname $last\" ;;\n\
+    *192.0.2.9*) echo 'no route to host' >&2; exit 255 ;;\n*) exec sh -c \"$last\" ;;\nesac\n";
+
+/// The command, with addresses for its hosts and the stand-in before all other programs.
+fn mesh(world: &World, words: &[&str]) -> Command {
+    for nth in 1..=3 {
+        let added = Command::new("ip").args(["addr", "add", &format!("192.0.2.{nth}/32"), "dev", "lo"]).output();
+        added.expect("iproute2");
+    }
+    let ssh = world.file("ssh", SSH);
+    std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its mode");
+    let folder = Path::new(&ssh).parent().expect("a folder").display().to_string();
+    let mut command = world.command(&[&["mesh"], words].concat());
+    command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap_or_default()));
+    command
+}
+
+#[test]
+fn all_pairs_are_loaded_in_both_directions_and_a_host_that_is_away_is_named() {
+    on_loopback(|world| {
+        let own = format!("{} ", env!("CARGO_BIN_EXE_narrows"));
+        let hosts = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3", "ssh://192.0.2.9"];
+        let said = World::run_command(mesh(
+            world,
+            &[&hosts[..], &["-t", "300ms", "--format", "json", "--remote-command", own.trim()]].concat(),
+        ));
+        assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+        let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let loads = report["loads"].as_array().expect("loads");
+        let measured = loads.iter().filter(|load| load["state"]["measured"]["goodput_bps"].as_f64() > Some(1e6));
+        assert_eq!((loads.len(), measured.count()), (6, 6), "{said:?}");
+        assert_eq!(report["members"][3]["absent"], "no route to host");
+        let listed = world.run(&["history"]);
+        assert!(listed.out.contains("mesh") && listed.out.contains("4 hosts"), "{listed:?}");
+    });
+}
+
+#[test]
+fn a_host_without_narrows_gets_the_program_and_keeps_nothing() {
+    on_loopback(|world| {
+        let kept = || {
+            std::fs::read_dir("/dev/shm").map_or(0, |all| {
+                let names = all.filter_map(|it| Some(it.ok()?.file_name().to_string_lossy().into_owned()));
+                names.filter(|name| name.starts_with("narrows.")).count()
+            })
+        };
+        let before = kept();
+        let said = World::run_command(mesh(world, &["ssh://192.0.2.1", "ssh://192.0.2.2", "-t", "300ms", "--no-save"]));
+        assert!(said.out.contains("2 of 2 loads measured"), "{said:?}");
+        assert_eq!(kept(), before, "no file is left");
+        // Nor where the conductor is killed in the middle.
+        let mut killed =
+            mesh(world, &["ssh://192.0.2.1", "ssh://192.0.2.2", "-t", "20s", "--no-save"]).spawn().expect("it");
+        std::thread::sleep(Duration::from_secs(4));
+        killed.kill().expect("its end");
+        killed.wait().expect("its end");
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!((kept(), members()), (before, 0));
+    });
+}
+
+/// Members in this network namespace.
+fn members() -> usize {
+    let own = std::fs::read_link("/proc/thread-self/ns/net").expect("a namespace");
+    let all = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+    let is_member = |process: &std::fs::DirEntry| {
+        let words = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let here = std::fs::read_link(process.path().join("ns/net")).is_ok_and(|it| it == own);
+        here && words.split(|byte| *byte == 0).any(|word| word == b"mesh-member")
+    };
+    all.filter(is_member).count()
+}
+
+#[test]
+fn what_cannot_be_a_mesh_is_refused_with_the_reason() {
+    let world = crate::world::alone();
+    for (words, why) in [
+        (&["mesh"][..], "cannot make a mesh of 0 hosts"),
+        (&["mesh", "ssh://a"], "cannot make a mesh of 1 host:"),
+        (&["mesh", "ssh://a", "ssh://a"], "ssh://a is named twice"),
+        (&["mesh", "a", "b"], "cannot use a: write ssh://a"),
+        (&["mesh", "ssh://-x", "ssh://b"], "write ssh://user@host"),
+        (&["mesh", "ssh://a", "ssh://b", "-t", "1ms"], "--duration is from 200ms to 1h"),
+        (&["mesh", "--hosts", "nosuch"], "cannot read the hosts"),
+    ] {
+        let said = world.run(words);
+        assert!(said.code == Some(2) && said.err.contains(why), "{words:?}: {said:?}");
+    }
+}

@@ -1,0 +1,171 @@
+//! A member as the conductor sees it: a process behind ssh.
+//!
+//! A host without narrows of this version gets this program over the same connection: into a file that has lost its name before the
+//! program is started from it, so that nothing is left whatever ends it.
+
+use super::orders::{Answer, BEAT, Hello, Order, heard, line, say};
+use crate::remote::SshServer;
+use crate::{VERSION, lock};
+use narrows_model::words::show::clean;
+use narrows_sys::clock;
+use narrows_sys::process::ssh_command;
+use std::io::{BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The program of this host: its bytes and its CPU, as `uname -m` says it.
+#[derive(Clone)]
+pub(super) struct Program {
+    bytes: Arc<Vec<u8>>,
+    cpu: &'static str,
+}
+
+/// A debug build with its symbols is a quarter of a gigabyte.
+const PROGRAM_MAX_BYTES: u64 = 1 << 30;
+
+impl Program {
+    pub(super) fn own() -> Result<Self, String> {
+        let bytes = narrows_sys::files::read(Path::new("/proc/self/exe"), PROGRAM_MAX_BYTES)
+            .map_err(|error| format!("cannot read this program: {error}"))?;
+        Ok(Self { bytes: Arc::new(bytes), cpu: std::env::consts::ARCH })
+    }
+}
+
+/// What the other shell runs. `instead`: the command that is narrows there, where the user names one.
+fn script(program: &Program, instead: Option<&str>) -> String {
+    if let Some(command) = instead {
+        return format!("exec {command} mesh-member");
+    }
+    let (size, any) = (program.bytes.len(), "X".repeat(8));
+    format!(
+        "[ \"$(narrows --version 2>/dev/null)\" = 'narrows {VERSION}' ] && exec narrows mesh-member; \
+         umask 077; for d in \"$XDG_RUNTIME_DIR\" /dev/shm /tmp \"$HOME\"; do \
+         [ -d \"$d\" ] && f=$(mktemp \"$d/narrows.{any}\" 2>/dev/null) || continue; \
+         printf '#!/bin/sh\\n:\\n' >\"$f\"; chmod 700 \"$f\"; \
+         if \"$f\" 2>/dev/null; then exec 4>\"$f\" 3<\"$f\"; rm \"$f\"; echo \"send $(uname -m)\"; \
+         head -c {size} >&4; exec 4>&-; exec /proc/self/fd/3 mesh-member; fi; rm \"$f\"; done; \
+         echo 'no folder from which programs may be started' >&2; exit 1"
+    )
+}
+
+/// A process behind ssh; it ends with this.
+pub(super) struct Host {
+    child: Child,
+    input: Arc<Mutex<ChildStdin>>,
+    lines: Receiver<Result<Vec<u8>, String>>,
+    words: Arc<Mutex<Vec<u8>>>,
+}
+
+/// What is kept of ssh's own words.
+const WORDS_MAX_BYTES: usize = 2 << 10;
+
+impl Host {
+    /// Starts ssh, from the thread whose end shall be its end.
+    pub(super) fn start(server: &SshServer, program: &Program, instead: Option<&str>) -> Result<Self, String> {
+        let mut ssh = ssh_command("ssh");
+        ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]);
+        if let Some(port) = server.port {
+            ssh.args(["-p", &port.to_string()]);
+        }
+        ssh.args(["--", &server.destination, &script(program, instead)]);
+        ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = ssh.spawn().map_err(|error| format!("cannot start ssh: {error}"))?;
+        let (Some(output), Some(input), Some(errors)) = (child.stdout.take(), child.stdin.take(), child.stderr.take())
+        else {
+            return Err("ssh has no standard streams".to_owned());
+        };
+        let (found, lines) = channel();
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            loop {
+                let next = match line(&mut output) {
+                    Ok(Some(line)) => Ok(line),
+                    Ok(None) => break,
+                    Err(error) => Err(error.to_string()),
+                };
+                let ends = next.is_err();
+                if found.send(next).is_err() || ends {
+                    break;
+                }
+            }
+        });
+        let words = Arc::new(Mutex::new(Vec::new()));
+        let kept = words.clone();
+        std::thread::spawn(move || {
+            let mut errors = BufReader::new(errors);
+            while let Ok(Some(line)) = line(&mut errors) {
+                let mut kept = lock(&kept);
+                kept.extend(line.into_iter().chain(*b"; "));
+                let excess = kept.len().saturating_sub(WORDS_MAX_BYTES);
+                kept.drain(..excess);
+            }
+        });
+        Ok(Self { child, input: Arc::new(Mutex::new(input)), lines, words })
+    }
+
+    /// Sends the program where it is wanted, and hears who is there. `patience`: for all of it.
+    pub(super) fn greet(&mut self, program: &Program, patience: Duration) -> Result<Hello, String> {
+        let until = clock::now() + patience;
+        let mut first = self.next(until)?;
+        if let Some(cpu) = first.strip_prefix(b"send ") {
+            if cpu != program.cpu.as_bytes() {
+                let cpu = clean(&String::from_utf8_lossy(cpu));
+                return Err(format!(
+                    "its CPU is {cpu}, and this program is for {}: install narrows there",
+                    program.cpu
+                ));
+            }
+            lock(&self.input).write_all(&program.bytes).map_err(|error| self.lost(&error.to_string()))?;
+            first = self.next(until)?;
+        }
+        let Answer::Hello(hello) = heard(&first)? else { return Err("it did not say who it is".to_owned()) };
+        let input = Arc::downgrade(&self.input);
+        std::thread::spawn(move || {
+            while let Some(input) = input.upgrade() {
+                if say(&mut *lock(&input), &Order::Beat).is_err() {
+                    break;
+                }
+                drop(input);
+                clock::sleep(BEAT);
+            }
+        });
+        Ok(hello)
+    }
+
+    pub(super) fn ask(&mut self, order: &Order, patience: Duration) -> Result<Answer, String> {
+        say(&mut *lock(&self.input), order).map_err(|error| self.lost(&error.to_string()))?;
+        let line = self.next(clock::now() + patience)?;
+        match heard(&line)? {
+            Answer::Failed(why) => Err(clean(&why)),
+            answer => Ok(answer),
+        }
+    }
+
+    fn next(&self, until: Instant) -> Result<Vec<u8>, String> {
+        match self.lines.recv_timeout(until.saturating_duration_since(clock::now())) {
+            Ok(line) => line,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(self.lost("it does not answer")),
+            Err(_) => {
+                // Its words may come a moment after its end.
+                clock::sleep(Duration::from_millis(100));
+                Err(self.lost("the connection ended"))
+            }
+        }
+    }
+
+    /// Why it is lost: what ssh said, or else this.
+    fn lost(&self, otherwise: &str) -> String {
+        let words = clean(String::from_utf8_lossy(&lock(&self.words)).trim_end_matches("; "));
+        if words.is_empty() { otherwise.to_owned() } else { words }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

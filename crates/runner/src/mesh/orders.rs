@@ -1,0 +1,115 @@
+//! What the conductor of a mesh and a member say to each other: JSON lines over the member's standard streams.
+
+use narrows_model::Snapshot;
+use narrows_model::load::tcp::TcpPlan;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Read as _, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// No line is longer: an inventory is a few hundred kilobytes.
+const LINE_MAX_BYTES: u64 = 8 << 20;
+
+/// The conductor says something at least so often …
+pub(super) const BEAT: Duration = Duration::from_secs(5);
+/// … and a member that hears nothing for so long ends.
+pub(super) const SILENCE: Duration = Duration::from_secs(20);
+/// How long a member waits for a connection.
+pub(super) const CONNECTS: Duration = Duration::from_secs(2);
+
+/// What a member is to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Order {
+    /// Nothing: the conductor is there.
+    Beat,
+    Inventory,
+    /// Connect to these, and hang up.
+    Reach(Vec<SocketAddr>),
+    Load(LoadOrder),
+}
+
+/// A load of another member.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LoadOrder {
+    pub(super) to: SocketAddr,
+    /// The other member's token, as revealed.
+    pub(super) token: String,
+    pub(super) plan: TcpPlan,
+}
+
+/// What a member answers; one answer to each order but [`Order::Beat`], and the first before any.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer {
+    Hello(Hello),
+    Inventory(Box<Snapshot>),
+    /// Why each could not be reached; `None` where it was.
+    Reached(Vec<Option<String>>),
+    Loaded(Loaded),
+    Failed(String),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) version: String,
+    pub(super) port: u16,
+    pub(super) token: String,
+}
+
+/// What a load carried.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Loaded {
+    pub(super) goodput_bps: f64,
+    pub(super) retransmits: Option<u64>,
+    /// Of the sender and of the receiver.
+    pub(super) busy: [Option<f64>; 2],
+}
+
+/// Writes a line.
+pub(super) fn say(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    to.write_all(&line)?;
+    to.flush()
+}
+
+/// A line without its end; `None` at the end of all.
+pub(super) fn line(from: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    from.take(LINE_MAX_BYTES).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if line.pop() != Some(b'\n') {
+        return Err(std::io::Error::other("a line was cut, or is too long"));
+    }
+    Ok(Some(line))
+}
+
+/// What a line says.
+pub(super) fn heard<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|error| format!("it is none of the words of a mesh: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_as_it_was_said_and_no_more_of_it_than_may_be() {
+        let mut said = Vec::new();
+        say(&mut said, &Order::Reach(vec!["192.0.2.1:5220".parse().unwrap()])).unwrap();
+        say(&mut said, &Order::Beat).unwrap();
+        let mut from = &said[..];
+        let first = line(&mut from).unwrap().unwrap();
+        assert!(matches!(heard::<Order>(&first), Ok(Order::Reach(all)) if all.len() == 1));
+        assert!(matches!(heard::<Order>(&line(&mut from).unwrap().unwrap()), Ok(Order::Beat)));
+        assert!(line(&mut from).unwrap().is_none());
+        assert!(line(&mut &b"{\"beat"[..]).is_err(), "a line that was cut");
+        let endless = std::io::repeat(b'a');
+        assert!(line(&mut std::io::BufReader::new(endless)).is_err(), "a line without an end");
+        assert!(heard::<Answer>(b"{\"loaded\":{\"goodput_bps\":\"much\"}}").is_err());
+    }
+}

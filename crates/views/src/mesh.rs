@@ -1,0 +1,213 @@
+//! A mesh with who is to blame: the elements that explain what is slow, and what slow hosts have in common.
+
+use narrows_mesh::Load;
+use narrows_mesh::blame::{Blame, Cell, Element, blame};
+use narrows_mesh::differs::differences;
+use narrows_model::run::history::StoredRun;
+use narrows_model::run::mesh::{MeshDifference, MeshName, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA};
+use narrows_model::words::show::plural;
+use narrows_model::words::units::percent;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A host whose CPUs are busy for so much of the time may itself be what is slow.
+const STARVED: f64 = 0.95;
+/// Differences that come by chance more often than this are not shown, and no more than so many are.
+const CHANCE: f64 = 0.05;
+const DIFFERENCES_MAX: usize = 10;
+
+/// The group of each member: the first member that is of it.
+pub fn groups(record: &MeshRecord) -> Vec<usize> {
+    let group = |name: &str| record.members.iter().position(|member| member.group == name).unwrap_or_default();
+    record.members.iter().map(|member| group(&member.group)).collect()
+}
+
+/// The loads that were measured: their places in the list, and what they say.
+pub fn cells(record: &MeshRecord) -> (Vec<usize>, Vec<Cell>) {
+    let cell = |(place, load): (usize, &narrows_model::run::mesh::MeshLoad)| {
+        let MeshState::Measured { goodput_bps, busy, .. } = load.state else { return None };
+        let full = |share: Option<f64>| share.is_some_and(|share| share >= STARVED);
+        let by_host = if full(busy[0]) { Some(load.from) } else { full(busy[1]).then_some(load.to) };
+        let cell = Cell { load: Load { from: load.from, to: load.to }, goodput_bps, hops: Vec::new(), by_host };
+        Some((place, cell))
+    };
+    record.loads.iter().enumerate().filter_map(cell).unzip()
+}
+
+pub fn report(record: &MeshRecord) -> MeshReport {
+    let name = |member: usize| record.members.get(member).map(|it| it.name.clone()).unwrap_or_default();
+    let group = |member: usize| {
+        let group = record.members.get(member).map(|it| it.group.clone()).unwrap_or_default();
+        if group.is_empty() { "all hosts".to_owned() } else { format!("group {group}") }
+    };
+    let words = |element: Element| match element {
+        Element::Host(a) => format!("host {}", name(a)),
+        Element::Sends(a) => format!("host {} (sending)", name(a)),
+        Element::Receives(a) => format!("host {} (receiving)", name(a)),
+        Element::Way(a, b) if a == b => format!("the network within {}", group(a)),
+        Element::Way(a, b) => format!("the way from {} to {}", group(a), group(b)),
+        Element::Between(a, b) => format!("the way between {} and {}", group(a), group(b)),
+        Element::Hop(hop) => format!("hop {hop}"),
+        Element::Pair(a, b) => format!("the pair {} to {} alone", name(a), name(b)),
+    };
+    let (places, cells) = cells(record);
+    let Blame { suspects, starved, expected_bps } = blame(&groups(record), &cells);
+    let mut expected = vec![None; record.loads.len()];
+    places.iter().zip(expected_bps).for_each(|(place, bps)| expected[*place] = Some(bps));
+    let slow: BTreeSet<usize> = suspects
+        .iter()
+        .filter_map(|suspect| match suspect.element {
+            Element::Host(a) | Element::Sends(a) | Element::Receives(a) => Some(a),
+            _ => None,
+        })
+        .collect();
+    let suspects: Vec<MeshSuspect> = suspects
+        .into_iter()
+        .map(|suspect| MeshSuspect {
+            element: words(suspect.element),
+            or: suspect.or.into_iter().map(words).collect(),
+            carries: suspect.carries,
+            interval: suspect.interval,
+            loads: suspect.loads.len(),
+        })
+        .collect();
+    let mut report = MeshReport {
+        schema: SCHEMA.to_owned(),
+        plan: record.plan,
+        members: record.members.iter().map(named).collect(),
+        loads: record.loads.clone(),
+        expected_bps: expected,
+        suspects,
+        starved: starved.into_iter().map(name).collect(),
+        differences: differing(record, &slow),
+        headline: String::new(),
+        interrupted: record.interrupted,
+    };
+    report.headline = headline(&report);
+    report
+}
+
+fn named(member: &narrows_model::run::mesh::MeshMember) -> MeshName {
+    let (name, group) = (member.name.clone(), member.group.clone());
+    MeshName { name, group, address: member.address.clone(), absent: member.absent.clone() }
+}
+
+/// Settings, not counters or names, that separate the slow hosts from the others.
+fn differing(record: &MeshRecord, slow: &BTreeSet<usize>) -> Vec<MeshDifference> {
+    let present: Vec<usize> = (0..record.members.len()).filter(|at| record.members[*at].absent.is_none()).collect();
+    let is_setting = |fact: &narrows_model::Fact| {
+        fact.unit != narrows_model::Unit::Count && !["host.", "time."].iter().any(|it| fact.key.starts_with(it))
+    };
+    let facts: Vec<BTreeMap<String, String>> = present
+        .iter()
+        .map(|at| {
+            let facts = record.members[*at].host.facts.iter().filter(|fact| is_setting(fact));
+            facts.map(|fact| (fact.key.clone(), fact.value.to_string())).collect()
+        })
+        .collect();
+    let slow = present.iter().enumerate().filter(|(_, at)| slow.contains(at)).map(|(nth, _)| nth).collect();
+    differences(&facts, &slow)
+        .into_iter()
+        .filter(|it| it.chance <= CHANCE)
+        .take(DIFFERENCES_MAX)
+        .map(|it| MeshDifference { key: it.key, value: it.value, slow: it.slow, others: it.others, chance: it.chance })
+        .collect()
+}
+
+fn headline(report: &MeshReport) -> String {
+    let measured = report.loads.iter().filter(|load| matches!(load.state, MeshState::Measured { .. })).count();
+    let total = report.loads.len();
+    let of = format!("{measured} of {} measured", plural(total as u64, "load"));
+    match report.suspects.as_slice() {
+        [] if measured == 0 => format!("nothing was measured: {of}"),
+        [] => format!("no host and no way is slower than the others; {of}"),
+        [first, rest @ ..] => {
+            let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+            format!("{} carries {} of what it should{more}; {of}", first.element, percent(first.carries))
+        }
+    }
+}
+
+/// What a mesh is listed with. `plan`, id, time and program are left empty.
+pub fn stored(record: &MeshRecord) -> StoredRun {
+    let report = report(record);
+    let verdict = match (record.interrupted, report.suspects.first()) {
+        (true, _) => "interrupted".to_owned(),
+        (_, Some(suspect)) => format!("slow: {}", suspect.element),
+        _ => "even".to_owned(),
+    };
+    StoredRun {
+        server: plural(record.members.len() as u64, "host"),
+        verdict,
+        ..crate::history::empty("mesh", Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPlan};
+    use narrows_model::{Fact, Snapshot, Unit};
+
+    /// Six hosts, of which `slow` sends at a tenth and is busy for a part of the time.
+    fn record(slow: usize, busy: f64) -> MeshRecord {
+        let fact = |value: u64| Fact {
+            key: "tcp.wmem".to_owned(),
+            value: value.into(),
+            unit: Unit::Bytes,
+            source: "test".to_owned(),
+        };
+        let member = |nth: usize| MeshMember {
+            name: format!("h{nth}"),
+            group: String::new(),
+            address: String::new(),
+            absent: None,
+            host: Snapshot { facts: vec![fact(if nth == slow { 1 } else { 2 })], ..Snapshot::default() },
+        };
+        let load = |(from, to)| MeshLoad {
+            from,
+            to,
+            opened_by_receiver: false,
+            state: MeshState::Measured {
+                goodput_bps: if from == slow { 94e6 } else { 940e6 },
+                retransmits: None,
+                busy: [Some(if from == slow { busy } else { 0.1 }), None],
+            },
+            beside_others_bps: None,
+        };
+        let pairs = (0..6).flat_map(|from| (0..6).filter(move |to| *to != from).map(move |to| (from, to)));
+        MeshRecord {
+            plan: MeshPlan { duration_ms: 1_000, streams: 1 },
+            members: (0..6).map(member).collect(),
+            loads: pairs.map(load).collect(),
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn the_host_that_sends_slowly_is_named_and_no_other() {
+        let seen = report(&record(2, 0.3));
+        let named: Vec<&str> = seen.suspects.iter().map(|it| it.element.as_str()).collect();
+        assert_eq!(named, ["host h2 (sending)"]);
+        assert!(seen.headline.starts_with("host h2 (sending) carries 10 % of what it should"), "{}", seen.headline);
+        assert_eq!(stored(&record(2, 0.3)).verdict, "slow: host h2 (sending)");
+    }
+
+    #[test]
+    fn a_host_without_cpu_time_accuses_nobody_and_an_even_mesh_neither() {
+        let seen = report(&record(2, 0.99));
+        assert!(seen.suspects.is_empty() && seen.starved == ["h2"], "{seen:#?}");
+        let even = report(&record(9, 0.1));
+        assert!(even.suspects.is_empty() && even.starved.is_empty(), "{even:#?}");
+        assert_eq!(even.headline, "no host and no way is slower than the others; 30 of 30 loads measured");
+    }
+
+    #[test]
+    fn loads_that_were_not_made_say_nothing_of_hosts() {
+        let mut cut = record(9, 0.1);
+        cut.loads.iter_mut().filter(|load| load.from == 1).for_each(|load| load.state = MeshState::NotMade);
+        let seen = report(&cut);
+        assert!(seen.suspects.is_empty() && seen.expected_bps.iter().flatten().count() == 25, "{seen:#?}");
+        let nothing = MeshRecord { loads: Vec::new(), ..cut };
+        assert_eq!(report(&nothing).headline, "nothing was measured: 0 of 0 loads measured");
+    }
+}
