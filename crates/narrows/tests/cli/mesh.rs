@@ -67,6 +67,27 @@ fn a_host_without_narrows_gets_the_program_and_keeps_nothing() {
     });
 }
 
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    on_loopback(|world| {
+        let own = env!("CARGO_BIN_EXE_narrows");
+        let words = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3", "-t", "3s", "--remote-command", own];
+        let mut cut = mesh(world, &words).spawn().expect("it");
+        let mut said = std::io::BufReader::new(cut.stderr.take().expect("its words"));
+        let mut line = String::new();
+        // The first round is over.
+        while !line.starts_with("round 2") {
+            line.clear();
+            assert!(std::io::BufRead::read_line(&mut said, &mut line).expect("its words") > 0, "it ended before");
+        }
+        narrows_sys::process::signal(cut.id(), 2).expect("it is there");
+        let mut out = String::new();
+        std::io::Read::read_to_string(&mut cut.stdout.take().expect("its report"), &mut out).expect("its report");
+        assert_eq!(cut.wait().expect("its end").code(), Some(130), "{out}");
+        assert!(out.contains("1 of 6 loads measured") && out.contains("interrupted"), "{out}");
+    });
+}
+
 /// Members in this network namespace.
 fn members() -> usize {
     let own = std::fs::read_link("/proc/thread-self/ns/net").expect("a namespace");

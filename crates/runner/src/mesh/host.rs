@@ -5,14 +5,14 @@
 
 use super::orders::{Answer, BEAT, Hello, Order, heard, line, say};
 use crate::remote::SshServer;
-use crate::{VERSION, lock};
+use crate::{Stop, VERSION, lock};
 use narrows_model::words::show::clean;
 use narrows_sys::clock;
 use narrows_sys::process::ssh_command;
 use std::io::{BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -57,14 +57,24 @@ pub(super) struct Host {
     input: Arc<Mutex<ChildStdin>>,
     lines: Receiver<Result<Vec<u8>, String>>,
     words: Arc<Mutex<Vec<u8>>>,
+    /// Raised, it waits for nothing more.
+    stop: Stop,
 }
+
+/// How often a wait looks whether it was stopped.
+const LOOKS: Duration = Duration::from_millis(200);
 
 /// What is kept of ssh's own words.
 const WORDS_MAX_BYTES: usize = 2 << 10;
 
 impl Host {
     /// Starts ssh, from the thread whose end shall be its end.
-    pub(super) fn start(server: &SshServer, program: &Program, instead: Option<&str>) -> Result<Self, String> {
+    pub(super) fn start(
+        server: &SshServer,
+        program: &Program,
+        instead: Option<&str>,
+        stop: &Stop,
+    ) -> Result<Self, String> {
         let mut ssh = ssh_command("ssh");
         ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]);
         if let Some(port) = server.port {
@@ -103,7 +113,7 @@ impl Host {
                 kept.drain(..excess);
             }
         });
-        Ok(Self { child, input: Arc::new(Mutex::new(input)), lines, words })
+        Ok(Self { child, input: Arc::new(Mutex::new(input)), lines, words, stop: stop.clone() })
     }
 
     /// Sends the program where it is wanted, and hears who is there. `patience`: for all of it.
@@ -145,13 +155,18 @@ impl Host {
     }
 
     fn next(&self, until: Instant) -> Result<Vec<u8>, String> {
-        match self.lines.recv_timeout(until.saturating_duration_since(clock::now())) {
-            Ok(line) => line,
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(self.lost("it does not answer")),
-            Err(_) => {
-                // Its words may come a moment after its end.
-                clock::sleep(Duration::from_millis(100));
-                Err(self.lost("the connection ended"))
+        loop {
+            let left = until.saturating_duration_since(clock::now());
+            match self.lines.recv_timeout(left.min(LOOKS)) {
+                Ok(line) => return line,
+                Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err("interrupted".to_owned()),
+                Err(RecvTimeoutError::Timeout) if left <= LOOKS => return Err(self.lost("it does not answer")),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    // Its words may come a moment after its end.
+                    clock::sleep(Duration::from_millis(100));
+                    return Err(self.lost("the connection ended"));
+                }
             }
         }
     }

@@ -74,7 +74,7 @@ type Joined = Mutex<Result<(Host, Hello, IpAddr), String>>;
 /// # Errors
 /// A name means nothing, or this program cannot be read.
 pub fn run(spec: &MeshSpec, stop: &Stop, watch: &(dyn Fn(&str) + Sync)) -> Result<MeshRecord, String> {
-    let members = join(spec, watch)?;
+    let members = join(spec, stop, watch)?;
     let mut record =
         MeshRecord { plan: spec.plan, members: inventories(spec, &members), loads: Vec::new(), interrupted: false };
     let present: Vec<usize> = (0..members.len()).filter(|member| record.members[*member].absent.is_none()).collect();
@@ -98,7 +98,7 @@ pub fn run(spec: &MeshSpec, stop: &Stop, watch: &(dyn Fn(&str) + Sync)) -> Resul
             continue;
         }
         watch(&format!("round {} of {total}: {} at the same time", nth + 1, loads(made.len())));
-        record.loads.extend(make(made, &members, spec.plan));
+        record.loads.extend(make(made, &members, spec.plan, stop));
     }
     again(&mut record, &members, stop, watch);
     record.interrupted = stop.is_set();
@@ -124,7 +124,7 @@ fn address(server: &SshServer) -> Result<IpAddr, String> {
         .ok_or_else(|| format!("{name} has only an address of loopback"))
 }
 
-fn join(spec: &MeshSpec, watch: &(dyn Fn(&str) + Sync)) -> Result<Vec<Joined>, String> {
+fn join(spec: &MeshSpec, stop: &Stop, watch: &(dyn Fn(&str) + Sync)) -> Result<Vec<Joined>, String> {
     let program = Program::own()?;
     let server = |host: &MeshHost| {
         let target = TargetSpec { asked: host.name.clone(), family: None, port: DEFAULT_PORT, token: None };
@@ -133,7 +133,7 @@ fn join(spec: &MeshSpec, watch: &(dyn Fn(&str) + Sync)) -> Result<Vec<Joined>, S
     };
     let servers = spec.hosts.iter().map(server).collect::<Result<Vec<_>, _>>()?;
     // From this thread: ssh ends with the thread that started it.
-    let start = |server: SshServer| (Host::start(&server, &program, spec.remote_command.as_deref()), server);
+    let start = |server: SshServer| (Host::start(&server, &program, spec.remote_command.as_deref(), stop), server);
     let started: Vec<_> = servers.into_iter().map(start).collect();
     watch(&format!("connecting to {} hosts", started.len()));
     Ok(std::thread::scope(|scope| {
@@ -226,7 +226,7 @@ fn to_make([from, to]: [usize; 2], members: &[Joined], reached: &[Vec<Option<Str
 }
 
 /// Makes these loads at the same time, those that can be.
-fn make(loads: Vec<MeshLoad>, members: &[Joined], plan: MeshPlan) -> Vec<MeshLoad> {
+fn make(loads: Vec<MeshLoad>, members: &[Joined], plan: MeshPlan, stop: &Stop) -> Vec<MeshLoad> {
     std::thread::scope(|scope| {
         let make = |mut load: MeshLoad| {
             if matches!(load.state, MeshState::Unreachable(_)) {
@@ -237,6 +237,7 @@ fn make(loads: Vec<MeshLoad>, members: &[Joined], plan: MeshPlan) -> Vec<MeshLoa
                     MeshState::Measured { goodput_bps, retransmits, busy }
                 }
                 Ok(_) => MeshState::Failed("it told figures that cannot be".to_owned()),
+                Err(_) if stop.is_set() => MeshState::NotMade,
                 Err(why) => MeshState::Failed(why),
             };
             load
@@ -286,7 +287,7 @@ fn again(record: &mut MeshRecord, members: &[Joined], stop: &Stop, watch: &(dyn 
         watch(&format!("slow, once more alone: {} of {}", nth + 1, slow.len()));
         let load = &record.loads[*place];
         let MeshState::Measured { goodput_bps: before, .. } = load.state else { continue };
-        let made = make(vec![load.clone()], members, record.plan).pop();
+        let made = make(vec![load.clone()], members, record.plan, stop).pop();
         if let Some(made) = made.filter(|made| matches!(made.state, MeshState::Measured { .. })) {
             record.loads[*place] = MeshLoad { beside_others_bps: Some(before), ..made };
         }
