@@ -69,7 +69,7 @@ fn suspects(doc: Doc, report: &MeshReport) -> Doc {
 fn absent(doc: Doc, report: &MeshReport) -> Doc {
     let away = report.members.iter().filter_map(|member| Some((member, member.absent.as_ref()?)));
     let pairs: Vec<Pair> = away.map(|(member, why)| Pair::new(&member.name, why).tone(Tone::Mark)).collect();
-    if pairs.is_empty() { doc } else { doc.section("hosts that take no part", "").pairs(pairs) }
+    if pairs.is_empty() { doc } else { doc.section("absent hosts", "").pairs(pairs) }
 }
 
 fn of(report: &MeshReport, from: usize, to: usize) -> Option<(&MeshLoad, Option<f64>)> {
@@ -102,7 +102,7 @@ fn cell(load: Option<(&MeshLoad, Option<f64>)>) -> Cell {
                 let mark = if slow { "!" } else { "" };
                 Cell::new(format!("{mark}{}", megabits(*goodput_bps))).tone(if slow { Tone::Bad } else { Tone::Good })
             }
-            MeshState::Unreachable(_) => Cell::new("no way").tone(Tone::Mark),
+            MeshState::Unreachable(_) => Cell::new("unreachable").tone(Tone::Mark),
             MeshState::Failed(_) => Cell::new("failed").tone(Tone::Mark),
             MeshState::NotMade => Cell::new("not made"),
         },
@@ -121,7 +121,7 @@ fn grid(report: &MeshReport) -> Table {
         let away = |at: usize| report.members.get(at).is_some_and(|member| member.absent.is_some());
         let cells = (0..report.members.len()).map(|to| match from == to {
             true => Cell::new("·"),
-            false if away(from) || away(to) => Cell::new("away").tone(Tone::Mark),
+            false if away(from) || away(to) => Cell::new("absent").tone(Tone::Mark),
             false => cell(of(report, from, to)),
         });
         table
@@ -152,7 +152,7 @@ fn slow(doc: Doc, report: &MeshReport) -> Doc {
         })
         .take(ROWS_MAX)
         .collect();
-    if pairs.is_empty() { doc } else { doc.section("loads to look at", "").pairs(pairs) }
+    if pairs.is_empty() { doc } else { doc.section("slow and failed loads", "").pairs(pairs) }
 }
 
 /// CSV and JSON have the others.

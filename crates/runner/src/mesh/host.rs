@@ -68,7 +68,7 @@ const LOOKS: Duration = Duration::from_millis(200);
 const WORDS_MAX_BYTES: usize = 2 << 10;
 
 impl Host {
-    /// Starts ssh, from the thread whose end shall be its end.
+    /// Starts ssh, from the thread that it ends with.
     pub(super) fn start(
         server: &SshServer,
         program: &Program,
@@ -131,7 +131,7 @@ impl Host {
             lock(&self.input).write_all(&program.bytes).map_err(|error| self.lost(&error.to_string()))?;
             first = self.next(until)?;
         }
-        let Answer::Hello(hello) = heard(&first)? else { return Err("it did not say who it is".to_owned()) };
+        let Answer::Hello(hello) = heard(&first)? else { return Err("unexpected greeting".to_owned()) };
         let input = Arc::downgrade(&self.input);
         std::thread::spawn(move || {
             while let Some(input) = input.upgrade() {

@@ -75,17 +75,17 @@ fn reach(all: &[SocketAddr]) -> Vec<Option<String>> {
     })
 }
 
-/// Hears nothing.
-struct Deaf;
+/// Shows no progress.
+struct Quiet;
 
-impl Watch for Deaf {
+impl Watch for Quiet {
     fn begins(&mut self, _plan: &LoadPlan) {}
     fn progress(&mut self, _place: Place, _progress: &Progress) {}
     fn ended(&mut self, _trial: &Trial) {}
 }
 
 fn load(order: LoadOrder) -> Result<Loaded, String> {
-    let token = order.token.parse().map_err(|_| "the token of the other host is none".to_owned())?;
+    let token = order.token.parse().map_err(|_| "invalid token of the other host".to_owned())?;
     let spec = TargetSpec { asked: order.to.to_string(), family: None, port: order.to.port(), token: Some(token) };
     let remote = Remote::connect(&spec, &Options::new(INSTRUMENTS)).map_err(|error| error.to_string())?;
     let session = remote.open_session(&mut |_, _| true).map_err(|error| error.to_string())?;
@@ -93,7 +93,7 @@ fn load(order: LoadOrder) -> Result<Loaded, String> {
     let down = order.plan.direction == narrows_model::Direction::Down;
     let mut ends = LiveEnds::new(remote, session, INSTRUMENTS, None, Stop::new());
     let plan = LoadPlan::Tcp(order.plan);
-    let run = measure::measure(&mut ends, &plan, target, (String::new(), String::new()), &mut Deaf);
+    let run = measure::measure(&mut ends, &plan, target, (String::new(), String::new()), &mut Quiet);
     let report = tcp::build(&run).ok_or_else(|| match run.ending {
         narrows_model::Ending::Failed(why) => why,
         _ => "nothing was measured".to_owned(),

@@ -69,7 +69,7 @@ pub fn listed(file: &Path) -> Result<Vec<MeshHost>, String> {
 /// A member that answers, or why it does not.
 type Joined = Mutex<Result<(Host, Hello, IpAddr), String>>;
 
-/// Does it all; `watch` hears sentences. What cannot be made is in the record.
+/// Makes the mesh; `watch` gets its progress. Loads that cannot be made are in the record.
 ///
 /// # Errors
 /// A name means nothing, or this program cannot be read.
@@ -109,7 +109,7 @@ fn loads(count: usize) -> String {
     narrows_model::words::show::plural(count as u64, "load")
 }
 
-/// The addresses of a host by this one's configuration of ssh and its resolver: what a host says of itself could be another's.
+/// The address of a host, by the ssh configuration and the resolver of this one: a host could report the address of a third one.
 fn address(server: &SshServer) -> Result<IpAddr, String> {
     let mut ask = narrows_sys::process::ssh_command("ssh");
     ask.args(["-G", "--", &server.destination]);
@@ -121,7 +121,7 @@ fn address(server: &SshServer) -> Result<IpAddr, String> {
     found
         .into_iter()
         .find(|address| !address.is_loopback())
-        .ok_or_else(|| format!("{name} has only an address of loopback"))
+        .ok_or_else(|| format!("{name} has only a loopback address"))
 }
 
 fn join(spec: &MeshSpec, stop: &Stop, watch: &(dyn Fn(&str) + Sync)) -> Result<Vec<Joined>, String> {
@@ -169,7 +169,7 @@ fn inventories(spec: &MeshSpec, members: &[Joined]) -> Vec<MeshMember> {
             .map(|((named, member), told)| {
                 let (host, absent) = match told {
                     Ok(Answer::Inventory(host)) => (*host, None),
-                    Ok(_) => (Snapshot::default(), Some("it answered something else".to_owned())),
+                    Ok(_) => (Snapshot::default(), Some("unexpected answer".to_owned())),
                     Err(why) => (Snapshot::default(), Some(why)),
                 };
                 let name = named.name.strip_prefix("ssh://").unwrap_or(&named.name).to_owned();
@@ -194,7 +194,7 @@ fn reach(members: &[Joined], present: &[usize]) -> Vec<Vec<Option<String>>> {
         let told = trying.into_iter().map(|it| match result_of(it.join()) {
             Some(Ok(Answer::Reached(told))) => Ok(told),
             Some(Err(why)) => Err(why),
-            _ => Err("it was not asked".to_owned()),
+            _ => Err("not asked".to_owned()),
         });
         told.map(|told| {
             // In the order of the members that have an address.
@@ -236,7 +236,7 @@ fn make(loads: Vec<MeshLoad>, members: &[Joined], plan: MeshPlan, stop: &Stop) -
                 Ok(Loaded { goodput_bps, retransmits, busy }) if goodput_bps.is_finite() && goodput_bps >= 0.0 => {
                     MeshState::Measured { goodput_bps, retransmits, busy }
                 }
-                Ok(_) => MeshState::Failed("it told figures that cannot be".to_owned()),
+                Ok(_) => MeshState::Failed("invalid figures in its answer".to_owned()),
                 Err(_) if stop.is_set() => MeshState::NotMade,
                 Err(why) => MeshState::Failed(why),
             };
@@ -266,7 +266,7 @@ fn one(load: &MeshLoad, members: &[Joined], plan: MeshPlan) -> Result<Loaded, St
     };
     match ask(&members[by], &Order::Load(LoadOrder { to, token, plan }), patience)? {
         Answer::Loaded(loaded) => Ok(loaded),
-        _ => Err("it answered something else".to_owned()),
+        _ => Err("unexpected answer".to_owned()),
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) fn line(from: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> 
 
 /// What a line says.
 pub(super) fn heard<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(line).map_err(|error| format!("it is none of the words of a mesh: {error}"))
+    serde_json::from_slice(line).map_err(|error| format!("invalid message: {error}"))
 }
 
 #[cfg(test)]

@@ -243,7 +243,7 @@ pub struct GeneratePlan {
     pub load: FrameLoad,
     /// The most frames that leave a worker back to back.
     pub burst: u32,
-    /// How long a worker may have stalled for all that fell due meanwhile to be sent nevertheless, at no more than
+    /// How long a worker may have stalled for the frames that were due meanwhile to be sent nevertheless, at no more than
     /// [`Self::CATCH_UP`] times the load; what is further behind is given up. 0: only what a burst makes up for.
     #[serde(rename = "make_up_us", default)]
     pub catch_up_us: u32,
