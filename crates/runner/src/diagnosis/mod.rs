@@ -35,6 +35,9 @@ pub trait Watch {
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;
 
+/// Round trips before the first that measures the RTT.
+const GREETING: u64 = 3;
+
 /// A profile with a shorter limit shows nothing. Its last steps may take as long again as the limit.
 const LEAST_PROFILE_MS: u64 = 900;
 /// A trace that locates an MTU or one of several parallel paths may take this long after the time budget: without it
@@ -110,7 +113,7 @@ impl Diagnosis<'_> {
             let nothing = || EndsError::Failed("nothing arrived at the receiver".to_owned());
             let narrows_diagnose::Diagnosis { verdict, next, .. } =
                 narrows_diagnose::diagnose(&self.run, round).ok_or_else(nothing)?;
-            let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(began) / 1000);
+            let left_ms = self.left_ms(began);
             let mut open = next.into_iter().filter(|next| !failed.contains(&next.id) && can(&*self.ends, next));
             let mut open = open.by_ref().filter(|next| next.loopback || self.affords(&next.plan, verdict.goodput_bps));
             let fits = |next: &Planned| {
@@ -131,7 +134,7 @@ impl Diagnosis<'_> {
 
     /// Traces the path where that can locate a cause, and the time lasts.
     fn locate(&mut self, verdict: &Verdict) {
-        let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
+        let left_ms = self.left_ms(self.began);
         let Some(wanted) = narrows_diagnose::path::wanted(&self.run, verdict).filter(|_| !self.ends.stopped()) else {
             return;
         };
@@ -164,7 +167,7 @@ impl Diagnosis<'_> {
     fn underlay(&mut self) -> Result<(), EndsError> {
         let Some(address) = underlay::address(&self.run) else { return Ok(()) };
         while let Some(planned) = underlay::next(&self.run) {
-            let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
+            let left_ms = self.left_ms(self.began);
             let goodput_bps = narrows_diagnose::diagnose(&self.run, 0).map_or(0.0, |it| it.verdict.goodput_bps);
             let cost_ms = planned.plan.duration_ms().unwrap_or(0) + self.overhead_ms;
             let why = match &address {
@@ -232,7 +235,7 @@ impl Diagnosis<'_> {
     /// less, and goes on.
     fn profile(&mut self, round: u32) -> Result<(), EndsError> {
         for part in [1, 8] {
-            let left_ms = self.plan.budget_ms.saturating_sub(clock::micros_since(self.began) / 1000);
+            let left_ms = self.left_ms(self.began);
             let Some(mut planned) = narrows_diagnose::path_profile(&self.run, round) else { return Ok(()) };
             planned.plan = self.bounded(&planned.plan);
             if let LoadPlan::Profile(plan) = &mut planned.plan {
@@ -267,6 +270,15 @@ impl Diagnosis<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What the time budget leaves of a round that began then, ms. The connecting before the first took round trips as well: of TCP, TLS
+    /// and the greeting, and those that measured the RTT.
+    fn left_ms(&self, began: Instant) -> u64 {
+        let trips_us = self.run.idle_rtt_us.iter().copied().fold(0, u64::saturating_add);
+        let connecting_us = trips_us.saturating_add(GREETING * self.run.idle_rtt_us.first().copied().unwrap_or(0));
+        let connecting_us = if began == self.began { connecting_us } else { 0 };
+        self.plan.budget_ms.saturating_sub(clock::micros_since(began).saturating_add(connecting_us) / 1000)
     }
 
     /// Bytes of load that may still be put on the path; `None`: any number.

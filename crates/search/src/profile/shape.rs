@@ -190,7 +190,8 @@ impl Shape {
             burst_bps,
             burst_slowed: trains.is_some_and(|(bps, length)| {
                 let sent_bps = trains::sent_bps(&record.steps, record.header_bytes, length);
-                bps >= passed_bps && bps < SLOWED * sent_bps.unwrap_or_else(|| any_host_bps(&all))
+                let slowed = bps >= passed_bps && bps < SLOWED * sent_bps.unwrap_or_else(|| any_host_bps(&all));
+                slowed && trains::agree(&record.steps, length)
             }),
             reordered: part(arrived().map(|received| u64::from(received.reordered)).sum()),
             duplicated: part(arrived().map(|received| u64::from(received.duplicates)).sum()),

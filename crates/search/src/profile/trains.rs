@@ -18,6 +18,23 @@ pub(super) fn sent_bps(steps: &[StepRecord], header_bytes: u32, length: u32) -> 
 /// A train whose last quarter arrives at less than this part of its rate met a bucket that ran out.
 const RUNS_OUT: f64 = 0.75;
 
+/// Trains whose times differ by more than this and by more than a quarter met a bucket at different fills; a host that stalls is back sooner.
+const REFILLS_NS: f64 = 5e6;
+
+/// Whether trains of one length took about as long as each other: otherwise their rates lie between that of a bucket and that of its
+/// refill, and are none of the path.
+#[allow(clippy::cast_precision_loss)] // times of one train
+pub(super) fn agree(steps: &[StepRecord], length: u32) -> bool {
+    let trains = steps.iter().filter(|record| record.step.gap_ns == 0 && record.step.datagrams == length);
+    let whole = trains.filter_map(|it| it.received.as_ref()).filter(|it| it.datagrams == length);
+    let spans: Vec<f64> = whole.map(|it| it.span_ns as f64).collect();
+    let (Some(middle), Some(longest)) = (narrows_stats::quantile(&spans, 0.5), spans.iter().copied().reduce(f64::max))
+    else {
+        return true;
+    };
+    longest - middle <= REFILLS_NS.max(0.25 * middle)
+}
+
 /// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives
 /// what arrived meanwhile in one batch; and the datagrams of such a train. Where longer trains were sent they count alone.
 #[allow(clippy::cast_precision_loss)] // counts and times of one train

@@ -28,6 +28,15 @@ pub(crate) fn ceiling_at(
     })
 }
 
+/// The rate that a load keeps to by its own parameters, all streams together: what it reaches once nothing else limits it. 0: it keeps to none.
+pub(crate) fn pace_ceiling(id: &str, evidence: &TcpEvidence, role: Role, pace_bps: u64, how: &str) -> Option<Ceiling> {
+    let pace = Some(pace_bps as f64).filter(|pace| *pace > evidence.goodput_bps())?;
+    ceiling_at(id, evidence, role, pace, [PACED, 1.0], Method::Computed, how.to_owned())
+}
+
+/// A thread that sleeps to keep its pace reaches so much of it: 0.90 and more in the drawn runs.
+pub(crate) const PACED: f64 = 0.9;
+
 /// A ceiling of a window that is in flight as a whole: at best one window each smallest RTT; where the window leaves
 /// as one burst the RTT grows by the time that the burst takes on the slower link. Windows of a few super-packets are
 /// also rounded down to whole ones, and on a short path the hosts take most of the RTT under load.

@@ -22,7 +22,7 @@ use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counte
 use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use super::capacity_changed::full_in_each_phase;
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, NO_MORE, TAKEN, TcpEvidence};
+use crate::evidence::{profile::NOTICED, tcp::{AT_CAPACITY, BEYOND, EndView, NO_MORE, TAKEN, TcpEvidence}};
 use crate::role::Role;
 use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
@@ -99,7 +99,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     };
     let (bps, spread, how, at_least) = match (shape.capacity, shape.plateau) {
         (Some(capacity), Some(plateau @ (Plateau::Policer { .. } | Plateau::Shaper { .. }))) if drops_or_limits(evidence) => {
-            let burst = shape.burst_bps.filter(|burst| (1.2..=BURSTS).contains(&(*burst / capacity.bps)))?;
+            let burst = shape.burst_bps.filter(|burst| (1.0 + NOTICED..=BURSTS).contains(&(*burst / capacity.bps)))?;
             match plateau {
                 Plateau::Policer { bucket_bytes } if !shape.burst_slowed && bucket_bytes < UNSEEN_BYTES => carries(capacity.bps),
                 _ => bursts(burst, !shape.burst_slowed),
@@ -116,7 +116,7 @@ fn profiled(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         // Bursts that the bucket of the sender's own shaper lets pass, and that the path slowed, left at the rate of its slowest link.
         (None, _) if evidence.profile.as_ref()?.own_shaper => {
             let burst = shape.burst_bps.filter(|burst| shape.burst_slowed && *burst <= BURSTS * shape.carried_bps);
-            match burst.filter(|burst| *burst >= 1.2 * shape.carried_bps) {
+            match burst.filter(|burst| *burst >= (1.0 + NOTICED) * shape.carried_bps) {
                 Some(burst) => bursts(burst, false),
                 None => carries(shape.carried_bps.max(evidence.goodput_bps() / part)),
             }

@@ -13,7 +13,7 @@
 //! Source: RFC 9293 3.8.6; `SIOCINQ`, tcp(7).
 
 use narrows_model::keys;
-use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::tcp::{PACED, ceiling_at, pace_ceiling};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use crate::evidence::tcp::TcpEvidence;
@@ -46,9 +46,6 @@ fn backlog(evidence: &TcpEvidence) -> Option<f64> {
     let filled = base.rcvbuf_filled.filter(|part| *part >= FILLED && !reads_promptly(evidence));
     Some(filled.map_or(unread, |part| part.max(unread)))
 }
-
-/// A reader that sleeps to keep its pace (`--app-read-rate`) reaches so much of it: 0.90 and more in the drawn runs.
-const PACED: f64 = 0.9;
 
 /// A reader takes this long to be woken on a busy host (see [`TcpEvidence::queue_stood`]).
 const PROMPT_US: f64 = 500.0;
@@ -97,7 +94,8 @@ pub(in crate::causes) fn reader_lags(evidence: &TcpEvidence) -> bool {
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if backlog(evidence)? < 0.25 || evidence.held_by_window()? < 0.2 {
-        return None;
+        let read_bps = evidence.load.application.read_bps;
+        return pace_ceiling(CAUSE.id, evidence, role, read_bps, "the load reads no more (--app-read-rate)");
     }
     let how = "read rate of the application while data was waiting".to_owned();
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
@@ -149,9 +147,11 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 mod tests {
     use super::*;
     use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven, assessment,
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, fact, named, none_proven,
+        ordinary_host, with,
     };
-    use narrows_model::Place;
+    use crate::testing::profile::ProfiledPath;
+    use narrows_model::{Place, Unit};
 
     /// 100 Mbit/s is all that the reader takes: 3 MB wait for it.
     fn truth() -> Scene {
@@ -180,6 +180,30 @@ mod tests {
         assert_rejects(&finding, "tcp-receive-buffer-fixed", "the application did not fix the buffer");
         assert_rejects(&finding, "app-core-saturated", "of a core");
         assert_eq!(finding.fix.load.expect("a load").get::<TcpPlan>().expect("TCP").application, Application::default());
+    }
+
+    #[test]
+    fn without_a_small_window_a_load_still_keeps_to_its_own_pace() {
+        let facts = with(ordinary_host(), fact("tcp.rmem.max", 262_144_i64, Unit::Bytes));
+        let mut scene = Scene {
+            goodput_bps: 42.1e6,
+            rtt_us: 35_100,
+            rwnd: 0.97,
+            snd_wnd: 184_000,
+            rcvbuf: 262_144,
+            receiver_facts: facts,
+            profile: Some(ProfiledPath { rate_bps: 200e6, burst_bps: 200e6, ..ProfiledPath::default() }),
+            ..Scene::default()
+        };
+        let foretold = |scene: &Scene| {
+            named(scene, &[], "tcp-receive-window", Place::Server).prediction.expect("a prediction")
+        };
+        assert_eq!(foretold(&scene).then, "path-capacity");
+        scene.load.application.read_bps = 90_000_000;
+        let paced = foretold(&scene);
+        assert_eq!((paced.bps, &*paced.then, paced.interval_bps), (90e6, CAUSE.id, Some([81e6, 90e6])));
+        scene.load.application = Application { write_bps: 60_000_000, ..scene.load.application };
+        assert_eq!((foretold(&scene).bps, &*foretold(&scene).then), (60e6, "sender-app-slow"));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //!
 //! Source: `tcpi_busy_time` (it includes the window- and buffer-limited times, so idle is elapsed less busy).
 
-use crate::causes::shared::tcp::ceiling_at;
+use crate::causes::shared::tcp::{ceiling_at, pace_ceiling};
 use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
 use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
 use crate::evidence::tcp::TcpEvidence;
@@ -51,7 +51,8 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     unslowed(evidence)?;
     let behind = evidence.writer_behind()?;
     if behind < IDLE {
-        return None;
+        let write_bps = evidence.load.application.write_bps;
+        return pace_ceiling(CAUSE.id, evidence, role, write_bps, "the load writes no more (--app-write-rate)");
     }
     let how = format!("write rate of the application, which left the buffer partly free {} of the \
         time", units::percent(behind));

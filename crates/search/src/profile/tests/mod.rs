@@ -36,6 +36,20 @@ fn bursts_are_slowed_by_the_path_only_where_they_left_faster() {
 }
 
 #[test]
+fn trains_that_meet_a_bucket_at_different_fills_are_no_rate_of_the_path() {
+    let of = |spans_ms: [u64; 4]| {
+        let (plan, mut record, _) = recorded(&mut Path::new(5.16e6, 200_000.0), 4_000_000, ProfilePlan::MAX_BPS);
+        let trains = record.steps.iter_mut().filter(|step| step.step.gap_ns == 0);
+        let spans = spans_ms.into_iter().cycle();
+        trains.filter_map(|step| step.received.as_mut()).zip(spans).for_each(|(it, ms)| it.span_ns = ms * 1_000_000);
+        Shape::of(&plan, &record).expect("a shape").burst_slowed
+    };
+    // Ten datagrams each through a bucket of 678 kbit/s, as drawn: what was refilled since the last passed at 5 Mbit/s.
+    assert!(!of([148, 22, 63, 76]));
+    assert!(of([21, 22, 23, 22]));
+}
+
+#[test]
 fn trains_too_short_to_tell_had_no_credit_where_they_were_no_faster() {
     let (_, record, _) = recorded(&mut Path::new(1.5e9, 4e6), 200_000_000, ProfilePlan::MAX_BPS);
     let of = |bps| super::shape::credit(&record.steps, HEADER, bps);
