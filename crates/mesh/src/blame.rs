@@ -81,22 +81,29 @@ pub fn blame(groups: &[usize], cells: &[Cell]) -> Blame {
         .filter(|(cell, _)| cell.by_host.is_none())
         .map(|(cell, expected)| (cell, cell.goodput_bps / expected))
         .collect();
+    Blame { suspects: cover(groups, &counts), starved: starved.into_iter().collect(), expected_bps }
+}
+
+/// The fewest elements that explain what is bad: cells with a part below [`SLOW`] of what they should have.
+pub fn cover(groups: &[usize], counts: &[(&Cell, f64)]) -> Vec<Suspect> {
     let mut members: BTreeMap<Element, Vec<usize>> = BTreeMap::new();
     for (at, (cell, _)) in counts.iter().enumerate() {
-        elements(groups, cell).into_iter().for_each(|element| members.entry(element).or_default().push(at));
+        elements(groups, cell.load, &cell.hops)
+            .into_iter()
+            .for_each(|element| members.entry(element).or_default().push(at));
     }
     let mut left: BTreeSet<usize> = (0..counts.len()).filter(|at| counts[*at].1 < SLOW).collect();
     let mut suspects = Vec::new();
-    while let Some((element, or, explained)) = best(&members, &counts, &left) {
+    while let Some((element, or, explained)) = best(&members, counts, &left) {
         left.retain(|at| !explained.contains(at));
-        suspects.push(suspect(element, or, &explained, &counts));
+        suspects.push(suspect(element, or, &explained, counts));
     }
-    Blame { suspects, starved: starved.into_iter().collect(), expected_bps }
+    suspects
 }
 
 /// What a load may be held back by.
-fn elements(groups: &[usize], cell: &Cell) -> Vec<Element> {
-    let Load { from, to } = cell.load;
+pub(crate) fn elements(groups: &[usize], load: Load, hops: &[usize]) -> Vec<Element> {
+    let Load { from, to } = load;
     let [a, b] = [groups[from], groups[to]];
     let mut all = vec![
         Element::Host(from),
@@ -107,7 +114,7 @@ fn elements(groups: &[usize], cell: &Cell) -> Vec<Element> {
         Element::Pair(from, to),
     ];
     all.extend((a != b).then_some(Element::Between(a.min(b), a.max(b))));
-    all.extend(cell.hops.iter().map(|hop| Element::Hop(*hop)));
+    all.extend(hops.iter().map(|hop| Element::Hop(*hop)));
     all
 }
 
@@ -182,7 +189,7 @@ fn expected_bps(groups: &[usize], cells: &[Cell]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::design;
     use proptest::prelude::*;
@@ -194,7 +201,7 @@ mod tests {
         loads
             .map(|load| {
                 let mut cell = Cell { load, goodput_bps: 1e9, hops: Vec::new(), by_host: None };
-                let on_way = elements(groups, &cell);
+                let on_way = elements(groups, cell.load, &cell.hops);
                 let least = slow.iter().filter(|(element, _)| on_way.contains(element)).map(|(_, part)| *part);
                 cell.goodput_bps *= least.fold(1.0, f64::min) * (1.0 + 0.08 * (2.0 * noise() - 1.0));
                 cell
@@ -202,7 +209,7 @@ mod tests {
             .collect()
     }
 
-    fn seeded(mut seed: u64) -> impl FnMut() -> f64 {
+    pub(crate) fn seeded(mut seed: u64) -> impl FnMut() -> f64 {
         move || {
             seed ^= seed << 13;
             seed ^= seed >> 7;

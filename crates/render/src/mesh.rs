@@ -8,15 +8,24 @@ use narrows_model::run::mesh::{MeshLoad, MeshReport, MeshState};
 use narrows_model::words::units::{bps, micros, percent};
 
 /// The columns of its CSV.
-pub(crate) const COLUMNS: &[&str] =
-    &["from", "to", "state", "goodput_bps", "expected_bps", "beside_others_bps", "retransmits"];
-
-/// Less than this part of what a load should carry is slow; the judge's own word is in the report's suspects.
-const SLOW: f64 = 0.8;
+pub(crate) const COLUMNS: &[&str] = &[
+    "from",
+    "to",
+    "state",
+    "goodput_bps",
+    "expected_bps",
+    "beside_others_bps",
+    "retransmits",
+    "rtt_p50_us",
+    "probes",
+    "lost",
+    "mtu_bytes",
+];
 
 pub(crate) fn doc(report: &MeshReport) -> Doc {
     let (word, tone) = match (report.suspects.is_empty(), measured(report)) {
         (_, 0) => ("NOTHING", Tone::Bad),
+        (true, _) if !report.losing.is_empty() => ("LOSS", Tone::Bad),
         (true, _) => ("EVEN", Tone::Good),
         _ => ("SLOW", Tone::Bad),
     };
@@ -32,15 +41,19 @@ pub(crate) fn doc(report: &MeshReport) -> Doc {
         .verdict(word, tone, &report.headline)
         .paragraph(&each)
         .then(|doc| suspects(doc, report))
+        .then(|doc| losing(doc, report))
         .then(|doc| absent(doc, report))
         .then(|doc| if report.members.len() <= GRID_MAX { doc.table(grid(report)) } else { doc })
+        .then(|doc| if report.members.len() <= GRID_MAX { round_trips(doc, report) } else { doc })
         .then(|doc| slow(doc, report))
+        .then(|doc| narrow(doc, report))
         .then(|doc| differences(doc, report))
         .then(|doc| {
             let cut = report.interrupted.then(|| "interrupted: the rest of the loads was not made".to_owned());
             let starved = (!report.starved.is_empty())
                 .then(|| format!("no CPU time left, so their loads accuse nobody: {}", report.starved.join(", ")));
-            doc.warnings(cut.into_iter().chain(starved))
+            let early = report.ended_early.as_ref().map(|why| format!("the rest of the loads was not made: {why}"));
+            doc.warnings(cut.into_iter().chain(early).chain(starved))
         })
 }
 
@@ -59,9 +72,14 @@ fn suspects(doc: Doc, report: &MeshReport) -> Doc {
         let [low, high] = suspect.interval.map(percent);
         let or = if suspect.or.is_empty() { String::new() } else { format!("; as likely: {}", suspect.or.join(", ")) };
         let loads = plural(suspect.loads as u64, "slow load");
-        Pair::new(&suspect.element, &format!("of what its loads should carry ({low} to {high}); explains {loads}{or}"))
-            .figure(&percent(suspect.carries))
-            .tone(Tone::Bad)
+        let found = report.diagnoses.iter().find(|it| [it.from, it.to] == suspect.worst);
+        let found = found.map_or_else(String::new, |it| {
+            let run = it.run.as_ref().map_or_else(String::new, |id| format!(" (`narrows report {id}`)"));
+            let fix = it.fix.as_ref().map_or_else(String::new, |fix| format!("; fix {fix}"));
+            format!("; {} to {}: {}{fix}{run}", name(report, it.from), name(report, it.to), it.headline)
+        });
+        let says = format!("of what its loads should carry ({low} to {high}); explains {loads}{or}{found}");
+        Pair::new(&suspect.element, &says).figure(&percent(suspect.carries)).tone(Tone::Bad)
     });
     doc.section("who is slow", "the fewest that explain all slow loads").pairs(pairs)
 }
@@ -72,9 +90,74 @@ fn absent(doc: Doc, report: &MeshReport) -> Doc {
     if pairs.is_empty() { doc } else { doc.section("absent hosts", "").pairs(pairs) }
 }
 
-fn of(report: &MeshReport, from: usize, to: usize) -> Option<(&MeshLoad, Option<f64>)> {
-    let at = report.loads.iter().position(|load| (load.from, load.to) == (from, to))?;
-    Some((&report.loads[at], report.expected_bps.get(at).copied().flatten()))
+fn name(report: &MeshReport, at: usize) -> &str {
+    report.members.get(at).map_or("", |it| it.name.as_str())
+}
+
+/// Elements that lose packets of probes.
+fn losing(doc: Doc, report: &MeshReport) -> Doc {
+    if report.losing.is_empty() {
+        return doc;
+    }
+    let pairs = report.losing.iter().map(|it| {
+        let [low, high] = it.interval.map(percent);
+        let or = if it.or.is_empty() { String::new() } else { format!("; as likely: {}", it.or.join(", ")) };
+        let says = format!("of its packets at a low rate are lost ({low} to {high}): {} of {}{or}", it.lost, it.sent);
+        #[allow(clippy::cast_precision_loss)] // packets of probes
+        Pair::new(&it.element, &says).figure(&percent(it.lost as f64 / it.sent.max(1) as f64)).tone(Tone::Bad)
+    });
+    doc.section("what loses packets", "probes at a low rate; the fewest that explain the losses").pairs(pairs)
+}
+
+/// What probes say of the way between two hosts, in either direction.
+fn round_trip(report: &MeshReport, a: usize, b: usize) -> Option<f64> {
+    let path = report.paths.iter().find(|it| [[a, b], [b, a]].contains(&[it.from, it.to]) && it.rtt_us.is_some())?;
+    path.rtt_us.map(|[_, median, _]| median)
+}
+
+fn round_trips(doc: Doc, report: &MeshReport) -> Doc {
+    if report.paths.iter().all(|path| path.rtt_us.is_none()) {
+        return doc;
+    }
+    doc.table(square(report, "round trip", "ms, median of probes at a low rate; –: not known", |from, to| {
+        let us = if from < to { return Cell::new("") } else { round_trip(report, from, to) };
+        us.map_or_else(|| Cell::new("–"), |us| Cell::new(format!("{:.*}", if us < 9_950.0 { 2 } else { 1 }, us / 1e3)))
+    }))
+}
+
+/// Ways that let only smaller packets pass than most do.
+fn narrow(doc: Doc, report: &MeshReport) -> Doc {
+    let mut all: Vec<u32> = report.paths.iter().filter_map(|path| path.mtu_bytes).collect();
+    all.sort_unstable();
+    let Some(most) = all.get(all.len() / 2).copied() else { return doc };
+    let pairs: Vec<Pair> = report
+        .paths
+        .iter()
+        .filter_map(|path| Some((path, path.mtu_bytes.filter(|bytes| *bytes < most)?)))
+        .take(ROWS_MAX)
+        .map(|(path, bytes)| {
+            let way = format!("{} to {}", name(report, path.from), name(report, path.to));
+            Pair::new(&way, &format!("is the largest IP packet; most ways pass {most} B")).figure(&format!("{bytes} B"))
+        })
+        .collect();
+    if pairs.is_empty() { doc } else { doc.section("smaller path MTU", "").pairs(pairs) }
+}
+
+/// A load with what it should carry, and whether it is slow.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    load: &'a MeshLoad,
+    expected_bps: Option<f64>,
+    is_slow: bool,
+}
+
+fn seen(report: &MeshReport) -> impl Iterator<Item = Seen<'_>> {
+    let judged = report.expected_bps.iter().zip(&report.slow);
+    report.loads.iter().zip(judged).map(|(load, (expected, slow))| Seen {
+        load,
+        expected_bps: *expected,
+        is_slow: *slow,
+    })
 }
 
 /// Mbit/s in a cell: three digits.
@@ -93,14 +176,14 @@ fn megabits(bps: f64) -> String {
 }
 
 /// A cell says what it is by its words, not by its colour alone.
-fn cell(load: Option<(&MeshLoad, Option<f64>)>) -> Cell {
+fn cell(load: Option<Seen<'_>>) -> Cell {
     match load {
         None => Cell::new("–"),
-        Some((load, expected)) => match &load.state {
+        Some(Seen { load, is_slow, .. }) => match &load.state {
             MeshState::Measured { goodput_bps, .. } => {
-                let slow = expected.is_some_and(|expected| *goodput_bps < SLOW * expected);
-                let mark = if slow { "!" } else { "" };
-                Cell::new(format!("{mark}{}", megabits(*goodput_bps))).tone(if slow { Tone::Bad } else { Tone::Good })
+                let mark = if is_slow { "!" } else { "" };
+                let tone = if is_slow { Tone::Bad } else { Tone::Good };
+                Cell::new(format!("{mark}{}", megabits(*goodput_bps))).tone(tone)
             }
             MeshState::Unreachable(_) => Cell::new("unreachable").tone(Tone::Mark),
             MeshState::Failed(_) => Cell::new("failed").tone(Tone::Mark),
@@ -110,19 +193,24 @@ fn cell(load: Option<(&MeshLoad, Option<f64>)>) -> Cell {
 }
 
 fn grid(report: &MeshReport) -> Table {
+    let remark = "Mbit/s; a row is what a host sends; !: below 80 % of what it should be; –: not tested";
+    square(report, "goodput", remark, |from, to| cell(seen(report).find(|it| (it.load.from, it.load.to) == (from, to))))
+}
+
+/// A table of all hosts by all hosts.
+fn square(report: &MeshReport, title: &str, remark: &str, of: impl Fn(usize, usize) -> Cell) -> Table {
     let numbers = 1..=report.members.len();
     let spare = |nth: usize| u8::try_from(nth).unwrap_or(u8::MAX);
     let columns: Vec<Column> = std::iter::once(Column::id("from \\ to"))
         .chain(numbers.map(|nth| Column::figures(&nth.to_string()).spare(spare(nth))))
         .collect();
-    let remark = "Mbit/s; a row is what a host sends; !: below 80 % of what it should be; –: not tested";
-    let mut table = Table::new("goodput", remark, &columns);
+    let mut table = Table::new(title, remark, &columns);
     for (from, member) in report.members.iter().enumerate() {
         let away = |at: usize| report.members.get(at).is_some_and(|member| member.absent.is_some());
         let cells = (0..report.members.len()).map(|to| match from == to {
             true => Cell::new("·"),
             false if away(from) || away(to) => Cell::new("absent").tone(Tone::Mark),
-            false => cell(of(report, from, to)),
+            false => of(from, to),
         });
         table
             .rows
@@ -133,21 +221,20 @@ fn grid(report: &MeshReport) -> Table {
 
 /// Loads that a reader looks for first: slow ones, and those that could not be made.
 fn slow(doc: Doc, report: &MeshReport) -> Doc {
-    let name = |at: usize| report.members.get(at).map_or("", |it| it.name.as_str());
-    let says = |(load, expected): (&MeshLoad, &Option<f64>)| match (&load.state, expected) {
-        (MeshState::Measured { goodput_bps, .. }, Some(expected)) if *goodput_bps < SLOW * expected => {
+    let says = |Seen { load, expected_bps, is_slow }| match (&load.state, expected_bps) {
+        (MeshState::Measured { goodput_bps, .. }, Some(expected)) if is_slow => {
             let beside = load.beside_others_bps.map_or(String::new(), |it| format!("; {} beside others", bps(it)));
-            Some(format!("of about {} expected{beside}", bps(*expected))).map(|says| (Some(bps(*goodput_bps)), says))
+            Some(format!("of about {} expected{beside}", bps(expected))).map(|says| (Some(bps(*goodput_bps)), says))
         }
         (MeshState::Unreachable(why), _) => Some((None, format!("no connection: {why}"))),
         (MeshState::Failed(why), _) => Some((None, format!("failed: {why}"))),
         _ => None,
     };
-    let all = report.loads.iter().zip(&report.expected_bps);
-    let pairs: Vec<Pair> = all
-        .filter_map(|(load, expected)| {
-            let (figure, says) = says((load, expected))?;
-            let pair = Pair::new(&format!("{} to {}", name(load.from), name(load.to)), &says).tone(Tone::Mark);
+    let pairs: Vec<Pair> = seen(report)
+        .filter_map(|it| {
+            let (figure, says) = says(it)?;
+            let way = format!("{} to {}", name(report, it.load.from), name(report, it.load.to));
+            let pair = Pair::new(&way, &says).tone(Tone::Mark);
             Some(if let Some(figure) = figure { pair.figure(&figure) } else { pair })
         })
         .take(ROWS_MAX)
@@ -187,11 +274,22 @@ pub(crate) struct Line<'a> {
     expected_bps: Option<f64>,
     beside_others_bps: Option<f64>,
     retransmits: Option<u64>,
+    rtt_p50_us: Option<f64>,
+    probes: Option<u64>,
+    lost: Option<u64>,
+    mtu_bytes: Option<u32>,
 }
 
 /// A load in each line.
 pub(crate) fn lines(report: &MeshReport) -> Vec<Line<'_>> {
-    let name = |at: usize| report.members.get(at).map_or("", |it| it.name.as_str());
+    // What one end sends tells of both ways.
+    let lost = |from: usize, to: usize| {
+        report.paths.iter().find_map(|path| match (path.packets?, [path.from, path.to]) {
+            ([sent, up, _], way) if way == [from, to] => Some((sent, up)),
+            ([sent, up, down], way) if way == [to, from] => Some((sent.saturating_sub(up), down)),
+            _ => None,
+        })
+    };
     let line = |(load, expected): (&'_ MeshLoad, &Option<f64>)| {
         let (state, goodput_bps, retransmits) = match &load.state {
             MeshState::Measured { goodput_bps, retransmits, .. } => ("measured", Some(*goodput_bps), *retransmits),
@@ -200,13 +298,21 @@ pub(crate) fn lines(report: &MeshReport) -> Vec<Line<'_>> {
             MeshState::NotMade => ("not made", None, None),
         };
         Line {
-            from: name(load.from),
-            to: name(load.to),
+            from: name(report, load.from),
+            to: name(report, load.to),
             state,
             goodput_bps,
             expected_bps: *expected,
             beside_others_bps: load.beside_others_bps,
             retransmits,
+            rtt_p50_us: round_trip(report, load.from, load.to),
+            probes: lost(load.from, load.to).map(|it| it.0),
+            lost: lost(load.from, load.to).map(|it| it.1),
+            mtu_bytes: report
+                .paths
+                .iter()
+                .find(|it| (it.from, it.to) == (load.from, load.to))
+                .and_then(|it| it.mtu_bytes),
         }
     };
     report.loads.iter().zip(&report.expected_bps).map(line).collect()
@@ -218,7 +324,9 @@ mod tests {
     use crate::fits::{NARROWEST, fits};
     use crate::format::{Document as _, Format};
     use crate::style::Style;
-    use narrows_model::run::mesh::{MeshDifference, MeshName, MeshPlan, MeshSuspect, SCHEMA};
+    use narrows_model::run::mesh::{
+        MeshDiagnosis, MeshDifference, MeshLoss, MeshName, MeshPath, MeshPlan, MeshSuspect, SCHEMA,
+    };
 
     fn report() -> MeshReport {
         let member = |(nth, name): (usize, &str)| MeshName {
@@ -249,7 +357,49 @@ mod tests {
         let expected = |load: &MeshLoad| matches!(load.state, MeshState::Measured { .. }).then_some(941e6);
         MeshReport {
             schema: SCHEMA.to_owned(),
-            plan: MeshPlan { duration_ms: 3_000, streams: 1 },
+            plan: MeshPlan {
+                duration_ms: 3_000,
+                streams: 1,
+                probe_ms: 8_000,
+                diagnose: true,
+                budget_ms: None,
+                budget_bytes: None,
+            },
+            paths: vec![
+                MeshPath {
+                    from: 0,
+                    to: 2,
+                    rtt_us: Some([190.0, 230.0, 400.0]),
+                    packets: Some([400, 9, 0]),
+                    mtu_bytes: Some(1_500),
+                    ..MeshPath::default()
+                },
+                MeshPath { from: 2, to: 0, mtu_bytes: Some(1_400), ..MeshPath::default() },
+                MeshPath {
+                    from: 1,
+                    to: 3,
+                    rtt_us: Some([9_100.0, 12_340.0, 13_000.0]),
+                    mtu_bytes: Some(1_500),
+                    ..MeshPath::default()
+                },
+            ],
+            slow: loads.iter().map(|load| load.from == 2 && load.to != 1).collect(),
+            losing: vec![MeshLoss {
+                element: "the pair a to c.example alone".to_owned(),
+                or: Vec::new(),
+                lost: 9,
+                sent: 400,
+                interval: [0.012, 0.042],
+            }],
+            diagnoses: vec![MeshDiagnosis {
+                from: 2,
+                to: 0,
+                headline: "94.2 Mbit/s by tcp-send-buffer at c.example: the send buffer is too small".to_owned(),
+                cause: Some("tcp-send-buffer".to_owned()),
+                fix: Some("at c.example: sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'".to_owned()),
+                run: Some("x7kq".to_owned()),
+            }],
+            ended_early: Some("the time of --budget was used".to_owned()),
             members: ["a", "b", "c.example", "d", "e"].into_iter().enumerate().map(member).collect(),
             expected_bps: loads.iter().map(expected).collect(),
             loads,
@@ -259,6 +409,7 @@ mod tests {
                 carries: 0.1,
                 interval: [0.09, 0.11],
                 loads: 3,
+                worst: [2, 0],
             }],
             starved: vec!["d".to_owned()],
             differences: vec![MeshDifference {

@@ -1,10 +1,13 @@
 //! A mesh with who is to blame: the elements that explain what is slow, and what slow hosts have in common.
 
 use narrows_mesh::Load;
-use narrows_mesh::blame::{Blame, Cell, Element, blame};
+use narrows_mesh::blame::{Blame, Cell, Element, SLOW, blame};
 use narrows_mesh::differs::differences;
+use narrows_mesh::losing::{Losing, Way, losing};
 use narrows_model::run::history::StoredRun;
-use narrows_model::run::mesh::{MeshDifference, MeshName, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA};
+use narrows_model::run::mesh::{
+    MeshDifference, MeshLoss, MeshName, MeshPath, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA,
+};
 use narrows_model::words::show::plural;
 use narrows_model::words::units::percent;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,13 +24,29 @@ pub fn groups(record: &MeshRecord) -> Vec<usize> {
     record.members.iter().map(|member| group(&member.group)).collect()
 }
 
+/// The routers that traces saw, and those on each way, as places in that list.
+pub fn hops(record: &MeshRecord) -> (Vec<&str>, BTreeMap<[usize; 2], Vec<usize>>) {
+    let own: BTreeSet<&str> = record.members.iter().map(|member| member.address.as_str()).collect();
+    let is_router = |hop: &&str| !hop.is_empty() && !own.contains(hop);
+    let all = record.paths.iter().flat_map(|path| path.hops.iter().map(String::as_str)).filter(is_router);
+    let names: Vec<&str> = all.collect::<BTreeSet<_>>().into_iter().collect();
+    let way = |path: &MeshPath| {
+        let hops = path.hops.iter().map(String::as_str).filter(is_router);
+        ([path.from, path.to], hops.filter_map(|hop| names.binary_search(&hop).ok()).collect())
+    };
+    let ways = record.paths.iter().map(way).collect();
+    (names, ways)
+}
+
 /// The loads that were measured: their places in the list, and what they say.
 pub fn cells(record: &MeshRecord) -> (Vec<usize>, Vec<Cell>) {
+    let (_, ways) = hops(record);
     let cell = |(place, load): (usize, &narrows_model::run::mesh::MeshLoad)| {
         let MeshState::Measured { goodput_bps, busy, .. } = load.state else { return None };
         let full = |share: Option<f64>| share.is_some_and(|share| share >= STARVED);
         let by_host = if full(busy[0]) { Some(load.from) } else { full(busy[1]).then_some(load.to) };
-        let cell = Cell { load: Load { from: load.from, to: load.to }, goodput_bps, hops: Vec::new(), by_host };
+        let hops = ways.get(&[load.from, load.to]).cloned().unwrap_or_default();
+        let cell = Cell { load: Load { from: load.from, to: load.to }, goodput_bps, hops, by_host };
         Some((place, cell))
     };
     record.loads.iter().enumerate().filter_map(cell).unzip()
@@ -39,6 +58,7 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         let group = record.members.get(member).map(|it| it.group.clone()).unwrap_or_default();
         if group.is_empty() { "all hosts".to_owned() } else { format!("group {group}") }
     };
+    let (names, ways) = hops(record);
     let words = |element: Element| match element {
         Element::Host(a) => format!("host {}", name(a)),
         Element::Sends(a) => format!("host {} (sending)", name(a)),
@@ -46,13 +66,20 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         Element::Way(a, b) if a == b => format!("the network within {}", group(a)),
         Element::Way(a, b) => format!("the way from {} to {}", group(a), group(b)),
         Element::Between(a, b) => format!("the way between {} and {}", group(a), group(b)),
-        Element::Hop(hop) => format!("hop {hop}"),
+        Element::Hop(hop) => format!("router {}", names.get(hop).copied().unwrap_or_default()),
         Element::Pair(a, b) => format!("the pair {} to {} alone", name(a), name(b)),
     };
     let (places, cells) = cells(record);
-    let Blame { suspects, starved, expected_bps } = blame(&groups(record), &cells);
-    let mut expected = vec![None; record.loads.len()];
-    places.iter().zip(expected_bps).for_each(|(place, bps)| expected[*place] = Some(bps));
+    let groups = groups(record);
+    let Blame { suspects, starved, expected_bps } = blame(&groups, &cells);
+    let (mut expected, mut slow_loads) = (vec![None; record.loads.len()], vec![false; record.loads.len()]);
+    for (place, (cell, bps)) in places.iter().zip(cells.iter().zip(expected_bps)) {
+        (expected[*place], slow_loads[*place]) = (Some(bps), cell.goodput_bps < SLOW * bps);
+    }
+    let part = |load: &Load| {
+        let at = places.iter().zip(&cells).find(|(_, cell)| cell.load == *load);
+        at.map_or(1.0, |(place, cell)| cell.goodput_bps / expected[*place].unwrap_or(1.0))
+    };
     let slow: BTreeSet<usize> = suspects
         .iter()
         .filter_map(|suspect| match suspect.element {
@@ -68,6 +95,11 @@ pub fn report(record: &MeshRecord) -> MeshReport {
             carries: suspect.carries,
             interval: suspect.interval,
             loads: suspect.loads.len(),
+            worst: suspect
+                .loads
+                .iter()
+                .min_by(|a, b| part(a).total_cmp(&part(b)))
+                .map_or([0; 2], |it| [it.from, it.to]),
         })
         .collect();
     let mut report = MeshReport {
@@ -75,15 +107,42 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         plan: record.plan,
         members: record.members.iter().map(named).collect(),
         loads: record.loads.clone(),
+        paths: record.paths.clone(),
         expected_bps: expected,
+        slow: slow_loads,
+        losing: losses(record, &groups, &ways)
+            .into_iter()
+            .map(|Losing { element, or, sent, lost }| MeshLoss {
+                element: words(element),
+                or: or.into_iter().map(words).collect(),
+                lost,
+                sent,
+                interval: narrows_stats::wilson(lost, sent, 0.95).unwrap_or([0.0, 1.0]),
+            })
+            .collect(),
         suspects,
         starved: starved.into_iter().map(name).collect(),
         differences: differing(record, &slow),
+        diagnoses: record.diagnoses.clone(),
+        ended_early: record.ended_early.clone(),
         headline: String::new(),
         interrupted: record.interrupted,
     };
     report.headline = headline(&report);
     report
+}
+
+/// The elements that lose packets of probes.
+fn losses(record: &MeshRecord, groups: &[usize], ways: &BTreeMap<[usize; 2], Vec<usize>>) -> Vec<Losing> {
+    let way = |from: usize, to: usize, sent, lost| {
+        let hops = ways.get(&[from, to]).cloned().unwrap_or_default();
+        Way { load: Load { from, to }, hops, sent, lost }
+    };
+    let probed = record.paths.iter().filter_map(|path| Some((path, path.packets?)));
+    let ways = probed.flat_map(|(path, [sent, up, down])| {
+        [way(path.from, path.to, sent, up), way(path.to, path.from, sent.saturating_sub(up), down)]
+    });
+    losing(groups, &ways.collect::<Vec<_>>())
 }
 
 fn named(member: &narrows_model::run::mesh::MeshMember) -> MeshName {
@@ -117,8 +176,14 @@ fn headline(report: &MeshReport) -> String {
     let measured = report.loads.iter().filter(|load| matches!(load.state, MeshState::Measured { .. })).count();
     let total = report.loads.len();
     let of = format!("{measured} of {} measured", plural(total as u64, "load"));
+    let losing = report.losing.first().map(|it| {
+        #[allow(clippy::cast_precision_loss)] // packets of probes
+        let share = it.lost as f64 / it.sent.max(1) as f64;
+        format!("{} loses {} of the packets of probes", it.element, percent(share))
+    });
     match report.suspects.as_slice() {
         [] if measured == 0 => format!("nothing was measured: {of}"),
+        [] if losing.is_some() => format!("{}; no load is slow; {of}", losing.unwrap_or_default()),
         [] => format!("no host and no way is slower than the others; {of}"),
         [first, rest @ ..] => {
             let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
@@ -133,6 +198,7 @@ pub fn stored(record: &MeshRecord) -> StoredRun {
     let verdict = match (record.interrupted, report.suspects.first()) {
         (true, _) => "interrupted".to_owned(),
         (_, Some(suspect)) => format!("slow: {}", suspect.element),
+        _ if !report.losing.is_empty() => format!("loses: {}", report.losing[0].element),
         _ => "even".to_owned(),
     };
     StoredRun {
@@ -176,7 +242,17 @@ mod tests {
         };
         let pairs = (0..6).flat_map(|from| (0..6).filter(move |to| *to != from).map(move |to| (from, to)));
         MeshRecord {
-            plan: MeshPlan { duration_ms: 1_000, streams: 1 },
+            plan: MeshPlan {
+                duration_ms: 1_000,
+                streams: 1,
+                probe_ms: 0,
+                diagnose: false,
+                budget_ms: None,
+                budget_bytes: None,
+            },
+            paths: Vec::new(),
+            diagnoses: Vec::new(),
+            ended_early: None,
             members: (0..6).map(member).collect(),
             loads: pairs.map(load).collect(),
             interrupted: false,

@@ -11,6 +11,14 @@ pub struct MeshPlan {
     pub duration_ms: u64,
     /// TCP streams of each load.
     pub streams: u32,
+    /// How long probes of all pairs last before; 0: there are none.
+    pub probe_ms: u64,
+    /// Whether a load of each suspect is diagnosed.
+    pub diagnose: bool,
+    /// No load begins after so long, ms; `None`: no limit.
+    pub budget_ms: Option<u64>,
+    /// … nor after so many bytes of load.
+    pub budget_bytes: Option<u64>,
 }
 
 /// A host of a mesh.
@@ -59,12 +67,50 @@ pub struct MeshLoad {
     pub beside_others_bps: Option<f64>,
 }
 
+/// What probes at a low rate saw of the way from one host to another.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeshPath {
+    /// Places in the list of members.
+    pub from: usize,
+    pub to: usize,
+    /// Round trips without the time in the other host, us: minimum, median, 90th percentile. One of the two sends them.
+    pub rtt_us: Option<[f64; 3]>,
+    /// Packets sent, and lost on the way there and on the way back; `None`: none were sent from here.
+    pub packets: Option<[u64; 3]>,
+    /// Largest IP packet that passes, bytes.
+    pub mtu_bytes: Option<u32>,
+    /// The routers on the way, from the first; empty where one did not answer.
+    pub hops: Vec<String>,
+    /// Why something of it is not known.
+    pub remarks: Vec<String>,
+}
+
+/// A diagnosis of one load of a suspect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeshDiagnosis {
+    /// Places in the list of members.
+    pub from: usize,
+    pub to: usize,
+    /// Its verdict in a sentence, or why there is none.
+    pub headline: String,
+    /// Its first cause; `None`: none is named.
+    pub cause: Option<String>,
+    /// The first command that mends it, and where.
+    pub fix: Option<String>,
+    /// Its run in the store.
+    pub run: Option<String>,
+}
+
 /// A mesh, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeshRecord {
     pub plan: MeshPlan,
     pub members: Vec<MeshMember>,
+    pub paths: Vec<MeshPath>,
     pub loads: Vec<MeshLoad>,
+    pub diagnoses: Vec<MeshDiagnosis>,
+    /// Why the rest of the loads was not made, if a budget ended them.
+    pub ended_early: Option<String>,
     pub interrupted: bool,
 }
 
@@ -83,6 +129,21 @@ pub struct MeshSuspect {
     pub interval: [f64; 2],
     /// How many slow loads it explains.
     pub loads: usize,
+    /// The worst of them, as places in the list of members.
+    pub worst: [usize; 2],
+}
+
+/// An element that loses packets at a low rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeshLoss {
+    pub element: String,
+    /// Others that explain the same losses as well.
+    pub or: Vec<String>,
+    /// Of the packets on the ways that it explains, those that were lost.
+    pub lost: u64,
+    pub sent: u64,
+    /// 95 % interval of the loss (Wilson), as shares.
+    pub interval: [f64; 2],
 }
 
 /// A setting in which slow hosts differ from the others.
@@ -104,13 +165,20 @@ pub struct MeshReport {
     pub schema: String,
     pub plan: MeshPlan,
     pub members: Vec<MeshName>,
+    pub paths: Vec<MeshPath>,
     pub loads: Vec<MeshLoad>,
     /// What each load should carry, bits a second; `None` where it was not measured.
     pub expected_bps: Vec<Option<f64>>,
+    /// Which loads are slow: less than 80 % of what they should carry.
+    pub slow: Vec<bool>,
+    /// Elements that lose packets of probes at a low rate.
+    pub losing: Vec<MeshLoss>,
     pub suspects: Vec<MeshSuspect>,
     /// Hosts that had no CPU time left: their loads accuse nobody.
     pub starved: Vec<String>,
     pub differences: Vec<MeshDifference>,
+    pub diagnoses: Vec<MeshDiagnosis>,
+    pub ended_early: Option<String>,
     pub headline: String,
     pub interrupted: bool,
 }

@@ -2,10 +2,11 @@
 
 use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
-use crate::flags::values::duration;
+use crate::flags::values::{duration, millis};
 use crate::flags::{ResultArgs, SaveArgs};
 use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
+use narrows_model::Run;
 use narrows_model::run::mesh::{MeshPlan, MeshReport, MeshState};
 use narrows_model::words::show::plural;
 use narrows_runner::mesh::{self, HOSTS_MAX, MeshHost, MeshSpec, listed};
@@ -36,6 +37,18 @@ pub(crate) struct Args {
     /// Most loads at the same time (default: as many as there are pairs of hosts)
     #[arg(long, value_name = "N", help_heading = "Load")]
     concurrent: Option<std::num::NonZeroUsize>,
+    /// Duration of the probes at a low rate, which come first: round trips, loss, path MTU and routers; 0: none
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "8s", help_heading = "Load")]
+    probe: Duration,
+    /// Do not diagnose a load of each suspect
+    #[arg(long, help_heading = "Load")]
+    no_diagnose: bool,
+    /// No load begins after this time
+    #[arg(long, value_parser = duration, value_name = "TIME", help_heading = "Load")]
+    budget: Option<Duration>,
+    /// No load begins after so many bytes
+    #[arg(long, value_parser = crate::flags::values::size, value_name = "SIZE", help_heading = "Load")]
+    budget_bytes: Option<u64>,
     /// The narrows command on the hosts (default: theirs, if it is of this version, else this program)
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     remote_command: Option<String>,
@@ -62,14 +75,24 @@ impl Args {
                 return Err(Failure::usage(format!("cannot make a mesh: {} is named twice", host.name)));
             }
         }
-        let duration_ms = u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX);
+        let (duration_ms, probe_ms) = (millis(self.duration), millis(self.probe));
+        if probe_ms > 600_000 {
+            return Err(Failure::usage("cannot probe for so long: --probe is 10min at most"));
+        }
         if !(200..=3_600_000).contains(&duration_ms) {
             return Err(Failure::usage("cannot load for so long: --duration is from 200ms to 1h"));
         }
         check_output(self.result.output())?;
         let spec = MeshSpec {
             hosts,
-            plan: MeshPlan { duration_ms, streams: self.streams },
+            plan: MeshPlan {
+                duration_ms,
+                streams: self.streams,
+                probe_ms,
+                diagnose: !self.no_diagnose,
+                budget_ms: self.budget.map(millis),
+                budget_bytes: self.budget_bytes,
+            },
             concurrent: self.concurrent.map_or(usize::MAX, Into::into),
             remote_command: self.remote_command,
         };
@@ -80,7 +103,15 @@ impl Args {
                 crate::failure::note!("{text}");
             }
         });
-        let record = record.map_err(Failure::usage)?;
+        let (mut record, runs) = record.map_err(Failure::usage)?;
+        for (place, run) in runs {
+            let name = stored::new_name().map_err(Failure::run)?;
+            let run = Run { id: name.0, made_by: name.1, ..run };
+            let saved = self.save.keep(&begun, true, |begun| stored::keep(&run, &begun.tags));
+            if let Some(diagnosis) = record.diagnoses.get_mut(place) {
+                diagnosis.run = saved.map(|_| run.id);
+            }
+        }
         let report = narrows_runner::mesh_report(&record);
         deliver(
             &self.result.write(&report, style())?,

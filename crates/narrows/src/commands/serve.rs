@@ -171,8 +171,13 @@ impl Args {
             ));
         }
         let stamp_key = self.stamp_key.as_deref().map(stamp::read_key).transpose().map_err(Failure::run)?;
-        let stamp =
-            self.stamp.map(|port| StampConfig { port, peers: self.stamp_peer, any: self.stamp_any, key: stamp_key });
+        let stamp = self.stamp.map(|port| StampConfig {
+            port,
+            peers: self.stamp_peer,
+            any: self.stamp_any,
+            key: stamp_key,
+            admission: None,
+        });
         let separation = match self.user {
             _ if self.stdio => Separation::None,
             Some(name) if name == "root" => Separation::None,

@@ -30,7 +30,11 @@ fn all_pairs_are_loaded_in_both_directions_and_a_host_that_is_away_is_named() {
         let hosts = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3", "ssh://192.0.2.9"];
         let said = World::run_command(mesh(
             world,
-            &[&hosts[..], &["-t", "300ms", "--format", "json", "--remote-command", own.trim()]].concat(),
+            &[
+                &hosts[..],
+                &["-t", "300ms", "--probe", "1s", "--no-diagnose", "--format", "json", "--remote-command", own.trim()],
+            ]
+            .concat(),
         ));
         assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
         let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
@@ -38,6 +42,12 @@ fn all_pairs_are_loaded_in_both_directions_and_a_host_that_is_away_is_named() {
         let measured = loads.iter().filter(|load| load["state"]["measured"]["goodput_bps"].as_f64() > Some(1e6));
         assert_eq!((loads.len(), measured.count()), (6, 6), "{said:?}");
         assert_eq!(report["members"][3]["absent"], "no route to host");
+        // One end of each pair sends probes, and each traces the way.
+        let paths = report["paths"].as_array().expect("paths");
+        let rtts = paths.iter().filter(|path| path["rtt_us"][1].as_f64() > Some(0.0) && path["packets"][0] == 50);
+        assert_eq!((paths.len(), rtts.count()), (6, 3), "{paths:#?}");
+        let direct = |path: &serde_json::Value| path["mtu_bytes"] == 65_535 && path["hops"] == serde_json::json!([]);
+        assert!(paths.iter().all(direct), "{paths:#?}");
         let listed = world.run(&["history"]);
         assert!(listed.out.contains("mesh") && listed.out.contains("4 hosts"), "{listed:?}");
     });
@@ -53,12 +63,16 @@ fn a_host_without_narrows_gets_the_program_and_keeps_nothing() {
             })
         };
         let before = kept();
-        let said = World::run_command(mesh(world, &["ssh://192.0.2.1", "ssh://192.0.2.2", "-t", "300ms", "--no-save"]));
+        let said = World::run_command(mesh(
+            world,
+            &["ssh://192.0.2.1", "ssh://192.0.2.2", "-t", "300ms", "--probe", "0", "--no-diagnose", "--no-save"],
+        ));
         assert!(said.out.contains("2 of 2 loads measured"), "{said:?}");
         assert_eq!(kept(), before, "no file is left");
         // Nor where the conductor is killed in the middle.
-        let mut killed =
-            mesh(world, &["ssh://192.0.2.1", "ssh://192.0.2.2", "-t", "20s", "--no-save"]).spawn().expect("it");
+        let mut killed = mesh(world, &["ssh://192.0.2.1", "ssh://192.0.2.2", "-t", "20s", "--probe", "0", "--no-save"])
+            .spawn()
+            .expect("it");
         std::thread::sleep(Duration::from_secs(4));
         killed.kill().expect("its end");
         killed.wait().expect("its end");
@@ -71,7 +85,17 @@ fn a_host_without_narrows_gets_the_program_and_keeps_nothing() {
 fn ctrl_c_keeps_what_was_measured() {
     on_loopback(|world| {
         let own = env!("CARGO_BIN_EXE_narrows");
-        let words = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3", "-t", "3s", "--remote-command", own];
+        let words = [
+            "ssh://192.0.2.1",
+            "ssh://192.0.2.2",
+            "ssh://192.0.2.3",
+            "-t",
+            "3s",
+            "--probe",
+            "0",
+            "--remote-command",
+            own,
+        ];
         let mut cut = mesh(world, &words).spawn().expect("it");
         let mut said = std::io::BufReader::new(cut.stderr.take().expect("its words"));
         let mut line = String::new();

@@ -2,21 +2,25 @@
 //!
 //! It has no files: key and token are in memory, and it ends when its standard input does, whoever ended that.
 
-use super::orders::{Answer, CONNECTS, Hello, LoadOrder, Loaded, Order, SILENCE, heard, line, say};
+use super::orders::{Answer, CONNECTS, Hello, LoadOrder, Loaded, Order, ProbeOrder, Probed, SILENCE, heard, line, say};
+use crate::diagnosis;
 use crate::instruments::LiveInstruments;
 use crate::live::LiveEnds;
 use crate::measure::{self, Watch};
 use crate::remote::{Options, Remote, TargetSpec};
-use crate::server::{ServeConfig, ServeError, Server};
-use crate::{Stop, VERSION};
+use crate::server::{Admission, ServeConfig, ServeError, Server, StampConfig};
+use crate::{Stop, VERSION, result_of, stamp, trace};
+use narrows_model::load::stamp::StampPlan;
 use narrows_model::run::measure::EndCpu;
 use narrows_model::words::figures::float;
-use narrows_model::{LoadPlan, Place, Progress, Trial};
+use narrows_model::{DiagnosePlan, Direction, LoadPlan, Place, Progress, Run, TracePlan, Trial};
+use narrows_sys::clock;
 use narrows_views::measure::tcp;
 use std::io::{BufReader, stdin, stdout};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 const INSTRUMENTS: LiveInstruments = LiveInstruments { collect: true };
 
@@ -24,9 +28,17 @@ const INSTRUMENTS: LiveInstruments = LiveInstruments { collect: true };
 pub fn obey() -> Result<(), ServeError> {
     // A directory that cannot be: what others keep there, a member has not.
     let state = PathBuf::from("/dev/null/narrows");
-    let server = Server::start(ServeConfig { port: 0, of_one_run: true, ..ServeConfig::new(state, INSTRUMENTS) })?;
+    let admission = Arc::new(Admission::default());
+    let reflects = StampConfig { admission: Some(admission.clone()), ..StampConfig::default() };
+    let server = Server::start(ServeConfig {
+        port: 0,
+        of_one_run: Some(admission.clone()),
+        stamp: Some(reflects),
+        ..ServeConfig::new(state, INSTRUMENTS)
+    })?;
     let token = server.token().map(narrows_wire::Token::reveal).unwrap_or_default();
-    let hello = Hello { version: VERSION.to_owned(), port: server.port(), token };
+    let stamp = server.stamp_port().unwrap_or_default();
+    let hello = Hello { version: VERSION.to_owned(), port: server.port(), token, stamp };
     let (orders, heard_orders) = mpsc::channel();
     // In a thread of its own: the end of the input ends the process in the middle of a load, too.
     std::thread::spawn(move || {
@@ -42,7 +54,8 @@ pub fn obey() -> Result<(), ServeError> {
     std::thread::spawn(move || {
         let mut output = stdout();
         let said = say(&mut output, &Answer::Hello(hello));
-        let obeyed = said.and_then(|()| working.iter().try_for_each(|order| say(&mut output, &answer(order))));
+        let obeyed =
+            said.and_then(|()| working.iter().try_for_each(|order| say(&mut output, &answer(order, &admission))));
         std::process::exit(i32::from(obeyed.is_err()));
     });
     while let Ok(line) = heard_orders.recv_timeout(SILENCE) {
@@ -55,24 +68,121 @@ pub fn obey() -> Result<(), ServeError> {
     std::process::exit(0)
 }
 
-fn answer(order: Order) -> Answer {
+fn answer(order: Order, admission: &Admission) -> Answer {
     match order {
         Order::Beat => Answer::Failed("nothing was asked".to_owned()),
         Order::Inventory => {
             Answer::Inventory(Box::new(narrows_collect::inventory(&narrows_collect::Live::new(), None)))
         }
         Order::Reach(all) => Answer::Reached(reach(&all)),
+        Order::Seal => {
+            admission.seal();
+            Answer::Sealed
+        }
+        Order::Probe(order) => Answer::Probed(probe(&order)),
         Order::Load(order) => load(order).map_or_else(Answer::Failed, Answer::Loaded),
+        Order::Diagnose(order) => diagnose(order).map_or_else(Answer::Failed, |run| Answer::Diagnosed(Box::new(run))),
     }
 }
 
-/// Tries them all at once.
-fn reach(all: &[SocketAddr]) -> Vec<Option<String>> {
+/// So many hosts are tried at once: each is a connection with a thread.
+const TRIED_AT_ONCE: usize = 32;
+
+/// Shows the token to each, which from then on knows this host by the address that it sees it with.
+fn reach(all: &[(SocketAddr, String)]) -> Vec<Option<String>> {
+    let one = |(to, token): &(SocketAddr, String)| {
+        TcpStream::connect_timeout(to, CONNECTS).map_err(|error| error.to_string())?;
+        connect(*to, token).map(drop)
+    };
+    let some = |all: &[(SocketAddr, String)]| {
+        std::thread::scope(|scope| {
+            let trying: Vec<_> = all.iter().map(|to| scope.spawn(move || one(to).err())).collect();
+            trying.into_iter().map(|it| result_of(it.join())).collect::<Vec<_>>()
+        })
+    };
+    all.chunks(TRIED_AT_ONCE).flat_map(some).collect()
+}
+
+fn connect(to: SocketAddr, token: &str) -> Result<Remote, String> {
+    let token = token.parse().map_err(|_| "invalid token of the other host".to_owned())?;
+    let spec = TargetSpec { asked: to.to_string(), family: None, port: to.port(), token: Some(token) };
+    Remote::connect(&spec, &Options::new(INSTRUMENTS)).map_err(|error| error.to_string())
+}
+
+/// The first routers of all traces are the same, and a router answers a host once a second (`icmp_ratelimit`).
+const TRACES_APART: Duration = Duration::from_secs(1);
+/// Round trips take no longer, so a trace ends in this time where it ends at all.
+const TRACE_LASTS: Duration = Duration::from_secs(6);
+
+fn probe(order: &ProbeOrder) -> Vec<Probed> {
     std::thread::scope(|scope| {
-        let one = |to: SocketAddr| TcpStream::connect_timeout(&to, CONNECTS).err().map(|error| error.to_string());
-        let trying: Vec<_> = all.iter().map(|to| scope.spawn(move || one(*to))).collect();
-        trying.into_iter().map(|it| crate::result_of(it.join())).collect()
+        let one = |(nth, (to, port)): (usize, &(IpAddr, Option<u16>))| {
+            let (to, port) = (*to, *port);
+            let packets = port.map(|port| scope.spawn(move || packets(SocketAddr::new(to, port), order)));
+            let wait = TRACES_APART * u32::try_from(nth).unwrap_or(u32::MAX);
+            let way = scope.spawn(move || {
+                clock::sleep(wait);
+                way(to)
+            });
+            (way, packets)
+        };
+        let probing: Vec<_> = order.to.iter().enumerate().map(one).collect();
+        let joined = probing.into_iter().map(|(way, packets)| (result_of(way.join()), packets));
+        joined
+            .map(|(way, packets)| {
+                let mut probed = way.unwrap_or_else(|why| Probed { remarks: vec![why], ..Probed::default() });
+                match packets.map(|it| result_of(it.join())) {
+                    Some(Ok((rtt_us, packets))) => (probed.rtt_us, probed.packets) = (rtt_us, packets),
+                    Some(Err(why)) => probed.remarks.push(why),
+                    None => {}
+                }
+                probed
+            })
+            .collect()
     })
+}
+
+/// What packets tell: round trips, and those that were sent, lost on the way there, and lost on the way back.
+type Packets = (Option<[f64; 3]>, Option<[u64; 3]>);
+
+fn packets(to: SocketAddr, order: &ProbeOrder) -> Result<Packets, String> {
+    let plan = StampPlan {
+        packets: order.packets,
+        interval_us: order.interval_us,
+        bytes: u32::try_from(stamp::base_bytes(None)).unwrap_or(u32::MAX),
+        dscp: 0,
+        authenticated: false,
+        extensions: false,
+    };
+    plan.check()?;
+    let record = stamp::measure(&plan, &to.to_string(), to, None, &Stop::new(), &mut |_| {});
+    let report = stamp::report(&record.map_err(|error| error.to_string())?);
+    let rtt = &report.rtt_ns;
+    let rtt_us = (rtt.count > 0).then(|| [rtt.min, rtt.p50, rtt.p90].map(|ns| float(ns) / 1e3));
+    if report.replies == 0 {
+        return Err("no packet was answered".to_owned());
+    }
+    let lost = report.up.lost.zip(report.down.lost);
+    Ok((rtt_us, lost.map(|(up, down)| [report.sent, up, down])))
+}
+
+/// The routers on the way, and the largest packet that passes it.
+fn way(to: IpAddr) -> Result<Probed, String> {
+    let plan = TracePlan { rounds: 2, gap: 3, flows: 1, ..trace::beside_load(to, true) };
+    let (stop, began) = (Stop::new(), clock::now());
+    let mut poll = || {
+        if began.elapsed() >= TRACE_LASTS {
+            stop.stop();
+        }
+    };
+    let record = trace::trace(plan, &stop, &mut poll, &mut |_| true).map_err(|error| error.to_string())?;
+    let report = trace::report(&record);
+    let target = to.to_string();
+    let nodes =
+        report.hops.into_iter().map(|hop| hop.nodes.into_iter().next().map_or_else(String::new, |it| it.address));
+    let hops = nodes.take_while(|address| *address != target).collect();
+    let mtu_bytes = report.mtu.filter(|mtu| mtu.to_target).map(|mtu| mtu.path_bytes);
+    Ok(Probed { mtu_bytes, hops, remarks: report.remarks, ..Probed::default() })
 }
 
 /// Shows no progress.
@@ -84,14 +194,39 @@ impl Watch for Quiet {
     fn ended(&mut self, _trial: &Trial) {}
 }
 
-fn load(order: LoadOrder) -> Result<Loaded, String> {
-    let token = order.token.parse().map_err(|_| "invalid token of the other host".to_owned())?;
-    let spec = TargetSpec { asked: order.to.to_string(), family: None, port: order.to.port(), token: Some(token) };
-    let remote = Remote::connect(&spec, &Options::new(INSTRUMENTS)).map_err(|error| error.to_string())?;
+impl diagnosis::Watch for Quiet {
+    fn step(&mut self, _text: &str) {}
+    fn result(&mut self, _text: &str) {}
+    fn progress(&mut self, _place: Place, _progress: &Progress, _planned_ms: Option<u64>) {}
+    fn save(&mut self, _run: &Run) {}
+}
+
+/// Both ends of a load, and the other one as a run names it.
+fn both(order: &LoadOrder) -> Result<(LiveEnds, narrows_model::Target), String> {
+    let remote = connect(order.to, &order.token)?;
     let session = remote.open_session(&mut |_, _| true).map_err(|error| error.to_string())?;
     let target = remote.target();
-    let down = order.plan.direction == narrows_model::Direction::Down;
-    let mut ends = LiveEnds::new(remote, session, INSTRUMENTS, None, Stop::new());
+    Ok((LiveEnds::new(remote, session, INSTRUMENTS, None, Stop::new()), target))
+}
+
+fn diagnose(order: LoadOrder) -> Result<Run, String> {
+    let (mut ends, target) = both(&order)?;
+    let plan = DiagnosePlan {
+        budget_ms: DIAGNOSIS_MS,
+        profile: true,
+        known_within: KNOWN_WITHIN,
+        ..DiagnosePlan::of(order.plan.into())
+    };
+    Ok(diagnosis::diagnose(&mut ends, &mut Quiet, &plan, target, (String::new(), String::new())))
+}
+
+/// As `narrows diagnose` has them.
+pub(super) const DIAGNOSIS_MS: u64 = 20_000;
+const KNOWN_WITHIN: f64 = 0.05;
+
+fn load(order: LoadOrder) -> Result<Loaded, String> {
+    let (mut ends, target) = both(&order)?;
+    let down = order.plan.direction == Direction::Down;
     let plan = LoadPlan::Tcp(order.plan);
     let run = measure::measure(&mut ends, &plan, target, (String::new(), String::new()), &mut Quiet);
     let report = tcp::build(&run).ok_or_else(|| match run.ending {

@@ -1,11 +1,11 @@
 //! What the conductor of a mesh and a member say to each other: JSON lines over the member's standard streams.
 
-use narrows_model::Snapshot;
 use narrows_model::load::tcp::TcpPlan;
+use narrows_model::{Run, Snapshot};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read as _, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// No line is longer: an inventory is a few hundred kilobytes.
@@ -25,9 +25,34 @@ pub(super) enum Order {
     /// Nothing: the conductor is there.
     Beat,
     Inventory,
-    /// Connect to these, and hang up.
-    Reach(Vec<SocketAddr>),
+    /// Connect to these with their tokens, and hang up.
+    Reach(Vec<(SocketAddr, String)>),
+    /// Admit nobody any more who did not come until now.
+    Seal,
+    Probe(ProbeOrder),
     Load(LoadOrder),
+    /// The same load, diagnosed.
+    Diagnose(LoadOrder),
+}
+
+/// Probes of the ways to other members, all at once.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ProbeOrder {
+    /// Where to, and the port of the reflector there if packets are to be sent.
+    pub(super) to: Vec<(IpAddr, Option<u16>)>,
+    /// Packets to each, and the time between two of them.
+    pub(super) packets: u32,
+    pub(super) interval_us: u64,
+}
+
+/// What they saw of one way.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Probed {
+    pub(super) rtt_us: Option<[f64; 3]>,
+    pub(super) packets: Option<[u64; 3]>,
+    pub(super) mtu_bytes: Option<u32>,
+    pub(super) hops: Vec<String>,
+    pub(super) remarks: Vec<String>,
 }
 
 /// A load of another member.
@@ -47,7 +72,10 @@ pub(super) enum Answer {
     Inventory(Box<Snapshot>),
     /// Why each could not be reached; `None` where it was.
     Reached(Vec<Option<String>>),
+    Sealed,
+    Probed(Vec<Probed>),
     Loaded(Loaded),
+    Diagnosed(Box<Run>),
     Failed(String),
 }
 
@@ -56,6 +84,8 @@ pub(super) struct Hello {
     pub(super) version: String,
     pub(super) port: u16,
     pub(super) token: String,
+    /// The port of its reflector.
+    pub(super) stamp: u16,
 }
 
 /// What a load carried.
@@ -100,7 +130,7 @@ mod tests {
     #[test]
     fn a_line_is_read_as_it_was_said_and_no_more_of_it_than_may_be() {
         let mut said = Vec::new();
-        say(&mut said, &Order::Reach(vec!["192.0.2.1:5220".parse().unwrap()])).unwrap();
+        say(&mut said, &Order::Reach(vec![("192.0.2.1:5220".parse().unwrap(), String::new())])).unwrap();
         say(&mut said, &Order::Beat).unwrap();
         let mut from = &said[..];
         let first = line(&mut from).unwrap().unwrap();

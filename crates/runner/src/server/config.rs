@@ -1,5 +1,6 @@
 //! How a server is started.
 
+use super::admission::Admission;
 use super::audit::AuditTo;
 use crate::DEFAULT_PORT;
 use crate::helper::Separation;
@@ -19,8 +20,8 @@ pub struct ServeConfig {
     pub bind: Option<IpAddr>,
     /// Where key, token and journal are.
     pub state: PathBuf,
-    /// Whether key and token are of this run alone: in memory, and in no file.
-    pub of_one_run: bool,
+    /// Whom a server admits that has its key and token for this run alone: in memory, and in no file.
+    pub of_one_run: Option<Arc<Admission>>,
     /// Where the token is, if not in the state directory.
     pub token_file: Option<PathBuf>,
     /// Whether clients without a token may measure, within limits.
@@ -64,7 +65,7 @@ impl ServeConfig {
             port: DEFAULT_PORT,
             bind: None,
             state,
-            of_one_run: false,
+            of_one_run: None,
             token_file: None,
             open: false,
             open_most_bps: 1_000_000_000,
@@ -96,6 +97,8 @@ pub struct StampConfig {
     pub any: bool,
     /// The key, for authenticated sessions alone.
     pub key: Option<Key>,
+    /// Whose packets are answered besides: who came to a server of one run.
+    pub admission: Option<Arc<Admission>>,
 }
 
 impl StampConfig {

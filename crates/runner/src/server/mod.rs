@@ -7,6 +7,7 @@
 //! One thread runs it all but the engines and collectors, which run on blocking threads of their own. All are started from
 //! the thread that called [`Server::start`], and so are in its network namespace.
 
+mod admission;
 mod api;
 mod audit;
 mod config;
@@ -32,6 +33,7 @@ mod turns;
 mod unauthenticated;
 
 pub use crate::helper::{Separation, SeparationError};
+pub use admission::Admission;
 pub use audit::AuditTo;
 pub use config::{ServeConfig, StampConfig};
 
@@ -112,6 +114,7 @@ impl Server {
             Ok::<_, ServeError>((listener, stamp.clone(), reflector::own_clock()))
         });
         let stamp = stamp.transpose()?;
+        let stamp_port = stamp.as_ref().map(|(listener, ..)| listener.port());
         let reflects = stamp.as_ref().map(|(listener, stamp, _)| stamp.words(listener.port()));
         listener.set_nonblocking(true).map_err(ServeError::Start)?;
         let iperf3 =
@@ -125,9 +128,9 @@ impl Server {
         });
         let tests = tests.transpose()?;
         let tests_port = tests.as_ref().map(|(_, port)| *port);
-        let identity = match (config.stdio, config.of_one_run) {
+        let identity = match (config.stdio, &config.of_one_run) {
             (true, _) => None,
-            (_, true) => Some(Identity::of_one_run()?),
+            (_, Some(_)) => Some(Identity::of_one_run()?),
             _ => Some(Identity::load_or_make(&config.state, config.token_file.as_deref())?),
         };
         let sink = config.audit.as_ref().map(AuditTo::sink).transpose()?;
@@ -181,6 +184,7 @@ impl Server {
             thread: Some(thread),
             recovered,
             separated,
+            stamp_port,
             reflects,
             lost,
             _helpers: helpers,
@@ -252,6 +256,7 @@ pub struct ServerHandle {
     thread: Option<std::thread::JoinHandle<()>>,
     recovered: Vec<String>,
     separated: String,
+    stamp_port: Option<u16>,
     reflects: Option<String>,
     lost: Arc<OnceLock<Role>>,
     /// Dropped after the server has ended.
@@ -272,6 +277,11 @@ impl ServerHandle {
     /// The port of responsiveness tests, if they are served.
     pub const fn responsiveness_port(&self) -> Option<u16> {
         self.tests_port
+    }
+
+    /// The port of STAMP sessions, if they are reflected.
+    pub const fn stamp_port(&self) -> Option<u16> {
+        self.stamp_port
     }
 
     /// The token that clients need; none over ssh.

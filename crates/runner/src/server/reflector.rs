@@ -64,6 +64,7 @@ impl Reflector {
 
     fn is_known(&self, ip: IpAddr) -> bool {
         self.config.peers.iter().any(|(network, prefix)| within(ip, *network, *prefix))
+            || self.config.admission.as_ref().is_some_and(|it| it.knows(ip))
     }
 
     /// Whether a packet is answered, as far as its address and what came before it decide that.

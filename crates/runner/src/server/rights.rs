@@ -97,7 +97,13 @@ pub(super) fn holder(shared: &Shared, caller: &Caller, authorization: Option<&st
             // Both are compared always, so that the time does not tell which it is.
             let named = shared.tokens.find(&shown);
             if same_secret(&shown, secret) {
-                return Ok(Holder::Server);
+                return match &shared.config.of_one_run {
+                    Some(admission) if !admission.enter(caller.address) => Err(Refused::new(
+                        Reason::WrongToken,
+                        "this server admits only the addresses that were there when its run began",
+                    )),
+                    _ => Ok(Holder::Server),
+                };
             }
             let token = named.ok_or_else(Refused::wrong_token)?;
             match shared.tokens.ended(&token) {

@@ -1,0 +1,221 @@
+//! The loads of a mesh: rounds of them, what is slow once more alone, and a diagnosis of each suspect.
+
+use super::members::{AROUND, Members};
+use super::orders::{Answer, LoadOrder, Loaded, Order};
+use crate::{Stop, result_of};
+use narrows_mesh::Load;
+use narrows_mesh::blame::blame;
+use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::run::mesh::{MeshDiagnosis, MeshLoad, MeshRecord, MeshState};
+use narrows_model::run::report::VerdictView;
+use narrows_model::words::figures::float;
+use narrows_model::words::{show::plural, units};
+use narrows_model::{Direction, Place, Run, Status};
+use narrows_sys::clock;
+use narrows_views::mesh::{cells, groups};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// So many slow loads of an element that are as slow alone show that the others of it are, too.
+const CONFIRM: usize = 3;
+
+/// Suspects that are diagnosed.
+const DIAGNOSED: usize = 6;
+
+/// Connecting and reading of counters around a load.
+pub(super) const BESIDE_MS: u64 = 1_500;
+
+/// A verdict whose places are hosts: its sentence, its first cause, and the first command that mends it.
+fn said(verdict: &VerdictView, place: impl Fn(Place) -> String) -> (String, Option<String>, Option<String>) {
+    let Some(cause) = verdict.causes.first().filter(|_| verdict.status == Status::Limited) else {
+        return (verdict.headline.clone(), verdict.causes.first().map(|it| it.id.clone()), None);
+    };
+    let says = format!("{} by {} {}: {}", units::bps(verdict.goodput_bps), cause.id, place(cause.at), cause.summary);
+    let fix = cause.fix.commands.first().map(|it| format!("{}: {}", place(it.at), it.run));
+    (says, Some(cause.id.clone()), fix)
+}
+
+/// Who makes loads.
+pub(super) struct Loads<'a> {
+    pub(super) members: &'a Members,
+    pub(super) stop: &'a Stop,
+    pub(super) watch: &'a (dyn Fn(&str) + Sync),
+    pub(super) began: Instant,
+    carried_bytes: f64,
+}
+
+impl<'a> Loads<'a> {
+    pub(super) fn new(members: &'a Members, stop: &'a Stop, watch: &'a (dyn Fn(&str) + Sync), began: Instant) -> Self {
+        Self { members, stop, watch, began, carried_bytes: 0.0 }
+    }
+
+    /// Why no more loads begin, if so.
+    fn spent(&self, record: &MeshRecord) -> Option<&'static str> {
+        let plan = &record.plan;
+        let late = plan.budget_ms.is_some_and(|most| clock::micros_since(self.began) / 1_000 + plan.duration_ms > most);
+        let much = plan.budget_bytes.is_some_and(|most| self.carried_bytes >= float(most));
+        match (late, much) {
+            (true, _) => Some("the time of --budget was used"),
+            (_, true) => Some("the bytes of --budget-bytes were used"),
+            _ => None,
+        }
+    }
+
+    /// Makes these rounds; what is not made any more is in the record as well.
+    pub(super) fn rounds(&mut self, record: &mut MeshRecord, rounds: Vec<Vec<Load>>) {
+        let total = rounds.len();
+        for (nth, round) in rounds.into_iter().enumerate() {
+            let made: Vec<MeshLoad> = round.into_iter().map(|load| self.to_make(load)).collect();
+            let spent = self.spent(record);
+            if self.stop.is_set() || spent.is_some() {
+                record.loads.extend(made);
+                record.ended_early = record.ended_early.take().or(spent.map(str::to_owned));
+                continue;
+            }
+            let loads = plural(made.len() as u64, "load");
+            (self.watch)(&format!("round {} of {total}: {loads} at the same time", nth + 1));
+            let made = self.make(made, record);
+            record.loads.extend(made);
+            if nth == 0 && total > 1 {
+                let all: usize = record.loads.len() * total;
+                let bytes = units::bytes(self.carried_bytes as u64 * total as u64);
+                (self.watch)(&format!("at this rate about {bytes} for about {}", plural(all as u64, "load")));
+            }
+        }
+    }
+
+    /// A load that nobody has made yet.
+    fn to_make(&self, Load { from, to }: Load) -> MeshLoad {
+        let [there, back] = [self.members.unreached(from, to), self.members.unreached(to, from)];
+        let known = |member: usize| self.members.at(member).is_some();
+        let state = match (there, back) {
+            (Some(there), Some(back)) if known(from) && known(to) => {
+                MeshState::Unreachable(if there == back { there.to_owned() } else { format!("{there}; back: {back}") })
+            }
+            _ => MeshState::NotMade,
+        };
+        MeshLoad { from, to, opened_by_receiver: there.is_some(), state, beside_others_bps: None }
+    }
+
+    /// Makes these loads at the same time, those that can be.
+    fn make(&mut self, loads: Vec<MeshLoad>, record: &MeshRecord) -> Vec<MeshLoad> {
+        let (this, stop, duration_ms) = (&*self, self.stop, record.plan.duration_ms);
+        let made: Vec<MeshLoad> = std::thread::scope(|scope| {
+            let make = |mut load: MeshLoad| {
+                if matches!(load.state, MeshState::Unreachable(_)) {
+                    return load;
+                }
+                load.state = match this.one(&load, record) {
+                    Ok(Loaded { goodput_bps, retransmits, busy }) if goodput_bps.is_finite() && goodput_bps >= 0.0 => {
+                        MeshState::Measured { goodput_bps, retransmits, busy }
+                    }
+                    Ok(_) => MeshState::Failed("invalid figures in its answer".to_owned()),
+                    Err(_) if stop.is_set() => MeshState::NotMade,
+                    Err(why) => MeshState::Failed(why),
+                };
+                load
+            };
+            let making: Vec<_> = loads.into_iter().map(|load| scope.spawn(move || make(load))).collect();
+            making.into_iter().map(|it| result_of(it.join())).collect()
+        });
+        for load in &made {
+            if let MeshState::Measured { goodput_bps, .. } = load.state {
+                self.carried_bytes += goodput_bps * float(duration_ms) / 8e3;
+            }
+        }
+        made
+    }
+
+    /// Who opens the connections of a load, and what it is asked.
+    fn order(&self, load: &MeshLoad, record: &MeshRecord, duration_ms: u64) -> Result<(usize, LoadOrder), String> {
+        let (by, other, direction) = if load.opened_by_receiver {
+            (load.to, load.from, Direction::Down)
+        } else {
+            (load.from, load.to, Direction::Up)
+        };
+        let (to, token, _) = self.members.at(other).ok_or("the other host is gone")?;
+        let plan = TcpPlan {
+            streams: record.plan.streams,
+            direction,
+            limit: Limit::DurationMs(duration_ms),
+            // Slow start is not what a path carries.
+            omit_ms: (duration_ms / 5).min(1_000),
+            ..TcpPlan::default()
+        };
+        Ok((by, LoadOrder { to, token, plan }))
+    }
+
+    fn one(&self, load: &MeshLoad, record: &MeshRecord) -> Result<Loaded, String> {
+        let duration_ms = record.plan.duration_ms;
+        let (by, order) = self.order(load, record, duration_ms)?;
+        match self.members.ask(by, &Order::Load(order), AROUND + Duration::from_millis(duration_ms))? {
+            Answer::Loaded(loaded) => Ok(loaded),
+            _ => Err("unexpected answer".to_owned()),
+        }
+    }
+
+    /// What was slow may have been disturbed: once more, alone. A few of each suspect are enough where they are as slow alone.
+    pub(super) fn again(&mut self, record: &mut MeshRecord) {
+        let mut tried: BTreeSet<usize> = BTreeSet::new();
+        while !self.stop.is_set() && self.spent(record).is_none() {
+            let (places, cells) = cells(record);
+            let suspects = blame(&groups(record), &cells).suspects;
+            let place =
+                |load: &Load| places.iter().copied().zip(&cells).find(|(_, cell)| cell.load == *load).map(|it| it.0);
+            let next = suspects.iter().find_map(|suspect| {
+                let of: Vec<usize> = suspect.loads.iter().filter_map(place).collect();
+                let known = |at: &&usize| tried.contains(at) || record.loads[**at].beside_others_bps.is_some();
+                let left = of.iter().find(|at| !known(at)).copied();
+                left.filter(|_| of.iter().filter(known).count() < CONFIRM)
+            });
+            let Some(place) = next else { return };
+            tried.insert(place);
+            let load = record.loads[place].clone();
+            let MeshState::Measured { goodput_bps: before, .. } = load.state else { continue };
+            let name = |at: usize| record.members.get(at).map_or("", |it| it.name.as_str());
+            (self.watch)(&format!("slow, once more alone: {} to {}", name(load.from), name(load.to)));
+            let made = self.make(vec![load], record).pop();
+            if let Some(made) = made.filter(|made| matches!(made.state, MeshState::Measured { .. })) {
+                record.loads[place] = MeshLoad { beside_others_bps: Some(before), ..made };
+            }
+        }
+    }
+
+    /// Diagnoses the worst load of each suspect; the runs that were made, each with its place in the record.
+    pub(super) fn diagnose(&mut self, record: &mut MeshRecord) -> Vec<(usize, Run)> {
+        let suspects = narrows_views::mesh::report(record).suspects;
+        let mut runs = Vec::new();
+        for suspect in suspects.iter().take(DIAGNOSED) {
+            if self.stop.is_set() || self.spent(record).is_some() {
+                break;
+            }
+            let [from, to] = suspect.worst;
+            let Some(load) = record.loads.iter().find(|load| [load.from, load.to] == [from, to]) else { continue };
+            if record.diagnoses.iter().any(|it| [it.from, it.to] == [from, to]) {
+                continue;
+            }
+            (self.watch)(&format!("diagnosing {}: up to {} s", suspect.element, super::member::DIAGNOSIS_MS / 1_000));
+            let patience = AROUND + Duration::from_millis(2 * super::member::DIAGNOSIS_MS);
+            let asked =
+                self.order(load, record, super::member::DIAGNOSIS_MS * 2 / 5).and_then(|(by, order)| {
+                    match self.members.ask(by, &Order::Diagnose(order), patience)? {
+                        Answer::Diagnosed(run) => Ok(*run),
+                        _ => Err("unexpected answer".to_owned()),
+                    }
+                });
+            let opener = if load.opened_by_receiver { [to, from] } else { [from, to] };
+            let (headline, cause, fix) = match asked.as_ref().map(narrows_diagnose::report) {
+                Ok(Some(report)) => said(&report.verdict, |place| match place {
+                    Place::Path => "on the path".to_owned(),
+                    Place::Client => format!("at {}", record.members[opener[0]].name),
+                    Place::Server => format!("at {}", record.members[opener[1]].name),
+                }),
+                Ok(None) => ("nothing was measured".to_owned(), None, None),
+                Err(why) => (format!("the diagnosis failed: {why}"), None, None),
+            };
+            runs.extend(asked.ok().map(|run| (record.diagnoses.len(), run)));
+            record.diagnoses.push(MeshDiagnosis { from, to, headline, cause, fix, run: None });
+        }
+        runs
+    }
+}

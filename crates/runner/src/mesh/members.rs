@@ -1,0 +1,224 @@
+//! The members of a mesh: how they join, what they say of themselves and of the ways to each other.
+
+use super::host::{Host, Program};
+use super::orders::{Answer, Hello, Order, ProbeOrder};
+use super::spec::{MeshHost, MeshSpec};
+use crate::remote::{SshServer, TargetSpec};
+use crate::{DEFAULT_PORT, Stop, lock, result_of};
+use narrows_model::Snapshot;
+use narrows_model::run::mesh::{MeshMember, MeshPath};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// A host may take so long to let this one in and to get the program.
+const GREETS: Duration = Duration::from_secs(60);
+/// Beside what an order asks for: connections, slow start of a busy host, the reading of its counters.
+pub(super) const AROUND: Duration = Duration::from_secs(20);
+/// Each host that cannot be reached takes its part of a batch's time.
+const TRIES: Duration = Duration::from_millis(300);
+
+/// Probes of all ways of a host together keep to this, bit/s.
+const PROBES_BPS: u64 = 200_000;
+/// A probe and its reply as IPv4 packets of an Ethernet.
+const PROBE_BITS: u64 = 2 * 8 * (44 + 28 + 14);
+/// Two probes of a way are no closer.
+const PROBES_APART_US: u64 = 20_000;
+/// Traces begin a second apart, and the last takes its time.
+const TRACE: Duration = Duration::from_secs(1);
+
+/// A member that answers, or why it does not.
+type Joined = Mutex<Result<(Host, Hello, IpAddr), String>>;
+
+/// All hosts that the user named.
+pub(super) struct Members {
+    all: Vec<Joined>,
+    /// `reached[a][b]`: why a could not reach b; `None` where it could.
+    reached: Vec<Vec<Option<String>>>,
+}
+
+/// The address of a host, by the ssh configuration and the resolver of this one: a host could report the address of a third one.
+fn address(server: &SshServer) -> Result<IpAddr, String> {
+    let mut ask = narrows_sys::process::ssh_command("ssh");
+    if let Some(port) = server.port {
+        ask.args(["-p", &port.to_string()]);
+    }
+    ask.args(["-G", "--", &server.destination]);
+    let told = ask.output().map_err(|error| format!("cannot start ssh: {error}"))?;
+    let told = String::from_utf8_lossy(&told.stdout);
+    let name = told.lines().find_map(|line| line.strip_prefix("hostname "));
+    let name = name.ok_or("ssh does not know the host")?;
+    let found = narrows_sys::names::addresses(name).map_err(|error| error.to_string())?;
+    found
+        .into_iter()
+        .find(|address| !address.is_loopback())
+        .ok_or_else(|| format!("{name} has only a loopback address"))
+}
+
+impl Members {
+    /// Starts them all.
+    ///
+    /// # Errors
+    /// A name means nothing, or this program cannot be read.
+    pub(super) fn join(spec: &MeshSpec, stop: &Stop, watch: &(dyn Fn(&str) + Sync)) -> Result<Self, String> {
+        let program = Program::own()?;
+        let server = |host: &MeshHost| {
+            let target = TargetSpec { asked: host.name.clone(), family: None, port: DEFAULT_PORT, token: None };
+            let (_, _, server) = target.server().map_err(|error| error.to_string())?;
+            server.ok_or_else(|| format!("cannot use {}: write ssh://{0}", host.name))
+        };
+        let servers = spec.hosts.iter().map(server).collect::<Result<Vec<_>, _>>()?;
+        // From this thread: ssh ends with the thread that started it.
+        let start = |server: SshServer| (Host::start(&server, &program, spec.remote_command.as_deref(), stop), server);
+        let started: Vec<_> = servers.into_iter().map(start).collect();
+        watch(&format!("connecting to {} hosts", started.len()));
+        let all: Vec<Joined> = std::thread::scope(|scope| {
+            let greet = |(host, server): (Result<Host, String>, SshServer)| {
+                let mut host = host?;
+                let hello = host.greet(&program, GREETS)?;
+                Ok((host, hello, address(&server)?))
+            };
+            let greeting: Vec<_> = started.into_iter().map(|it| scope.spawn(move || Mutex::new(greet(it)))).collect();
+            greeting.into_iter().map(|it| result_of(it.join())).collect()
+        });
+        let mut seen: Vec<(usize, IpAddr)> = Vec::new();
+        for (nth, member) in all.iter().enumerate() {
+            let mut member = lock(member);
+            let Ok((_, _, address)) = &*member else { continue };
+            match seen.iter().find(|(_, other)| other == address) {
+                Some((first, _)) => *member = Err(format!("it has the address of {}", spec.hosts[*first].name)),
+                None => seen.push((nth, *address)),
+            }
+        }
+        Ok(Self { all, reached: Vec::new() })
+    }
+
+    /// Asks one member.
+    pub(super) fn ask(&self, member: usize, order: &Order, patience: Duration) -> Result<Answer, String> {
+        match &mut *lock(&self.all[member]) {
+            Ok((host, ..)) => host.ask(order, patience),
+            Err(why) => Err(why.clone()),
+        }
+    }
+
+    /// Asks several at the same time; the answers in their order.
+    fn ask_all(&self, orders: &[(usize, Order)], patience: Duration) -> Vec<Result<Answer, String>> {
+        std::thread::scope(|scope| {
+            let asking: Vec<_> =
+                orders.iter().map(|(member, order)| scope.spawn(move || self.ask(*member, order, patience))).collect();
+            asking.into_iter().map(|it| result_of(it.join())).collect()
+        })
+    }
+
+    /// Where the others load a member, with its token and the port of its reflector.
+    pub(super) fn at(&self, member: usize) -> Option<(SocketAddr, String, u16)> {
+        let member = lock(&self.all[member]);
+        let (_, hello, address) = member.as_ref().ok()?;
+        Some((SocketAddr::new(*address, hello.port), hello.token.clone(), hello.stamp))
+    }
+
+    pub(super) fn inventories(&self, spec: &MeshSpec) -> Vec<MeshMember> {
+        let told = self.ask_all(&(0..self.all.len()).map(|it| (it, Order::Inventory)).collect::<Vec<_>>(), AROUND);
+        let members = spec.hosts.iter().enumerate().zip(told);
+        members
+            .map(|((nth, named), told)| {
+                let (host, absent) = match told {
+                    Ok(Answer::Inventory(host)) => (*host, None),
+                    Ok(_) => (Snapshot::default(), Some("unexpected answer".to_owned())),
+                    Err(why) => (Snapshot::default(), Some(why)),
+                };
+                let name = named.name.strip_prefix("ssh://").unwrap_or(&named.name).to_owned();
+                let address = self.at(nth).map(|(at, ..)| at.ip().to_string()).unwrap_or_default();
+                MeshMember { name, group: named.group.clone(), address, absent, host }
+            })
+            .collect()
+    }
+
+    /// Each tries each, and then lets nobody in any more who did not come: a member admits the addresses that it has seen.
+    pub(super) fn reach(&mut self, present: &[usize]) {
+        let places: Vec<_> = present.iter().map(|member| self.at(*member)).collect();
+        let order = |nth: usize| {
+            let others = places.iter().enumerate().filter(|(other, _)| *other != nth);
+            Order::Reach(others.filter_map(|(_, at)| at.clone()).map(|(at, token, _)| (at, token)).collect())
+        };
+        let orders: Vec<_> = present.iter().enumerate().map(|(nth, member)| (*member, order(nth))).collect();
+        let told = self.ask_all(&orders, AROUND + TRIES * u32::try_from(present.len()).unwrap_or(u32::MAX));
+        let mut reached = vec![vec![Some("not asked".to_owned()); self.all.len()]; self.all.len()];
+        for (nth, (from, told)) in present.iter().zip(told).enumerate() {
+            let others =
+                present.iter().zip(&places).enumerate().filter(|(other, (_, at))| *other != nth && at.is_some());
+            for (place, (_, (to, _))) in others.enumerate() {
+                reached[*from][*to] = match &told {
+                    Ok(Answer::Reached(told)) => {
+                        told.get(place).cloned().unwrap_or_else(|| Some("no answer".to_owned()))
+                    }
+                    Ok(_) => Some("unexpected answer".to_owned()),
+                    Err(why) => Some(why.clone()),
+                };
+            }
+        }
+        self.reached = reached;
+        self.ask_all(&present.iter().map(|it| (*it, Order::Seal)).collect::<Vec<_>>(), AROUND);
+    }
+
+    /// Why a host could not reach another one; `None` where it could.
+    pub(super) fn unreached(&self, from: usize, to: usize) -> Option<&str> {
+        self.reached.get(from)?.get(to)?.as_deref()
+    }
+
+    /// Probes of these pairs at a low rate, all at the same time.
+    pub(super) fn probe(&self, pairs: &[[usize; 2]], lasts_ms: u64) -> Vec<MeshPath> {
+        let mut of: Vec<Vec<usize>> = vec![Vec::new(); self.all.len()];
+        for [a, b] in pairs {
+            of[*a].push(*b);
+            of[*b].push(*a);
+        }
+        let most = of.iter().map(Vec::len).max().unwrap_or(0) as u64;
+        let interval_us = (most * PROBE_BITS * 1_000_000 / PROBES_BPS).max(PROBES_APART_US);
+        let packets = u32::try_from((lasts_ms * 1_000).div_ceil(interval_us)).unwrap_or(u32::MAX);
+        // The side that can connect sends the packets, too.
+        let sends = |from: usize, to: usize| match self.unreached(from, to) {
+            None => from < to || self.unreached(to, from).is_some(),
+            Some(_) => false,
+        };
+        let order = |from: usize, others: &[usize]| {
+            let place = |to: &usize| {
+                let (at, _, port) = self.at(*to)?;
+                Some((at.ip(), sends(from, *to).then_some(port)))
+            };
+            Order::Probe(ProbeOrder { to: others.iter().filter_map(place).collect(), packets, interval_us })
+        };
+        let patience = AROUND + TRACE * u32::try_from(most).unwrap_or(0) + Duration::from_millis(lasts_ms);
+        let asked: Vec<(usize, &Vec<usize>)> = of.iter().enumerate().filter(|(_, others)| !others.is_empty()).collect();
+        let orders: Vec<_> = asked.iter().map(|(from, others)| (*from, order(*from, others))).collect();
+        let told = self.ask_all(&orders, patience);
+        let mut paths = Vec::new();
+        for ((from, others), told) in asked.into_iter().zip(told) {
+            let (mut seen, why) = match told {
+                Ok(Answer::Probed(seen)) => (seen.into_iter(), "no answer".to_owned()),
+                Ok(_) => (Vec::new().into_iter(), "unexpected answer".to_owned()),
+                Err(why) => (Vec::new().into_iter(), why),
+            };
+            for to in others.iter().filter(|to| self.at(**to).is_some()) {
+                let path = MeshPath { from, to: *to, ..MeshPath::default() };
+                paths.push(match seen.next() {
+                    Some(it) => MeshPath {
+                        rtt_us: it.rtt_us.filter(|rtt| rtt.iter().all(|us| us.is_finite() && *us >= 0.0)),
+                        packets: it
+                            .packets
+                            .filter(|[sent, up, down]| up.checked_add(*down).is_some_and(|it| it <= *sent)),
+                        mtu_bytes: it.mtu_bytes,
+                        hops: it.hops.into_iter().take(HOPS_MAX).collect(),
+                        remarks: it.remarks,
+                        ..path
+                    },
+                    None => MeshPath { remarks: vec![why.clone()], ..path },
+                });
+            }
+        }
+        paths
+    }
+}
+
+/// More hops no packet passes.
+const HOPS_MAX: usize = 64;

@@ -1,0 +1,101 @@
+//! The hosts of a mesh, as the user names them, and what is asked for.
+
+use narrows_model::run::mesh::MeshPlan;
+use std::path::Path;
+
+/// A host as the user names it.
+#[derive(Debug, Clone)]
+pub struct MeshHost {
+    /// `ssh://[user@]host[:port]`.
+    pub name: String,
+    /// Empty without one.
+    pub group: String,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct MeshSpec {
+    pub hosts: Vec<MeshHost>,
+    pub plan: MeshPlan,
+    /// The most loads at the same time.
+    pub concurrent: usize,
+    /// The command that is narrows on the hosts; `None`: theirs, where it is of this version, else this program.
+    pub remote_command: Option<String>,
+}
+
+/// The most hosts: each is an ssh process and two threads of this one.
+pub const HOSTS_MAX: usize = 200;
+
+/// The hosts of a file: one in each line, with its group behind it; or an inventory of Ansible (INI): groups as sections, `ansible_host`,
+/// `ansible_user` and `ansible_port` of each host. `#` and `;` begin a remark.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn listed(file: &Path) -> Result<Vec<MeshHost>, String> {
+    let text = narrows_sys::files::read_text(file).map_err(|error| format!("cannot read the hosts: {error}"))?;
+    Ok(hosts_of(&text))
+}
+
+fn hosts_of(text: &str) -> Vec<MeshHost> {
+    // A section of variables or of other groups names no host.
+    let mut section: Option<&str> = Some("");
+    let mut hosts: Vec<MeshHost> = Vec::new();
+    for line in text.lines() {
+        let line = line.split(['#', ';']).next().unwrap_or_default().trim();
+        if let Some(name) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+            section = (!name.contains(':')).then_some(name);
+            continue;
+        }
+        let (Some(section), mut words) = (section, line.split_whitespace()) else { continue };
+        let Some(name) = words.next() else { continue };
+        let (variables, others): (Vec<_>, Vec<_>) = words.partition(|word| word.contains('='));
+        let of = |key: &str| {
+            let values = variables.iter().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+            values.map(|value| value.trim_matches(['\'', '"'])).next_back()
+        };
+        let name = if name.contains("://") {
+            name.to_owned()
+        } else {
+            let user = of("ansible_user").map_or_else(String::new, |user| format!("{user}@"));
+            let port = of("ansible_port").map_or_else(String::new, |port| format!(":{port}"));
+            format!("ssh://{user}{}{port}", of("ansible_host").unwrap_or(name))
+        };
+        let group = others.first().copied().unwrap_or(section).to_owned();
+        // An inventory lists a host in each of its groups: the first counts.
+        match hosts.iter_mut().find(|host| host.name == name && !section.is_empty()) {
+            Some(known) if known.group.is_empty() => known.group = group,
+            Some(_) => {}
+            None => hosts.push(MeshHost { name, group }),
+        }
+    }
+    hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<(String, String)> {
+        hosts_of(text).into_iter().map(|host| (host.name, host.group)).collect()
+    }
+
+    #[test]
+    fn a_file_has_hosts_with_groups_or_is_an_inventory_of_ansible() {
+        let pair = |name: &str, group: &str| (name.to_owned(), group.to_owned());
+        assert_eq!(
+            of("# all\nssh://a rack1\nb  rack2 # new\n\n"),
+            [pair("ssh://a", "rack1"), pair("ssh://b", "rack2")]
+        );
+        let inventory = "mail.example\n[web]\na ansible_host=192.0.2.1 ansible_user=root ansible_port=2222\nb\n\
+            [web:vars]\nhttp_port=80\n[all:children]\nweb\n[db]\nb\nc ansible_host='c.example' ; remark\n[mail]\nmail.example\n";
+        assert_eq!(
+            of(inventory),
+            [
+                pair("ssh://mail.example", "mail"),
+                pair("ssh://root@192.0.2.1:2222", "web"),
+                pair("ssh://b", "web"),
+                pair("ssh://c.example", "db"),
+            ]
+        );
+    }
+}
