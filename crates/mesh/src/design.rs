@@ -1,5 +1,6 @@
 //! Which pairs are loaded: all of a few hosts; of many so many for each host that a bad host, pair, or way between two groups stands out.
 
+use crate::blame::{Cell, Element, blame};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Up to so many hosts, all pairs are loaded.
@@ -50,20 +51,49 @@ fn by_turns(groups: &[usize]) -> Vec<usize> {
     order.into_iter().map(|(.., host)| host).collect()
 }
 
-/// Pairs that tell more of the elements that are suspected: each of these hosts with others that it has not met, a few of each group.
-pub fn denser(groups: &[usize], made: &[[usize; 2]], suspects: &[usize]) -> Vec<[usize; 2]> {
+/// Of two groups between which one pair is slow, so many others tell whether the way between them is.
+const OF_A_WAY: usize = 4;
+
+/// Pairs that tell more of what is suspected by the loads until now: of each suspected host that met few others with those that it has not
+/// met, two of each group; and where a pair or a way between two groups is slow, others of the same two groups. None where all that is
+/// suspected has been met often enough.
+pub fn denser(groups: &[usize], made: &[[usize; 2]], cells: &[Cell]) -> Vec<[usize; 2]> {
     let known: BTreeSet<[usize; 2]> = made.iter().copied().collect();
+    let (mut hosts, mut ways) = (BTreeSet::new(), BTreeSet::new());
+    for suspect in blame(groups, cells).suspects {
+        match suspect.element {
+            Element::Host(a) | Element::Sends(a) | Element::Receives(a) => _ = hosts.insert(a),
+            Element::Pair(a, b) => {
+                hosts.extend([a, b]);
+                ways.insert([groups[a].min(groups[b]), groups[a].max(groups[b])]);
+            }
+            Element::Way(a, b) | Element::Between(a, b) => _ = ways.insert([a.min(b), a.max(b)]),
+            Element::Hop(_) => {}
+        }
+    }
     let mut found = BTreeSet::new();
-    for suspect in suspects {
-        let mut left: BTreeMap<usize, usize> = BTreeMap::new();
+    let met_few = |host: &usize| made.iter().filter(|pair| pair.contains(host)).count() < EACH;
+    for suspect in hosts.into_iter().filter(met_few) {
+        let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
         for other in by_turns(groups) {
-            let pair = [other.min(*suspect), other.max(*suspect)];
-            let taken = left.entry(groups[other]).or_default();
-            if other != *suspect && !known.contains(&pair) && *taken < 2 {
+            let pair = [other.min(suspect), other.max(suspect)];
+            let taken = taken.entry(groups[other]).or_default();
+            if other != suspect && !known.contains(&pair) && *taken < 2 {
                 *taken += 1;
                 found.insert(pair);
             }
         }
+    }
+    let of = |group: usize| (0..groups.len()).filter(move |host| groups[*host] == group);
+    for [a, b] in ways {
+        let between = |pair: &&[usize; 2]| {
+            let [x, y] = pair.map(|host| groups[host]);
+            [x.min(y), x.max(y)] == [a, b]
+        };
+        let lacking = OF_A_WAY.saturating_sub(made.iter().filter(between).count());
+        // The last of a group are not those that stand for it.
+        let others = of(a).rev().zip(of(b).rev().skip(usize::from(a == b))).map(|(a, b)| [a.min(b), a.max(b)]);
+        found.extend(others.filter(|pair| pair[0] != pair[1] && !known.contains(pair)).take(lacking));
     }
     found.into_iter().collect()
 }
@@ -71,6 +101,8 @@ pub fn denser(groups: &[usize], made: &[[usize; 2]], suspects: &[usize]) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Load;
+    use crate::blame::elements;
 
     #[test]
     fn a_few_hosts_meet_all_others_and_many_meet_some_of_each_group() {
@@ -90,11 +122,54 @@ mod tests {
         }
     }
 
+    /// What loads of these pairs carry, where an element carries half.
+    fn loaded(groups: &[usize], pairs: &[[usize; 2]], bad: Element) -> Vec<Cell> {
+        let loads = pairs.iter().flat_map(|[a, b]| [Load { from: *a, to: *b }, Load { from: *b, to: *a }]);
+        let goodput_bps = |load| if elements(groups, load, &[]).contains(&bad) { 0.5e9 } else { 1e9 };
+        loads.map(|load| Cell { load, goodput_bps: goodput_bps(load), hops: Vec::new(), by_host: None }).collect()
+    }
+
     #[test]
     fn a_suspect_meets_hosts_that_it_has_not_met() {
         let groups: Vec<usize> = (0..40).map(|host| host % 3).collect();
         let made = pairs(&groups);
-        let more = denser(&groups, &made, &[7]);
-        assert!(more.len() == 6 && more.iter().all(|pair| pair.contains(&7) && !made.contains(pair)), "{more:?}");
+        let few: Vec<[usize; 2]> =
+            made.iter().copied().filter(|pair| !pair.contains(&7) || pair.iter().sum::<usize>() < 13).collect();
+        let more = denser(&groups, &few, &loaded(&groups, &few, Element::Host(7)));
+        assert!(more.len() == 6 && more.iter().all(|pair| pair.contains(&7) && !few.contains(pair)), "{more:?}");
+        for settled in [Element::Host(7), Element::Host(99)] {
+            assert!(denser(&groups, &made, &loaded(&groups, &made, settled)).is_empty(), "{settled:?}");
+        }
+    }
+
+    #[test]
+    fn one_bad_element_of_two_thousand_hosts_is_named_by_few_loads() {
+        let groups: Vec<usize> = (0..2_000).map(|host| host % 20).collect();
+        let first = pairs(&groups);
+        // 0.4 % of all pairs: four of each host, and one of any two groups that these leave out.
+        assert_eq!(first.len(), 8_120);
+        let most =
+            (0..2_000).map(|host| first.iter().filter(|pair| pair.contains(&host)).count()).max().expect("hosts");
+        let rounds = crate::rounds::rounds(groups.len(), &first, |_| &[], 1);
+        assert!(rounds.len() <= 2 * (most + 1), "{} rounds, {most} pairs of one host", rounds.len());
+        for (bad, more) in [
+            (Element::Host(0), 0),
+            (Element::Sends(1_234), 0),
+            (Element::Receives(1_999), 0),
+            (Element::Way(3, 4), 0),
+            (Element::Between(0, 10), 3),
+            (Element::Way(2, 13), 3),
+            (Element::Pair(first[5_000][0], first[5_000][1]), 0),
+        ] {
+            let (mut made, mut added) = (first.clone(), 0);
+            for _ in 0..2 {
+                let next = denser(&groups, &made, &loaded(&groups, &made, bad));
+                added += next.len();
+                made.extend(next);
+            }
+            let named: Vec<Element> =
+                blame(&groups, &loaded(&groups, &made, bad)).suspects.into_iter().map(|it| it.element).collect();
+            assert_eq!((named, added), (vec![bad], more), "{bad:?}");
+        }
     }
 }

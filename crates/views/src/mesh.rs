@@ -9,7 +9,7 @@ use narrows_model::run::mesh::{
     MeshDifference, MeshLoss, MeshName, MeshPath, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA,
 };
 use narrows_model::words::show::plural;
-use narrows_model::words::units::percent;
+use narrows_model::words::units::{self, percent};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A host whose CPUs are busy for so much of the time may itself be what is slow.
@@ -192,6 +192,37 @@ fn headline(report: &MeshReport) -> String {
     }
 }
 
+/// A load of a mesh differs by less from one time to the next.
+const CHANGED: f64 = 0.2;
+/// No more changed loads are listed.
+const CHANGES_MAX: usize = 10;
+
+/// What differs between two meshes of the same hosts: what is to blame now or no more, and loads that changed.
+pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
+    let to_blame = |report: &MeshReport| -> BTreeSet<String> {
+        let slow = report.suspects.iter().map(|it| format!("{} is slow", it.element));
+        slow.chain(report.losing.iter().map(|it| format!("{} loses packets", it.element))).collect()
+    };
+    let (was, is) = (to_blame(before), to_blame(now));
+    let new = is.difference(&was).map(|it| format!("now {it}"));
+    let gone = was.difference(&is).map(|it| format!("no more: {it}"));
+    let name = |report: &MeshReport, at: usize| report.members.get(at).map(|it| it.name.clone());
+    let goodput = |report: &MeshReport| -> BTreeMap<(String, String), f64> {
+        let of = |load: &narrows_model::run::mesh::MeshLoad| {
+            let MeshState::Measured { goodput_bps, .. } = load.state else { return None };
+            Some(((name(report, load.from)?, name(report, load.to)?), goodput_bps))
+        };
+        report.loads.iter().filter_map(of).collect()
+    };
+    let old = goodput(before);
+    let changed = goodput(now).into_iter().filter_map(|((from, to), bps)| {
+        let was = old.get(&(from.clone(), to.clone())).copied()?;
+        let differs = (bps - was).abs() > CHANGED * bps.max(was);
+        differs.then(|| format!("{from} to {to}: {}, was {}", units::bps(bps), units::bps(was)))
+    });
+    new.chain(gone).chain(changed.take(CHANGES_MAX)).collect()
+}
+
 /// What a mesh is listed with. `plan`, id, time and program are left empty.
 pub fn stored(record: &MeshRecord) -> StoredRun {
     let report = report(record);
@@ -266,6 +297,18 @@ mod tests {
         assert_eq!(named, ["host h2 (sending)"]);
         assert!(seen.headline.starts_with("host h2 (sending) carries 10 % of what it should"), "{}", seen.headline);
         assert_eq!(stored(&record(2, 0.3)).verdict, "slow: host h2 (sending)");
+    }
+
+    #[test]
+    fn what_changed_between_two_meshes_is_said() {
+        let (even, slow) = (report(&record(9, 0.1)), report(&record(2, 0.1)));
+        let said = changes(&even, &slow);
+        assert_eq!(
+            (&*said[0], &*said[1], said.len()),
+            ("now host h2 (sending) is slow", "h2 to h0: 94.0 Mbit/s, was 940 Mbit/s", 6)
+        );
+        assert_eq!(changes(&slow, &even)[0], "no more: host h2 (sending) is slow");
+        assert!(changes(&slow, &slow).is_empty());
     }
 
     #[test]

@@ -9,8 +9,10 @@ use crate::session::{INTERRUPTED, stop_on_interrupt};
 use narrows_model::Run;
 use narrows_model::run::mesh::{MeshPlan, MeshReport, MeshState};
 use narrows_model::words::show::plural;
+use narrows_runner::Stop;
 use narrows_runner::mesh::{self, HOSTS_MAX, MeshHost, MeshSpec, listed};
 use narrows_runner::stored::{self, Begun};
+use narrows_views::mesh::changes;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,8 +20,10 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows mesh ssh://a ssh://b ssh://c\n  \
-    narrows mesh --hosts cluster.txt -t 5s --concurrent 4\n\
-    A file of hosts has a host in each line, with its group if it has one: `ssh://a rack1`.\n\
+    narrows mesh --hosts cluster.txt -t 5s --concurrent 4\n  \
+    narrows mesh --hosts inventory.ini --every 1h --budget-bytes 20G\n\
+    A file of hosts has a host in each line, with its group if it has one: `ssh://a rack1`; or it is an inventory of\n\
+    Ansible (INI).\n\
     A host without narrows gets this program over SSH; it leaves no file there, whatever ends it.")]
 pub(crate) struct Args {
     /// Hosts: ssh://[user@]host[:port]
@@ -49,6 +53,9 @@ pub(crate) struct Args {
     /// No load begins after so many bytes
     #[arg(long, value_parser = crate::flags::values::size, value_name = "SIZE", help_heading = "Load")]
     budget_bytes: Option<u64>,
+    /// Repeat it so often, until Ctrl-C, and say what changed
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    every: Option<Duration>,
     /// The narrows command on the hosts (default: theirs, if it is of this version, else this program)
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     remote_command: Option<String>,
@@ -60,6 +67,26 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
+        let spec = self.spec()?;
+        if self.every.is_some_and(|every| every < Duration::from_secs(10)) {
+            return Err(Failure::usage("cannot repeat so often: --every is 10s at least"));
+        }
+        check_output(self.result.output())?;
+        let stop = stop_on_interrupt()?;
+        let mut last: Option<MeshReport> = None;
+        mesh::repeat(self.every, &stop, &mut || {
+            let report = self.once(&spec, &stop)?;
+            for change in last.iter().flat_map(|last| changes(last, &report)) {
+                crate::failure::note!("changed: {change}");
+            }
+            last = Some(report);
+            Ok(())
+        })?;
+        Ok(if self.every.is_some() { INTERRUPTED } else { last.as_ref().map_or(1, code) })
+    }
+
+    /// What is asked for, or why that cannot be.
+    fn spec(&self) -> Result<MeshSpec, Failure> {
         let mut hosts: Vec<MeshHost> =
             self.names.iter().map(|name| MeshHost { name: name.clone(), group: String::new() }).collect();
         let more = self.hosts.as_deref().map(listed).transpose().map_err(Failure::usage)?;
@@ -82,23 +109,22 @@ impl Args {
         if !(200..=3_600_000).contains(&duration_ms) {
             return Err(Failure::usage("cannot load for so long: --duration is from 200ms to 1h"));
         }
-        check_output(self.result.output())?;
-        let spec = MeshSpec {
-            hosts,
-            plan: MeshPlan {
-                duration_ms,
-                streams: self.streams,
-                probe_ms,
-                diagnose: !self.no_diagnose,
-                budget_ms: self.budget.map(millis),
-                budget_bytes: self.budget_bytes,
-            },
-            concurrent: self.concurrent.map_or(usize::MAX, Into::into),
-            remote_command: self.remote_command,
+        let plan = MeshPlan {
+            duration_ms,
+            streams: self.streams,
+            probe_ms,
+            diagnose: !self.no_diagnose,
+            budget_ms: self.budget.map(millis),
+            budget_bytes: self.budget_bytes,
         };
-        let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
-        let quiet = self.result.quiet;
-        let record = mesh::run(&spec, &stop, &|text| {
+        let concurrent = self.concurrent.map_or(usize::MAX, Into::into);
+        Ok(MeshSpec { hosts, plan, concurrent, remote_command: self.remote_command.clone() })
+    }
+
+    /// Makes a mesh, prints and saves it.
+    fn once(&self, spec: &MeshSpec, stop: &Stop) -> Result<MeshReport, Failure> {
+        let (begun, quiet) = (Begun::now().map_err(Failure::run)?, self.result.quiet);
+        let record = mesh::run(spec, stop, &|text| {
             if !quiet {
                 crate::failure::note!("{text}");
             }
@@ -118,13 +144,20 @@ impl Args {
             || self.save.keep(&begun, quiet, |begun| stored::keep_new(&record, begun)),
             &[(self.result.output(), &|| narrows_render::json::pretty(&record).map_err(Failure::run))],
         )?;
-        let measured = report.loads.iter().any(|load| matches!(load.state, MeshState::Measured { .. }));
-        Ok(match (record.interrupted, measured, report.suspects.is_empty()) {
-            (true, ..) => INTERRUPTED,
-            (_, false, _) => 1,
-            (.., true) => 0,
-            _ => 3,
-        })
+        Ok(report)
+    }
+}
+
+fn code(report: &MeshReport) -> u8 {
+    let is = |what: fn(&MeshState) -> bool| report.loads.iter().any(|load| what(&load.state));
+    let untested = is(|state| matches!(state, MeshState::Failed(_) | MeshState::Unreachable(_)))
+        || report.members.iter().any(|member| member.absent.is_some());
+    let bad = !report.suspects.is_empty() || !report.losing.is_empty() || untested;
+    match (report.interrupted, is(|state| matches!(state, MeshState::Measured { .. })), bad) {
+        (true, ..) => INTERRUPTED,
+        (_, false, _) => 1,
+        (.., true) => 3,
+        (.., false) => 0,
     }
 }
 

@@ -4,7 +4,7 @@ use super::members::{AROUND, Members};
 use super::orders::{Answer, LoadOrder, Loaded, Order};
 use crate::{Stop, result_of};
 use narrows_mesh::Load;
-use narrows_mesh::blame::blame;
+use narrows_mesh::blame::{Element, blame};
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::mesh::{MeshDiagnosis, MeshLoad, MeshRecord, MeshState};
 use narrows_model::run::report::VerdictView;
@@ -13,7 +13,7 @@ use narrows_model::words::{show::plural, units};
 use narrows_model::{Direction, Place, Run, Status};
 use narrows_sys::clock;
 use narrows_views::mesh::{cells, groups};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// So many slow loads of an element that are as slow alone show that the others of it are, too.
@@ -154,9 +154,10 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// What was slow may have been disturbed: once more, alone. A few of each suspect are enough where they are as slow alone.
+    /// What was slow may have been disturbed: once more, alone. A few of each suspect are enough where they are as slow alone; a load that
+    /// nothing else bears out is repeated twice.
     pub(super) fn again(&mut self, record: &mut MeshRecord) {
-        let mut tried: BTreeSet<usize> = BTreeSet::new();
+        let mut tried: BTreeMap<usize, usize> = BTreeMap::new();
         while !self.stop.is_set() && self.spent(record).is_none() {
             let (places, cells) = cells(record);
             let suspects = blame(&groups(record), &cells).suspects;
@@ -164,19 +165,24 @@ impl<'a> Loads<'a> {
                 |load: &Load| places.iter().copied().zip(&cells).find(|(_, cell)| cell.load == *load).map(|it| it.0);
             let next = suspects.iter().find_map(|suspect| {
                 let of: Vec<usize> = suspect.loads.iter().filter_map(place).collect();
-                let known = |at: &&usize| tried.contains(at) || record.loads[**at].beside_others_bps.is_some();
+                let times = if matches!(suspect.element, Element::Pair(..)) { 2 } else { 1 };
+                let known = |at: &&usize| match tried.get(at) {
+                    Some(count) => *count >= times,
+                    None => record.loads[**at].beside_others_bps.is_some(),
+                };
                 let left = of.iter().find(|at| !known(at)).copied();
                 left.filter(|_| of.iter().filter(known).count() < CONFIRM)
             });
             let Some(place) = next else { return };
-            tried.insert(place);
+            *tried.entry(place).or_default() += 1;
             let load = record.loads[place].clone();
             let MeshState::Measured { goodput_bps: before, .. } = load.state else { continue };
             let name = |at: usize| record.members.get(at).map_or("", |it| it.name.as_str());
             (self.watch)(&format!("slow, once more alone: {} to {}", name(load.from), name(load.to)));
             let made = self.make(vec![load], record).pop();
             if let Some(made) = made.filter(|made| matches!(made.state, MeshState::Measured { .. })) {
-                record.loads[place] = MeshLoad { beside_others_bps: Some(before), ..made };
+                let beside_others_bps = record.loads[place].beside_others_bps.or(Some(before));
+                record.loads[place] = MeshLoad { beside_others_bps, ..made };
             }
         }
     }

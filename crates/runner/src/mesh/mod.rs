@@ -15,7 +15,7 @@ use crate::Stop;
 use loads::{BESIDE_MS, Loads};
 use members::Members;
 use narrows_mesh::Load;
-use narrows_mesh::blame::{Element, blame};
+use narrows_mesh::blame::Cell;
 use narrows_mesh::design::{ALL_UP_TO, denser, pairs};
 use narrows_mesh::rounds::rounds;
 use narrows_model::Run;
@@ -23,6 +23,28 @@ use narrows_model::run::mesh::MeshRecord;
 use narrows_model::words::{show::plural, units};
 use narrows_sys::clock;
 use narrows_views::mesh::{cells, groups, hops};
+use std::time::Duration;
+
+/// Makes it once, or once in so long until it is stopped.
+///
+/// # Errors
+/// What `make` returns.
+pub fn repeat<E>(every: Option<Duration>, stop: &Stop, make: &mut dyn FnMut() -> Result<(), E>) -> Result<(), E> {
+    loop {
+        let began = clock::now();
+        make()?;
+        let Some(every) = every else { return Ok(()) };
+        while !stop.is_set() && began.elapsed() < every {
+            clock::sleep(LOOKS.min(every.saturating_sub(began.elapsed())));
+        }
+        if stop.is_set() {
+            return Ok(());
+        }
+    }
+}
+
+/// How often a pause looks whether it was stopped.
+const LOOKS: Duration = Duration::from_millis(200);
 
 /// How often pairs are added around what looks slow.
 const DENSER: usize = 2;
@@ -77,9 +99,7 @@ pub fn run(
         if stop.is_set() || present.len() <= ALL_UP_TO {
             break;
         }
-        let slow: Vec<usize> =
-            slow_hosts(&record).iter().filter_map(|it| present.iter().position(|at| at == it)).collect();
-        more = denser(&groups, &pairs, &slow);
+        more = denser(&groups, &pairs, &of_present(&record, &present));
         if more.is_empty() {
             break;
         }
@@ -110,14 +130,13 @@ fn planned(
     all.into_iter().map(|round| round.into_iter().map(named).collect()).collect()
 }
 
-/// Hosts that are suspected, alone or as an end of a pair.
-fn slow_hosts(record: &MeshRecord) -> Vec<usize> {
+/// What was measured, by places among the present hosts.
+fn of_present(record: &MeshRecord, present: &[usize]) -> Vec<Cell> {
+    let place = |member: usize| present.iter().position(|it| *it == member);
     let (_, cells) = cells(record);
-    let suspects = blame(&groups(record), &cells).suspects;
-    let of = suspects.iter().flat_map(|suspect| match suspect.element {
-        Element::Host(a) | Element::Sends(a) | Element::Receives(a) => vec![a],
-        Element::Pair(a, b) => vec![a, b],
-        Element::Way(..) | Element::Between(..) | Element::Hop(_) => Vec::new(),
+    let placed = cells.into_iter().filter_map(|cell| {
+        let load = Load { from: place(cell.load.from)?, to: place(cell.load.to)? };
+        Some(Cell { load, by_host: cell.by_host.and_then(place), ..cell })
     });
-    of.collect()
+    placed.collect()
 }
