@@ -81,6 +81,42 @@ fn a_host_without_narrows_gets_the_program_and_keeps_nothing() {
     });
 }
 
+/// A member that says what it likes.
+const HOSTILE: &str = r#"#!/bin/sh
+e='\u001b[31m<script>alert(1)</script>'
+n=$(cat /proc/sys/kernel/random/uuid)
+echo '{"hello":{"version":"'$e'","port":9,"token":"'$e'","stamp":9}}'
+while read -r line; do case "$line" in
+*'"beat"'*) ;;
+*'"inventory"'*) echo '{"inventory":{"host":"'$e'","taken_unix_us":0,"facts":[{"key":"tcp.'$e'","value":"'$n'","unit":"text","source":"'$e'"}],"absent":[],"collectors":[]}}' ;;
+*'"reach"'*) echo '{"reached":[null,null,null,null,null,null]}' ;;
+*'"seal"'*) echo '"sealed"' ;;
+*'"probe"'*) echo '{"probed":[{"rtt_us":[-5,1e308,-1],"packets":[4,18446744073709551615,9],"mtu_bytes":1,"hops":["'$e'"],"remarks":["'$e'"]}]}' ;;
+*192.0.2.1:*) echo '{"loaded":{"goodput_bps":1e300,"retransmits":null,"busy":[null,1e300]}}' ;;
+*192.0.2.2:*) echo '{"loaded":{"goodput_bps":-3,"retransmits":18446744073709551615,"busy":[null,null]}}' ;;
+*'"load"'*) echo '{"loaded":{"goodput_bps":1e6,"retransmits":1,"busy":[-1e300,null]}}' ;;
+*) echo '{"failed":"'$e'"}' ;;
+esac; done
+"#;
+
+#[test]
+fn a_hostile_member_harms_neither_the_client_nor_the_report() {
+    on_loopback(|world| {
+        let member = world.file("hostile", HOSTILE);
+        let command = format!("sh {member}");
+        let hosts = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3"];
+        let more = ["-t", "300ms", "--probe", "100ms", "--no-save", "--remote-command", &command];
+        for format in ["text", "html", "markdown", "csv", "json"] {
+            let said = World::run_command(mesh(world, &[&hosts[..], &more, &["--format", format]].concat()));
+            assert_eq!(said.code, Some(3), "{said:?}");
+            let all = format!("{}{}", said.out, said.err);
+            assert!(!all.contains('\u{1b}') && (format != "html" || !all.contains("<script>alert")), "{said:?}");
+            assert!(format != "text" || said.out.contains("2 of 6 loads measured"), "{said:?}");
+            assert!(format != "csv" || said.out.lines().count() == 7, "{said:?}");
+        }
+    });
+}
+
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
     on_loopback(|world| {

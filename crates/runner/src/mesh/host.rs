@@ -61,6 +61,9 @@ pub(super) struct Host {
     stop: Stop,
 }
 
+/// The program may take so long: 30 MB at 1 Mbit/s.
+const SENDS: Duration = Duration::from_secs(300);
+
 /// How often a wait looks whether it was stopped.
 const LOOKS: Duration = Duration::from_millis(200);
 
@@ -128,8 +131,8 @@ impl Host {
                     program.cpu
                 ));
             }
-            lock(&self.input).write_all(&program.bytes).map_err(|error| self.lost(&error.to_string()))?;
-            first = self.next(until)?;
+            self.send(program)?;
+            first = self.next(clock::now() + patience)?;
         }
         let Answer::Hello(hello) = heard(&first)? else { return Err("unexpected greeting".to_owned()) };
         let input = Arc::downgrade(&self.input);
@@ -143,6 +146,21 @@ impl Host {
             }
         });
         Ok(hello)
+    }
+
+    /// Sends the program, in a thread of its own: a host that does not read holds up nobody.
+    fn send(&self, program: &Program) -> Result<(), String> {
+        let (input, bytes, (sent, outcome)) = (self.input.clone(), program.bytes.clone(), channel());
+        std::thread::spawn(move || sent.send(lock(&input).write_all(&bytes)));
+        let until = clock::now() + SENDS;
+        loop {
+            match outcome.recv_timeout(LOOKS) {
+                Ok(outcome) => return outcome.map_err(|error| self.lost(&error.to_string())),
+                Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err("interrupted".to_owned()),
+                Err(RecvTimeoutError::Timeout) if clock::now() < until => {}
+                Err(_) => return Err(self.lost("it takes too long to send it the program: install narrows there")),
+            }
+        }
     }
 
     pub(super) fn ask(&mut self, order: &Order, patience: Duration) -> Result<Answer, String> {

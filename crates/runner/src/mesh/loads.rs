@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// So many slow loads of an element that are as slow alone show that the others of it are, too.
 const CONFIRM: usize = 3;
 
+/// No load carries more; a member may say anything.
+const MOST_BPS: f64 = 1e14;
+
 /// Suspects that are diagnosed.
 const DIAGNOSED: usize = 6;
 
@@ -106,7 +109,7 @@ impl<'a> Loads<'a> {
                     return load;
                 }
                 load.state = match this.one(&load, record) {
-                    Ok(Loaded { goodput_bps, retransmits, busy }) if goodput_bps.is_finite() && goodput_bps >= 0.0 => {
+                    Ok(Loaded { goodput_bps, retransmits, busy }) if (0.0..MOST_BPS).contains(&goodput_bps) => {
                         MeshState::Measured { goodput_bps, retransmits, busy }
                     }
                     Ok(_) => MeshState::Failed("invalid figures in its answer".to_owned()),
