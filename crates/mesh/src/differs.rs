@@ -76,4 +76,30 @@ mod tests {
         assert!(found[0].chance < 0.001 && found[1].chance > 0.05, "{found:#?}");
         assert!(found.iter().all(|it| it.key != "kernel"), "all have it");
     }
+
+    /// Of 40 hosts three to six have one changed setting among 20 in which hosts differ at random: 60 draws.
+    #[test]
+    fn the_changed_setting_is_first_in_nearly_all_draws() {
+        let mut noise = crate::blame::tests::seeded(20_261_127);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let mut below = |most: usize| (noise() * most as f64) as usize;
+        let mut first = 0;
+        for _ in 0..60 {
+            let count = 3 + below(4);
+            let mut slow = BTreeSet::new();
+            while slow.len() < count {
+                slow.insert(below(40));
+            }
+            let mut facts: Vec<BTreeMap<String, String>> = vec![BTreeMap::new(); 40];
+            for key in 0..20 {
+                let values = 2 + below(3);
+                facts.iter_mut().for_each(|it| _ = it.insert(format!("other.{key}"), below(values).to_string()));
+            }
+            for (host, facts) in facts.iter_mut().enumerate() {
+                facts.insert("changed".into(), slow.contains(&host).to_string());
+            }
+            first += usize::from(differences(&facts, &slow)[0].key == "changed");
+        }
+        assert!(first >= 57, "{first} of 60");
+    }
 }

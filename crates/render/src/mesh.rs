@@ -254,11 +254,13 @@ fn differences(doc: Doc, report: &MeshReport) -> Doc {
         Column::words("slow hosts have"),
         Column::figures("of the slow"),
         Column::figures("of the others"),
+        Column::words("read by the rule of"),
     ];
     let mut table = Table::new("what differs", "settings that separate the slow hosts from the others", &columns);
     for it in &report.differences {
         let part = |[have, of]: [u64; 2]| format!("{have} of {of}");
-        let cells = [it.key.clone(), it.value.clone(), part(it.slow), part(it.others)];
+        let cause = it.cause.clone().unwrap_or_default();
+        let cells = [it.key.clone(), it.value.clone(), part(it.slow), part(it.others), cause];
         table.rows.push(Row::new(cells.iter().map(Cell::new).collect()));
     }
     doc.table(table)
@@ -396,6 +398,7 @@ mod tests {
                 to: 0,
                 headline: "94.2 Mbit/s by tcp-send-buffer at c.example: the send buffer is too small".to_owned(),
                 cause: Some("tcp-send-buffer".to_owned()),
+                reads: vec!["tcp.wmem_max".to_owned()],
                 fix: Some("at c.example: sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'".to_owned()),
                 run: Some("x7kq".to_owned()),
             }],
@@ -418,6 +421,7 @@ mod tests {
                 slow: [1, 1],
                 others: [0, 3],
                 chance: 0.04,
+                cause: Some("tcp-send-buffer".to_owned()),
             }],
             headline: "host c.example (sending) carries 10 % of what it should; 9 of 12 loads measured".to_owned(),
             interrupted: true,

@@ -6,7 +6,7 @@ use narrows_mesh::differs::differences;
 use narrows_mesh::losing::{Losing, Way, losing};
 use narrows_model::run::history::StoredRun;
 use narrows_model::run::mesh::{
-    MeshDifference, MeshLoss, MeshName, MeshPath, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA,
+    MeshDiagnosis, MeshDifference, MeshLoss, MeshName, MeshPath, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA,
 };
 use narrows_model::words::show::plural;
 use narrows_model::words::units::{self, percent};
@@ -164,12 +164,22 @@ fn differing(record: &MeshRecord, slow: &BTreeSet<usize>) -> Vec<MeshDifference>
         })
         .collect();
     let slow = present.iter().enumerate().filter(|(_, at)| slow.contains(at)).map(|(nth, _)| nth).collect();
-    differences(&facts, &slow)
-        .into_iter()
-        .filter(|it| it.chance <= CHANCE)
-        .take(DIFFERENCES_MAX)
-        .map(|it| MeshDifference { key: it.key, value: it.value, slow: it.slow, others: it.others, chance: it.chance })
-        .collect()
+    let cause = |key: &str| {
+        let reads = |it: &&MeshDiagnosis| it.reads.iter().any(|read| read == key);
+        record.diagnoses.iter().find(reads).and_then(|it| it.cause.clone())
+    };
+    let found = differences(&facts, &slow).into_iter().map(|it| MeshDifference {
+        cause: cause(&it.key),
+        key: it.key,
+        value: it.value,
+        slow: it.slow,
+        others: it.others,
+        chance: it.chance,
+    });
+    // What a rule reads that names a slow host needs no statistics.
+    let (named, others): (Vec<_>, Vec<_>) =
+        found.filter(|it| it.chance <= CHANCE || it.cause.is_some()).partition(|it| it.cause.is_some());
+    named.into_iter().chain(others).take(DIFFERENCES_MAX).collect()
 }
 
 fn headline(report: &MeshReport) -> String {
@@ -297,6 +307,23 @@ mod tests {
         assert_eq!(named, ["host h2 (sending)"]);
         assert!(seen.headline.starts_with("host h2 (sending) carries 10 % of what it should"), "{}", seen.headline);
         assert_eq!(stored(&record(2, 0.3)).verdict, "slow: host h2 (sending)");
+    }
+
+    #[test]
+    fn a_setting_that_the_rule_of_a_named_cause_reads_is_first_also_of_one_host() {
+        let alone = record(2, 0.3);
+        assert!(report(&alone).differences.is_empty(), "one of six differs by chance");
+        let diagnosis = MeshDiagnosis {
+            from: 2,
+            to: 0,
+            headline: String::new(),
+            cause: Some("tcp-send-buffer".to_owned()),
+            reads: vec!["tcp.wmem".to_owned()],
+            fix: None,
+            run: None,
+        };
+        let named = report(&MeshRecord { diagnoses: vec![diagnosis], ..alone }).differences;
+        assert_eq!((&*named[0].key, named[0].cause.as_deref()), ("tcp.wmem", Some("tcp-send-buffer")));
     }
 
     #[test]

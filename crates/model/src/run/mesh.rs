@@ -95,6 +95,8 @@ pub struct MeshDiagnosis {
     pub headline: String,
     /// Its first cause; `None`: none is named.
     pub cause: Option<String>,
+    /// What its rule reads of hosts.
+    pub reads: Vec<String>,
     /// The first command that mends it, and where.
     pub fix: Option<String>,
     /// Its run in the store.
@@ -156,6 +158,8 @@ pub struct MeshDifference {
     pub others: [u64; 2],
     /// How often so good a separation comes by chance among so many settings.
     pub chance: f64,
+    /// The cause of a diagnosis of this mesh whose rule reads it.
+    pub cause: Option<String>,
 }
 
 /// A mesh with who is to blame.

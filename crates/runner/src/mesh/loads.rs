@@ -222,8 +222,12 @@ impl<'a> Loads<'a> {
                 Ok(None) => ("nothing was measured".to_owned(), None, None),
                 Err(why) => (format!("the diagnosis failed: {why}"), None, None),
             };
-            runs.extend(asked.ok().map(|run| (record.diagnoses.len(), run)));
-            record.diagnoses.push(MeshDiagnosis { from, to, headline, cause, fix, run: None });
+            let reads = asked.as_ref().ok().zip(cause.as_deref()).map_or_else(Vec::new, |(run, cause)| {
+                let weighed = narrows_diagnose::weigh(run, 0, cause).unwrap_or_default();
+                weighed.into_iter().take(1).flat_map(|it| it.read).map(|(key, _)| key).collect()
+            });
+            record.diagnoses.push(MeshDiagnosis { from, to, headline, cause, reads, fix, run: None });
+            runs.extend(asked.ok().map(|run| (record.diagnoses.len() - 1, run)));
         }
         runs
     }

@@ -68,6 +68,7 @@ impl Members {
             server.ok_or_else(|| format!("cannot use {}: write ssh://{0}", host.name))
         };
         let servers = spec.hosts.iter().map(server).collect::<Result<Vec<_>, _>>()?;
+        let ports: Vec<Option<u16>> = servers.iter().map(|server| server.port).collect();
         // From this thread: ssh ends with the thread that started it.
         let start = |server: SshServer| (Host::start(&server, &program, spec.remote_command.as_deref(), stop), server);
         let started: Vec<_> = servers.into_iter().map(start).collect();
@@ -81,13 +82,15 @@ impl Members {
             let greeting: Vec<_> = started.into_iter().map(|it| scope.spawn(move || Mutex::new(greet(it)))).collect();
             greeting.into_iter().map(|it| result_of(it.join())).collect()
         });
-        let mut seen: Vec<(usize, IpAddr)> = Vec::new();
+        // Behind one translated address several hosts have ports of their own.
+        let mut seen: Vec<(usize, (IpAddr, Option<u16>))> = Vec::new();
         for (nth, member) in all.iter().enumerate() {
             let mut member = lock(member);
             let Ok((_, _, address)) = &*member else { continue };
-            match seen.iter().find(|(_, other)| other == address) {
+            let place = (*address, ports[nth]);
+            match seen.iter().find(|(_, other)| *other == place) {
                 Some((first, _)) => *member = Err(format!("it has the address of {}", spec.hosts[*first].name)),
-                None => seen.push((nth, *address)),
+                None => seen.push((nth, place)),
             }
         }
         Ok(Self { all, reached: Vec::new() })
