@@ -90,10 +90,11 @@ impl<'a> Loads<'a> {
     /// A load that nobody has made yet.
     fn to_make(&self, Load { from, to }: Load) -> MeshLoad {
         let [there, back] = [self.members.unreached(from, to), self.members.unreached(to, from)];
-        let known = |member: usize| self.members.at(member).is_some();
-        let state = match (there, back) {
-            (Some(there), Some(back)) if known(from) && known(to) => {
-                MeshState::Unreachable(if there == back { there.to_owned() } else { format!("{there}; back: {back}") })
+        let state = match (there, back, self.members.at(from), self.members.at(to)) {
+            (Some(there), Some(back), Some((a, ..)), Some((b, ..))) => {
+                let both = if there == back { there.to_owned() } else { format!("{there}; back: {back}") };
+                let shared = if a.ip() == b.ip() { format!(": both are behind {}", a.ip()) } else { String::new() };
+                MeshState::Unreachable(format!("{both}{shared}"))
             }
             _ => MeshState::NotMade,
         };

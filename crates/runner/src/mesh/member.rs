@@ -91,7 +91,10 @@ const TRIED_AT_ONCE: usize = 32;
 /// Shows the token to each, which from then on knows this host by the address that it sees it with.
 fn reach(all: &[(SocketAddr, String)]) -> Vec<Option<String>> {
     let one = |(to, token): &(SocketAddr, String)| {
-        TcpStream::connect_timeout(to, CONNECTS).map_err(|error| error.to_string())?;
+        TcpStream::connect_timeout(to, CONNECTS).map_err(|error| {
+            let said = error.to_string();
+            said.split(" (os error").next().unwrap_or_default().to_owned()
+        })?;
         connect(*to, token).map(drop)
     };
     let some = |all: &[(SocketAddr, String)]| {
