@@ -9,13 +9,18 @@ use std::time::Duration;
 const SSH: &str = "#!/bin/sh\nfor last; do :; done\ncase \" $* \" in\n*' -G '*) echo \"hostname $last\" ;;\n\
     *192.0.2.9*) echo 'no route to host' >&2; exit 255 ;;\n*) exec sh -c \"$last\" ;;\nesac\n";
 
-/// The command, with addresses for its hosts and the stand-in before all other programs.
+/// The command, with addresses for its hosts and the stand-in of this host.
 fn mesh(world: &World, words: &[&str]) -> Command {
     for nth in 1..=3 {
         let added = Command::new("ip").args(["addr", "add", &format!("192.0.2.{nth}/32"), "dev", "lo"]).output();
         added.expect("iproute2");
     }
-    let ssh = world.file("ssh", SSH);
+    through(world, SSH, words)
+}
+
+/// The command with this stand-in for ssh before all other programs.
+fn through(world: &World, ssh: &str, words: &[&str]) -> Command {
+    let ssh = world.file("ssh", ssh);
     std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its mode");
     let folder = Path::new(&ssh).parent().expect("a folder").display().to_string();
     let mut command = world.command(&[&["mesh"], words].concat());
@@ -78,6 +83,82 @@ fn a_host_without_narrows_gets_the_program_and_keeps_nothing() {
         killed.wait().expect("its end");
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!((kept(), members()), (before, 0));
+    });
+}
+
+/// A process that holds a network namespace, and ends with this.
+struct Net(std::process::Child);
+
+impl Net {
+    fn new() -> Self {
+        let held = Self(Command::new("unshare").args(["-n", "sleep", "60"]).spawn().expect("util-linux"));
+        let own = std::fs::read_link("/proc/thread-self/ns/net").expect("a namespace");
+        let of = || std::fs::read_link(format!("/proc/{}/ns/net", held.0.id()));
+        while of().is_ok_and(|it| it == own) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        held
+    }
+
+    fn run(&self, words: &str) {
+        let id = self.0.id().to_string();
+        let done = Command::new("nsenter").args(["-t", &id, "-n", "sh", "-ec", words]).output().expect("util-linux");
+        assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_host_behind_translation_is_loaded_in_both_directions() {
+    on_loopback(|world| {
+        if Command::new("nft").arg("--version").output().is_err() {
+            eprintln!("nft is not installed: not tested");
+            return;
+        }
+        let [plain, gate, inner] = [Net::new(), Net::new(), Net::new()];
+        let sh = |words: &str| {
+            let done = Command::new("sh").args(["-ec", words]).output().expect("a shell");
+            assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        let [p, g, i] = [&plain, &gate, &inner].map(|net| net.0.id());
+        sh(&format!(
+            "ip link add p0 type veth peer name e0 netns {p}; ip link add g0 type veth peer name e0 netns {g}; \
+             ip addr add 198.18.1.1/24 dev p0; ip addr add 198.18.2.1/24 dev g0; ip link set p0 up; ip link set g0 up; \
+             sysctl -qw net.ipv4.ip_forward=1"
+        ));
+        plain.run("ip addr add 198.18.1.2/24 dev e0; ip link set e0 up; ip route add default via 198.18.1.1");
+        gate.run(&format!(
+            "ip addr add 198.18.2.2/24 dev e0; ip link set e0 up; ip route add default via 198.18.2.1; \
+             ip link add i0 type veth peer name e0 netns {i}; ip addr add 192.168.7.1/24 dev i0; ip link set i0 up; \
+             sysctl -qw net.ipv4.ip_forward=1; nft add table ip n; \
+             nft 'add chain ip n p {{ type nat hook postrouting priority 100; }}'; nft add rule ip n p oifname e0 masquerade"
+        ));
+        inner.run("ip addr add 192.168.7.2/24 dev e0; ip link set e0 up; ip route add default via 192.168.7.1");
+        let ssh = format!(
+            "#!/bin/sh\nfor last; do :; done\ncase \" $* \" in\n*' -G '*) echo \"hostname $last\" ;;\n\
+             *198.18.1.2*) exec nsenter -t {p} -n sh -c \"$last\" ;;\n*) exec nsenter -t {i} -n sh -c \"$last\" ;;\nesac\n"
+        );
+        let own = env!("CARGO_BIN_EXE_narrows");
+        let words = ["ssh://198.18.1.2", "ssh://198.18.2.2", "-t", "300ms", "--probe", "300ms", "--no-diagnose"];
+        let more = ["--format", "json", "--no-save", "--remote-command", own];
+        let said = World::run_command(through(world, &ssh, &[&words[..], &more].concat()));
+        let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let loads = report["loads"].as_array().expect("loads");
+        let opened: Vec<_> = loads
+            .iter()
+            .filter(|load| load["state"]["measured"]["goodput_bps"].as_f64() > Some(1e6))
+            .map(|load| (load["from"].as_u64(), load["opened_by_receiver"].as_bool()))
+            .collect();
+        assert!(opened.contains(&(Some(0), Some(true))) && opened.contains(&(Some(1), Some(false))), "{said:?}");
+        // Probes from within are answered: the member knows the translated address.
+        let probed = report["paths"].as_array().expect("paths").iter().find(|path| path["from"] == 1).expect("a path");
+        assert!(probed["packets"][0] == 15 && probed["packets"][1] == 0, "{probed:#?}");
     });
 }
 
