@@ -61,8 +61,10 @@ const MANY: f64 = 100.0;
 const PACKET_US: f64 = 1.5;
 const PASS_US: f64 = 8.0;
 
-/// What one rule may cost, microseconds: a comparison takes some nanoseconds, and the longest matches less than half a microsecond.
-const RULE_US: [f64; 2] = [0.003, 0.4];
+/// What one rule may cost, microseconds: to load a field and to compare it are some 25 instructions (`nft_do_chain`), 1.5 ns of a core that does
+/// four of them in each cycle of 4 GHz; the longest matches take less than half a microsecond. Of 8,109 rules of one hook, 2.3 ns were seen
+/// over the packets of both directions.
+const RULE_US: [f64; 2] = [0.0015, 0.4];
 
 fn rules(evidence: &TcpEvidence, role: Role) -> Option<f64> {
     evidence.number(role, keys::NETFILTER_RULES).filter(|rules| *rules >= MANY)
@@ -147,7 +149,7 @@ const FULL: f64 = 0.85;
 mod tests {
     use super::*;
     use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, core, fact, full_path, named,
+        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, core, fact, full_path, named,
         ordinary_host, slow, with,
     };
     use narrows_model::host::fact::Unit;
@@ -182,7 +184,8 @@ mod tests {
     #[test]
     fn a_large_ruleset_that_a_packet_hardly_sees_is_not_why() {
         // A cluster's host: 40,000 rules, which the first packet of a connection sees.
-        assert_contradicts(&of(&truth(40_000, 80_000)), "2.1 ns each");
+        assert_contradicts(&of(&truth(60_000, 80_000)), "1.4 ns each");
+        assert_supports(&of(&truth(40_000, 80_000)));
         assert_contradicts(&of(&truth(400, 1_000_000)), "hardly more than without rules");
         assert_contradicts(&of(&truth(150, 80_000)), "do not account for");
         assert_contradicts(&of(&truth(60, 80_000)), "60 rules");
