@@ -31,6 +31,9 @@ pub struct Losing {
 /// Fewer packets are lost anywhere, now and then.
 const LEAST: u64 = 3;
 
+/// Share of packets that a whole network loses at least.
+const WHOLE: f64 = 0.001;
+
 /// How often losses that are spread evenly may accuse an element.
 const CHANCE: f64 = 0.01;
 
@@ -53,8 +56,11 @@ pub fn losing(groups: &[usize], ways: &[Way]) -> Vec<Losing> {
         let mut best: Option<(f64, Losing, Vec<usize>)> = None;
         for (element, of) in &members {
             let (sent, lost) = sum(&mut of.iter().copied());
-            // Where all ways are of one element it is named if no part of it is.
-            let whole = sent == all.0 && found.is_empty();
+            // Where all paths are of one network it is named if no part of it is, and if it loses more than any does now and then.
+            let whole = sent == all.0
+                && found.is_empty()
+                && matches!(element, Element::Way(..) | Element::Between(..))
+                && narrows_stats::wilson(lost, sent, 0.95).is_some_and(|[least, _]| least > WHOLE);
             let differs = if whole { least } else { differs((sent, lost), (all.0 - sent, all.1 - lost)) };
             let of: Vec<usize> = of.iter().copied().filter(|at| left[*at]).collect();
             match &mut best {

@@ -4,7 +4,7 @@ use crate::doc::{Doc, Pair};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
-use narrows_model::run::mesh::{MeshLoad, MeshReport, MeshState};
+use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState};
 use narrows_model::words::units::{bps, micros, percent};
 
 /// The columns of its CSV.
@@ -23,9 +23,10 @@ pub(crate) const COLUMNS: &[&str] = &[
 ];
 
 pub(crate) fn doc(report: &MeshReport) -> Doc {
-    let (word, tone) = match (report.suspects.is_empty(), measured(report)) {
+    let (word, tone) = match (report.suspects.is_empty(), report.measured()) {
         (_, 0) => ("NOTHING", Tone::Bad),
         (true, _) if !report.losing.is_empty() => ("LOSS", Tone::Bad),
+        (true, measured) if measured < report.loads.len() => ("EVEN", Tone::Mark),
         (true, _) => ("EVEN", Tone::Good),
         _ => ("SLOW", Tone::Bad),
     };
@@ -43,26 +44,27 @@ pub(crate) fn doc(report: &MeshReport) -> Doc {
         .then(|doc| suspects(doc, report))
         .then(|doc| losing(doc, report))
         .then(|doc| absent(doc, report))
-        .then(|doc| if report.members.len() <= GRID_MAX { doc.table(grid(report)) } else { doc })
-        .then(|doc| if report.members.len() <= GRID_MAX { round_trips(doc, report) } else { doc })
+        .then(|doc| if report.members.len() <= GRID_MAX { round_trips(doc.table(grid(report)), report) } else { doc })
         .then(|doc| slow(doc, report))
         .then(|doc| narrow(doc, report))
+        .then(|doc| unanswered(doc, report))
         .then(|doc| differences(doc, report))
         .then(|doc| {
             let cut = report.interrupted.then(|| "interrupted: the rest of the loads was not made".to_owned());
-            let starved = (!report.starved.is_empty())
-                .then(|| format!("no CPU time left, so their loads accuse nobody: {}", report.starved.join(", ")));
+            let starved = (!report.starved.is_empty()).then(|| {
+                format!("out of CPU, so their loads are not held against the network: {}", report.starved.join(", "))
+            });
             let early = report.ended_early.as_ref().map(|why| format!("the rest of the loads was not made: {why}"));
-            doc.warnings(cut.into_iter().chain(early).chain(starved))
+            let small = small_groups(report);
+            let small = (!small.is_empty()).then(|| {
+                format!("groups of fewer than three hosts are compared only with themselves: {}", small.join(", "))
+            });
+            doc.warnings(cut.into_iter().chain(early).chain(starved).chain(small))
         })
 }
 
 /// More hosts make no grid that a reader takes in; CSV and JSON have all loads.
 const GRID_MAX: usize = 40;
-
-fn measured(report: &MeshReport) -> usize {
-    report.loads.iter().filter(|load| matches!(load.state, MeshState::Measured { .. })).count()
-}
 
 fn suspects(doc: Doc, report: &MeshReport) -> Doc {
     if report.suspects.is_empty() {
@@ -78,7 +80,8 @@ fn suspects(doc: Doc, report: &MeshReport) -> Doc {
             let fix = it.fix.as_ref().map_or_else(String::new, |fix| format!("; fix {fix}"));
             format!("; {} to {}: {}{fix}{run}", name(report, it.from), name(report, it.to), it.headline)
         });
-        let says = format!("of what its loads should carry ({low} to {high}); explains {loads}{or}{found}");
+        let alone = if suspect.repeated == 0 { ", none repeated alone" } else { "" };
+        let says = format!("of what its loads should carry ({low} to {high}); explains {loads}{alone}{or}{found}");
         Pair::new(&suspect.element, &says).figure(&percent(suspect.carries)).tone(Tone::Bad)
     });
     doc.section("who is slow", "the fewest that explain all slow loads").pairs(pairs)
@@ -86,8 +89,10 @@ fn suspects(doc: Doc, report: &MeshReport) -> Doc {
 
 fn absent(doc: Doc, report: &MeshReport) -> Doc {
     let away = report.members.iter().filter_map(|member| Some((member, member.absent.as_ref()?)));
+    // That is said of the whole.
+    let away = away.filter(|(_, why)| !report.interrupted || why.as_str() != "interrupted");
     let pairs: Vec<Pair> = away.map(|(member, why)| Pair::new(&member.name, why).tone(Tone::Mark)).collect();
-    if pairs.is_empty() { doc } else { doc.section("absent hosts", "").pairs(pairs) }
+    if pairs.is_empty() { doc } else { doc.section("hosts not taking part", "").pairs(pairs) }
 }
 
 fn name(report: &MeshReport, at: usize) -> &str {
@@ -125,11 +130,38 @@ fn round_trips(doc: Doc, report: &MeshReport) -> Doc {
     }))
 }
 
+/// Probes that nobody answered: of an end that sends none the other one tells.
+fn unanswered(doc: Doc, report: &MeshReport) -> Doc {
+    let is_open = |it: &&MeshPath| it.from < it.to && round_trip(report, it.from, it.to).is_none();
+    let pairs: Vec<Pair> = report
+        .paths
+        .iter()
+        .filter(is_open)
+        .filter_map(|it| Some((it, it.remarks.last()?)))
+        .take(ROWS_MAX)
+        .map(|(it, why)| {
+            Pair::new(&format!("{} to {}", name(report, it.from), name(report, it.to)), why).tone(Tone::Mark)
+        })
+        .collect();
+    if pairs.is_empty() { doc } else { doc.section("probes without an answer", "").pairs(pairs) }
+}
+
+/// Groups whose hosts have no others to be compared with, where there are several groups.
+fn small_groups(report: &MeshReport) -> Vec<&str> {
+    let of = |group: &str| report.members.iter().filter(|it| it.group == group && it.absent.is_none()).count();
+    let mut small: Vec<&str> =
+        report.members.iter().map(|it| it.group.as_str()).filter(|group| !group.is_empty() && of(group) < 3).collect();
+    small.sort_unstable();
+    small.dedup();
+    small
+}
+
 /// Ways that let only smaller packets pass than most do.
 fn narrow(doc: Doc, report: &MeshReport) -> Doc {
     let mut all: Vec<u32> = report.paths.iter().filter_map(|path| path.mtu_bytes).collect();
     all.sort_unstable();
-    let Some(most) = all.get(all.len() / 2).copied() else { return doc };
+    let runs = all.chunk_by(|a, b| a == b).max_by_key(|run| run.len());
+    let Some(most) = runs.and_then(|run| run.first().copied()) else { return doc };
     let pairs: Vec<Pair> = report
         .paths
         .iter()
@@ -326,9 +358,7 @@ mod tests {
     use crate::fits::{NARROWEST, fits};
     use crate::format::{Document as _, Format};
     use crate::style::Style;
-    use narrows_model::run::mesh::{
-        MeshDiagnosis, MeshDifference, MeshLoss, MeshName, MeshPath, MeshPlan, MeshSuspect, SCHEMA,
-    };
+    use narrows_model::run::mesh::{MeshDiagnosis, MeshDifference, MeshLoss, MeshName, MeshPlan, MeshSuspect, SCHEMA};
 
     fn report() -> MeshReport {
         let member = |(nth, name): (usize, &str)| MeshName {
@@ -412,6 +442,7 @@ mod tests {
                 carries: 0.1,
                 interval: [0.09, 0.11],
                 loads: 3,
+                repeated: 3,
                 worst: [2, 0],
             }],
             starved: vec!["d".to_owned()],

@@ -32,7 +32,9 @@ pub fn hops(record: &MeshRecord) -> (Vec<&str>, BTreeMap<[usize; 2], Vec<usize>>
     let names: Vec<&str> = all.collect::<BTreeSet<_>>().into_iter().collect();
     let way = |path: &MeshPath| {
         let hops = path.hops.iter().map(String::as_str).filter(is_router);
-        ([path.from, path.to], hops.filter_map(|hop| names.binary_search(&hop).ok()).collect())
+        // A router that answers at two hops is one.
+        let of: BTreeSet<usize> = hops.filter_map(|hop| names.binary_search(&hop).ok()).collect();
+        ([path.from, path.to], of.into_iter().collect())
     };
     let ways = record.paths.iter().map(way).collect();
     (names, ways)
@@ -43,6 +45,10 @@ pub fn cells(record: &MeshRecord) -> (Vec<usize>, Vec<Cell>) {
     let (_, ways) = hops(record);
     let cell = |(place, load): (usize, &narrows_model::run::mesh::MeshLoad)| {
         let MeshState::Measured { goodput_bps, busy, .. } = load.state else { return None };
+        // A record may come from elsewhere.
+        if load.from.max(load.to) >= record.members.len() {
+            return None;
+        }
         let full = |share: Option<f64>| share.is_some_and(|share| share >= STARVED);
         let by_host = if full(busy[0]) { Some(load.from) } else { full(busy[1]).then_some(load.to) };
         let hops = ways.get(&[load.from, load.to]).cloned().unwrap_or_default();
@@ -56,29 +62,39 @@ pub fn report(record: &MeshRecord) -> MeshReport {
     let name = |member: usize| record.members.get(member).map(|it| it.name.clone()).unwrap_or_default();
     let group = |member: usize| {
         let group = record.members.get(member).map(|it| it.group.clone()).unwrap_or_default();
-        if group.is_empty() { "all hosts".to_owned() } else { format!("group {group}") }
+        match (group.is_empty(), record.members.iter().all(|it| it.group.is_empty())) {
+            (false, _) => format!("group {group}"),
+            (true, true) => "all hosts".to_owned(),
+            (true, false) => "the hosts without a group".to_owned(),
+        }
     };
     let (names, ways) = hops(record);
     let words = |element: Element| match element {
         Element::Host(a) => format!("host {}", name(a)),
         Element::Sends(a) => format!("host {} (sending)", name(a)),
         Element::Receives(a) => format!("host {} (receiving)", name(a)),
-        Element::Way(a, b) if a == b => format!("the network within {}", group(a)),
-        Element::Way(a, b) => format!("the way from {} to {}", group(a), group(b)),
-        Element::Between(a, b) => format!("the way between {} and {}", group(a), group(b)),
+        Element::Way(a, b) if a == b => {
+            format!("the network between hosts of {}", group(a)).replace("hosts of all hosts", "all hosts")
+        }
+        Element::Way(a, b) => format!("the paths from {} to {}", group(a), group(b)),
+        Element::Between(a, b) => format!("the paths between {} and {}", group(a), group(b)),
         Element::Hop(hop) => format!("router {}", names.get(hop).copied().unwrap_or_default()),
-        Element::Pair(a, b) => format!("the pair {} to {} alone", name(a), name(b)),
+        Element::Pair(a, b) => format!("only the path {} to {}", name(a), name(b)),
     };
     let (places, cells) = cells(record);
     let groups = groups(record);
     let Blame { suspects, starved, expected_bps } = blame(&groups, &cells);
     let (mut expected, mut slow_loads) = (vec![None; record.loads.len()], vec![false; record.loads.len()]);
     for (place, (cell, bps)) in places.iter().zip(cells.iter().zip(expected_bps)) {
-        (expected[*place], slow_loads[*place]) = (Some(bps), cell.goodput_bps < SLOW * bps);
+        (expected[*place], slow_loads[*place]) = (Some(bps), cell.by_host.is_none() && cell.goodput_bps < SLOW * bps);
     }
     let part = |load: &Load| {
         let at = places.iter().zip(&cells).find(|(_, cell)| cell.load == *load);
         at.map_or(1.0, |(place, cell)| cell.goodput_bps / expected[*place].unwrap_or(1.0))
+    };
+    let is_repeated = |load: &Load| {
+        let of = |it: &&narrows_model::run::mesh::MeshLoad| it.from == load.from && it.to == load.to;
+        record.loads.iter().find(of).is_some_and(|it| it.beside_others_bps.is_some())
     };
     let slow: BTreeSet<usize> = suspects
         .iter()
@@ -95,6 +111,7 @@ pub fn report(record: &MeshRecord) -> MeshReport {
             carries: suspect.carries,
             interval: suspect.interval,
             loads: suspect.loads.len(),
+            repeated: suspect.loads.iter().filter(|load| is_repeated(load)).count(),
             worst: suspect
                 .loads
                 .iter()
@@ -138,7 +155,8 @@ fn losses(record: &MeshRecord, groups: &[usize], ways: &BTreeMap<[usize; 2], Vec
         let hops = ways.get(&[from, to]).cloned().unwrap_or_default();
         Way { load: Load { from, to }, hops, sent, lost }
     };
-    let probed = record.paths.iter().filter_map(|path| Some((path, path.packets?)));
+    let known = |path: &&MeshPath| path.from.max(path.to) < record.members.len();
+    let probed = record.paths.iter().filter(known).filter_map(|path| Some((path, path.packets?)));
     let ways = probed.flat_map(|(path, [sent, up, down])| {
         [way(path.from, path.to, sent, up), way(path.to, path.from, sent.saturating_sub(up), down)]
     });
@@ -163,9 +181,11 @@ fn differing(record: &MeshRecord, slow: &BTreeSet<usize>) -> Vec<MeshDifference>
             facts.map(|fact| (fact.key.clone(), fact.value.to_string())).collect()
         })
         .collect();
+    let of_members = slow;
     let slow = present.iter().enumerate().filter(|(_, at)| slow.contains(at)).map(|(nth, _)| nth).collect();
+    let of_slow = |it: &MeshDiagnosis| of_members.contains(&it.from) || of_members.contains(&it.to);
     let cause = |key: &str| {
-        let reads = |it: &&MeshDiagnosis| it.reads.iter().any(|read| read == key);
+        let reads = |it: &&MeshDiagnosis| of_slow(it) && it.reads.iter().any(|read| read == key);
         record.diagnoses.iter().find(reads).and_then(|it| it.cause.clone())
     };
     let found = differences(&facts, &slow).into_iter().map(|it| MeshDifference {
@@ -177,28 +197,48 @@ fn differing(record: &MeshRecord, slow: &BTreeSet<usize>) -> Vec<MeshDifference>
         chance: it.chance,
     });
     // What a rule reads that names a slow host needs no statistics.
-    let (named, others): (Vec<_>, Vec<_>) =
-        found.filter(|it| it.chance <= CHANCE || it.cause.is_some()).partition(|it| it.cause.is_some());
+    let (named, others): (Vec<_>, Vec<_>) = found
+        .filter(|it| it.chance <= CHANCE || it.cause.is_some() && separates(it))
+        .partition(|it| it.cause.is_some());
     named.into_iter().chain(others).take(DIFFERENCES_MAX).collect()
 }
 
+/// Whether slow hosts have a value at least twice as often as the others.
+const fn separates(it: &MeshDifference) -> bool {
+    it.slow[0].saturating_mul(it.others[1]) >= it.others[0].saturating_mul(2).saturating_mul(it.slow[1])
+}
+
 fn headline(report: &MeshReport) -> String {
-    let measured = report.loads.iter().filter(|load| matches!(load.state, MeshState::Measured { .. })).count();
-    let total = report.loads.len();
+    let (measured, total) = (report.measured(), report.loads.len());
     let of = format!("{measured} of {} measured", plural(total as u64, "load"));
     let losing = report.losing.first().map(|it| {
         #[allow(clippy::cast_precision_loss)] // packets of probes
         let share = it.lost as f64 / it.sent.max(1) as f64;
-        format!("{} loses {} of the packets of probes", it.element, percent(share))
+        format!("{}{} loses {} of its probe packets", it.element, others(&it.or), percent(share))
     });
     match report.suspects.as_slice() {
         [] if measured == 0 => format!("nothing was measured: {of}"),
         [] if losing.is_some() => format!("{}; no load is slow; {of}", losing.unwrap_or_default()),
-        [] => format!("no host and no way is slower than the others; {of}"),
+        [] if measured < total => format!("no measured path is slow; {of}"),
+        [] => format!("no host or path is slower than the rest; {of}"),
         [first, rest @ ..] => {
             let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-            format!("{} carries {} of what it should{more}; {of}", first.element, percent(first.carries))
+            format!(
+                "{}{} carries {} of what it should{more}; {of}",
+                first.element,
+                others(&first.or),
+                percent(first.carries)
+            )
         }
+    }
+}
+
+/// That an element has others which explain as much.
+fn others(or: &[String]) -> String {
+    match or {
+        [] => String::new(),
+        [one] => format!(" (or {one})"),
+        many => format!(" (or {} others)", many.len()),
     }
 }
 
@@ -209,13 +249,29 @@ const CHANGES_MAX: usize = 10;
 
 /// What differs between two meshes of the same hosts: what is to blame now or no more, and loads that changed.
 pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
+    if now.interrupted {
+        return Vec::new();
+    }
+    // What was not measured again is not known to be well.
+    let measured = |[from, to]: [usize; 2]| {
+        let of = |load: &&narrows_model::run::mesh::MeshLoad| [load.from, load.to] == [from, to];
+        now.loads.iter().find(of).is_some_and(|load| matches!(load.state, MeshState::Measured { .. }))
+    };
+    let unknown: BTreeSet<&str> =
+        before.suspects.iter().filter(|it| !measured(it.worst)).map(|it| it.element.as_str()).collect();
+    let away = |report: &MeshReport| -> BTreeSet<String> {
+        report.members.iter().filter(|it| it.absent.is_some()).map(|it| it.name.clone()).collect()
+    };
+    let lost: Vec<String> =
+        away(now).difference(&away(before)).map(|name| format!("{name} no longer takes part")).collect();
     let to_blame = |report: &MeshReport| -> BTreeSet<String> {
         let slow = report.suspects.iter().map(|it| format!("{} is slow", it.element));
         slow.chain(report.losing.iter().map(|it| format!("{} loses packets", it.element))).collect()
     };
     let (was, is) = (to_blame(before), to_blame(now));
     let new = is.difference(&was).map(|it| format!("now {it}"));
-    let gone = was.difference(&is).map(|it| format!("no more: {it}"));
+    let is_known = |it: &&String| !unknown.iter().any(|element| it.starts_with(element));
+    let gone = was.difference(&is).filter(is_known).map(|it| format!("no longer: {it}"));
     let name = |report: &MeshReport, at: usize| report.members.get(at).map(|it| it.name.clone());
     let goodput = |report: &MeshReport| -> BTreeMap<(String, String), f64> {
         let of = |load: &narrows_model::run::mesh::MeshLoad| {
@@ -230,7 +286,7 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
         let differs = (bps - was).abs() > CHANGED * bps.max(was);
         differs.then(|| format!("{from} to {to}: {}, was {}", units::bps(bps), units::bps(was)))
     });
-    new.chain(gone).chain(changed.take(CHANGES_MAX)).collect()
+    lost.into_iter().chain(new).chain(gone).chain(changed.take(CHANGES_MAX)).collect()
 }
 
 /// What a mesh is listed with. `plan`, id, time and program are left empty.
@@ -238,6 +294,7 @@ pub fn stored(record: &MeshRecord) -> StoredRun {
     let report = report(record);
     let verdict = match (record.interrupted, report.suspects.first()) {
         (true, _) => "interrupted".to_owned(),
+        _ if report.measured() == 0 => "nothing measured".to_owned(),
         (_, Some(suspect)) => format!("slow: {}", suspect.element),
         _ if !report.losing.is_empty() => format!("loses: {}", report.losing[0].element),
         _ => "even".to_owned(),
@@ -334,7 +391,7 @@ mod tests {
             (&*said[0], &*said[1], said.len()),
             ("now host h2 (sending) is slow", "h2 to h0: 94.0 Mbit/s, was 940 Mbit/s", 6)
         );
-        assert_eq!(changes(&slow, &even)[0], "no more: host h2 (sending) is slow");
+        assert_eq!(changes(&slow, &even)[0], "no longer: host h2 (sending) is slow");
         assert!(changes(&slow, &slow).is_empty());
     }
 
@@ -344,7 +401,7 @@ mod tests {
         assert!(seen.suspects.is_empty() && seen.starved == ["h2"], "{seen:#?}");
         let even = report(&record(9, 0.1));
         assert!(even.suspects.is_empty() && even.starved.is_empty(), "{even:#?}");
-        assert_eq!(even.headline, "no host and no way is slower than the others; 30 of 30 loads measured");
+        assert_eq!(even.headline, "no host or path is slower than the rest; 30 of 30 loads measured");
     }
 
     #[test]

@@ -129,8 +129,9 @@ pub struct MeshSuspect {
     /// What its loads carry as a part of what they should, with its 95 % interval.
     pub carries: f64,
     pub interval: [f64; 2],
-    /// How many slow loads it explains.
+    /// How many slow loads it explains, and how many of them were repeated alone.
     pub loads: usize,
+    pub repeated: usize,
     /// The worst of them, as places in the list of members.
     pub worst: [usize; 2],
 }
@@ -185,6 +186,13 @@ pub struct MeshReport {
     pub ended_early: Option<String>,
     pub headline: String,
     pub interrupted: bool,
+}
+
+impl MeshReport {
+    /// How many loads were measured.
+    pub fn measured(&self) -> usize {
+        self.loads.iter().filter(|load| matches!(load.state, MeshState::Measured { .. })).count()
+    }
 }
 
 /// A host of a mesh in a report.

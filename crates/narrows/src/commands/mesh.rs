@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Hosts: ssh://[user@]host[:port]
     #[arg(value_name = "HOST")]
     names: Vec<String>,
-    /// File with a host in each line, and its group behind it; `#` begins a remark
+    /// File with a host in each line, and its group behind it; `#` starts a comment
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
     /// Duration of each load
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// TCP streams of each load
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128), help_heading = "Load")]
     streams: u32,
-    /// Most loads at the same time (default: as many as there are pairs of hosts)
+    /// Most loads at the same time through one router, or through those that no trace shows (default: no limit)
     #[arg(long, value_name = "N", help_heading = "Load")]
     concurrent: Option<std::num::NonZeroUsize>,
     /// Duration of the probes at a low rate, which come first: round trips, loss, path MTU and routers; 0: none
@@ -47,13 +47,13 @@ pub(crate) struct Args {
     /// Do not diagnose a load of each suspect
     #[arg(long, help_heading = "Load")]
     no_diagnose: bool,
-    /// No load begins after this time
+    /// Time limit: start no load that would end later
     #[arg(long, value_parser = duration, value_name = "TIME", help_heading = "Load")]
     budget: Option<Duration>,
-    /// No load begins after so many bytes
+    /// Data limit: start no load after so many bytes
     #[arg(long, value_parser = crate::flags::values::size, value_name = "SIZE", help_heading = "Load")]
     budget_bytes: Option<u64>,
-    /// Repeat it so often, until Ctrl-C, and say what changed
+    /// Repeat at this interval until Ctrl-C, and say what changed
     #[arg(long, value_parser = duration, value_name = "TIME")]
     every: Option<Duration>,
     /// The narrows command on the hosts (default: theirs, if it is of this version, else this program)
@@ -150,10 +150,10 @@ impl Args {
 
 fn code(report: &MeshReport) -> u8 {
     let is = |what: fn(&MeshState) -> bool| report.loads.iter().any(|load| what(&load.state));
-    let untested = is(|state| matches!(state, MeshState::Failed(_) | MeshState::Unreachable(_)))
+    let untested = is(|state| !matches!(state, MeshState::Measured { .. }))
         || report.members.iter().any(|member| member.absent.is_some());
     let bad = !report.suspects.is_empty() || !report.losing.is_empty() || untested;
-    match (report.interrupted, is(|state| matches!(state, MeshState::Measured { .. })), bad) {
+    match (report.interrupted, report.measured() > 0, bad) {
         (true, ..) => INTERRUPTED,
         (_, false, _) => 1,
         (.., true) => 3,

@@ -166,13 +166,14 @@ fn a_host_behind_translation_is_loaded_in_both_directions() {
 const HOSTILE: &str = r#"#!/bin/sh
 e='\u001b[31m<script>alert(1)</script>'
 n=$(cat /proc/sys/kernel/random/uuid)
-echo '{"hello":{"version":"'$e'","port":9,"token":"'$e'","stamp":9}}'
+echo "Welcome $e"
+echo '{"hello":{"version":"'$1'","port":9,"token":"'$2'","stamp":9}}'
 while read -r line; do case "$line" in
 *'"beat"'*) ;;
 *'"inventory"'*) echo '{"inventory":{"host":"'$e'","taken_unix_us":0,"facts":[{"key":"tcp.'$e'","value":"'$n'","unit":"text","source":"'$e'"}],"absent":[],"collectors":[]}}' ;;
 *'"reach"'*) echo '{"reached":[null,null,null,null,null,null]}' ;;
 *'"seal"'*) echo '"sealed"' ;;
-*'"probe"'*) echo '{"probed":[{"rtt_us":[-5,1e308,-1],"packets":[4,18446744073709551615,9],"mtu_bytes":1,"hops":["'$e'"],"remarks":["'$e'"]}]}' ;;
+*'"probe"'*) echo '{"probed":[{"rtt_us":[-5,1e308,-1],"packets":[18446744073709551615,0,0],"mtu_bytes":1,"hops":["'$e'"],"remarks":["'$e'"]}]}' ;;
 *192.0.2.1:*) echo '{"loaded":{"goodput_bps":1e300,"retransmits":null,"busy":[null,1e300]}}' ;;
 *192.0.2.2:*) echo '{"loaded":{"goodput_bps":-3,"retransmits":18446744073709551615,"busy":[null,null]}}' ;;
 *'"load"'*) echo '{"loaded":{"goodput_bps":1e6,"retransmits":1,"busy":[-1e300,null]}}' ;;
@@ -184,7 +185,8 @@ esac; done
 fn a_hostile_member_harms_neither_the_client_nor_the_report() {
     on_loopback(|world| {
         let member = world.file("hostile", HOSTILE);
-        let command = format!("sh {member}");
+        let token = format!("narrows1.{}.{}", "A".repeat(43), "A".repeat(32));
+        let command = format!("sh {member} {} {token}", env!("CARGO_PKG_VERSION"));
         let hosts = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3"];
         let more = ["-t", "300ms", "--probe", "100ms", "--no-save", "--remote-command", &command];
         for format in ["text", "html", "markdown", "csv", "json"] {

@@ -12,7 +12,7 @@ use narrows_sys::process::ssh_command;
 use std::io::{BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,9 @@ const SENDS: Duration = Duration::from_secs(300);
 /// How often a wait looks whether it was stopped.
 const LOOKS: Duration = Duration::from_millis(200);
 
+/// Lines of a shell before the member speaks.
+const GREETINGS_MAX: usize = 64;
+
 /// What is kept of ssh's own words.
 const WORDS_MAX_BYTES: usize = 2 << 10;
 
@@ -90,7 +93,8 @@ impl Host {
         else {
             return Err("ssh has no standard streams".to_owned());
         };
-        let (found, lines) = channel();
+        // Few: what a member says without being asked waits there, and not in this memory.
+        let (found, lines) = sync_channel(2);
         std::thread::spawn(move || {
             let mut output = BufReader::new(output);
             loop {
@@ -123,6 +127,13 @@ impl Host {
     pub(super) fn greet(&mut self, program: &Program, patience: Duration) -> Result<Hello, String> {
         let until = clock::now() + patience;
         let mut first = self.next(until)?;
+        // What a shell says to whoever comes in.
+        for _ in 0..GREETINGS_MAX {
+            if first.starts_with(b"{") || first.starts_with(b"send ") {
+                break;
+            }
+            first = self.next(until)?;
+        }
         if let Some(cpu) = first.strip_prefix(b"send ") {
             if cpu != program.cpu.as_bytes() {
                 let cpu = clean(&String::from_utf8_lossy(cpu));
@@ -135,6 +146,10 @@ impl Host {
             first = self.next(clock::now() + patience)?;
         }
         let Answer::Hello(hello) = heard(&first)? else { return Err("unexpected greeting".to_owned()) };
+        if hello.version != VERSION {
+            return Err(format!("it runs narrows {}, and this is {VERSION}", clean(&hello.version)));
+        }
+        hello.token.parse::<narrows_wire::Token>().map_err(|_| "invalid token".to_owned())?;
         let input = Arc::downgrade(&self.input);
         std::thread::spawn(move || {
             while let Some(input) = input.upgrade() {
@@ -165,11 +180,7 @@ impl Host {
 
     pub(super) fn ask(&mut self, order: &Order, patience: Duration) -> Result<Answer, String> {
         say(&mut *lock(&self.input), order).map_err(|error| self.lost(&error.to_string()))?;
-        let line = self.next(clock::now() + patience)?;
-        match heard(&line)? {
-            Answer::Failed(why) => Err(clean(&why)),
-            answer => Ok(answer),
-        }
+        heard(&self.next(clock::now() + patience)?)
     }
 
     fn next(&self, until: Instant) -> Result<Vec<u8>, String> {
@@ -183,16 +194,22 @@ impl Host {
                 Err(RecvTimeoutError::Disconnected) => {
                     // Its words may come a moment after its end.
                     clock::sleep(Duration::from_millis(100));
-                    return Err(self.lost("the connection ended"));
+                    let words = self.words();
+                    return Err(if words.is_empty() { "the connection ended".to_owned() } else { words });
                 }
             }
         }
     }
 
-    /// Why it is lost: what ssh said, or else this.
-    fn lost(&self, otherwise: &str) -> String {
-        let words = clean(String::from_utf8_lossy(&lock(&self.words)).trim_end_matches("; "));
-        if words.is_empty() { otherwise.to_owned() } else { words }
+    /// What ssh said itself.
+    fn words(&self) -> String {
+        clean(String::from_utf8_lossy(&lock(&self.words)).trim_end_matches("; "))
+    }
+
+    /// Why it is lost, with what ssh said.
+    fn lost(&self, why: &str) -> String {
+        let words = self.words();
+        if words.is_empty() { why.to_owned() } else { format!("{why} (ssh: {words})") }
     }
 }
 

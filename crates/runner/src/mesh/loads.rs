@@ -58,8 +58,8 @@ impl<'a> Loads<'a> {
         let late = plan.budget_ms.is_some_and(|most| clock::micros_since(self.began) / 1_000 + plan.duration_ms > most);
         let much = plan.budget_bytes.is_some_and(|most| self.carried_bytes >= float(most));
         match (late, much) {
-            (true, _) => Some("the time of --budget was used"),
-            (_, true) => Some("the bytes of --budget-bytes were used"),
+            (true, _) => Some("--budget is used up"),
+            (_, true) => Some("--budget-bytes is used up"),
             _ => None,
         }
     }
@@ -77,12 +77,13 @@ impl<'a> Loads<'a> {
             }
             let loads = plural(made.len() as u64, "load");
             (self.watch)(&format!("round {} of {total}: {loads} at the same time", nth + 1));
+            let (before, count) = (self.carried_bytes, made.len());
             let made = self.make(made, record);
             record.loads.extend(made);
             if nth == 0 && total > 1 {
-                let all: usize = record.loads.len() * total;
-                let bytes = units::bytes(self.carried_bytes as u64 * total as u64);
-                (self.watch)(&format!("at this rate about {bytes} for about {}", plural(all as u64, "load")));
+                let bytes = (self.carried_bytes - before) * total as f64;
+                let all = plural((count * total) as u64, "load");
+                (self.watch)(&format!("at this rate about {} for about {all}", units::bytes(bytes as u64)));
             }
         }
     }
@@ -98,6 +99,7 @@ impl<'a> Loads<'a> {
             }
             _ => MeshState::NotMade,
         };
+        let state = if self.stop.is_set() { MeshState::NotMade } else { state };
         MeshLoad { from, to, opened_by_receiver: there.is_some(), state, beside_others_bps: None }
     }
 
@@ -111,6 +113,7 @@ impl<'a> Loads<'a> {
                 }
                 load.state = match this.one(&load, record) {
                     Ok(Loaded { goodput_bps, retransmits, busy }) if (0.0..MOST_BPS).contains(&goodput_bps) => {
+                        let busy = busy.map(|share| share.filter(|share| (0.0..=1.0).contains(share)));
                         MeshState::Measured { goodput_bps, retransmits, busy }
                     }
                     Ok(_) => MeshState::Failed("invalid figures in its answer".to_owned()),
@@ -162,7 +165,7 @@ impl<'a> Loads<'a> {
     /// nothing else bears out is repeated twice.
     pub(super) fn again(&mut self, record: &mut MeshRecord) {
         let mut tried: BTreeMap<usize, usize> = BTreeMap::new();
-        while !self.stop.is_set() && self.spent(record).is_none() {
+        while !self.stop.is_set() {
             let (places, cells) = cells(record);
             let suspects = blame(&groups(record), &cells).suspects;
             let place =
@@ -178,11 +181,15 @@ impl<'a> Loads<'a> {
                 left.filter(|_| of.iter().filter(known).count() < CONFIRM)
             });
             let Some(place) = next else { return };
+            if let Some(why) = self.spent(record) {
+                record.ended_early.get_or_insert_with(|| why.to_owned());
+                return;
+            }
             *tried.entry(place).or_default() += 1;
             let load = record.loads[place].clone();
             let MeshState::Measured { goodput_bps: before, .. } = load.state else { continue };
             let name = |at: usize| record.members.get(at).map_or("", |it| it.name.as_str());
-            (self.watch)(&format!("slow, once more alone: {} to {}", name(load.from), name(load.to)));
+            (self.watch)(&format!("slow; repeating alone: {} to {}", name(load.from), name(load.to)));
             let made = self.make(vec![load], record).pop();
             if let Some(made) = made.filter(|made| matches!(made.state, MeshState::Measured { .. })) {
                 let beside_others_bps = record.loads[place].beside_others_bps.or(Some(before));
@@ -196,7 +203,11 @@ impl<'a> Loads<'a> {
         let suspects = narrows_views::mesh::report(record).suspects;
         let mut runs = Vec::new();
         for suspect in suspects.iter().take(DIAGNOSED) {
-            if self.stop.is_set() || self.spent(record).is_some() {
+            if self.stop.is_set() {
+                break;
+            }
+            if let Some(why) = self.spent(record) {
+                record.ended_early.get_or_insert_with(|| why.to_owned());
                 break;
             }
             let [from, to] = suspect.worst;

@@ -166,7 +166,8 @@ fn packets(to: SocketAddr, order: &ProbeOrder) -> Result<Packets, String> {
         return Err("no packet was answered".to_owned());
     }
     let lost = report.up.lost.zip(report.down.lost);
-    Ok((rtt_us, lost.map(|(up, down)| [report.sent, up, down])))
+    // Of those of which the end of the session leaves it open on which way they were lost nothing is said.
+    Ok((rtt_us, lost.map(|(up, down)| [report.up.known, up, down])))
 }
 
 /// The routers on the way, and the largest packet that passes it.
@@ -204,10 +205,14 @@ impl diagnosis::Watch for Quiet {
     fn save(&mut self, _run: &Run) {}
 }
 
+/// Another load may run there for so long.
+const QUEUES: Duration = Duration::from_secs(10);
+
 /// Both ends of a load, and the other one as a run names it.
 fn both(order: &LoadOrder) -> Result<(LiveEnds, narrows_model::Target), String> {
     let remote = connect(order.to, &order.token)?;
-    let session = remote.open_session(&mut |_, _| true).map_err(|error| error.to_string())?;
+    let began = clock::now();
+    let session = remote.open_session(&mut |_, _| began.elapsed() < QUEUES).map_err(|error| error.to_string())?;
     let target = remote.target();
     Ok((LiveEnds::new(remote, session, INSTRUMENTS, None, Stop::new()), target))
 }

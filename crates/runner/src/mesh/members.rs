@@ -7,6 +7,7 @@ use crate::remote::{SshServer, TargetSpec};
 use crate::{DEFAULT_PORT, Stop, lock, result_of};
 use narrows_model::Snapshot;
 use narrows_model::run::mesh::{MeshMember, MeshPath};
+use narrows_model::words::show::clean;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -30,6 +31,9 @@ const TRACE: Duration = Duration::from_secs(1);
 /// A member that answers, or why it does not.
 type Joined = Mutex<Result<(Host, Hello, IpAddr), String>>;
 
+/// A member that greeted, with the address and port of its ssh.
+type Greeted = Result<(Host, Hello, (IpAddr, String)), String>;
+
 /// All hosts that the user named.
 pub(super) struct Members {
     all: Vec<Joined>,
@@ -38,7 +42,7 @@ pub(super) struct Members {
 }
 
 /// The address of a host, by the ssh configuration and the resolver of this one: a host could report the address of a third one.
-fn address(server: &SshServer) -> Result<IpAddr, String> {
+fn address(server: &SshServer) -> Result<(IpAddr, String), String> {
     let mut ask = narrows_sys::process::ssh_command("ssh");
     if let Some(port) = server.port {
         ask.args(["-p", &port.to_string()]);
@@ -46,12 +50,14 @@ fn address(server: &SshServer) -> Result<IpAddr, String> {
     ask.args(["-G", "--", &server.destination]);
     let told = ask.output().map_err(|error| format!("cannot start ssh: {error}"))?;
     let told = String::from_utf8_lossy(&told.stdout);
-    let name = told.lines().find_map(|line| line.strip_prefix("hostname "));
-    let name = name.ok_or("ssh does not know the host")?;
+    let of = |key: &str| told.lines().find_map(|line| line.strip_prefix(key));
+    let name = of("hostname ").ok_or("ssh does not know the host")?;
+    let port = of("port ").unwrap_or_default().to_owned();
     let found = narrows_sys::names::addresses(name).map_err(|error| error.to_string())?;
     found
         .into_iter()
         .find(|address| !address.is_loopback())
+        .map(|address| (address, port))
         .ok_or_else(|| format!("{name} has only a loopback address"))
 }
 
@@ -68,39 +74,50 @@ impl Members {
             server.ok_or_else(|| format!("cannot use {}: write ssh://{0}", host.name))
         };
         let servers = spec.hosts.iter().map(server).collect::<Result<Vec<_>, _>>()?;
-        let ports: Vec<Option<u16>> = servers.iter().map(|server| server.port).collect();
         // From this thread: ssh ends with the thread that started it.
         let start = |server: SshServer| (Host::start(&server, &program, spec.remote_command.as_deref(), stop), server);
         let started: Vec<_> = servers.into_iter().map(start).collect();
         watch(&format!("connecting to {} hosts", started.len()));
-        let all: Vec<Joined> = std::thread::scope(|scope| {
+        let greeted: Vec<Greeted> = std::thread::scope(|scope| {
             let greet = |(host, server): (Result<Host, String>, SshServer)| {
                 let mut host = host?;
                 let hello = host.greet(&program, GREETS)?;
                 Ok((host, hello, address(&server)?))
             };
-            let greeting: Vec<_> = started.into_iter().map(|it| scope.spawn(move || Mutex::new(greet(it)))).collect();
+            let greeting: Vec<_> = started.into_iter().map(|it| scope.spawn(move || greet(it))).collect();
             greeting.into_iter().map(|it| result_of(it.join())).collect()
         });
         // Behind one translated address several hosts have ports of their own.
-        let mut seen: Vec<(usize, (IpAddr, Option<u16>))> = Vec::new();
-        for (nth, member) in all.iter().enumerate() {
-            let mut member = lock(member);
-            let Ok((_, _, address)) = &*member else { continue };
-            let place = (*address, ports[nth]);
-            match seen.iter().find(|(_, other)| *other == place) {
-                Some((first, _)) => *member = Err(format!("it has the address of {}", spec.hosts[*first].name)),
-                None => seen.push((nth, place)),
-            }
-        }
+        let mut seen: Vec<(usize, (IpAddr, String))> = Vec::new();
+        let all = greeted.into_iter().enumerate().map(|(nth, greeted)| {
+            Mutex::new(greeted.and_then(|(host, hello, place)| match seen.iter().find(|(_, other)| *other == place) {
+                Some((first, _)) => Err(format!("it has the address and port of {}", spec.hosts[*first].name)),
+                None => {
+                    let address = place.0;
+                    seen.push((nth, place));
+                    Ok((host, hello, address))
+                }
+            }))
+        });
+        let all: Vec<Joined> = all.collect();
         Ok(Self { all, reached: Vec::new() })
     }
 
     /// Asks one member.
     pub(super) fn ask(&self, member: usize, order: &Order, patience: Duration) -> Result<Answer, String> {
-        match &mut *lock(&self.all[member]) {
+        let mut member = lock(&self.all[member]);
+        let answer = match &mut *member {
             Ok((host, ..)) => host.ask(order, patience),
-            Err(why) => Err(why.clone()),
+            Err(why) => return Err(why.clone()),
+        };
+        match answer {
+            Ok(Answer::Failed(why)) => Err(clean(&why)),
+            Ok(answer) => Ok(answer),
+            Err(why) => {
+                // A late answer would be taken for that of the next order.
+                *member = Err(why.clone());
+                Err(why)
+            }
         }
     }
 
@@ -206,11 +223,11 @@ impl Members {
                 let path = MeshPath { from, to: *to, ..MeshPath::default() };
                 paths.push(match seen.next() {
                     Some(it) => MeshPath {
-                        rtt_us: it.rtt_us.filter(|rtt| rtt.iter().all(|us| us.is_finite() && *us >= 0.0)),
-                        packets: it
-                            .packets
-                            .filter(|[sent, up, down]| up.checked_add(*down).is_some_and(|it| it <= *sent)),
-                        mtu_bytes: it.mtu_bytes,
+                        rtt_us: it.rtt_us.filter(|rtt| rtt.iter().all(|us| (0.0..RTT_MAX_US).contains(us))),
+                        packets: it.packets.filter(|[sent, up, down]| {
+                            *sent <= u64::from(packets) && up.checked_add(*down).is_some_and(|it| it <= *sent)
+                        }),
+                        mtu_bytes: it.mtu_bytes.filter(|bytes| *bytes <= 65_535),
                         hops: it.hops.into_iter().take(HOPS_MAX).collect(),
                         remarks: it.remarks,
                         ..path
@@ -223,5 +240,7 @@ impl Members {
     }
 }
 
+/// No answer is waited for so long.
+const RTT_MAX_US: f64 = 60e6;
 /// More hops no packet passes.
 const HOPS_MAX: usize = 64;

@@ -72,6 +72,10 @@ pub fn run(
     };
     let present: Vec<usize> = (0..record.members.len()).filter(|it| record.members[*it].absent.is_none()).collect();
     watch(&format!("{} of {} hosts answer", present.len(), record.members.len()));
+    if present.len() < 2 || stop.is_set() {
+        record.interrupted = stop.is_set();
+        return Ok((record, Vec::new()));
+    }
     members.reach(&present);
     let members = members;
     let of_all = groups(&record);
@@ -88,7 +92,7 @@ pub fn run(
         let rounds = planned(&record, present.len(), &more, &present, spec.concurrent);
         let lasts_ms = rounds.len() as u64 * (spec.plan.duration_ms + BESIDE_MS);
         watch(&format!(
-            "{}{} in {}: about {}",
+            "{}{} in {}: about {}, and what is slow again alone",
             plural(2 * more.len() as u64, "load"),
             if nth == 0 { "" } else { " more around what is slow" },
             plural(rounds.len() as u64, "round"),

@@ -8,8 +8,8 @@ use std::io::{BufRead, Read as _, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// No line is longer: an inventory is a few hundred kilobytes.
-const LINE_MAX_BYTES: u64 = 8 << 20;
+/// No line is longer: an inventory is a few hundred kilobytes, a diagnosis of one stream about a megabyte.
+const LINE_MAX_BYTES: u64 = 32 << 20;
 
 /// The conductor says something at least so often …
 pub(super) const BEAT: Duration = Duration::from_secs(5);

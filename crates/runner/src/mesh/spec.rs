@@ -27,19 +27,19 @@ pub struct MeshSpec {
 pub const HOSTS_MAX: usize = 200;
 
 /// The hosts of a file: one in each line, with its group behind it; or an inventory of Ansible (INI): groups as sections, `ansible_host`,
-/// `ansible_user` and `ansible_port` of each host. `#` and `;` begin a remark.
+/// `ansible_user` and `ansible_port` of each host. `#` and `;` start a comment.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn listed(file: &Path) -> Result<Vec<MeshHost>, String> {
     let text = narrows_sys::files::read_text(file).map_err(|error| format!("cannot read the hosts: {error}"))?;
-    Ok(hosts_of(&text))
+    hosts_of(&text)
 }
 
-fn hosts_of(text: &str) -> Vec<MeshHost> {
+fn hosts_of(text: &str) -> Result<Vec<MeshHost>, String> {
     // A section of variables or of other groups names no host.
     let mut section: Option<&str> = Some("");
-    let mut hosts: Vec<MeshHost> = Vec::new();
+    let mut hosts: Vec<(String, MeshHost)> = Vec::new();
     for line in text.lines() {
         let line = line.split(['#', ';']).next().unwrap_or_default().trim();
         if let Some(name) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
@@ -48,6 +48,10 @@ fn hosts_of(text: &str) -> Vec<MeshHost> {
         }
         let (Some(section), mut words) = (section, line.split_whitespace()) else { continue };
         let Some(name) = words.next() else { continue };
+        if name.contains('[') && !name.contains("://") {
+            return Err(format!("cannot read the hosts: {name}: ranges are not supported, list the hosts"));
+        }
+        let alias = name.to_owned();
         let (variables, others): (Vec<_>, Vec<_>) = words.partition(|word| word.contains('='));
         let of = |key: &str| {
             let values = variables.iter().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
@@ -58,17 +62,26 @@ fn hosts_of(text: &str) -> Vec<MeshHost> {
         } else {
             let user = of("ansible_user").map_or_else(String::new, |user| format!("{user}@"));
             let port = of("ansible_port").map_or_else(String::new, |port| format!(":{port}"));
-            format!("ssh://{user}{}{port}", of("ansible_host").unwrap_or(name))
+            let address = of("ansible_host").unwrap_or(name);
+            let address = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
+            format!("ssh://{user}{address}{port}")
         };
-        let group = others.first().copied().unwrap_or(section).to_owned();
-        // An inventory lists a host in each of its groups: the first counts.
-        match hosts.iter_mut().find(|host| host.name == name && !section.is_empty()) {
-            Some(known) if known.group.is_empty() => known.group = group,
-            Some(_) => {}
-            None => hosts.push(MeshHost { name, group }),
+        // In a section all that follows are variables.
+        let group = others.first().filter(|_| section.is_empty()).copied().unwrap_or(section).to_owned();
+        // An inventory lists a host in each of its groups: the first counts, and the address where it is given.
+        match hosts.iter_mut().find(|(known, _)| *known == alias && !section.is_empty()) {
+            Some((_, known)) => {
+                if known.group.is_empty() {
+                    known.group = group;
+                }
+                if of("ansible_host").is_some() {
+                    known.name = name;
+                }
+            }
+            None => hosts.push((alias, MeshHost { name, group })),
         }
     }
-    hosts
+    Ok(hosts.into_iter().map(|(_, host)| host).collect())
 }
 
 #[cfg(test)]
@@ -76,7 +89,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Vec<(String, String)> {
-        hosts_of(text).into_iter().map(|host| (host.name, host.group)).collect()
+        hosts_of(text).expect("hosts").into_iter().map(|host| (host.name, host.group)).collect()
     }
 
     #[test]
@@ -97,5 +110,8 @@ mod tests {
                 pair("ssh://c.example", "db"),
             ]
         );
+        let again = "a ansible_host=2001:db8::1 ansible_port=22\n[web]\na\nb ansible_ssh_common_args='-J bastion'\n";
+        assert_eq!(of(again), [pair("ssh://[2001:db8::1]:22", "web"), pair("ssh://b", "web")]);
+        assert!(hosts_of("[web]\nweb[01:20]\n").is_err_and(|why| why.contains("ranges")));
     }
 }
