@@ -74,7 +74,8 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         Element::Sends(a) => format!("host {} (sending)", name(a)),
         Element::Receives(a) => format!("host {} (receiving)", name(a)),
         Element::Way(a, b) if a == b => {
-            format!("the network between hosts of {}", group(a)).replace("hosts of all hosts", "all hosts")
+            let (of, group) = (group(a), if group(a).starts_with("group ") { "hosts of " } else { "" });
+            format!("the network between {group}{of}")
         }
         Element::Way(a, b) => format!("the paths from {} to {}", group(a), group(b)),
         Element::Between(a, b) => format!("the paths between {} and {}", group(a), group(b)),

@@ -7,7 +7,7 @@ use crate::flags::{ResultArgs, SaveArgs};
 use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use narrows_model::Run;
-use narrows_model::run::mesh::{MeshPlan, MeshReport, MeshState};
+use narrows_model::run::mesh::{MeshPlan, MeshReport};
 use narrows_model::words::show::plural;
 use narrows_runner::Stop;
 use narrows_runner::mesh::{self, HOSTS_MAX, MeshHost, MeshSpec, listed};
@@ -149,9 +149,8 @@ impl Args {
 }
 
 fn code(report: &MeshReport) -> u8 {
-    let is = |what: fn(&MeshState) -> bool| report.loads.iter().any(|load| what(&load.state));
-    let untested = is(|state| !matches!(state, MeshState::Measured { .. }))
-        || report.members.iter().any(|member| member.absent.is_some());
+    let untested =
+        report.measured() < report.loads.len() || report.members.iter().any(|member| member.absent.is_some());
     let bad = !report.suspects.is_empty() || !report.losing.is_empty() || untested;
     match (report.interrupted, report.measured() > 0, bad) {
         (true, ..) => INTERRUPTED,

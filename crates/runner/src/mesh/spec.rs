@@ -17,13 +17,13 @@ pub struct MeshHost {
 pub struct MeshSpec {
     pub hosts: Vec<MeshHost>,
     pub plan: MeshPlan,
-    /// The most loads at the same time.
+    /// The most loads at the same time through one router, or through those that no trace shows.
     pub concurrent: usize,
     /// The command that is narrows on the hosts; `None`: theirs, where it is of this version, else this program.
     pub remote_command: Option<String>,
 }
 
-/// The most hosts: each is an ssh process and two threads of this one.
+/// The most hosts: each is an ssh process and three threads of this one.
 pub const HOSTS_MAX: usize = 200;
 
 /// The hosts of a file: one in each line, with its group behind it; or an inventory of Ansible (INI): groups as sections, `ansible_host`,
