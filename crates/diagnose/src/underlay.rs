@@ -79,7 +79,6 @@ fn differ(evidence: &TcpEvidence, under: &FlowView) -> bool {
 /// What the overlay would carry at the rate of the underlay, less the headers of its tunnels, bits a second.
 fn carries(evidence: &TcpEvidence, under: &FlowView) -> f64 {
     let added: i64 = evidence.host(Role::Sender).map_or(0, |host| layers(host).iter().map(|it| it.overhead).sum());
-    #[allow(clippy::cast_precision_loss)] // bytes of headers
     let of = |mss: f64| mss * evidence.wire_efficiency(mss) / (mss + added as f64 * evidence.wire_efficiency(mss));
     match (evidence.base.mss_bytes, under.mss_bytes) {
         (Some(over), Some(mss)) => under.goodput_bps * of(over) / evidence.wire_efficiency(mss),
@@ -137,9 +136,9 @@ fn in_device(id: &str) -> bool {
     causes::tcp::TABLE.iter().any(|cause| cause.id == id && cause.device)
 }
 
-/// The tunnel costs nothing: where the limit is instead.
+/// The underlay carries hardly more: where the limit is instead.
 fn as_little(verdict: &Verdict) -> (Layer, String) {
-    let says = |layer, why: String| (layer, format!("the tunnel costs nothing: {why}"));
+    let says = |layer, why: String| (layer, format!("the underlay carries hardly more: {why}"));
     match verdict.causes.first() {
         _ if verdict.status == Status::Unknown => {
             says(Layer::Unknown, "what limits is below it or at the hosts".to_owned())
@@ -182,7 +181,6 @@ fn lost_alike(evidence: &TcpEvidence, under: &FlowView, verdict: &Verdict) -> Op
 fn beyond_chance(evidence: &TcpEvidence, under: &FlowView) -> bool {
     let blocks = |view: &FlowView| -> Vec<f64> {
         let blocks = view.counted_bps.chunks_exact(BLOCK);
-        #[allow(clippy::cast_precision_loss)] // a small constant
         blocks.map(|block| block.iter().sum::<f64>() / BLOCK as f64).collect()
     };
     let mut over = blocks(&evidence.base);

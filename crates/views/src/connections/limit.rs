@@ -2,7 +2,7 @@
 
 use narrows_model::words::figures::float;
 use narrows_model::words::units;
-use narrows_model::{ConnectionLimit as Limit, ConnectionSample, ConnectionShares, TcpInfo};
+use narrows_model::{ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, TcpInfo};
 
 /// Half of the time names what limits: nothing else can have more.
 const HALF: f64 = 0.5;
@@ -282,7 +282,6 @@ impl<'a> Interval<'a> {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
 fn rounded(value: f64) -> u64 {
     value as u64
 }
@@ -315,12 +314,13 @@ fn window_full(sample: &ConnectionSample) -> Option<bool> {
     Some(tcp.notsent_bytes? >= mss && tcp.unacked?.saturating_add(1).saturating_mul(mss) > window)
 }
 
-/// All that the application wrote is on its way, and the send buffer has room for more: a writer that is always ready fills it with what is
-/// not sent yet.
+/// All that the application wrote is on its way but a part of a segment, which waits for the rest of it or for an acknowledgement (RFC 896),
+/// and the send buffer has room for more: a writer that is always ready fills it with what is not sent yet. The kernel draws the same line
+/// (net/ipv4/tcp_rate.c, `tcp_rate_check_app_limited`).
 fn nothing_unsent(sample: &ConnectionSample) -> Option<bool> {
     let tcp = &sample.tcp;
     let repairs = tcp.ca_state.is_some_and(|state| state >= 3);
-    Some(tcp.notsent_bytes? == 0 && tcp.unacked? > 0 && !repairs && !buffer_full(sample)?)
+    Some(tcp.notsent_bytes? < tcp.snd_mss_bytes? && tcp.unacked? > 0 && !repairs && !buffer_full(sample)?)
 }
 
 /// A writer that found the buffer full is woken when a third of it is free.
@@ -366,4 +366,24 @@ fn unread(sample: &ConnectionSample) -> Option<bool> {
 /// Whether unread bytes wait for longer than a prompt reader takes, at the rate at which they are read.
 pub(super) fn is_left(unread_bytes: u32, bps: f64) -> bool {
     float(unread_bytes.into()) * 8e6 > PROMPT_US * bps
+}
+
+/// What each limit allows at the present RTT.
+pub(super) fn ceilings(sample: &ConnectionSample) -> Vec<ConnectionCeiling> {
+    let tcp = &sample.tcp;
+    let Some(rtt_s) = tcp.rtt_us.filter(|rtt| *rtt > 0).map(|rtt| float(rtt) / 1e6) else { return Vec::new() };
+    let window = |bytes: Option<f64>| Some(bytes? * 8.0 / rtt_s);
+    let cwnd = tcp.snd_cwnd.zip(tcp.snd_mss_bytes).map(|(segments, mss)| float(segments) * float(mss));
+    // Of the send buffer about half is overhead of the kernel (net/ipv4/tcp_input.c, tcp_sndbuf_expand).
+    let buffer = sample.memory.map(|memory| float(memory.sndbuf_bytes.into()) / 2.0);
+    let found = [
+        (Limit::ReceiveWindow, window(tcp.snd_wnd_bytes.map(float))),
+        (Limit::SendBuffer, window(buffer)),
+        (Limit::CongestionWindow, window(cwnd)),
+        (Limit::PacingCap, tcp.max_pacing_bps().map(float)),
+    ];
+    let mut ceilings: Vec<_> =
+        found.into_iter().filter_map(|(limit, bps)| Some(ConnectionCeiling { limit, bps: bps? })).collect();
+    ceilings.sort_by(|a, b| a.bps.total_cmp(&b.bps));
+    ceilings
 }

@@ -9,11 +9,11 @@ mod limit;
 
 pub use both::join;
 
-use limit::{Interval, Risen};
+use limit::{Interval, Risen, ceilings};
 use narrows_model::words::figures::float;
 use narrows_model::{
-    ConnectionCeiling, ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView,
-    ConnectionsReading, ConnectionsView, Others, Owner,
+    ConnectionLimit as Limit, ConnectionSample, ConnectionShares, ConnectionView, ConnectionsReading, ConnectionsView,
+    Others, Owner,
 };
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -119,26 +119,6 @@ fn path(sample: &ConnectionSample) -> (IpAddr, IpAddr) {
 /// Whether data moved between two readings.
 fn carried(before: &ConnectionSample, now: &ConnectionSample) -> bool {
     before.tcp.bytes_acked != now.tcp.bytes_acked || before.tcp.bytes_received != now.tcp.bytes_received
-}
-
-/// What each limit allows at the present RTT.
-fn ceilings(sample: &ConnectionSample) -> Vec<ConnectionCeiling> {
-    let tcp = &sample.tcp;
-    let Some(rtt_s) = tcp.rtt_us.filter(|rtt| *rtt > 0).map(|rtt| float(rtt) / 1e6) else { return Vec::new() };
-    let window = |bytes: Option<f64>| Some(bytes? * 8.0 / rtt_s);
-    let cwnd = tcp.snd_cwnd.zip(tcp.snd_mss_bytes).map(|(segments, mss)| float(segments) * float(mss));
-    // Of the send buffer about half is overhead of the kernel (net/ipv4/tcp_input.c, tcp_sndbuf_expand).
-    let buffer = sample.memory.map(|memory| float(memory.sndbuf_bytes.into()) / 2.0);
-    let found = [
-        (Limit::ReceiveWindow, window(tcp.snd_wnd_bytes.map(float))),
-        (Limit::SendBuffer, window(buffer)),
-        (Limit::CongestionWindow, window(cwnd)),
-        (Limit::PacingCap, tcp.max_pacing_bps().map(float)),
-    ];
-    let mut ceilings: Vec<_> =
-        found.into_iter().filter_map(|(limit, bps)| Some(ConnectionCeiling { limit, bps: bps? })).collect();
-    ceilings.sort_by(|a, b| a.bps.total_cmp(&b.bps));
-    ceilings
 }
 
 fn view(sample: &ConnectionSample, interval: Option<&Interval<'_>>, process: Option<Owner>) -> ConnectionView {
@@ -292,6 +272,16 @@ mod tests {
             (now.tcp.unacked, now.tcp.notsent_bytes, now.tcp.flags) = (Some(20), Some(0), Some(1));
         };
         assert_eq!(named(small), Limit::Application);
+        // Where no whole segment waits to be sent, the queue is that of others.
+        let beside = |notsent| {
+            let mut before = at_start();
+            let set = |tcp: &mut TcpInfo| {
+                (tcp.unacked, tcp.notsent_bytes, tcp.rtt_us) = (Some(90), Some(notsent), Some(60_000));
+            };
+            set(&mut before.tcp);
+            limit_from(before, |now| set(&mut now.tcp)).0
+        };
+        assert_eq!([0, 900, 1_448].map(beside), [Limit::Application, Limit::Application, Limit::Path]);
         // Loss behind a full queue is that of the path; BBR bears some.
         assert_eq!(named(|now| (now.tcp.rtt_us, now.tcp.total_retrans) = (Some(60_000), Some(5))), Limit::Path);
         // One RTT that is late, and too few bytes for a queue of its own: the loss is what limits.
