@@ -1,6 +1,6 @@
 //! The fewest elements that explain what is slow.
 //!
-//! What a load carries is the least that one of the elements on its way carries: the sending host, the receiving one, the way between
+//! What a load carries is the least that one of the elements on its path carries: the sending host, the receiving one, the path between
 //! their groups, a hop, or something that this pair alone meets. What a load should carry is known from others: the least of what hosts of
 //! the two groups usually send and receive. The median of hosts is not moved by the few that are slow, as the medians of a table are not
 //! (J. W. Tukey, *Exploratory Data Analysis*, 1977, chapter 11). Elements of which nearly all loads are slow are candidates, and the one that explains
@@ -15,7 +15,7 @@ pub struct Cell {
     pub load: Load,
     /// Goodput, bits a second.
     pub goodput_bps: f64,
-    /// What it shares with others on its way: routers, as numbers.
+    /// What it shares with others on its path: routers, as numbers.
     pub hops: Vec<usize>,
     /// Whether one of its hosts says that it could do no more for lack of time: that accuses no network.
     pub by_host: Option<usize>,
@@ -127,7 +127,6 @@ fn best(
     let mut found: Option<(Element, Vec<Element>, Vec<usize>)> = None;
     for (element, of) in members {
         let slow = of.iter().filter(|at| counts[**at].1 < SLOW).count();
-        #[allow(clippy::cast_precision_loss)] // loads of a mesh
         if (slow as f64) < NEARLY_ALL * of.len() as f64 {
             continue;
         }
@@ -162,7 +161,6 @@ fn median_interval(sorted: &[f64]) -> [f64; 2] {
     if sorted.len() < 6 {
         return [*first, *last];
     }
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     // a few thousand at most
     let below = (sorted.len() as f64 / 2.0 - 0.98 * (sorted.len() as f64).sqrt()).floor().max(0.0) as usize;
     [sorted[below], sorted[sorted.len() - 1 - below]]
@@ -214,9 +212,8 @@ pub(crate) mod tests {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            #[allow(clippy::cast_precision_loss)]
-            let part = (seed >> 11) as f64 / (1_u64 << 53) as f64;
-            part
+
+            (seed >> 11) as f64 / (1_u64 << 53) as f64
         }
     }
 
@@ -281,7 +278,6 @@ pub(crate) mod tests {
         fn one_bad_host_or_way_is_named_first(seed in 1..u64::MAX, hosts in 6..40_usize, kind in 0..4_usize, part in 0.1..0.6) {
             let groups: Vec<usize> = (0..hosts).map(|host| host % 3).collect();
             let mut noise = seeded(seed);
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
             let host = (noise() * hosts as f64) as usize;
             prop_assert!(blame(&groups, &mesh(&groups, &[], &mut noise)).suspects.is_empty());
             let element = [Element::Host(host), Element::Sends(host), Element::Receives(host), Element::Between(0, 1)][kind];

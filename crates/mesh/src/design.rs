@@ -1,4 +1,4 @@
-//! Which pairs are loaded: all of a few hosts; of many so many for each host that a bad host, pair, or way between two groups stands out.
+//! Which pairs are loaded: all of a few hosts; of many so many for each host that a bad host, pair, or path between two groups stands out.
 
 use crate::blame::{Cell, Element, blame};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,11 +51,11 @@ fn by_turns(groups: &[usize]) -> Vec<usize> {
     order.into_iter().map(|(.., host)| host).collect()
 }
 
-/// Of two groups between which one pair is slow, so many others tell whether the way between them is.
+/// Of two groups between which one pair is slow, so many others tell whether the path between them is.
 const OF_A_WAY: usize = 4;
 
 /// Pairs that tell more of what is suspected by the loads until now: of each suspected host that met few others with those that it has not
-/// met, two of each group; and where a pair or a way between two groups is slow, others of the same two groups. None where all that is
+/// met, two of each group; and where a pair or a path between two groups is slow, others of the same two groups. None where all that is
 /// suspected has been met often enough.
 pub fn denser(groups: &[usize], made: &[[usize; 2]], cells: &[Cell]) -> Vec<[usize; 2]> {
     let known: BTreeSet<[usize; 2]> = made.iter().copied().collect();

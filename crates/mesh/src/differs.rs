@@ -30,7 +30,6 @@ pub fn differences(facts: &[BTreeMap<String, String>], slow: &BTreeSet<usize>) -
     // A value that all have separates nobody.
     let telling: Vec<_> =
         values.iter().filter(|((key, _), have)| known.get(key).is_some_and(|of| have != &of)).collect();
-    #[allow(clippy::cast_precision_loss)] // settings of a host
     let compared = telling.len() as f64;
     let mut found: Vec<Difference> = telling
         .into_iter()
@@ -81,7 +80,6 @@ mod tests {
     #[test]
     fn the_changed_setting_is_first_in_nearly_all_draws() {
         let mut noise = crate::blame::tests::seeded(20_261_127);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let mut below = |most: usize| (noise() * most as f64) as usize;
         let mut first = 0;
         for _ in 0..60 {

@@ -1,13 +1,13 @@
 //! Which elements lose packets of probes at a low rate.
 //!
-//! Losses are few, so those of all ways of an element count together: the element whose share of lost packets differs most from that of
+//! Losses are few, so those of all paths of an element count together: the element whose share of lost packets differs most from that of
 //! the others, by the ratio of likelihoods, is taken, then the same of what is left (the scan statistic of M. Kulldorff, 1997).
 
 use crate::Load;
 use crate::blame::{Element, elements};
 use std::collections::BTreeMap;
 
-/// The probes of one way.
+/// The probes of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
     pub load: Load,
@@ -21,9 +21,9 @@ pub struct Way {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Losing {
     pub element: Element,
-    /// Others with the same ways.
+    /// Others with the same paths.
     pub or: Vec<Element>,
-    /// Over its ways that nothing before it in the list explains.
+    /// Over its paths that nothing before it in the list explains.
     pub sent: u64,
     pub lost: u64,
 }
@@ -44,7 +44,6 @@ pub fn losing(groups: &[usize], ways: &[Way]) -> Vec<Losing> {
         elements(groups, way.load, &way.hops).into_iter().for_each(|it| members.entry(it).or_default().push(at));
     }
     // Wilks (1938): twice the logarithm of the ratio is about a squared normal; of so many elements one reaches it by chance (Bonferroni).
-    #[allow(clippy::cast_precision_loss)] // elements of a mesh
     let least = ((members.len().max(1)) as f64 / CHANCE).ln();
     let mut left: Vec<bool> = vec![true; ways.len()];
     let mut found = Vec::new();
@@ -78,7 +77,6 @@ pub fn losing(groups: &[usize], ways: &[Way]) -> Vec<Losing> {
 
 /// The logarithm of how much likelier two shares are than one for both; 0 where the first is no larger.
 fn differs((sent, lost): (u64, u64), (others_sent, others_lost): (u64, u64)) -> f64 {
-    #[allow(clippy::cast_precision_loss)] // packets of probes
     let [n, c, m, d] = [sent, lost, others_sent, others_lost].map(|it| it as f64);
     if c * m <= d * n {
         return 0.0;
@@ -139,7 +137,7 @@ mod tests {
     }
 
     proptest! {
-        /// Losses that all ways have alike accuse nobody.
+        /// Losses that all paths have alike accuse nobody.
         #[test]
         fn even_losses_accuse_nobody(seed in 1..u64::MAX, hosts in 4..20_usize) {
             let groups: Vec<usize> = (0..hosts).map(|host| host % 2).collect();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const NONE: u32 = u32::MAX;
 
-/// The loads of each round. `hops`: what a load shares with others, such as the routers on its way; no round has more than `concurrent`
+/// The loads of each round. `hops`: what a load shares with others, such as the routers on its path; no round has more than `concurrent`
 /// loads over one of them.
 pub fn rounds<'a>(
     hosts: usize,

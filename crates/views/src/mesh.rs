@@ -1,15 +1,19 @@
 //! A mesh with who is to blame: the elements that explain what is slow, and what slow hosts have in common.
 
+use crate::figures::{GOODPUT, LOSS, RTT};
 use narrows_mesh::Load;
 use narrows_mesh::blame::{Blame, Cell, Element, SLOW, blame};
 use narrows_mesh::differs::differences;
 use narrows_mesh::losing::{Losing, Way, losing};
-use narrows_model::run::history::StoredRun;
+use narrows_model::run::history::{Headline, StoredRun};
 use narrows_model::run::mesh::{
-    MeshDiagnosis, MeshDifference, MeshLoss, MeshName, MeshPath, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA,
+    MeshDiagnosis, MeshDifference, MeshLoad, MeshLoss, MeshName, MeshPath, MeshRecord, MeshReport, MeshState,
+    MeshSuspect, SCHEMA,
 };
+use narrows_model::words::figures::float;
 use narrows_model::words::show::plural;
 use narrows_model::words::units::{self, percent};
+use narrows_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A host whose CPUs are busy for so much of the time may itself be what is slow.
@@ -24,7 +28,7 @@ pub fn groups(record: &MeshRecord) -> Vec<usize> {
     record.members.iter().map(|member| group(&member.group)).collect()
 }
 
-/// The routers that traces saw, and those on each way, as places in that list.
+/// The routers that traces saw, and those on each path, as places in that list.
 pub fn hops(record: &MeshRecord) -> (Vec<&str>, BTreeMap<[usize; 2], Vec<usize>>) {
     let own: BTreeSet<&str> = record.members.iter().map(|member| member.address.as_str()).collect();
     let is_router = |hop: &&str| !hop.is_empty() && !own.contains(hop);
@@ -43,7 +47,7 @@ pub fn hops(record: &MeshRecord) -> (Vec<&str>, BTreeMap<[usize; 2], Vec<usize>>
 /// The loads that were measured: their places in the list, and what they say.
 pub fn cells(record: &MeshRecord) -> (Vec<usize>, Vec<Cell>) {
     let (_, ways) = hops(record);
-    let cell = |(place, load): (usize, &narrows_model::run::mesh::MeshLoad)| {
+    let cell = |(place, load): (usize, &MeshLoad)| {
         let MeshState::Measured { goodput_bps, busy, .. } = load.state else { return None };
         // A record may come from elsewhere.
         if load.from.max(load.to) >= record.members.len() {
@@ -94,7 +98,7 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         at.map_or(1.0, |(place, cell)| cell.goodput_bps / expected[*place].unwrap_or(1.0))
     };
     let is_repeated = |load: &Load| {
-        let of = |it: &&narrows_model::run::mesh::MeshLoad| it.from == load.from && it.to == load.to;
+        let of = |it: &&MeshLoad| it.from == load.from && it.to == load.to;
         record.loads.iter().find(of).is_some_and(|it| it.beside_others_bps.is_some())
     };
     let slow: BTreeSet<usize> = suspects
@@ -213,7 +217,6 @@ fn headline(report: &MeshReport) -> String {
     let (measured, total) = (report.measured(), report.loads.len());
     let of = format!("{measured} of {} measured", plural(total as u64, "load"));
     let losing = report.losing.first().map(|it| {
-        #[allow(clippy::cast_precision_loss)] // packets of probes
         let share = it.lost as f64 / it.sent.max(1) as f64;
         format!("{}{} loses {} of its probe packets", it.element, others(&it.or), percent(share))
     });
@@ -255,7 +258,7 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
     }
     // What was not measured again is not known to be well.
     let measured = |[from, to]: [usize; 2]| {
-        let of = |load: &&narrows_model::run::mesh::MeshLoad| [load.from, load.to] == [from, to];
+        let of = |load: &&MeshLoad| [load.from, load.to] == [from, to];
         now.loads.iter().find(of).is_some_and(|load| matches!(load.state, MeshState::Measured { .. }))
     };
     let unknown: BTreeSet<&str> =
@@ -275,7 +278,7 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
     let gone = was.difference(&is).filter(is_known).map(|it| format!("no longer: {it}"));
     let name = |report: &MeshReport, at: usize| report.members.get(at).map(|it| it.name.clone());
     let goodput = |report: &MeshReport| -> BTreeMap<(String, String), f64> {
-        let of = |load: &narrows_model::run::mesh::MeshLoad| {
+        let of = |load: &MeshLoad| {
             let MeshState::Measured { goodput_bps, .. } = load.state else { return None };
             Some(((name(report, load.from)?, name(report, load.to)?), goodput_bps))
         };
@@ -300,11 +303,28 @@ pub fn stored(record: &MeshRecord) -> StoredRun {
         _ if !report.losing.is_empty() => format!("loses: {}", report.losing[0].element),
         _ => "even".to_owned(),
     };
-    StoredRun {
-        server: plural(record.members.len() as u64, "host"),
-        verdict,
-        ..crate::history::empty("mesh", Vec::new())
-    }
+    let server = plural(record.members.len() as u64, "host");
+    StoredRun { server, verdict, ..crate::history::empty("mesh", figures(record)) }
+}
+
+/// The median and the least of what loads carried, the median of the round trips, and the part of the probes that was lost.
+fn figures(record: &MeshRecord) -> Vec<Headline> {
+    let goodput = |load: &MeshLoad| match load.state {
+        MeshState::Measured { goodput_bps, .. } => Some(goodput_bps),
+        _ => None,
+    };
+    let carried: Vec<f64> = record.loads.iter().filter_map(goodput).collect();
+    let rtts: Vec<f64> = record.paths.iter().filter_map(|path| Some(path.rtt_us?[1])).collect();
+    let packets = record.paths.iter().filter_map(|path| path.packets);
+    let (sent, lost) = packets.fold((0, 0), |(sent, lost), [of, up, down]| (sent + of, lost + up + down));
+    let least = carried.iter().copied().reduce(f64::min);
+    let found = [
+        median(&carried).map(|bps| GOODPUT.at("median", bps)),
+        least.map(|bps| GOODPUT.at("least", bps)),
+        median(&rtts).map(|us| RTT.at("median", us)),
+        (sent > 0).then(|| LOSS.at("of probes", float(lost) / float(sent))),
+    ];
+    found.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

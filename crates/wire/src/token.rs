@@ -70,6 +70,11 @@ pub struct NoToken;
 const PREFIX: &str = "narrows1";
 
 impl Token {
+    /// Another one of the same server.
+    pub fn with_secret(&self, secret: &str) -> Result<Self, NoToken> {
+        format!("{PREFIX}.{}.{secret}", self.fingerprint).parse()
+    }
+
     pub fn reveal(&self) -> String {
         format!("{PREFIX}.{}.{}", self.fingerprint, self.secret.reveal())
     }

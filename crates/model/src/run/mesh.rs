@@ -67,7 +67,7 @@ pub struct MeshLoad {
     pub beside_others_bps: Option<f64>,
 }
 
-/// What probes at a low rate saw of the way from one host to another.
+/// What probes at a low rate saw of the path from one host to another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeshPath {
     /// Places in the list of members.
@@ -75,11 +75,11 @@ pub struct MeshPath {
     pub to: usize,
     /// Round trips without the time in the other host, us: minimum, median, 90th percentile. One of the two sends them.
     pub rtt_us: Option<[f64; 3]>,
-    /// Packets sent, and lost on the way there and on the way back; `None`: none were sent from here.
+    /// Packets sent, and lost on the path there and on the path back; `None`: none were sent from here.
     pub packets: Option<[u64; 3]>,
     /// Largest IP packet that passes, bytes.
     pub mtu_bytes: Option<u32>,
-    /// The routers on the way, from the first; empty where one did not answer.
+    /// The routers on the path, from the first; empty where one did not answer.
     pub hops: Vec<String>,
     /// Why something of it is not known.
     pub remarks: Vec<String>,
@@ -122,7 +122,7 @@ pub const SCHEMA: &str = "narrows.mesh/1";
 /// Who is to blame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeshSuspect {
-    /// The element, in words: `host b`, `the way from group a to group b`.
+    /// The element, in words: `host b`, `the path from group a to group b`.
     pub element: String,
     /// Others that explain the same loads as well.
     pub or: Vec<String>,
@@ -142,7 +142,7 @@ pub struct MeshLoss {
     pub element: String,
     /// Others that explain the same losses as well.
     pub or: Vec<String>,
-    /// Of the packets on the ways that it explains, those that were lost.
+    /// Of the packets on the paths that it explains, those that were lost.
     pub lost: u64,
     pub sent: u64,
     /// 95 % interval of the loss (Wilson), as shares.

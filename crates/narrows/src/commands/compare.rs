@@ -74,7 +74,6 @@ pub(crate) struct Args {
 /// The flags of ministat.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "ministat")]
-#[allow(clippy::struct_excessive_bools)] // as ministat has them
 struct MinistatArgs {
     /// Print what Debian's ministat prints
     #[arg(long, conflicts_with_all = ["format", "json"])]

@@ -342,7 +342,6 @@ impl diagnosis::Watch for Watch<'_> {
             let points = points.take(place, progress);
             tui.update(|view| {
                 points.iter().for_each(|point| view.point(point));
-                #[allow(clippy::cast_precision_loss)] // a bar
                 if let Some(ms) = planned_ms.filter(|ms| *ms > 0) {
                     view.part(progress.at_us as f64 / 1e3 / ms as f64);
                 }
@@ -356,7 +355,6 @@ impl diagnosis::Watch for Watch<'_> {
         if let Some((at_us, before)) = self.last
             && progress.at_us > at_us
         {
-            #[allow(clippy::cast_precision_loss)]
             let bps = bytes.saturating_sub(before) as f64 * 8e6 / (progress.at_us - at_us) as f64;
             let left = planned_ms.map_or_else(String::new, |ms| {
                 format!(", {} left", units::micros((ms * 1000).saturating_sub(progress.at_us)))

@@ -7,6 +7,7 @@ use crate::flags::{FilterArgs, FormatArg, FullArg, known};
 use crate::output::{print, printed, written};
 use narrows_model::Run;
 use narrows_model::run::history::{HistoryReport, StoredRun, TrendReport};
+use narrows_model::run::mesh::MeshRecord;
 use narrows_render::{Format, OfAnyRun, Style, history};
 use narrows_runner::stored::{self, Filter, Store, maintenance};
 use std::path::PathBuf;
@@ -160,6 +161,14 @@ fn unknown(store: &Store, id: &str) -> Failure {
 /// Shows a run of the store.
 pub(super) fn shown(id: &str, format: Format, style: Style) -> Outcome {
     show(&maintenance::whole().map_err(Failure::run)?, id, format, style)
+}
+
+/// A mesh of the store.
+pub(super) fn mesh_of(id: &str) -> Result<Box<MeshRecord>, Failure> {
+    let store = maintenance::whole().map_err(Failure::run)?;
+    let found = maintenance::show(&store, id, KINDS).map_err(Failure::run)?;
+    let (_, content) = found.ok_or_else(|| unknown(&store, id))?;
+    content.take::<MeshRecord>().ok_or_else(|| Failure::usage(format!("cannot use run {id}: it is not a mesh")))
 }
 
 fn show(store: &Store, id: &str, format: Format, style: Style) -> Outcome {

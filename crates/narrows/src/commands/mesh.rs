@@ -3,7 +3,7 @@
 use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{ResultArgs, SaveArgs};
+use crate::flags::{ResultArgs, SaveArgs, known};
 use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use narrows_model::Run;
@@ -21,12 +21,13 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     narrows mesh ssh://a ssh://b ssh://c\n  \
     narrows mesh --hosts cluster.txt -t 5s --concurrent 4\n  \
-    narrows mesh --hosts inventory.ini --every 1h --budget-bytes 20G\n\
+    narrows mesh --hosts inventory.ini --every 1h --budget-bytes 20G\n    \
+    narrows mesh --hosts cluster.txt --resume 20260101-120000-1a2b3c4d\n\
     A file of hosts has a host in each line, with its group if it has one: `ssh://a rack1`; or it is an inventory of\n\
     Ansible (INI).\n\
     A host without narrows gets this program over SSH; it leaves no file there, whatever ends it.")]
 pub(crate) struct Args {
-    /// Hosts: ssh://[user@]host[:port]
+    /// Hosts: ssh://[user@]host[:port]; or host[:port] of `narrows serve`, after `narrows trust`
     #[arg(value_name = "HOST")]
     names: Vec<String>,
     /// File with a host in each line, and its group behind it; `#` starts a comment
@@ -56,9 +57,15 @@ pub(crate) struct Args {
     /// Repeat at this interval until Ctrl-C, and say what changed
     #[arg(long, value_parser = duration, value_name = "TIME")]
     every: Option<Duration>,
+    /// Run id of an interrupted mesh: take over what it measured
+    #[arg(long, value_name = "RUN", conflicts_with = "every", add = known::runs())]
+    resume: Option<String>,
     /// The narrows command on the hosts (default: theirs, if it is of this version, else this program)
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     remote_command: Option<String>,
+    /// A static narrows for hosts with another CPU (make static TARGETS=…); repeatable
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    program: Vec<PathBuf>,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -118,7 +125,14 @@ impl Args {
             budget_bytes: self.budget_bytes,
         };
         let concurrent = self.concurrent.map_or(usize::MAX, Into::into);
-        Ok(MeshSpec { hosts, plan, concurrent, remote_command: self.remote_command.clone() })
+        let resumes = self.resume.as_deref().map(super::history::mesh_of).transpose()?;
+        if resumes.as_ref().is_some_and(|it| (it.plan.duration_ms, it.plan.streams) != (duration_ms, self.streams)) {
+            return Err(Failure::usage(
+                "cannot resume: the loads of that mesh have another duration, or other streams",
+            ));
+        }
+        let (remote_command, programs) = (self.remote_command.clone(), self.program.clone());
+        Ok(MeshSpec { hosts, plan, concurrent, remote_command, programs, resumes })
     }
 
     /// Makes a mesh, prints and saves it.

@@ -142,7 +142,6 @@ impl optimise::Watch for Watch {
         if let Some((at_us, before)) = self.last
             && progress.at_us > at_us
         {
-            #[allow(clippy::cast_precision_loss)]
             let bps = bytes.saturating_sub(before) as f64 * 8e6 / (progress.at_us - at_us) as f64;
             self.progress.show(units::bps(bps));
         }

@@ -15,6 +15,9 @@ use narrows_runner::{report, stored};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The command whose records are meshes.
+const MESH: &str = "mesh";
+
 /// Render a stored run again
 #[derive(Debug, clap::Args)]
 #[command(
@@ -81,12 +84,25 @@ impl Args {
         Err(Failure::usage(format!("cannot show that part of run {}: {why}", run.id)))
     }
 
+    /// What changed from one mesh to another, in a line each.
+    fn meshes(&self, id: &str) -> Outcome {
+        let other = self.diff.as_deref().map(|other| stored::load(other, KINDS));
+        let Some(Err(LoadError::Other(other, MESH))) = other else {
+            return Err(Failure::usage(format!("cannot compare run {id}: the other one is not a mesh")));
+        };
+        let [before, now] =
+            [id, &other].map(|id| super::history::mesh_of(id).map(|it| narrows_runner::mesh_report(&it)));
+        let changes = narrows_views::mesh::changes(&before?, &now?);
+        printed(&if changes.is_empty() { "nothing changed\n".to_owned() } else { changes.join("\n") + "\n" })
+    }
+
     pub(crate) fn run(self) -> Outcome {
         let mut run = match stored::load(&self.run, KINDS) {
             // A record of another command has a report, too, but no causes and no parts.
             Err(LoadError::Other(id, _)) if self.is_plain() => {
                 return super::history::shown(&id, self.format.format(), self.full.style());
             }
+            Err(LoadError::Other(id, MESH)) if self.diff.is_some() => return self.meshes(&id),
             run => run.map_err(Failure::run)?,
         };
         self.zoom(&mut run)?;

@@ -147,17 +147,7 @@ fn a_full_disk_loses_no_result() {
         let way = ["127.0.0.1", "-p", &port, "--token-file", &token];
         let point = ["-l", "64", "--protocol", "udp", "-d", "up", "-b", "1M", "-t", "100ms", "--no-search"];
         let search = [
-            "-l",
-            "64",
-            "--min",
-            "1M",
-            "--max",
-            "2M",
-            "--skip-calibration",
-            "-t",
-            "100ms",
-            "--sum",
-            "100ms",
+            "-l", "64", "--min", "1M", "--max", "2M", "--skip-calibration", "-t", "100ms", "--sum", "100ms",
             "--no-profile",
         ];
         let commands = [
@@ -167,17 +157,7 @@ fn a_full_disk_loses_no_result() {
             vec!["trace", "127.0.0.1", "--flows", "1", "--no-mtu", "-n", "-c", "1"],
             vec!["measure", "stamp", "127.0.0.1", "-t", "200ms"],
             vec![
-                "measure",
-                "responsiveness",
-                "127.0.0.1",
-                "--token-file",
-                &token,
-                "-d",
-                "up",
-                "-t",
-                "1s",
-                "-i",
-                "100ms",
+                "measure", "responsiveness", "127.0.0.1", "--token-file", &token, "-d", "up", "-t", "1s", "-i", "100ms",
             ],
             vec!["receive", "lo", "-t", "100ms"],
         ];

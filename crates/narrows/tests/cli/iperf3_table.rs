@@ -10,19 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const WAYS: [&str; 3] = ["", "-R", "--bidir"];
 /// For clients of iperf3.
 const TCP: [&str; 13] = [
-    "",
-    "-P 3",
-    "-O 1",
-    "-M 1000",
-    "-w 200K",
-    "-C reno",
-    "--fq-rate 200M",
-    "-N",
-    "-Z",
-    "-l 8K",
-    "--get-server-output",
-    "-n 2M",
-    "-k 40",
+    "", "-P 3", "-O 1", "-M 1000", "-w 200K", "-C reno", "--fq-rate 200M", "-N", "-Z", "-l 8K", "--get-server-output",
+    "-n 2M", "-k 40",
 ];
 const UDP: [&str; 7] = ["", "-P 3", "-O 1", "--udp-counters-64bit", "-l 1000", "-w 200K", "--get-server-output"];
 /// For narrows as the client.

@@ -1,6 +1,6 @@
 //! `narrows mesh` with a stand-in for ssh: the other shell is one of this host.
 
-use crate::world::{World, on_loopback};
+use crate::world::{World, on_loopback, word};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -83,6 +83,82 @@ fn a_host_without_narrows_gets_the_program_and_keeps_nothing() {
         killed.wait().expect("its end");
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!((kept(), members()), (before, 0));
+    });
+}
+
+#[test]
+fn a_mesh_that_ended_early_is_resumed_and_compared() {
+    on_loopback(|world| {
+        let own = format!("{} ", env!("CARGO_BIN_EXE_narrows"));
+        let words = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3", "-t", "300ms", "--probe", "0"];
+        let words = [&words[..], &["--no-diagnose", "--format", "json", "--remote-command", own.trim()]].concat();
+        let of = |more: &[&str]| {
+            let said = World::run_command(mesh(world, &[&words[..], more].concat()));
+            let report: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+            let loads = report["loads"].as_array().expect("loads").clone();
+            loads.into_iter().filter(|load| load["state"]["measured"].is_object()).collect::<Vec<_>>()
+        };
+        let newest = || {
+            let listed = world.run(&["history", "--format", "json"]);
+            let listed: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+            listed["runs"][0]["id"].as_str().expect("an id").to_owned()
+        };
+        let first = of(&["--budget-bytes", "1"]);
+        assert!((1..6).contains(&first.len()), "a round: {first:#?}");
+        let before = newest();
+        let all = of(&["--resume", &before]);
+        assert_eq!((all.len(), all.iter().filter(|load| first.contains(load)).count()), (6, first.len()), "{all:#?}");
+        let differs = world.run(&["report", &before, "--diff", &newest()]);
+        assert_eq!((differs.code, differs.out.as_str()), (Some(0), "nothing changed\n"), "{differs:?}");
+        let trend = world.run(&["history", "trend", "--figure", "goodput median"]);
+        assert!(trend.code == Some(0) && trend.out.contains("goodput median"), "{trend:?}");
+        let said = World::run_command(mesh(world, &["ssh://192.0.2.1", "ssh://192.0.2.2", "--resume", &before]));
+        assert!(said.code == Some(2) && said.err.contains("another duration"), "{said:?}");
+    });
+}
+
+#[test]
+fn a_host_with_another_cpu_is_told_apart() {
+    on_loopback(|world| {
+        let uname = world.file("uname", "#!/bin/sh\necho riscv64\n");
+        std::fs::set_permissions(&uname, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its mode");
+        let hosts = ["ssh://192.0.2.1", "ssh://192.0.2.2", "--no-save", "--probe", "0"];
+        let said = World::run_command(mesh(world, &hosts));
+        assert!(said.out.contains("its CPU is riscv64") && said.out.contains("--program"), "{said:?}");
+        let said = World::run_command(mesh(world, &[&hosts[..], &["--program", &uname]].concat()));
+        assert!(said.code == Some(2) && said.err.contains("no Linux program for x86_64 or aarch64"), "{said:?}");
+    });
+}
+
+#[test]
+fn hosts_that_serve_are_loaded_with_a_pass_and_connect_to_nobody() {
+    on_loopback(|world| {
+        let (_server, port) = world.serve(&["--audit-log", &word(&world.path("audit"))]);
+        let serves = [2, 3].map(|nth| format!("192.0.2.{nth}:{port}"));
+        let command = |words: &[&str]| mesh(world, &[words, &["-t", "300ms", "--no-diagnose", "--no-save"]].concat());
+        let said = World::run_command(command(&["ssh://192.0.2.1", &serves[0], &serves[1]]));
+        assert!(said.code == Some(2) && said.err.contains(&format!("run `narrows trust {}`", serves[0])), "{said:?}");
+        for one in &serves {
+            assert_eq!(world.run(&["trust", one, "--token-file", &world.token_file()]).code, Some(0));
+        }
+        let own = format!("{} ", env!("CARGO_BIN_EXE_narrows"));
+        let words = ["ssh://192.0.2.1", &serves[0], &serves[1], "--probe", "1s", "--format", "json"];
+        let said = World::run_command(command(&[&words[..], &["--remote-command", own.trim()]].concat()));
+        let report: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+        let loads = report["loads"].as_array().expect("loads");
+        let [measured, unreachable] = ["measured", "unreachable"].map(|state| {
+            let of = loads.iter().filter(|load| load["state"].get(state).is_some());
+            of.map(|load| (load["from"].as_u64(), load["to"].as_u64())).collect::<Vec<_>>()
+        });
+        assert_eq!((measured.len(), unreachable.len()), (4, 2), "{loads:#?}");
+        assert!(measured.iter().all(|(from, to)| [*from, *to].contains(&Some(0))), "{measured:?}");
+        let why = loads.iter().find_map(|load| load["state"]["unreachable"].as_str());
+        assert_eq!(why, Some("narrows serve connects to no other host"));
+        assert!(report["members"].as_array().expect("members").iter().all(|member| member["absent"].is_null()));
+        // What others did there, they did with passes, which are over.
+        let audit = std::fs::read_to_string(world.path("audit")).expect("an audit log");
+        let of = |who: &str| audit.lines().filter(|line| line.contains(&format!("\"who\":\"{who}\""))).count();
+        assert!(of("pass") >= 8 && of("default") >= 4, "{audit}");
     });
 }
 
@@ -205,14 +281,7 @@ fn ctrl_c_keeps_what_was_measured() {
     on_loopback(|world| {
         let own = env!("CARGO_BIN_EXE_narrows");
         let words = [
-            "ssh://192.0.2.1",
-            "ssh://192.0.2.2",
-            "ssh://192.0.2.3",
-            "-t",
-            "3s",
-            "--probe",
-            "0",
-            "--remote-command",
+            "ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3", "-t", "3s", "--probe", "0", "--remote-command",
             own,
         ];
         let mut cut = mesh(world, &words).spawn().expect("it");
@@ -250,7 +319,7 @@ fn what_cannot_be_a_mesh_is_refused_with_the_reason() {
         (&["mesh"][..], "cannot make a mesh of 0 hosts"),
         (&["mesh", "ssh://a"], "cannot make a mesh of 1 host:"),
         (&["mesh", "ssh://a", "ssh://a"], "ssh://a is named twice"),
-        (&["mesh", "a", "b"], "cannot use a: write ssh://a"),
+        (&["mesh", "a", "b"], "cannot use a: no token of its narrows serve is stored"),
         (&["mesh", "ssh://-x", "ssh://b"], "write ssh://user@host"),
         (&["mesh", "ssh://a", "ssh://b", "-t", "1ms"], "--duration is from 200ms to 1h"),
         (&["mesh", "--hosts", "nosuch"], "cannot read the hosts"),

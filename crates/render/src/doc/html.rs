@@ -29,7 +29,7 @@ fn written(block: &Block) -> Markup {
                 @if !at.is_empty() { p { (capitalised(at)) ":" } }
                 pre tabindex="0" { code { (run.join("\n")) } }
             }
-            Block::Table(table) | Block::OnPaper(table) => (table::html(table)),
+            Block::Table(table) | Block::OnPaper(table) | Block::OnPage(table) => (table::html(table)),
             Block::Picture(svg) => (page::figure(Some(svg.clone()))),
             Block::Part(doc) => section { h2 { (doc.name) } @for block in &doc.blocks { (written(block)) } },
             Block::Warnings(all) => @if !all.is_empty() { h2 { "Warnings" } ul { @for it in all { li { (it) } } } },

@@ -38,6 +38,8 @@ pub(crate) enum Block {
     },
     /// The figures that a terminal has in a drawing.
     OnPaper(Table),
+    /// What a reader opens from another table; of a page only.
+    OnPage(Table),
     /// A report within this one.
     Part(Doc),
     /// A sentence behind the word that it is about.
@@ -168,6 +170,10 @@ impl Doc {
 
     pub fn on_paper(self, table: Table) -> Self {
         self.with(Block::OnPaper(table))
+    }
+
+    pub fn on_page(self, table: Table) -> Self {
+        self.with(Block::OnPage(table))
     }
 
     pub fn part(self, doc: Self) -> Self {

@@ -68,7 +68,7 @@ impl Doc {
                     }
                     draw(page.width().saturating_sub(2)).iter().for_each(|line| page.line(&format!("  {line}")));
                 }
-                Block::OnPaper(_) | Block::Picture(_) => {}
+                Block::OnPaper(_) | Block::OnPage(_) | Block::Picture(_) => {}
                 Block::Part(doc) => {
                     page.blank();
                     page.line(&page.style().paint(Tone::Strong, &format!("==== {} ====", doc.name)));

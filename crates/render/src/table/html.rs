@@ -42,10 +42,14 @@ fn body(table: &Table, row: &Row) -> Markup {
         @if let Some(title) = &row.group {
             tr { th scope="rowgroup" colspan=(table.columns.len()) { (title) } }
         }
-        tr class=[(!row.notes.is_empty()).then_some("noted")] {
+        tr id=[row.id.as_deref()] class=[(!row.notes.is_empty()).then_some("noted")] {
             @for (at, column) in table.columns.iter().enumerate() {
                 @let cell = row.cells.get(at);
-                td class=[cell.and_then(|cell| class(column.figures, cell.tone))] { @if let Some(cell) = cell { (cell.text) } }
+                td class=[cell.and_then(|cell| class(column.figures, cell.tone))] {
+                    @if let Some(cell) = cell {
+                        @if let Some(id) = &cell.link { a href={ "#" (id) } { (cell.text) } } @else { (cell.text) }
+                    }
+                }
             }
         }
         @for note in &row.notes {

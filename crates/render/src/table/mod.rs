@@ -86,6 +86,8 @@ pub struct Row {
     pub bar: Option<Bar>,
     /// The heading of this row and those behind it.
     pub group: Option<String>,
+    /// What links of the same page lead to.
+    pub id: Option<String>,
 }
 
 /// A bar for a width, in columns.
@@ -96,11 +98,15 @@ pub struct Bar {
 
 impl Row {
     pub fn new(cells: Vec<Cell>) -> Self {
-        Self { cells, notes: Vec::new(), bar: None, group: None }
+        Self { cells, notes: Vec::new(), bar: None, group: None, id: None }
     }
 
     pub fn group(self, title: Option<&str>) -> Self {
         Self { group: title.map(clean), ..self }
+    }
+
+    pub fn id(self, id: String) -> Self {
+        Self { id: Some(id), ..self }
     }
 
     pub fn bar(self, tone: Option<Tone>, draw: impl Fn(usize) -> String + 'static) -> Self {
@@ -117,11 +123,13 @@ impl Row {
 pub struct Cell {
     pub text: String,
     pub tone: Option<Tone>,
+    /// The row of the same page that says more.
+    pub link: Option<String>,
 }
 
 impl Cell {
     pub fn new(text: impl AsRef<str>) -> Self {
-        Self { text: clean(text.as_ref()), tone: None }
+        Self { text: clean(text.as_ref()), tone: None, link: None }
     }
 
     /// A dash for an unknown value.
@@ -131,6 +139,10 @@ impl Cell {
 
     pub fn tone(self, tone: Tone) -> Self {
         Self { tone: Some(tone), ..self }
+    }
+
+    pub fn link(self, id: String) -> Self {
+        Self { link: Some(id), ..self }
     }
 
     pub fn tone_if(self, condition: bool, tone: Tone) -> Self {

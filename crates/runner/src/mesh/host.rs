@@ -10,44 +10,69 @@ use narrows_model::words::show::clean;
 use narrows_sys::clock;
 use narrows_sys::process::ssh_command;
 use std::io::{BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The program of this host: its bytes and its CPU, as `uname -m` says it.
-#[derive(Clone)]
-pub(super) struct Program {
+/// A program: its bytes and its CPU, as `uname -m` says it.
+struct Program {
     bytes: Arc<Vec<u8>>,
     cpu: &'static str,
 }
 
+/// The programs that hosts get, the first of a CPU before the others of it.
+pub(super) struct Programs(Vec<Program>);
+
+/// Numbers of CPUs in the header of a program (`e_machine`, elf.h), and their names.
+const CPUS: [(u16, &str); 2] = [(62, "x86_64"), (183, "aarch64")];
+
 /// A debug build with its symbols is a quarter of a gigabyte.
 const PROGRAM_MAX_BYTES: u64 = 1 << 30;
 
+impl Programs {
+    /// These files, and this program.
+    /// Errors: one of them cannot be read, or is no program for a known CPU.
+    pub(super) fn read(files: &[PathBuf]) -> Result<Self, String> {
+        let own = PathBuf::from("/proc/self/exe");
+        files.iter().chain([&own]).map(|file| Program::read(file)).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn of(&self, cpu: &[u8]) -> Option<&Program> {
+        self.0.iter().find(|program| program.cpu.as_bytes() == cpu)
+    }
+}
+
 impl Program {
-    pub(super) fn own() -> Result<Self, String> {
-        let bytes = narrows_sys::files::read(Path::new("/proc/self/exe"), PROGRAM_MAX_BYTES)
-            .map_err(|error| format!("cannot read this program: {error}"))?;
-        Ok(Self { bytes: Arc::new(bytes), cpu: std::env::consts::ARCH })
+    fn read(file: &Path) -> Result<Self, String> {
+        let bytes = narrows_sys::files::read(file, PROGRAM_MAX_BYTES)
+            .map_err(|error| format!("cannot read the program for the hosts: {error}"))?;
+        let machine = bytes.get(18..20).filter(|_| bytes.starts_with(b"\x7fELF"));
+        let machine = machine.map(|of| u16::from_le_bytes([of[0], of[1]]));
+        let cpu = CPUS.iter().find(|(number, _)| machine == Some(*number)).map(|(_, name)| *name);
+        let cpu =
+            cpu.ok_or_else(|| format!("cannot use {}: it is no Linux program for x86_64 or aarch64", file.display()))?;
+        Ok(Self { bytes: Arc::new(bytes), cpu })
     }
 }
 
 /// What the other shell runs. `instead`: the command that is narrows there, where the user names one.
-fn script(program: &Program, instead: Option<&str>) -> String {
+fn script(programs: &Programs, instead: Option<&str>) -> String {
     if let Some(command) = instead {
         return format!("exec {command} mesh-member");
     }
-    let (size, any) = (program.bytes.len(), "X".repeat(8));
+    let any = "X".repeat(8);
+    let sizes: Vec<String> = programs.0.iter().map(|it| format!("{}) s={};;", it.cpu, it.bytes.len())).collect();
     format!(
         "[ \"$(narrows --version 2>/dev/null)\" = 'narrows {VERSION}' ] && exec narrows mesh-member; \
-         umask 077; for d in \"$XDG_RUNTIME_DIR\" /dev/shm /tmp \"$HOME\"; do \
+         s=0; case $(uname -m) in {} esac; umask 077; for d in \"$XDG_RUNTIME_DIR\" /dev/shm /tmp \"$HOME\"; do \
          [ -d \"$d\" ] && f=$(mktemp \"$d/narrows.{any}\" 2>/dev/null) || continue; \
          printf '#!/bin/sh\\n:\\n' >\"$f\"; chmod 700 \"$f\"; \
          if \"$f\" 2>/dev/null; then exec 4>\"$f\" 3<\"$f\"; rm \"$f\"; echo \"send $(uname -m)\"; \
-         head -c {size} >&4; exec 4>&-; exec /proc/self/fd/3 mesh-member; fi; rm \"$f\"; done; \
-         echo 'no folder from which programs may be started' >&2; exit 1"
+         head -c $s >&4; exec 4>&-; exec /proc/self/fd/3 mesh-member; fi; rm \"$f\"; done; \
+         echo 'no folder from which programs may be started' >&2; exit 1",
+        sizes.join(" ")
     )
 }
 
@@ -77,7 +102,7 @@ impl Host {
     /// Starts ssh, from the thread that it ends with.
     pub(super) fn start(
         server: &SshServer,
-        program: &Program,
+        programs: &Programs,
         instead: Option<&str>,
         stop: &Stop,
     ) -> Result<Self, String> {
@@ -86,7 +111,7 @@ impl Host {
         if let Some(port) = server.port {
             ssh.args(["-p", &port.to_string()]);
         }
-        ssh.args(["--", &server.destination, &script(program, instead)]);
+        ssh.args(["--", &server.destination, &script(programs, instead)]);
         ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = ssh.spawn().map_err(|error| format!("cannot start ssh: {error}"))?;
         let (Some(output), Some(input), Some(errors)) = (child.stdout.take(), child.stdin.take(), child.stderr.take())
@@ -124,7 +149,7 @@ impl Host {
     }
 
     /// Sends the program where it is wanted, and hears who is there. `patience`: for all of it.
-    pub(super) fn greet(&mut self, program: &Program, patience: Duration) -> Result<Hello, String> {
+    pub(super) fn greet(&mut self, programs: &Programs, patience: Duration) -> Result<Hello, String> {
         let until = clock::now() + patience;
         let mut first = self.next(until)?;
         // What a shell says to whoever comes in.
@@ -135,13 +160,12 @@ impl Host {
             first = self.next(until)?;
         }
         if let Some(cpu) = first.strip_prefix(b"send ") {
-            if cpu != program.cpu.as_bytes() {
-                let cpu = clean(&String::from_utf8_lossy(cpu));
-                return Err(format!(
-                    "its CPU is {cpu}, and this program is for {}: install narrows there",
-                    program.cpu
-                ));
-            }
+            let program = programs.of(cpu).ok_or_else(|| {
+                let (cpu, own) = (clean(&String::from_utf8_lossy(cpu)), std::env::consts::ARCH);
+                format!(
+                    "its CPU is {cpu}, and this program is for {own}: name one for it (--program), or install it there"
+                )
+            })?;
             self.send(program)?;
             first = self.next(clock::now() + patience)?;
         }

@@ -6,14 +6,14 @@ use super::orders::{Answer, CONNECTS, Hello, LoadOrder, Loaded, Order, ProbeOrde
 use crate::diagnosis;
 use crate::instruments::LiveInstruments;
 use crate::live::LiveEnds;
-use crate::measure::{self, Watch};
+use crate::measure;
 use crate::remote::{Options, Remote, TargetSpec};
 use crate::server::{Admission, ServeConfig, ServeError, Server, StampConfig};
 use crate::{Stop, VERSION, result_of, stamp, trace};
 use narrows_model::load::stamp::StampPlan;
 use narrows_model::run::measure::EndCpu;
 use narrows_model::words::figures::float;
-use narrows_model::{DiagnosePlan, Direction, LoadPlan, Place, Progress, Run, TracePlan, Trial};
+use narrows_model::{DiagnosePlan, Direction, LoadPlan, Run, TracePlan};
 use narrows_sys::clock;
 use narrows_views::measure::tcp;
 use std::io::{BufReader, stdin, stdout};
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-const INSTRUMENTS: LiveInstruments = LiveInstruments { collect: true };
+pub(super) const INSTRUMENTS: LiveInstruments = LiveInstruments { collect: true };
 
 /// Serves, and obeys the orders of standard input until that ends; then this process does.
 pub fn obey() -> Result<(), ServeError> {
@@ -145,7 +145,7 @@ fn probe(order: &ProbeOrder) -> Vec<Probed> {
     })
 }
 
-/// What packets tell: round trips, and those that were sent, lost on the way there, and lost on the way back.
+/// What packets tell: round trips, and those that were sent, lost on the path there, and lost on the path back.
 type Packets = (Option<[f64; 3]>, Option<[u64; 3]>);
 
 fn packets(to: SocketAddr, order: &ProbeOrder) -> Result<Packets, String> {
@@ -166,11 +166,11 @@ fn packets(to: SocketAddr, order: &ProbeOrder) -> Result<Packets, String> {
         return Err("no packet was answered".to_owned());
     }
     let lost = report.up.lost.zip(report.down.lost);
-    // Of those of which the end of the session leaves it open on which way they were lost nothing is said.
+    // Of those of which the end of the session leaves it open in which direction they were lost nothing is said.
     Ok((rtt_us, lost.map(|(up, down)| [report.up.known, up, down])))
 }
 
-/// The routers on the way, and the largest packet that passes it.
+/// The routers on the path, and the largest packet that passes it.
 fn way(to: IpAddr) -> Result<Probed, String> {
     let plan = TracePlan { rounds: 2, gap: 3, flows: 1, ..trace::beside_load(to, true) };
     let (stop, began) = (Stop::new(), clock::now());
@@ -187,22 +187,6 @@ fn way(to: IpAddr) -> Result<Probed, String> {
     let hops = nodes.take_while(|address| *address != target).collect();
     let mtu_bytes = report.mtu.filter(|mtu| mtu.to_target).map(|mtu| mtu.path_bytes);
     Ok(Probed { mtu_bytes, hops, remarks: report.remarks, ..Probed::default() })
-}
-
-/// Shows no progress.
-struct Quiet;
-
-impl Watch for Quiet {
-    fn begins(&mut self, _plan: &LoadPlan) {}
-    fn progress(&mut self, _place: Place, _progress: &Progress) {}
-    fn ended(&mut self, _trial: &Trial) {}
-}
-
-impl diagnosis::Watch for Quiet {
-    fn step(&mut self, _text: &str) {}
-    fn result(&mut self, _text: &str) {}
-    fn progress(&mut self, _place: Place, _progress: &Progress, _planned_ms: Option<u64>) {}
-    fn save(&mut self, _run: &Run) {}
 }
 
 /// Another load may run there for so long.
@@ -225,7 +209,7 @@ fn diagnose(order: LoadOrder) -> Result<Run, String> {
         known_within: KNOWN_WITHIN,
         ..DiagnosePlan::of(order.plan.into())
     };
-    Ok(diagnosis::diagnose(&mut ends, &mut Quiet, &plan, target, (String::new(), String::new())))
+    Ok(diagnosis::diagnose(&mut ends, &mut (), &plan, target, (String::new(), String::new())))
 }
 
 /// As `narrows diagnose` has them.
@@ -236,7 +220,7 @@ fn load(order: LoadOrder) -> Result<Loaded, String> {
     let (mut ends, target) = both(&order)?;
     let down = order.plan.direction == Direction::Down;
     let plan = LoadPlan::Tcp(order.plan);
-    let run = measure::measure(&mut ends, &plan, target, (String::new(), String::new()), &mut Quiet);
+    let run = measure::measure(&mut ends, &plan, target, (String::new(), String::new()), &mut ());
     let report = tcp::build(&run).ok_or_else(|| match run.ending {
         narrows_model::Ending::Failed(why) => why,
         _ => "nothing was measured".to_owned(),

@@ -1,13 +1,15 @@
-//! The members of a mesh: how they join, what they say of themselves and of the ways to each other.
+//! The members of a mesh: how they join, what they say of themselves and of the paths to each other.
 
-use super::host::{Host, Program};
+use super::host::{Host, Programs};
+use super::member::INSTRUMENTS;
 use super::orders::{Answer, Hello, Order, ProbeOrder};
-use super::spec::{MeshHost, MeshSpec};
-use crate::remote::{SshServer, TargetSpec};
-use crate::{DEFAULT_PORT, Stop, lock, result_of};
+use super::spec::{MeshHost, MeshPlace, MeshSpec};
+use crate::remote::{Options, Remote, Session, SshServer, TargetSpec};
+use crate::{Stop, lock, result_of};
 use narrows_model::Snapshot;
 use narrows_model::run::mesh::{MeshMember, MeshPath};
-use narrows_model::words::show::clean;
+use narrows_model::words::show::{clean, plural};
+use narrows_wire::Token;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -19,20 +21,55 @@ pub(super) const AROUND: Duration = Duration::from_secs(20);
 /// Each host that cannot be reached takes its part of a batch's time.
 const TRIES: Duration = Duration::from_millis(300);
 
-/// Probes of all ways of a host together keep to this, bit/s.
+/// Probes of all paths of a host together keep to this, bit/s.
 const PROBES_BPS: u64 = 200_000;
 /// A probe and its reply as IPv4 packets of an Ethernet.
 const PROBE_BITS: u64 = 2 * 8 * (44 + 28 + 14);
-/// Two probes of a way are no closer.
+/// Two probes of a path are no closer.
 const PROBES_APART_US: u64 = 20_000;
 /// Traces begin a second apart, and the last takes its time.
 const TRACE: Duration = Duration::from_secs(1);
 
-/// A member that answers, or why it does not.
-type Joined = Mutex<Result<(Host, Hello, IpAddr), String>>;
+/// Who speaks for a member.
+enum Who {
+    /// A process of this run, which connects to others as well.
+    Process(Host),
+    /// `narrows serve`, which others connect to with a pass of this run.
+    Server(Session),
+}
 
-/// A member that greeted, with the address and port of its ssh.
-type Greeted = Result<(Host, Hello, (IpAddr, String)), String>;
+/// A member that answers.
+struct Member {
+    who: Who,
+    /// Where the others load it, with what token.
+    at: SocketAddr,
+    token: String,
+    /// The port of its reflector, if it has one.
+    stamp: Option<u16>,
+}
+
+/// A member, or why it takes no part.
+type Joined = Mutex<Result<Member, String>>;
+
+/// A member with what it is known by: its address, and the port of its ssh or of its server.
+type Greeted = Result<(Member, (IpAddr, String)), String>;
+
+/// What a server that others connect to says of connecting to them.
+const SERVES: &str = "narrows serve connects to no other host";
+
+/// Opens a session with `narrows serve`, and asks it for a pass.
+fn served(host: &str, port: u16, token: &Token) -> Greeted {
+    let spec = TargetSpec { asked: host.to_owned(), family: None, port, token: Some(token.clone()) };
+    let remote = Remote::connect(&spec, &Options::new(INSTRUMENTS)).map_err(|error| error.to_string())?;
+    let session = remote.open_look().map_err(|error| error.to_string())?;
+    let pass = session.pass(token).map_err(|error| error.to_string())?;
+    let at = SocketAddr::new(remote.data_address().ip(), port);
+    if at.ip().is_loopback() {
+        return Err(format!("{host} is a loopback address, which means another host to each"));
+    }
+    let known = (at.ip(), port.to_string());
+    Ok((Member { who: Who::Server(session), at, token: pass.reveal(), stamp: None }, known))
+}
 
 /// All hosts that the user named.
 pub(super) struct Members {
@@ -61,41 +98,60 @@ fn address(server: &SshServer) -> Result<(IpAddr, String), String> {
         .ok_or_else(|| format!("{name} has only a loopback address"))
 }
 
+/// How a member is reached.
+enum Begun {
+    Ssh(Result<Host, String>, SshServer),
+    Serves(String, u16, Token),
+}
+
+/// What `narrows serve` can be asked.
+fn answer_of(session: &Session, order: &Order) -> Result<Answer, String> {
+    let answer = match order {
+        Order::Inventory => session.inventory().map(|host| Answer::Inventory(Box::new(host))),
+        Order::Seal => session.seal_pass().map(|()| Answer::Sealed),
+        _ => return Ok(Answer::Failed(SERVES.to_owned())),
+    };
+    answer.map_err(|error| error.to_string())
+}
+
 impl Members {
     /// Starts them all.
-    ///
-    /// # Errors
-    /// A name means nothing, or this program cannot be read.
+    /// Errors: a name means nothing, or this program cannot be read.
     pub(super) fn join(spec: &MeshSpec, stop: &Stop, watch: &(dyn Fn(&str) + Sync)) -> Result<Self, String> {
-        let program = Program::own()?;
-        let server = |host: &MeshHost| {
-            let target = TargetSpec { asked: host.name.clone(), family: None, port: DEFAULT_PORT, token: None };
-            let (_, _, server) = target.server().map_err(|error| error.to_string())?;
-            server.ok_or_else(|| format!("cannot use {}: write ssh://{0}", host.name))
-        };
-        let servers = spec.hosts.iter().map(server).collect::<Result<Vec<_>, _>>()?;
+        let programs = Programs::read(&spec.programs)?;
+        let places = spec.hosts.iter().map(MeshHost::place).collect::<Result<Vec<_>, _>>()?;
+        watch(&format!("connecting to {}", plural(places.len() as u64, "host")));
         // From this thread: ssh ends with the thread that started it.
-        let start = |server: SshServer| (Host::start(&server, &program, spec.remote_command.as_deref(), stop), server);
-        let started: Vec<_> = servers.into_iter().map(start).collect();
-        watch(&format!("connecting to {} hosts", started.len()));
+        let begin = |place| match place {
+            MeshPlace::Ssh(server) => {
+                let host = Host::start(&server, &programs, spec.remote_command.as_deref(), stop);
+                Begun::Ssh(host, server)
+            }
+            MeshPlace::Serves { host, port, token } => Begun::Serves(host, port, token),
+        };
+        let begun: Vec<_> = places.into_iter().map(begin).collect();
         let greeted: Vec<Greeted> = std::thread::scope(|scope| {
-            let greet = |(host, server): (Result<Host, String>, SshServer)| {
-                let mut host = host?;
-                let hello = host.greet(&program, GREETS)?;
-                Ok((host, hello, address(&server)?))
+            let greet = |begun| match begun {
+                Begun::Ssh(host, server) => {
+                    let mut host: Host = host?;
+                    let Hello { port, token, stamp, .. } = host.greet(&programs, GREETS)?;
+                    let known = address(&server)?;
+                    let at = SocketAddr::new(known.0, port);
+                    Ok((Member { who: Who::Process(host), at, token, stamp: Some(stamp) }, known))
+                }
+                Begun::Serves(host, port, token) => served(&host, port, &token),
             };
-            let greeting: Vec<_> = started.into_iter().map(|it| scope.spawn(move || greet(it))).collect();
+            let greeting: Vec<_> = begun.into_iter().map(|it| scope.spawn(move || greet(it))).collect();
             greeting.into_iter().map(|it| result_of(it.join())).collect()
         });
         // Behind one translated address several hosts have ports of their own.
         let mut seen: Vec<(usize, (IpAddr, String))> = Vec::new();
         let all = greeted.into_iter().enumerate().map(|(nth, greeted)| {
-            Mutex::new(greeted.and_then(|(host, hello, place)| match seen.iter().find(|(_, other)| *other == place) {
+            Mutex::new(greeted.and_then(|(member, place)| match seen.iter().find(|(_, other)| *other == place) {
                 Some((first, _)) => Err(format!("it has the address and port of {}", spec.hosts[*first].name)),
                 None => {
-                    let address = place.0;
                     seen.push((nth, place));
-                    Ok((host, hello, address))
+                    Ok(member)
                 }
             }))
         });
@@ -107,7 +163,8 @@ impl Members {
     pub(super) fn ask(&self, member: usize, order: &Order, patience: Duration) -> Result<Answer, String> {
         let mut member = lock(&self.all[member]);
         let answer = match &mut *member {
-            Ok((host, ..)) => host.ask(order, patience),
+            Ok(Member { who: Who::Process(host), .. }) => host.ask(order, patience),
+            Ok(Member { who: Who::Server(session), .. }) => answer_of(session, order),
             Err(why) => return Err(why.clone()),
         };
         match answer {
@@ -131,10 +188,15 @@ impl Members {
     }
 
     /// Where the others load a member, with its token and the port of its reflector.
-    pub(super) fn at(&self, member: usize) -> Option<(SocketAddr, String, u16)> {
+    pub(super) fn at(&self, member: usize) -> Option<(SocketAddr, String, Option<u16>)> {
         let member = lock(&self.all[member]);
-        let (_, hello, address) = member.as_ref().ok()?;
-        Some((SocketAddr::new(*address, hello.port), hello.token.clone(), hello.stamp))
+        let Member { at, token, stamp, .. } = member.as_ref().ok()?;
+        Some((*at, token.clone(), *stamp))
+    }
+
+    /// Whether it can be asked to connect to others.
+    fn connects(&self, member: usize) -> bool {
+        matches!(&*lock(&self.all[member]), Ok(Member { who: Who::Process(_), .. }))
     }
 
     pub(super) fn inventories(&self, spec: &MeshSpec) -> Vec<MeshMember> {
@@ -161,10 +223,11 @@ impl Members {
             let others = places.iter().enumerate().filter(|(other, _)| *other != nth);
             Order::Reach(others.filter_map(|(_, at)| at.clone()).map(|(at, token, _)| (at, token)).collect())
         };
-        let orders: Vec<_> = present.iter().enumerate().map(|(nth, member)| (*member, order(nth))).collect();
+        let connecting = || present.iter().enumerate().filter(|(_, member)| self.connects(**member));
+        let orders: Vec<_> = connecting().map(|(nth, member)| (*member, order(nth))).collect();
         let told = self.ask_all(&orders, AROUND + TRIES * u32::try_from(present.len()).unwrap_or(u32::MAX));
-        let mut reached = vec![vec![Some("not asked".to_owned()); self.all.len()]; self.all.len()];
-        for (nth, (from, told)) in present.iter().zip(told).enumerate() {
+        let mut reached = vec![vec![Some(SERVES.to_owned()); self.all.len()]; self.all.len()];
+        for ((nth, from), told) in connecting().zip(told) {
             let others =
                 present.iter().zip(&places).enumerate().filter(|(other, (_, at))| *other != nth && at.is_some());
             for (place, (_, (to, _))) in others.enumerate() {
@@ -204,12 +267,13 @@ impl Members {
         let order = |from: usize, others: &[usize]| {
             let place = |to: &usize| {
                 let (at, _, port) = self.at(*to)?;
-                Some((at.ip(), sends(from, *to).then_some(port)))
+                Some((at.ip(), port.filter(|_| sends(from, *to))))
             };
             Order::Probe(ProbeOrder { to: others.iter().filter_map(place).collect(), packets, interval_us })
         };
         let patience = AROUND + TRACE * u32::try_from(most).unwrap_or(0) + Duration::from_millis(lasts_ms);
-        let asked: Vec<(usize, &Vec<usize>)> = of.iter().enumerate().filter(|(_, others)| !others.is_empty()).collect();
+        let asked: Vec<(usize, &Vec<usize>)> =
+            of.iter().enumerate().filter(|(from, others)| !others.is_empty() && self.connects(*from)).collect();
         let orders: Vec<_> = asked.iter().map(|(from, others)| (*from, order(*from, others))).collect();
         let told = self.ask_all(&orders, patience);
         let mut paths = Vec::new();

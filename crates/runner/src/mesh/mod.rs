@@ -1,4 +1,4 @@
-//! Loads between all of many hosts: members behind ssh, probes of all ways, rounds in which no host is in two loads, more pairs around what
+//! Loads between all of many hosts: members behind ssh, probes of all paths, rounds in which no host is in two loads, more pairs around what
 //! is slow, and a diagnosis of each suspect.
 
 mod host;
@@ -19,16 +19,14 @@ use narrows_mesh::blame::Cell;
 use narrows_mesh::design::{ALL_UP_TO, denser, pairs};
 use narrows_mesh::rounds::rounds;
 use narrows_model::Run;
-use narrows_model::run::mesh::MeshRecord;
+use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPath, MeshRecord, MeshState};
 use narrows_model::words::{show::plural, units};
 use narrows_sys::clock;
 use narrows_views::mesh::{cells, groups, hops};
 use std::time::Duration;
 
 /// Makes it once, or once in so long until it is stopped.
-///
-/// # Errors
-/// What `make` returns.
+/// Errors: what `make` returns.
 pub fn repeat<E>(every: Option<Duration>, stop: &Stop, make: &mut dyn FnMut() -> Result<(), E>) -> Result<(), E> {
     loop {
         let began = clock::now();
@@ -51,9 +49,7 @@ const DENSER: usize = 2;
 
 /// Makes the mesh; `watch` gets its progress. Loads that cannot be made are in the record. The second value: the runs of its diagnoses,
 /// each with its place among them.
-///
-/// # Errors
-/// A name means nothing, or this program cannot be read.
+/// Errors: a name means nothing, or this program cannot be read.
 pub fn run(
     spec: &MeshSpec,
     stop: &Stop,
@@ -82,7 +78,11 @@ pub fn run(
     let groups: Vec<usize> = present.iter().map(|member| of_all[*member]).collect();
     let mut pairs = pairs(&groups);
     let named = |pairs: &[[usize; 2]]| pairs.iter().map(|pair| pair.map(|it| present[it])).collect::<Vec<_>>();
-    if spec.plan.probe_ms > 0 && !stop.is_set() {
+    if let Some(before) = &spec.resumes {
+        (record.paths, record.loads) = taken_over(&record.members, before);
+        watch(&format!("{} taken over", plural(record.loads.len() as u64, "load")));
+    }
+    if spec.plan.probe_ms > 0 && record.paths.is_empty() && !stop.is_set() {
         watch(&format!("probing {} at a low rate", plural(pairs.len() as u64, "pair")));
         record.paths = members.probe(&named(&pairs), spec.plan.probe_ms);
     }
@@ -93,7 +93,7 @@ pub fn run(
         let lasts_ms = rounds.len() as u64 * (spec.plan.duration_ms + BESIDE_MS);
         watch(&format!(
             "{}{} in {}: about {}, and what is slow again alone",
-            plural(2 * more.len() as u64, "load"),
+            plural(rounds.iter().map(Vec::len).sum::<usize>() as u64, "load"),
             if nth == 0 { "" } else { " more around what is slow" },
             plural(rounds.len() as u64, "round"),
             units::micros(lasts_ms * 1_000)
@@ -115,7 +115,7 @@ pub fn run(
 }
 
 /// The rounds of these pairs of present hosts, as places among all members: no more than `concurrent` over what traces say that they share,
-/// or over what stands for all ways that no trace tells of.
+/// or over what stands for all paths that no trace tells of.
 fn planned(
     record: &MeshRecord,
     hosts: usize,
@@ -131,7 +131,28 @@ fn planned(
     };
     let named = |load: Load| Load { from: present[load.from], to: present[load.to] };
     let all = rounds(hosts, pairs, of_way, concurrent);
-    all.into_iter().map(|round| round.into_iter().map(named).collect()).collect()
+    let is_known = |load: &Load| record.loads.iter().any(|it| [it.from, it.to] == [load.from, load.to]);
+    let left = |round: Vec<Load>| round.into_iter().map(named).filter(|load| !is_known(load)).collect();
+    all.into_iter().map(left).filter(|round: &Vec<Load>| !round.is_empty()).collect()
+}
+
+/// What an earlier mesh measured between these hosts, which are known by their names.
+fn taken_over(members: &[MeshMember], before: &MeshRecord) -> (Vec<MeshPath>, Vec<MeshLoad>) {
+    let place = |old: usize| {
+        let name = &before.members.get(old)?.name;
+        members.iter().position(|member| member.name == *name && member.absent.is_none())
+    };
+    let both = |from: usize, to: usize| Some([place(from)?, place(to)?]);
+    let paths = before.paths.iter().filter_map(|path| {
+        let [from, to] = both(path.from, path.to)?;
+        Some(MeshPath { from, to, ..path.clone() })
+    });
+    let is_measured = |load: &&MeshLoad| matches!(load.state, MeshState::Measured { .. });
+    let loads = before.loads.iter().filter(is_measured).filter_map(|load| {
+        let [from, to] = both(load.from, load.to)?;
+        Some(MeshLoad { from, to, ..load.clone() })
+    });
+    (paths.collect(), loads.collect())
 }
 
 /// What was measured, by places among the present hosts.

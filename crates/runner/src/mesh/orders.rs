@@ -35,7 +35,7 @@ pub(super) enum Order {
     Diagnose(LoadOrder),
 }
 
-/// Probes of the ways to other members, all at once.
+/// Probes of the paths to other members, all at once.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ProbeOrder {
     /// Where to, and the port of the reflector there if packets are to be sent.
@@ -45,7 +45,7 @@ pub(super) struct ProbeOrder {
     pub(super) interval_us: u64,
 }
 
-/// What they saw of one way.
+/// What they saw of one path.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Probed {
     pub(super) rtt_us: Option<[f64; 3]>,

@@ -1,15 +1,49 @@
 //! The hosts of a mesh, as the user names them, and what is asked for.
 
-use narrows_model::run::mesh::MeshPlan;
-use std::path::Path;
+use crate::DEFAULT_PORT;
+use crate::remote::{SshServer, TargetSpec};
+use crate::trusted;
+use narrows_model::run::mesh::{MeshPlan, MeshRecord};
+use narrows_wire::Token;
+use std::path::{Path, PathBuf};
 
 /// A host as the user names it.
 #[derive(Debug, Clone)]
 pub struct MeshHost {
-    /// `ssh://[user@]host[:port]`.
+    /// `ssh://[user@]host[:port]`; or `host[:port]` of `narrows serve`, whose token is stored.
     pub name: String,
     /// Empty without one.
     pub group: String,
+}
+
+/// Where a host is found.
+pub(super) enum MeshPlace {
+    Ssh(SshServer),
+    /// `narrows serve`, with its token.
+    Serves {
+        host: String,
+        port: u16,
+        token: Token,
+    },
+}
+
+impl MeshHost {
+    pub(super) fn place(&self) -> Result<MeshPlace, String> {
+        let asked = self.name.clone();
+        let target = TargetSpec { asked, family: None, port: DEFAULT_PORT, token: None };
+        let (host, port, server) = target.server().map_err(|error| error.to_string())?;
+        if let Some(server) = server {
+            return Ok(MeshPlace::Ssh(server));
+        }
+        let token = trusted::file().ok().and_then(|file| trusted::token_of(&file, &host, port));
+        let token = token.ok_or_else(|| {
+            format!(
+                "cannot use {}: no token of its narrows serve is stored; run `narrows trust {0}`, or write ssh://{0}",
+                self.name
+            )
+        })?;
+        Ok(MeshPlace::Serves { host, port, token })
+    }
 }
 
 /// What is asked for.
@@ -21,16 +55,18 @@ pub struct MeshSpec {
     pub concurrent: usize,
     /// The command that is narrows on the hosts; `None`: theirs, where it is of this version, else this program.
     pub remote_command: Option<String>,
+    /// Programs for hosts whose CPU is another than that of this one.
+    pub programs: Vec<PathBuf>,
+    /// An earlier mesh of these hosts: what it measured is not measured again.
+    pub resumes: Option<Box<MeshRecord>>,
 }
 
 /// The most hosts: each is an ssh process and three threads of this one.
 pub const HOSTS_MAX: usize = 200;
 
 /// The hosts of a file: one in each line, with its group behind it; or an inventory of Ansible (INI): groups as sections, `ansible_host`,
-/// `ansible_user` and `ansible_port` of each host. `#` and `;` start a comment.
-///
-/// # Errors
-/// The file cannot be read.
+/// `ansible_user` and `ansible_port` of each host. `serve://host` is a host that runs `narrows serve`. `#` and `;` start a comment.
+/// Errors: the file cannot be read.
 pub fn listed(file: &Path) -> Result<Vec<MeshHost>, String> {
     let text = narrows_sys::files::read_text(file).map_err(|error| format!("cannot read the hosts: {error}"))?;
     hosts_of(&text)
@@ -57,7 +93,9 @@ fn hosts_of(text: &str) -> Result<Vec<MeshHost>, String> {
             let values = variables.iter().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
             values.map(|value| value.trim_matches(['\'', '"'])).next_back()
         };
-        let name = if name.contains("://") {
+        let name = if let Some(serves) = name.strip_prefix("serve://") {
+            serves.to_owned()
+        } else if name.contains("://") {
             name.to_owned()
         } else {
             let user = of("ansible_user").map_or_else(String::new, |user| format!("{user}@"));
@@ -96,8 +134,8 @@ mod tests {
     fn a_file_has_hosts_with_groups_or_is_an_inventory_of_ansible() {
         let pair = |name: &str, group: &str| (name.to_owned(), group.to_owned());
         assert_eq!(
-            of("# all\nssh://a rack1\nb  rack2 # new\n\n"),
-            [pair("ssh://a", "rack1"), pair("ssh://b", "rack2")]
+            of("# all\nssh://a rack1\nb  rack2 # new\nserve://c:6000\n\n"),
+            [pair("ssh://a", "rack1"), pair("ssh://b", "rack2"), pair("c:6000", "")]
         );
         let inventory = "mail.example\n[web]\na ansible_host=192.0.2.1 ansible_user=root ansible_port=2222\nb\n\
             [web:vars]\nhttp_port=80\n[all:children]\nweb\n[db]\nb\nc ansible_host='c.example' ; remark\n[mail]\nmail.example\n";

@@ -11,9 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
 /// The TLS side of a client that takes the first key that it is shown (`curl -k`) and no other after it. `protocols`: those of ALPN.
-///
-/// # Errors
-/// This build of TLS has no version that is safe.
+/// Errors: this build of TLS has no version that is safe.
 pub fn any_key(protocols: &[&[u8]]) -> Result<ClientConfig, Error> {
     Pin::new(None).config(protocols)
 }

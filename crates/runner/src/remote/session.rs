@@ -14,12 +14,12 @@ use narrows_model::{
 };
 use narrows_sys::clock;
 use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
+use narrows_wire::Token;
 use narrows_wire::api::frames::{LinksAnswer, LinksRequest};
 use narrows_wire::api::{
-    BeginRequest, ChangeRequest, ConnectionsRequest, Event, InventoryRequest, SessionUse, TraceRequest, TrialReady,
-    TrialRequest, key_from_hex,
+    BeginRequest, ChangeRequest, ConnectionsRequest, Event, InventoryRequest, PassAnswer, SessionUse, TraceRequest,
+    TrialReady, TrialRequest, key_from_hex,
 };
-use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,6 +111,17 @@ impl Session {
         self.call(Method::POST, "inventory", &InventoryRequest::default(), INVENTORY)
     }
 
+    /// A token with which other hosts may measure with this server while the session lasts; `own`: the one that this client has.
+    pub fn pass(&self, own: &Token) -> Result<Token, RemoteError> {
+        let answer: PassAnswer = self.call(Method::POST, "pass", &(), REQUEST)?;
+        own.with_secret(&answer.secret).map_err(|_| RemoteError::Server("invalid pass".to_owned()))
+    }
+
+    /// From now on the pass is of use only from addresses where it was shown.
+    pub fn seal_pass(&self) -> Result<(), RemoteError> {
+        self.call::<serde_json::Value>(Method::POST, "pass/seal", &(), REQUEST).map(drop)
+    }
+
     /// The path from the server back to this client; for sessions that only look as well. Needs the server's token.
     pub fn trace(&self, plan: &TracePlan) -> Result<TraceRecord, RemoteError> {
         self.call(Method::POST, "trace", &TraceRequest { peer: None, plan: plan.clone() }, TRACE)
@@ -119,9 +130,9 @@ impl Session {
     /// Counters of connections between this client and the server's host, each by its address here and there, as that host has
     /// them; as [`Session::interfaces`]. One that the host does not have, or not with this client's address, is missing.
     pub fn connections(&self, all: &[(SocketAddr, SocketAddr)]) -> Result<Vec<ConnectionSample>, RemoteError> {
-        let wanted: HashSet<_> = all.iter().copied().collect();
         let request = ConnectionsRequest { peer: None, connections: all.to_vec() };
         let mut found: Vec<ConnectionSample> = self.call(Method::POST, "connections", &request, REQUEST)?;
+        let wanted: std::collections::HashSet<_> = all.iter().copied().collect();
         found.retain(|one| wanted.contains(&(one.remote, one.local)));
         Ok(found)
     }

@@ -1,11 +1,14 @@
-//! Who may come to a server of one run: whoever shows its token, and once it is sealed those addresses alone from which somebody had.
+//! Who may come for one run: whoever shows its secret, and once it is sealed those addresses alone from which somebody had.
 
+use super::holder::Holder;
 use crate::lock;
+use crate::trust::same_secret;
+use narrows_wire::token::Secret;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-/// The addresses that a server of one run admits.
+/// The addresses that one run admits.
 #[derive(Debug, Default)]
 pub struct Admission(Mutex<Came>);
 
@@ -37,9 +40,76 @@ impl Admission {
     }
 }
 
+/// Lets other hosts measure with this server, as long as the session that asked for it.
+#[derive(Debug)]
+pub(super) struct Pass {
+    /// The number of that session; it has one pass.
+    session: u64,
+    secret: Secret,
+    /// The most that a load of its holder may carry, bit/s: that of the session.
+    pub(super) rate_bps: Option<u64>,
+    pub(super) admission: Admission,
+}
+
+impl PartialEq for Pass {
+    fn eq(&self, other: &Self) -> bool {
+        self.session == other.session
+    }
+}
+
+impl Eq for Pass {}
+
+/// The passes of a server: one for each session that has asked for one.
+#[derive(Debug, Default)]
+pub(super) struct Passes(Mutex<Vec<Arc<Pass>>>);
+
+impl Passes {
+    /// A pass instead of the one that the session had. `open_most_bps`: of a guest's loads.
+    pub(super) fn issue(&self, session: u64, secret: Secret, holder: &Holder, open_most_bps: u64) {
+        let rate_bps = holder.max_bps(open_most_bps);
+        let pass = Arc::new(Pass { session, secret, rate_bps, admission: Admission::default() });
+        self.end(session);
+        lock(&self.0).push(pass);
+    }
+
+    pub(super) fn of(&self, session: u64) -> Option<Arc<Pass>> {
+        lock(&self.0).iter().find(|pass| pass.session == session).cloned()
+    }
+
+    pub(super) fn knows(&self, pass: &Arc<Pass>) -> bool {
+        lock(&self.0).iter().any(|other| Arc::ptr_eq(other, pass))
+    }
+
+    /// All are compared always, so that the time does not tell which it is.
+    pub(super) fn find(&self, shown: &Secret) -> Option<Arc<Pass>> {
+        lock(&self.0)
+            .iter()
+            .fold(None, |found, pass| if same_secret(shown, &pass.secret) { Some(pass) } else { found })
+            .cloned()
+    }
+
+    pub(super) fn end(&self, session: u64) {
+        lock(&self.0).retain(|pass| pass.session != session);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pass_is_known_until_its_session_ends() {
+        let passes = Passes::default();
+        let secret = |byte| Secret::new([byte; 24]);
+        passes.issue(7, secret(1), &Holder::Server, 1);
+        passes.issue(7, secret(2), &Holder::Server, 1);
+        passes.issue(8, secret(3), &Holder::Guest, 9);
+        assert!(passes.find(&secret(1)).is_none(), "a session has one pass");
+        let of = |byte| passes.find(&secret(byte)).map(|pass| (pass.session, pass.rate_bps));
+        assert_eq!((of(2), of(3)), (Some((7, None)), Some((8, Some(9)))));
+        passes.end(7);
+        assert_eq!((of(2).is_none(), of(3).is_some()), (true, true));
+    }
 
     #[test]
     fn once_it_is_sealed_no_new_address_comes() {

@@ -3,8 +3,9 @@
 use super::audit::{self, Action, By};
 use super::events::{self, EventBody};
 use super::frames;
+use super::holder::Holder;
 use super::life;
-use super::limits::{CONNECTIONS_EVERY, TRACE, bounded, bounded_trace};
+use super::limits::{CONNECTIONS_EVERY, Standing, TRACE, bounded, bounded_trace};
 use super::refusal::{Refused, json};
 use super::request::{Answer, Asked, blocking, done};
 use super::rights::{Caller, Rights, holder, own_address_of_ssh};
@@ -32,9 +33,10 @@ use narrows_traffic::Stop;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
     BeginRequest, ChangeRequest, ConnectionsRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, MAX_CONNECTIONS,
-    Reason, SessionUse, TraceRequest, TrialReady, TrialRequest, key_to_hex,
+    PassAnswer, Reason, SessionUse, TraceRequest, TrialReady, TrialRequest, key_to_hex,
 };
 use narrows_wire::pack::{ENCODING, Packer, is_taken};
+use narrows_wire::token::Secret;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -51,6 +53,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions/{id}/interfaces", get(interfaces))
         .route("/v1/sessions/{id}/trace", post(trace_back))
         .route("/v1/sessions/{id}/connections", post(connections))
+        .route("/v1/sessions/{id}/pass", post(give_pass))
+        .route("/v1/sessions/{id}/pass/seal", post(seal_pass))
         .route("/v1/sessions/{id}/trials", post(open_trial))
         .route("/v1/sessions/{id}/trials/begin", post(begin_trial))
         .route("/v1/sessions/{id}/trials/end", post(end_trial))
@@ -247,6 +251,26 @@ async fn connections(asked: Asked, body: Body) -> Answer {
     let wanted: HashSet<_> = connections.into_iter().collect();
     let of_client = |one: &ConnectionSample| one.remote.ip() == client && wanted.contains(&(one.remote, one.local));
     Ok(json(&read.changed.into_iter().filter(of_client).collect::<Vec<_>>()))
+}
+
+/// Lets other hosts measure here while this session lasts.
+async fn give_pass(asked: Asked) -> Answer {
+    if asked.rights.standing != Standing::Trusted || matches!(asked.rights.holder, Holder::Pass(_)) {
+        return Err(Refused::new(Reason::NotAllowed, "a pass for other hosts needs the token of this server"));
+    }
+    asked.rights.holder.check(Allowed::Measure)?;
+    let secret = Secret::new(narrows_sys::random::bytes().map_err(Refused::failed)?);
+    let answer = PassAnswer { secret: secret.reveal() };
+    asked.shared.passes.issue(asked.session.number, secret, &asked.rights.holder, asked.shared.config.open_most_bps);
+    Ok(json(&answer))
+}
+
+/// From now on the pass admits only addresses from which it was shown.
+async fn seal_pass(asked: Asked) -> Answer {
+    let pass =
+        asked.shared.passes.of(asked.session.number).ok_or_else(|| Refused::not_found("pass of this session"))?;
+    pass.admission.seal();
+    done()
 }
 
 async fn open_trial(asked: Asked, body: Body) -> Answer {

@@ -1,10 +1,14 @@
 //! Who a client has shown to be, and what that allows it.
 
+use super::admission::Pass;
 use super::limits::Standing;
 use super::refusal::Refused;
-use crate::tokens::{Allowed, Named};
+use crate::tokens::{Allowed, Named, RESERVED};
 use narrows_wire::api::{Permissions, Reason};
 use std::sync::Arc;
+
+/// What the audit log calls the holder of a pass.
+const PASS: &str = RESERVED[4];
 
 /// Who a client has shown to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub(super) enum Holder {
     Server,
     /// It has a named token.
     Named(Arc<Named>),
+    /// It has a pass: a member of a mesh whose conductor has a token.
+    Pass(Arc<Pass>),
     /// It has none, and the server is open.
     Guest,
 }
@@ -26,6 +32,7 @@ impl Holder {
             Self::Stdio => "stdio",
             Self::Server => "default",
             Self::Named(token) => &token.name,
+            Self::Pass(_) => PASS,
             Self::Guest => "guest",
         }
     }
@@ -45,6 +52,9 @@ impl Holder {
                     what.word()
                 ),
             )),
+            Self::Pass(_) if what != Allowed::Measure => {
+                Err(Refused::new(Reason::NotAllowed, "a pass of a mesh allows measurements only"))
+            }
             _ => Ok(()),
         }
     }
@@ -54,6 +64,7 @@ impl Holder {
         match self {
             Self::Guest => Some(open_most_bps),
             Self::Named(token) => token.rate_bps,
+            Self::Pass(pass) => pass.rate_bps,
             Self::Stdio | Self::Server => None,
         }
     }

@@ -103,6 +103,7 @@ async fn listen(session: &Session, mut beats: Body) {
 /// Stops the trial, undoes the changes, and only then lets the next one in.
 async fn close(shared: &Arc<Shared>, session: &Arc<Session>) {
     shared.forget(session);
+    shared.passes.end(session.number);
     if !Jobs::end_all(&session.frames).await {
         crate::say("a frame generator did not end in time; its session is freed anyway");
     }

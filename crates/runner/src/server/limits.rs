@@ -221,7 +221,6 @@ mod tests {
                 if let LoadPlan::Rr(plan) = &plan {
                     let bits = 8.0 * (f64::from(plan.response_bytes) + 64.0);
                     let most = plan.max_answers_per_s.map_or(f64::INFINITY, |rate| rate * bits);
-                    #[allow(clippy::cast_precision_loss)]
                     let is_within = most <= MOST as f64 * 1.000_001;
                     assert!(is_within, "{plan:?}");
                 }

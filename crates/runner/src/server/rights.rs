@@ -1,5 +1,6 @@
 //! Each request shows its protocol and its right to be here, before anything else of it is looked at.
 
+use super::admission::Admission;
 use super::holder::Holder;
 use super::limits::Standing;
 use super::refusal::Refused;
@@ -70,7 +71,8 @@ impl FromRequestParts<Arc<Shared>> for Rights {
         let authorization = text(header::AUTHORIZATION.as_str());
         if let (Some(_), Some(shown)) = (&caller.pending, authorization.and_then(Secret::from_bearer)) {
             let known = shared.tokens.find(&shown).is_some();
-            if !shared.secret.as_ref().is_some_and(|secret| same_secret(&shown, secret)) {
+            let is_own = shared.secret.as_ref().is_some_and(|secret| same_secret(&shown, secret));
+            if !is_own && shared.passes.find(&shown).is_none() {
                 shared.tokens.renew(if known { MOMENT } else { NEW }).await;
             }
         }
@@ -94,16 +96,13 @@ pub(super) fn holder(shared: &Shared, caller: &Caller, authorization: Option<&st
     match (authorization, &shared.secret) {
         (Some(header), Some(secret)) => {
             let shown = Secret::from_bearer(header).ok_or_else(Refused::wrong_token)?;
-            // Both are compared always, so that the time does not tell which it is.
-            let named = shared.tokens.find(&shown);
+            // All are compared always, so that the time does not tell which it is.
+            let (named, pass) = (shared.tokens.find(&shown), shared.passes.find(&shown));
             if same_secret(&shown, secret) {
-                return match &shared.config.of_one_run {
-                    Some(admission) if !admission.enter(caller.address) => Err(Refused::new(
-                        Reason::WrongToken,
-                        "this server admits only the addresses that were there when its run began",
-                    )),
-                    _ => Ok(Holder::Server),
-                };
+                return admitted(shared.config.of_one_run.as_deref(), caller).map(|()| Holder::Server);
+            }
+            if let Some(pass) = pass {
+                return admitted(Some(&pass.admission), caller).map(|()| Holder::Pass(pass));
             }
             let token = named.ok_or_else(Refused::wrong_token)?;
             match shared.tokens.ended(&token) {
@@ -114,4 +113,12 @@ pub(super) fn holder(shared: &Shared, caller: &Caller, authorization: Option<&st
         _ if shared.config.open => Ok(Holder::Guest),
         _ => Err(Refused::no_token()),
     }
+}
+
+fn admitted(admission: Option<&Admission>, caller: &Caller) -> Result<(), Refused> {
+    if admission.is_none_or(|admission| admission.enter(caller.address)) {
+        return Ok(());
+    }
+    let why = "this server admits only the addresses that were there when its run began";
+    Err(Refused::new(Reason::WrongToken, why))
 }

@@ -1,5 +1,6 @@
 //! What all connections of a server share: its sessions, who may load the path, and the trials that wait for connections.
 
+use super::admission::Passes;
 use super::audit::Audit;
 use super::config::ServeConfig;
 use super::events::Events;
@@ -42,6 +43,7 @@ pub(super) struct Shared {
     pub(super) port: u16,
     pub(super) secret: Option<Secret>,
     pub(super) tokens: Arc<Tokens>,
+    pub(super) passes: Passes,
     pub(super) audit: Audit,
     pub(super) unauthenticated: Unauthenticated,
     pub(super) tuner: Tuning,
@@ -89,6 +91,7 @@ impl Shared {
             port,
             secret,
             tokens: Arc::new(tokens),
+            passes: Passes::default(),
             audit,
             unauthenticated: Unauthenticated::default(),
             tuner: tuning,
@@ -174,6 +177,10 @@ impl Shared {
     pub(super) fn ended(&self, holder: &Holder) -> Option<&'static str> {
         match holder {
             Holder::Named(token) => self.tokens.ended(token),
+            Holder::Pass(pass) => {
+                let ended = !self.passes.knows(pass);
+                ended.then_some("the mesh that let it in has ended")
+            }
             Holder::Stdio | Holder::Server | Holder::Guest => None,
         }
     }

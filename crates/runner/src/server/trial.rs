@@ -311,9 +311,7 @@ pub(super) struct Claimed {
 }
 
 /// A hello of a UDP stream has come. `None`: it came twice, and the stream's own socket answers.
-///
-/// # Errors
-/// Why there is no trial for it, for the client.
+/// Errors: why there is no trial for it, for the client.
 pub(super) fn claim_datagram(
     shared: &Shared,
     hello: &probe::Hello,
@@ -334,9 +332,7 @@ pub(super) fn claim_datagram(
 
 impl Claimed {
     /// Makes the stream's own socket. Blocks.
-    ///
-    /// # Errors
-    /// Why there is none, for the client.
+    /// Errors: why there is none, for the client.
     pub(super) fn accept(self, hello: &probe::Hello, arrival: &Arrival) -> Result<(), String> {
         let Self { id, flow, plan, arrived } = self;
         let stream = narrows_traffic::accept_udp(hello, arrival, &plan).map_err(|error| error.to_string())?;

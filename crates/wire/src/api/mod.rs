@@ -84,6 +84,13 @@ pub enum SessionUse {
     Look,
 }
 
+/// A pass: other hosts may measure with this server while the session lasts that asked for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassAnswer {
+    /// Instead of that of the server's token.
+    pub secret: String,
+}
+
 /// Asks for an inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -182,9 +189,7 @@ pub enum Event {
 
 impl Event {
     /// The line to send, its end included.
-    ///
-    /// # Errors
-    /// Where a number cannot be written as JSON.
+    /// Errors: where a number cannot be written as JSON.
     pub fn to_line(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
@@ -192,9 +197,7 @@ impl Event {
     }
 
     /// Reads a line without its end. An event that a newer server may have added is `None`.
-    ///
-    /// # Errors
-    /// Where the line is no JSON object with an `event`, or a known event misses its fields.
+    /// Errors: where the line is no JSON object with an `event`, or a known event misses its fields.
     pub fn from_line(line: &[u8]) -> Result<Option<Self>, serde_json::Error> {
         #[derive(Deserialize)]
         struct Tag {

@@ -69,7 +69,6 @@ fn counts(port: &PortStatus) -> String {
     passed(port.rx_packets, port.tx_packets, &drops)
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn path(path: &Impairment) -> String {
     let mut words = Vec::new();
     let mut say = |there: bool, words_of: String| {

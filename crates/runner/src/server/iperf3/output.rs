@@ -11,7 +11,6 @@ pub(super) fn text(peer: SocketAddr, params: &Params, results: &Results) -> Stri
     for (position, stream) in (0..).zip(&results.streams) {
         let receives = !params.reverse && (!params.bidirectional || position < params.parallel);
         let role = if receives { "receiver" } else { "sender" };
-        #[allow(clippy::cast_precision_loss)]
         let bps = stream.bytes as f64 * 8.0 / stream.seconds.1.max(1e-3);
         let id = stream.id;
         let _ = write!(

@@ -1,26 +1,15 @@
 //! A mesh: who is to blame, the grid of its loads, and what slow hosts have in common.
 
+mod loads;
+
+pub(crate) use loads::{COLUMNS, lines};
+
 use crate::doc::{Doc, Pair};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
 use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState};
 use narrows_model::words::units::{bps, micros, percent};
-
-/// The columns of its CSV.
-pub(crate) const COLUMNS: &[&str] = &[
-    "from",
-    "to",
-    "state",
-    "goodput_bps",
-    "expected_bps",
-    "beside_others_bps",
-    "retransmits",
-    "rtt_p50_us",
-    "probes",
-    "lost",
-    "mtu_bytes",
-];
 
 pub(crate) fn doc(report: &MeshReport) -> Doc {
     let (word, tone) = match (report.suspects.is_empty(), report.measured()) {
@@ -49,6 +38,7 @@ pub(crate) fn doc(report: &MeshReport) -> Doc {
         .then(|doc| narrow(doc, report))
         .then(|doc| unanswered(doc, report))
         .then(|doc| differences(doc, report))
+        .then(|doc| if report.members.len() <= GRID_MAX { doc.on_page(loads::every_load(report)) } else { doc })
         .then(|doc| {
             let cut = report.interrupted.then(|| "interrupted: the rest of the loads was not made".to_owned());
             let starved = (!report.starved.is_empty()).then(|| {
@@ -108,13 +98,12 @@ fn losing(doc: Doc, report: &MeshReport) -> Doc {
         let [low, high] = it.interval.map(percent);
         let or = if it.or.is_empty() { String::new() } else { format!("; as likely: {}", it.or.join(", ")) };
         let says = format!("of its packets at a low rate are lost ({low} to {high}): {} of {}{or}", it.lost, it.sent);
-        #[allow(clippy::cast_precision_loss)] // packets of probes
         Pair::new(&it.element, &says).figure(&percent(it.lost as f64 / it.sent.max(1) as f64)).tone(Tone::Bad)
     });
     doc.section("what loses packets", "probes at a low rate; the fewest that explain the losses").pairs(pairs)
 }
 
-/// What probes say of the way between two hosts, in either direction.
+/// What probes say of the path between two hosts, in either direction.
 fn round_trip(report: &MeshReport, a: usize, b: usize) -> Option<f64> {
     let path = report.paths.iter().find(|it| [[a, b], [b, a]].contains(&[it.from, it.to]) && it.rtt_us.is_some())?;
     path.rtt_us.map(|[_, median, _]| median)
@@ -169,7 +158,8 @@ fn narrow(doc: Doc, report: &MeshReport) -> Doc {
         .take(ROWS_MAX)
         .map(|(path, bytes)| {
             let way = format!("{} to {}", name(report, path.from), name(report, path.to));
-            Pair::new(&way, &format!("is the largest IP packet; most ways pass {most} B")).figure(&format!("{bytes} B"))
+            Pair::new(&way, &format!("is the largest IP packet; most paths pass {most} B"))
+                .figure(&format!("{bytes} B"))
         })
         .collect();
     if pairs.is_empty() { doc } else { doc.section("smaller path MTU", "").pairs(pairs) }
@@ -226,7 +216,11 @@ fn cell(load: Option<Seen<'_>>) -> Cell {
 
 fn grid(report: &MeshReport) -> Table {
     let remark = "Mbit/s; a row is what a host sends; !: below 80 % of what it should be; –: not tested";
-    square(report, "goodput", remark, |from, to| cell(seen(report).find(|it| (it.load.from, it.load.to) == (from, to))))
+    square(report, "goodput", remark, |from, to| {
+        let load = seen(report).find(|it| (it.load.from, it.load.to) == (from, to));
+        let cell = cell(load);
+        if load.is_some() { cell.link(loads::id(from, to)) } else { cell }
+    })
 }
 
 /// A table of all hosts by all hosts.
@@ -296,60 +290,6 @@ fn differences(doc: Doc, report: &MeshReport) -> Doc {
         table.rows.push(Row::new(cells.iter().map(Cell::new).collect()));
     }
     doc.table(table)
-}
-
-/// A line of its CSV.
-#[derive(serde::Serialize)]
-pub(crate) struct Line<'a> {
-    from: &'a str,
-    to: &'a str,
-    state: &'static str,
-    goodput_bps: Option<f64>,
-    expected_bps: Option<f64>,
-    beside_others_bps: Option<f64>,
-    retransmits: Option<u64>,
-    rtt_p50_us: Option<f64>,
-    probes: Option<u64>,
-    lost: Option<u64>,
-    mtu_bytes: Option<u32>,
-}
-
-/// A load in each line.
-pub(crate) fn lines(report: &MeshReport) -> Vec<Line<'_>> {
-    // What one end sends tells of both ways.
-    let lost = |from: usize, to: usize| {
-        report.paths.iter().find_map(|path| match (path.packets?, [path.from, path.to]) {
-            ([sent, up, _], way) if way == [from, to] => Some((sent, up)),
-            ([sent, up, down], way) if way == [to, from] => Some((sent.saturating_sub(up), down)),
-            _ => None,
-        })
-    };
-    let line = |(load, expected): (&'_ MeshLoad, &Option<f64>)| {
-        let (state, goodput_bps, retransmits) = match &load.state {
-            MeshState::Measured { goodput_bps, retransmits, .. } => ("measured", Some(*goodput_bps), *retransmits),
-            MeshState::Unreachable(_) => ("unreachable", None, None),
-            MeshState::Failed(_) => ("failed", None, None),
-            MeshState::NotMade => ("not made", None, None),
-        };
-        Line {
-            from: name(report, load.from),
-            to: name(report, load.to),
-            state,
-            goodput_bps,
-            expected_bps: *expected,
-            beside_others_bps: load.beside_others_bps,
-            retransmits,
-            rtt_p50_us: round_trip(report, load.from, load.to),
-            probes: lost(load.from, load.to).map(|it| it.0),
-            lost: lost(load.from, load.to).map(|it| it.1),
-            mtu_bytes: report
-                .paths
-                .iter()
-                .find(|it| (it.from, it.to) == (load.from, load.to))
-                .and_then(|it| it.mtu_bytes),
-        }
-    };
-    report.loads.iter().zip(&report.expected_bps).map(line).collect()
 }
 
 #[cfg(test)]
@@ -466,6 +406,13 @@ mod tests {
         insta::assert_snapshot!("wide", at(100));
         insta::assert_snapshot!("narrow", at(NARROWEST));
         insta::assert_snapshot!("markdown", doc(&report()).markdown());
+        // Each cell of the grid leads to a row of its page.
+        let page = doc(&report()).html();
+        let of = |begin: &str| {
+            let all = page.match_indices(begin).map(|(at, _)| page[at + begin.len()..].split('"').next().unwrap_or(""));
+            all.collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!((of("href=\"#load").len(), of("href=\"#load")), (12, of("id=\"load")));
         insta::assert_snapshot!("csv", report().write(Format::Csv, Style::default()).unwrap().unwrap());
     }
 }
