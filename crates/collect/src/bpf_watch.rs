@@ -40,9 +40,7 @@ fn cannot(error: &narrows_sys::Error) -> Missing {
 
 impl BpfWatch {
     /// Has the kernel count.
-    ///
-    /// # Errors
-    /// Why it cannot.
+    /// Errors: why it cannot.
     pub fn start() -> Result<Self, Missing> {
         let statistics = Statistics::enable().map_err(|error| cannot(&error))?;
         let before = programs().map_err(|error| cannot(&error))?;

@@ -43,9 +43,7 @@ pub const fn always(_: &Context<'_>) -> Result<(), Missing> {
 }
 
 /// For [`Collector::can_run`] of everything about the network interface: there must be one.
-///
-/// # Errors
-/// Why the interface is not known.
+/// Errors: why the interface is not known.
 pub fn with_device(context: &Context<'_>) -> Result<(), Missing> {
     context.link().map(|_| ())
 }

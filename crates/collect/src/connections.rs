@@ -22,17 +22,13 @@ fn missing(error: &narrows_sys::netlink::Error) -> Missing {
 
 impl Connections {
     /// In the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// The kernel does not answer.
+    /// Errors: the kernel does not answer.
     pub fn open() -> Result<Self, Missing> {
         sock_diag::Connections::open().map(Self).map_err(|error| missing(&error))
     }
 
     /// All of them now, or those with a peer.
-    ///
-    /// # Errors
-    /// The kernel does not answer.
+    /// Errors: the kernel does not answer.
     pub fn read(&mut self, peer: Option<IpAddr>) -> Result<ConnectionsReading, Missing> {
         self.0.read(clock::micros_since(*FIRST.get_or_init(clock::now)), peer).map_err(|error| missing(&error))
     }
@@ -81,9 +77,7 @@ fn socket_inode(target: &str) -> Option<u64> {
 }
 
 /// The inodes of a control group below `/sys/fs/cgroup` and of those in it.
-///
-/// # Errors
-/// There is none of that path.
+/// Errors: there is none of that path.
 pub fn control_groups(path: &str) -> Result<HashSet<u64>, Missing> {
     /// More would not be meant.
     const MOST: usize = 100_000;

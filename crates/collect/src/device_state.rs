@@ -15,9 +15,7 @@ const STAT: &str = "/proc/stat";
 const SOFTIRQS: &str = "/proc/softirqs";
 
 /// One sample of this host and of these interfaces. What cannot be read is left out.
-///
-/// # Errors
-/// An interface does not exist.
+/// Errors: an interface does not exist.
 pub fn device_state(devices: &[&str]) -> Result<DeviceState, Missing> {
     let sockets = Sockets::default();
     let link = |device: &&str| {

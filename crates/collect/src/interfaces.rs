@@ -12,9 +12,7 @@ static FIRST: OnceLock<Instant> = OnceLock::new();
 
 /// Every interface of the calling thread's network namespace, in the kernel's order. Counts are the kernel's own
 /// (`IFLA_STATS64`), times are since the first call.
-///
-/// # Errors
-/// The kernel does not answer.
+/// Errors: the kernel does not answer.
 pub fn interfaces() -> Result<Vec<InterfaceSample>, Missing> {
     let first = *FIRST.get_or_init(clock::now);
     let links = links::all(&Sockets::default())?;

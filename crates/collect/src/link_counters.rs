@@ -29,9 +29,7 @@ pub struct LinkCounters {
 }
 
 /// The counters of an interface by its name.
-///
-/// # Errors
-/// No such interface; the kernel provides no counters.
+/// Errors: no such interface; the kernel provides no counters.
 pub fn link_counters(device: &str) -> Result<LinkCounters, Missing> {
     of_link(&links::by_name(&Sockets::default(), device)?)
 }
@@ -83,9 +81,7 @@ const DROPS_OF_IPV6: [(&str, &str); 9] = [
 /// All drops of this network namespace so far, by reason: the interfaces with these names and their queueing
 /// disciplines, the packet filter, IP. Reasons without drops are included with 0, so that two readings can be compared;
 /// counters that the kernel does not provide are left out. Disciplines and rules count from their creation.
-///
-/// # Errors
-/// An interface that does not exist, or without counters.
+/// Errors: an interface that does not exist, or without counters.
 pub fn drops_by_reason(devices: &[&str]) -> Result<Vec<DropCount>, Missing> {
     let sockets = Sockets::default();
     let mut drops = Vec::new();

@@ -206,11 +206,8 @@ FRAG6: inuse 3 memory 13312
         assert_eq!(number_after("f", text, "FRAG6:", "memory"), Ok(13_312));
         assert!(
             number_after(
-                "f",
-                "FRAG: inuse 3
-",
-                "FRAG:",
-                "memory"
+                "f", "FRAG: inuse 3
+", "FRAG:", "memory"
             )
             .is_err()
         );

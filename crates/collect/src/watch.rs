@@ -43,9 +43,7 @@ impl Watched {
     }
 
     /// Starts counting.
-    ///
-    /// # Errors
-    /// Why it cannot run here.
+    /// Errors: why it cannot run here.
     pub fn start(self) -> Result<Watch, Missing> {
         match self {
             Self::Drops => DropWatch::start().map(|watch| Watch::Drops(Box::new(watch))),

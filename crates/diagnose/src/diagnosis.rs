@@ -258,7 +258,6 @@ fn changed(verdict: &mut Verdict, phases: &[PhaseView], at_capacity: bool) {
 }
 
 /// The phase that cost the most, and what was worse in it.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one trial
 fn costliest(phases: &[PhaseView]) -> Option<String> {
     let (best, worst, bits) = phases::costliest(phases)?;
     let worse = phases::worse(&best, &worst);

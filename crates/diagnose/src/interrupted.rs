@@ -84,7 +84,6 @@ impl<'a> Interrupted<'a> {
         let goodput = |samples: Vec<&dyn narrows_model::Sample>| {
             let (first, last) = (samples.first()?, samples.last()?);
             let span_us = last.at_us().checked_sub(first.at_us()).filter(|us| *us > 0)?;
-            #[allow(clippy::cast_precision_loss)] // bytes and microseconds of one trial
             Some(last.bytes().saturating_sub(first.bytes()) as f64 * 8e6 / span_us as f64)
         };
         let streams: Vec<f64> = record.end().samples().into_iter().filter_map(goodput).collect();

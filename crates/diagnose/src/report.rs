@@ -143,7 +143,6 @@ struct Proved {
 }
 
 /// What the first flow of the proof trials of a round came to, with or without the fix, in the order of pairs.
-#[allow(clippy::cast_precision_loss)] // counts of packets
 fn proof_trials(run: &Run, round: u32, with_fix: bool) -> Vec<Proved> {
     let is_of = |purpose: &Purpose| matches!(*purpose, Purpose::Proof { round: of, fixed, .. } if of == round && fixed == with_fix);
     let tcp = run.trials_of().filter(|(purpose, _)| is_of(purpose));
@@ -172,7 +171,6 @@ fn whole_proof(run: &Run) -> Option<ProofView> {
     view(&proof_trials(run, first.round, false), &proof_trials(run, last.round, true), last)
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn view(before: &[Proved], after: &[Proved], attempt: &Attempt) -> Option<ProofView> {
     let bps = |trials: &[Proved]| trials.iter().map(|trial| trial.bps).collect::<Vec<_>>();
     let loss = |trials: &[Proved]| trials.iter().filter_map(|trial| trial.loss).collect::<Vec<_>>();

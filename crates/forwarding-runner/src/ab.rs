@@ -133,9 +133,7 @@ fn failed(configuration: &DeviceConfiguration, way: &'static str, step: &str, wh
 }
 
 /// Runs the plan with A and B in turns. `keep` gets what was measured so far after each run.
-///
-/// # Errors
-/// A step to a configuration failed before anything was measured, or the tester's ports cannot be used.
+/// Errors: a step to a configuration failed before anything was measured, or the tester's ports cannot be used.
 pub fn measure_pair(
     ab: &ForwardingAb,
     hosts: &HostAccess,

@@ -5,9 +5,7 @@ use narrows_traffic::Stop;
 use std::time::Duration;
 
 /// Runs a command and waits for its end.
-///
-/// # Errors
-/// It cannot be run, did not end in time or well: what is to be said after its name.
+/// Errors: it cannot be run, did not end in time or well: what is to be said after its name.
 pub(super) fn run(words: &[String], limit: Duration, stop: Option<&Stop>) -> Result<(), String> {
     let (_, ended) = command::run(words, limit, &|| stop.is_some_and(Stop::is_set));
     ended.map_err(|error| match error {

@@ -122,9 +122,7 @@ impl Bench<'_> {
 
     /// After a failed trial: if a host of the tester is lost, marks the trial as incomplete and reconnects, a limited number of
     /// times.
-    ///
-    /// # Errors
-    /// The trial failed otherwise, or the host cannot be reached any more.
+    /// Errors: the trial failed otherwise, or the host cannot be reached any more.
     fn reconnect(&mut self, row: Row, request: &Request, error: PortError) -> Result<ForwardingTrial, PortError> {
         let Some(lost) = self.tester.lost().filter(|_| !self.stop.is_set()) else { return Err(error) };
         let why = lost.to_string();

@@ -229,7 +229,6 @@ impl<'a> Tester<'a> {
         let traffic = &self.plan.traffic[row.traffic];
         let cpus = way.cpus.clamp(1, GeneratePlan::MAX_STREAMS);
         let pps = load.pps();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let workers = ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, cpus);
         let workers = if matches!(load, Load::Burst { .. }) { 1 } else { workers };
         GeneratePlan {

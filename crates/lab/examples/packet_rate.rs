@@ -49,7 +49,6 @@ fn run(per_call: u32, single_packets: bool, offloads: bool, delay_us: u64) -> Re
         read = reader.join().expect("it ends");
     });
     let carried = lab.counters(Flow::Up).delivered_packets;
-    #[allow(clippy::cast_precision_loss)] // far below 2^53
     Ok([sent, carried, read].map(|count| count as f64 / seconds / 1e3))
 }
 

@@ -45,9 +45,7 @@ fn lab(change: impl FnOnce(&mut LabSpec)) -> Result<Lab> {
 type Measure = Box<dyn Fn() -> Result<Row>>;
 
 /// Measures every property and passes on each row as soon as it is complete. Takes about a minute.
-///
-/// # Errors
-/// A lab cannot be built on this machine; a probe's socket failed.
+/// Errors: a lab cannot be built on this machine; a probe's socket failed.
 pub fn accuracy(watch: &mut dyn Watch) -> Result<()> {
     let mut all: Vec<(String, Measure)> = Vec::new();
     for rate in [10_000_000_u64, 100_000_000, 1_000_000_000] {
@@ -82,7 +80,6 @@ fn ends(lab: &Lab, flow: Flow) -> Result<(&Host, &Host)> {
     Ok((lab.host(flow.sender().word())?, lab.host(flow.receiver().word())?))
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // far below 2^53
 fn rate_row(rate: u64, flow: Flow) -> Result<Row> {
     let lab = lab(|spec| {
         spec.up.rate_bps = rate;
@@ -125,7 +122,6 @@ fn round_trip_row(round_trip_ms: u32, family: Family) -> Result<Row> {
     })
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn loss_row() -> Result<Row> {
     let lab = lab(|spec| spec.up.loss = 0.01)?;
     let (from, to) = ends(&lab, Flow::Up)?;
@@ -148,7 +144,6 @@ fn loss_row() -> Result<Row> {
 }
 
 /// A burst of ten times the queue into a path so slow that nothing leaves meanwhile.
-#[allow(clippy::cast_precision_loss)]
 fn queue_row(packets: u64, packets_as_bytes: u64) -> Result<Row> {
     let lab = lab(|spec| {
         spec.up.rate_bps = 250_000;

@@ -17,9 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// standard output, detaches from the terminal and answers requests until it is told to end.
 ///
 /// Call it first in its process, while it has one thread: only then can it become root of a user namespace.
-///
-/// # Errors
-/// The error is already reported on standard output: the caller need not print it.
+/// Errors: the error is already reported on standard output: the caller need not print it.
 pub fn hold() -> Result<()> {
     match begin() {
         Ok((lab, listener, registry)) => {

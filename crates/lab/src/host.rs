@@ -238,9 +238,7 @@ impl Host {
 
     /// Runs `work` on a thread inside the host, and returns its result. Threads and processes that it starts are
     /// inside, too.
-    ///
-    /// # Errors
-    /// The host cannot be entered.
+    /// Errors: the host cannot be entered.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         Ok(self.namespaces.run(work)?)
     }
@@ -255,9 +253,7 @@ impl Host {
     }
 
     /// Its counters of packets that the path does not see, so far.
-    ///
-    /// # Errors
-    /// The host cannot be entered, or the kernel does not provide a counter.
+    /// Errors: the host cannot be entered, or the kernel does not provide a counter.
     pub fn counters(&self) -> Result<HostCounters> {
         self.run(|| {
             let mut links = Links::open()?;
@@ -282,9 +278,7 @@ impl Host {
     }
 
     /// Its interfaces with their counters, if it has several.
-    ///
-    /// # Errors
-    /// The host cannot be entered, or the kernel does not provide a counter.
+    /// Errors: the host cannot be entered, or the kernel does not provide a counter.
     pub fn ports(&self) -> Result<Vec<PortStatus>> {
         let several = self.plan.interfaces.len() > 1;
         self.run(|| {
@@ -308,9 +302,7 @@ impl Host {
     }
 
     /// Sets the speed that the interface towards the path reports, in Mbit/s; returns the previous one.
-    ///
-    /// # Errors
-    /// The interface does not support it: a veth does not.
+    /// Errors: the interface does not support it: a veth does not.
     pub fn set_link_speed(&self, mbps: u32) -> Result<Option<u32>> {
         self.run(|| {
             let device = Device::open(self.device())?;

@@ -49,9 +49,7 @@ const fn index(flow: Flow) -> usize {
 
 impl Lab {
     /// Builds the network and starts to carry packets.
-    ///
-    /// # Errors
-    /// An invalid spec; no privilege, no `/dev/net/tun`; what the kernel refused.
+    /// Errors: an invalid spec; no privilege, no `/dev/net/tun`; what the kernel refused.
     pub fn up(spec: &LabSpec) -> Result<Self> {
         spec.check()?;
         can_run(spec.topology)?;
@@ -94,9 +92,7 @@ impl Lab {
     }
 
     /// A host by its name.
-    ///
-    /// # Errors
-    /// No host has that name; the message lists all names.
+    /// Errors: no host has that name; the message lists all names.
     pub fn host(&self, name: &str) -> Result<&Host> {
         host::find(&self.hosts, name)
     }
@@ -117,9 +113,7 @@ impl Lab {
     }
 
     /// Replaces the base impairment of one direction; active faults stay.
-    ///
-    /// # Errors
-    /// An invalid impairment; a lab without a path.
+    /// Errors: an invalid impairment; a lab without a path.
     pub fn set(&self, flow: Flow, impairment: Impairment) -> Result<()> {
         self.path()?;
         check_impairment(&impairment)?;
@@ -164,9 +158,7 @@ impl Lab {
 
     /// Injects a fault by its id, at a place, with the given value or its default. A fault of the path applies to
     /// the given direction.
-    ///
-    /// # Errors
-    /// No such fault, wrong place, invalid value, already active; what the kernel refused.
+    /// Errors: no such fault, wrong place, invalid value, already active; what the kernel refused.
     pub fn fault(
         &self,
         id: &str,
@@ -197,9 +189,7 @@ impl Lab {
     }
 
     /// Removes a fault, everywhere or at one place. The id `all` means all of them. Returns the removed ones.
-    ///
-    /// # Errors
-    /// It is not active; what the kernel refused, in which case the others are removed all the same.
+    /// Errors: it is not active; what the kernel refused, in which case the others are removed all the same.
     pub fn unfault(&self, id: &str, place: Option<Site>) -> Result<Vec<ActiveFault>> {
         let mut state = self.state();
         let meant = |entry: &Entry| {
@@ -274,9 +264,7 @@ fn connect(hosts: &[Host]) -> Result<()> {
 /// Lets this process build labs without root: it becomes root of a user namespace of its own. As root it does nothing.
 ///
 /// Call it first, while the process has one thread. `Labs::up` does not need it: its holder does it.
-///
-/// # Errors
-/// User namespaces are disabled, or there are several threads already.
+/// Errors: user namespaces are disabled, or there are several threads already.
 pub fn enter_user_namespace() -> Result<()> {
     if narrows_sys::process::is_root() {
         return Ok(());

@@ -56,7 +56,6 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// Application bits per second.
-    #[allow(clippy::cast_precision_loss)]
     pub(crate) fn goodput_bps(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.time.as_secs_f64()
     }

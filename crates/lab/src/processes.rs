@@ -18,9 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const MAX_ENVIRONMENT_BYTES: u64 = 4 << 20;
 
 /// Ends all processes on the hosts of the lab with this state file: terminates them, and kills those that do not end.
-///
-/// # Errors
-/// A process cannot be waited for.
+/// Errors: a process cannot be waited for.
 pub(crate) fn end_all(state_file: &Path) -> Result<()> {
     for signal in [SIGTERM, SIGKILL] {
         let left = of(state_file);

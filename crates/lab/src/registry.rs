@@ -65,9 +65,7 @@ impl Registry {
     }
 
     /// The state of a lab whose process still runs.
-    ///
-    /// # Errors
-    /// No such lab, one that was killed, an invalid file.
+    /// Errors: no such lab, one that was killed, an invalid file.
     pub fn running(&self, name: &str) -> Result<State> {
         check_name(name)?;
         self.check()?;

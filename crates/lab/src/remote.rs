@@ -60,9 +60,7 @@ impl Labs {
     }
 
     /// Builds a lab that outlives this process. The remains of a killed one with the same name are removed.
-    ///
-    /// # Errors
-    /// A lab of that name is up: it and what runs in it are left alone. What the holder reported.
+    /// Errors: a lab of that name is up: it and what runs in it are left alone. What the holder reported.
     pub fn up(&self, spec: &LabSpec, launcher: &Launcher) -> Result<Status> {
         spec.check()?;
         // One that is just being killed does not answer, and is gone in a moment.
@@ -121,9 +119,7 @@ impl Labs {
     }
 
     /// Sends a request to a lab.
-    ///
-    /// # Errors
-    /// It is not up, does not answer, or reports an error.
+    /// Errors: it is not up, does not answer, or reports an error.
     pub fn ask(&self, name: &str, request: &Request) -> Result<Reply> {
         self.registry.running(name)?;
         let path = self.registry.socket_path(name);
@@ -195,9 +191,7 @@ impl Labs {
 
     /// Ends a lab and the processes on its hosts: terminates them, and kills those that do not end. Nothing of it
     /// is left when this returns.
-    ///
-    /// # Errors
-    /// It is not up (the remains of a killed one are removed all the same); it cannot be ended.
+    /// Errors: it is not up (the remains of a killed one are removed all the same); it cannot be ended.
     pub fn down(&self, name: &str) -> Result<()> {
         let running = self.registry.running(name);
         if matches!(running, Ok(_) | Err(Error::NotUp { .. })) {
@@ -226,9 +220,7 @@ impl Labs {
     }
 
     /// Runs `work` on a thread inside a host, and returns its result.
-    ///
-    /// # Errors
-    /// The lab is not up, there is no such host, or it belongs to a user namespace that this process is not in.
+    /// Errors: the lab is not up, there is no such host, or it belongs to a user namespace that this process is not in.
     pub fn within<T: Send>(&self, name: &str, host: &str, work: impl FnOnce() -> T + Send) -> Result<T> {
         let (pid, descriptors) = self.host_of(name, host)?;
         Ok(Namespaces::of_holder(pid, descriptors)?.run(work)?)
@@ -246,9 +238,7 @@ impl Labs {
     /// Replaces this process by a command inside a host: on success this does not return.
     ///
     /// Without root it must be called while the process has one thread, since it enters a user namespace.
-    ///
-    /// # Errors
-    /// The lab is not up, there is no such host, or no such program.
+    /// Errors: the lab is not up, there is no such host, or no such program.
     pub fn exec(
         &self,
         name: &str,

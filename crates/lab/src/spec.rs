@@ -66,9 +66,7 @@ impl LabSpec {
 }
 
 /// Validates a lab name: it becomes part of file names.
-///
-/// # Errors
-/// Says what names are allowed.
+/// Errors: says what names are allowed.
 pub fn check_name(name: &str) -> Result<()> {
     let good = (1..=32).contains(&name.len())
         && name.starts_with(|first: char| first.is_ascii_lowercase())

@@ -118,9 +118,7 @@ impl SavedRun {
     }
 
     /// Says where the run is. `what`: `run`, `sweep`. `next`: what can be done with it.
-    ///
-    /// # Errors
-    /// It is not in the file that the user named.
+    /// Errors: it is not in the file that the user named.
     pub(crate) fn report(&self, what: &str, quiet: bool, next: &str) -> Result<(), Failure> {
         match (&self.failed, self.word()) {
             (Some(why), _) => {

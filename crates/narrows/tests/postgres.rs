@@ -132,17 +132,7 @@ fn what_a_server_cannot_take_is_kept_and_sent_later() {
     let (port, token) = (port.unwrap(), home.join("state/narrows/token").to_str().unwrap().to_owned());
     let measure = |tag| {
         let words = [
-            "measure",
-            "tcp",
-            "127.0.0.1",
-            "--port",
-            &port,
-            "--token-file",
-            &token,
-            "--duration",
-            "500ms",
-            "--tag",
-            tag,
+            "measure", "tcp", "127.0.0.1", "--port", &port, "--token-file", &token, "--duration", "500ms", "--tag", tag,
         ];
         said(home, Some(&store), &words)[1].clone()
     };

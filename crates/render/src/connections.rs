@@ -282,7 +282,6 @@ const fn named(shares: &ConnectionShares) -> [(&'static str, f64); 4] {
     ]
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `wide`
 fn bar(share: f64, wide: usize) -> String {
     "█".repeat((share.clamp(0.0, 1.0) * wide as f64).round() as usize)
 }

@@ -128,10 +128,16 @@ macro_rules! formats {
     };
 }
 
-impl Document for Report {
-    const NAME: &'static str = "a diagnosis";
-    const FORMATS: &'static [Writer<Self>] = formats!(diagnosis::doc, "For programs; the schema is in docs/");
+macro_rules! document {
+    ($of:ty, $name:literal, $doc:expr $(, $more:expr)*) => {
+        impl Document for $of {
+            const NAME: &'static str = $name;
+            const FORMATS: &'static [Writer<Self>] = formats!($doc, "For programs; the schema is in docs/" $(, $more)*);
+        }
+    };
 }
+
+document!(Report, "a diagnosis", diagnosis::doc);
 
 /// The formats that the report of a stored run may have, whatever its kind. There is no value of it.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -153,34 +159,21 @@ impl Document for OfAnyRun {
     ];
 }
 
-impl Document for BothDirections {
-    const NAME: &'static str = "a diagnosis of both directions";
-    const FORMATS: &'static [Writer<Self>] = formats!(both_directions::doc, "For programs; the schema is in docs/");
-}
-
-impl Document for DiffReport {
-    const NAME: &'static str = "two diagnoses";
-    const FORMATS: &'static [Writer<Self>] = formats!(diff::doc, "For programs; the schema is in docs/");
-}
-
-impl Document for Audit {
-    const NAME: &'static str = "an audit";
-    const FORMATS: &'static [Writer<Self>] = formats!(audit::doc, "For programs; the schema is in docs/");
-}
+document!(BothDirections, "a diagnosis of both directions", both_directions::doc);
+document!(DiffReport, "two diagnoses", diff::doc);
+document!(Audit, "an audit", audit::doc);
 
 const ONE_OBJECT: &str = "One JSON object at the end";
 
-impl Document for SearchReport {
-    const NAME: &'static str = "a search";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it, _| search::text::doc(it),
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Csv, "Comma-separated values, one trial per line", |it, _| csv::table(
-            search::COLUMNS,
-            &it.trials
-        ))
-    );
-}
+document!(
+    SearchReport,
+    "a search",
+    |it, _| search::text::doc(it),
+    Writer::new(Format::Csv, "Comma-separated values, one trial per line", |it, _| csv::table(
+        search::COLUMNS,
+        &it.trials
+    ))
+);
 
 impl Document for SweepReport {
     const NAME: &'static str = "a sweep";
@@ -191,41 +184,30 @@ impl Document for SweepReport {
     );
 }
 
-impl Document for HistoryReport {
-    const NAME: &'static str = "a list of runs";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it, _| history::text::list(it),
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it)))
-    );
-}
-
-impl Document for TrendReport {
-    const NAME: &'static str = "figures over time";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it, _| history::text::trend(it),
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(history::csv::trend(it)))
-    );
-}
-
-impl Document for CompareReport {
-    const NAME: &'static str = "a comparison of samples";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it, _| compare::doc(it),
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it)))
-    );
-}
-
-impl Document for CampaignReport {
-    const NAME: &'static str = "a campaign";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        campaign::doc,
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it)))
-    );
-}
+document!(
+    HistoryReport,
+    "a list of runs",
+    |it, _| history::text::list(it),
+    Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it)))
+);
+document!(
+    TrendReport,
+    "figures over time",
+    |it, _| history::text::trend(it),
+    Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(history::csv::trend(it)))
+);
+document!(
+    CompareReport,
+    "a comparison of samples",
+    |it, _| compare::doc(it),
+    Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it)))
+);
+document!(
+    CampaignReport,
+    "a campaign",
+    campaign::doc,
+    Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it)))
+);
 
 impl Document for Influence {
     const NAME: &'static str = "a sweep over factors";
@@ -242,11 +224,7 @@ impl Document for CommandRecord {
         &[Writer::new(Format::Text, "For a terminal", |it, style| Ok(command::text(it, style)))];
 }
 
-impl Document for OptimiseReport {
-    const NAME: &'static str = "an optimisation";
-    const FORMATS: &'static [Writer<Self>] =
-        formats!(|it, _| optimise::doc(it), "For programs; the schema is in docs/");
-}
+document!(OptimiseReport, "an optimisation", |it, _| optimise::doc(it));
 
 impl Document for FramesReport {
     const NAME: &'static str = "a trial of frames";
@@ -284,51 +262,40 @@ impl Document for ConnectionsView {
     ];
 }
 
-impl Document for ResponsivenessReport {
-    const NAME: &'static str = "a test of responsiveness";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it, _| responsiveness::doc(it),
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Csv, "Comma-separated values, one interval of one direction per line", |it, _| csv::table(
-            responsiveness::COLUMNS,
-            &it.series
-        ))
-    );
-}
-
-impl Document for StampReport {
-    const NAME: &'static str = "a STAMP session";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it, _| stamp::doc(it),
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Csv, "Comma-separated values, one interval per line", |it, _| csv::table(
-            stamp::COLUMNS,
-            &it.series
-        ))
-    );
-}
-
-impl Document for MeshReport {
-    const NAME: &'static str = "a mesh";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it, _| mesh::doc(it),
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Csv, "Comma-separated values, one load per line", |it, _| csv::table(
-            mesh::COLUMNS,
-            mesh::lines(it)
-        ))
-    );
-}
-
-impl Document for TraceReport {
-    const NAME: &'static str = "a trace";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it, _| trace::doc(it),
-        "For programs; the schema is in docs/",
-        Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
-        Writer::new(Format::Csv, "Comma-separated values, one address of one hop per line", |it, _| trace::csv(it))
-    );
-}
+document!(
+    ResponsivenessReport,
+    "a test of responsiveness",
+    |it, _| responsiveness::doc(it),
+    Writer::new(Format::Csv, "Comma-separated values, one interval of one direction per line", |it, _| csv::table(
+        responsiveness::COLUMNS,
+        &it.series
+    ))
+);
+document!(
+    StampReport,
+    "a STAMP session",
+    |it, _| stamp::doc(it),
+    Writer::new(Format::Csv, "Comma-separated values, one interval per line", |it, _| csv::table(
+        stamp::COLUMNS,
+        &it.series
+    ))
+);
+document!(
+    MeshReport,
+    "a mesh",
+    |it, _| mesh::doc(it),
+    Writer::new(Format::Csv, "Comma-separated values, one load per line", |it, _| csv::table(
+        mesh::COLUMNS,
+        mesh::lines(it)
+    ))
+);
+document!(
+    TraceReport,
+    "a trace",
+    |it, _| trace::doc(it),
+    Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
+    Writer::new(Format::Csv, "Comma-separated values, one address of one hop per line", |it, _| trace::csv(it))
+);
 
 impl Document for WatchView {
     const NAME: &'static str = "a view of interfaces";

@@ -17,9 +17,7 @@ use schemars::{Schema, schema_for};
 use serde::Serialize;
 
 /// A view as JSON for people and programs: pretty, with a line break at the end.
-///
-/// # Errors
-/// A view that JSON cannot express; there is none.
+/// Errors: a view that JSON cannot express; there is none.
 pub fn pretty<T: Serialize>(view: &T) -> serde_json::Result<String> {
     serde_json::to_string_pretty(view).map(|text| text + "\n")
 }

@@ -22,7 +22,6 @@ pub(crate) struct Curve {
 pub(crate) fn plot(title: &str, subtitle: &str, all: &[(&str, Unit)], curves: &[Curve]) -> String {
     let known = |at: &usize| curves.iter().any(|it| !it.figures[*at].is_empty());
     let figures: Vec<usize> = (0..all.len()).filter(known).collect();
-    #[allow(clippy::cast_precision_loss)] // a few
     let high = 130.0 + (HIGH + APART) * figures.len() as f64;
     let mut canvas = Canvas::titled(WIDTH, high, &crate::words::clean(title), &crate::words::clean(subtitle));
     let named = |(at, it): (usize, &Curve)| (!it.name.is_empty()).then(|| Entry::plain(it.name.clone(), Look::nth(at)));

@@ -140,7 +140,6 @@ pub fn progress(load: &ResponsivenessLoad, plan: &ResponsivenessPlan) -> String 
     let Some(last) = load.intervals.last() else { return String::new() };
     let before = load.intervals.len().checked_sub(2).and_then(|nth| load.intervals.get(nth)).map_or(0, |it| it.end_us);
     let us = last.end_us.saturating_sub(before).max(1);
-    #[allow(clippy::cast_precision_loss)]
     let rate = last.bytes as f64 * 8e6 / us as f64;
     let middle = |mut times: Vec<u64>| {
         times.sort_unstable();

@@ -138,7 +138,6 @@ fn way(page: &mut Page, name: &str, word: &str, it: &WatchTraffic, room: &Room, 
 
 /// The current rate as a bar and the peak as a mark, relative to the highest peak of the end.
 fn bar(it: &WatchTraffic, wide: usize, highest: f64) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to `wide`
     let column = |bits: f64| {
         if highest > 0.0 { (bits / highest * wide as f64).round().clamp(0.0, wide as f64) as usize } else { 0 }
     };

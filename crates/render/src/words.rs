@@ -14,7 +14,6 @@ pub fn or_dash(text: Option<String>) -> String {
 }
 
 /// The nearest whole number.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast of a float saturates
 pub fn rounded(value: f64) -> u64 {
     value.round() as u64
 }
@@ -153,7 +152,6 @@ pub fn share(part: f64) -> String {
 pub(crate) fn sparkline(values: &[f64], wide: usize, bottom: Option<f64>) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let columns = wide.min(values.len());
-    #[allow(clippy::cast_precision_loss)] // counts of values
     let mean = |n: usize| {
         let part = &values[n * values.len() / columns..(n + 1) * values.len() / columns];
         part.iter().sum::<f64>() / part.len() as f64
@@ -163,7 +161,6 @@ pub(crate) fn sparkline(values: &[f64], wide: usize, bottom: Option<f64>) -> Str
     let high = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // A difference that figures do not show is none.
     let span = if bottom.is_none() && high - low <= 0.002 * high.abs() { 0.0 } else { high - low };
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 7
     let block = |mean: f64| {
         BLOCKS[if span > 0.0 {
             ((mean - low) / span * 7.0).round() as usize

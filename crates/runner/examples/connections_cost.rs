@@ -116,7 +116,6 @@ fn measure(program: &str, sockets: usize) {
         let before = ticks(watching.id());
         wait(Duration::from_secs(SECONDS));
         let after = ticks(watching.id());
-        #[allow(clippy::cast_precision_loss)] // few
         let [user, system] = [0, 1].map(|at| (after[at] - before[at]) as f64 / SECONDS as f64);
         println!("{sockets} sockets, {format}: {:.1} % of a core ({user:.1} user, {system:.1} system)", user + system);
         watching.kill().expect("ended");

@@ -2,8 +2,6 @@
 //!
 //! Arguments: the number of runs (100,000), and bytes of content per run (2,000).
 
-#![allow(clippy::cast_precision_loss)]
-
 use narrows_model::Unit;
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_runner::stored::{self, Filter, maintenance};

@@ -15,9 +15,7 @@ pub fn this_host() -> Audit {
 
 /// Both ends of a path. `trace`: until it is raised the path is traced from both ends, with its MTU; why that was not possible is the second
 /// value.
-///
-/// # Errors
-/// The server is lost, or refuses its inventory.
+/// Errors: the server is lost, or refuses its inventory.
 pub fn both(remote: &Remote, stop: Option<&Stop>) -> Result<(Audit, Option<String>), RemoteError> {
     let server = remote.open_look()?.inventory()?;
     let mut audit = audit(Some(&here(remote)), Some(&server));

@@ -124,19 +124,8 @@ pub(crate) fn unquotable(words: &[String]) -> Option<&'static str> {
 /// Whether a command gets a variable of the environment: what programs need to run as this user, and nothing that is meant for narrows.
 fn is_plain(name: &str) -> bool {
     const PLAIN: [&str; 13] = [
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "TERM",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "TMPDIR",
-        "COLUMNS",
-        "SSH_AUTH_SOCK",
-        "NO_COLOR",
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ", "TMPDIR", "COLUMNS",
+        "SSH_AUTH_SOCK", "NO_COLOR",
     ];
     PLAIN.contains(&name) || ["LC_", "XDG_"].iter().any(|prefix| name.starts_with(prefix))
 }

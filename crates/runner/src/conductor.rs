@@ -17,9 +17,7 @@ pub(crate) struct InForce {
 
 impl InForce {
     /// Brings exactly these settings into force.
-    ///
-    /// # Errors
-    /// One cannot be made or undone; what was done until then stays.
+    /// Errors: one cannot be made or undone; what was done until then stays.
     pub(crate) fn reach(&mut self, ends: &mut dyn Ends, wanted: &[At]) -> Result<(), EndsError> {
         let is = |change: &Change, (at, set): &At| change.at == *at && change.set == *set;
         for nth in (0..self.changes.len()).rev() {

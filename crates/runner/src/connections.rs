@@ -77,9 +77,7 @@ pub struct Watched {
 
 impl Watched {
     /// Nothing read yet.
-    ///
-    /// # Errors
-    /// The kernel does not answer.
+    /// Errors: the kernel does not answer.
     pub fn new(filter: Filter) -> Result<Self, Missing> {
         let (sockets, seen) = (Connections::open()?, Accumulator::new(&process::host_name()));
         Ok(Self {
@@ -94,9 +92,7 @@ impl Watched {
     }
 
     /// Reads all connections once.
-    ///
-    /// # Errors
-    /// The kernel does not answer.
+    /// Errors: the kernel does not answer.
     pub fn read(&mut self) -> Result<(), Missing> {
         // The kernel passes over those with other peers.
         let one_peer = match self.filter.peers[..] {
@@ -197,9 +193,7 @@ impl FarEnd {
 
 /// Reads and shows until `stop` is set, `count` views were shown, or `show` returns false. With the other host, both ends of each
 /// connection are shown. `all`: also those that carried no data so far.
-///
-/// # Errors
-/// The kernel or the other host does not answer.
+/// Errors: the kernel or the other host does not answer.
 pub fn watch(
     filter: Filter,
     mut far: Option<FarEnd>,

@@ -48,7 +48,9 @@ pub trait Ends {
     fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError>;
 
     /// RTTs of the idle path, microseconds, smallest first; empty where they could not be measured.
-    fn idle_rtt_us(&mut self) -> Vec<u64>;
+    fn idle_rtt_us(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
 
     /// Why these ends cannot run such a load over the path; `None` where they can.
     fn refuses(&self, _plan: &LoadPlan) -> Option<String> {
@@ -79,9 +81,7 @@ pub trait Ends {
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError>;
 
     /// Rolls a change back.
-    ///
-    /// # Errors
-    /// If it could not be rolled back: the journal on that host still has it.
+    /// Errors: if it could not be rolled back: the journal on that host still has it.
     fn undo(&mut self, change: &Change) -> Result<(), EndsError>;
 
     /// Lets a change stay when the run is over.

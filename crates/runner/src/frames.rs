@@ -131,10 +131,8 @@ pub fn link_speed(device: &str) -> Option<u64> {
 }
 
 /// The plan of an order on this host.
-///
-/// # Errors
-/// The device is missing, down or carries the default route; an address is not for benchmarking; the next hop does not
-/// resolve; the frames are impossible.
+/// Errors: the device is missing, down or carries the default route; an address is not for benchmarking; the next hop
+/// does not resolve; the frames are impossible.
 pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
     let allowed = |address: &IpAddr| order.any_address || narrows_model::load::frame_words::is_benchmarking(*address);
     let ends = [order.source.addresses, order.destination.addresses].concat();
@@ -189,7 +187,6 @@ pub fn resolve(order: &Order, stop: &Stop) -> Result<GeneratePlan, OrderError> {
     };
     let stamp_every = order.stamp_every.unwrap_or(match load {
         FrameLoad::Max => 1024,
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         FrameLoad::FramesPerSecond(pps) => (pps / STAMPS_A_SECOND).ceil().max(1.0) as u32,
     });
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);

@@ -10,12 +10,15 @@ pub trait Watch {
     /// The run as it is before its first trial.
     fn planned(&mut self, _run: &Run) {}
     /// A trial of this plan begins.
-    fn begins(&mut self, plan: &LoadPlan);
+    fn begins(&mut self, _plan: &LoadPlan) {}
     /// The progress of one end.
-    fn progress(&mut self, place: Place, progress: &Progress);
+    fn progress(&mut self, _place: Place, _progress: &Progress) {}
     /// The trial is over, or as much of it as was measured.
-    fn ended(&mut self, trial: &Trial);
+    fn ended(&mut self, _trial: &Trial) {}
 }
+
+/// Shows nothing.
+impl Watch for () {}
 
 /// A run that holds no trial yet. `name` is its id and the program that makes it.
 pub fn empty_run(plan: RunPlan, target: Target, name: (String, String)) -> Run {

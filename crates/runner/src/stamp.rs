@@ -29,9 +29,7 @@ pub enum StampFailure {
 }
 
 /// A key from a file of hexadecimal digits.
-///
-/// # Errors
-/// The file cannot be read, or holds something else.
+/// Errors: the file cannot be read, or holds something else.
 pub fn read_key(file: &Path) -> Result<Key, StampFailure> {
     let text = files::read_text(file).map_err(StampFailure::KeyFile)?;
     let digits = text.trim();
@@ -42,9 +40,7 @@ pub fn read_key(file: &Path) -> Result<Key, StampFailure> {
 }
 
 /// The address of `HOST`, `HOST:PORT`, `ADDRESS` or `[ADDRESS]:PORT`.
-///
-/// # Errors
-/// No such host, or none of this family.
+/// Errors: no such host, or none of this family.
 pub fn resolve(word: &str, family: Option<Family>) -> Result<SocketAddr, StampFailure> {
     let unknown = |why: &str| StampFailure::Unknown(word.to_owned(), why.to_owned());
     let bare = word.trim_start_matches('[').trim_end_matches(']');

@@ -48,7 +48,6 @@ fn of(load: FrameLoad, counted: bool, cores: u32, busy: u32, local: bool) -> Wor
     let needed = match load {
         FrameLoad::Max if !counted => cores,
         FrameLoad::Max => 1,
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         FrameLoad::FramesPerSecond(pps) => ((pps / PPS_OF_ONE_WORKER).ceil() as u32).clamp(1, cores),
     };
     let free = cores.saturating_sub(busy).saturating_sub(u32::from(local)).max(1);

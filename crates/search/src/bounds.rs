@@ -95,7 +95,6 @@ impl History {
             Err(_) => {
                 at.invalid_run = at.invalid_run.saturating_add(1);
                 at.blocked |= at.invalid_run > self.invalid_retries;
-                #[allow(clippy::cast_precision_loss)] // a clue
                 let passed = trial.seen.received as f64 * 1e3 / trial.duration_ms.max(1) as f64;
                 at.clue_pps = Some(at.clue_pps.map_or(passed, |clue| clue.max(passed)));
             }
@@ -192,7 +191,6 @@ mod tests {
     use narrows_model::run::search::{Goal, Observation};
 
     fn trial(load_pps: f64, unsent: u64, lost: u64) -> LoadTrial {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let intended = load_pps as u64;
         let sent = intended - unsent;
         let seen = Observation { intended, offered: intended, sent, received: sent - lost, ..Observation::default() };

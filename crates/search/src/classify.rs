@@ -30,9 +30,8 @@ pub enum Class {
 }
 
 /// Reduces a trial.
-///
-/// # Errors
-/// Why the trial is invalid: the tester reported it, its counts are inconsistent, or it did not run as requested.
+/// Errors: why the trial is invalid: the tester reported it, its counts are inconsistent, or it did not run as
+/// requested.
 pub fn reduce(trial: &LoadTrial) -> Result<Weighed, Cow<'_, str>> {
     let seen = &trial.seen;
     if let Some(reason) = &seen.invalid {

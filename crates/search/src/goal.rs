@@ -57,7 +57,6 @@ impl Target {
                 let longest_ms = goal.final_trial_ms as f64;
                 // Between the initial and the final duration, which are whole milliseconds: nothing is
                 // truncated.
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 let trial_ms = sum_ms.min(longest_ms).round() as u64;
                 Self { trial_ms, sum_ms, log_width: last.log_width * 2.0_f64.powf(f64::from(back)), ..last }
             })

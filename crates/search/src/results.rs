@@ -113,7 +113,6 @@ mod tests {
     #[test]
     fn a_load_that_passed_each_trial_is_named_although_the_time_was_over() {
         let trial = |load_pps: f64, unsent: u64, lost: u64| {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let intended = load_pps as u64;
             let sent = intended - unsent;
             let seen = Observation { intended, offered: sent, sent, received: sent - lost, ..Observation::default() };

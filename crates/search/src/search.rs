@@ -49,9 +49,7 @@ pub struct Search {
 
 impl Search {
     /// A search that has not started.
-    ///
-    /// # Errors
-    /// What is wrong with the plan ([`SearchPlan::check`]).
+    /// Errors: what is wrong with the plan ([`SearchPlan::check`]).
     pub fn new(plan: &SearchPlan) -> Result<Self, SearchError> {
         plan.check().map_err(SearchError::Plan)?;
         let strategy: Box<dyn Strategy> = match plan.method {
@@ -95,9 +93,8 @@ impl Search {
 
     /// Adds the observation of the requested trial. Returns why the trial is invalid, if so; it is then repeated,
     /// or its load abandoned.
-    ///
-    /// # Errors
-    /// [`SearchError::NoTrialPending`] where [`Search::next`] did not ask for a trial since the last observation.
+    /// Errors: [`SearchError::NoTrialPending`] where [`Search::next`] did not ask for a trial since the last
+    /// observation.
     pub fn observe(&mut self, seen: Observation, now: Duration) -> Result<Option<String>, SearchError> {
         let probe = self.pending.take().ok_or(SearchError::NoTrialPending)?;
         let spent = now.saturating_sub(self.started.unwrap_or(now));

@@ -96,7 +96,6 @@ impl Device {
         })
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(crate) fn trial(&self, load: f64, duration: Duration, dice: &mut Dice) -> Observation {
         let seconds = duration.as_secs_f64();
         let intended = (load * seconds).round();

@@ -42,7 +42,6 @@ impl Steady {
     }
 
     /// Whether the goodput is known as well as it was wanted.
-    #[allow(clippy::cast_precision_loss)] // microseconds of one load
     pub fn is_known(&self) -> bool {
         let (Some((from_us, _)), Some((to_us, _))) = (self.points.first(), self.points.last()) else { return false };
         let span_us = to_us - from_us;
@@ -83,13 +82,11 @@ impl Steady {
     }
 
     /// Bytes a microsecond of one batch.
-    #[allow(clippy::cast_precision_loss)] // microseconds and bytes of one load
     fn rate(&self, from_us: u64, span_us: u64, batch: u32) -> f64 {
         let at = |n: u32| from_us as f64 + span_us as f64 * f64::from(n) / f64::from(BATCHES);
         (self.bytes_at(at(batch + 1)) - self.bytes_at(at(batch))) * f64::from(BATCHES) / span_us as f64
     }
 
-    #[allow(clippy::cast_precision_loss)]
     fn bytes_at(&self, at_us: f64) -> f64 {
         let after = self.points.partition_point(|(us, _)| (*us as f64) < at_us).clamp(1, self.points.len() - 1);
         let [(t0, b0), (t1, b1)] = [self.points[after - 1], self.points[after]];
@@ -113,7 +110,6 @@ mod tests {
         (0..=80_u64).find_map(|n| {
             steady.observe(n * 100_000, bytes);
             bytes += rate(n);
-            #[allow(clippy::cast_precision_loss)]
             steady.is_known().then_some(n as f64 / 10.0)
         })
     }
@@ -162,7 +158,6 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_called_known_is(noise in prop::collection::vec(0.8..1.2_f64, 81)) {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let rate = |n: u64| (1e6 * noise[n as usize]) as u64;
             if let Some(at) = known_at(1_000, rate) {
                 prop_assert!(at >= 5.0);

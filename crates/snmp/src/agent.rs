@@ -56,9 +56,7 @@ impl Agent {
     }
 
     /// All interfaces sorted by number, at most 4096.
-    ///
-    /// # Errors
-    /// It does not answer, has no IF-MIB, or has more interfaces.
+    /// Errors: it does not answer, has no IF-MIB, or has more interfaces.
     pub fn interfaces(&self) -> Result<Vec<InterfaceName>, SnmpError> {
         let mut found: BTreeMap<u32, InterfaceName> = BTreeMap::new();
         for (index, value) in self.session.column(mib::IF_DESCR, MAX_INTERFACES)? {
@@ -114,10 +112,8 @@ impl Agent {
 
     /// Reads all counters of an interface in one answer; if 64-bit counters are missing, the 32-bit ones in a
     /// second request.
-    ///
-    /// # Errors
-    /// It does not answer, or the interface's number now belongs to another interface. A missing counter is not an
-    /// error: the counter itself carries the reason.
+    /// Errors: it does not answer, or the interface's number now belongs to another interface. A missing counter is not
+    /// an error: the counter itself carries the reason.
     pub fn counters(&self, interface: &InterfaceName) -> Result<PortCounters, SnmpError> {
         let index = interface.index;
         let named = if interface.name == interface.description { mib::IF_DESCR } else { mib::IF_NAME };

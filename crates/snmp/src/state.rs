@@ -13,9 +13,7 @@ const UP_WRAPS_MS: u64 = (1 << 32) * 10;
 impl Agent {
     /// The device's start time and the last changes of these interfaces, in one answer. Agents have no common
     /// object for interrupts and CPUs.
-    ///
-    /// # Errors
-    /// It does not answer, or the answer is not a time. An interface without ifLastChange is not an error.
+    /// Errors: it does not answer, or the answer is not a time. An interface without ifLastChange is not an error.
     pub fn device_state(&self, interfaces: &[&InterfaceName]) -> Result<DeviceState, SnmpError> {
         let changes = interfaces.iter().map(|interface| (mib::IF_LAST_CHANGE, interface.index));
         let values = self.values(&[(mib::SYS_UP_TIME, 0)].into_iter().chain(changes).collect::<Vec<_>>())?;

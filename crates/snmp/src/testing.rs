@@ -230,7 +230,6 @@ fn table(ports: &[Port], start: Instant) -> BTreeMap<Oid, Value> {
                 if let Some(object) = pair.wide.filter(|_| port.wide) {
                     put(object, Value::Counter64(value));
                 }
-                #[allow(clippy::cast_possible_truncation)] // as a 32-bit counter does
                 put(pair.narrow, Value::Counter32(value as u32));
             }
         }

@@ -41,7 +41,6 @@ pub fn isotonic(outcomes: &[(f64, bool)]) -> Option<Vec<(f64, f64)>> {
 pub fn expected_calibration_error(outcomes: &[(f64, bool)]) -> Option<f64> {
     let mut bins = [(0.0, 0_usize, 0_usize); 10];
     for (confidence, right) in outcomes {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
         let bin = &mut bins[((confidence * 10.0).clamp(0.0, 9.0)) as usize];
         *bin = (bin.0 + confidence, bin.1 + usize::from(*right), bin.2 + 1);
     }

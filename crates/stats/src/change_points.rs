@@ -174,7 +174,6 @@ fn divide(values: &[f64], offset: usize, p_max: f64, found: &mut Vec<usize>) {
 }
 
 /// The split with the largest E-divisive statistic: over all ends of the right side, as Matteson and James's equation 5.
-#[allow(clippy::many_single_char_names)] // as in the paper
 fn best_split(values: &[f64]) -> Option<usize> {
     let n = values.len();
     if n < 2 * PART_MIN {
@@ -329,16 +328,14 @@ mod tests {
             self.0 ^= self.0 >> 12;
             self.0 ^= self.0 << 25;
             self.0 ^= self.0 >> 27;
-            #[allow(clippy::cast_precision_loss)]
-            let value = (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64;
-            value
+
+            (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
         }
 
         fn within(&mut self, low: f64, high: f64) -> f64 {
             low + (high - low) * self.uniform()
         }
 
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         fn below(&mut self, n: usize) -> usize {
             (self.uniform() * count(n)) as usize
         }

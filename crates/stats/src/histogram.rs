@@ -95,7 +95,6 @@ impl Histogram {
     }
 
     /// The exact mean; `None` if empty.
-    #[allow(clippy::cast_precision_loss)]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
@@ -117,7 +116,6 @@ impl Histogram {
 
     /// The mean of the smallest `part` (0 to 1) of the values: a one-sided trimmed mean, within the width of a
     /// bucket. `None` if no value is left.
-    #[allow(clippy::cast_precision_loss)]
     pub fn trimmed_mean(&self, part: f64) -> Option<f64> {
         if !(0.0..=1.0).contains(&part) {
             return None;
@@ -160,7 +158,6 @@ impl Histogram {
 
     /// The inverse of [`Histogram::distribution`]: the same counts; the mean is that of the buckets' bounds, unless
     /// the stored one is plausible.
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn from_distribution(stored: &Distribution) -> Self {
         let mut histogram = Self::new();
         for [bound, count] in &stored.buckets {
@@ -178,7 +175,6 @@ impl Histogram {
 }
 
 /// How many of `count` values are `part` of them, rounded up.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn rank(count: u64, part: f64) -> u64 {
     // 0.9 * 10 is above 9 by a rounding error, and 10 would be wrong.
     let exact = part * count as f64;

@@ -40,7 +40,6 @@ pub use summary::{Summary, mean, summary};
 pub const LEVEL: f64 = 0.95;
 
 /// A length as a number. Exact up to 2^53, far above any sample here.
-#[allow(clippy::cast_precision_loss)]
 pub(crate) const fn count(n: usize) -> f64 {
     n as f64
 }

@@ -46,7 +46,6 @@ fn signed_rank(differences: &[f64]) -> (f64, bool) {
     if exact {
         let smaller = plus.min(total - plus);
         let law = cumulative(nonzero.len());
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a sum of ranks
         return ((2.0 * law[smaller as usize]).min(1.0), true);
     }
     let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;

@@ -10,7 +10,6 @@ pub fn wilson(hits: u64, of: u64, level: f64) -> Option<[f64; 2]> {
         return None;
     }
     let z = Normal::new(0.0, 1.0).ok()?.inverse_cdf(0.5 + level / 2.0);
-    #[allow(clippy::cast_precision_loss)]
     let (n, p) = (of as f64, hits as f64 / of as f64);
     let below = 1.0 + z * z / n;
     let centre = (p + z * z / (2.0 * n)) / below;
@@ -62,19 +61,16 @@ pub fn two_groups(samples: &[[u64; 2]]) -> Option<Groups> {
     let border = (1..order.len()).max_by(|a, b| likelihood(a).total_cmp(&likelihood(b)))?;
     let (more, rest) = order.split_at(border);
     let (high, low) = (sum(more), sum(rest));
-    #[allow(clippy::cast_precision_loss)] // a few samples
     let (borders, choices): (f64, f64) =
         ((order.len() - 1) as f64, (0..border).map(|n| (order.len() - n) as f64 / (border - n) as f64).product());
     Some(Groups { more: more.to_vec(), high, low, p: (more_often(high, low)? * choices * borders).min(1.0) })
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn share([hits, of]: [u64; 2]) -> f64 {
     hits as f64 / of as f64
 }
 
 /// Of so many hits at their own share (binomial distribution, without the constant).
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn ln_likelihood([hits, of]: [u64; 2]) -> f64 {
     let term = |n: u64| if n == 0 { 0.0 } else { n as f64 * (n as f64 / of as f64).ln() };
     term(hits) + term(of - hits)
@@ -134,9 +130,7 @@ mod tests {
     proptest! {
         #[test]
         fn holds_the_share_and_mirrors(of in 1u64..1_000_000, part in 0.0..=1.0f64) {
-            #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let hits = ((of as f64 * part) as u64).min(of);
-            #[allow(clippy::cast_precision_loss)]
             let share = hits as f64 / of as f64;
             let [low, high] = wilson(hits, of, 0.95).unwrap();
             prop_assert!(low <= share + 1e-12 && share <= high + 1e-12);

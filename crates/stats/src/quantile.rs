@@ -10,7 +10,6 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = count(sorted.len() - 1) * p;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 <= at <= len - 1
     let below = at.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);
     let part = at - at.floor();

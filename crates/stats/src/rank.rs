@@ -71,7 +71,6 @@ pub(crate) fn approximate(deviation: f64, variance: f64, continuity: f64) -> f64
 /// How many of the ordered differences an interval drops at each end, by the normal approximation.
 pub(crate) fn dropped(middle: f64, variance: f64, level: f64) -> Option<usize> {
     let at = middle - normal::quantile(0.5 + level / 2.0)? * variance.sqrt();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not negative
     Some(at.max(0.0) as usize)
 }
 

@@ -113,9 +113,8 @@ mod tests {
             let mut z = state;
             z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            #[allow(clippy::cast_precision_loss)]
-            let x = ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
-            x
+
+            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
         };
         let mut normal = move || (-2.0 * (1.0 - unit()).ln()).sqrt() * (std::f64::consts::TAU * unit()).cos();
         for (before_sd, after_sd) in [(0.01, 0.01), (0.01, 0.02), (0.01, 0.05), (0.05, 0.001)] {

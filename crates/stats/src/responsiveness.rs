@@ -19,7 +19,6 @@ pub fn trimmed_mean(values: &[f64], part: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     // A product such as 20 × 0.95 may come out a hair above 19.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let kept = (count(sorted.len()) * part - 1e-9).ceil() as usize;
     mean(sorted.get(..kept.clamp(1, sorted.len()))?)
 }

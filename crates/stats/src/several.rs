@@ -38,7 +38,6 @@ pub fn runs_to_see(difference: f64, sd: f64, level: f64) -> Option<u64> {
 }
 
 /// The least number from 4 on, below which ranks show nothing at 95 %; by bisection.
-#[allow(clippy::cast_precision_loss)] // up to MOST_RUNS
 fn least(is_enough: impl Fn(f64) -> bool) -> Option<u64> {
     let (mut low, mut high) = (4, MOST_RUNS);
     if !is_enough(high as f64) {

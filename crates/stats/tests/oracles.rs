@@ -8,7 +8,6 @@ use narrows_stats::student::p_of;
 use narrows_stats::{difference, mean_interval, paired_shift, shift};
 use random::Random;
 
-#[allow(clippy::cast_precision_loss)] // below 2^53
 fn floats(values: &[u64]) -> Vec<f64> {
     values.iter().map(|it| *it as f64).collect()
 }

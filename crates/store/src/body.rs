@@ -68,9 +68,7 @@ pub(crate) fn decode(body: &Body) -> Result<Vec<u8>, String> {
 }
 
 /// The JSON of a run from its text as columns.
-///
-/// # Errors
-/// What is wrong with it.
+/// Errors: what is wrong with it.
 pub fn json_of_columns(text: &[u8]) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&columns::decode(columns::tree(text)?)?).map_err(|error| error.to_string())
 }

@@ -33,9 +33,7 @@ struct Head {
 }
 
 /// Parses a run of any known format.
-///
-/// # Errors
-/// The file and what is wrong with it: not a run, a newer format, a format that never existed.
+/// Errors: the file and what is wrong with it: not a run, a newer format, a format that never existed.
 pub fn read(bytes: &[u8], path: &Path) -> Result<Run, Error> {
     read_by(FORMS, bytes, path)
 }

@@ -20,17 +20,13 @@ pub fn save(run: &Run, path: &Path) -> Result<(), Error> {
 }
 
 /// Reads a run of this or an earlier format.
-///
-/// # Errors
-/// The file cannot be read, is larger than [`LARGEST`], is not a run or has a newer format.
+/// Errors: the file cannot be read, is larger than [`LARGEST`], is not a run or has a newer format.
 pub fn load(path: &Path) -> Result<Run, Error> {
     compat::read(&files::read(path, LARGEST)?, path)
 }
 
 /// The host of a run, in the user's words, without the rest of the run: for a list of runs. Runs above 8 MiB are not read.
-///
-/// # Errors
-/// The file cannot be read, is larger, or is not a run.
+/// Errors: the file cannot be read, is larger, or is not a run.
 pub fn host(path: &Path) -> Result<String, Error> {
     #[derive(serde::Deserialize)]
     struct Head {

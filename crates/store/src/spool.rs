@@ -137,9 +137,7 @@ impl Spool {
 }
 
 /// Reads the frames that are wanted, entry by entry, each with the number of its trial. What a killed program wrote in part is left out.
-///
-/// # Errors
-/// The file cannot be read, or is damaged before its end.
+/// Errors: the file cannot be read, or is damaged before its end.
 pub fn read(path: &Path, wanted: impl Fn(Cover) -> bool, mut take: impl FnMut(u32, Entry)) -> Result<(), Error> {
     let file = Reader::open(path)?;
     let damaged = |at: u64, why: &str| Error::NoRun(path.to_owned(), format!("frame at byte {at}: {why}"));

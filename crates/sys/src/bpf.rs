@@ -115,9 +115,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> io::Error {
 
 impl Object {
     /// Loads the XDP program `name` of an ELF object, whose constant `config` is set to these bytes.
-    ///
-    /// # Errors
-    /// No privilege, no BPF in this kernel, or the verifier's message.
+    /// Errors: no privilege, no BPF in this kernel, or the verifier's message.
     pub fn load(name: &'static str, elf: &[u8], config: &[u8]) -> Result<Self> {
         Self::load_sized(name, elf, config, &[])
     }
@@ -144,10 +142,8 @@ impl Object {
     }
 
     /// Attaches it to the device with that index in the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// The device has another program attached (`EBUSY`), its driver does not support XDP (`EOPNOTSUPP`), or its
-    /// MTU is too large for it (`ERANGE`, `EINVAL`).
+    /// Errors: the device has another program attached (`EBUSY`), its driver does not support XDP (`EOPNOTSUPP`), or
+    /// its MTU is too large for it (`ERANGE`, `EINVAL`).
     pub fn attach(&self, index: u32, mode: XdpMode) -> Result<Attached> {
         let flags = match mode {
             XdpMode::Native => XDP_FLAGS_DRV_MODE,
@@ -163,10 +159,8 @@ impl Object {
 
     /// Runs it `times` times on live frames that appear to arrive on the device with that index, in batches of
     /// `batch` frames, 1 to 256, which start as copies of `frame`. Its return value decides what happens to them.
-    ///
-    /// # Errors
-    /// `EINVAL`: this kernel does not support live frames (Linux 5.18) or the frame does not fit a page; `EINTR`: a
-    /// signal arrived.
+    /// Errors: `EINVAL`: this kernel does not support live frames (Linux 5.18) or the frame does not fit a page;
+    /// `EINTR`: a signal arrived.
     pub fn run_live(&self, index: u32, frame: &[u8], times: u32, batch: u32) -> Result<()> {
         let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
         // `struct xdp_md`: data, data_end, data_meta, ingress_ifindex, rx_queue_index, egress_ifindex.
@@ -199,17 +193,13 @@ impl Object {
     }
 
     /// The values of an entry: one, or one per possible CPU, each of the length that the program declared.
-    ///
-    /// # Errors
-    /// No such map, no such entry.
+    /// Errors: no such map, no such entry.
     pub fn read(&self, map: &str, key: &[u8]) -> Result<Vec<Vec<u8>>> {
         self.table(map)?.read(key)
     }
 
     /// Sets the value of an entry of a map that is not per CPU.
-    ///
-    /// # Errors
-    /// No such map or entry, or a wrong length.
+    /// Errors: no such map or entry, or a wrong length.
     pub fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
         let table = self.table(map)?;
         let failed = |error: io::Error| Error::new("write the map", map, error);

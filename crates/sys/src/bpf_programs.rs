@@ -31,38 +31,10 @@ const PROGRAMS_MAX: usize = 1 << 14;
 
 /// `enum bpf_prog_type`, as bpftool names its values.
 const TYPES: [&str; 33] = [
-    "unspec",
-    "socket_filter",
-    "kprobe",
-    "sched_cls",
-    "sched_act",
-    "tracepoint",
-    "xdp",
-    "perf_event",
-    "cgroup_skb",
-    "cgroup_sock",
-    "lwt_in",
-    "lwt_out",
-    "lwt_xmit",
-    "sock_ops",
-    "sk_skb",
-    "cgroup_device",
-    "sk_msg",
-    "raw_tracepoint",
-    "cgroup_sock_addr",
-    "lwt_seg6local",
-    "lirc_mode2",
-    "sk_reuseport",
-    "flow_dissector",
-    "cgroup_sysctl",
-    "raw_tracepoint_writable",
-    "cgroup_sockopt",
-    "tracing",
-    "struct_ops",
-    "ext",
-    "lsm",
-    "sk_lookup",
-    "syscall",
+    "unspec", "socket_filter", "kprobe", "sched_cls", "sched_act", "tracepoint", "xdp", "perf_event", "cgroup_skb",
+    "cgroup_sock", "lwt_in", "lwt_out", "lwt_xmit", "sock_ops", "sk_skb", "cgroup_device", "sk_msg", "raw_tracepoint",
+    "cgroup_sock_addr", "lwt_seg6local", "lirc_mode2", "sk_reuseport", "flow_dissector", "cgroup_sysctl",
+    "raw_tracepoint_writable", "cgroup_sockopt", "tracing", "struct_ops", "ext", "lsm", "sk_lookup", "syscall",
     "netfilter",
 ];
 
@@ -110,9 +82,7 @@ fn of_fd(fd: RawFd, second: u32) -> u64 {
 
 impl Statistics {
     /// Has the kernel count from here on.
-    ///
-    /// # Errors
-    /// No `CAP_SYS_ADMIN`, or a kernel before Linux 5.8 (`EINVAL`).
+    /// Errors: no `CAP_SYS_ADMIN`, or a kernel before Linux 5.8 (`EINVAL`).
     pub fn enable() -> Result<Self> {
         const WHAT: (&str, &str) = ("count", "the run time of BPF programs");
         let fd = call(ENABLE_STATS, &mut [RUN_TIME]).map_err(|error| Error::new(WHAT.0, WHAT.1, error))?;
@@ -121,9 +91,7 @@ impl Statistics {
 }
 
 /// All BPF programs of this machine.
-///
-/// # Errors
-/// No `CAP_SYS_ADMIN`.
+/// Errors: no `CAP_SYS_ADMIN`.
 pub fn programs() -> Result<Vec<ProgramTime>> {
     let mut found = Vec::new();
     let mut id = 0;
@@ -168,9 +136,8 @@ fn parse(info: &[u8; INFO]) -> ProgramTime {
 impl Costly {
     /// Attaches an XDP program named `costly` to the device with that index, which counts to `loops` for each packet after its driver and
     /// lets it pass.
-    ///
-    /// # Errors
-    /// No privilege (`CAP_BPF`, `CAP_NET_ADMIN`), more loops than the verifier follows (some 400,000), or the device has a program.
+    /// Errors: no privilege (`CAP_BPF`, `CAP_NET_ADMIN`), more loops than the verifier follows (some 400,000), or the
+    /// device has a program.
     pub fn attach(index: u32, loops: u16) -> Result<Self> {
         const WHAT: (&str, &str) = ("attach", "a costly XDP program");
         let failed = |error| Error::new(WHAT.0, WHAT.1, error);

@@ -29,9 +29,7 @@ impl Channel {
     }
 
     /// The end that this process got as its standard input.
-    ///
-    /// # Errors
-    /// The standard input is no Unix socket.
+    /// Errors: the standard input is no Unix socket.
     pub fn of_standard_input() -> Result<Self> {
         let own = io::stdin().as_fd().try_clone_to_owned().map_err(failed("take the channel to"))?;
         let channel = Self::from(own);
@@ -40,18 +38,14 @@ impl Channel {
     }
 
     /// Limits the time of each wait for a part of a message; `None`: no limit.
-    ///
-    /// # Errors
-    /// The kernel's error; a limit of zero.
+    /// Errors: the kernel's error; a limit of zero.
     pub fn set_limit(&self, limit: Option<Duration>) -> Result<()> {
         let set = || self.0.set_read_timeout(limit).and_then(|()| self.0.set_write_timeout(limit));
         set().map_err(failed("limit the wait for"))
     }
 
     /// Sends a message.
-    ///
-    /// # Errors
-    /// The other end is closed, or reads nothing within the limit.
+    /// Errors: the other end is closed, or reads nothing within the limit.
     pub fn send(&self, message: &[u8], descriptor: Option<BorrowedFd<'_>>) -> Result<()> {
         let send = || {
             let length = u32::try_from(message.len()).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
@@ -89,9 +83,7 @@ impl Channel {
     }
 
     /// Receives a message of at most `limit` bytes; `None`: the other end is closed.
-    ///
-    /// # Errors
-    /// A longer message, one that is cut off, or nothing within the limit of time.
+    /// Errors: a longer message, one that is cut off, or nothing within the limit of time.
     pub fn receive(&self, limit: usize) -> Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
         self.receive_any(limit).map_err(failed("read from"))
     }

@@ -39,9 +39,7 @@ pub fn allowed_cpus() -> Result<Vec<u32>> {
 }
 
 /// Lets the calling thread run on these CPUs only.
-///
-/// # Errors
-/// The CPUs, and the kernel's error; a number beyond `CPU_SETSIZE` is invalid.
+/// Errors: the CPUs, and the kernel's error; a number beyond `CPU_SETSIZE` is invalid.
 pub fn pin(cpus: &[u32]) -> Result<()> {
     pin_thread(ThreadId(0), cpus)
 }

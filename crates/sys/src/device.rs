@@ -43,9 +43,7 @@ pub fn mtu(device: &str) -> Result<u32> {
 }
 
 /// Sets the device's MTU.
-///
-/// # Errors
-/// The kernel's error: no such device, out of the device's range, no permission.
+/// Errors: the kernel's error: no such device, out of the device's range, no permission.
 pub fn set_mtu(device: &str, bytes: u32) -> Result<()> {
     let mut request = request(device)?;
     request.ifr_ifru.ifru_mtu = bytes.cast_signed();

@@ -45,9 +45,7 @@ mod counting {
 
     impl DropCounts {
         /// Starts counting.
-        ///
-        /// # Errors
-        /// No privilege, no BTF, or a kernel whose tracepoint has no reasons.
+        /// Errors: no privilege, no BTF, or a kernel whose tracepoint has no reasons.
         pub fn start() -> Result<Self> {
             let failed = |error: &dyn std::error::Error| Error::new("load the BPF program", PROGRAM, chain(error));
             let lacks = || Error::new("load the BPF program", PROGRAM, io::Error::other("it is not in the object"));
@@ -66,9 +64,7 @@ mod counting {
         }
 
         /// What was counted.
-        ///
-        /// # Errors
-        /// The kernel refused to read a map.
+        /// Errors: the kernel refused to read a map.
         pub fn read(&self) -> Result<Dropped> {
             let other = |entry: u32| self.others.read(&entry.to_ne_bytes()).map(|values| sum(&values));
             let mut dropped =
@@ -109,17 +105,13 @@ mod without {
 
     impl DropCounts {
         /// Never.
-        ///
-        /// # Errors
-        /// Always: there is no BPF program.
+        /// Errors: always: there is no BPF program.
         pub fn start() -> Result<Self> {
             Err(Error::new("load the BPF program", "dropped", io::Error::other("narrows was built without BPF")))
         }
 
         /// Nothing.
-        ///
-        /// # Errors
-        /// It cannot be called.
+        /// Errors: it cannot be called.
         pub fn read(&self) -> Result<Dropped> {
             match *self {}
         }

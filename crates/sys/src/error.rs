@@ -36,9 +36,7 @@ impl Error {
 }
 
 /// Turns `-1` into an error: the return convention of system calls.
-///
-/// # Errors
-/// The thread's `errno`, with the operation and the object.
+/// Errors: the thread's `errno`, with the operation and the object.
 pub fn check(result: libc::c_int, operation: &'static str, object: impl Into<String>) -> Result<libc::c_int> {
     if result < 0 { Err(Error::last(operation, object)) } else { Ok(result) }
 }

@@ -37,9 +37,7 @@ impl AsFd for Event {
 
 /// Waits until one of two descriptors is readable or the time is over (`None`: no limit); returns which ones are
 /// readable.
-///
-/// # Errors
-/// The kernel's error; an interrupted wait is `[false, false]`.
+/// Errors: the kernel's error; an interrupted wait is `[false, false]`.
 pub fn wait_readable(descriptors: [BorrowedFd<'_>; 2], time: Option<Duration>) -> Result<[bool; 2]> {
     let events = poll(descriptors.map(|fd| (fd, libc::POLLIN)), time);
     events.map(|events| events.map(|events| events != 0)).map_err(|error| Error::new("wait for", "descriptors", error))

@@ -11,9 +11,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// Sends what fits now, never blocks, never raises `SIGPIPE`.
-///
-/// # Errors
-/// The kernel's error; `WouldBlock` if nothing fits.
+/// Errors: the kernel's error; `WouldBlock` if nothing fits.
 #[inline]
 pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
@@ -22,9 +20,7 @@ pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
 }
 
 /// Receives what is available now, never blocks. 0 on a TCP socket: the peer has closed its side.
-///
-/// # Errors
-/// The kernel's error; `WouldBlock` if there is nothing.
+/// Errors: the kernel's error; `WouldBlock` if there is nothing.
 #[inline]
 pub fn receive_now(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length are of one slice, which the kernel may fill.
@@ -49,9 +45,7 @@ pub fn wait(socket: BorrowedFd<'_>, write: bool, limit: Duration) -> io::Result<
 }
 
 /// A TCP socket for [`connect_on`], no call on which lasts longer than `call_limit`.
-///
-/// # Errors
-/// The kernel's error: usually out of descriptors.
+/// Errors: the kernel's error: usually out of descriptors.
 pub fn open(address: SocketAddr, call_limit: Duration) -> Result<TcpStream> {
     let socket = tcp_socket(&address)?;
     set_call_limit(&socket, call_limit)?;
@@ -63,9 +57,7 @@ pub fn open(address: SocketAddr, call_limit: Duration) -> Result<TcpStream> {
 /// Connects, or continues connecting, within the socket's call limit: true once it is connected, false if it must be
 /// called again. (A `connect` that `SO_SNDTIMEO` ended continues in the background, and the next one waits for it:
 /// net/ipv4/af_inet.c, `__inet_stream_connect`.)
-///
-/// # Errors
-/// The kernel's error; the socket is then unusable.
+/// Errors: the kernel's error; the socket is then unusable.
 pub fn connect_on(socket: &TcpStream, address: SocketAddr) -> io::Result<bool> {
     let (raw, length) = raw_address(&address);
     // SAFETY: `raw` is a socket address of `length` valid bytes that lives over the call.

@@ -13,9 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 /// Reads a file of at most `limit` bytes.
-///
-/// # Errors
-/// The file cannot be read or is larger.
+/// Errors: the file cannot be read or is larger.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let object = || path.display().to_string();
     let file = fs::File::open(path).map_err(|error| Error::new("open", object(), error))?;
@@ -29,9 +27,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
 }
 
 /// Reads a file of at most 16 MiB as text; invalid UTF-8 is replaced.
-///
-/// # Errors
-/// The file cannot be read or is larger.
+/// Errors: the file cannot be read or is larger.
 pub fn read_text(path: &Path) -> Result<String> {
     let bytes = read(path, 16 << 20)?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -125,9 +121,7 @@ fn sync_directory(of: &Path) -> std::io::Result<()> {
 }
 
 /// Checks whether [`write_whole`] could write there, without changing anything.
-///
-/// # Errors
-/// The path, and why it cannot be written.
+/// Errors: the path, and why it cannot be written.
 pub fn check_writable(path: &Path) -> Result<()> {
     let failed = |error| Error::new("write", path.display().to_string(), error);
     let path = target(path).map_err(failed)?;
@@ -154,9 +148,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
 }
 
 /// Writes to an existing kernel file (`/proc`, `/sys`) in one call.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn write_kernel(path: &Path, text: &str) -> Result<()> {
     fs::OpenOptions::new()
         .write(true)
@@ -166,17 +158,13 @@ pub fn write_kernel(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Creates a directory and its parents, readable only by the owner.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn make_directory(path: &Path) -> Result<()> {
     make_directory_of_mode(path, 0o700)
 }
 
 /// Creates a directory and its parents for results, with permissions from the user's umask.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn make_public_directory(path: &Path) -> Result<()> {
     make_directory_of_mode(path, 0o755)
 }
@@ -191,9 +179,7 @@ fn make_directory_of_mode(path: &Path, mode: u32) -> Result<()> {
 }
 
 /// The names in a directory, sorted.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn list(path: &Path) -> Result<Vec<String>> {
     let wrap = |error| Error::new("list", path.display().to_string(), error);
     let mut names = Vec::new();
@@ -210,17 +196,13 @@ pub fn is_shared_with_group(directory: &Path) -> bool {
 }
 
 /// The target of a symbolic link.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn read_link(path: &Path) -> Result<std::path::PathBuf> {
     fs::read_link(path).map_err(|error| Error::new("read link", path.display().to_string(), error))
 }
 
 /// The inode of a file or directory.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn inode(path: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt as _;
     let found = fs::metadata(path).map_err(|error| Error::new("stat", path.display().to_string(), error))?;
@@ -228,9 +210,7 @@ pub fn inode(path: &Path) -> Result<u64> {
 }
 
 /// When a file was last modified, microseconds since the Unix epoch.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn modified_unix_us(path: &Path) -> Result<u64> {
     let modified = fs::metadata(path).and_then(|it| it.modified());
     let modified = modified.map_err(|error| Error::new("stat", path.display().to_string(), error))?;
@@ -239,9 +219,7 @@ pub fn modified_unix_us(path: &Path) -> Result<u64> {
 }
 
 /// Removes a file; a missing one is not an error.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -252,9 +230,7 @@ pub fn remove(path: &Path) -> Result<()> {
 }
 
 /// Removes a directory and its content; a missing one is not an error.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn remove_tree(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -274,9 +250,7 @@ pub fn shared_with(path: &Path) -> Option<&'static str> {
 }
 
 /// Checks that this is a directory, not a link; that this user or root owns it; and that others cannot write to it unless it is sticky.
-///
-/// # Errors
-/// The path, and what is wrong with it.
+/// Errors: the path, and what is wrong with it.
 pub fn check_own_directory(path: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let check = || {
@@ -296,9 +270,7 @@ pub fn check_own_directory(path: &Path) -> Result<()> {
 
 /// As [`check_own_directory`], for a directory that may not exist yet: of the nearest one above it that does, in which nobody else may make
 /// it first, so that one that is sticky does not suffice; and of all above that one, which nobody else may replace.
-///
-/// # Errors
-/// The path, and what is wrong with it.
+/// Errors: the path, and what is wrong with it.
 pub fn check_own_place(path: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let mut existing = path.ancestors().filter(|place| fs::symlink_metadata(place).is_ok());

@@ -17,9 +17,7 @@ fn refused(why: &'static str) -> Error {
 
 /// Sets an option of a socket that came from a process that may not: buffers of UDP sockets within a limit, the server's own UDP port,
 /// and congestion controls that the kernel has loaded.
-///
-/// # Errors
-/// No such socket, a value beyond the limits, or the kernel's error.
+/// Errors: no such socket, a value beyond the limits, or the kernel's error.
 pub fn fulfil(socket: BorrowedFd<'_>, wish: &Wish, own_port: u16) -> Result<()> {
     let read = |option, name| option_u32(socket, libc::SOL_SOCKET, option, name, "a socket of another process");
     let domain = read(libc::SO_DOMAIN, "read SO_DOMAIN of")?;
@@ -59,9 +57,7 @@ pub fn fulfil(socket: BorrowedFd<'_>, wish: &Wish, own_port: u16) -> Result<()> 
 }
 
 /// Gives a thread of another process real-time priority 1.
-///
-/// # Errors
-/// The thread is not of that process, or the kernel's error.
+/// Errors: the thread is not of that process, or the kernel's error.
 pub fn real_time(thread: u32, process: u32) -> Result<()> {
     let failed = |error| Error::new("give real-time priority to thread", thread.to_string(), error);
     if thread == 0 || !files::exists(Path::new(&format!("/proc/{process}/task/{thread}"))) {

@@ -20,9 +20,7 @@ extern "C" fn on_signal(signal: libc::c_int) {
 }
 
 /// Calls `then` once, on a thread of its own, soon after the first `SIGINT` or `SIGTERM`.
-///
-/// # Errors
-/// The kernel rejects the handler.
+/// Errors: the kernel rejects the handler.
 pub fn on_interrupt(then: impl FnOnce() + Send + 'static) -> Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: the handler reads a clock, touches an atomic and calls _exit, all async-signal-safe.

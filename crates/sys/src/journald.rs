@@ -15,9 +15,7 @@ pub struct Journald {
 
 impl Journald {
     /// A socket for messages to `to`: [`SOCKET`].
-    ///
-    /// # Errors
-    /// Out of descriptors, or nobody listens there.
+    /// Errors: out of descriptors, or nobody listens there.
     pub fn open(to: &Path) -> Result<Self> {
         let failed = |error| Error::new("write to the journal at", to.display().to_string(), error);
         let socket = UnixDatagram::unbound().map_err(failed)?;
@@ -28,9 +26,7 @@ impl Journald {
     }
 
     /// Sends one line as a message of priority *info* under the name of this program.
-    ///
-    /// # Errors
-    /// The line has a line break, nobody listens, or there is no room.
+    /// Errors: the line has a line break, nobody listens, or there is no room.
     pub fn send(&self, line: &str) -> Result<()> {
         let failed = |error| Error::new("write to the journal at", self.to.display().to_string(), error);
         if line.contains('\n') {

@@ -25,9 +25,7 @@ impl KernelFile {
     }
 
     /// The current content; invalid UTF-8 is replaced.
-    ///
-    /// # Errors
-    /// The file cannot be read or is larger than 16 MiB.
+    /// Errors: the file cannot be read or is larger than 16 MiB.
     pub fn read(&mut self) -> Result<String> {
         let mut length = 0;
         loop {

@@ -10,9 +10,7 @@ use std::path::Path;
 pub struct Locked(#[allow(dead_code)] fs::File);
 
 /// Locks a file against other processes and waits for it (`flock(2)`); creates it if it is absent.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn lock(path: &Path) -> Result<Locked> {
     let locked = lock_file(path).and_then(|file| file.lock().map(|()| Locked(file)));
     locked.map_err(|error| Error::new("lock", path.display().to_string(), error))
@@ -23,9 +21,7 @@ fn lock_file(path: &Path) -> std::io::Result<fs::File> {
 }
 
 /// As [`lock`], without waiting; `None`: another process has it.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn try_lock(path: &Path) -> Result<Option<Locked>> {
     let locked = lock_file(path).and_then(|file| match file.try_lock() {
         Ok(()) => Ok(Some(Locked(file))),

@@ -28,9 +28,7 @@ pub fn make_private() -> Result<()> {
 
 /// Mounts a new `/sys` that shows the devices of the calling thread's network namespace. The mounts below the old one
 /// at `keep` (such as `fs/cgroup`) are restored.
-///
-/// # Errors
-/// No privilege; in a user namespace also if the old `/sys` is partly hidden.
+/// Errors: no privilege; in a user namespace also if the old `/sys` is partly hidden.
 pub fn fresh_sysfs(keep: &[&str]) -> Result<()> {
     let sys = Path::new("/sys");
     let kept: Vec<_> = keep
@@ -51,17 +49,13 @@ pub fn fresh_sysfs(keep: &[&str]) -> Result<()> {
 }
 
 /// Covers a directory with an empty one, for the processes of this mount namespace only.
-///
-/// # Errors
-/// No privilege, or the directory does not exist.
+/// Errors: no privilege, or the directory does not exist.
 pub fn cover(directory: &Path) -> Result<()> {
     mount(Path::new("tmpfs"), directory, "tmpfs", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
 }
 
 /// Replaces the content of an existing file, for the processes of this mount namespace only.
-///
-/// # Errors
-/// No privilege, or the file does not exist.
+/// Errors: no privilege, or the file does not exist.
 pub fn replace_file(path: &Path, contents: &[u8]) -> Result<()> {
     // A file to bind must be on a mounted file system: one in memory, mounted briefly where no process of this
     // namespace looks yet, and kept alive by the bind alone.

@@ -5,9 +5,7 @@ use std::ffi::CStr;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 /// The addresses of a host, by the order of the resolver.
-///
-/// # Errors
-/// There is no such name, or the resolver does not answer.
+/// Errors: there is no such name, or the resolver does not answer.
 pub fn addresses(host: &str) -> Result<Vec<IpAddr>> {
     let found = (host, 0).to_socket_addrs().map_err(|error| Error::new("resolve", host, error))?;
     let mut all: Vec<IpAddr> = found.map(|address| address.ip()).collect();

@@ -61,9 +61,7 @@ pub fn permanent(address: IpAddr, index: u32) -> Result<Option<[u8; 6]>> {
 
 /// The Ethernet address of a neighbour on the device with that index, in the calling thread's network namespace. If the
 /// kernel does not know it, a datagram to the discard port triggers resolution, for up to two seconds.
-///
-/// # Errors
-/// No host answers for that address.
+/// Errors: no host answers for that address.
 pub fn resolve(address: IpAddr, index: u32) -> Result<[u8; 6]> {
     let failed = |source: std::io::Error| Error::new("find the Ethernet address of", address.to_string(), source);
     let table = |error: netlink::Error| failed(std::io::Error::other(error.to_string()));

@@ -13,9 +13,7 @@ const BACKLOG: libc::c_int = 1024;
 
 /// Listens on a port of all addresses, IPv6 and IPv4 on one socket; on a host without IPv6, on all IPv4 addresses. Port
 /// 0 takes a free one.
-///
-/// # Errors
-/// The port, and the kernel's error: usually that it is in use.
+/// Errors: the port, and the kernel's error: usually that it is in use.
 pub fn listen(port: u16) -> Result<TcpListener> {
     match listen_at(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))) {
         Err(error) if matches!(error.errno(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)) => {
@@ -26,9 +24,7 @@ pub fn listen(port: u16) -> Result<TcpListener> {
 }
 
 /// Listens at one address; the unspecified IPv6 address takes IPv4 connections as well.
-///
-/// # Errors
-/// The address, and the kernel's error.
+/// Errors: the address, and the kernel's error.
 pub fn listen_at(address: SocketAddr) -> Result<TcpListener> {
     let socket = tcp_socket(&address)?;
     set_flag(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR of", &address)?;
@@ -46,9 +42,7 @@ pub fn listen_at(address: SocketAddr) -> Result<TcpListener> {
 
 /// Connects within a time limit. `before` sets what must be set before the handshake (receive buffer, MSS, DSCP).
 /// The stream is blocking.
-///
-/// # Errors
-/// The error of `before`, or the address and the kernel's error; `TimedOut` after the limit.
+/// Errors: the error of `before`, or the address and the kernel's error; `TimedOut` after the limit.
 pub fn connect<E: From<Error>>(
     address: SocketAddr,
     limit: Duration,
@@ -80,9 +74,7 @@ pub fn connect<E: From<Error>>(
 
 /// Peeks at the first bytes of a stream, waiting up to `limit` for the first one. 0 bytes: the peer closed. It may
 /// return fewer bytes than requested; call it again for more.
-///
-/// # Errors
-/// The kernel's error; `TimedOut` after the limit.
+/// Errors: the kernel's error; `TimedOut` after the limit.
 pub fn peek(stream: &TcpStream, bytes: &mut [u8], limit: Duration) -> Result<usize> {
     let wrap = |error| Error::new("peek at", name_of(stream), error);
     if !poll(stream.as_fd(), libc::POLLIN, limit).map_err(wrap)? {

@@ -38,9 +38,7 @@ impl Namespaces {
     /// Creates new ones, with the given host name, and runs `prepare` inside them on a separate thread.
     ///
     /// Mounts in the new mount namespace are not visible outside (`MS_PRIVATE`).
-    ///
-    /// # Errors
-    /// No privilege, namespaces disabled, or the error of `prepare`.
+    /// Errors: no privilege, namespaces disabled, or the error of `prepare`.
     pub fn create<T: Send, E: Send + From<Error>>(
         host_name: &str,
         prepare: impl FnOnce() -> std::result::Result<T, E> + Send,
@@ -61,9 +59,7 @@ impl Namespaces {
     }
 
     /// Opens those of another process that holds them as descriptors `fds` (network, UTS, mount).
-    ///
-    /// # Errors
-    /// The process has ended, or belongs to another user.
+    /// Errors: the process has ended, or belongs to another user.
     pub fn of_holder(pid: u32, fds: [i32; 3]) -> Result<Self> {
         let open = |fd: i32| {
             let path = format!("/proc/{pid}/fd/{fd}");
@@ -138,9 +134,7 @@ impl Namespaces {
 }
 
 /// Runs `work` in the network namespace of another process, on a separate thread.
-///
-/// # Errors
-/// No privilege, the process has ended, or the error of `work`.
+/// Errors: no privilege, the process has ended, or the error of `work`.
 pub fn in_network_of<T: Send, E: Send + From<Error>>(
     pid: u32,
     work: impl FnOnce() -> std::result::Result<T, E> + Send,
@@ -149,9 +143,7 @@ pub fn in_network_of<T: Send, E: Send + From<Error>>(
 }
 
 /// Runs `work` in the network namespace of a file (`/proc/PID/ns/net`, `/run/netns/NAME`), on a separate thread.
-///
-/// # Errors
-/// No privilege, no such network namespace, or the error of `work`.
+/// Errors: no privilege, no such network namespace, or the error of `work`.
 pub fn in_network_at<T: Send, E: Send + From<Error>>(
     path: &str,
     work: impl FnOnce() -> std::result::Result<T, E> + Send,
@@ -178,9 +170,7 @@ fn on_thread<T: Send, E: Send + From<Error>>(
 /// privilege.
 ///
 /// Only a process with one thread can do that: call it first.
-///
-/// # Errors
-/// User namespaces are disabled, or the process already has several threads.
+/// Errors: user namespaces are disabled, or the process already has several threads.
 pub fn become_root_of_user_namespace() -> Result<()> {
     // SAFETY: getuid and getgid have no preconditions and cannot fail.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
@@ -193,9 +183,7 @@ pub fn become_root_of_user_namespace() -> Result<()> {
 }
 
 /// Enters the user namespace of another process of the same user. Only for a process with one thread.
-///
-/// # Errors
-/// The process has ended, or belongs to another user.
+/// Errors: the process has ended, or belongs to another user.
 pub fn join_user_namespace(pid: u32) -> Result<()> {
     let path = format!("/proc/{pid}/ns/user");
     let same = |a: &str, b: &str| matches!((std::fs::read_link(a), std::fs::read_link(b)), (Ok(a), Ok(b)) if a == b);

@@ -7,9 +7,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Gives a file another name in the same file system, and replaces one that has it.
-///
-/// # Errors
-/// The path and the kernel's error.
+/// Errors: the path and the kernel's error.
 pub fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|error| Error::new("rename", from.display().to_string(), error))
 }
@@ -23,18 +21,14 @@ pub struct Reader {
 
 impl Reader {
     /// Opens a file.
-    ///
-    /// # Errors
-    /// The path and the kernel's error.
+    /// Errors: the path and the kernel's error.
     pub fn open(path: &Path) -> Result<Self> {
         let file = fs::File::open(path).map_err(|error| Error::new("read", path.display().to_string(), error))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
     /// So many bytes from there on; fewer at the end of the file.
-    ///
-    /// # Errors
-    /// The path and the kernel's error.
+    /// Errors: the path and the kernel's error.
     pub fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; length];
         let mut got = 0;
@@ -61,9 +55,7 @@ pub struct Appender {
 
 impl Appender {
     /// Opens a file, and creates it with this mode. A symbolic link is not followed.
-    ///
-    /// # Errors
-    /// The path and the kernel's error.
+    /// Errors: the path and the kernel's error.
     pub fn open(path: &Path, mode: u32) -> Result<Self> {
         let file = Self::opened(path, mode);
         let file = file.map_err(|error| Error::new("append to", path.display().to_string(), error))?;
@@ -80,9 +72,7 @@ impl Appender {
     }
 
     /// Appends in one call.
-    ///
-    /// # Errors
-    /// The path and the kernel's error.
+    /// Errors: the path and the kernel's error.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         match Self::opened(&self.path, self.mode) {
             Ok(file) => self.file = file,

@@ -48,9 +48,7 @@ pub struct PacketSender {
 
 impl PacketSender {
     /// Through the device with that index in the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// No privilege, no such device.
+    /// Errors: no privilege, no such device.
     pub fn open(index: u32) -> Result<Self> {
         let fd = open(index, 0)?;
         set(&fd, libc::PACKET_QDISC_BYPASS, "send past the queueing discipline by")?;
@@ -61,9 +59,7 @@ impl PacketSender {
     }
 
     /// Sends at most the first [`BATCH`] of these frames, up to the first that the device has no room for.
-    ///
-    /// # Errors
-    /// The kernel's error, except for a full queue.
+    /// Errors: the kernel's error, except for a full queue.
     pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> Result<Sent> {
         let mut parts: [libc::iovec; BATCH] = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         let mut count = 0;
@@ -122,9 +118,7 @@ pub struct PacketReader {
 impl PacketReader {
     /// From the device with that index in the calling thread's network namespace; frames that it sends are left
     /// out.
-    ///
-    /// # Errors
-    /// No privilege, no such device.
+    /// Errors: no privilege, no such device.
     pub fn open(index: u32) -> Result<Self> {
         let fd = open(index, libc::ETH_P_ALL)?;
         set(&fd, libc::PACKET_IGNORE_OUTGOING, "leave out what is sent from")?;

@@ -49,9 +49,7 @@ unsafe impl Send for PacketRing {}
 impl PacketRing {
     /// Observes the IPv4 packets that `device`, in the calling thread's network namespace, receives from now on;
     /// the first `packets` of them (at most [`PACKETS_MAX`]) fit.
-    ///
-    /// # Errors
-    /// No privilege, no such device, no memory.
+    /// Errors: no privilege, no such device, no memory.
     pub fn open(device: &str, packets: usize) -> Result<Self> {
         let index = device::index(device).map_err(|error| Error::new("observe", device, error.source))?;
         let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0, "open", "a packet socket")?;
@@ -77,9 +75,7 @@ impl PacketRing {
     }
 
     /// The packets so far; ends the observation.
-    ///
-    /// # Errors
-    /// The kernel does not report what it missed.
+    /// Errors: the kernel does not report what it missed.
     pub fn observed(self) -> Result<Observed> {
         let missed = packet_drops(&self.fd, "read the drops of")?;
         let frames = self.map.bytes() / BLOCK_BYTES * FRAMES_PER_BLOCK;

@@ -16,9 +16,7 @@ pub struct PacketTap {
 
 impl PacketTap {
     /// Opens a tap on the device with that index in the calling thread's network namespace; its filter has `instructions`.
-    ///
-    /// # Errors
-    /// No privilege, no such device.
+    /// Errors: no privilege, no such device.
     pub fn open(device: &str, index: u32, instructions: u16) -> Result<Self> {
         // Protocol 0: no packets before it is bound.
         let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0, "open", "a packet socket")?;

@@ -28,9 +28,7 @@ unsafe impl Sync for Pages {}
 
 impl Pages {
     /// `bytes` of memory (rounded up to whole huge pages of 2 MiB), filled by `fill` and sealed.
-    ///
-    /// # Errors
-    /// The kernel's error: usually no memory.
+    /// Errors: the kernel's error: usually no memory.
     pub fn new(bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(HUGE_PAGE);
         let object = || format!("{bytes} bytes of memory");
@@ -65,9 +63,7 @@ impl Pages {
     }
 
     /// Sends `count` bytes from `offset` on by reference (`sendfile`). Returns how many the socket accepted.
-    ///
-    /// # Errors
-    /// The kernel's error; `WouldBlock` after the socket's call limit. A lost peer also raises `SIGPIPE`, which
+    /// Errors: the kernel's error; `WouldBlock` after the socket's call limit. A lost peer also raises `SIGPIPE`, which
     /// Rust's runtime ignores.
     #[inline]
     pub fn send(&self, socket: BorrowedFd<'_>, offset: usize, count: usize) -> io::Result<usize> {

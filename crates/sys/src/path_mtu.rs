@@ -5,9 +5,7 @@ use crate::udp::socket;
 use std::net::{IpAddr, SocketAddr};
 
 /// Bytes of the largest IP packet that the kernel would send to `peer` in one piece. Sends nothing.
-///
-/// # Errors
-/// No route to the peer.
+/// Errors: no route to the peer.
 pub fn towards(peer: IpAddr) -> Result<u32> {
     // A connected UDP socket has a route; nothing is sent to the port (discard).
     let socket = socket::connect(SocketAddr::new(peer, 9))?;

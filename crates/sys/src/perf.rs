@@ -103,9 +103,7 @@ fn open_event(tracepoint: u64, cpu: u32, read_format: u64) -> libc::c_long {
 impl TracepointRing {
     /// Opens the tracepoint with that id (`ID` of its `format`) on a CPU, not yet enabled, with a ring of
     /// `ring_bytes` (rounded up to a power of two of pages).
-    ///
-    /// # Errors
-    /// No privilege (`CAP_PERFMON`), no such tracepoint or CPU, too much locked memory.
+    /// Errors: no privilege (`CAP_PERFMON`), no such tracepoint or CPU, too much locked memory.
     pub fn open(tracepoint: u64, cpu: u32, ring_bytes: usize) -> Result<Self> {
         let object = || format!("tracepoint {tracepoint} on CPU {cpu}");
         let (mut result, mut tells_lost) = (open_event(tracepoint, cpu, FORMAT_LOST), true);
@@ -121,9 +119,7 @@ impl TracepointRing {
     }
 
     /// Passes only events that match, in the kernel's filter language (`protocol == 2048`).
-    ///
-    /// # Errors
-    /// A field that the tracepoint does not have.
+    /// Errors: a field that the tracepoint does not have.
     pub fn filter(&self, expression: &str) -> Result<()> {
         let object = || format!("the filter `{expression}`");
         let text = CString::new(expression).map_err(|error| Error::new("set", object(), io::Error::other(error)))?;

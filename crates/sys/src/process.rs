@@ -88,9 +88,7 @@ pub fn user_id() -> u32 {
 }
 
 /// Sends a signal to a process by its id.
-///
-/// # Errors
-/// The id and the kernel's error.
+/// Errors: the id and the kernel's error.
 pub fn signal(pid: u32, signal: i32) -> Result<()> {
     let id = libc::pid_t::try_from(pid)
         .map_err(|_| Error::new("signal process", pid.to_string(), std::io::Error::from_raw_os_error(libc::ESRCH)))?;
@@ -139,9 +137,7 @@ pub fn wait_gone(pid: u32, time: Duration) -> Result<bool> {
 }
 
 /// Makes this process a session leader: a terminal that closes does not end it.
-///
-/// # Errors
-/// It already leads a process group.
+/// Errors: it already leads a process group.
 pub fn new_session() -> Result<()> {
     // SAFETY: setsid has no preconditions.
     crate::error::check(unsafe { libc::setsid() }, "begin", "a session").map(drop)

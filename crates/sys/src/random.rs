@@ -3,9 +3,7 @@
 use crate::{Error, Result};
 
 /// Fills `bytes` from `getrandom(2)`; blocks only in the first moments after boot.
-///
-/// # Errors
-/// The kernel's error; kernels before 3.17 do not have the call.
+/// Errors: the kernel's error; kernels before 3.17 do not have the call.
 pub fn fill(bytes: &mut [u8]) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {

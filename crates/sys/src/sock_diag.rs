@@ -21,9 +21,7 @@ const MESSAGE: usize = 72;
 const WITHOUT_DATA: u32 = 1 << 10 | 1 << 6 | 1 << 7 | 1 << 12;
 
 /// `TCP_INFO` of the connection with these ends, in the calling thread's network namespace. `None`: there is none.
-///
-/// # Errors
-/// The kernel lacks `CONFIG_INET_DIAG`, or refuses.
+/// Errors: the kernel lacks `CONFIG_INET_DIAG`, or refuses.
 pub fn tcp_info(local: SocketAddr, remote: SocketAddr) -> netlink::Result<Option<TcpInfo>> {
     let (local, remote) = (crate::net::canonical(local), crate::net::canonical(remote));
     let request = request(local, remote, u32::MAX, &[INET_DIAG_INFO]);
@@ -103,9 +101,7 @@ impl Connections {
     }
 
     /// Those that may carry data, at `at_us`; only those with this peer, if given (the kernel selects them).
-    ///
-    /// # Errors
-    /// The kernel refuses; more sockets than an answer may hold.
+    /// Errors: the kernel refuses; more sockets than an answer may hold.
     pub fn read(&mut self, at_us: u64, peer: Option<IpAddr>) -> netlink::Result<ConnectionsReading> {
         #[cfg(feature = "xdp")]
         if peer.is_none() && self.seen.by_id.len() >= MANY && self.seen.changed * FEW_OF < self.seen.by_id.len() {

@@ -8,18 +8,14 @@ use std::path::PathBuf;
 const VALUE_MAX: usize = 4096;
 
 /// Reads a parameter: words separated by single blanks, without the newline.
-///
-/// # Errors
-/// An invalid key; a parameter that this kernel or namespace does not have.
+/// Errors: an invalid key; a parameter that this kernel or namespace does not have.
 pub fn read(key: &str) -> Result<String> {
     let text = files::read_text(&path(key)?).map_err(|error| explain("read", key, error))?;
     Ok(normal(&text))
 }
 
 /// Writes a parameter.
-///
-/// # Errors
-/// An invalid key, a value with several lines, no permission, or a value that the kernel rejects.
+/// Errors: an invalid key, a value with several lines, no permission, or a value that the kernel rejects.
 pub fn write(key: &str, value: &str) -> Result<()> {
     let path = path(key)?;
     let value = value.trim();
@@ -41,9 +37,8 @@ pub fn normal(value: &str) -> String {
 }
 
 /// The file of a key. As with `sysctl`, a `/` inside a key is a `.` of the name: `net.ipv4.conf.eth0/100.rp_filter`.
-///
-/// # Errors
-/// A key outside of `net.`, with characters other than letters, digits and `_ . - /`, or with an empty or dotted part.
+/// Errors: a key outside of `net.`, with characters other than letters, digits and `_ . - /`, or with an empty or
+/// dotted part.
 pub fn path(key: &str) -> Result<PathBuf> {
     let fail = |cause: &str| Err(Error::new("use kernel parameter", key, io::Error::other(cause.to_owned())));
     if key.len() > 255 {

@@ -34,9 +34,7 @@ pub fn set_receive_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
 
 /// Gives a listening socket, and so the connections that it accepts, buffers to begin with as a socket that is made now gets them from
 /// `tcp_rmem` and `tcp_wmem`: it keeps those of its own beginning otherwise. Autotuning goes on (`SO_BUF_LOCK`).
-///
-/// # Errors
-/// Before Linux 5.15, where nothing unlocks a buffer that was set; the buffers stay.
+/// Errors: before Linux 5.15, where nothing unlocks a buffer that was set; the buffers stay.
 pub fn set_initial_buffers(listener: impl AsFd, receive_bytes: u32, send_bytes: u32) -> Result<()> {
     let fd = listener.as_fd();
     get_u32(fd, libc::SOL_SOCKET, SO_BUF_LOCK, "SO_BUF_LOCK")?;
@@ -61,9 +59,7 @@ pub fn receive_buffer(socket: impl AsFd) -> Result<u32> {
 /// a path that others overload. Older kernels retransmit at an even pace six times (`TCP_THIN_LINEAR_TIMEOUTS`, kernel
 /// Documentation/networking/tcp-thin.rst), under Reno, since they treat a connection as thin only after slow start
 /// (`tcp_stream_is_thin`), which never ends with BBR.
-///
-/// # Errors
-/// The kernel's error for the pace.
+/// Errors: the kernel's error for the pace.
 pub fn set_thin(socket: impl AsFd) -> Result<()> {
     let bounded = set_int(socket.as_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, 1_000, "set TCP_RTO_MAX_MS to").is_ok();
     if !(bounded && set_congestion_control(&socket, "bbr").is_ok()) {
@@ -89,18 +85,14 @@ pub fn set_keep_alive(socket: impl AsFd, idle: std::time::Duration) -> Result<()
 }
 
 /// Which buffers are fixed (`SO_BUF_LOCK`, Linux 5.15).
-///
-/// # Errors
-/// The kernel's error: older kernels do not have the option.
+/// Errors: the kernel's error: older kernels do not have the option.
 pub fn buffer_lock(socket: impl AsFd) -> Result<BufferLock> {
     let bits = get_u32(socket.as_fd(), libc::SOL_SOCKET, SO_BUF_LOCK, "SO_BUF_LOCK")?;
     Ok(BufferLock { send: bits & 1 != 0, receive: bits & 2 != 0 })
 }
 
 /// Chooses the congestion control (`TCP_CONGESTION`).
-///
-/// # Errors
-/// The kernel's error: `ENOENT` for an unknown name, `EPERM` for one that needs privileges.
+/// Errors: the kernel's error: `ENOENT` for an unknown name, `EPERM` for one that needs privileges.
 pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<()> {
     let bytes = name.as_bytes();
     // SAFETY: the pointer and the length are of one slice.
@@ -242,9 +234,7 @@ pub fn queued_out(socket: impl AsFd) -> Result<u32> {
 }
 
 /// Sends bytes, which the kernel copies. Returns how many it accepted; never raises `SIGPIPE`.
-///
-/// # Errors
-/// The kernel's error; `WouldBlock` after the socket's call limit.
+/// Errors: the kernel's error; `WouldBlock` after the socket's call limit.
 #[inline]
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length are of one slice.
@@ -252,9 +242,7 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
 }
 
 /// Receives bytes into a buffer. 0: the peer has closed its side.
-///
-/// # Errors
-/// The kernel's error; `WouldBlock` after the socket's call limit.
+/// Errors: the kernel's error; `WouldBlock` after the socket's call limit.
 #[inline]
 pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length are of one slice, which the kernel may fill.
@@ -263,9 +251,7 @@ pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
 
 /// Discards up to `most` received bytes inside the kernel, without copying (`MSG_TRUNC`, tcp(7)). 0: the peer has
 /// closed its side.
-///
-/// # Errors
-/// The kernel's error; `WouldBlock` after the socket's call limit; `EFAULT` from a kernel that would copy.
+/// Errors: the kernel's error; `WouldBlock` after the socket's call limit; `EFAULT` from a kernel that would copy.
 #[inline]
 pub fn discard(socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     // SAFETY: the buffer is null: a kernel that discards does not touch it, and one that would write fails with EFAULT.

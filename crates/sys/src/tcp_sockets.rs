@@ -62,9 +62,7 @@ impl Found<'_> {
 
 impl Walk {
     /// Loads it.
-    ///
-    /// # Errors
-    /// No privilege, no BTF, or a kernel that lacks one of its helpers.
+    /// Errors: no privilege, no BTF, or a kernel that lacks one of its helpers.
     pub(crate) fn load() -> Result<Self> {
         let failed = |error: &dyn std::error::Error| Error::new("load the BPF program", PROGRAM, chain(error));
         let btf = Btf::from_sys_fs().map_err(|error| failed(&error))?;

@@ -33,9 +33,7 @@ enum Root {
 
 impl Tracefs {
     /// The mounted one, otherwise a detached mount.
-    ///
-    /// # Errors
-    /// It is not mounted, and this process may not mount it, or the kernel has none.
+    /// Errors: it is not mounted, and this process may not mount it, or the kernel has none.
     pub fn open() -> Result<Self> {
         let mounted = PLACES.into_iter().find(|place| files::exists(&Path::new(place).join("events")));
         match mounted {
@@ -45,9 +43,7 @@ impl Tracefs {
     }
 
     /// A detached mount.
-    ///
-    /// # Errors
-    /// No privilege, or a kernel without tracefs or before 5.2.
+    /// Errors: no privilege, or a kernel without tracefs or before 5.2.
     pub fn detached() -> Result<Self> {
         let descriptor = |result: libc::c_long, operation| -> Result<OwnedFd> {
             owned(libc::c_int::try_from(result).unwrap_or(-1), operation, "tracefs")
@@ -66,9 +62,7 @@ impl Tracefs {
     }
 
     /// The text of a file below the root, as `events/skb/kfree_skb/format`.
-    ///
-    /// # Errors
-    /// The file cannot be read or is larger than 1 MiB.
+    /// Errors: the file cannot be read or is larger than 1 MiB.
     pub fn read(&self, path: &str) -> Result<String> {
         let bytes = match &self.0 {
             Root::Mounted(place) => files::read(&Path::new(place).join(path), LIMIT)?,

@@ -33,9 +33,7 @@ impl Tun {
     /// Creates a device with that name in the calling thread's network namespace; reads and writes do not block.
     ///
     /// With `napi`, written packets are received in the softirq, as from a NIC (`IFF_NAPI`).
-    ///
-    /// # Errors
-    /// `/dev/net/tun` is missing or forbidden, the name exists or is too long.
+    /// Errors: `/dev/net/tun` is missing or forbidden, the name exists or is too long.
     pub fn open(name: &str, napi: bool) -> Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -97,9 +95,7 @@ impl Tun {
     }
 
     /// Reads one packet that the host sends, its virtio header first; `None` if none waits.
-    ///
-    /// # Errors
-    /// The kernel's error; a packet larger than the buffer is truncated by the kernel.
+    /// Errors: the kernel's error; a packet larger than the buffer is truncated by the kernel.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -110,9 +106,7 @@ impl Tun {
     }
 
     /// Writes one packet to the host: a virtio header and the packet, in one or more pieces.
-    ///
-    /// # Errors
-    /// The kernel's error: the device is down, the packet is malformed.
+    /// Errors: the kernel's error: the device is down, the packet is malformed.
     pub fn write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         (&self.file).write_vectored(pieces)
     }

@@ -78,9 +78,7 @@ fn set<T: Copy>(fd: &OwnedFd, option: libc::c_int, value: &T, operation: &'stati
 impl XskSender {
     /// Opens a socket on a queue of the device with that index in the calling thread's network namespace: zero copy
     /// if the driver supports it, otherwise with copies.
-    ///
-    /// # Errors
-    /// No privilege, no `AF_XDP` in this kernel, no such queue, or a queue that is in use.
+    /// Errors: no privilege, no `AF_XDP` in this kernel, no such queue, or a queue that is in use.
     pub fn open(index: u32, queue: u32) -> Result<Self> {
         Self::bound(index, queue, XDP_USE_NEED_WAKEUP).or_else(|_| Self::bound(index, queue, XDP_COPY))
     }
@@ -159,9 +157,7 @@ impl XskSender {
 
     /// Sends up to `count` frames; `write` writes each into its slot and returns its length. Returns how many were
     /// accepted: fewer if the ring is full.
-    ///
-    /// # Errors
-    /// The kernel's error, except for a busy device.
+    /// Errors: the kernel's error, except for a busy device.
     pub fn send(&mut self, count: usize, mut write: impl FnMut(&mut [u8]) -> usize) -> Result<usize> {
         self.complete();
         let ring = &self.tx;

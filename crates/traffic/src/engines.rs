@@ -18,9 +18,7 @@ use std::net::SocketAddr;
 /// `cpu_times` is called at each sampling instant; `on_progress` is called on this thread after each interval and once at the end.
 /// All connections are closed on return. Every trial stops by itself: a receiver [`crate::GRACE`] after the planned end at the
 /// latest.
-///
-/// # Errors
-/// Why the trial did not start. Later failures are remarks in the record.
+/// Errors: why the trial did not start. Later failures are remarks in the record.
 pub fn run(
     place: Place,
     plan: &LoadPlan,
@@ -62,9 +60,7 @@ pub fn answers(plan: &LoadPlan) -> Option<Answers> {
 }
 
 /// The client's end of the handshake of a stream over UDP; see [`udp::open()`].
-///
-/// # Errors
-/// Why there is no such stream.
+/// Errors: why there is no such stream.
 pub fn open_udp(
     address: SocketAddr,
     key: &Key,
@@ -79,9 +75,7 @@ pub fn open_udp(
 }
 
 /// The server's end of the handshake; see [`udp::accept()`].
-///
-/// # Errors
-/// Why there is no such stream.
+/// Errors: why there is no such stream.
 pub fn accept_udp(hello: &probe::Hello, arrival: &Arrival, plan: &LoadPlan) -> Result<UdpStream, TrafficError> {
     let engine = engine(plan);
     let stream = udp::accept(hello, arrival, &engine.handshake())?;

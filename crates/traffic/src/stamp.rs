@@ -169,9 +169,7 @@ fn note(packets: &mut [StampPacket], arrivals: &mut u32, reply: &Reply, marks: &
 }
 
 /// Runs a session. `progress` gets the packets so far, about once a second.
-///
-/// # Errors
-/// No route, or no socket. What the path does to packets is no error.
+/// Errors: no route, or no socket. What the path does to packets is no error.
 pub fn run(
     plan: &StampPlan,
     asked: &str,

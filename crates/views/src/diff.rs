@@ -9,9 +9,7 @@ use narrows_model::words::units::{bps, percent};
 use narrows_model::{Ending, LoadPlan, Place, Report, Run, TcpPlan, TimeBudget, Unit};
 
 /// Two diagnoses of stored runs.
-///
-/// # Errors
-/// The run, where it is not a diagnosis or not even its first baseline was measured.
+/// Errors: the run, where it is not a diagnosis or not even its first baseline was measured.
 pub fn of_runs<'a>(a: &'a Run, b: &'a Run) -> Result<DiffReport, &'a Run> {
     let mut diff = of_reports(&report(a).ok_or(a)?, &report(b).ok_or(b)?);
     if let (RunPlan::Diagnose(of_a), RunPlan::Diagnose(of_b)) = (&a.plan, &b.plan) {
@@ -107,14 +105,12 @@ fn share(report: &Report, of: fn(&TimeBudget) -> f64) -> Option<f64> {
     report.accounts.time_budget.as_ref().map(of)
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of datagrams
 fn lost_below(report: &Report) -> Option<f64> {
     let [sent, lost] = profile(report)?.lost_below;
     (sent > 0).then(|| lost as f64 / sent as f64)
 }
 
 /// The figures with a name of their own.
-#[allow(clippy::cast_precision_loss)] // microseconds
 #[rustfmt::skip]
 const NAMED: &[(DiffGroup, &str, Unit, Figure)] = &[
     (DiffGroup::Goodput, "goodput", Unit::BitsPerSecond, |it| Some(it.verdict.goodput_bps)),

@@ -23,7 +23,6 @@ struct Sum {
     lost: Option<u64>,
 }
 
-#[allow(clippy::cast_precision_loss)] // a chart
 impl Sum {
     fn add(&mut self, sample: &LoadSample) {
         let (delay, lost) = match sample {
@@ -49,7 +48,6 @@ pub struct Points(BTreeMap<(Flow, Place), Sum>);
 
 impl Points {
     /// Takes the progress of one end; a point for each direction that went on.
-    #[allow(clippy::cast_precision_loss)] // a chart
     pub fn take(&mut self, place: Place, progress: &Progress) -> Vec<LivePoint> {
         let mut sums: BTreeMap<Flow, Sum> = BTreeMap::new();
         for stream in &progress.streams {
@@ -88,7 +86,6 @@ impl Points {
 }
 
 /// The RTTs of each hop's probes. Those that may still be answered are left out.
-#[allow(clippy::cast_precision_loss)] // a picture
 pub fn hops(record: &TraceRecord) -> HopHistory {
     let now_us = record.probes.iter().map(|probe| probe.sent_us).max().unwrap_or(0);
     let mut hops = HopHistory::new();

@@ -9,7 +9,6 @@ use narrows_views::compare::{Options, Side, Values, compare};
 struct Random(u64);
 
 impl Random {
-    #[allow(clippy::cast_precision_loss)] // 53 bits
     fn unit(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -22,9 +21,7 @@ impl Random {
     }
 
     fn below(&mut self, n: u32) -> u32 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below n
-        let at = (self.unit() * f64::from(n)) as u32;
-        at
+        (self.unit() * f64::from(n)) as u32
     }
 }
 

@@ -40,9 +40,7 @@ pub enum ColumnError {
 
 impl Columns {
     /// The values in their order. Empty lines, and those without that column, are skipped.
-    ///
-    /// # Errors
-    /// The first line that has no finite number there.
+    /// Errors: the first line that has no finite number there.
     pub fn read(&self, text: &str) -> Result<Vec<f64>, ColumnError> {
         let mut values = Vec::new();
         for (at, line) in text.lines().enumerate() {

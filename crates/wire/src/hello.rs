@@ -102,9 +102,7 @@ impl DataHello {
     }
 
     /// Parses a received hello; ignores bytes beyond it.
-    ///
-    /// # Errors
-    /// The protocol is checked before the length, since another one may have another length.
+    /// Errors: the protocol is checked before the length, since another one may have another length.
     pub fn decode(bytes: &[u8]) -> Result<Self, HelloError> {
         let protocol = protocol_of(bytes)?;
         if protocol != PROTOCOL {
@@ -125,9 +123,7 @@ impl DataHello {
 }
 
 /// The protocol of a hello, from its first [`VERSION_LENGTH`] bytes.
-///
-/// # Errors
-/// Too short, or not a hello.
+/// Errors: too short, or not a hello.
 pub fn protocol_of(bytes: &[u8]) -> Result<u16, HelloError> {
     let head: &[u8; VERSION_LENGTH] = bytes.first_chunk().ok_or(HelloError::Short(bytes.len()))?;
     if head[..4] != MAGIC {

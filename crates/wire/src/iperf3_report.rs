@@ -131,9 +131,7 @@ impl Report {
 }
 
 /// Each report of a file, and where it is.
-///
-/// # Errors
-/// The first object that is not a report.
+/// Errors: the first object that is not a report.
 pub fn read(bytes: &[u8]) -> Result<Vec<(Report, Range<usize>)>, ReportError> {
     let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Report>();
     let mut reports = Vec::new();

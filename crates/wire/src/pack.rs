@@ -54,9 +54,7 @@ impl Default for Unpacker {
 
 impl Unpacker {
     /// What these bytes hold, after all that were unpacked before.
-    ///
-    /// # Errors
-    /// They are not packed, or hold more than `limit` bytes.
+    /// Errors: they are not packed, or hold more than `limit` bytes.
     pub fn unpack(&mut self, bytes: &[u8], limit: usize) -> io::Result<Vec<u8>> {
         let mut whole = Vec::new();
         // A small piece holds a thousand times as much at most.
@@ -72,9 +70,7 @@ impl Unpacker {
     }
 
     /// Ends the stream.
-    ///
-    /// # Errors
-    /// It was cut short, or its checksum is not that of what it held.
+    /// Errors: it was cut short, or its checksum is not that of what it held.
     pub fn finish(mut self) -> io::Result<()> {
         self.0.try_finish()
     }

@@ -161,9 +161,7 @@ impl Hello {
     }
 
     /// Reads a hello.
-    ///
-    /// # Errors
-    /// What is wrong with it, or [`ProbeError::Unknown`] for another kind of datagram.
+    /// Errors: what is wrong with it, or [`ProbeError::Unknown`] for another kind of datagram.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProbeError> {
         let header = Header::decode(bytes)?;
         if header.kind != Kind::Hello {
@@ -237,9 +235,7 @@ pub enum Reply {
 
 impl Reply {
     /// Parses an ok or a no for a stream.
-    ///
-    /// # Errors
-    /// What is wrong with it, or [`ProbeError::Unknown`] for another kind of datagram or another stream.
+    /// Errors: what is wrong with it, or [`ProbeError::Unknown`] for another kind of datagram or another stream.
     pub fn decode(bytes: &[u8], stream: u16) -> Result<Self, ProbeError> {
         let header = Header::decode(bytes)?;
         let body = &bytes[HEADER_BYTES..];

@@ -118,7 +118,6 @@ pub const fn data(step: u16, n: u32, time_ns: u64) -> Header {
 /// The step and the number in it of a datagram's header; `None` where it is none of a step.
 pub fn of_step(header: &Header) -> Option<(u16, u32)> {
     let step = u16::try_from(header.sequence >> 32).ok()?;
-    #[allow(clippy::cast_possible_truncation)] // the lower half
     (header.kind == Kind::Data).then_some((step, header.sequence as u32))
 }
 

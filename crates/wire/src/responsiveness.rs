@@ -44,8 +44,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// # Errors
-    /// It is none, or one without TLS.
+    /// Errors: it is none, or one without TLS.
     pub fn parse(word: &str) -> Result<Self, ConfigurationError> {
         let bad =
             |why| ConfigurationError::Url(word.chars().take(200).collect::<String>().escape_default().to_string(), why);

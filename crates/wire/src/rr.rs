@@ -56,9 +56,7 @@ impl Header {
     }
 
     /// Parses the header of a datagram; ignores the rest.
-    ///
-    /// # Errors
-    /// It is too short or not ours.
+    /// Errors: it is too short or not ours.
     pub fn decode(datagram: &[u8]) -> Result<Self, HeaderError> {
         let bytes: &[u8; LENGTH] = datagram.first_chunk().ok_or(HeaderError::Short(datagram.len()))?;
         let [m0, m1, m2, m3, role, 0, 0, 0, s0, s1, s2, s3, sequence @ ..] = *bytes else {

@@ -99,7 +99,6 @@ const fn shape(family: Family) -> &'static Shape {
 }
 
 impl Shape {
-    #[allow(clippy::cast_possible_truncation)] // an IPv4 address has 32 bits
     fn address(&self, bits: u128) -> IpAddr {
         if self.bits == 32 { Ipv4Addr::from_bits(bits as u32).into() } else { Ipv6Addr::from_bits(bits).into() }
     }

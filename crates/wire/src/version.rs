@@ -37,9 +37,7 @@ pub fn protocol_header(version: &str) -> String {
 }
 
 /// Checks the client's protocol header against this program; a missing header, as from curl, is accepted.
-///
-/// # Errors
-/// The mismatch, or an error for an invalid header.
+/// Errors: the mismatch, or an error for an invalid header.
 pub fn check_header(header: Option<&str>, own_version: &str) -> Result<(), HeaderError> {
     let Some(header) = header else { return Ok(()) };
     let (number, version) = header.split_once(' ').unwrap_or((header, "of unknown version"));

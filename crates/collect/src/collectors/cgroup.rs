@@ -167,7 +167,6 @@ fn candidates(groups: &str, controller: &str, root: &str) -> Vec<Group> {
 }
 
 /// In cores; none without a limit.
-#[allow(clippy::cast_precision_loss)]
 fn quota(context: &Context<'_>, group: &Group) -> Option<f64> {
     let text = context.host.word(&group.quota_file()).ok()?;
     let (quota, period) = if group.first {

@@ -67,7 +67,6 @@ fn frequency(context: &Context<'_>) -> (Result<u64, Missing>, &'static str) {
         let word = field(&text, "cpu MHz").ok_or_else(|| Missing::because("/proc/cpuinfo gives no frequency"))?;
         parse::number::<f64>(cpuinfo, 1, word)
     });
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a float to integer cast saturates
     (mhz.map(|mhz| (mhz * 1e6).round() as u64), cpuinfo)
 }
 

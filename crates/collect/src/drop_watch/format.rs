@@ -44,9 +44,7 @@ pub(super) struct Format {
 
 impl Format {
     /// Parses `format`.
-    ///
-    /// # Errors
-    /// One sentence: what is missing.
+    /// Errors: one sentence: what is missing.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
         let id = id.ok_or("the description of skb:kfree_skb gives no number")?;

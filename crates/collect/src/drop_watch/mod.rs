@@ -63,9 +63,7 @@ fn cannot(error: &narrows_sys::Error) -> Missing {
 
 impl DropWatch {
     /// Starts counting, in the network namespace of the calling thread where the kernel can tell.
-    ///
-    /// # Errors
-    /// Why it cannot run here.
+    /// Errors: why it cannot run here.
     pub fn start() -> Result<Self, Missing> {
         let text = Tracefs::open().and_then(|tracefs| tracefs.read(FORMAT)).map_err(|error| cannot(&error))?;
         let format = Format::parse(&text).map_err(Missing::because)?;

@@ -33,9 +33,7 @@ pub(super) struct Rings {
 
 impl Rings {
     /// Starts counting.
-    ///
-    /// # Errors
-    /// Why it cannot run here.
+    /// Errors: why it cannot run here.
     pub(super) fn start(format: &Format) -> Result<Self, Missing> {
         let path = "/sys/devices/system/cpu/online";
         let online = files::read_text(Path::new(path)).map_err(|error| Missing::file(path, &error))?;

@@ -20,21 +20,15 @@ use std::net::IpAddr;
 /// A live host answers for the network namespace of the calling thread; use it only on the thread that made it.
 pub trait Host {
     /// The text of a file below `/proc` or `/sys`.
-    ///
-    /// # Errors
-    /// Why it cannot be read.
+    /// Errors: why it cannot be read.
     fn read(&self, path: &str) -> Result<String, Missing>;
 
     /// The names in a directory below `/proc` or `/sys`, sorted.
-    ///
-    /// # Errors
-    /// Why it cannot be read.
+    /// Errors: why it cannot be read.
     fn list(&self, path: &str) -> Result<Vec<String>, Missing>;
 
     /// The target of a symbolic link below `/sys`.
-    ///
-    /// # Errors
-    /// Why it cannot be read.
+    /// Errors: why it cannot be read.
     fn target(&self, path: &str) -> Result<String, Missing>;
 
     /// The kernel's answer to a query.

@@ -68,9 +68,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// Opens a capture.
-    ///
-    /// # Errors
-    /// `meta.json` cannot be read or has another format.
+    /// Errors: `meta.json` cannot be read or has another format.
     pub fn open(directory: &Path) -> Result<Self, CaptureError> {
         let path = directory.join("meta.json");
         let bytes = files::read(&path, META_MAX)?;

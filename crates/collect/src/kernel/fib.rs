@@ -16,9 +16,7 @@ const NO_ROUTE: [i32; 4] = [113, 101, 13, 22];
 
 /// How many of these networks have an entry of exactly that prefix in the forwarding table of the calling thread's
 /// network namespace: a default route does not count.
-///
-/// # Errors
-/// The kernel does not answer.
+/// Errors: the kernel does not answer.
 pub fn networks_known(networks: &[Ipv4Addr], prefix_bits: u8) -> Result<u64, Missing> {
     let sockets = Sockets::default();
     let mut known = 0;

@@ -46,7 +46,6 @@ fn show(host: &Snapshot, key: FactKey, exact: bool) -> Option<String> {
 }
 
 /// A count as a whole number, for sentences.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
 pub(crate) const fn whole(value: f64) -> u64 {
     value as u64
 }

@@ -35,7 +35,6 @@ fn share(now: &CpuTimes, then: &CpuTimes) -> Option<CoreShare> {
     if total == 0 {
         return None;
     }
-    #[allow(clippy::cast_precision_loss)]
     let of = |us: u64| us as f64 / total as f64;
     Some(CoreShare {
         cpu: now.cpu,

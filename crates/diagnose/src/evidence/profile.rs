@@ -151,7 +151,6 @@ impl PathProfile {
     }
 
     /// The bucket, and how fast it is emptied.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of one bucket
     fn bucket_words(&self, bucket_bytes: f64) -> String {
         let fast = self.burst_words().map_or_else(String::new, |words| format!(" {words}"));
         format!(" (bursts of at least {} pass{fast})", units::bytes(bucket_bytes as u64))

@@ -78,7 +78,6 @@ fn at(baseline: &Baseline<'_>, part: f64) -> Option<UdpPlan> {
     if !goodput_bps.is_finite() || goodput_bps < MIN_BPS {
         return None;
     }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let rate = UdpRate::Bps(((goodput_bps * part) as u64).clamp(1, 1 << 50));
     Some(UdpPlan {
         direction: baseline.flow.direction(),

@@ -22,7 +22,6 @@ pub static MANY_PORTS: Experiment = Experiment {
         if losses.is_nan() || losses < LEAST_FLOWS * LEAST_EACH {
             return None;
         }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small and positive
         let (streams, payload, bps) = (
             (losses / EACH).clamp(LEAST_FLOWS, FLOWS) as u32,
             (packet_bytes - HEADER_BYTES) as u32,
@@ -34,7 +33,6 @@ pub static MANY_PORTS: Experiment = Experiment {
             rate_up: UdpRate::Bps(bps),
             rate_down: UdpRate::Bps(bps),
             sizes: DatagramSizes::Sequence(vec![payload]),
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
             duration_ms: (seconds * 1e3) as u64,
             interval_ms: 500,
             segmentation: Batching::Off,
@@ -95,11 +93,9 @@ mod tests {
             let plan = plan(carries_bps, lost).expect("enough losses");
             let UdpRate::Bps(bps) = plan.rate_down else { panic!("bits a second") };
             let DatagramSizes::Sequence(sizes) = &plan.sizes else { panic!("one size") };
-            #[allow(clippy::cast_precision_loss)]
             let (bps, bytes) = (bps as f64, f64::from(sizes[0]));
             let packets = bps / 8.0 / bytes;
             assert!(packets <= MAX_PPS && packets * 8.0 * (bytes + 28.0) <= 0.2501 * carries_bps, "{plan:?}");
-            #[allow(clippy::cast_precision_loss)]
             let each = packets * plan.duration_ms as f64 / 1e3 * lost / f64::from(plan.streams);
             assert!(each >= EACH * 0.8 && (12..=48).contains(&plan.streams), "{each} of {plan:?}");
         }

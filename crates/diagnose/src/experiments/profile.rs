@@ -9,7 +9,6 @@ pub static PATH_PROFILE: Experiment = Experiment {
     id: "path-profile",
     words: "a profile of the path: UDP in short steps until it no longer keeps up",
     plan: Plan::Path(|baseline| {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
         let bits = |bps: f64| (bps as u64).clamp(ProfilePlan::MIN_BPS, ProfilePlan::MAX_BPS);
         let offered_bps = match &baseline.load {
             LoadPlan::Udp(plan) => match plan.rate_up {
@@ -36,9 +35,7 @@ pub static REVERSE_PROFILE: Experiment = Experiment {
     plan: Plan::Path(|baseline| {
         let acks_bps = baseline.acks_bps?;
         let rtts_ms = ROUND_TRIPS * baseline.min_rtt_us? / 1e3;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
         let limit_ms = (2_000.0 + rtts_ms).clamp(2_000.0, 10_000.0) as u64;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
         let bits = |bps: f64| (bps as u64).clamp(ProfilePlan::MIN_BPS, ProfilePlan::MAX_BPS);
         Some(LoadPlan::Profile(ProfilePlan {
             direction: baseline.flow.reversed().direction(),

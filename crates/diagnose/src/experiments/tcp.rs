@@ -48,7 +48,6 @@ pub static FITTING_SEGMENTS: Experiment = Experiment {
 /// The MTU with which the packets of a host's interface need no fragments below it. Where what is below is not known, that of
 /// WireGuard over IPv6, 80 bytes, which is more than VXLAN (70) adds.
 pub fn tunnel_mtu(host: &Snapshot) -> Option<u32> {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an MTU
     let unknown = || host.number(keys::NIC_MTU).map(|mtu| (mtu as u32).saturating_sub(80));
     too_large(host).map(|found| found.fits).or_else(unknown)
 }
@@ -121,7 +120,6 @@ pub static PACED_HALF: Experiment = Experiment {
     words: "the same load paced at half of the measured goodput",
     plan: Plan::Path(|baseline| {
         let load = short(baseline)?;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let half = (baseline.goodput_bps / 2.0 / f64::from(load.streams)) as u64;
         // The first second may still drain what the pacing rate cannot know of; it is short all the same.
         (half >= 80_000).then_some(LoadPlan::Tcp(TcpPlan { pacing_bps: Some(half), omit_ms: 500, ..load }))

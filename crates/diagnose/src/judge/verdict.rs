@@ -246,7 +246,6 @@ fn priced<E: Evidence>(
     let open = experiment.trials().iter().filter(|trial| evidence.experiment_bps(trial.id).is_none());
     let trials: Vec<Planned> = open.filter_map(|trial| trial.planned(&evidence.baseline())).collect();
     let cost_ms: u64 = trials.iter().filter_map(|trial| trial.plan.duration_ms()).sum();
-    #[allow(clippy::cast_precision_loss)] // a few causes and seconds
     (asks > 0 && !trials.is_empty()).then(|| (asks as f64 / cost_ms.max(1) as f64, trials))
 }
 

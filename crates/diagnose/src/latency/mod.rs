@@ -13,9 +13,7 @@ use narrows_model::{LatencyUnderLoad, RrTrial};
 use seen::latencies;
 
 /// Compares the trial of an idle path with that of a loaded one.
-///
-/// # Errors
-/// Why they cannot be compared, in a sentence.
+/// Errors: why they cannot be compared, in a sentence.
 pub fn under_load(idle: RrTrial<'_>, loaded: RrTrial<'_>) -> Result<LatencyUnderLoad, String> {
     if idle.plan.load.is_some() || loaded.plan.load.is_none() {
         return Err("of the two trials the first must be without a load and the second with one".to_owned());
@@ -69,7 +67,6 @@ fn faster(idle_ns: f64, loaded_ns: f64) -> Option<String> {
 
 /// As the table of the latencies has it.
 fn time(ns: f64) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a time within a trial
     figures::nanos(ns.round().max(0.0) as u64)
 }
 

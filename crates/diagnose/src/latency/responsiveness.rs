@@ -20,9 +20,7 @@ const MAX_BYTES: u32 = 1400;
 const NS_PER_MINUTE: f64 = 60e9;
 
 /// The figure of one trial.
-///
-/// # Errors
-/// Why its latencies are no round trips, or that there are none, in a sentence.
+/// Errors: why its latencies are no round trips, or that there are none, in a sentence.
 pub(super) fn of(trial: RrTrial<'_>) -> Result<Responsiveness, String> {
     let plan = &trial.plan;
     if plan.outstanding > 1 {
@@ -57,7 +55,6 @@ fn stability(averages: &[f64]) -> (Confidence, Option<f64>) {
 
 /// The moving average of the responsiveness at the end of each counted second, over it and the three before. A second in which
 /// nothing was completed adds nothing.
-#[allow(clippy::cast_precision_loss)]
 fn averages(trial: RrTrial<'_>) -> Vec<f64> {
     // (transactions, sum of their latencies) of all streams at an instant.
     let at = |at_us: u64| {

@@ -25,7 +25,6 @@ pub(super) struct LoadRtt {
 }
 
 /// `None` where no sender's kernel told.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn load_rtt(trial: RrTrial<'_>) -> Option<LoadRtt> {
     let plan = trial.plan.load.as_ref()?;
     let sender = |flow: &Flow| -> Option<(&TcpEndRecord, Flow)> {

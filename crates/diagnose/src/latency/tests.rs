@@ -156,7 +156,6 @@ fn what_the_load_adds_is_the_difference_of_the_medians_that_are_shown() {
     let under = [7_000, 9_000, 9_700, 9_700, 9_700, 9_700, 9_700, 9_700, 12_000, 17_000];
     let view =
         compared(&trial(&us, RrPlan::default(), None), &trial(&under, loaded_plan(), Some(load(None, 20)))).unwrap();
-    #[allow(clippy::cast_precision_loss)]
     let added = view.loaded_ns.p50 as f64 - view.idle_ns.p50 as f64;
     assert_eq!((view.increase_ns, view.finding), (added, None));
     assert!(view.why_none.starts_with(&format!("the load adds {} to the median", time(added))), "{}", view.why_none);

@@ -136,7 +136,6 @@ fn spread(values: &[f64]) -> Option<LatencySpread> {
     Some(LatencySpread { count: values.len() as u64, p50: at(0.5, 1)?, p95: at(0.95, 20), p99: at(0.99, 100) })
 }
 
-#[allow(clippy::cast_precision_loss)] // bytes and times of one trial
 const fn float(n: u64) -> f64 {
     n as f64
 }

@@ -89,19 +89,8 @@ pub const NEEDS: &[FactKey] = &[
 
 /// The ids of the stages, in the order of the way.
 pub const STAGES: [&str; 13] = [
-    "unsent",
-    "send-buffer",
-    "send-filter",
-    "qdisc",
-    "nic-tx",
-    "path",
-    "nic-rx",
-    "softnet",
-    "receive-filter",
-    "reassembly",
-    "checksum",
-    "receive-buffer",
-    "delivered",
+    "unsent", "send-buffer", "send-filter", "qdisc", "nic-tx", "path", "nic-rx", "softnet", "receive-filter",
+    "reassembly", "checksum", "receive-buffer", "delivered",
 ];
 
 /// The ledger of one flow of a trial. A flow that the trial does not have gives an empty ledger that says so.

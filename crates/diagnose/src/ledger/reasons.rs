@@ -71,10 +71,7 @@ const V6: Family = Family {
     prefix: "snmp6.Ip6",
     forwarded: "snmp6.Ip6OutForwDatagrams",
     errors: &[
-        "snmp6.Ip6InHdrErrors",
-        "snmp6.Ip6InAddrErrors",
-        "snmp6.Ip6InUnknownProtos",
-        "snmp6.Ip6InDiscards",
+        "snmp6.Ip6InHdrErrors", "snmp6.Ip6InAddrErrors", "snmp6.Ip6InUnknownProtos", "snmp6.Ip6InDiscards",
         "snmp6.Ip6InNoRoutes",
     ],
 };

@@ -235,7 +235,6 @@ impl Default for Scene {
 /// Sampling intervals of a trial.
 const INTERVALS: u64 = 80;
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 impl Scene {
     fn tells<T>(&self, what: Hidden, value: T) -> Option<T> {
         (!self.hidden.contains(&what)).then_some(value)

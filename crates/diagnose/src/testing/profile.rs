@@ -66,7 +66,6 @@ const BITS: f64 = 12_000.0;
 const SENT: u32 = 1600;
 const BASE_NS: f64 = 1e6;
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small times and counts
 impl ProfiledPath {
     /// Adds the profile to a run, as made after its baseline; the sender's shaper holds packets back as it did of that.
     pub(crate) fn beside(&self, run: Run, sender: Option<&TcpEndRecord>) -> Run {

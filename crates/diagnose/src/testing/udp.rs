@@ -153,7 +153,6 @@ pub(crate) fn host_facts() -> Vec<Fact> {
     facts
 }
 
-#[allow(clippy::cast_possible_wrap)]
 impl UdpScene {
     pub(crate) fn delivered(&self) -> u64 {
         self.offered - self.died.total()
@@ -308,7 +307,6 @@ impl UdpScene {
             ..UdpReceived::default()
         };
         let thread = if sending { self.sender_thread } else { self.receiver_thread };
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let sample = |part: u64| UdpSample {
             at_us: self.span_us * part / 8,
             datagrams: (if sending { self.accepted() } else { self.delivered() }) * part / 8,

@@ -72,9 +72,7 @@ pub fn compare(handbook: &Handbook, host: &Described<'_>) -> Result<AdviceFound>
 }
 
 /// Sets what differs, all of it or nothing, until it is undone or the host is rebooted.
-///
-/// # Errors
-/// What could not be set; the rest was rolled back.
+/// Errors: what could not be set; the rest was rolled back.
 pub fn apply(tuner: &Tuner, found: &AdviceFound) -> std::result::Result<Vec<Change>, NotTogether> {
     tuner.apply_together(&found.to_set(), Place::Client)
 }

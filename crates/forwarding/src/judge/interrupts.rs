@@ -98,7 +98,6 @@ mod tests {
     use narrows_model::run::search::{Observation, SearchPlan, SearchRecord};
 
     fn device(share: f64, interrupts: u64) -> DeviceSeen {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let softirq_us = (share * 1e6) as u64;
         DeviceSeen {
             hop: "router".to_owned(),

@@ -64,9 +64,7 @@ pub struct PlanFile {
 }
 
 /// Reads a plan file.
-///
-/// # Errors
-/// Everything that is wrong with it, each with line, column, key, value and what is allowed.
+/// Errors: everything that is wrong with it, each with line, column, key, value and what is allowed.
 pub fn parse(text: &str) -> Result<PlanFile, Problems> {
     if text.len() > MAX_BYTES {
         let says = format!("the file has {} bytes; the maximum for a plan is {MAX_BYTES}", text.len());
@@ -182,6 +180,5 @@ fn max_load(item: &Item<'_>) -> Option<f64> {
         _ => None,
     };
     let pps = pps.filter(|pps| (1..=MAX_PPS).contains(pps));
-    #[allow(clippy::cast_precision_loss)] // at most 10^9
     pps.map(|pps| pps as f64).or_else(|| item.refuse("frames per second like \"2Mpps\", from 1pps to 1Gpps"))
 }

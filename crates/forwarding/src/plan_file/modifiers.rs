@@ -97,7 +97,6 @@ fn modifier(entry: &Item<'_>, family: Family, hops: &[HopPlan]) -> Option<Modifi
         Kind::Broadcast => {
             let share = item("share").map_or(Some(SHARE), |item| item.number(0.000_1..=0.5))?;
             // From 2 to 10,000.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let every = (1.0 / share).round() as u32;
             Some(Modifier::Broadcast { every })
         }

@@ -245,7 +245,6 @@ impl<'a> Item<'a> {
         let number = match self.value.get_ref() {
             DeValue::Float(number) => number.as_str().parse().ok(),
             DeValue::String(word) if word.ends_with('%') => parse_share(word, BareShare::Ratio).ok(),
-            #[allow(clippy::cast_precision_loss)] // a number that a range of f64 judges
             _ => self.as_whole().map(|number| number as f64),
         };
         // A NaN is in no range.

@@ -64,7 +64,6 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Frames of a burst at `rate_pps` that get through: those forwarded while it lasts, and those that the queue holds.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(crate) fn burst(self, frames: u64, rate_pps: f64) -> BurstSeen {
         let meanwhile = (frames as f64 * self.drain_pps / rate_pps).floor() as u64;
         BurstSeen { sent: frames, received: frames.min(self.queue + meanwhile), offered_pps: rate_pps, invalid: None }

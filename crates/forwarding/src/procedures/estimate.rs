@@ -32,9 +32,7 @@ pub struct OfSize {
 }
 
 /// The estimate for the mix of a traffic, never above what the line carries of it.
-///
-/// # Errors
-/// Why there is none: no mix, no results, or a size of the mix outside of the sizes measured.
+/// Errors: why there is none: no mix, no results, or a size of the mix outside of the sizes measured.
 pub fn estimate(plan: &ForwardingPlan, traffic: usize, results: &[OfSize]) -> Result<Estimate, String> {
     let row = Row { traffic, size: None };
     let most_pps = plan.max_pps(row).ok_or("the plan has no mix for this traffic")?;

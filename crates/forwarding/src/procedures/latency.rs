@@ -42,7 +42,6 @@ pub fn stamp_every(load_pps: f64, duration_ms: u64) -> u32 {
     let by_rate = (load_pps / STAMPS_A_SECOND).ceil();
     let by_trial = (load_pps * duration_ms as f64 / 1e3 / (10 * MIN_STAMPS) as f64).floor();
     // Not above a million, which is far enough apart for any rate. A NaN is the least.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let every = by_rate.min(by_trial).clamp(1.0, 1e6) as u32;
     every.max(1)
 }

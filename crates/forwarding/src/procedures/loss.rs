@@ -12,9 +12,7 @@ use narrows_search::search::{Search, SearchError, Step};
 const MAX_OVERHEAD_MS: u64 = 60_000;
 
 /// The curve of a row.
-///
-/// # Errors
-/// One sentence: the plan has no such row, or its numbers leave no curve.
+/// Errors: one sentence: the plan has no such row, or its numbers leave no curve.
 pub fn search_plan(
     plan: &ForwardingPlan,
     test: &LossTest,
@@ -90,9 +88,8 @@ pub(super) fn request(test: Test, search: &mut Search, context: &Context<'_>) ->
 /// Loads of a curve that never is without loss.
 pub fn loads(step: f64) -> u32 {
     // From 1 to 1,000 by the plan's limits.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let loads = (1.0 / step.clamp(0.001, 1.0) + 1e-9).floor() as u32;
-    loads
+
+    (1.0 / step.clamp(0.001, 1.0) + 1e-9).floor() as u32
 }
 
 #[cfg(test)]

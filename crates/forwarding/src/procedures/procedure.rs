@@ -54,7 +54,6 @@ impl Load {
         match self {
             Self::Rate { duration_ms, .. } => duration_ms,
             Self::Cut { duration_ms, after_ms, .. } => duration_ms.saturating_add(after_ms),
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             Self::Burst { frames, pps } => (frames as f64 * 1e3 / pps.max(1.0)).ceil() as u64,
         }
     }
@@ -222,6 +221,5 @@ pub(super) fn max_pps(plan: &ForwardingPlan, row: Row) -> Result<f64, String> {
 pub(super) fn nanos(seconds: f64) -> Option<u64> {
     let ns = (seconds * 1e9).round();
     // Up to 2^63: beyond it nothing here lasts.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     (0.0..9.2e18).contains(&ns).then_some(ns as u64)
 }

@@ -36,9 +36,7 @@ pub struct RecoveryPlan {
 
 impl RecoveryPlan {
     /// The test of a row of which the throughput is known.
-    ///
-    /// # Errors
-    /// Why the row cannot be overloaded.
+    /// Errors: why the row cannot be overloaded.
     pub fn of(
         plan: &ForwardingPlan,
         test: &RecoveryTest,

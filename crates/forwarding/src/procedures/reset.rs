@@ -117,9 +117,7 @@ pub fn longest_silence(looks: &[FrameInterval]) -> Option<[u64; 2]> {
 }
 
 /// The outage that a trial through a reset shows.
-///
-/// # Errors
-/// Why it shows none: nothing was lost, or the device did not come back.
+/// Errors: why it shows none: nothing was lost, or the device did not come back.
 pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
     if let Some(why) = &trial.sent.ended {
         return Err(format!("the generator ended early: {why}"));

@@ -84,7 +84,6 @@ pub(super) fn rehearse(plan: &SearchPlan, overhead_ms: u64) -> (u32, u64) {
         let seconds = duration.as_secs_f64();
         let effective = duration.saturating_add(Duration::from_millis(overhead_ms));
         // Rates times seconds, far below 2^63.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let (due, through) = ((load_pps * seconds).round() as u64, (carries_pps * seconds).floor() as u64);
         now = now.saturating_add(effective);
         let seen = Observation {

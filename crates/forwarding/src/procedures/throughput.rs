@@ -25,9 +25,7 @@ const MIN_FRAMES: f64 = 100.0;
 const MAX_TRIALS: u32 = 1_000;
 
 /// The search of a row. `tester_pps` is what the tester alone carries of these frames.
-///
-/// # Errors
-/// One sentence: the plan has no such row, or its numbers leave nothing to search.
+/// Errors: one sentence: the plan has no such row, or its numbers leave nothing to search.
 pub fn search_plan(
     plan: &ForwardingPlan,
     test: &ThroughputTest,
@@ -251,9 +249,7 @@ pub struct Confirmed {
 
 impl Confirmation {
     /// `test.confirm` trials at `load_pps`, judged by the first goal.
-    ///
-    /// # Errors
-    /// [`SearchError::Plan`] where the test has no goal or the load is none.
+    /// Errors: [`SearchError::Plan`] where the test has no goal or the load is none.
     pub fn new(test: &ThroughputTest, load_pps: f64, tester_pps: Option<f64>) -> Result<Self, SearchError> {
         let none = || SearchError::Plan("a throughput test without goals has no result to confirm".to_owned());
         if !(load_pps.is_finite() && load_pps > 0.0) {
@@ -274,9 +270,7 @@ impl Confirmation {
     /// Takes what was seen; the answer says why it counts for nothing, if so. A repetition that fails for nothing but unsent frames
     /// says that the tester stalled, and nothing of the device: it is made again. One that is invalid is not: that one was
     /// invalid is a finding, too.
-    ///
-    /// # Errors
-    /// [`SearchError::NoTrialPending`] where no trial is under way.
+    /// Errors: [`SearchError::NoTrialPending`] where no trial is under way.
     pub fn observe(&mut self, seen: Observation) -> Result<Option<String>, SearchError> {
         if !std::mem::take(&mut self.asked) {
             return Err(SearchError::NoTrialPending);

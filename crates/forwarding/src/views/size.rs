@@ -55,7 +55,6 @@ pub(super) fn slower(of: &ForwardingTrial) -> Option<f64> {
 
 /// Frames lost in all directions.
 pub(super) fn lost(of: &ForwardingTrial) -> f64 {
-    #[allow(clippy::cast_precision_loss)]
     of.directions.iter().map(|it| it.lost() as f64).sum()
 }
 

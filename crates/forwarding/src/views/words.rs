@@ -160,10 +160,7 @@ mod tests {
         assert_eq!(
             names(&modified),
             [
-                "IPv4",
-                "IPv4, 1 % broadcast",
-                "IPv4, 33.333 % broadcast",
-                "IPv4, RIP updates (4)",
+                "IPv4", "IPv4, 1 % broadcast", "IPv4, 33.333 % broadcast", "IPv4, RIP updates (4)",
                 "IPv4, RIP updates (5)"
             ]
         );

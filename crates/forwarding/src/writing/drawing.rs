@@ -71,7 +71,6 @@ impl Columns {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // a handful
 pub(super) const fn count(n: usize) -> f64 {
     n as f64
 }

@@ -31,7 +31,6 @@ pub(super) fn title(view: &BooksView) -> String {
 pub(super) fn findings(view: &BooksView) -> Vec<String> {
     let sent = view.books.lines.first().and_then(|line| line.output);
     let share = sent.filter(|sent| *sent > 0).map(|sent| {
-        #[allow(clippy::cast_precision_loss)]
         let part = view.books.lost as f64 / float(sent);
         format!(" ({})", narrows_render::figures::ratio(part))
     });

@@ -53,7 +53,6 @@ impl CoDel {
     }
 
     /// The time to the next drop.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // at most an interval
     fn gap(&self) -> Nanos {
         (INTERVAL as f64 / f64::from(self.count.max(1)).sqrt()) as Nanos
     }

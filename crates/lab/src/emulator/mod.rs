@@ -38,9 +38,7 @@ pub struct Path {
 impl Path {
     /// Starts to carry packets between the client's and the server's TUN device, on cores other than the reserved
     /// ones. `seed` makes the random drops repeatable.
-    ///
-    /// # Errors
-    /// Out of descriptors or threads.
+    /// Errors: out of descriptors or threads.
     pub fn start(
         client: &Arc<Tun>,
         server: &Arc<Tun>,

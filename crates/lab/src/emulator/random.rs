@@ -30,7 +30,6 @@ impl Random {
 
     /// Uniform in [0, 1).
     pub fn unit(&mut self) -> f64 {
-        #[allow(clippy::cast_precision_loss)] // 53 bits fit exactly
         let value = (self.bits() >> 11) as f64;
         value / 9_007_199_254_740_992.0
     }

@@ -55,9 +55,7 @@ pub struct Relay {
 
 impl Relay {
     /// Starts to carry packets from one host's TUN device to the other's, on cores other than the reserved ones.
-    ///
-    /// # Errors
-    /// Out of descriptors or threads.
+    /// Errors: out of descriptors or threads.
     pub fn start(
         name: &str,
         [from, to]: [&Arc<Tun>; 2],

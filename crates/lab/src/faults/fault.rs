@@ -90,9 +90,7 @@ impl Fault {
     }
 
     /// The value at a place: the given text, or the default.
-    ///
-    /// # Errors
-    /// The fault is not available there, or the value is invalid.
+    /// Errors: the fault is not available there, or the value is invalid.
     pub fn value(&self, place: Site, words: Option<&str>) -> Result<Value> {
         if !self.places.contains(&place) {
             let places = self.places.iter().map(|place| place.word()).collect::<Vec<_>>().join(" or ");

@@ -79,9 +79,7 @@ faults! {
 }
 
 /// The fault with that id.
-///
-/// # Errors
-/// No fault has that id; the message lists all ids.
+/// Errors: no fault has that id; the message lists all ids.
 pub fn find(id: &str) -> Result<&'static Fault> {
     ALL.iter().find(|fault| fault.id == id).ok_or_else(|| Error::UnknownFault {
         id: id.chars().take(64).collect(),

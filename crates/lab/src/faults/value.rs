@@ -138,7 +138,6 @@ impl fmt::Display for Value {
         match self {
             Self::None => Ok(()),
             Self::Number(Unit::Bytes, bytes) => f.write_str(&units::bytes(*bytes)),
-            #[allow(clippy::cast_precision_loss)] // three digits are shown
             Self::Number(Unit::Rate, bps) => f.write_str(&units::bps(*bps as f64)),
             Self::Number(Unit::Duration, time) => f.write_str(&units::micros(*time)),
             Self::Number(_, number) => write!(f, "{number}"),

@@ -57,7 +57,6 @@ impl TcpBuffer {
     /// Its three numbers with this maximum; the other two as they are, or as the kernel has them, and no larger.
     pub fn numbers(&self, host: Option<&Snapshot>, max: u64) -> String {
         let number = |at: usize| host.and_then(|host| host.number(self.words[at])).unwrap_or(self.usual[at]);
-        #[allow(clippy::cast_precision_loss)] // bytes of one buffer
         let [min, default] = [0, 1].map(|at| number(at).min(max as f64));
         format!("{min:.0} {default:.0} {max}")
     }

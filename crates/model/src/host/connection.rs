@@ -213,7 +213,6 @@ pub struct ConnectionsView {
     pub remarks: Vec<String>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 const fn is_none(count: &usize) -> bool {
     *count == 0
 }

@@ -60,7 +60,6 @@ impl Value {
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Flag(on) => Some(f64::from(u8::from(*on))),
-            #[allow(clippy::cast_precision_loss)]
             Self::Integer(n) => Some(*n as f64),
             Self::Float(x) => Some(*x),
             Self::Text(_) | Self::List(_) => None,

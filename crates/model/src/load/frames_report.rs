@@ -25,14 +25,12 @@ impl FrameRate {
     /// So many frames a second of such a (mean) size with FCS, on a link of that rate.
     pub fn new(pps: f64, frame_bytes: f64, link_bps: Option<u64>) -> Self {
         let wire_bps = pps * wire_bits(frame_bytes);
-        #[allow(clippy::cast_precision_loss)] // links are slower than 2^53 bit/s
         let of_line = link_bps.filter(|bps| *bps > 0).map(|bps| wire_bps / bps as f64);
         Self { pps, wire_bps, of_line }
     }
 
     /// The line rate of a link for frames of such a (mean) size with FCS: `link ÷ (8·(size + 20))` frames a second.
     pub fn line(frame_bytes: f64, link_bps: u64) -> Self {
-        #[allow(clippy::cast_precision_loss)]
         let wire_bps = link_bps as f64;
         Self { pps: wire_bps / wire_bits(frame_bytes), wire_bps, of_line: Some(1.0) }
     }

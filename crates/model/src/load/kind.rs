@@ -56,9 +56,7 @@ pub struct Cap {
 
 impl Cap {
     /// Checks a number of streams per flow.
-    ///
-    /// # Errors
-    /// The maximum and the number, in a sentence.
+    /// Errors: the maximum and the number, in a sentence.
     pub fn check_streams(&self, streams: u32) -> Result<(), String> {
         if streams > self.max_streams {
             return Err(format!(
@@ -70,9 +68,7 @@ impl Cap {
     }
 
     /// Refuses an option that costs the server more than its share. `what`: `a DSCP`.
-    ///
-    /// # Errors
-    /// The option, in a sentence.
+    /// Errors: the option, in a sentence.
     pub fn refuse(&self, given: bool, what: &str) -> Result<(), String> {
         if given && self.guest {
             Err(format!("{what} is not allowed: this server requires its token for it"))
@@ -142,9 +138,7 @@ impl<S> StreamsRecord<S> {
 /// What the plan of any kind of load answers. A plan is the same for both ends.
 pub trait Plan {
     /// What is wrong with the plan, if anything: the check that both ends make before they act on it.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
+    /// Errors: one sentence that names the field, its value and what is allowed.
     fn check(&self) -> Result<(), String>;
 
     /// How long it is planned to last; `None` where bytes end it.
@@ -203,9 +197,7 @@ pub trait Load: Plan + Clone + 'static {
     }
 
     /// The plan within the limits of a client without a token.
-    ///
-    /// # Errors
-    /// What the server does not admit, in a sentence.
+    /// Errors: what the server does not admit, in a sentence.
     fn capped(self, cap: &Cap) -> Result<Self, String>;
 
     /// The record of an end of which only samples are known, those of each stream in the order of time.
@@ -254,9 +246,7 @@ pub trait Member<E>: Sized {
 }
 
 /// Checks a number in a plan. A NaN is in no range.
-///
-/// # Errors
-/// One sentence that names the field, its value and what is allowed.
+/// Errors: one sentence that names the field, its value and what is allowed.
 pub(crate) fn within<T: PartialOrd + Display + Copy>(name: &str, value: T, min: T, max: T) -> Result<(), String> {
     if (min..=max).contains(&value) {
         return Ok(());

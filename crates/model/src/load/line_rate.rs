@@ -48,7 +48,6 @@ pub struct LineRateRow {
 impl LineRateRow {
     /// The arithmetic for one line and one size.
     pub fn of(line_bps: u64, frame_bytes: u32) -> Self {
-        #[allow(clippy::cast_precision_loss)] // of no line that there is
         let bps = line_bps as f64;
         let frame = f64::from(frame_bytes);
         let frames = frames_per_second(bps, frame);

@@ -118,9 +118,7 @@ macro_rules! loads {
             }
 
             /// The plan within the limits of a client without a token.
-            ///
-            /// # Errors
-            /// What the server does not admit, in a sentence.
+            /// Errors: what the server does not admit, in a sentence.
             pub fn capped(self, cap: &Cap) -> Result<Self, String> {
                 match self { $(Self::$kind(plan) => plan.capped(cap).map(Into::into),)* }
             }

@@ -135,9 +135,7 @@ impl ProfileStep {
     }
 
     /// What is wrong with it, if anything: an end checks what its peer asks for.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
+    /// Errors: one sentence that names the field, its value and what is allowed.
     pub fn check(&self, max_bps: u64, header_bytes: u32) -> Result<(), String> {
         within("datagrams of a step", self.datagrams, 1, ProfilePlan::MAX_DATAGRAMS)?;
         within("bytes of a datagram", self.datagram_bytes, 64, 65_507)?;

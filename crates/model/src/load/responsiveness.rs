@@ -49,8 +49,7 @@ impl ResponsivenessPlan {
     /// The longest load of a direction, ms.
     pub const LIMIT_MS_MAX: u64 = 60_000;
 
-    /// # Errors
-    /// What a test cannot have, in a sentence.
+    /// Errors: what a test cannot have, in a sentence.
     pub fn check(&self) -> Result<(), String> {
         if !(100..=10_000).contains(&self.interval_ms) {
             return Err("the interval must be from 100 ms to 10 s".to_owned());

@@ -30,8 +30,7 @@ impl StampPlan {
     /// The most packets of a session.
     pub const MAX_PACKETS: u32 = 10_000_000;
 
-    /// # Errors
-    /// What a session cannot have, in a sentence.
+    /// Errors: what a session cannot have, in a sentence.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self { packets: 0, .. } => Err("a session needs at least one packet".to_owned()),

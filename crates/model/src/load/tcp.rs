@@ -291,7 +291,6 @@ pub struct TcpSample {
 impl TcpSample {
     /// The sample that a count from `from` on begins at. Where a lost segment held the reader up then, what arrived meanwhile is delivered at
     /// once when it was sent again: that is of the omitted part, and the count begins after it.
-    #[allow(clippy::cast_precision_loss)] // bytes and microseconds of one trial
     pub fn after_a_hole(samples: &[Self], from: usize) -> usize {
         /// Intervals of a tenth of a second: a hole lasts a few round trips.
         const LOOK: usize = 10;

@@ -285,7 +285,6 @@ impl Run {
 
 impl From<&Run> for RunView {
     fn from(run: &Run) -> Self {
-        #[allow(clippy::cast_precision_loss)]
         let elapsed_s = run.elapsed_us as f64 / 1e6;
         Self {
             id: run.id.clone(),

@@ -152,7 +152,6 @@ impl CapacityHint {
     }
 
     /// The trial length in which an excess of half the width fills the queue, milliseconds.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked to be small and positive
     pub fn filling_ms(&self, width: f64) -> u64 {
         (self.buffer_us / 1e3 / (width / 2.0)).ceil() as u64
     }
@@ -216,9 +215,7 @@ impl SearchPlan {
     }
 
     /// What is wrong with the plan, if anything.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
+    /// Errors: one sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
         within("minimum load in packets/s", self.min_load_pps, 0.01, 1e12)?;
         within("maximum load in packets/s", self.max_load_pps, 0.01, 1e12)?;

@@ -74,9 +74,7 @@ impl SweepPlan {
     }
 
     /// What is wrong with the plan, if anything.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
+    /// Errors: one sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
         within("number of sizes", self.sizes.len(), 1, Self::MAX_SIZES)?;
         within("number of protocols", self.protocols.len(), 1, 2)?;

@@ -4,7 +4,6 @@ pub use crate::words::units::grouped;
 use crate::words::units::{self, micros};
 
 /// A count as a float; exact up to 2^53.
-#[allow(clippy::cast_precision_loss)]
 pub const fn float(count: u64) -> f64 {
     count as f64
 }
@@ -64,7 +63,6 @@ pub fn precise(value: f64, unit: &str, digits: usize) -> String {
         return format!("– {unit}");
     }
     // The next prefix starts where these digits would round up to 1000.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // a handful of digits
     let below = 1000.0 * (1.0 - 0.5 * 10f64.powi(-(digits as i32)));
     let (mut scaled, mut prefixes) = (value.abs(), ["", "k", "M", "G", "T"].into_iter());
     let mut prefix = prefixes.next().unwrap_or_default();

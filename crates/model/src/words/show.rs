@@ -37,7 +37,6 @@ pub fn nominal(text: &str) -> String {
 }
 
 fn whole(number: f64) -> Option<u64> {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     (0.0..1.8e19).contains(&number).then_some(number as u64)
 }
 

@@ -57,7 +57,6 @@ fn scaled(
     if value > 9_007_199_254_740_992.0 {
         return Err(UnitError::TooLarge { word: word.to_owned(), what });
     }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     Ok(value as u64)
 }
 
@@ -78,9 +77,7 @@ pub(crate) fn without_bits(word: &str) -> &str {
 }
 
 /// Reads `100M`, `9.4G`, `250kbit`, `10Mbit/s`, `1.2Mpps`.
-///
-/// # Errors
-/// The word, where it is none of these or beyond 2^53.
+/// Errors: the word, where it is none of these or beyond 2^53.
 pub fn parse_rate(word: &str) -> Result<Rate, UnitError> {
     const RATE: (&str, &str) = ("rate", "100M, 9.4G or 1.2Mpps");
     match word.trim().strip_suffix("pps") {
@@ -99,9 +96,7 @@ pub enum BareShare {
 }
 
 /// Reads a share, from 0 to 1: `1%` is 0.01 everywhere; a bare number is what `bare` says.
-///
-/// # Errors
-/// The word, where it is no number or beyond 100 %.
+/// Errors: the word, where it is no number or beyond 100 %.
 pub fn parse_share(word: &str, bare: BareShare) -> Result<f64, UnitError> {
     let (number, divisor) = match (word.strip_suffix('%'), bare) {
         (Some(number), _) => (number, 100.0),
@@ -131,9 +126,7 @@ pub fn parse_bps(word: &str) -> Result<u64, UnitError> {
 }
 
 /// Reads `64`, `9k`, `256KiB`, `4M`: bytes, suffixes as powers of two.
-///
-/// # Errors
-/// The word, where it is none of these or beyond 2^53.
+/// Errors: the word, where it is none of these or beyond 2^53.
 pub fn parse_size(word: &str) -> Result<u64, UnitError> {
     scaled(word, word.trim(), ("size", "64, 9k or 4M"), |suffix| {
         let prefix = suffix.strip_suffix("iB").or_else(|| suffix.strip_suffix('B')).unwrap_or(suffix);
@@ -148,9 +141,7 @@ pub fn parse_size(word: &str) -> Result<u64, UnitError> {
 }
 
 /// Reads `10s`, `250ms`, `1.5m`, `2h`, `30d`, `90us`; a bare number is seconds.
-///
-/// # Errors
-/// The word, where it is none of these or longer than a year.
+/// Errors: the word, where it is none of these or longer than a year.
 pub fn parse_duration(word: &str) -> Result<Duration, UnitError> {
     let micros = scaled(word, word.trim(), ("duration", "10s, 250ms or 2m"), |suffix| {
         Some(match suffix {
@@ -198,7 +189,6 @@ pub fn bps(value: f64) -> String {
 
 /// `256 KiB`, `4 MiB`, `1500 B`.
 pub fn bytes(value: u64) -> String {
-    #[allow(clippy::cast_precision_loss)]
     let float = value as f64;
     let (factor, unit) = match value {
         v if v >= 1 << 30 => (f64::from(1 << 30), "GiB"),
@@ -216,7 +206,6 @@ pub fn bytes(value: u64) -> String {
 
 /// `4.00 GiB`, `337 MiB`, `9.77 KiB`: what was counted, with three digits always, so that a column of them lines up.
 pub fn amount(value: u64) -> String {
-    #[allow(clippy::cast_precision_loss)]
     let float = value as f64;
     let (factor, unit) = match value {
         v if v >= 1 << 40 => (1_099_511_627_776.0, "TiB"),
@@ -230,7 +219,6 @@ pub fn amount(value: u64) -> String {
 
 /// `35.0 ms`, `120 us`, `20.0 s`.
 pub fn micros(value: u64) -> String {
-    #[allow(clippy::cast_precision_loss)]
     let float = value as f64;
     match value {
         0..1_000 => format!("{value} us"),

@@ -201,14 +201,8 @@ mod tests {
     #[test]
     fn commands_and_what_is_nearly_one_are_no_hosts() {
         for line in [
-            "narrows",
-            "narrows list causes",
-            "narrows --version",
-            "narrows diagnos server",
-            "narrows mesure tcp h",
-            "narrows measure tpc h",
-            "narrows measure --help",
-            "narrows measure",
+            "narrows", "narrows list causes", "narrows --version", "narrows diagnos server", "narrows mesure tcp h",
+            "narrows measure tpc h", "narrows measure --help", "narrows measure",
         ] {
             assert_eq!(of(line), Meant::This(words(line)));
         }

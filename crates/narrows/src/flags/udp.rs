@@ -82,7 +82,6 @@ fn check_datagrams(plan: &UdpPlan, flow: Flow) -> Result<(), Failure> {
     let least_pps = DUE * streams / seconds;
     let least_bps = least_pps * float(u64::from(bytes) * 8);
     let (asked, least) = match plan.rate(flow) {
-        #[allow(clippy::cast_precision_loss)] // a rate below a few kbit/s
         UdpRate::Bps(bps) if (bps as f64) < least_bps => (units::bps(bps as f64), units::bps(least_bps.ceil())),
         UdpRate::Pps(asked) if asked < least_pps => (pps(asked), pps(least_pps)),
         _ => return Ok(()),

@@ -12,7 +12,6 @@ pub(crate) fn rate(word: &str) -> Result<UdpRate, UnitError> {
     if word == "max" || word == "0" {
         return Ok(UdpRate::Max);
     }
-    #[allow(clippy::cast_precision_loss)] // up to 2^53, as it was read
     match units::parse_rate(word)? {
         Rate::Bits(bps) => Ok(UdpRate::Bps(bps)),
         Rate::Packets(pps) => Ok(UdpRate::Pps(pps as f64)),

@@ -16,7 +16,6 @@ const RIGHT: f64 = 150.0;
 pub fn picture(report: &CampaignReport) -> String {
     let parts = [("Main effects", super::shown(report, 1, false)), ("Interactions", super::shown(report, 2, false))];
     let parts: Vec<(&str, Vec<&CampaignEffect>)> = parts.into_iter().filter(|(_, rows)| !rows.is_empty()).collect();
-    #[allow(clippy::cast_precision_loss)] // a few
     let high = |rows: usize| rows::AROUND + rows::ROW * rows as f64;
     let below = format!(
         "share of the mean, {} % intervals, grey: does nothing within {} %",

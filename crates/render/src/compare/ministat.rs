@@ -10,7 +10,6 @@ pub const WIDTH: usize = 74;
 
 /// What is printed, and how wide.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::struct_excessive_bools)] // the flags of ministat
 pub struct Options {
     pub plot: bool,
     pub differences: bool,
@@ -81,7 +80,6 @@ fn plot(sets: &[MinistatSet], options: Options) -> String {
     if high <= low {
         return "[no plot, span is zero width]\n".to_owned();
     }
-    #[allow(clippy::cast_precision_loss)] // columns
     let step = (high - low) / (options.width as f64 - 1.0);
     let bars = if options.bars_apart { sets.len() } else { 1 };
     let mut plot = Plot { low, step, width: options.width, rows: vec![], bars: vec![vec![' '; options.width]; bars] };
@@ -94,7 +92,6 @@ fn plot(sets: &[MinistatSet], options: Options) -> String {
 
 impl Plot {
     fn column(&self, value: f64) -> usize {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not negative
         let at = ((value - (self.low - self.step * 0.5)) / self.step) as usize;
         at.min(self.width - 1)
     }

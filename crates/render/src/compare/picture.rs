@@ -18,7 +18,6 @@ pub(super) fn rows(of: &ComparedFigure, width: usize) -> Vec<String> {
     if !(span > 0.0 && span.is_finite()) {
         return Vec::new();
     }
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the width
     let column = |value: f64| (((value - low) / span * (width - 1) as f64).round() as usize).min(width - 1);
     let mut lines: Vec<String> = (b'A'..)
         .zip(&of.samples)

@@ -13,7 +13,6 @@ const HEAD: f64 = 84.0;
 const RIGHT: f64 = 190.0;
 
 pub fn picture(report: &CompareReport) -> String {
-    #[allow(clippy::cast_precision_loss)] // a few
     let high = |of: &ComparedFigure| 2.0 * rows::AROUND + rows::ROW * (of.samples.len() + of.comparisons.len()) as f64;
     let below = format!(
         "box: quartiles, line: median, dots from the first run above to the last below; {} % intervals, grey: same within {} %",

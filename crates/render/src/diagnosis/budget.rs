@@ -93,9 +93,7 @@ fn apportion<const N: usize>(parts: [f64; N], wide: usize) -> [usize; N] {
     if total <= 0.0 {
         return [0; N];
     }
-    #[allow(clippy::cast_precision_loss)]
     let exact = parts.map(|part| part / total * wide as f64);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 <= each <= wide
     let mut columns = exact.map(|x| x.floor() as usize);
     let mut order: Vec<usize> = (0..N).collect();
     order.sort_by(|&a, &b| exact[b].fract().total_cmp(&exact[a].fract()));

@@ -39,21 +39,18 @@ impl Scale {
         if high / low < 12.0 {
             return Some(Self::Linear(high));
         }
-        #[allow(clippy::cast_possible_truncation)] // the logarithm of an f64 lies within ±309
         Some(Self::Logarithmic(low.log10().floor() as i32, high))
     }
 
     /// The position of a value, in columns of `wide`.
     pub(crate) fn column(self, value: f64, wide: usize) -> usize {
-        #[allow(clippy::cast_precision_loss)]
         let span = wide as f64;
         let part = match self {
             Self::Linear(high) => value / high,
             Self::Logarithmic(low, high) => (value.max(1.0).log10() - f64::from(low)) / (high.log10() - f64::from(low)),
         };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped to 0..=wide
-        let column = if part.is_nan() { 0 } else { (part.clamp(0.0, 1.0) * span).round() as usize };
-        column
+
+        if part.is_nan() { 0 } else { (part.clamp(0.0, 1.0) * span).round() as usize }
     }
 
     pub(crate) fn words(self) -> String {

@@ -12,15 +12,8 @@ use narrows_model::load::frames_report::FramesReport;
 /// A line for each stream at each end.
 pub fn csv(report: &FramesReport) -> serde_json::Result<String> {
     const COLUMNS: &[&str] = &[
-        "end=0",
-        "stream=1/stream",
-        "due=1/due",
-        "handed=1/handed",
-        "received=1/received",
-        "lost=2",
-        "reordered=1/reordered",
-        "duplicates=1/duplicates",
-        "restarts=1/restarts",
+        "end=0", "stream=1/stream", "due=1/due", "handed=1/handed", "received=1/received", "lost=2",
+        "reordered=1/reordered", "duplicates=1/duplicates", "restarts=1/restarts",
     ];
     let sent = report.sent.iter().flat_map(|it| &it.streams);
     let sent = sent.map(|it| Ok(("sent", serde_json::to_value(it)?, None)));

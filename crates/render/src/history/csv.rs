@@ -24,18 +24,8 @@ pub fn list(report: &HistoryReport) -> String {
     for run in &report.runs {
         let (started, tags) = (date::utc(run.started_unix_us / 1_000_000), run.tags.join(" "));
         let words = [
-            &run.id,
-            &started,
-            &run.who,
-            &run.client,
-            &run.server,
-            &run.server_name,
-            &run.family,
-            &run.command,
-            &run.plan,
-            &run.verdict,
-            &tags,
-            &run.made_by,
+            &run.id, &started, &run.who, &run.client, &run.server, &run.server_name, &run.family, &run.command,
+            &run.plan, &run.verdict, &tags, &run.made_by,
         ];
         let head = format!("{},{},{}", words.map(|word| field(word)).join(","), run.raw_bytes, run.stored_bytes);
         if run.figures.is_empty() {

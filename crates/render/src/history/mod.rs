@@ -77,7 +77,6 @@ pub(crate) mod tests {
 
     pub(crate) fn trend() -> TrendReport {
         let level = |k: u64| if k < 12 { 941e6 } else { 593e6 };
-        #[allow(clippy::cast_precision_loss)]
         let noise = |k: u64| (k * 7 % 5) as f64 * 2e6;
         let start = 1_190_000_000_000_000;
         let points = (0..24).map(|k| TrendPoint {

@@ -26,7 +26,6 @@ pub fn picture(report: &TrendReport) -> String {
         0 => "dashed: the level between change points".to_owned(),
         more => format!("dashed: the level between change points · {more} shorter series not drawn"),
     };
-    #[allow(clippy::cast_precision_loss)] // a few
     let high = 150.0 + (HIGH + APART) * drawn.len().max(1) as f64;
     let title = match &drawn[..] {
         [only] => format!("{} over time", clean(&only.of.figure)),
@@ -43,7 +42,6 @@ pub fn picture(report: &TrendReport) -> String {
     canvas.finish()
 }
 
-#[allow(clippy::cast_precision_loss)] // microseconds of this century
 fn plot(canvas: &mut Canvas, series: &TrendSeries, top: f64, line: Look, level: Look) {
     let at = |unix_us: u64| unix_us as f64;
     let points: Vec<(f64, f64)> = series.points.iter().map(|it| (at(it.started_unix_us), it.value)).collect();
@@ -56,13 +54,11 @@ fn plot(canvas: &mut Canvas, series: &TrendSeries, top: f64, line: Look, level: 
     let title = clean(&format!("{}: {} and {}, {} {}{plan}", of.figure, of.client, of.server, of.command, of.family));
     panel.grid_y(canvas, &title, |it| value(series.unit, it));
     let ticks: Vec<f64> = (0..=6).map(|n| first.0 + (last.0 - first.0) * f64::from(n) / 6.0).collect();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between two times
     let minute = |it: f64| date::minute(it.max(0.0) as u64);
     let (from, to) = (minute(first.0), minute(last.0));
     // Of runs of one day the time of the day tells them apart.
     let within_a_day = last.0 - first.0 < DAY_US;
     let within_minutes = last.0 - first.0 < MINUTES_US;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between two times
     let day = |it: f64| match (within_minutes, within_a_day) {
         (true, _) => date::utc(it.max(0.0) as u64 / 1_000_000)[11..19].to_owned(),
         (_, true) => minute(it)[11..16].to_owned(),

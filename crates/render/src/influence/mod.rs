@@ -77,7 +77,6 @@ fn high(cell: &CampaignCell) -> Option<f64> {
 
 fn bar(cell: &CampaignCell, most: f64) -> String {
     let (Some(mean), true) = (cell.mean, most > 0.0) else { return String::new() };
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0 to BAR
     let columns = |value: f64| ((value / most).clamp(0.0, 1.0) * BAR as f64).round() as usize;
     let [low, high] = cell.interval.unwrap_or([mean, mean]).map(columns);
     "█".repeat(low) + &"▒".repeat(high.saturating_sub(low))

@@ -24,14 +24,12 @@ pub fn picture(report: &CampaignReport) -> String {
     let top = 84.0 + took + 40.0;
     let mut canvas = Canvas::titled(WIDTH, top + HIGH + 70.0, &clean(&title(report)), &clean(&subtitle(report)));
     legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries);
-    #[allow(clippy::cast_precision_loss)] // at most 16 levels
     let place = |at: usize| at as f64;
     let xs = Scale::Linear(-0.5, place(first.levels.len()) - 0.5);
     let ys = Scale::from_zero(report.cells.iter().filter_map(high));
     let panel = Panel { left: LEFT, top, wide: WIDTH - LEFT - 40.0, high: HIGH, xs, ys };
     panel.grid_y(&mut canvas, &clean(&report.figure), |it| figure(report.unit, it));
     let ticks: Vec<f64> = (0..first.levels.len()).map(place).collect();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an index
     let name = |at: f64| first.levels.get(at.max(0.0) as usize).map_or_else(String::new, |it| clean(it));
     panel.axis_x(&mut canvas, &ticks, &clean(&first.name), name);
     for (nth, line) in lines.iter().enumerate() {

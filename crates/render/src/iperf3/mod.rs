@@ -49,7 +49,6 @@ fn http_date(seconds: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let [year, month, day, hour, minute, second] = date::fields(seconds);
-    #[allow(clippy::cast_possible_truncation)] // below 7, and 1 to 12
     let (weekday, month) = (DAYS[(seconds / 86_400 % 7) as usize], MONTHS[(month.clamp(1, 12) - 1) as usize]);
     format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }

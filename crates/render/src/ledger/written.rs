@@ -88,7 +88,6 @@ const BAR: usize = 24;
 
 /// The bar of a stage: it begins where the one before ended, and is thick enough to be seen.
 fn bar(before: u64, dropped: u64, missing: u64, wide: usize) -> String {
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to `wide`
     let column =
         |packets: u64| (float(packets) / float(missing.max(1)) * wide as f64).round().min(wide as f64) as usize;
     let from = column(before).min(wide.saturating_sub(1));

@@ -158,7 +158,6 @@ impl View for MeasureLive {
         }
         let flows = self.flows();
         let heads = u16::try_from(self.head.lines().count()).unwrap_or(0);
-        #[allow(clippy::cast_possible_truncation)] // two directions
         let figures = flows.len() as u16;
         let [title, chart, now, head, rest] = Layout::vertical([
             Constraint::Length(heads.min(1)),

@@ -146,7 +146,6 @@ fn help(keys: &[[&str; 2]], legend: &[&str], area: Rect, buffer: &mut Buffer) {
     let wide = usize::from(area.width.saturating_sub(4)).min(76);
     text.extend(legend.iter().flat_map(|line| crate::words::wrap(line, wide)).map(Line::raw));
     let wide = text.iter().map(Line::width).max().unwrap_or(0) + 4;
-    #[allow(clippy::cast_possible_truncation)] // no more than the area
     let [width, height] = [wide.min(area.width.into()) as u16, (text.len() + 2).min(area.height.into()) as u16];
     let x = area.x + (area.width - width) / 2;
     let y = area.y + (area.height - height) / 2;

@@ -231,7 +231,6 @@ fn table_row(word: &str, cells: &[String], room: usize) -> String {
 }
 
 /// `820 ns`, `9.41 us`, `35.0 ms`, `-1.20 ms`.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded, and not below 0
 fn nanos(value: f64) -> String {
     let size = figures::nanos(value.abs().round() as u64);
     if value < 0.0 { format!("-{size}") } else { size }

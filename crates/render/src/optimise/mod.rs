@@ -104,7 +104,6 @@ fn ratio(gain: &OptimiseGain) -> String {
     format!("{:+.1} % ({low:+.1} to {high:+.1} %)", percent(gain.ratio))
 }
 
-#[allow(clippy::cast_precision_loss)] // a few runs
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

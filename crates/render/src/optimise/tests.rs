@@ -92,10 +92,7 @@ fn without_a_setting() {
 fn a_file_for_each_use_and_host() {
     let names: Vec<String> = files(&report()).into_iter().map(|it| it.0).collect();
     let all = [
-        "client-90-narrows.conf",
-        "client-ansible.yml",
-        "server-90-narrows.conf",
-        "server-ethtool.sh",
+        "client-90-narrows.conf", "client-ansible.yml", "server-90-narrows.conf", "server-ethtool.sh",
         "server-ansible.yml",
     ];
     assert_eq!(names, all);

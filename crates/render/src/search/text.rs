@@ -239,7 +239,6 @@ fn curve(report: &SearchReport) -> Table {
         let part = if highest > 0.0 { point.loss_ratio / highest } else { 0.0 };
         table.rows.push(Row::new(cells.map(Cell::new).into()).bar(Some(Tone::Bad), move |wide| {
             let room = wide.min(24);
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
             // 0 to `room`
             let long = (part * room as f64).ceil() as usize;
             "█".repeat(long.min(room))

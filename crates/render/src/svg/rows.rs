@@ -54,7 +54,6 @@ pub fn dots(canvas: &mut Canvas, place: Place, title: &str, rows: &[Dots<'_>], l
         canvas.rect([lower, middle - 13.0, upper - lower, 26.0], palette::GRID, "");
         canvas.line([median, middle - 15.0, median, middle + 15.0], Stroke::new(palette::INK, 2.0));
         let step = row.values.len().div_ceil(DOTS_MAX).max(1);
-        #[allow(clippy::cast_precision_loss)] // a count of values
         let down = |nth: usize| (nth as f64 + 0.5) / row.values.len() as f64 * 26.0 - 13.0;
         for (nth, value) in row.values.iter().enumerate().step_by(step) {
             canvas.marker(look.marker, (panel.x(*value), middle + down(nth)), 3.2, look.color, &label(*value));
@@ -99,7 +98,6 @@ fn panel(place: Place, rows: usize, values: impl Iterator<Item = f64>) -> Panel 
     let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), it| (low.min(it), high.max(it)));
     let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
     let air = if high > low { (high - low) * 0.06 } else { low.abs().max(1.0) * 0.05 };
-    #[allow(clippy::cast_precision_loss)] // a few
     let high_px = ROW * rows as f64;
     let Place { left, top, wide } = place;
     let (xs, ys) = (Scale::Linear(low - air, high + air), Scale::Linear(0.0, 1.0));
@@ -113,7 +111,6 @@ fn frame(canvas: &mut Canvas, panel: &Panel, title: &str, label: impl Fn(f64) ->
 
 /// Writes the name of a row and returns its middle.
 fn named(canvas: &mut Canvas, panel: &Panel, at: usize, name: &str) -> f64 {
-    #[allow(clippy::cast_precision_loss)] // a few
     let middle = panel.top + ROW * (at as f64 + 0.5);
     let name = Font::LABEL.fit(name, panel.left - 24.0);
     canvas.text((panel.left - 10.0, middle + 4.0), &name, Font::LABEL.anchored(Anchor::End));

@@ -53,14 +53,12 @@ impl Scale {
                 let step = step(high - low, count);
                 let first = (low / step - 1e-9).ceil();
                 let count = ((high / step + 1e-9).floor() - first).clamp(0.0, 100.0);
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 100
                 let count = count as u32;
                 (0..=count).map(|k| (first + f64::from(k)) * step).collect()
             }
             Self::Logarithmic(low, high) => {
                 let decades = (high / low).log10();
                 let within: &[f64] = if decades > count { &[1.0] } else { &[1.0, 2.0, 5.0] };
-                #[allow(clippy::cast_possible_truncation)] // the logarithm of an f64 lies within ±309
                 let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
                 (first..=last)
                     .flat_map(|power| within.iter().map(move |digit| digit * 10f64.powi(power)))

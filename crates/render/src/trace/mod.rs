@@ -32,19 +32,9 @@ pub(crate) const LEGEND: [&str; 7] = [
 /// A line for each address of each hop, of the path back, too.
 pub(crate) fn csv(report: &TraceReport) -> serde_json::Result<String> {
     const COLUMNS: &[&str] = &[
-        "path=0",
-        "ttl=1/ttl",
-        "address=2/address",
-        "name=2/name",
-        "hop_sent=1/sent",
-        "hop_loss_ratio=1/loss",
-        "answered=2/answered",
-        "rtt_min_ms=2/rtt_ms/0",
-        "rtt_median_ms=2/rtt_ms/1",
-        "rtt_max_ms=2/rtt_ms/2",
-        "pmtu_bytes=1/pmtu_bytes",
-        "return_hops=2/return_hops",
-        "marks=2/marks",
+        "path=0", "ttl=1/ttl", "address=2/address", "name=2/name", "hop_sent=1/sent", "hop_loss_ratio=1/loss",
+        "answered=2/answered", "rtt_min_ms=2/rtt_ms/0", "rtt_median_ms=2/rtt_ms/1", "rtt_max_ms=2/rtt_ms/2",
+        "pmtu_bytes=1/pmtu_bytes", "return_hops=2/return_hops", "marks=2/marks",
     ];
     let paths = [("there", Some(report)), ("back", report.back.as_deref())];
     let hops = paths

@@ -14,7 +14,6 @@ const HIGH: f64 = 300.0;
 
 pub fn picture(report: &TraceReport) -> String {
     let findings = report.findings.iter().take(8);
-    #[allow(clippy::cast_precision_loss)] // a few
     let high = 84.0 + HIGH + 170.0 + 22.0 * findings.len() as f64;
     let subtitle = clean(&remark(report));
     let mut canvas = Canvas::titled(WIDTH, high, &format!("Trace to {}", clean(&title(report))), &subtitle);

@@ -74,9 +74,7 @@ struct Conduct<'a> {
 }
 
 /// Makes the steps that are left, and keeps each run. First it rolls back what commands of killed campaigns set.
-///
-/// # Errors
-/// The campaign runs already, a setting cannot be made or rolled back, or the store cannot be written.
+/// Errors: the campaign runs already, a setting cannot be made or rolled back, or the store cannot be written.
 pub fn perform(plan: &CampaignPlan, left: &[Step], around: &mut dyn Surroundings) -> Result<Ended, String> {
     let hold = Hold::take(&stored::plan_hash(plan))?;
     let mut conduct = Conduct {

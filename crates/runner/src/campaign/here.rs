@@ -26,10 +26,6 @@ impl Ends for Here {
         }
     }
 
-    fn idle_rtt_us(&mut self) -> Vec<u64> {
-        Vec::new()
-    }
-
     fn trial(&mut self, _: &LoadPlan, _: On, _: Watch<'_>) -> Result<Trial, TrialFailed> {
         Err(TrialFailed { why: no_server(), partial: None })
     }

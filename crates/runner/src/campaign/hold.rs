@@ -32,9 +32,7 @@ fn take_in(directory: &Path, hash: &str) -> Result<Option<Hold>, String> {
 
 impl Hold {
     /// Takes the campaign.
-    ///
-    /// # Errors
-    /// It runs already, or the state directory cannot be used.
+    /// Errors: it runs already, or the state directory cannot be used.
     pub(super) fn take(hash: &str) -> Result<Self, String> {
         take_in(&directory()?, hash)?.ok_or_else(|| {
             "cannot start the campaign: it is already running in another process; wait for its end".to_owned()
@@ -48,9 +46,7 @@ pub struct Pending(Hold);
 
 impl Pending {
     /// Writes the way back down, then runs the command: also one that failed is to be rolled back.
-    ///
-    /// # Errors
-    /// The state directory cannot be used; nothing was run.
+    /// Errors: the state directory cannot be used; nothing was run.
     pub fn run(
         hash: &str,
         name: &str,
@@ -77,9 +73,7 @@ impl Pending {
 }
 
 /// Rolls back what commands of killed campaigns set; names the factors. Campaigns that run are left alone.
-///
-/// # Errors
-/// The first command that failed; it is tried again the next time.
+/// Errors: the first command that failed; it is tried again the next time.
 pub fn recover() -> Result<Vec<String>, String> {
     recover_in(&directory()?)
 }

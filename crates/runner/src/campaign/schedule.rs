@@ -31,7 +31,6 @@ fn shuffle<T>(items: &mut [T], state: &mut u64) {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^= z >> 31;
-        #[allow(clippy::cast_possible_truncation)]
         items.swap(last, (z % (last as u64 + 1)) as usize);
     }
 }

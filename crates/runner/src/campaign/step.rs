@@ -10,7 +10,7 @@ use crate::measure::{self, empty_run};
 use crate::stored;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::{Ending, RunPlan};
-use narrows_model::{LoadPlan, Place, Progress, Run, Target, Trial};
+use narrows_model::{Run, Target};
 
 /// What one step gave.
 pub(super) enum Outcome {
@@ -99,7 +99,7 @@ impl Making<'_> {
     fn measure(&mut self, name: (String, String)) -> Result<Outcome, Stop> {
         match self.plan.load(&self.step.cell) {
             Load::Narrows(load) => {
-                let run = measure::measure(self.ends, &load, self.target.clone(), name, &mut Silent);
+                let run = measure::measure(self.ends, &load, self.target.clone(), name, &mut ());
                 if run.ending == Ending::Interrupted { Err(Stop::Interrupted) } else { Ok(Outcome::Run(Box::new(run))) }
             }
             Load::Command(load) => {
@@ -123,13 +123,4 @@ impl Making<'_> {
             Load::Command(load) => Outcome::Command(Box::new(foreign::not_run(&load, self.host(), name, why))),
         }
     }
-}
-
-/// The campaign shows its steps, not their progress.
-struct Silent;
-
-impl measure::Watch for Silent {
-    fn begins(&mut self, _: &LoadPlan) {}
-    fn progress(&mut self, _: Place, _: &Progress) {}
-    fn ended(&mut self, _: &Trial) {}
 }

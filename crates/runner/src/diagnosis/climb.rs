@@ -158,7 +158,6 @@ impl Diagnosis<'_> {
 }
 
 fn attempt(round: u32, finding: &Finding) -> Attempt {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let whole = |bps: f64| bps.clamp(0.0, 1e15) as u64;
     let prediction = finding.prediction.as_ref();
     Attempt {
@@ -172,7 +171,6 @@ fn attempt(round: u32, finding: &Finding) -> Attempt {
     }
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -23,14 +23,17 @@ use std::time::{Duration, Instant};
 /// What a diagnosis tells its user while it goes on.
 pub trait Watch {
     /// A new step begins: one short sentence.
-    fn step(&mut self, text: &str);
+    fn step(&mut self, _text: &str) {}
     /// A step brought something worth saying.
-    fn result(&mut self, text: &str);
+    fn result(&mut self, _text: &str) {}
     /// A trial goes on; `planned_ms` is how long it will take in all.
-    fn progress(&mut self, place: Place, progress: &Progress, planned_ms: Option<u64>);
+    fn progress(&mut self, _place: Place, _progress: &Progress, _planned_ms: Option<u64>) {}
     /// Something new was measured.
-    fn save(&mut self, run: &Run);
+    fn save(&mut self, _run: &Run) {}
 }
+
+/// Shows nothing.
+impl Watch for () {}
 
 /// What an experiment takes beside its load, at least: set-up, tear-down and the grace for the last bytes.
 const OVERHEAD_MS: u64 = 400;

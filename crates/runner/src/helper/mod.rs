@@ -58,11 +58,7 @@ const NOBODY: &str = "65534";
 /// The files that the network process reads once it has begun: CPU times, its own threads, the allowed congestion controls, the
 /// host's name, the number of CPUs.
 const READ: [&str; 6] = [
-    "/proc/self",
-    "/proc/stat",
-    "/proc/sys/net",
-    "/proc/sys/kernel/hostname",
-    "/sys/devices/system/cpu",
+    "/proc/self", "/proc/stat", "/proc/sys/net", "/proc/sys/kernel/hostname", "/sys/devices/system/cpu",
     "/sys/fs/cgroup",
 ];
 

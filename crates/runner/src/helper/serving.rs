@@ -45,9 +45,8 @@ enum Work {
 
 /// The life of a helper: a process whose standard input is its end of the line. Returns when the network process has ended, and what
 /// that one had changed is undone.
-///
-/// # Errors
-/// It was not started by `narrows serve`, or it cannot drop its privileges, for example on a kernel without seccomp or Landlock.
+/// Errors: it was not started by `narrows serve`, or it cannot drop its privileges, for example on a kernel without
+/// seccomp or Landlock.
 pub fn run(role: Role) -> narrows_sys::Result<()> {
     let line = Channel::of_standard_input()?;
     // Those of a terminal or of systemd go to the whole group; this process ends after the one that it works for.

@@ -82,9 +82,7 @@ impl Login {
     }
 
     /// The word that the parameters of a test carry.
-    ///
-    /// # Errors
-    /// Name and password are too long for the key.
+    /// Errors: name and password are too long for the key.
     pub(super) fn word(&self) -> Result<String, AuthError> {
         let plain = format!("user: {}\npwd:  {}\nts:   {}", self.user, self.password, clock::unix_us() / 1_000_000);
         let packed = if self.old_padding {
@@ -113,9 +111,7 @@ impl fmt::Debug for Users {
 
 impl Users {
     /// From the private key (PEM, without a passphrase) and the list of users, as `iperf3 -s` takes them: `user,sha256` in each line.
-    ///
-    /// # Errors
-    /// A file cannot be read, or is something else.
+    /// Errors: a file cannot be read, or is something else.
     pub fn read(key: &Path, list: &Path) -> Result<Self, AuthError> {
         let pem = text(key, "a private RSA key")?;
         let read =

@@ -45,9 +45,7 @@ pub struct Peer {
 
 impl Peer {
     /// Looks the server up. `word`: `iperf3://host` or `iperf3://host:port`.
-    ///
-    /// # Errors
-    /// The word makes no sense, or the host is not known.
+    /// Errors: the word makes no sense, or the host is not known.
     pub fn find(word: &str, family: Option<Family>) -> Result<Self, RemoteError> {
         let asked = word.trim();
         let place = asked.strip_prefix(SCHEME).unwrap_or(asked);

@@ -55,11 +55,6 @@ impl Ends for Iperf3Ends {
         }
     }
 
-    /// A connection to measure it would be a test to the server.
-    fn idle_rtt_us(&mut self) -> Vec<u64> {
-        Vec::new()
-    }
-
     fn refuses(&self, plan: &LoadPlan) -> Option<String> {
         Params::of(plan).err()
     }

@@ -70,7 +70,6 @@ fn sysctl(name: &str, value: impl std::fmt::Display) -> Setting {
 }
 
 fn buffer(host: &Snapshot, of: &TcpBuffer) -> Option<Setting> {
-    #[allow(clippy::cast_precision_loss)] // 2^25
     (of.max(host)? < BUFFER_BYTES as f64).then(|| of.setting(Some(host), BUFFER_BYTES))
 }
 

@@ -8,7 +8,7 @@ use crate::measure;
 use crate::stored;
 use narrows_model::run::optimise::OptimiseGain;
 use narrows_model::run::{DiagnosePlan, Ending};
-use narrows_model::{LoadPlan, Place, Progress, Run, Trial, Verdict};
+use narrows_model::{LoadPlan, Place, Progress, Run, Verdict};
 use narrows_stats::{LEVEL, difference, gain, shift};
 use narrows_sys::clock;
 use std::time::Duration;
@@ -110,20 +110,16 @@ struct Bridge<'a> {
 }
 
 impl measure::Watch for Bridge<'_> {
-    fn begins(&mut self, _: &LoadPlan) {}
     fn progress(&mut self, place: Place, progress: &Progress) {
         self.watch.progress(place, progress, self.planned_ms);
     }
-    fn ended(&mut self, _: &Trial) {}
 }
 
 impl diagnosis::Watch for Bridge<'_> {
-    fn step(&mut self, _: &str) {}
     fn result(&mut self, text: &str) {
         self.watch.line(&format!("  {text}"), self.left);
     }
     fn progress(&mut self, place: Place, progress: &Progress, planned_ms: Option<u64>) {
         self.watch.progress(place, progress, planned_ms);
     }
-    fn save(&mut self, _: &Run) {}
 }

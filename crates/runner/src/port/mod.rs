@@ -29,9 +29,7 @@ pub trait Port: Send + Sync + std::fmt::Debug {
     }
 
     /// The Ethernet addresses of a device and of the gateway behind it, where one is named.
-    ///
-    /// # Errors
-    /// The device is not there or down, or no answer from the gateway.
+    /// Errors: the device is not there or down, or no answer from the gateway.
     fn look(&self, device: &str, gateway: Option<IpAddr>) -> Result<PortState, PortError>;
 
     /// What the host alone can send and count.

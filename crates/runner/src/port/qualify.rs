@@ -18,9 +18,7 @@ const LOOK_MS: u64 = 400;
 const DEVICES: [&str; 2] = ["qualify0", "qualify1"];
 
 /// Frames a second that are sent and all received.
-///
-/// # Errors
-/// No network of its own can be made, or no frames sent there.
+/// Errors: no network of its own can be made, or no frames sent there.
 pub(super) fn qualify(request: &QualifyRequest, stop: &Stop) -> Result<Qualified, PortError> {
     let largest = request.sizes.iter().copied().max().unwrap_or(64);
     let prepare = || -> Result<(), PortError> {

@@ -28,9 +28,8 @@ const BETWEEN: Duration = Duration::from_secs(1);
 const THREADS: usize = 3;
 
 /// Runs a test. `progress` gets each load after each interval.
-///
-/// # Errors
-/// The server cannot be reached, its key is another, or it is no test server. What happens during a load is its ending.
+/// Errors: the server cannot be reached, its key is another, or it is no test server. What happens during a load is its
+/// ending.
 pub fn measure(
     plan: &ResponsivenessPlan,
     target: &Target,
@@ -175,7 +174,6 @@ async fn run(
 fn pause_us(plan: &ResponsivenessPlan, goodput_bps: f64) -> u64 {
     let affordable = goodput_bps / 8.0 * ResponsivenessPlan::PROBES_SHARE / ResponsivenessPlan::PROBE_PAIR_BYTES;
     let pairs = affordable.min(f64::from(plan.probes_per_s) / 2.0).max(1.0);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let us = (1e6 / pairs) as u64;
     debug_assert!(float(us) <= 1e6);
     us

@@ -109,7 +109,6 @@ fn one_of<'a, T>(random: &mut Random, of: &'a [T]) -> &'a T {
 }
 
 /// The case of a seed with this number; the same for ever, whatever comes before it.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rates, times and sizes within their ranges
 pub fn draw(seed: u64, number: u64, udp: bool) -> Drawn {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number));
     let random = &mut random;

@@ -228,7 +228,6 @@ fn part_of_table(results: &[DrawnResult]) -> String {
     text
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of cases
 fn part(hits: usize, of: usize) -> f64 {
     hits as f64 / of.max(1) as f64
 }
@@ -239,14 +238,12 @@ fn reliability(results: &[DrawnResult]) -> String {
     let mut bins: BTreeMap<usize, Vec<(f64, bool)>> = BTreeMap::new();
     for result in results {
         let Some(confidence) = result.said.as_ref().ok().and_then(|said| said.confidence) else { continue };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 0 to 1
         let bin = ((confidence * 10.0) as usize).min(9);
         bins.entry(bin).or_default().push((confidence, result.outcome() == Outcome::Right));
     }
     let total: usize = bins.values().map(Vec::len).sum();
     let (mut text, mut error) = (String::from("  confidence   said   right\n"), 0.0);
     for (bin, said) in &bins {
-        #[allow(clippy::cast_precision_loss)] // counts of cases
         let mean = said.iter().map(|(confidence, _)| confidence).sum::<f64>() / said.len() as f64;
         let right = said.iter().filter(|(_, right)| *right).count();
         error += part(said.len(), total) * (mean - part(right, said.len())).abs();

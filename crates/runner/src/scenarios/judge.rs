@@ -111,7 +111,6 @@ impl Tally {
 
     /// The mean over all truths of the harmonic mean of precision and recall; *unknown* is an answer that is no truth's. A cause that may stand
     /// first counts as the truth.
-    #[allow(clippy::cast_precision_loss)] // cases of one suite
     fn cause_f1(&self) -> Option<f64> {
         let mut counts: BTreeMap<String, [usize; 3]> = BTreeMap::new();
         for (case, said, grade) in &self.graded {

@@ -128,9 +128,8 @@ fn stolen_since(before: &[CpuTimes]) -> f64 {
     let now = narrows_collect::cpu_times();
     let grown = now.iter().zip(before).map(|(now, before)| now.since(before));
     let [stolen, all] = grown.fold([0, 0], |[stolen, all], time| [stolen + time.steal_us, all + time.total_us()]);
-    #[allow(clippy::cast_precision_loss)] // microseconds of a minute
-    let part = stolen as f64 / all.max(1) as f64;
-    part
+
+    stolen as f64 / all.max(1) as f64
 }
 
 /// Makes the directory for runs that are kept.

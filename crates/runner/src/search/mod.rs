@@ -40,7 +40,6 @@ fn at_load(load: &UdpPlan, flow: Flow, pps: f64, duration: Duration) -> UdpPlan 
     let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let rate = match &load.sizes {
         // A server that is open to clients without a token takes rates in bit/s only.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // far below 2^53
         DatagramSizes::Sequence(sizes) if sizes.len() == 1 => {
             UdpRate::Bps((pps * f64::from(sizes[0]) * 8.0).round().max(1.0) as u64)
         }
@@ -70,7 +69,6 @@ pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duratio
     let skipped = sum(&|s| s.sent.as_ref().map_or(0, |sent| sent.skipped), flow.sender());
     let received = sum(&|s| s.received.as_ref().map_or(0, |got| got.distinct), flow.receiver());
     let offered = sent.saturating_add(unsent);
-    #[allow(clippy::cast_precision_loss)]
     let given_up = skipped as f64 / (intended.max(1)) as f64;
     let invalid = (given_up > KEPT)
         .then(|| format!("sender stalled, {} skipped", narrows_model::words::units::percent(given_up)));
@@ -111,7 +109,6 @@ pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, E
     let trial = of_udp(&trial)?;
     let rate = |stream: &narrows_model::UdpStreamRecord| {
         let got = stream.received.as_ref()?;
-        #[allow(clippy::cast_precision_loss)]
         Some(got.distinct as f64 / plan.rate_seconds(stream.flow, None, Some(got)))
     };
     let pps: f64 = trial.server.streams.iter().filter_map(rate).sum();
@@ -149,7 +146,6 @@ pub fn search(
         let start = clock::now();
         let asked = at_load(load, flow, load_pps, duration);
         let outcome = ends.trial(&asked.clone().into(), On::Path, &mut |_, _| {});
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a rate times a time, far below 2^53
         let intended = (load_pps * duration.as_secs_f64()).round() as u64;
         let seen = match outcome {
             Ok(trial) if !ends.stopped() => {
@@ -211,7 +207,6 @@ pub fn unit(sizes: &DatagramSizes, largest: u32, family: Family) -> LoadUnit {
         DatagramSizes::Sequence(list) => list.as_slice(),
     };
     let units: Vec<LoadUnit> = list.iter().map(|bytes| LoadUnit::datagram(*bytes, family)).collect();
-    #[allow(clippy::cast_precision_loss)]
     let n = units.len().max(1) as f64;
     LoadUnit {
         payload_bytes: units.iter().map(|unit| unit.payload_bytes).sum::<f64>() / n,

@@ -55,7 +55,6 @@ pub enum SpecError {
 
 impl SearchSpec {
     fn plan(&self, tester_max_pps: Option<f64>, unit: &LoadUnit) -> Result<SearchPlan, SpecError> {
-        #[allow(clippy::cast_precision_loss)] // up to 2^53, as it was read
         let pps = |rate: UdpRate| match rate {
             UdpRate::Bps(bps) => Some(bps as f64 / (8.0 * unit.payload_bytes)),
             UdpRate::Pps(pps) => Some(pps),
@@ -101,7 +100,6 @@ fn profile(
     max_bps: Option<f64>,
     began: Instant,
 ) -> Result<Option<TrialRecord>, EndsError> {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
     let max_bps = max_bps.map_or(PROFILE.max_bps, |bps| bps as u64).clamp(ProfilePlan::MIN_BPS, ProfilePlan::MAX_BPS);
     let start_bps = PROFILE.start_bps.min(max_bps);
     let plan = ProfilePlan { direction: flow.direction(), max_bps, start_bps, ..PROFILE };
@@ -139,9 +137,7 @@ fn datagrams([least, most]: [f64; 2], seen: &LoadUnit, unit: &LoadUnit, family: 
 }
 
 /// Measures what the plan needs, searches, and returns the run. `begin` is called with the resolved plan before the first trial.
-///
-/// # Errors
-/// [`SpecError`], where nothing was searched. A search that broke off says so in the run's ending.
+/// Errors: [`SpecError`], where nothing was searched. A search that broke off says so in the run's ending.
 pub fn run(
     ends: &mut dyn Ends,
     spec: &SearchSpec,

@@ -18,9 +18,7 @@ struct Exported {
 }
 
 /// One line, without its end.
-///
-/// # Errors
-/// The record is damaged.
+/// Errors: the record is damaged.
 pub(super) fn line(entry: &StoredRun, kind: &str, json: Vec<u8>) -> Result<Vec<u8>, Error> {
     if kind == KIND_OF_RUNS {
         return Ok(json);

@@ -88,9 +88,7 @@ impl AnyDocument for Kept {
 }
 
 /// Takes in a file: reports if it begins with a brace, else numbers. `name`: what it is called in the store. `of`: its configuration.
-///
-/// # Errors
-/// The store cannot be written. What is wrong with the file is added to `done`.
+/// Errors: the store cannot be written. What is wrong with the file is added to `done`.
 pub(super) fn import(
     store: &mut Store,
     path: &Path,

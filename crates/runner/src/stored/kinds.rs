@@ -33,9 +33,7 @@ pub static KINDS: [Kind; 7] = [
 ];
 
 /// The kind of this name.
-///
-/// # Errors
-/// A later version knows it.
+/// Errors: a later version knows it.
 pub(super) fn named(kinds: Kinds, word: &str, id: &str) -> Result<&'static Kind, Error> {
     let unknown = || Error::Damaged(id.to_owned(), format!("it is of the unknown kind `{word}`; upgrade narrows"));
     kinds.iter().copied().chain([&foreign::KINDS[..]]).flatten().find(|it| it.word == word).ok_or_else(unknown)

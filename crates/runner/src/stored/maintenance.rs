@@ -106,9 +106,7 @@ fn import_file(
 }
 
 /// The store with the runs of earlier versions taken in, for those who list it.
-///
-/// # Errors
-/// The store cannot be opened or written.
+/// Errors: the store cannot be opened or written.
 pub fn whole() -> Result<Store, Error> {
     let mut store = super::store()?;
     // What cannot be read there is named by `narrows store import`. Another store takes them in only if the user asks.
@@ -119,9 +117,7 @@ pub fn whole() -> Result<Store, Error> {
 }
 
 /// Writes runs that match to a directory, one file each, or into one file of JSON lines; how many there were.
-///
-/// # Errors
-/// A run is damaged, or a file cannot be written.
+/// Errors: a run is damaged, or a file cannot be written.
 pub fn export(store: &Store, filter: &Filter, to: &Path) -> Result<u64, Error> {
     let mut runs = store.list(filter, 0, i64::MAX.unsigned_abs())?;
     runs.reverse();
@@ -241,9 +237,7 @@ pub fn trend(
 }
 
 /// A run as it is listed, and its content; `None` where there is none of this id.
-///
-/// # Errors
-/// The store cannot be read, or the run is damaged.
+/// Errors: the store cannot be read, or the run is damaged.
 pub fn show(store: &Store, id: &str, kinds: Kinds) -> Result<Option<(StoredRun, Content)>, Error> {
     let Some((word, json)) = store.json(id)? else { return Ok(None) };
     let Some(entry) = store.list(&Filter { id: Some(id.to_owned()), ..Filter::default() }, 0, 1)?.pop() else {

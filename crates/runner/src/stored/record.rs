@@ -33,9 +33,7 @@ pub trait Record<By = ()>: Serialize + DeserializeOwned + 'static {
     fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>>;
 
     /// It, of its JSON.
-    ///
-    /// # Errors
-    /// The JSON is none of it.
+    /// Errors: the JSON is none of it.
     fn read(json: &[u8], id: &str) -> Result<Self, Error> {
         serde_json::from_slice(json).map_err(|error| Error::Damaged(id.to_owned(), error.to_string()))
     }

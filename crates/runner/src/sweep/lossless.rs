@@ -23,9 +23,7 @@ const BELOW: f64 = 50.0;
 const MIN_PPS: f64 = 1.0;
 
 /// Searches for the flow of these figures. `load` has the rates of the other flow, where there is one.
-///
-/// # Errors
-/// Where the sweep must end; why there is no such rate is in the answer's remark.
+/// Errors: where the sweep must end; why there is no such rate is in the answer's remark.
 pub(super) fn find(
     ends: &mut dyn Ends,
     load: &UdpPlan,

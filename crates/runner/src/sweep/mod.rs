@@ -127,7 +127,6 @@ fn udp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell) -> Result<Vec<Swe
 fn beside(load: UdpPlan, figures: &[SweepFigures]) -> UdpPlan {
     let carried = |flow: Flow, asked: UdpRate| {
         let seen = figures.iter().find(|it| it.flow == flow).and_then(|it| it.receiving_bps);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // far below 2^53
         seen.map_or(asked, |bps| UdpRate::Bps(bps.round().max(1.0) as u64))
     };
     UdpPlan { rate_up: carried(Flow::Up, load.rate_up), rate_down: carried(Flow::Down, load.rate_down), ..load }

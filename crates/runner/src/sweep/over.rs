@@ -27,9 +27,7 @@ pub struct OverPlan {
 }
 
 /// The plan of the campaign that a sweep is.
-///
-/// # Errors
-/// What is wrong with it, a line each.
+/// Errors: what is wrong with it, a line each.
 pub fn plan(over: &OverPlan) -> Result<CampaignPlan, String> {
     if over.over.len() > 2 {
         return Err(format!(

@@ -75,9 +75,7 @@ fn other_ports(record: &TraceRecord, stop: &Stop) -> BTreeMap<u16, bool> {
 
 /// Traces until the plan is done, `stop` is set, or `show` returns false. `poll` is called often; `show` gets the record after each
 /// interval of a trace that goes on.
-///
-/// # Errors
-/// No route, or a socket that this user may not open. What stops a trace later is in its record.
+/// Errors: no route, or a socket that this user may not open. What stops a trace later is in its record.
 pub fn trace(
     plan: TracePlan,
     stop: &Stop,

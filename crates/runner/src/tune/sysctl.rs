@@ -29,23 +29,8 @@ pub(crate) fn parameters() -> impl Iterator<Item = (String, String)> {
 
 /// Those of the kernel (net/ipv4/Kconfig).
 const CONGESTION: &[&str] = &[
-    "bbr",
-    "bic",
-    "cdg",
-    "cubic",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "reno",
-    "scalable",
-    "vegas",
-    "veno",
-    "westwood",
-    "yeah",
+    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable",
+    "vegas", "veno", "westwood", "yeah",
 ];
 
 /// Whether the kernel has loaded it already.

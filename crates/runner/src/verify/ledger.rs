@@ -115,7 +115,6 @@ fn row(case: &Case, flow: Flow) -> Result<Row, StageError> {
         && named == expected;
     let what =
         format!("{} of {}, {direction}: named {named}, unexplained {}", case.stage, ledger.offered, ledger.unexplained);
-    #[allow(clippy::cast_precision_loss)] // far below 2^53
     let (requested, measured) = (truth as f64, of(case.stage) as f64);
     Ok(Row { what, requested, measured, unit: "drops", tolerance: "all, and named", met })
 }

@@ -25,14 +25,12 @@ const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 
 pub fn verify(watch: &mut dyn Watch) -> Result<(), StageError> {
     let path = Impairment { rate_bps: 200_000_000, queue_packets: 20, delay_us: 500, ..Impairment::default() };
-    #[allow(clippy::cast_precision_loss)] // far below 2^53
     let truth = path.rate_bps as f64 + 20.0 * 1_538.0 * 8.0 / TRIAL.as_secs_f64();
     let stage = stage(&path)?;
     let (over, began) = (AtomicBool::new(false), clock::now());
     std::thread::scope(|scope| {
         let over = &over;
         for core in 0..cpu::allowed_cpus().map_or(1, |cpus| cpus.len()) {
-            #[allow(clippy::cast_possible_truncation)] // so many cores no machine has
             scope.spawn(move || hog(began + STAGGER * core as u32, over));
         }
         let rows = (|| {

@@ -116,15 +116,9 @@ fn the_audit_log_says_who_did_what_and_holds_no_secret() {
         assert_eq!(
             said,
             [
-                "start - - -",
-                "refused stranger 127.0.0.1 -",
-                "session ci 127.0.0.1 -",
-                "measured ci 127.0.0.1 -",
-                "changed ci 127.0.0.1 set",
-                "refused ci 127.0.0.1 -",
-                "changed ci 127.0.0.1 undo",
-                "session-end ci 127.0.0.1 -",
-                "stop - - -",
+                "start - - -", "refused stranger 127.0.0.1 -", "session ci 127.0.0.1 -", "measured ci 127.0.0.1 -",
+                "changed ci 127.0.0.1 set", "refused ci 127.0.0.1 -", "changed ci 127.0.0.1 undo",
+                "session-end ci 127.0.0.1 -", "stop - - -",
             ],
             "{text}"
         );

@@ -130,18 +130,8 @@ type Ablation = fn(&mut Value);
 
 /// Fields of TCP_INFO that Linux 4.19 and later kernels brought, …
 const SINCE_4_19: &[&str] = &[
-    "bytes_sent",
-    "bytes_retrans",
-    "dsack_dups",
-    "reord_seen",
-    "rcv_ooopack",
-    "snd_wnd_bytes",
-    "rcv_wnd_bytes",
-    "total_rto",
-    "total_rto_recoveries",
-    "total_rto_time_ms",
-    "received_ce",
-    "rehash",
+    "bytes_sent", "bytes_retrans", "dsack_dups", "reord_seen", "rcv_ooopack", "snd_wnd_bytes", "rcv_wnd_bytes",
+    "total_rto", "total_rto_recoveries", "total_rto_time_ms", "received_ce", "rehash",
 ];
 /// … and those of 4.9 to 4.18.
 const SINCE_4_9: &[&str] =

@@ -82,7 +82,6 @@ fn sentences(view: &Report) -> Vec<String> {
     view.verdict.causes.iter().flat_map(of).collect()
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn lost(ledger: &Ledger) -> (u64, String) {
     let lost = ledger.offered - ledger.delivered;
     (lost, percent(lost as f64 / ledger.offered.max(1) as f64))

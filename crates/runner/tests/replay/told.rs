@@ -50,7 +50,6 @@ struct Instant {
     bps: f64,
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn part(share: f64, of: u64) -> u64 {
     (share * of as f64) as u64
 }

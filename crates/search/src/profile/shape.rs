@@ -79,7 +79,6 @@ pub struct Below {
     pub events: u64,
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 impl Below {
     /// The part that was lost.
     pub fn loss(self) -> f64 {
@@ -126,7 +125,6 @@ pub struct Shape {
 
 impl Shape {
     /// The shape of a profile; `None` where no step was seen at both ends.
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     pub fn of(plan: &ProfilePlan, record: &ProfileEndRecord) -> Option<Self> {
         let base = base_delay_ns(&record.probes, &record.steps, plan.direction, record.datagram_bytes);
         let views = || record.steps.iter().filter_map(|step| StepView::of(step, record.header_bytes, base));
@@ -240,7 +238,6 @@ impl Shape {
     }
 
     /// How many are lost in a row at rates that the path carries, on average; 1 where none is.
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     pub fn run_below(&self) -> f64 {
         (self.lost_below as f64 / self.loss_events_below.max(1) as f64).max(1.0)
     }
@@ -268,7 +265,6 @@ impl Shape {
     }
 
     /// The part of datagrams that is lost at rates that the path carries.
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     pub fn loss_below(&self) -> f64 {
         self.lost_below as f64 / self.sent_below.max(1) as f64
     }
@@ -299,7 +295,6 @@ const fn one_way(probe: &ProfileProbe, way: Direction) -> i64 {
 
 /// The 90th percentile of the one-way delay of the idle path above its least. Large probes take longer than small ones: each is
 /// compared with the least of its size.
-#[allow(clippy::cast_precision_loss)] // differences of delays
 pub(super) fn jitter_us(probes: &[ProfileProbe], way: Direction) -> f64 {
     let least = |bytes| probes.iter().filter(|probe| probe.bytes == bytes).map(|probe| one_way(probe, way)).min();
     let above = |probe: &ProfileProbe| Some((one_way(probe, way) - least(probe.bytes)?) as f64 / 1e3);
@@ -415,7 +410,6 @@ const LONG_US: f64 = 5_000.0;
 const BUCKET_US: f64 = 1_000.0;
 
 /// Whether trains passed clearly faster than `bps`; `None` where they are too short to tell.
-#[allow(clippy::cast_precision_loss)] // counts and times of one train
 pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Option<bool> {
     let (burst, length) = trains::arrived_bps(steps, header_bytes)?;
     let bytes = steps.iter().find(|record| record.step.datagrams == length)?.step.datagram_bytes;

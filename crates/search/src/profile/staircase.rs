@@ -137,11 +137,9 @@ impl Staircase {
         if at_ns >= self.plan.limit_ms * 1_000_000 {
             return Next::Done;
         }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one queue
         let drain_ns = (self.queue_us * 1_300.0) as u64;
         let pause_ns = match self.phase {
             Phase::Bucket(_) => REFILL_NS,
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below what LONGEST_PAUSE_NS allows
             Phase::LongTrains { datagrams, bps, .. } => (REFILL_NS / 4)
                 .saturating_add((1.5e9 * f64::from(datagrams) * self.packet_bits() / bps.max(1.0)) as u64),
             _ => PAUSE_NS,
@@ -170,9 +168,7 @@ impl Staircase {
 
     fn step(&self, bps: f64, least_ns: u64, datagrams: u64) -> ProfileStep {
         let bits = self.packet_bits();
-        #[allow(clippy::cast_precision_loss)] // rates below 2^40
         let bps = bps.clamp(ProfilePlan::MIN_BPS as f64, self.plan.max_bps as f64);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive and small
         let gap_ns = ((bits * 1e9 / bps).ceil() as u64).max(1);
         let long_ns = (datagrams * gap_ns).clamp(least_ns, LONGEST_NS);
         let count = (long_ns / gap_ns).clamp(10, ProfilePlan::MAX_DATAGRAMS.into());
@@ -187,7 +183,6 @@ impl Staircase {
 
     /// A queue that ends a step: well above what the idle path varies by, so that others on the path are not held up for long; after steps
     /// of a late sender one that outlasts its pauses.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // microseconds of one delay
     fn stop_above_us(&self) -> u32 {
         let late_ns = self.records.iter().rev().take(3).map(|record| record.sent.late_ns).max().unwrap_or(0);
         let outlasts_us = (OUTLASTS * late_ns as f64 / 1e3).min(LONGEST_QUEUE_US);
@@ -306,7 +301,6 @@ impl Staircase {
     }
 
     /// Trains of what passed of a step after a pause.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a small count
     fn long_trains(&self, view: &StepView, bps: f64) -> Phase {
         let passed = if self.lost_without_queue { view.before_loss } else { view.before_queue };
         let bucket = (0.7 * view.bucket_bytes(passed, bps, 0.0) * 8.0 / view.packet_bits) as u32;
@@ -323,7 +317,6 @@ impl Staircase {
         (3.0 * jitter_us(&self.probes, self.plan.direction)).max(packets_us).max(300.0)
     }
 
-    #[allow(clippy::cast_precision_loss)] // rates below 2^40
     fn further(&self, bps: f64, view: &StepView) -> Phase {
         if view.host_too_slow() || bps >= 0.99 * self.plan.max_bps as f64 {
             return Phase::Done;
@@ -334,7 +327,6 @@ impl Staircase {
     }
 
     /// Half of what the trains say where that is far above what is known: steps at low rates take long and tell little.
-    #[allow(clippy::cast_precision_loss)]
     fn start_bps(&self) -> f64 {
         let known = self.plan.start_bps as f64;
         let far = self.train_bps().filter(|train| 0.25 * train > known);

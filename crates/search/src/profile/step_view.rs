@@ -51,7 +51,6 @@ pub struct StepView {
 impl StepView {
     /// The view of a step; `None` where nothing is known of its arrival or too little was sent. `base_delay_ns`: the least delay of
     /// datagrams of this size.
-    #[allow(clippy::cast_precision_loss)] // nanoseconds of a minute, and counts of one step
     pub fn of(record: &StepRecord, header_bytes: u32, base_delay_ns: i64) -> Option<Self> {
         let received = record.received.as_ref()?;
         let packet_bits = f64::from(record.step.datagram_bytes + header_bytes) * 8.0;
@@ -253,7 +252,6 @@ struct Sustained {
 }
 
 /// By the median slope: a host that stalls for a moment moves single parts, and the difference of the ends with them.
-#[allow(clippy::cast_precision_loss)] // counts and times of one step
 fn sustained(parts: &[StepPart], packet_bits: f64, from: u32) -> Option<Sustained> {
     let arrived: Vec<&StepPart> = parts.iter().filter(|part| part.received > 0).collect();
     let half = arrived.len().checked_sub(1)? / 2;
@@ -280,7 +278,6 @@ fn median_slope(points: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// How fast the delay rises; `None` of few parts.
-#[allow(clippy::cast_precision_loss)] // times of one step
 fn rising(parts: &[StepPart]) -> Option<f64> {
     let points = parts.iter().filter(|part| part.received > 0);
     let points: Vec<(f64, f64)> = points.map(|part| (part.last_ns as f64, part.delay_ns as f64)).collect();
@@ -289,7 +286,6 @@ fn rising(parts: &[StepPart]) -> Option<f64> {
 
 /// Datagrams before the delay began to rise: the line through its rise from a third to two thirds of the queue, followed back to where
 /// the delay was least. `None` where it never rose.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts of one step
 fn before_queue(parts: &[StepPart], base_delay_ns: i64, queue_us: f64) -> Option<u32> {
     let points = parts.iter().filter(|part| part.received > 0);
     let points: Vec<(f64, f64)> =

@@ -3,7 +3,6 @@
 use narrows_model::StepRecord;
 
 /// The rate at which trains of so many datagrams left: the median.
-#[allow(clippy::cast_precision_loss)] // counts and times of one train
 pub(super) fn sent_bps(steps: &[StepRecord], header_bytes: u32, length: u32) -> Option<f64> {
     let trains = steps.iter().filter(|it| it.step.gap_ns == 0 && it.step.datagrams == length && it.sent.span_ns > 0);
     let rates: Vec<f64> = trains
@@ -23,7 +22,6 @@ const REFILLS_NS: f64 = 5e6;
 
 /// Whether trains of one length took about as long as each other: otherwise their rates lie between that of a bucket and that of its
 /// refill, and are none of the path.
-#[allow(clippy::cast_precision_loss)] // times of one train
 pub(super) fn agree(steps: &[StepRecord], length: u32) -> bool {
     let trains = steps.iter().filter(|record| record.step.gap_ns == 0 && record.step.datagrams == length);
     let whole = trains.filter_map(|it| it.received.as_ref()).filter(|it| it.datagrams == length);
@@ -37,7 +35,6 @@ pub(super) fn agree(steps: &[StepRecord], length: u32) -> bool {
 
 /// The rate at which trains arrived: the lower quartile of their rates, since a host that stalls for a moment receives
 /// what arrived meanwhile in one batch; and the datagrams of such a train. Where longer trains were sent they count alone.
-#[allow(clippy::cast_precision_loss)] // counts and times of one train
 pub(super) fn arrived_bps(steps: &[StepRecord], header_bytes: u32) -> Option<(f64, u32)> {
     let rate = |record: &StepRecord| {
         let received = record.received.as_ref().filter(|received| received.datagrams >= 5 && received.span_ns > 0)?;

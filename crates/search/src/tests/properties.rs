@@ -12,7 +12,6 @@ const ENOUGH: usize = 2_000;
 
 /// Observations of a malicious tester.
 fn said(choice: u8, load: f64, duration: Duration, dice: &mut Dice) -> Observation {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let intended = (load * duration.as_secs_f64()).round() as u64;
     let sound =
         Observation { intended, offered: intended, sent: intended, received: intended, ..Observation::default() };

@@ -212,7 +212,6 @@ impl Mtu {
 
 /// Pairs that chance makes less often than once in a thousand sizes, by the loss of small probes to that hop; no more than five, since a
 /// router that limits its answers makes each of them take a second.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
 fn pairs_at(seen: &Seen, ttl: u8) -> u8 {
     const MOST: f64 = 5.0;
     let small = seen.record.plan.probe_bytes;
@@ -221,7 +220,6 @@ fn pairs_at(seen: &Seen, ttl: u8) -> u8 {
     if all < 4 || answered == all {
         return 0;
     }
-    #[allow(clippy::cast_precision_loss)] // probes of one trace
     let lost = 1.0 - answered as f64 / all as f64;
     (1e-3_f64.ln() / lost.ln()).ceil().clamp(0.0, MOST) as u8
 }

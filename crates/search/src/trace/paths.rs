@@ -33,7 +33,6 @@ pub fn flows_for(nodes: usize) -> u16 {
     (1..=1000_u16).find(|n| missed((*n).into()) < 0.05).unwrap_or(1000)
 }
 
-#[allow(clippy::cast_precision_loss)] // nodes of one hop
 const fn float(n: usize) -> f64 {
     n as f64
 }

@@ -96,9 +96,8 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 impl Store {
     /// Opens the store, which is made or migrated if necessary: a file, or the address of a PostgreSQL server
     /// (`postgres://user:password@host:port/database`). Only its owner can read the file, since runs contain inventories.
-    ///
-    /// # Errors
-    /// The file cannot be opened or locked, is damaged, or was written by a newer version. The server cannot be reached.
+    /// Errors: the file cannot be opened or locked, is damaged, or was written by a newer version. The server cannot be
+    /// reached.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = shown(path);
         let failed = |Fault(cause)| Error::Store { operation: "open", path: shown.clone(), cause };
@@ -145,9 +144,7 @@ impl Store {
 
     /// Moves the runs that wait here for another store into it; returns how many were sent. This store is locked for each run: what another
     /// program puts there after it saw none waiting is newer.
-    ///
-    /// # Errors
-    /// The store cannot be read here or written there. What was not sent stays here, as a damaged run does.
+    /// Errors: the store cannot be read here or written there. What was not sent stays here, as a damaged run does.
     pub fn send(&mut self, to: &mut Self) -> Result<u64> {
         let place = to.path.display().to_string();
         let sql = "SELECT id FROM runs JOIN waiting ON run = number WHERE store = ? ORDER BY number LIMIT 1";
@@ -183,9 +180,7 @@ impl Store {
     }
 
     /// The kind of a record and its JSON; `None` if this id is unknown.
-    ///
-    /// # Errors
-    /// The store cannot be read, or the run is damaged.
+    /// Errors: the store cannot be read, or the run is damaged.
     pub fn json(&self, id: &str) -> Result<Option<(String, Vec<u8>)>> {
         let found = || {
             let mut rows = self.database.rows(&content(), values![id.to_owned()])?;

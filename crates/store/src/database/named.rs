@@ -7,9 +7,7 @@ use crate::Filter;
 impl Store {
     /// The id of the run that a word names: an id, the beginning of one id alone (four characters or more), `last` or `last~2` (the third
     /// newest). `None`: no run.
-    ///
-    /// # Errors
-    /// The store cannot be read, or several ids begin so.
+    /// Errors: the store cannot be read, or several ids begin so.
     pub fn named(&self, word: &str) -> Result<Option<String>, crate::Error> {
         if self.has(word)? {
             return Ok(Some(word.to_owned()));

@@ -282,17 +282,13 @@ fn without_intruders(kept: &[libc::c_long]) -> Result<bool> {
 
 /// From here on what an intruder wants ends this process, also as root; `watching` leaves the calls that readings of the host need.
 /// Needs [`super::no_new_privileges`]. Returns whether there is seccomp here.
-///
-/// # Errors
-/// There is, and it refuses the filter.
+/// Errors: there is, and it refuses the filter.
 pub fn no_intrusion(watching: bool) -> Result<bool> {
     without_intruders(if watching { WATCHING } else { &[] })
 }
 
 /// From here on only the calls of this file can be made. Needs [`super::no_new_privileges`]. Returns whether there is seccomp here.
-///
-/// # Errors
-/// There is, and it refuses the filters.
+/// Errors: there is, and it refuses the filters.
 pub fn only_network() -> Result<bool> {
     let mut allowed = numbers(ALLOWED.iter().chain(ALLOWED_HERE));
     // Of UDP, of echoes by ICMP, and the two kinds of netlink that are read: TCP connections are accepted, not opened, and behind Unix

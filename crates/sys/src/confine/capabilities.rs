@@ -71,9 +71,7 @@ pub fn bound(kept: &[Capability]) {
 }
 
 /// Keeps at most these, and nothing that a started program would inherit.
-///
-/// # Errors
-/// The kernel's error; it kept others.
+/// Errors: the kernel's error; it kept others.
 pub fn keep_only(kept: &[Capability]) -> Result<()> {
     bound(kept);
     let mask = mask_of(kept);

@@ -23,9 +23,7 @@ pub enum Enforced {
 /// From here on only the files and directories of `read` and `write` can be opened, to be read, and those of `write` also to be written,
 /// made and removed; nothing is executed, no TCP connection is opened and no TCP port bound (Linux 6.7), and no process outside is
 /// signalled (6.12). What is open stays open. Paths that do not exist are left out.
-///
-/// # Errors
-/// The kernel has Landlock and refuses the rules.
+/// Errors: the kernel has Landlock and refuses the rules.
 pub fn only(read: &[PathBuf], write: &[PathBuf]) -> Result<Enforced> {
     let abi = ABI::V6;
     let reading = AccessFs::ReadFile | AccessFs::ReadDir;

@@ -47,9 +47,7 @@ pub fn is_mapped(user: &User) -> bool {
 }
 
 /// Makes this process that user's, for good: its group alone, then its user.
-///
-/// # Errors
-/// No privilege for it; root could be regained.
+/// Errors: no privilege for it; root could be regained.
 pub fn become_user(user: &User) -> Result<()> {
     let (own, group) = (user.id, user.group);
     let mut death: libc::c_int = 0;

@@ -94,9 +94,7 @@ impl Device {
 
     /// Turns a group (`tso`, `tx`, …) or one feature on or off, and returns what was requested before, for
     /// [`Device::set_features`].
-    ///
-    /// # Errors
-    /// No such device or feature, no permission, or a feature that the driver does not change.
+    /// Errors: no such device or feature, no permission, or a feature that the driver does not change.
     pub fn set_feature(&self, word: &str, on: bool) -> Result<Vec<FeatureState>> {
         let object = || format!("{word} of {}", self.name());
         let operation = if on { "turn on" } else { "turn off" };
@@ -124,9 +122,7 @@ impl Device {
     }
 
     /// Sets features one by one, by the kernel's names: undoes [`Device::set_feature`].
-    ///
-    /// # Errors
-    /// No such device, no permission.
+    /// Errors: no such device, no permission.
     pub fn set_features(&self, states: &[FeatureState]) -> Result<()> {
         let count = self.string_count(SET_FEATURES)?;
         let names = self.strings(SET_FEATURES, count)?;

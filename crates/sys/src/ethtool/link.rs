@@ -76,17 +76,13 @@ const NWORDS: usize = 15;
 
 impl Device {
     /// The current link settings.
-    ///
-    /// # Errors
-    /// No such device; the driver does not support it.
+    /// Errors: no such device; the driver does not support it.
     pub fn link(&self) -> Result<Link> {
         Ok(decode(&self.link_settings()?))
     }
 
     /// Changes speed, duplex or autonegotiation and keeps the rest.
-    ///
-    /// # Errors
-    /// No such device, no permission, or no driver support.
+    /// Errors: no such device, no permission, or no driver support.
     pub fn set_link(&self, change: LinkChange) -> Result<()> {
         let mut words = self.link_settings()?;
         words[0] = SLINKSETTINGS;

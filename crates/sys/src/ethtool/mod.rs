@@ -103,9 +103,7 @@ const GCHANNELS: u32 = 0x3c;
 
 impl Device {
     /// Names a device of the calling thread's network namespace. Its existence is checked by the first query.
-    ///
-    /// # Errors
-    /// An invalid name; no sockets.
+    /// Errors: an invalid name; no sockets.
     pub fn open(name: &str) -> Result<Self> {
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0 || byte == b'/') {
             let cause = io::Error::other("an interface name has 1 to 15 bytes and no `/`");
@@ -120,9 +118,7 @@ impl Device {
     }
 
     /// The driver, and the device's bus address.
-    ///
-    /// # Errors
-    /// No such device; the driver does not support it.
+    /// Errors: no such device; the driver does not support it.
     pub fn driver(&self) -> Result<Driver> {
         // SAFETY: the kernel fills a struct ethtool_drvinfo of 196 bytes.
         let words = unsafe { self.ask::<49>(GDRVINFO, "read the driver of") }?;
@@ -136,9 +132,7 @@ impl Device {
     }
 
     /// The sizes of the rings.
-    ///
-    /// # Errors
-    /// No such device; the driver does not support it.
+    /// Errors: no such device; the driver does not support it.
     pub fn rings(&self) -> Result<Rings> {
         // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
         let words = unsafe { self.ask::<9>(GRINGPARAM, "read the ring sizes of") }?;
@@ -147,9 +141,7 @@ impl Device {
     }
 
     /// Sets the number of descriptors of the rings. Most drivers take the link down for a moment.
-    ///
-    /// # Errors
-    /// No such device, no permission, more than the hardware supports, or no driver support.
+    /// Errors: no such device, no permission, more than the hardware supports, or no driver support.
     pub fn set_rings(&self, rx: u32, tx: u32) -> Result<()> {
         // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
         let words = unsafe { self.ask::<9>(GRINGPARAM, "read the ring sizes of") }?;
@@ -161,9 +153,7 @@ impl Device {
     }
 
     /// The numbers of queues.
-    ///
-    /// # Errors
-    /// No such device; the driver does not support it.
+    /// Errors: no such device; the driver does not support it.
     pub fn channels(&self) -> Result<Channels> {
         // SAFETY: the kernel fills a struct ethtool_channels of 9 words.
         let words = unsafe { self.ask::<9>(GCHANNELS, "read the channels of") }?;
@@ -172,9 +162,7 @@ impl Device {
     }
 
     /// Interrupt coalescing.
-    ///
-    /// # Errors
-    /// No such device; the driver does not support it.
+    /// Errors: no such device; the driver does not support it.
     pub fn coalesce(&self) -> Result<Coalesce> {
         // SAFETY: the kernel fills a struct ethtool_coalesce of 23 words.
         let words = unsafe { self.ask::<23>(GCOALESCE, "read the interrupt coalescing of") }?;
@@ -190,9 +178,7 @@ impl Device {
     }
 
     /// Ethernet flow control.
-    ///
-    /// # Errors
-    /// No such device; the driver does not support it.
+    /// Errors: no such device; the driver does not support it.
     pub fn pause(&self) -> Result<Pause> {
         // SAFETY: the kernel fills a struct ethtool_pauseparam of 4 words.
         let words = unsafe { self.ask::<4>(GPAUSEPARAM, "read the flow control of") }?;
@@ -201,9 +187,7 @@ impl Device {
     }
 
     /// Sets Ethernet flow control. If it is negotiated, the link goes down for a moment.
-    ///
-    /// # Errors
-    /// No such device, no permission, or no driver support.
+    /// Errors: no such device, no permission, or no driver support.
     pub fn set_pause(&self, pause: Pause) -> Result<()> {
         let mut words = [SPAUSEPARAM, u32::from(pause.autoneg), u32::from(pause.rx), u32::from(pause.tx)];
         // SAFETY: the kernel reads a struct ethtool_pauseparam of 4 words.

@@ -181,9 +181,7 @@ impl Builder {
     }
 
     /// The payload.
-    ///
-    /// # Errors
-    /// An attribute that does not fit into netlink's 16-bit length.
+    /// Errors: an attribute that does not fit into netlink's 16-bit length.
     pub fn finish(self) -> Result<Vec<u8>> {
         match self.too_long {
             None => Ok(self.bytes),

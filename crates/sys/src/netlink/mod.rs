@@ -132,9 +132,7 @@ enum Progress {
 
 impl Socket {
     /// Opens a socket in the calling thread's network namespace, with limits of 2 s and 64 MiB per answer.
-    ///
-    /// # Errors
-    /// The kernel lacks the family, or sockets are forbidden.
+    /// Errors: the kernel lacks the family, or sockets are forbidden.
     pub fn open(family: Family) -> Result<Self> {
         let word = family.word();
         let fd = raw::socket(libc::AF_NETLINK, libc::SOCK_RAW, family.number(), "open", format!("a {word} socket"))?;
@@ -155,9 +153,7 @@ impl Socket {
     /// `flags` are `NLM_F_*`: `NLM_F_DUMP` for a whole table, `NLM_F_CREATE | NLM_F_EXCL` and so on to set.
     /// `NLM_F_REQUEST` is added, and `NLM_F_ACK` unless it is a dump, so that the end of each answer is known.
     /// `payload` is the family's own header, then attributes ([`Builder`]).
-    ///
-    /// # Errors
-    /// The kernel's error number and message; the time or size limit.
+    /// Errors: the kernel's error number and message; the time or size limit.
     pub fn request(&mut self, kind: u16, flags: u16, payload: &[u8]) -> Result<Vec<Message>> {
         let dump = flags & DUMP == DUMP;
         let flags = if dump { flags } else { flags | ACK };
@@ -179,9 +175,7 @@ impl Socket {
     }
 
     /// Sends several messages at once (`nf_tables` transactions) and waits for those with `NLM_F_ACK`.
-    ///
-    /// # Errors
-    /// The first error; the time or size limit.
+    /// Errors: the first error; the time or size limit.
     pub fn batch(&mut self, messages: &[Outgoing<'_>]) -> Result<Vec<Message>> {
         let first = self.send(messages)?;
         let awaited = messages.iter().filter(|message| message.flags & ACK != 0).count();

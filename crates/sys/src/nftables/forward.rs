@@ -10,9 +10,7 @@ const FLOW_TABLE: &str = "flows";
 const RULES_AT_ONCE: usize = 400;
 
 /// Of the forwarded packets, the first and then one of every `one_of` is counted and dropped.
-///
-/// # Errors
-/// The table exists; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
+/// Errors: the table exists; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
 pub fn add_forward_drop(table: &str, one_of: u32) -> Result<()> {
     add_dropping(table, Hook::Forward, |list| {
         expressions::number_packets(list, one_of);
@@ -23,10 +21,8 @@ pub fn add_forward_drop(table: &str, one_of: u32) -> Result<()> {
 /// Adds that many rules at a hook, each of which every packet there is compared with, and none of which matches: each drops
 /// packets from another address of 240.0.0.0/4, which is reserved. In an IPv6 header the same offset is the second half
 /// of the source network, so that both families cost the same.
-///
-/// # Errors
-/// The table exists; the kernel has no `nf_tables`, or no memory for that many; no privilege. In that case nothing is
-/// left.
+/// Errors: the table exists; the kernel has no `nf_tables`, or no memory for that many; no privilege. In that case
+/// nothing is left.
 pub fn add_misses(table: &str, hook: Hook, rules: u32) -> Result<()> {
     const SOURCE_IN_IPV4: u32 = 12;
     const RESERVED: u32 = 0xf000_0000;
@@ -62,9 +58,7 @@ fn only_last_answered(mut parts: Vec<Part>) -> Vec<Part> {
 
 /// Packets that leave by a device and exceed a rate are counted and dropped: a bucket of `burst` packets that is filled
 /// with `packets_per_second`.
-///
-/// # Errors
-/// The table exists; the rate is 0 or above 10^9; the kernel has no `nf_tables`; no privilege.
+/// Errors: the table exists; the rate is 0 or above 10^9; the kernel has no `nf_tables`; no privilege.
 pub fn add_forward_police(table: &str, device: &str, packets_per_second: u64, burst: u32) -> Result<()> {
     add_dropping(table, Hook::Forward, |list| {
         expressions::load_output(list);
@@ -84,9 +78,7 @@ fn padded(device: &str) -> [u8; libc::IFNAMSIZ] {
 }
 
 /// UDP and TCP between the devices takes the fast path of a flow table, from a connection's second packet on.
-///
-/// # Errors
-/// `ENOENT`: the kernel has no flow tables; otherwise as above.
+/// Errors: `ENOENT`: the kernel has no flow tables; otherwise as above.
 pub fn add_flow_table(table: &str, devices: &[&str]) -> Result<()> {
     const UDP: u8 = 17;
     const TCP: u8 = 6;

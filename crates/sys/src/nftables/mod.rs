@@ -134,9 +134,7 @@ fn rule(table: &str, fill: impl FnOnce(&mut Builder)) -> Part {
 
 /// Creates a table with one chain at `hook` and one rule: of the packets of that protocol (17 is UDP) the first and
 /// then one of every `one_of` is counted and dropped. `one_of` 1 drops all.
-///
-/// # Errors
-/// The table exists; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
+/// Errors: the table exists; `one_of` is 0; the kernel has no `nf_tables`; no privilege.
 pub fn add_drop(table: &str, hook: Hook, protocol: u8, one_of: u32) -> Result<()> {
     add_dropping(table, hook, |list| {
         expressions::load_protocol(list);
@@ -173,9 +171,7 @@ pub fn delete_table(table: &str) -> Result<()> {
 }
 
 /// Whether there is a table of that name.
-///
-/// # Errors
-/// The kernel has no `nf_tables`.
+/// Errors: the kernel has no `nf_tables`.
 pub fn exists(table: &str) -> Result<bool> {
     let ask = || {
         let mut request = Builder::with_header(&header(INET, 0));
@@ -190,9 +186,7 @@ pub fn exists(table: &str) -> Result<bool> {
 }
 
 /// The sum of the counters of a table's rules; `None` if there is no such table, or no rule in it.
-///
-/// # Errors
-/// The kernel has no `nf_tables`.
+/// Errors: the kernel has no `nf_tables`.
 pub fn counted(table: &str) -> Result<Option<Counted>> {
     let ask = || -> netlink::Result<Vec<netlink::Message>> {
         let mut request = Builder::with_header(&header(INET, 0));

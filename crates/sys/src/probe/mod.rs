@@ -45,9 +45,7 @@ pub struct ProbeSocket {
 
 impl ProbeSocket {
     /// UDP, from a port (0: one of its own).
-    ///
-    /// # Errors
-    /// No route to the target, out of descriptors, or another program has the port.
+    /// Errors: no route to the target, out of descriptors, or another program has the port.
     pub fn udp(port: u16, target: SocketAddr) -> Result<Self> {
         let socket = Self::open(target, libc::SOCK_DGRAM, libc::IPPROTO_UDP, "open a UDP socket for")?;
         if port > 0 {
@@ -60,9 +58,8 @@ impl ProbeSocket {
     }
 
     /// ICMP echo, with an identifier of its own (icmp(7), *ping sockets*); by a raw socket where only that is allowed.
-    ///
-    /// # Errors
-    /// `net.ipv4.ping_group_range` lacks the groups of this user, who has no `CAP_NET_RAW` either; no route to the target.
+    /// Errors: `net.ipv4.ping_group_range` lacks the groups of this user, who has no `CAP_NET_RAW` either; no route to
+    /// the target.
     pub fn echo(target: IpAddr) -> Result<Self> {
         let protocol = if target.is_ipv4() { libc::IPPROTO_ICMP } else { libc::IPPROTO_ICMPV6 };
         let target = SocketAddr::new(target, 0);
@@ -81,9 +78,7 @@ impl ProbeSocket {
     }
 
     /// A TCP connection that has begun, from a port (0: any) and with a TTL. It ends with a reset when it is dropped.
-    ///
-    /// # Errors
-    /// No route to the target, or out of descriptors.
+    /// Errors: no route to the target, or out of descriptors.
     pub fn tcp(port: u16, target: SocketAddr, ttl: u8) -> Result<Self> {
         let socket = Self::open(target, libc::SOCK_STREAM, libc::IPPROTO_TCP, "open a TCP socket for")?;
         net::set_flag(&socket.fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR for", &target)?;
@@ -141,9 +136,7 @@ impl ProbeSocket {
     }
 
     /// Sends bytes with a TTL. Of an ICMP socket they are the whole message.
-    ///
-    /// # Errors
-    /// The kernel's error, unless it is about the packet or reports an earlier one.
+    /// Errors: the kernel's error, unless it is about the packet or reports an earlier one.
     pub fn send(&self, ttl: u8, bytes: &[u8]) -> Result<Sent> {
         self.set_ttl(ttl)?;
         let own = self.identifier.map(|identifier| identified(bytes, identifier));

@@ -98,9 +98,7 @@ impl ProbeSocket {
 }
 
 /// Waits until one of the sockets has something, or the time is over.
-///
-/// # Errors
-/// The kernel's error; an interrupted wait is none.
+/// Errors: the kernel's error; an interrupted wait is none.
 pub fn wait<'a>(sockets: impl Iterator<Item = &'a ProbeSocket>, time: Duration) -> Result<()> {
     let events = |stream| libc::POLLIN | libc::POLLERR | if stream { libc::POLLOUT } else { 0 };
     let poll = |it: &ProbeSocket| libc::pollfd { fd: it.fd.as_raw_fd(), events: events(it.stream), revents: 0 };

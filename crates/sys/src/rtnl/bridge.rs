@@ -45,9 +45,7 @@ impl BridgeOption {
 
 impl Links {
     /// Reads a bridge's option.
-    ///
-    /// # Errors
-    /// No such device, not a bridge, or not reported by the kernel.
+    /// Errors: no such device, not a bridge, or not reported by the kernel.
     pub fn bridge_option(&mut self, name: &str, option: BridgeOption) -> Result<u32> {
         let mut request = Builder::with_header(&link_header(0, 0, 0));
         request.text(libc::IFLA_IFNAME, name);
@@ -65,9 +63,7 @@ impl Links {
     }
 
     /// Sets a bridge's option.
-    ///
-    /// # Errors
-    /// No such device, not a bridge, a value that the kernel rejects, or no privilege.
+    /// Errors: no such device, not a bridge, a value that the kernel rejects, or no privilege.
     pub fn set_bridge_option(&mut self, name: &str, option: BridgeOption, value: u32) -> Result<()> {
         // For another kind of link the kernel would not report what is wrong.
         self.bridge_option(name, option)?;

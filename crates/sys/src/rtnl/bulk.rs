@@ -20,9 +20,8 @@ type Part = (u16, u16, Vec<u8>);
 
 impl Links {
     /// Adds routes through a link; `go_on` hears how many are added, and ends it with `false`. Returns how many were added.
-    ///
-    /// # Errors
-    /// One exists already, the gateway is not reachable, no memory, or no privilege; those of the batches before are then added.
+    /// Errors: one exists already, the gateway is not reachable, no memory, or no privilege; those of the batches
+    /// before are then added.
     pub fn add_many(
         &mut self,
         name: &str,
@@ -34,9 +33,7 @@ impl Links {
     }
 
     /// Removes routes that [`Links::add_many`] has added; those that are not there are skipped.
-    ///
-    /// # Errors
-    /// No such link, or no privilege.
+    /// Errors: no such link, or no privilege.
     pub fn delete_many(&mut self, name: &str, routes: impl Iterator<Item = Route>) -> Result<usize> {
         let index = self.get(name)?.index;
         let parts = routes.map(|it| route(libc::RTM_DELROUTE, index, &it));
@@ -44,9 +41,7 @@ impl Links {
     }
 
     /// Adds static neighbours that share an Ethernet address; `go_on` as above.
-    ///
-    /// # Errors
-    /// No such link, no memory, or no privilege.
+    /// Errors: no such link, no memory, or no privilege.
     pub fn add_neighbours(
         &mut self,
         name: &str,
@@ -60,9 +55,7 @@ impl Links {
     }
 
     /// Removes neighbours; those that are not there are skipped.
-    ///
-    /// # Errors
-    /// No such link, or no privilege.
+    /// Errors: no such link, or no privilege.
     pub fn delete_neighbours(&mut self, name: &str, addresses: impl Iterator<Item = IpAddr>) -> Result<usize> {
         let index = self.get(name)?.index;
         let part = |address| neighbour(libc::RTM_DELNEIGH, 0, index, address, None);
@@ -70,9 +63,7 @@ impl Links {
     }
 
     /// Whether the longest match of an address is a route of [`Links::add_many`].
-    ///
-    /// # Errors
-    /// The kernel refuses to tell.
+    /// Errors: the kernel refuses to tell.
     pub fn is_added(&mut self, address: IpAddr) -> Result<bool> {
         let (family, octets) = octets(address);
         let bits = if address.is_ipv4() { 32 } else { 128 };

@@ -46,9 +46,7 @@ pub(super) fn neighbour_header(family: u8, index: u32, state: u16, flags: u8) ->
 
 impl Links {
     /// Creates a pair of virtual Ethernet devices with several queues, the far end in another network namespace.
-    ///
-    /// # Errors
-    /// The name exists, more queues than the kernel supports, or no privilege.
+    /// Errors: the name exists, more queues than the kernel supports, or no privilege.
     pub fn add_veth_pair(&mut self, near: VethEnd<'_>, far: VethEnd<'_>, far_namespace: BorrowedFd<'_>) -> Result<()> {
         let fd = u32::try_from(far_namespace.as_raw_fd()).unwrap_or(u32::MAX);
         let mut request = Builder::with_header(&link_header(0, 0, 0));
@@ -67,9 +65,7 @@ impl Links {
     }
 
     /// Creates a VXLAN tunnel to another host.
-    ///
-    /// # Errors
-    /// The name or number exists, the kernel has no VXLAN, or no privilege.
+    /// Errors: the name or number exists, the kernel has no VXLAN, or no privilege.
     pub fn add_vxlan(&mut self, name: &str, number: u32, remote: Ipv4Addr) -> Result<()> {
         let (id, group, port) = (1, 2, 15); // IFLA_VXLAN_*
         let mut request = Builder::with_header(&link_header(0, 0, 0));
@@ -85,9 +81,7 @@ impl Links {
     }
 
     /// Creates a bridge without spanning tree protocol and multicast snooping.
-    ///
-    /// # Errors
-    /// The name exists, the kernel has no bridges, or no privilege.
+    /// Errors: the name exists, the kernel has no bridges, or no privilege.
     pub fn add_bridge(&mut self, name: &str) -> Result<()> {
         let (stp_state, multicast_snooping) = (5, 23);
         let mut request = Builder::with_header(&link_header(0, 0, 0));
@@ -102,9 +96,7 @@ impl Links {
     }
 
     /// Makes a device a port of a bridge.
-    ///
-    /// # Errors
-    /// One of them does not exist, or no privilege.
+    /// Errors: one of them does not exist, or no privilege.
     pub fn add_port(&mut self, bridge: &str, name: &str) -> Result<()> {
         let master = self.get(bridge)?.index;
         self.change("add to a bridge link", name, |request| {
@@ -113,9 +105,7 @@ impl Links {
     }
 
     /// Adds a static entry for an Ethernet address behind a port of a bridge.
-    ///
-    /// # Errors
-    /// The device is not a port of a bridge, or no privilege.
+    /// Errors: the device is not a port of a bridge, or no privilege.
     pub fn add_port_address(&mut self, port: &str, mac: [u8; 6]) -> Result<()> {
         let index = self.get(port)?.index;
         let family = libc::AF_BRIDGE as u8;
@@ -126,9 +116,7 @@ impl Links {
     }
 
     /// Adds a static neighbour entry: its Ethernet address is never resolved.
-    ///
-    /// # Errors
-    /// No such device, the device is down, or no privilege.
+    /// Errors: no such device, the device is down, or no privilege.
     pub fn add_neighbour(&mut self, name: &str, address: IpAddr, mac: [u8; 6]) -> Result<()> {
         let index = self.get(name)?.index;
         let (family, octets) = octets(address);
@@ -141,9 +129,7 @@ impl Links {
 
     /// Removes a static neighbour entry: the kernel resolves the address when needed. A missing one is not an
     /// error.
-    ///
-    /// # Errors
-    /// No such device, or no privilege.
+    /// Errors: no such device, or no privilege.
     pub fn delete_neighbour(&mut self, name: &str, address: IpAddr) -> Result<()> {
         let index = self.get(name)?.index;
         let (family, octets) = octets(address);

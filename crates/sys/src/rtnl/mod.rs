@@ -137,9 +137,7 @@ impl Links {
     }
 
     /// Sets a link up or down.
-    ///
-    /// # Errors
-    /// No such link, or no privilege.
+    /// Errors: no such link, or no privilege.
     pub fn set_up(&mut self, name: &str, up: bool) -> Result<()> {
         let index = self.get(name)?.index;
         let flag = libc::IFF_UP as u32;
@@ -148,9 +146,7 @@ impl Links {
     }
 
     /// Sets the MTU in bytes.
-    ///
-    /// # Errors
-    /// Out of the device's range.
+    /// Errors: out of the device's range.
     pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<()> {
         self.change("set the MTU of link", name, |request| {
             request.u32(libc::IFLA_MTU, mtu);
@@ -158,9 +154,7 @@ impl Links {
     }
 
     /// Sets the length of the device's queue in packets.
-    ///
-    /// # Errors
-    /// No such link, or no privilege.
+    /// Errors: no such link, or no privilege.
     pub fn set_tx_queue_length(&mut self, name: &str, packets: u32) -> Result<()> {
         self.change("set the queue length of link", name, |request| {
             request.u32(libc::IFLA_TXQLEN, packets);
@@ -168,9 +162,7 @@ impl Links {
     }
 
     /// Renames a link that is down.
-    ///
-    /// # Errors
-    /// The name is taken, or the link is up on an old kernel.
+    /// Errors: the name is taken, or the link is up on an old kernel.
     pub fn rename(&mut self, name: &str, to: &str) -> Result<()> {
         self.change("rename link", name, |request| {
             request.text(libc::IFLA_IFNAME, to);
@@ -178,9 +170,7 @@ impl Links {
     }
 
     /// Removes a link, of a pair both ends.
-    ///
-    /// # Errors
-    /// No such link, not a virtual one, or no privilege.
+    /// Errors: no such link, not a virtual one, or no privilege.
     pub fn delete(&mut self, name: &str) -> Result<()> {
         let index = self.get(name)?.index;
         let request = Builder::with_header(&link_header(index, 0, 0));
@@ -188,18 +178,14 @@ impl Links {
     }
 
     /// Creates a pair of virtual Ethernet devices, the peer in another network namespace.
-    ///
-    /// # Errors
-    /// A name is taken, or no privilege.
+    /// Errors: a name is taken, or no privilege.
     pub fn add_veth(&mut self, name: &str, peer: &str, peer_namespace: BorrowedFd<'_>) -> Result<()> {
         let end = |name| VethEnd { name, mac: None, queues: 0 };
         self.add_veth_pair(end(name), end(peer), peer_namespace)
     }
 
     /// Replaces the queueing discipline at the root of a device.
-    ///
-    /// # Errors
-    /// The kernel does not have it, rejects its options, or no privilege.
+    /// Errors: the kernel does not have it, rejects its options, or no privilege.
     pub fn replace_qdisc(&mut self, name: &str, qdisc: &Qdisc) -> Result<()> {
         // The kernel would change a discipline of the same kind in place, which not every kind supports.
         self.delete_qdisc(name)?;

@@ -33,17 +33,13 @@ impl Links {
     }
 
     /// Adds an address and the route to its network; an IPv6 one is usable at once (`IFA_F_NODAD`).
-    ///
-    /// # Errors
-    /// It exists already, or no privilege.
+    /// Errors: it exists already, or no privilege.
     pub fn add_address(&mut self, name: &str, address: IpAddr, prefix_bits: u8) -> Result<()> {
         self.add_address_with(name, address, prefix_bits, libc::IFA_F_NODAD)
     }
 
     /// The same without a route: the neighbours on that link are given by explicit routes only.
-    ///
-    /// # Errors
-    /// It exists already, or no privilege.
+    /// Errors: it exists already, or no privilege.
     pub fn add_address_alone(&mut self, name: &str, address: IpAddr, prefix_bits: u8) -> Result<()> {
         self.add_address_with(name, address, prefix_bits, libc::IFA_F_NODAD | libc::IFA_F_NOPREFIXROUTE)
     }
@@ -62,9 +58,7 @@ impl Links {
 
     /// Adds a route to `destination/prefix_bits` (unspecified/0: the default route) through a link, by way of
     /// `gateway` if given.
-    ///
-    /// # Errors
-    /// It exists already, the gateway is not reachable, or no privilege.
+    /// Errors: it exists already, the gateway is not reachable, or no privilege.
     pub fn add_route(
         &mut self,
         name: &str,
@@ -76,9 +70,7 @@ impl Links {
     }
 
     /// Adds several routes through a link.
-    ///
-    /// # Errors
-    /// One exists already, a gateway is not reachable, or no privilege; those before it are then added.
+    /// Errors: one exists already, a gateway is not reachable, or no privilege; those before it are then added.
     pub fn add_routes(&mut self, name: &str, routes: &[Route]) -> Result<()> {
         let index = self.get(name)?.index;
         for route in routes {

@@ -31,9 +31,7 @@ pub struct UdpListener {
 impl UdpListener {
     /// Binds a port of all addresses, IPv6 and IPv4 on one socket; on a host without IPv6, of all IPv4 addresses.
     /// Port 0 takes a free one.
-    ///
-    /// # Errors
-    /// The port, and the kernel's error: usually that it is in use.
+    /// Errors: the port, and the kernel's error: usually that it is in use.
     pub fn bind(port: u16) -> Result<Self> {
         match Self::bind_at(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))) {
             Err(error) if matches!(error.errno(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)) => {
@@ -44,9 +42,7 @@ impl UdpListener {
     }
 
     /// Binds one address; the unspecified IPv6 address takes IPv4 datagrams as well.
-    ///
-    /// # Errors
-    /// The address, and the kernel's error.
+    /// Errors: the address, and the kernel's error.
     pub fn bind_at(address: SocketAddr) -> Result<Self> {
         let fd = socket::open(&address)?;
         if address.is_ipv6() {
@@ -105,17 +101,13 @@ impl UdpListener {
     }
 
     /// Sends from the address that the datagram was sent to, at the listener's own socket, with this traffic class.
-    ///
-    /// # Errors
-    /// `WouldBlock`: no room now; otherwise the kernel's error.
+    /// Errors: `WouldBlock`: no room now; otherwise the kernel's error.
     pub fn answer_marked(&self, bytes: &[u8], to: &Arrival, class: u8) -> io::Result<()> {
         marked::send(&self.socket, self.ipv6, bytes, to.source, to.local.ip(), class)
     }
 
     /// Sends an answer from the address that the datagram was sent to.
-    ///
-    /// # Errors
-    /// The address, and the kernel's error.
+    /// Errors: the address, and the kernel's error.
     pub fn answer(&self, bytes: &[u8], to: &Arrival) -> Result<()> {
         let socket = socket::connect_from(to.local, to.source)?;
         socket.send(bytes).map_err(|error| Error::new("send to", to.source.to_string(), error))?;

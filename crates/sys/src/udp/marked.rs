@@ -73,9 +73,8 @@ pub fn set_class(socket: &UdpSocket, ipv6: bool, class: u8) -> Result<()> {
 }
 
 /// The next datagram, without blocking.
-///
-/// # Errors
-/// `WouldBlock`: there is none; `ConnectionRefused`: an ICMP error came for one that was sent; otherwise the kernel's error.
+/// Errors: `WouldBlock`: there is none; `ConnectionRefused`: an ICMP error came for one that was sent; otherwise the
+/// kernel's error.
 pub fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Marked> {
     // SAFETY: all zero bytes are a valid sockaddr_storage and a valid msghdr.
     let (mut source, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { std::mem::zeroed() };
@@ -96,9 +95,7 @@ pub fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Marked> {
 }
 
 /// Sends one datagram from this local address with this traffic class, without blocking.
-///
-/// # Errors
-/// `WouldBlock`: no room now; otherwise the kernel's error.
+/// Errors: `WouldBlock`: no room now; otherwise the kernel's error.
 pub fn send(socket: &UdpSocket, ipv6: bool, bytes: &[u8], to: SocketAddr, from: IpAddr, class: u8) -> io::Result<()> {
     let mapped = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),

@@ -40,9 +40,7 @@ fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: u32, 
 
 /// Makes the kernel split each send into datagrams of `bytes` of payload, the last one with the rest (`UDP_SEGMENT`,
 /// Linux 4.18).
-///
-/// # Errors
-/// An older kernel; a size above 65,535.
+/// Errors: an older kernel; a size above 65,535.
 pub fn set_segment_bytes(socket: &UdpSocket, bytes: u32) -> Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes, "set UDP_SEGMENT of")
 }

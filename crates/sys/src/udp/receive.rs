@@ -72,9 +72,7 @@ impl ReceiveBatch {
 
     /// Receives what is available and returns the number of messages, at least one. `wait`: blocks for the first
     /// one up to the socket's read time-out.
-    ///
-    /// # Errors
-    /// `WouldBlock`: nothing is available; otherwise the kernel's error.
+    /// Errors: `WouldBlock`: nothing is available; otherwise the kernel's error.
     pub fn receive(&mut self, socket: &UdpSocket, wait: bool) -> io::Result<usize> {
         // The kernel replaced the available lengths by the used ones.
         for (header, control) in self.headers.iter_mut().zip(&mut self.controls).take(self.filled) {

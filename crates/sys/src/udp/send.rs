@@ -51,9 +51,8 @@ impl SendBatch {
     }
 
     /// Sends as many messages as there is room for; returns how many the kernel accepted, at least one.
-    ///
-    /// # Errors
-    /// The kernel's error for the first message. The error of a later one is reported when that one is sent again.
+    /// Errors: the kernel's error for the first message. The error of a later one is reported when that one is sent
+    /// again.
     ///
     /// # Panics
     /// Never: a message outside the buffer is `InvalidInput`.

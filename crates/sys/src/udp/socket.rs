@@ -12,9 +12,7 @@ pub const fn header_bytes(peer: &SocketAddr) -> u32 {
 }
 
 /// A socket with its own port, connected to `peer`: it receives datagrams of that peer only, and has a route.
-///
-/// # Errors
-/// No route to the peer, or out of descriptors.
+/// Errors: no route to the peer, or out of descriptors.
 pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
     let any = match peer {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -28,9 +26,7 @@ pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
 /// A socket at an address that a [`super::UdpListener`] uses too, connected to `peer`: from now on the kernel delivers
 /// that peer's datagrams to this socket, and everything else to the listener (`SO_REUSEPORT` on both; the better match
 /// wins).
-///
-/// # Errors
-/// The address, and the kernel's error.
+/// Errors: the address, and the kernel's error.
 pub fn connect_from(local: SocketAddr, peer: SocketAddr) -> Result<UdpSocket> {
     let socket = open(&local)?;
     net::bind(&socket, &local).or_else(|error| {
@@ -76,9 +72,7 @@ pub fn set_fragments(socket: &UdpSocket, ipv4: bool, fragments: Fragments) -> Re
 
 /// Bytes of the largest IP packet that the kernel would now send unfragmented to the peer of a connected socket
 /// (`IP_MTU`).
-///
-/// # Errors
-/// The socket is not connected, or the route was removed.
+/// Errors: the socket is not connected, or the route was removed.
 pub fn path_mtu(socket: &UdpSocket, ipv4: bool) -> Result<u32> {
     let (level, name) = if ipv4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
     raw::option_u32(socket, level, name, "read IP_MTU of", "a UDP socket")

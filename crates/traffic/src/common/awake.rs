@@ -6,9 +6,7 @@ use std::thread::{Builder, Scope};
 
 /// Starts one for each core that this process may use; they end with `over`. A thread that cannot
 /// get the idle policy ends at once.
-///
-/// # Errors
-/// A remark, where the threads could not be started.
+/// Errors: a remark, where the threads could not be started.
 pub(crate) fn keep<'scope>(scope: &'scope Scope<'scope, '_>, over: &'scope Stop) -> Result<(), String> {
     let cpus = cpu::allowed_cpus().map_err(|error| format!("cannot keep the CPUs out of idle states: {error}"))?;
     for core in cpus {

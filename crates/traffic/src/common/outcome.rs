@@ -77,7 +77,6 @@ impl Timing {
 
     /// `after 2.35 s of 10.00 s`, for a remark.
     fn when(self) -> String {
-        #[allow(clippy::cast_precision_loss)]
         let seconds = |us: u64| us as f64 / 1e6;
         match self.end_us {
             Some(end) => format!("after {:.2} s of {:.2} s", seconds(self.ended_us), seconds(end)),

@@ -31,9 +31,7 @@ fn live(_: &GeneratePlan, _: &Device, _: &[Share]) -> Result<Crew, String> {
 }
 
 /// Sends the frames of the plan. `on_sample` is called once per interval with the totals so far.
-///
-/// # Errors
-/// The plan is unsound, the device is not there, down, or its MTU too small, or no mode works on it.
+/// Errors: the plan is unsound, the device is not there, down, or its MTU too small, or no mode works on it.
 pub fn generate(
     plan: &GeneratePlan,
     stop: &Stop,

@@ -38,7 +38,6 @@ pub(super) fn shares(plan: &GeneratePlan, flows: u64) -> Vec<Share> {
         .map(|worker| {
             let interval = match plan.load {
                 FrameLoad::Max => 0,
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 FrameLoad::FramesPerSecond(pps) => {
                     (1e9 / pps * workers as f64 * f64::from(1_u32 << FRACTION)).round().max(1.0) as u64
                 }
@@ -54,7 +53,6 @@ pub(super) fn shares(plan: &GeneratePlan, flows: u64) -> Vec<Share> {
                 limit,
                 flows: (first, after - first),
                 burst: plan.burst,
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 catch_up: ((interval as f64 / GeneratePlan::CATCH_UP) as u64).max(1),
                 max_behind: u64::from(plan.burst).max(stall.checked_div(interval).unwrap_or(0)),
                 duration_ns: plan.duration_ms * 1_000_000,
@@ -149,7 +147,6 @@ mod tests {
     const DURATION_NS: u64 = 1_000_000_000;
 
     fn share(pps: f64, burst: u32, catch_up_ms: u64) -> Share {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let interval = (1e9 / pps * f64::from(1_u32 << FRACTION)) as u64;
         Share {
             stream: 0,

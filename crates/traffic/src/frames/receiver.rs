@@ -60,9 +60,7 @@ const DEVICE_CHECK_US: u64 = 200_000;
 
 impl Receiver {
     /// Begins to count.
-    ///
-    /// # Errors
-    /// The device is not there or down, or no mode works on it.
+    /// Errors: the device is not there or down, or no mode works on it.
     pub fn start(plan: &ReceivePlan) -> std::result::Result<Self, FrameError> {
         let device = Device::find(&plan.device)?;
         if !device.up {

@@ -59,9 +59,7 @@ impl Answers {
 
     /// The transaction of a connection from `peer` that came in at `local` and whose hello
     /// ([`narrows_wire::Wanted::Transaction`]) was just read; `id` is the hello's.
-    ///
-    /// # Errors
-    /// Why it is not answered, in a sentence for [`narrows_wire::Answer::No`].
+    /// Errors: why it is not answered, in a sentence for [`narrows_wire::Answer::No`].
     pub fn begin(&self, id: u32, local: SocketAddr, peer: SocketAddr) -> Result<Answering, &'static str> {
         if self.0.over.load(Ordering::Relaxed) {
             return Err("the trial is over");
@@ -170,9 +168,7 @@ impl Answering {
 }
 
 /// Answers one connection whose hello was read, and closes it. Blocks, no longer than [`ANSWER_LIMIT`] or the trial.
-///
-/// # Errors
-/// The socket's error; `TimedOut` after the limit; `UnexpectedEof` where the request ended early.
+/// Errors: the socket's error; `TimedOut` after the limit; `UnexpectedEof` where the request ended early.
 pub fn answer(socket: TcpStream, mut answering: Answering) -> io::Result<()> {
     tcp::set_call_limit(&socket, CALL_LIMIT).map_err(|error| error.source)?;
     let start = clock::now();

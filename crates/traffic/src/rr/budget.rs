@@ -29,7 +29,6 @@ impl Budget {
         Self(plan.max_answers_per_s.map(|rate_per_s| {
             let bytes_per_s =
                 rate_per_s * (f64::from(plan.response_bytes) + HEADER_BYTES) / f64::from(plan.streams.max(1));
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
             let bytes_per_s_of_stream = (bytes_per_s as u64).max(1_000);
             Bucket { rate_per_s, bytes_per_s_of_stream, state: Mutex::new((most(rate_per_s), clock::now())) }
         }))
@@ -42,9 +41,7 @@ impl Budget {
         let (left, since) = *state;
         let grown = bucket.rate_per_s * now.saturating_duration_since(since).as_secs_f64();
         let left = (left + grown).min(most(bucket.rate_per_s));
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a count; saturates
         let taken = wanted.min(left as u64);
-        #[allow(clippy::cast_precision_loss)] // below the burst
         let left = left - taken as f64;
         *state = (left, now.max(since));
         taken

@@ -22,7 +22,6 @@ impl Pace {
 
     fn nth(&self, n: u64) -> Instant {
         let number = n.saturating_mul(self.streams).saturating_add(self.position);
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let since = Duration::from_nanos((number as f64 * self.gap_ns) as u64);
         // An instant that the clock cannot represent is after every trial.
         self.start.checked_add(since).unwrap_or_else(|| self.start + Duration::from_secs(366 * 24 * 3600))
@@ -43,7 +42,6 @@ impl Pace {
     /// How many were due before an instant and were not made.
     pub(crate) fn missed(&self, before: Instant) -> u64 {
         let passed = before.saturating_duration_since(self.start);
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let due_of_all = (passed.as_nanos() as f64 / self.gap_ns).ceil() as u64;
         due_of_all.saturating_sub(self.position).div_ceil(self.streams).saturating_sub(self.taken)
     }

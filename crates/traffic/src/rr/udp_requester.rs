@@ -199,7 +199,6 @@ impl<'a> UdpRequester<'a> {
             }
         };
         let count = self.slots.len();
-        #[allow(clippy::cast_possible_truncation)] // a remainder
         let at = (header.sequence % count as u64) as usize;
         match self.slots[at].asked.filter(|_| self.slots[at].sequence == header.sequence) {
             Some(asked) => {

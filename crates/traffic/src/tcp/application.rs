@@ -21,20 +21,17 @@ impl Pace {
 
     /// `None` for 0: no limit.
     pub(super) fn new(bps: u64) -> Option<Self> {
-        #[allow(clippy::cast_precision_loss)]
         (bps > 0).then(|| Self { ns_per_byte: 8e9 / bps as f64, next_ns: AtomicU64::new(0) })
     }
 
     /// How many bytes the application moves at once: at most `max`, and at most what 2 ms allow, but at least 1 KiB.
     pub(super) fn portion(&self, max: usize) -> usize {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let worth = (2e6 / self.ns_per_byte) as usize;
         max.min(worth.max(1024))
     }
 
     /// Takes the next slot for this many bytes; returns when it begins.
     pub(super) fn claim(&self, now_ns: u64, bytes: usize) -> u64 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let cost = (bytes as f64 * self.ns_per_byte) as u64;
         let earliest = now_ns.saturating_sub(Self::LAG_NS.max(2 * cost));
         let begin = |next: u64| next.max(earliest);
@@ -64,7 +61,6 @@ impl Burn {
         if self.us_per_byte == 0.0 {
             return;
         }
-        #[allow(clippy::cast_precision_loss)]
         {
             self.owed_us += bytes as f64 * self.us_per_byte;
         }
@@ -77,7 +73,6 @@ impl Burn {
             for _ in 0..64 {
                 std::hint::spin_loop();
             }
-            #[allow(clippy::cast_precision_loss)]
             {
                 burnt = clock::thread_cpu_us().saturating_sub(start) as f64;
             }

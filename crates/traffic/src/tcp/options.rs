@@ -13,9 +13,7 @@ use std::path::Path;
 /// For a connecting socket call it before `connect` (it fits as `before` of [`narrows_sys::net::connect`]), for an accepted one
 /// right after `accept`: the kernel chose the window scale by `tcp_rmem` and `rmem_max` then, which leaves room for every
 /// buffer that can be obtained, and the MSS is announced by the connecting end for both.
-///
-/// # Errors
-/// The option that the kernel refused, with what it allows.
+/// Errors: the option that the kernel refused, with what it allows.
 pub fn prepare(socket: impl AsFd, place: Place, flow: Flow, plan: &TcpPlan) -> Result<(), TrafficError> {
     apply_early(socket.as_fd(), "new connection", flow.receiver() == place, plan)
 }

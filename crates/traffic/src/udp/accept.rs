@@ -22,9 +22,7 @@ const READ_LIMIT: Duration = Duration::from_millis(100);
 ///
 /// `hello` was decoded from the datagram `arrival`, its key is known and its plan is `plan`. A hello of a stream
 /// that was accepted already may still come out of the listener's queue: accept each stream once.
-///
-/// # Errors
-/// A socket could not be made, or did not take an option.
+/// Errors: a socket could not be made, or did not take an option.
 pub fn accept(hello: &Hello, arrival: &Arrival, plan: &UdpPlan) -> Result<UdpStream, TrafficError> {
     let id = u32::from(hello.stream);
     let failed = |source| UdpError::Socket { stream: id, source };

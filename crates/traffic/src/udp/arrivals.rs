@@ -30,7 +30,6 @@ impl Arrivals {
         } else {
             self.gaps.record(received_ns.saturating_sub(self.last_ns));
             // RFC 3550, section 6.4.1: J += (|D| - J) / 16
-            #[allow(clippy::cast_precision_loss)] // above 2^53 ns nothing is measured
             let difference = transit.abs_diff(self.transit_ns) as f64;
             self.jitter_ns += (difference - self.jitter_ns) / 16.0;
         }

@@ -60,7 +60,6 @@ pub(crate) fn set(
 ) -> Result<Buffers, UdpError> {
     let failed = |source| UdpError::Socket { stream: id, source };
     let load = Load::of(plan, flow, sizes);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the limits above
     let half = |bytes: f64| (bytes / 2.0) as u32;
     let mut target = None;
     if flow.sender() == place {

@@ -13,9 +13,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 /// Takes a connected socket of a plan with fixed sizes. `wide`: counters of 64 bits.
-///
-/// # Errors
-/// The socket did not take an option.
+/// Errors: the socket did not take an option.
 pub fn iperf3(
     own: UdpSocket,
     peer: SocketAddr,

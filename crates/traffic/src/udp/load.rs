@@ -15,9 +15,7 @@ impl Load {
     /// The share of one of the plan's streams.
     pub(crate) fn of(plan: &UdpPlan, flow: Flow, sizes: &[u32]) -> Self {
         let streams = f64::from(plan.streams.max(1));
-        #[allow(clippy::cast_precision_loss)]
         let mean_bytes = sizes.iter().map(|size| f64::from(*size)).sum::<f64>() / sizes.len().max(1) as f64;
-        #[allow(clippy::cast_precision_loss)]
         let costs_ns = match plan.rate(flow) {
             UdpRate::Bps(bps) => {
                 let ns_per_byte = 8e9 * streams / bps.max(1) as f64;
@@ -31,7 +29,6 @@ impl Load {
 
     /// What a datagram takes on average, ns.
     pub(crate) fn mean_cost_ns(&self) -> Option<f64> {
-        #[allow(clippy::cast_precision_loss)]
         self.costs_ns.as_ref().map(|costs| costs.iter().sum::<f64>() / costs.len().max(1) as f64)
     }
 

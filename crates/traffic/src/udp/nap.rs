@@ -31,7 +31,6 @@ pub(crate) struct Nap {
 impl Nap {
     /// For calls of up to `batch` datagrams and a receive buffer in bytes of kernel memory.
     pub(crate) fn new(batch: usize, buffer_bytes: u32, now_ns: u64) -> Self {
-        #[allow(clippy::cast_precision_loss)]
         let max = batch as f64 * 0.75;
         Self { max, buffer_bytes: f64::from(buffer_bytes), updated_ns: now_ns, datagrams: 0, bytes: 0, nap_ns: None }
     }
@@ -40,7 +39,6 @@ impl Nap {
     pub(crate) fn after(&mut self, now_ns: u64, datagrams: u64, bytes: u64) -> Option<u64> {
         let passed = now_ns.saturating_sub(self.updated_ns);
         if passed >= UPDATE_NS {
-            #[allow(clippy::cast_precision_loss)]
             let (count, sum, ns) = ((datagrams - self.datagrams) as f64, (bytes - self.bytes) as f64, passed as f64);
             self.nap_ns = self.length(count * 1e9 / ns, sum / count.max(1.0));
             (self.updated_ns, self.datagrams, self.bytes) = (now_ns, datagrams, bytes);
@@ -59,7 +57,6 @@ impl Nap {
         }
         let room = self.buffer_bytes * PART / memory_of(mean_bytes);
         let ns = (room.min(self.max) * 1e9 / pps).min(MAX_NS);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between the two limits
         (ns >= MIN_NS).then_some(ns as u64)
     }
 }

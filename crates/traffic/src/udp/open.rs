@@ -29,9 +29,8 @@ const SMALL: u32 = HELLO_FILLED_BYTES as u32;
 /// Opens one stream to a server that knows the key: a socket of its own, its options, the handshake, and the datagram size.
 ///
 /// Blocks for 5 s at most, or 2 s longer where the path drops large datagrams silently.
-///
-/// # Errors
-/// No answer, a refusal with the server's sentence, a size that would be fragmented, a socket that did not take an option.
+/// Errors: no answer, a refusal with the server's sentence, a size that would be fragmented, a socket that did not take
+/// an option.
 pub fn open(address: SocketAddr, key: &Key, id: u32, flow: Flow, plan: &UdpPlan) -> Result<UdpStream, TrafficError> {
     plan.check().map_err(TrafficError::Plan)?;
     let number = u16::try_from(id).map_err(|_| UdpError::Number(id))?;

@@ -63,7 +63,6 @@ impl Pacer {
     /// `costs_ns`: what the datagrams of the cycle of sizes take at the rate, ns. `offset_ns`: the first instant, which
     /// spaces the streams of a flow. `end_ns`: the schedule ends before it.
     pub(crate) fn new(costs_ns: &[f64], burst: u32, offset_ns: f64, end_ns: u64) -> Self {
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         // within FOREVER
         let fraction = |ns: f64| ((ns * f64::from(1_u32 << FRACTION_BITS)).min(FOREVER as f64)).round() as u64;
         let costs: Vec<u64> = costs_ns.iter().map(|ns| fraction(*ns).max(1)).collect();

@@ -118,15 +118,12 @@ impl<'a> Sending<'a> {
 
     /// As many as leave in a tenth of a millisecond, but no more than one message takes.
     fn default_burst(mean_ns: f64, mean_bytes: f64) -> u32 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 1 to SEGMENTS
-        let burst = (BURST_NS / mean_ns).min(at_once(mean_bytes)).max(1.0) as u32;
-        burst
+        (BURST_NS / mean_ns).min(at_once(mean_bytes)).max(1.0) as u32
     }
 
     /// Sends as fast as the socket takes it.
     pub(super) fn unpaced(&mut self, mean_bytes: f64) -> (u64, u64) {
         let end = nanos::monotonic() + self.worker.plan.duration_ms * 1_000_000;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 1 to SEGMENTS
         let most = self.worker.plan.burst_datagrams.unwrap_or(at_once(mean_bytes) as u32);
         while !self.is_over() && nanos::monotonic() < end {
             let errors = self.departures.errors;
@@ -258,7 +255,6 @@ impl<'a> Sending<'a> {
 
 /// Datagrams that one message takes, on average.
 fn at_once(mean_bytes: f64) -> f64 {
-    #[allow(clippy::cast_precision_loss)]
     let most = (SEGMENTS as f64).min(MESSAGE_BYTES as f64 / mean_bytes.max(1.0));
     most.max(1.0)
 }

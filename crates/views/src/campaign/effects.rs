@@ -55,7 +55,6 @@ pub(super) fn of(
 }
 
 /// The observation of a step: mean, blocks and hosts, and the terms, which are centred over the levels.
-#[allow(clippy::cast_precision_loss)]
 fn row(planned: &Planned, step: &Step, terms: &[Vec<Main>]) -> Vec<f64> {
     let is = |yes: bool| f64::from(u8::from(yes));
     let centred = |(at, level): &Main| is(step.cell[*at] == *level) - 1.0 / planned.factors[*at].levels.len() as f64;

@@ -35,7 +35,6 @@ fn measured(planned: &Planned, of: impl Fn(&Step) -> f64) -> BTreeMap<usize, Obs
     planned.steps.iter().map(|step| (step.number, run(step))).collect()
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn noise(step: &Step) -> f64 {
     (step.number * 7919 % 101) as f64 / 50.0 - 1.0
 }

@@ -4,9 +4,7 @@ use narrows_model::run::ministat::{MinistatDifference, MinistatReport, MinistatS
 use narrows_stats::ministat::Set;
 
 /// The comparison; else the name of the first set with too few numbers.
-///
-/// # Errors
-/// The name of a set with fewer than three numbers.
+/// Errors: the name of a set with fewer than three numbers.
 pub fn ministat(sets: Vec<(String, Vec<f64>)>, level_percent: f64) -> Result<MinistatReport, String> {
     let sets: Vec<(String, Set)> = sets
         .into_iter()

@@ -19,9 +19,7 @@ use narrows_model::{Run, Unit};
 pub const SIDES_MAX: usize = 26;
 
 /// Compares the second side and those after it with the first.
-///
-/// # Errors
-/// A sentence: a side is empty, a figure is missing or has another unit, or pairs do not match.
+/// Errors: a sentence: a side is empty, a figure is missing or has another unit, or pairs do not match.
 pub fn compare(sides: &[Side], options: &Options) -> Result<CompareReport, String> {
     let figures: Vec<ComparedFigure> =
         named(sides, options)?.iter().map(|name| figure(sides, name, options)).collect::<Result<_, _>>()?;

@@ -29,7 +29,6 @@ fn drift(values: &[f64], mean: f64) -> Option<f64> {
     if values.len() < DRIFT_LEAST || mean == 0.0 {
         return None;
     }
-    #[allow(clippy::cast_precision_loss)] // positions
     let points: Vec<(f64, f64)> = values.iter().enumerate().map(|(at, it)| (at as f64, *it)).collect();
     let line = trend(&points).filter(|it| it.is_drift() && lag1(values).is_some_and(|it| it > 0.0))?;
     Some(line.slope.value * points.last()?.0 / mean.abs())

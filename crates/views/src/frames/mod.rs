@@ -45,7 +45,6 @@ pub fn receive(record: &ReceiveRecord, link_bps: Option<u64>) -> FramesReport {
 /// The view of both, over the same time.
 pub fn trial(trial: &FrameTrial, link_bps: Option<u64>) -> FramesReport {
     let frames = trial.lost();
-    #[allow(clippy::cast_precision_loss)]
     let ratio = (trial.sent.sent() > 0).then(|| frames as f64 / float(trial.sent.sent()));
     FramesReport {
         sent: Some(sent(&trial.sent, link_bps)),

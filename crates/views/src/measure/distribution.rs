@@ -56,7 +56,6 @@ mod tests {
 
     fn of(value: u64, count: u64) -> Distribution {
         let v = value;
-        #[allow(clippy::cast_precision_loss)]
         let mean = v as f64;
         Distribution {
             count,

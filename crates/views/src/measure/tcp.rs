@@ -100,7 +100,6 @@ fn value(column: &Column, streams: &[Option<(&TcpInfo, &TcpInfo)>]) -> Option<u6
         Over::Sum => newest().sum(),
         Over::Median => {
             let values: Vec<f64> = newest().flatten().map(float).collect();
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a median of 32-bit values
             narrows_stats::median(&values).map(|value| value.round() as u64)
         }
     }

@@ -40,7 +40,6 @@ pub fn of_tcp(trial: TcpTrial<'_>) -> Vec<SweepFigures> {
     let summary = crate::measure::tcp::summary(trial);
     let figures = summary.flows.iter().map(|it| {
         let seconds = it.total.to_s - it.total.from_s;
-        #[allow(clippy::cast_precision_loss)] // below 2^53 for as long as a trial may last
         let sending_bps = it.sent_bytes.filter(|_| seconds > 0.0).map(|bytes| bytes as f64 * 8.0 / seconds);
         let (sender, receiver) = costs(it.total.flow, &summary.client, &summary.server);
         SweepFigures {

@@ -95,9 +95,7 @@ impl State {
 }
 
 /// A message as JSON with its length before it.
-///
-/// # Errors
-/// The value cannot be written, as with a number that is none.
+/// Errors: the value cannot be written, as with a number that is none.
 pub fn json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let text = serde_json::to_vec(value)?;
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
@@ -139,9 +137,7 @@ impl Inbox {
     }
 
     /// The next JSON, if all of it has come.
-    ///
-    /// # Errors
-    /// Its length, if it is above `most`.
+    /// Errors: its length, if it is above `most`.
     pub fn json(&mut self, most: usize) -> Result<Option<Vec<u8>>, usize> {
         let Some(length) = self.0.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);

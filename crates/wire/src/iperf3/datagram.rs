@@ -49,7 +49,6 @@ impl Header {
     #[inline]
     pub fn encode(&self, wide: bool, into: &mut [u8]) {
         let Some(into) = into.get_mut(..Self::bytes(wide)) else { return };
-        #[allow(clippy::cast_possible_truncation)] // counters wrap, as iperf3's do
         {
             into[..4].copy_from_slice(&((self.sent_us / 1_000_000) as u32).to_be_bytes());
             into[4..8].copy_from_slice(&((self.sent_us % 1_000_000) as u32).to_be_bytes());

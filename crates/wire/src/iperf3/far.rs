@@ -67,7 +67,6 @@ fn counted<S>(samples: &[S], at_us: impl Fn(&S) -> u64, omit_us: u64, result: Op
     [from, if there > from && there <= here.saturating_add(LATE_US) { there } else { here }]
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
 fn far_us((from_s, to_s): (f64, f64)) -> u64 {
     ((to_s - from_s) * 1e6).round() as u64
 }

@@ -20,7 +20,6 @@ pub fn results(record: &LoadRecord, omit_us: u64, end_us: Option<u64>) -> Result
 }
 
 fn seconds(from_us: u64, to_us: u64) -> (f64, f64) {
-    #[allow(clippy::cast_precision_loss)]
     (0.0, to_us.saturating_sub(from_us) as f64 / 1e6)
 }
 
@@ -65,7 +64,6 @@ fn udp(stream: &UdpStreamRecord, omit_us: u64, end_us: Option<u64>) -> StreamRes
 /// interrupts cost.
 fn cpu(host: &[HostSample]) -> [f64; 3] {
     let (Some(first), Some(last)) = (host.first(), host.last()) else { return [0.0; 3] };
-    #[allow(clippy::cast_precision_loss)]
     let share = |of: fn(&CpuTimes) -> u64| {
         let sum = |sample: &HostSample| sample.cpus.iter().map(of).sum::<u64>();
         sum(last).saturating_sub(sum(first)) as f64 / last.at_us.saturating_sub(first.at_us).max(1) as f64 * 100.0

@@ -84,7 +84,6 @@ impl Params {
         let protocol = if flag("udp") { Protocol::Udp } else { Protocol::Tcp };
         let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
         let max_length = if protocol == Protocol::Udp { datagram::MAX_BYTES } else { 1 << 20 };
-        #[allow(clippy::cast_possible_truncation)] // within their limits
         Ok(Self {
             protocol,
             omit_s: number(&map, "omit", 600)?,
@@ -227,9 +226,7 @@ impl Params {
 
 impl Params {
     /// What a client asks for with a plan of narrows.
-    ///
-    /// # Errors
-    /// What iperf3 cannot do, in a sentence.
+    /// Errors: what iperf3 cannot do, in a sentence.
     pub fn of(plan: &LoadPlan) -> Result<Self, String> {
         let mut params = Self::default();
         let direction = match plan {
@@ -321,7 +318,6 @@ impl Params {
 /// A number of the parameters, 0 where it is missing or negative. Old versions write it as `1e+06`.
 fn number(map: &Map<String, Value>, key: &str, most: u64) -> Result<u64, ParamsError> {
     let Some(value) = map.get(key) else { return Ok(0) };
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     let number = match value {
         Value::Bool(set) => u64::from(*set),
         _ => value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).unwrap_or(0),

@@ -108,7 +108,6 @@ impl Results {
 }
 
 fn stream(value: &Value) -> StreamResult {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     let whole = |key: &str| value.get(key).and_then(Value::as_u64).or_else(|| real(value, key).map(|it| it as u64));
     let known = |key: &str| real(value, key).and_then(|_| whole(key));
     let id = whole("id").and_then(|id| u32::try_from(id).ok()).unwrap_or(0);

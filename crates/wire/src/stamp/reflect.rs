@@ -42,9 +42,7 @@ pub fn session_of(bytes: &[u8], key: Option<&Key>) -> u16 {
 }
 
 /// Answers a request, and counts it in its session. `now_ns`: the time of sending, ns since the Unix epoch, as late as possible.
-///
-/// # Errors
-/// The request is too short for a reply of its length, or forged: then there is no answer.
+/// Errors: the request is too short for a reply of its length, or forged: then there is no answer.
 pub fn reflect(
     bytes: &[u8],
     key: Option<&Key>,

@@ -49,7 +49,6 @@ fn takes_it(host: &Snapshot) -> bool {
 /// How long a full queue takes to leave.
 fn delay(host: &Snapshot, length: u64) -> Option<String> {
     let speed = host.number(keys::NIC_SPEED).filter(|speed| *speed > 0.0)?;
-    #[allow(clippy::cast_precision_loss)]
     let us = whole(length as f64 * host.number(keys::NIC_MTU)? * 8e6 / speed);
     Some(format!(": {} of delay at {} when it is full", micros(us), nominal(&bps(speed))))
 }

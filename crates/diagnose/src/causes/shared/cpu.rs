@@ -72,7 +72,6 @@ fn is_xdp(key: &str, family: &str) -> bool {
 }
 
 /// Cores that BPF programs kept busy: all, and those of XDP, which see received packets alone.
-#[allow(clippy::cast_precision_loss)] // microseconds of one trial
 fn cores_of_bpf((end, whole_s): (&EndView, f64)) -> Option<[f64; 2]> {
     let family = keys::BPF_PROGRAM_RUN_US.name.trim_end_matches('*');
     let xdp = end.counts.iter().filter(|(key, _)| is_xdp(key, family)).map(|(_, us)| *us).sum();
@@ -114,7 +113,6 @@ fn share_in<'a>(evidence: &TcpEvidence, role: Role, (end, whole_s): (&'a EndView
 }
 
 /// What part of the runs of XDP programs was for the packets of this connection, at least: all of them are received by one core.
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn own_part(evidence: &TcpEvidence, end: &EndView) -> f64 {
     let family = keys::BPF_PROGRAM_RUNS.name.trim_end_matches('*');
     let runs: u64 = end.counts.iter().filter(|(key, _)| is_xdp(key, family)).map(|(_, runs)| *runs).max().unwrap_or(0);

@@ -8,6 +8,7 @@ pub(crate) mod member;
 pub(crate) mod paced;
 pub(crate) mod profile;
 pub(crate) mod response;
+pub(crate) mod rule;
 pub(crate) mod tcp;
 pub(crate) mod tcp_stage;
 pub(crate) mod udp;

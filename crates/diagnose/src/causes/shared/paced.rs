@@ -19,7 +19,6 @@ pub(crate) struct Lost {
     pub(crate) runs: u64,
 }
 
-#[allow(clippy::cast_precision_loss)]
 impl Lost {
     pub(crate) fn of(view: &UdpView) -> Self {
         let (sent, lost) = view.on_the_path();

@@ -71,7 +71,6 @@ fn is_lossy(evidence: &UdpEvidence, shape: &Shape, load: Lost) -> bool {
     // What overflows a short queue is rare well below the rate.
     let short = matches!(shape.plateau, Some(Plateau::ShortQueue));
     let expected = load.expected_runs(well.sent);
-    #[allow(clippy::cast_precision_loss)] // counts of a few trials
     let grows = expected >= ENOUGH && (well.events as f64) <= expected / 5.0;
     often && apart && gentle.loss() >= SAME * load.rate() && !grows && (!short || itself || well.events >= 2)
 }
@@ -100,12 +99,10 @@ fn with_trials(evidence: &UdpEvidence, steps: Below) -> Below {
 /// How many datagrams a load lost in a row, where that is more than one: words after a figure of its loss.
 pub(crate) fn in_bursts(evidence: &UdpEvidence) -> String {
     let load = Lost::of(&evidence.base);
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let run = load.lost as f64 / load.runs.max(1) as f64;
     if run < 2.0 {
         return String::new();
     }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one run
     let time = units::micros((run * 1e6 / evidence.base.offered_pps()) as u64);
     format!("; the load lost them in bursts of about {run:.0} datagrams ({time})")
 }

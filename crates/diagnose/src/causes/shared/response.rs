@@ -46,7 +46,6 @@ pub(crate) fn losses_leave(evidence: &TcpEvidence, holds: Holds) -> Option<Losse
 
 /// The loss events that the load met, of how many segments, and whether they are enough for an average: where a window or a buffer held
 /// it back, and no queue or policer dropped them.
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn beyond_the_end(evidence: &TcpEvidence) -> Option<(f64, f64, bool)> {
     let loss = evidence.base.loss?;
     let held = evidence.held_by_window()? + evidence.held_by_buffer()? >= 0.5;
@@ -56,7 +55,6 @@ fn beyond_the_end(evidence: &TcpEvidence) -> Option<(f64, f64, bool)> {
 }
 
 /// The same of datagrams at rates below the limit of the path.
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn below_the_limit(evidence: &TcpEvidence) -> Option<(f64, f64, bool)> {
     let shape = &evidence.profile.as_ref()?.shape;
     let below = shape.below();

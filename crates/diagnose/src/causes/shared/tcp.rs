@@ -115,7 +115,6 @@ pub(crate) fn without_metric(evidence: &TcpEvidence, role: Role, metric: &str) -
 
 /// The buffer that the path needs once this limit is gone: twice the product of the rate that is foretold and the RTT, rounded up to a
 /// power of two, at least 4 MiB and twice what it is now.
-#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // bytes of one buffer
 pub(crate) fn raise(evidence: &TcpEvidence, role: Role, buffer: &TcpBuffer) -> Fix {
     const MOST: u64 = 1 << 30;
     /// Less saves nothing: a buffer takes what its connection needs.

@@ -26,7 +26,6 @@ fn stage<'a>(evidence: &'a TcpEvidence, id: &str) -> Option<&'a Stage> {
 fn part(evidence: &TcpEvidence, id: &str) -> Option<(u64, f64)> {
     let (stage, loss) = (stage(evidence, id)?, evidence.base.loss_whole?);
     let certain = stage.dropped.saturating_sub(stage.uncertainty / 2);
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = certain as f64 / loss.lost().max(1) as f64;
     (stage.dropped / 2 > stage.uncertainty).then_some((stage.dropped, part))
 }
@@ -41,9 +40,7 @@ pub(crate) fn in_a_host(evidence: &TcpEvidence) -> Option<String> {
 }
 
 /// The loss of the whole trial.
-///
-/// # Errors
-/// The assessment where it is not known, or does not slow the connection down.
+/// Errors: the assessment where it is not known, or does not slow the connection down.
 pub(crate) fn binding_loss(evidence: &TcpEvidence) -> Result<Loss, Assessment> {
     let loss = evidence.base.loss_whole.ok_or_else(|| cannot_tell("the sender's retransmissions could not be read"))?;
     if loss.is_few(FEW) {
@@ -68,9 +65,7 @@ pub(crate) fn lost_at_home(evidence: &TcpEvidence) -> bool {
 
 /// The loss of the path, where it slows the connection down: more than long paths have, felt by the congestion window and the congestion
 /// control, and of no host.
-///
-/// # Errors
-/// The assessment of a cause of such loss where it is not so.
+/// Errors: the assessment of a cause of such loss where it is not so.
 pub(crate) fn felt_loss(
     evidence: &TcpEvidence,
     loss: Option<Loss>,
@@ -109,7 +104,6 @@ pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, se
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
         return contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow");
     }
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = count as f64 / loss.lost() as f64;
     if part < PART {
         return contradicts(format!("{what} grew by only {count}, and {} segments were lost", loss.lost()));

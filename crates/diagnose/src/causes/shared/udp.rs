@@ -13,9 +13,7 @@ use narrows_model::{Witness, words::units};
 pub(crate) const PART: f64 = 0.1;
 
 /// The first witness: so many datagrams ended at this stage, and that is a part of the loss that counts.
-///
-/// # Errors
-/// The assessment where it is not so.
+/// Errors: the assessment where it is not so.
 pub(crate) fn at_stage(
     evidence: &UdpEvidence,
     id: &str,
@@ -41,7 +39,6 @@ pub(crate) fn at_stage(
             stage.uncertainty
         )));
     }
-    #[allow(clippy::cast_precision_loss)]
     let share = (dropped as f64 / missing as f64).min(1.0);
     if share < PART {
         return Err(contradicts(format!("{id}: only {dropped} of {missing} lost datagrams were dropped there")));
@@ -77,7 +74,6 @@ pub(crate) fn full_core(evidence: &UdpEvidence, role: Role) -> Option<String> {
 }
 
 /// Rounded up to a power of two.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(crate) fn rounded(bytes: f64, most: u64) -> u64 {
     (bytes.max(1.0) as u64).min(most).next_power_of_two()
 }

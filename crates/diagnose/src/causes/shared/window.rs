@@ -30,7 +30,6 @@ pub(crate) const SLOW_START: [f64; 2] = [0.4, 1.3];
 
 /// Goodput of a transfer that ends by bytes on the path that was profiled, where most of it is slow start, and its bytes (RFC 5681
 /// section 3.1, RFC 6928: ten segments, twice as many each round trip, until the path is full).
-#[allow(clippy::cast_precision_loss)] // bytes of one transfer
 pub(crate) fn slow_start_bps(evidence: &TcpEvidence) -> Option<(f64, u64)> {
     let narrows_model::Limit::BytesPerStream(bytes) = evidence.load.limit else { return None };
     let (rtt_s, mss) = (evidence.min_rtt_us? / 1e6, evidence.base.mss_bytes?);

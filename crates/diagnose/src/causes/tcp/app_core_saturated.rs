@@ -12,14 +12,9 @@
 
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::{bpf_explains, cpu_ceiling, peer_waits};
-use crate::causes::shared::tcp::who;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::judge::{Assessment, Cause};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, keys, load::tcp::Application, load::tcp::TcpPlan, words::units};
+use crate::causes::shared::rule::*;
+use narrows_model::load::tcp::{Application, TcpPlan};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "app-core-saturated",
     about: "the thread that moves the data fills one core",
@@ -102,12 +97,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, link, named, none_proven,
-        ordinary_host, assessment,
-    };
-    use narrows_model::{Place, Status};
 
     /// 4 Gbit/s on a link of ten, since the writing thread never sleeps.
     fn truth() -> Scene {

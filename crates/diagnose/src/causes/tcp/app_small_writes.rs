@@ -12,14 +12,10 @@
 //! Source: tcp(7), writev(2); the gain is measured.
 
 use crate::causes::shared::bound::cpu_innocent;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::TcpEvidence;
+use crate::causes::shared::rule::*;
 use crate::experiments::tcp::LARGER_WRITES;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, load::tcp::TcpPlan, words::units};
+use narrows_model::load::tcp::TcpPlan;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "app-small-writes",
     about: "the sending application writes in small pieces, and their calls fill its core",
@@ -78,12 +74,8 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, named, next,
-        slow,
-    };
-    use narrows_model::Place;
 
     /// 64 bytes a call, which fill the thread's core at 120 Mbit/s.
     fn truth() -> Scene {

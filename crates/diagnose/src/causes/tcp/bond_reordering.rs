@@ -10,14 +10,9 @@
 //!
 //! Source: kernel `Documentation/networking/bonding.rst`, *balance-rr*. Not seen on a real host.
 
+use crate::causes::shared::rule::*;
 use super::reordering::CAUSE as REORDERING;
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "bond-reordering",
     about: "the sender's bond spreads one connection over several links, and its packets arrive out of order",
@@ -65,10 +60,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, named, ordinary_host, slow, with, without};
-    use narrows_model::{Fact, Place, host::fact::Unit};
+    use super::*;
 
     fn bond(mode: &str) -> Vec<Fact> {
         let facts = with(ordinary_host(), fact("nic.kind", "bond", Unit::Text));

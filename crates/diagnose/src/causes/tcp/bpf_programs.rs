@@ -14,17 +14,13 @@
 //! Source: kernel `kernel/bpf/syscall.c`, `bpf_enable_stats` (Linux 5.8; root only), `include/linux/filter.h`, `__bpf_prog_run`. The
 //! statistics are on during trials only. What the programs take of the core is their time in proportion to where the kernel ran.
 
-use super::softirq_core_saturated::unseen;
 use crate::causes::shared::bound::held_back;
 use crate::causes::shared::cpu::{BPF_WORTH, bpf_cores, bpf_share};
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, command_fix, contradicts, counter};
-use crate::evidence::tcp::{EndView, TcpEvidence};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{FactKey, Fix, keys, words::units};
+use crate::causes::shared::rule::*;
+use crate::evidence::tcp::EndView;
+use narrows_model::FactKey;
+use super::softirq_core_saturated::unseen;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "bpf-programs",
     about: "BPF programs take much of the core that carries the data",
@@ -145,7 +141,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if let Some(why) = elsewhere(evidence, role) {
         return contradicts(why);
     }
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let each = costliest(share.end).map_or_else(String::new, |it| {
         format!("; the {}: {:.1} us for each of {} runs", it.words(), it.run_us as f64 / it.runs.max(1) as f64, it.runs)
     });
@@ -183,15 +178,11 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::experiments::tcp::AWAKE_CORES;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports,
-        assessment, core, fact, full_path, link, named, none_proven, ordinary_host, slow, virtual_hosts, with,
-    };
     use narrows_model::load::tcp::TcpPlan;
-    use narrows_model::{Place, Status, Unit};
+    use super::*;
 
     /// An agent whose XDP program takes so much of eight seconds, at 80,000 packets, on a core that is full.
     fn truth(run_us: i64) -> Scene {

@@ -13,13 +13,9 @@
 //!
 //! Source: RFC 5136 (capacity is one of an interval of time); Fisher, *On Grouping for Maximum Homogeneity*, JASA 53, 1958.
 
-use crate::causes::shared::words::{advice, contradicts, counter, experiment};
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, Phase, TAKEN, TcpEvidence, phases};
-use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
-use crate::role::Role;
-use narrows_model::{Fix, Witness, keys, words::units};
+use crate::causes::shared::rule::*;
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, Phase, TAKEN, phases};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "capacity-changed",
     about: "the path's capacity changed during the test",
@@ -58,9 +54,7 @@ fn not_full(phase: &Phase, min_rtt_us: f64) -> Option<&'static str> {
 }
 
 /// What shows that the rate changed for good and that the path was at capacity before and after.
-///
-/// # Errors
-/// Why it was not, in a sentence.
+/// Errors: why it was not, in a sentence.
 pub fn full_in_each_phase(evidence: &TcpEvidence) -> Result<Vec<Witness>, String> {
     let views: Vec<_> = evidence.phases.iter().map(|phase| phase.view).collect();
     if views.len() < 2 {
@@ -119,12 +113,12 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::diagnose;
+    use crate::testing::*;
     use crate::testing::profile::{Excess, ProfiledPath};
-    use crate::testing::{Scene, assert_contradicts, assert_supports, tcp_end, virtual_hosts};
+    use narrows_model::{Run, Verdict};
     use narrows_model::load::tcp::{TcpPlan, TcpSample};
-    use narrows_model::{Run, Status, Verdict};
+    use super::*;
 
     /// A path of 20 ms that carries 300 Mbit/s for four seconds, then 40, behind a queue of 30 ms.
     fn run(scene: &Scene, change: impl Fn(&mut TcpSample, u64)) -> Run {

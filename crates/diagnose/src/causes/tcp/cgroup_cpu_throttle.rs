@@ -14,14 +14,8 @@
 
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::peer_waits;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cgroup-cpu-throttle",
     about: "the CPU quota of a host's control group throttles its threads",
@@ -34,7 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ],
     assess,
     look_alikes: &["app-core-saturated", "receiver-app-slow", "sender-app-slow", "cpu-contention", "path-capacity"],
-    fix,
+    fix: |_, _| advice("raise cpu.max of the control group (CPUQuota of the unit, --cpus of the container, limits.cpu of the pod)"),
     rank: 8,
     without,
     ..Cause::COMMON
@@ -47,7 +41,6 @@ const PART: f64 = 0.1;
 const ALWAYS: f64 = 0.9;
 
 /// The part of the time that the group was throttled: the kernel sums it over the CPUs that its threads ran on.
-#[allow(clippy::cast_precision_loss)] // microseconds of one trial
 fn throttled(evidence: &TcpEvidence, role: Role) -> Option<f64> {
     let us = evidence.grew(role, keys::CGROUP_CPU_THROTTLED_US)?;
     Some(us as f64 / 1e6 / evidence.base.whole_s.max(1e-3))
@@ -72,7 +65,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return cannot_tell("the sender's kernel does not report what limited it");
     }
     let (waits, room) = (peer_waits(evidence, role).map(|(_, witness)| witness), path_has_room(evidence));
-    #[allow(clippy::cast_precision_loss)] // periods of one trial
     let always = times as f64 >= ALWAYS * periods as f64 && room.is_some();
     if waits.is_none() && !always {
         return contradicts(format!("{who} was throttled, but the connection did not wait for its thread"));
@@ -95,19 +87,10 @@ fn without(evidence: &TcpEvidence, role: Role) -> Option<(f64, [f64; 2])> {
     Some((bps, [goodput, bps]))
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("raise cpu.max of the control group (CPUQuota of the unit, --cpus of the container, limits.cpu of the pod)")
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, core, fact, full_path, named, ordinary_host,
-        slow, verdict, with,
-    };
-    use narrows_model::host::fact::Unit;
-    use narrows_model::{Place, Status};
 
     /// A reader whose group may use half a core, and is throttled for this part of eight seconds.
     fn truth(part: f64) -> Scene {

@@ -14,15 +14,9 @@
 //! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`, `memory.events`; `include/linux/memcontrol.h`,
 //! `mem_cgroup_under_socket_pressure`; `mm/vmpressure.c`, `vmpressure_level_med`; for version 1 `mm/memcontrol.c`, `mem_cgroup_charge_skmem`.
 
+use crate::causes::shared::rule::*;
 use super::tcp_memory_pressure::held_below_maximum;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cgroup-memory",
     about: "the memory limit of an end's control group keeps its sockets small",
@@ -65,7 +59,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(events) = evidence.grew(role, keys::CGROUP_MEMORY_EVENTS) else {
         return cannot_tell(format!("memory.events of the control group of {who} could not be read"));
     };
-    #[allow(clippy::cast_precision_loss)] // events of one trial
     if (events as f64) < EACH_S * evidence.base.counted_s {
         return contradicts(format!("the control group of {who} reached its memory limit {events} times"));
     }
@@ -73,7 +66,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts(format!("all TCP sockets of {who} are short of memory (tcp_mem)"));
     }
     let pages = evidence.grew(role, keys::CGROUP_MEMORY_SCANNED).zip(evidence.grew(role, keys::CGROUP_MEMORY_RECLAIMED));
-    #[allow(clippy::cast_precision_loss)] // pages of one trial
     if let Some((scanned, reclaimed)) = pages
         && scanned > 0
         && reclaimed as f64 >= RECLAIMED * scanned as f64
@@ -105,10 +97,8 @@ fn sock_share(evidence: &TcpEvidence, role: Role, limit: f64) -> Option<narrows_
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, named, ordinary_host, slow, verdict, with};
-    use narrows_model::{Place, Status};
-    use narrows_model::host::fact::Unit;
 
     /// A container of 64 MiB whose windows stay at 160 kB.
     fn truth(events: i64) -> Scene {

@@ -10,14 +10,9 @@
 //!
 //! Source: RFC 9293 3.1; `net/ipv4/tcp_ipv4.c`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::dropped_at;
-use crate::causes::shared::words::{advice, counter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "checksum-errors",
     about: "segments arrive corrupted and fail their checksum",
@@ -25,7 +20,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     needs: &[keys::NIC_COUNTER_RX_CRC_ERRORS],
     assess,
     look_alikes: &["random-loss", "filter-drop"],
-    fix,
+    fix: |_, _| advice("find the hop that corrupts packets by its error counters; try without receive checksum offload"),
     rank: 8,
     stages: &["checksum"],
     ..Cause::COMMON
@@ -37,6 +32,3 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     dropped_at(evidence, "checksum", second)
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("find the hop that corrupts packets by its error counters; try without receive checksum offload")
-}

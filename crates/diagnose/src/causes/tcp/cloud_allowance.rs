@@ -13,14 +13,8 @@
 
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::device::statistic;
-use crate::causes::shared::tcp::who;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cloud-allowance",
     about: "the cloud limits the instance to its allowance",
@@ -28,7 +22,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     needs: &[keys::NIC_STAT, keys::NIC_DRIVER],
     assess,
     look_alikes: &["path-policer", "path-shaper", "random-loss", "path-capacity"],
-    fix,
+    fix: |_, _| advice("use an instance with a larger allowance; if the packet rate is exceeded, use larger packets (jumbo frames)"),
     rank: 8,
     explains_link: true,
     device: true,
@@ -58,7 +52,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(loss) = evidence.base.loss_whole else {
         return cannot_tell("the sender's retransmissions could not be read");
     };
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = exceeded as f64 / loss.sent.max(1) as f64;
     if exceeded < FEW || part < PART {
         return contradicts(format!("only {exceeded} packets of {who} exceeded its allowance"));
@@ -78,19 +71,10 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     Assessment::Supports { share: 0.95, witnesses: witnesses.into_iter().flatten().collect() }
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("use an instance with a larger allowance; if the packet rate is exceeded, use larger packets (jumbo frames)")
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::testing::{*, no_more};
     use super::*;
-    use crate::testing::{no_more, 
-        Scene, assert_cannot_tell, assert_contradicts, assert_supports, assessment, fact, named, ordinary_host, slow, verdict,
-        with,
-    };
-    use narrows_model::host::fact::Unit;
-    use narrows_model::{Place, Status};
 
     /// A small instance that sends 600 Mbit/s, and a queue in front of what it may send.
     fn truth(exceeded: i64) -> Scene {

@@ -12,13 +12,9 @@
 //! Source: interface counters (`rtnl_link_stats64`); RFC 5681 on how flows share a path.
 
 use crate::causes::shared::bound::end_bound;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::{AT_CAPACITY, TAKEN, TcpEvidence};
-use crate::judge::{Assessment, Cause};
-use crate::role::Role;
-use narrows_model::{Fix, Witness, keys, words::units};
+use crate::causes::shared::rule::*;
+use crate::evidence::tcp::{AT_CAPACITY, TAKEN};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "competing-traffic",
     about: "other traffic between the two hosts uses part of the capacity",
@@ -101,12 +97,11 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::causes::tcp::congestion_control;
     use crate::experiments::tcp::OTHER_CONGESTION_CONTROL;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Scene, assert_contradicts, assert_supports, assessment, fact, named, ordinary_host, with};
-    use narrows_model::{Place, Unit};
+    use super::*;
 
     #[test]
     fn what_it_takes_from_other_traffic_of_the_hosts_is_no_gain() {

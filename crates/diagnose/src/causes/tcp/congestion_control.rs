@@ -12,18 +12,12 @@
 //!
 //! Source: RFC 9438 section 1; Cardwell et al., *BBR*, ACM Queue 14(5), 2016.
 
-use crate::causes::shared::window::window_share;
-use crate::causes::shared::tcp::ceiling_at;
-use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, sysctl_fix};
-use crate::experiments::tcp::{AGAIN, OTHER_CONGESTION_CONTROL};
-use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::COMMON;
+use crate::causes::shared::window::window_share;
+use crate::experiments::tcp::{AGAIN, OTHER_CONGESTION_CONTROL};
 use super::{path_capacity, random_loss, reordering};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "congestion-control",
     about: "the congestion control in use does not fill this path",
@@ -180,12 +174,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
+    use narrows_model::load::tcp::TcpPlan;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, fact, named,
-        next, none_proven, ordinary_host, with,
-    };
-    use narrows_model::{Place, Unit, load::tcp::TcpPlan};
 
     /// Reno on 1 Gbit/s and 35 ms: after one loss it climbs for minutes.
     fn truth() -> Scene {

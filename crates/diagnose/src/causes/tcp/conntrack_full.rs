@@ -11,15 +11,10 @@
 //!
 //! Source: kernel `Documentation/networking/nf_conntrack-sysctl.rst`; `net/netfilter/nf_conntrack_core.c`, `__nf_conntrack_alloc`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::counted;
-use crate::causes::shared::words::contradicts;
 use crate::causes::udp::conntrack_full::{full, room};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "conntrack-full",
     about: "the conntrack table is full, so packets of new connections are dropped",
@@ -57,10 +52,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, lossy, named, ordinary_host, with};
-    use narrows_model::Place;
-    use narrows_model::host::fact::Unit;
 
     fn truth(drops: i64) -> Scene {
         let facts = with(ordinary_host(), fact("conntrack.count", 262_144_i64, Unit::Number));

@@ -13,16 +13,12 @@
 //!
 //! Source: `Documentation/scheduler/sched-stats.rst`, `/proc/PID/task/TID/schedstat`.
 
-use super::random_loss;
 use crate::causes::shared::bound::cpu_innocent;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::evidence::tcp::{EndView, TcpEvidence, WAITS};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{keys, words::figures::float, words::units};
+use crate::causes::shared::rule::*;
+use crate::evidence::tcp::{EndView, WAITS};
+use narrows_model::words::figures::float;
+use super::random_loss;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cpu-contention",
     about: "the data thread waits for a core that other threads use",
@@ -111,12 +107,9 @@ fn peer_busy(evidence: &TcpEvidence, role: Role) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{
-        Scene, assert_cannot_tell, assert_contradicts, assessment, core, fact, named, none_proven, ordinary_host, with,
-    };
-    use narrows_model::{Place, Unit};
+    use super::*;
 
     /// A reader that gets half a core, on a path that carries far more.
     fn truth() -> Scene {

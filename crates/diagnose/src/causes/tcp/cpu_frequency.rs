@@ -13,14 +13,8 @@
 
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::full_core;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, command_fix, contradicts, counter, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "cpu-frequency",
     about: "a full core runs far below its maximum frequency",
@@ -51,7 +45,6 @@ fn cap(evidence: &TcpEvidence, role: Role) -> Option<(f64, f64)> {
     pair.filter(|(limit, max)| *limit > 0.0 && *limit <= CAPPED * max)
 }
 
-#[allow(clippy::cast_precision_loss)] // milliseconds of one trial
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let who = who(evidence, role);
     let Some((share, full)) = full_core(evidence, role) else {
@@ -97,13 +90,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, core, fact, full_path, link, named, ordinary_host,
-        verdict, with,
-    };
-    use narrows_model::host::fact::{Fact, Unit};
-    use narrows_model::{Place, Status};
 
     fn capped(mhz: i64) -> Vec<Fact> {
         let facts = with(link(10_000, ordinary_host()), fact("cpu.frequency.max", 3_500_000_000_i64, Unit::Hertz));

@@ -12,14 +12,9 @@
 //! Source: kernel `drivers/net/{tun,veth}.c`; `include/net/ip_tunnels.h`, `iptunnel_xmit_stats`.
 
 use crate::causes::shared::layers::drops_below;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::counted;
-use crate::causes::shared::words::{advice, command_fix};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "device-drop",
     about: "a device of the sender drops packets",
@@ -83,10 +78,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::layers::tests::stack;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, named, ordinary_host, with};
-    use narrows_model::{Place, Unit};
+    use crate::testing::*;
+    use super::*;
 
     /// A TUN device whose program does not keep up: 500 packets dropped, 520 segments sent again.
     fn truth() -> Scene {

@@ -14,15 +14,9 @@
 //! Source: IEEE 802.3 clause 28 and 4.2.4.2; Shalunov, Carlson, *Detecting Duplex Mismatch on Ethernet*, PAM 2005.
 
 use crate::causes::shared::device::{damaged, statistic};
-use crate::causes::shared::tcp::who;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::{binding_loss, counted};
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "duplex-mismatch",
     about: "duplex mismatch between the two ends of a cable",
@@ -100,13 +94,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, link, lossy, named, ordinary_host, verdict,
-        with,
-    };
-    use narrows_model::host::fact::{Fact, Unit};
-    use narrows_model::{Place, Status};
 
     fn duplex(word: &str, autoneg: bool) -> Vec<Fact> {
         let facts = with(link(100, ordinary_host()), fact("nic.duplex", word, Unit::Text));

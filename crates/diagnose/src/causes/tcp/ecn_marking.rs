@@ -12,15 +12,9 @@
 //!
 //! Source: RFC 3168 section 6.1.2; `tcpi_delivered_ce`, `include/uapi/linux/tcp.h`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::window::loss_does_not_bind;
-use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Excludes};
-use crate::role::Role;
-use narrows_model::words::units;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "ecn-marking",
     about: "a hop marks packets as congested, though the path has room",
@@ -71,10 +65,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, named};
-    use narrows_model::Place;
+    use super::*;
 
     fn truth() -> Scene {
         Scene { goodput_bps: 40e6, cwnd: 120, marked: 0.03, rtt_us: 35_100, profile: Some(ProfiledPath::default()), ..Scene::default() }

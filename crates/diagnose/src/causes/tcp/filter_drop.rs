@@ -11,14 +11,9 @@
 //!
 //! Source: kernel `net/netfilter/core.c`, `nf_hook_slow`; `net/ipv4/tcp_output.c`, `tcp_write_xmit`; nft(8).
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::dropped_at;
-use crate::causes::shared::words::{command_fix, contradicts, counter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "filter-drop",
     about: "a packet filter of the host drops the segments",
@@ -52,9 +47,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{Scene, assert_contradicts, assert_rejects, assessment, lossy, named, slow};
-    use narrows_model::Place;
 
     /// A rule without a counter: the drop reason alone knows of it.
     const WATCHED: [(&str, i64); 3] = [("filter.drop.packets", 0), ("drop.lost_records", 0), ("drop.reason.NETFILTER_DROP", 170)];

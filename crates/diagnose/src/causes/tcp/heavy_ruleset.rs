@@ -13,17 +13,13 @@
 //! Source: nft(8), *sets* and *flowtables*; in the lab (Linux 6.18, TUN) an ordinary packet took 3.5 to 7 µs where there were many, and with
 //! 5,000 rules that compare an address 42 µs: 7 ns for each rule. Not seen on a real host.
 
-use super::softirq_core_saturated::{CAUSE as SOFTIRQ, MANY_TAPS, unseen};
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::views;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
-use crate::evidence::tcp::{EndView, TcpEvidence};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{FactKey, keys, words::units};
+use crate::causes::shared::rule::*;
+use crate::evidence::tcp::EndView;
+use narrows_model::FactKey;
+use super::softirq_core_saturated::{CAUSE as SOFTIRQ, MANY_TAPS, unseen};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "heavy-ruleset",
     about: "checking every packet against so many filter rules saturates a core",
@@ -79,7 +75,6 @@ fn seen(evidence: &TcpEvidence, role: Role) -> Option<(&EndView, f64)> {
 }
 
 /// Microseconds that the rules took of each pass through IP, and what a pass cost altogether; `None` where it is not counted.
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn cost_us(end: &EndView, whole_s: f64) -> Option<[f64; 2]> {
     let grew = |key: FactKey| end.counts.get(key.name).copied();
     let both = |v4, v6| Some(grew(v4)?.saturating_add(grew(v6).unwrap_or(0)));
@@ -147,13 +142,8 @@ const FULL: f64 = 0.85;
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, core, fact, full_path, named,
-        ordinary_host, slow, with,
-    };
-    use narrows_model::host::fact::Unit;
-    use narrows_model::Place;
 
     /// 3,000 rules: each of 80,000 packets of a trial takes 94 us.
     fn truth(rules: i64, passes: i64) -> Scene {

@@ -11,14 +11,8 @@
 //! Source: `net/ipv4/tcp_output.c`, `skb_still_in_host_queue`; kernel `Documentation/networking/snmp_counter.rst`. Not seen on a real host.
 
 use crate::causes::shared::bound::end_bound;
-use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "host-queue-delay",
     about: "segments wait in the sender's own queues so long that TCP assumes they were lost",
@@ -44,7 +38,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let Some(times) = evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_SPURIOUS_RTX_HOST_QUEUES) else {
         return cannot_tell("TCPSpuriousRtxHostQueues of the sender could not be read");
     };
-    #[allow(clippy::cast_precision_loss)] // events of one trial
     if (times as f64) < EACH_S * evidence.base.whole_s {
         return contradicts(format!("TCP tried only {times} times to retransmit segments that were still in the sender's queues"));
     }
@@ -74,10 +67,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, named, slow, with};
-    use narrows_model::Place;
-    use narrows_model::host::fact::Unit;
 
     fn truth(times: i64) -> Scene {
         Scene { rtt_us: 90_000, sender_counts: vec![("netstat.TcpExt.TCPSpuriousRtxHostQueues", times)], ..slow() }

@@ -12,15 +12,9 @@
 //! Source: RFC 5681 section 4.1; `net/ipv4/tcp_output.c`, `tcp_cwnd_restart`; kernel `Documentation/networking/ip-sysctl.rst`. Not seen on a
 //! real host: the loads of narrows do not pause.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::window::window_share;
-use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "idle-restart",
     about: "after each pause of the application the kernel restarts with a small congestion window",
@@ -61,7 +55,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return contradicts("BBR keeps its model across pauses");
     }
     let Some(restarts) = base.restarts else { return cannot_tell("the congestion window could not be read") };
-    #[allow(clippy::cast_precision_loss)] // a few connections
     if restarts < FEW * base.streams.max(1) as u64 {
         return contradicts(format!("the congestion window was found shrunk without a loss {restarts} times"));
     }
@@ -87,10 +80,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, named, ordinary_host, slow, with};
-    use narrows_model::Place;
-    use narrows_model::host::fact::Unit;
 
     /// Bursts with pauses between them.
     fn truth() -> Scene {

@@ -12,14 +12,8 @@
 //! Source: ethtool(8), `-C`; kernel `Documentation/networking/napi.rst`. Not seen on a real host.
 
 use crate::causes::shared::bound::cpu_innocent;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "interrupt-coalescing",
     about: "a network card interrupts for nearly every packet, which saturates a core",
@@ -62,7 +56,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     else {
         return cannot_tell(format!("the interrupts of the device of {who} could not be read"));
     };
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let (each_s, gathered) = (interrupts as f64 / evidence.base.whole_s.max(1e-3), packets as f64 / interrupts.max(1) as f64);
     if each_s < MANY_S || gathered >= PACKETS {
         return contradicts(format!("the device of {who} interrupted {each_s:.0} times a second, for {gathered:.1} packets each"));
@@ -93,10 +86,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, core, fact, full_path, named, ordinary_host, slow, with};
-    use narrows_model::host::fact::Unit;
-    use narrows_model::{Fact, Place};
 
     fn card(delay_us: i64, adaptive: bool) -> Vec<Fact> {
         let facts = with(ordinary_host(), fact("nic.coalesce.rx_usecs", delay_us, Unit::Microseconds));

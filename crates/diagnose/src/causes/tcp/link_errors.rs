@@ -12,14 +12,9 @@
 //! Source: IEEE 802.3 clause 4.2.9, FrameCheckSequenceErrors; kernel `Documentation/networking/statistics.rst`.
 
 use crate::causes::shared::device::damaged;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::counted;
-use crate::causes::shared::words::command_fix;
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "link-errors",
     about: "frames arrive corrupted on the receiver's link",
@@ -51,11 +46,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, lossy, named, verdict,
-    };
-    use narrows_model::{Place, Status};
 
     fn of(scene: &Scene) -> Assessment {
         assessment(&CAUSE, Role::Receiver, scene, &[])

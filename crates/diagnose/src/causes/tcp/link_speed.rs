@@ -11,15 +11,10 @@
 //!
 //! Source: ethtool(8), `ETHTOOL_GLINKSETTINGS`.
 
-use crate::causes::shared::tcp::{ceiling_at, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
-use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::causes::shared::rule::*;
 use crate::judge::ceilings::sits_at;
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Command, Fix, Method, keys, words::units};
+use narrows_model::Command;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "link-speed",
     about: "a host's link runs below its maximum speed",
@@ -97,12 +92,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, link, named, none_proven,
-        ordinary_host, assessment, virtual_hosts, with, without,
-    };
-    use narrows_model::{Fact, Place, Unit};
 
     fn fastest(mbps: i64, facts: Vec<Fact>) -> Vec<Fact> {
         with(facts, fact("nic.speed.max", mbps * 1_000_000, Unit::BitsPerSecond))

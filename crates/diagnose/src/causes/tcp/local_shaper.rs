@@ -11,14 +11,8 @@
 //! Source: tc(8), `TCA_STATS2`.
 
 use crate::causes::shared::layers::qdisc_device;
-use crate::causes::shared::tcp::ceiling_at;
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter, setting_fix};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "local-shaper",
     about: "a queueing discipline on the sender's own interface limits the rate",
@@ -88,13 +82,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{no_more, 
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, fact, named, none_proven, ordinary_host,
-        assessment, with, without,
-    };
+    use crate::testing::{*, no_more};
     use crate::testing::profile::{Excess, ProfiledPath};
-    use narrows_model::{Place, Status, Unit};
+    use super::*;
 
     /// tbf at 200 Mbit/s: 191 Mbit/s of payload, and a queue in the sender's own host.
     fn truth() -> Scene {

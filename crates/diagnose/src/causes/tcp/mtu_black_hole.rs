@@ -18,15 +18,10 @@
 //! `Documentation/networking/ip-sysctl.rst`.
 
 use crate::causes::shared::layers::misfit;
-use crate::causes::shared::words::{ask, cannot_tell, contradicts, counter, experiment, setting_fix, sysctl_fix};
-use crate::evidence::tcp::TcpEvidence;
+use crate::causes::shared::rule::*;
 use crate::experiments::tcp::SMALL_SEGMENTS;
 use crate::layers::TooLarge;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, Setting, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "mtu-black-hole",
     about: "full-size packets are lost on the path without an ICMP error",
@@ -61,7 +56,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         return cannot_tell("the sender's retransmissions could not be read");
     };
     let bits = narrows_stats::mean(&base.interval_bps).unwrap_or(0.0) * base.whole_s;
-    #[allow(clippy::cast_precision_loss)] // a few connections
     if bits / 8.0 > FEW * mss * base.streams as f64 {
         return contradicts("full-size segments arrived");
     }
@@ -115,11 +109,10 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::evidence::profile::Probes;
     use crate::layers::tests::stack;
-    use crate::testing::{ordinary_host, Scene, assert_asks, assert_contradicts, assert_supports, assessment, named};
-    use narrows_model::Place;
+    use crate::testing::*;
+    use super::*;
 
     fn truth() -> Scene {
         Scene { goodput_bps: 0.0, lost: 6, segments: 16, ..Scene::default() }

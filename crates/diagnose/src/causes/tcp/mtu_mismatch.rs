@@ -12,17 +12,12 @@
 //!
 //! Source: RFC 8899, RFC 1191; `IP_MTU`, ip(7); RFC 4459 section 3.
 
-use crate::evidence::tcp::NO_MORE;
 use crate::causes::shared::layers::{fragmented, misfit};
-use crate::causes::shared::tcp::{ceiling_at, who};
-use crate::causes::shared::words::{self, cannot_tell, contradicts, counter, experiment, parameter, setting_fix};
+use crate::causes::shared::rule::*;
+use crate::causes::shared::words;
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, NO_MORE};
 use crate::experiments::tcp::{FITTING_SEGMENTS, MORE_STREAMS, tunnel_mtu};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, Setting, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "mtu-mismatch",
     about: "the MTUs of the hosts or the path differ, and the smaller one costs goodput",
@@ -167,13 +162,9 @@ fn tunnel_fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::layers::tests::stack;
-    use crate::testing::{
-        Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, ordinary_host, assessment,
-        with, without,
-    };
-    use narrows_model::{Fact, Place, Unit};
+    use crate::testing::*;
+    use super::*;
 
     fn mtu(bytes: i64) -> Vec<Fact> {
         with(ordinary_host(), fact("nic.mtu", bytes, Unit::Bytes))

@@ -13,14 +13,10 @@
 //! Source: RFC 1122 4.2.3.2 and 4.2.3.4 (delays of up to 500 ms, 40 ms in Linux); `net/ipv4/tcp_output.c`, `tcp_nagle_test`. Bulk loads
 //! never wait so: it needs an application that waits between its writes.
 
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::TcpEvidence;
+use crate::causes::shared::rule::*;
 use crate::experiments::tcp::NO_DELAY;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, load::tcp::TcpPlan, words::units};
+use narrows_model::load::tcp::TcpPlan;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "nagle-delayed-ack",
     about: "small writes wait for acknowledgements that the receiver delays",
@@ -58,7 +54,6 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return contradicts(format!("with TCP_NODELAY the load carried no more ({})", units::bps(other.goodput_bps)));
     }
     let sent = base.loss_whole.map(|loss| loss.sent);
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let delayed = evidence.grew(Role::Receiver, keys::NETSTAT_TCP_EXT_DELAYED_ACKS).zip(sent).filter(|(delayed, sent)| {
         *delayed as f64 >= DELAYED * *sent as f64
     });
@@ -82,9 +77,8 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{Scene, assert_asks, assert_contradicts, assert_rejects, assessment, full_path, named, next, slow};
-    use narrows_model::Place;
 
     /// Two writes of 500 bytes each 40 ms.
     fn truth() -> Scene {

@@ -14,14 +14,9 @@
 
 use crate::causes::shared::cpu::full_core;
 use crate::causes::shared::device::{ring, ring_fix};
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::dropped_at;
-use crate::causes::shared::words::parameter;
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "nic-ring-overrun",
     about: "the receive ring of the receiver's NIC overruns",
@@ -56,13 +51,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, core, fact, full_path, lossy, named,
-        ordinary_host, verdict, with,
-    };
-    use narrows_model::host::fact::Unit;
-    use narrows_model::{Place, Status};
 
     /// One of 150 segments is missed by the card: its device did not count it as received.
     fn missed(counts: &[(&'static str, i64)]) -> Scene {

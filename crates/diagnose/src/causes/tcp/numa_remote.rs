@@ -12,14 +12,9 @@
 //! Source: kernel `Documentation/ABI/testing/sysfs-bus-pci`, `local_cpulist`; `Documentation/networking/scaling.rst`.
 
 use crate::causes::shared::bound::cpu_innocent;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, Value, keys, words::units};
+use crate::causes::shared::rule::*;
+use narrows_model::Value;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "numa-remote",
     about: "packets are processed on another NUMA node than that of the NIC",
@@ -95,13 +90,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, core, fact, full_path, link, named, ordinary_host,
-        verdict, with, without,
-    };
-    use narrows_model::host::fact::{Fact, Unit};
-    use narrows_model::{Place, Status};
 
     fn card(nodes: i64, local: &[&str]) -> Vec<Fact> {
         let local: Vec<String> = local.iter().map(|range| (*range).to_owned()).collect();

@@ -12,15 +12,11 @@
 
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::layers::off_below;
-use crate::causes::shared::tcp::{ceiling_at, who};
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter};
-use crate::judge::{Assessment, Cause, Evidence as _};
+use crate::causes::shared::rule::*;
 use crate::evidence::cores::CoreShare;
-use crate::evidence::tcp::{EndView, TcpEvidence};
-use crate::role::Role;
-use narrows_model::{Ceiling, Command, Fact, FactKey, Fix, Method, Setting, Value, keys, words::units};
+use crate::evidence::tcp::EndView;
+use narrows_model::{Command, FactKey, Value};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "offloads-off",
     about: "offloads are off, so the CPU handles each packet individually and is full",
@@ -178,13 +174,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::layers::tests::stack;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, link, named,
-        none_proven, ordinary_host, assessment, with,
-    };
-    use narrows_model::{Fact, Place, Unit};
+    use crate::testing::*;
+    use super::*;
 
     fn without_features(words: &[&str]) -> Vec<Fact> {
         let off = |facts, word: &&str| with(facts, fact(&format!("nic.feature.{word}"), false, Unit::Flag));

@@ -10,14 +10,9 @@
 //!
 //! Source: `include/net/sock.h`, `sk_max_pacing_rate`; tc-fq(8).
 
-use crate::causes::shared::tcp::{ceiling_at, path_has_room};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
-use crate::judge::{Assessment, Cause};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, load::tcp::TcpPlan, words::units};
+use crate::causes::shared::rule::*;
+use narrows_model::load::tcp::TcpPlan;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "pacing-cap",
     about: "the sending socket has a cap on its rate",
@@ -35,7 +30,6 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const HARDLY_MORE: f64 = 1.1;
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
-    #[allow(clippy::cast_precision_loss)]
     let streams = evidence.base.streams as f64;
     let cap = evidence.base.max_pacing_bps?;
     let whose = if evidence.server_limit_bps.is_some() { "this server's --open-rate: " } else { "" };
@@ -63,7 +57,6 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
         return contradicts("the RTT rose as behind a full queue: the path's capacity is below the cap");
     }
-    #[allow(clippy::cast_precision_loss)] // a few connections
     let allowed = cap * base.streams as f64;
     if let Some(capacity) = evidence.capacity_goodput_bps().filter(|capacity| *capacity < HARDLY_MORE * allowed) {
         return contradicts(format!(
@@ -100,12 +93,9 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven, assessment,
-    };
-    use narrows_model::Place;
+    use super::*;
 
     /// SO_MAX_PACING_RATE of 200 Mbit/s.
     fn truth() -> Scene {

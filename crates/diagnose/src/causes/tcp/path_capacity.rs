@@ -14,20 +14,17 @@
 //!
 //! Source: RFC 6349 section 3; RFC 7567 and RFC 8289 on managed queues.
 
-use crate::causes::shared::profile::dispersion;
-use crate::causes::shared::window::{SLOW_START, slow_start_bps, window_share};
 use crate::causes::shared::bound::{LONG_QUEUE_US, end_bound, held_by_buffer};
-use crate::causes::shared::tcp::ceiling_at;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, no_more};
+use crate::causes::shared::profile::dispersion;
+use crate::causes::shared::rule::*;
+use crate::causes::shared::window::{SLOW_START, slow_start_bps, window_share};
+use crate::causes::shared::words::no_more;
+use crate::evidence::profile::NOTICED;
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, NO_MORE, TAKEN};
 use crate::experiments::tcp::MORE_STREAMS;
-use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
-use super::capacity_changed::full_in_each_phase;
-use crate::evidence::{profile::NOTICED, tcp::{AT_CAPACITY, BEYOND, EndView, NO_MORE, TAKEN, TcpEvidence}};
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 use narrows_search::profile::Plateau;
+use super::capacity_changed::full_in_each_phase;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-capacity",
     about: "the path is at capacity",
@@ -36,7 +33,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ceiling,
     assess,
     look_alikes: &["path-shaper", "path-policer", "link-speed", "tcp-send-buffer", "tcp-receive-window"],
-    fix,
+    fix: |_, _| advice("nothing to fix: a higher goodput needs more capacity"),
     healthy: true,
     rank: 2,
     excludes: Excludes::Hosts,
@@ -369,17 +366,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     Assessment::Supports { share: if at_link { 0.97 } else { 0.85 }, witnesses }
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("nothing to fix: a higher goodput needs more capacity")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::{*, no_more};
     use crate::testing::profile::{Excess, ProfiledPath};
-    use crate::testing::{Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, assessment};
-    use crate::testing::{core, no_more, verdict, virtual_hosts};
-    use narrows_model::{CpuTimes, Status};
+    use narrows_model::CpuTimes;
+    use super::*;
 
     /// 600 Mbit/s between links of 1 Gbit/s, without a queue to see.
     fn no_queue() -> Scene {

@@ -16,15 +16,12 @@
 //! Source: RFC 2992; IEEE 802.1AX 5.2.4; RFC 7690.
 
 use crate::causes::shared::member::{assess_ports, fix};
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::{COMMON, felt_loss};
-use crate::causes::shared::words::{contradicts, counter};
-use crate::evidence::tcp::{Loss, TcpEvidence};
+use crate::evidence::tcp::Loss;
 use crate::experiments::tcp::AGAIN;
-use crate::judge::{Assessment, Cause, Within};
-use crate::role::Role;
-use narrows_model::{keys, words::units};
+use crate::judge::Within;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-member",
     about: "one member of a group of equal paths (ECMP, LAG) loses packets",
@@ -46,7 +43,6 @@ const POLICED: f64 = 0.5;
 fn without(evidence: &TcpEvidence) -> Option<Within> {
     let (again, lost) = (evidence.made(&AGAIN)?, evidence.base.loss?);
     let loss = again.loss?;
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let clean = loss.sent as f64 * lost.rate() >= 8.0 && loss.rate() < lost.rate() / 10.0;
     let bps = again.goodput_bps;
     clean.then_some((bps, [bps * 0.85, bps * 1.1]))
@@ -86,13 +82,13 @@ fn words(evidence: &TcpEvidence, loss: Loss) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::diagnose;
     use crate::experiments::ports::MANY_PORTS;
+    use crate::testing::*;
     use crate::testing::profile::{Excess, ProfiledPath};
     use crate::testing::udp::with_ports;
-    use crate::testing::{Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_supports, assessment, slow};
-    use narrows_model::{Run, Status};
+    use narrows_model::Run;
+    use super::*;
 
     /// 1 % at 35 ms on a path of 1 Gbit/s: the profile's own port was lucky.
     fn lossy() -> Scene {

@@ -13,14 +13,10 @@
 //!
 //! Source: RFC 8985 section 7 (tail loss probes end shorter silences), RFC 6298 (what follows is a retransmission timeout).
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::{in_a_host, lost_at_home};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::{AT_CAPACITY, DISTURBS, Outage, TcpEvidence};
-use crate::judge::{Assessment, Cause};
-use crate::role::Role;
-use narrows_model::{Fix, Witness, keys, words::units};
+use crate::evidence::tcp::{AT_CAPACITY, DISTURBS, Outage};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-outage",
     about: "the path carries nothing for a time",
@@ -28,7 +24,10 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     needs: &[keys::QDISC_DROPS],
     assess,
     look_alikes: &["random-loss", "path-policer", "path-capacity", "congestion-control", "mtu-black-hole"],
-    fix,
+    fix: |_, _| advice(
+        "find the hop that stops forwarding: its log at these times (link state, roaming or handover of a radio link, changes of \
+         routes or of the spanning tree)",
+    ),
     rank: 7,
     ..Cause::COMMON
 };
@@ -41,7 +40,6 @@ fn words(outages: &[Outage]) -> String {
     let times: Vec<String> = outages.iter().take(LISTED).map(|it| format!("{:.1}", it.from_s)).collect();
     let more = if outages.len() > LISTED { ", …" } else { "" };
     let often = if outages.len() == 1 { "once".to_owned() } else { format!("{} times", outages.len()) };
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one trial
     let longest = units::micros(longest_us as u64);
     format!(
         "{often}, for up to {longest}, nothing arrived (at {}{more} s), and the samples came on time",
@@ -50,7 +48,6 @@ fn words(outages: &[Outage]) -> String {
 }
 
 /// Steps of UDP that vanished for a time.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // microseconds of one step
 fn of_udp(evidence: &TcpEvidence) -> Option<Witness> {
     let step = evidence.profile.as_ref()?.shape.longest_outage()?;
     let (time, rate) = (units::micros(step.outage_us as u64), units::bps(step.offered_bps));
@@ -107,21 +104,14 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     Assessment::Supports { share, witnesses: [seen, sent].into_iter().chain(of_udp(evidence)).collect() }
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice(
-        "find the hop that stops forwarding: its log at these times (link state, roaming or handover of a radio link, changes of \
-         routes or of the spanning tree)",
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::diagnose;
+    use crate::testing::*;
     use crate::testing::profile::{Excess, ProfiledPath};
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assert_supports, slow, tcp_end};
+    use narrows_model::Run;
     use narrows_model::load::tcp::TcpPlan;
-    use narrows_model::{Place, Run, Status};
+    use super::*;
 
     /// 78 Mbit/s over a path that is dead for 500 ms each 2.5 s: the bytes, and what each sample finds.
     fn run(scene: &Scene, change: impl Fn(&mut narrows_model::load::tcp::TcpSample, bool, u64)) -> Run {

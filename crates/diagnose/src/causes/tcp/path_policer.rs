@@ -13,22 +13,18 @@
 //!
 //! Source: RFC 2475 2.3.3.4; Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016.
 
-use crate::causes::shared::window::{loss_does_not_bind, window_share};
-use crate::causes::shared::tcp::ceiling_at;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
-use crate::experiments::paced::PACED_UDP;
-use crate::experiments::tcp::{MORE_STREAMS, OTHER_CONGESTION_CONTROL, PACED_HALF};
-use crate::judge::{Assessment, Cause, Evidence as _, Excludes, Experiment};
-use crate::causes::shared::tcp_stage::{in_a_host, lost_at_home};
 use crate::causes::udp;
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp_stage::{in_a_host, lost_at_home};
+use crate::causes::shared::window::{loss_does_not_bind, window_share};
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::profile::PathProfile;
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, FlowView, Loss, TcpEvidence};
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND, FlowView, Loss};
+use crate::experiments::paced::PACED_UDP;
+use crate::experiments::tcp::{MORE_STREAMS, OTHER_CONGESTION_CONTROL, PACED_HALF};
+use crate::judge::Experiment;
 use narrows_search::profile::Plateau;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-policer",
     about: "a policer on the path drops what exceeds its rate",
@@ -64,7 +60,6 @@ pub(super) enum Paced {
 /// than a fifth of them seen is a change that chance makes in less than 1 of 100 trials.
 pub(super) fn paced(before: Loss, after: Option<Loss>) -> Option<Paced> {
     let after = after?;
-    #[allow(clippy::cast_precision_loss)]
     let (expected, seen) = (before.rate() * after.sent as f64, after.lost() as f64);
     // What a burst of a stalled host lost says nothing of the rate.
     let at_once = after.lost() >= 8 && after.bunched > after.lost() / 2;
@@ -99,7 +94,6 @@ fn for_each_flow(evidence: &TcpEvidence) -> Option<&FlowView> {
     const MORE: f64 = 1.3;
     let Plateau::Policer { bucket_bytes } = evidence.profile.as_ref()?.shape.plateau? else { return None };
     // Connections that have more than that rate each meet no such policer: it counts batches (nft, tc before segmentation), or UDP alone.
-    #[allow(clippy::cast_precision_loss)] // a few connections
     let each = evidence.filled()? / evidence.base.streams as f64;
     if each > BEYOND {
         return None;
@@ -176,7 +170,6 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         experiment(format!("{streams} connections carried {carried}, {times:.1} times the {goodput} of {}: each flow has the rate for itself", evidence.base.streams))
     });
     // Several connections of which each had the rate for itself have more together.
-    #[allow(clippy::cast_precision_loss)] // a few connections
     let streams = if filled > BEYOND { evidence.base.streams as f64 } else { 1.0 };
     if filled > BEYOND && each.is_none() {
         let may_be = streams > 1.0 && filled <= BEYOND * streams && evidence.made(&MORE_STREAMS).is_none();
@@ -319,13 +312,9 @@ fn gets(evidence: &TcpEvidence) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven,
-        assessment,
-    };
+    use crate::testing::*;
     use crate::testing::profile::{Excess, ProfiledPath};
-    use narrows_model::Place;
+    use super::*;
 
     /// A policer of 100 Mbit/s: what exceeds it is lost at once, after a first burst that its bucket let pass.
     fn truth() -> Scene {

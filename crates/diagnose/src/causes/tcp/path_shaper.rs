@@ -13,16 +13,11 @@
 //! Source: RFC 2475 2.3.3.3; ITU-T Y.1564 on bucket depth.
 
 use crate::causes::shared::bound::end_bound;
-use crate::causes::shared::tcp::ceiling_at;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
+use crate::causes::shared::rule::*;
 use crate::evidence::profile::NOTICED;
-use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
-use crate::evidence::tcp::{AT_CAPACITY, BEYOND, TcpEvidence};
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use crate::evidence::tcp::{AT_CAPACITY, BEYOND};
 use narrows_search::profile::Plateau;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-shaper",
     about: "a shaper on the path limits the rate below the link speed",
@@ -155,7 +150,6 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if evidence.link_bps().is_some_and(|link| goodput > 0.85 * link) {
         return contradicts("the goodput is close to what the slower link carries");
     }
-    #[allow(clippy::cast_precision_loss)] // a few connections
     let cap = evidence.base.max_pacing_bps.map(|cap| cap * evidence.base.streams as f64);
     if let Some(cap) = cap.filter(|cap| *cap < 1.3 * goodput) {
         return cannot_tell(format!("the sockets are limited to {}", units::bps(cap)));
@@ -208,14 +202,9 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{no_more, 
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
-        ordinary_host, assessment, with,
-    };
+    use crate::testing::{*, no_more};
     use crate::testing::profile::{Excess, ProfiledPath};
-    use narrows_model::Place;
-    use narrows_model::host::fact::Unit;
+    use super::*;
 
     /// A contract of 100 Mbit/s on links of 1 Gbit/s: a bucket passes at once, then a queue of 45 ms stands.
     fn truth() -> Scene {

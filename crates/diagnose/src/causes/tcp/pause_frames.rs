@@ -14,14 +14,8 @@
 
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::device::statistic;
-use crate::causes::shared::tcp::who;
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "pause-frames",
     about: "Ethernet pause frames stop the sender",
@@ -70,13 +64,11 @@ fn pauses(evidence: &TcpEvidence, role: Role) -> Option<u64> {
 const PAUSED: f64 = 0.2;
 
 /// The part of the time for which an end's card was paused, or asked for it, where its driver counts that in microseconds: mlx5.
-#[allow(clippy::cast_precision_loss)] // microseconds of one trial
 fn paused(evidence: &TcpEvidence, role: Role) -> Option<f64> {
     let name = if role == Role::Sender { "rx_global_pause_duration" } else { "tx_global_pause_duration" };
     Some(statistic(evidence, role, &[name])?.1 as f64 / 1e6 / evidence.base.whole_s.max(1e-3))
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn many(evidence: &TcpEvidence, pauses: Option<u64>) -> bool {
     pauses.is_some_and(|n| n as f64 >= MANY * evidence.base.whole_s)
 }
@@ -147,13 +139,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::{*, no_more};
     use super::*;
-    use crate::testing::{no_more, 
-        Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, link, named, ordinary_host, verdict,
-        virtual_hosts, with,
-    };
-    use narrows_model::{Place, Status};
-    use narrows_model::host::fact::{Fact, Unit};
 
     /// 3 Gbit/s of a link of ten behind a queue, and nothing lost, since the receiver's card asks for pauses.
     fn paused(sent: i64, got: i64) -> Scene {

@@ -11,16 +11,10 @@
 //!
 //! Source: `/sys/bus/pci/devices/*/{current,max}_link_{speed,width}`.
 
-use crate::causes::shared::tcp::{ceiling_at, who};
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, experiment, parameter};
+use crate::causes::shared::rule::*;
 use crate::experiments::tcp::OTHER_DIRECTION;
-use crate::judge::{Assessment, Cause, Evidence as _};
 use crate::judge::ceilings::sits_at;
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "pcie-width",
     about: "the NIC has fewer or slower PCIe lanes than it needs",
@@ -36,7 +30,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ceiling,
     assess,
     look_alikes: &["link-speed", "app-core-saturated", "path-capacity"],
-    fix,
+    fix: |_, _| advice("move the NIC to a slot with all lanes that it supports; check slot wiring and BIOS setting"),
     rank: 7,
     device: true,
     ..Cause::COMMON
@@ -113,18 +107,10 @@ fn lanes(evidence: &TcpEvidence, role: Role) -> String {
     }
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("move the NIC to a slot with all lanes that it supports; check slot wiring and BIOS setting")
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::testing::{*, no_more};
     use super::*;
-    use crate::testing::{no_more, 
-        Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, link, named,
-        none_proven, ordinary_host, assessment, with, without,
-    };
-    use narrows_model::{Fact, Place, Status, Unit};
 
     /// A 10 Gbit/s card for eight lanes of 2.5 GT/s; 8b/10b leaves 2 Gbit/s a lane.
     fn card(lanes: i64) -> Vec<Fact> {

@@ -10,15 +10,10 @@
 //!
 //! Source: tc(8), `TCA_STATS2`.
 
-use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::layers::qdisc_device;
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, setting_fix};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Fix, Setting, keys, words::units};
+use crate::causes::shared::rule::*;
+use crate::causes::shared::window::loss_does_not_bind;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "qdisc-drop",
     about: "the sender's own queueing discipline drops packets",
@@ -64,7 +59,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if evidence.queue_stood() == Some(true) {
         return contradicts("the RTT rose as behind a full queue: the path is at capacity regardless of the sender's own drops");
     }
-    #[allow(clippy::cast_precision_loss)]
     let part = dropped as f64 / loss.lost() as f64;
     if part < 0.5 {
         return contradicts(format!(
@@ -105,12 +99,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
-        ordinary_host, assessment, with,
-    };
-    use narrows_model::{Place, Unit};
 
     /// A queue of a few packets: 500 dropped, 520 sent again.
     fn truth() -> Scene {

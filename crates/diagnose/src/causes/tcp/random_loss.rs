@@ -11,26 +11,21 @@
 //! Source: Mathis et al., *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997; RFC
 //! 9438 5.1.
 
-use crate::causes::shared::window::loss_does_not_bind;
+use crate::causes::udp;
 use crate::causes::shared::member::of_a_member;
 use crate::causes::shared::profile::WELL_BELOW;
 use crate::causes::shared::response::{response_segments, timeouts_part};
-use crate::causes::shared::tcp::ceiling_at;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp_stage::{COMMON, felt_loss, lost_at_home};
+use crate::causes::shared::window::loss_does_not_bind;
+use crate::evidence::tcp::{FlowView, Loss, SHORT_QUEUE_US};
 use crate::experiments::ports::MANY_PORTS;
 use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::ceilings::sits_at;
-use crate::judge::{Assessment, Cause, Evidence as _};
+use narrows_search::profile::{Below, Plateau, Shape};
 use super::path_capacity::least_of_sawtooth;
 use super::path_policer::{Paced, by_paced_udp, paced};
-use crate::causes::shared::tcp_stage::{COMMON, felt_loss, lost_at_home};
-use crate::causes::udp;
-use crate::evidence::tcp::{FlowView, Loss, SHORT_QUEUE_US, TcpEvidence};
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
-use narrows_search::profile::{Below, Plateau, Shape};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "random-loss",
     about: "the path loses packets at any rate",
@@ -128,7 +123,6 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         return Some(contradicts(format!("{}: the loss is that of a full path", profile.words())));
     }
     let below = shape.loss_below();
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let expected = loss.rate() * shape.sent_below as f64;
     // What chance makes of so many expected ones in less than 1 of 100 trials.
     if expected >= 8.0 && below < loss.rate() / 5.0 {
@@ -138,7 +132,6 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
         )));
     }
     let Below { sent, lost, .. } = shape.well_below(WELL_BELOW);
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     if sent as f64 * loss.rate() >= 8.0 && (lost as f64) < sent as f64 * loss.rate() / 5.0 {
         return Some(contradicts(format!(
             "UDP at up to {} of the capacity lost {lost} of {sent}: the loss grows with the rate",
@@ -274,13 +267,11 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{
-        Hidden, Scene, fact, named, ordinary_host, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, none_proven, slow, verdict,
-        udp::random_loss,
-    };
-    use narrows_model::{Place, Prediction, Unit};
+    use crate::testing::udp::random_loss;
+    use narrows_model::Prediction;
+    use super::*;
 
     /// 0.1 % at 1 ms: CUBIC averages 39 segments a round trip, 449 Mbit/s at best.
     fn truth() -> Scene {

@@ -10,14 +10,8 @@
 //!
 //! Source: kernel `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; tcp(7).
 
-use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter, sysctl_fix};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "receive-autotuning-off",
     about: "receive buffer autotuning is off on the receiver",

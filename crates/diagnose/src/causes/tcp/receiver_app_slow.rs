@@ -12,15 +12,10 @@
 //!
 //! Source: RFC 9293 3.8.6; `SIOCINQ`, tcp(7).
 
-use narrows_model::keys;
-use crate::causes::shared::tcp::{PACED, ceiling_at, pace_ceiling};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp::{PACED, pace_ceiling};
+use narrows_model::load::tcp::{Application, TcpPlan};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "receiver-app-slow",
     about: "the receiving application reads more slowly than the path delivers",
@@ -145,13 +140,9 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, fact, named, none_proven,
-        ordinary_host, with,
-    };
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use narrows_model::{Place, Unit};
+    use super::*;
 
     /// 100 Mbit/s is all that the reader takes: 3 MB wait for it.
     fn truth() -> Scene {

@@ -12,16 +12,11 @@
 //!
 //! Source: RFC 4737; RFC 2883 (duplicate SACK); kernel `net/ipv4/tcp_input.c`, `tcp_check_sack_reordering`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::window::loss_does_not_bind;
-use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, experiment};
+use crate::evidence::tcp::Loss;
 use super::path_policer::BBR_IGNORES;
-use crate::evidence::tcp::{Loss, TcpEvidence};
-use crate::judge::{Assessment, Cause};
-use crate::role::Role;
-use narrows_model::{Fix, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "reordering",
     about: "the path reorders packets, and TCP treats this as loss",
@@ -52,7 +47,6 @@ const FEW: u64 = 20;
 
 /// Whether TCP saw so many segments out of order that what it retransmits and how it sets its window may come of that.
 pub(super) fn seen_by_tcp(loss: Loss) -> bool {
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = loss.reordered as f64 / loss.sent.max(1) as f64;
     loss.reordered >= FEW && part >= REORDERED
 }
@@ -71,13 +65,11 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return assessment;
     }
     // A loss-based congestion control shrinks its window each time; BBR ignores as many as it ignores of losses.
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let again = loss.retransmitted as f64 / loss.sent.max(1) as f64;
     if evidence.base.congestion_control.as_deref() == Some("bbr") && again < BBR_IGNORES {
         return contradicts(format!("only {} of the segments were sent again, which does not slow BBR down", units::percent(again)));
     }
     let Some(room) = path_has_room(evidence) else { return contradicts("the path is at capacity") };
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let spurious = loss.spurious as f64 / loss.retransmitted.max(1) as f64;
     if profile.shape.loss_below() > reordered {
         return contradicts("more datagrams were lost than reordered");

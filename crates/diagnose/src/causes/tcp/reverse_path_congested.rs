@@ -13,16 +13,10 @@
 //! Source: RFC 3449 section 2 (TCP over asymmetric paths).
 
 use crate::causes::shared::bound::end_bound;
-use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
+use crate::causes::shared::rule::*;
 use crate::evidence::profile::PathProfile;
-use crate::evidence::tcp::TcpEvidence;
 use crate::experiments::profile::{REVERSE_PROFILE, SEVERAL};
-use crate::judge::{Assessment, Cause, Excludes};
-use crate::role::Role;
-use narrows_model::{Fix, Witness, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "reverse-path-congested",
     about: "the reverse path is congested, and TCP waits for acknowledgements",
@@ -150,13 +144,10 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::judge::Evidence as _;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{
-        Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, assessment, named, slow, verdict,
-    };
-    use narrows_model::{Direction, LoadPlan, Place, ProfilePlan};
+    use narrows_model::{Direction, LoadPlan, ProfilePlan};
+    use super::*;
 
     /// 37 Mbit/s of a path of 1 Gbit/s, with 663 kbit/s of acknowledgements, and an RTT that rose to 180 ms.
     fn loaded() -> Scene {

@@ -11,14 +11,9 @@
 //!
 //! Source: RFC 3704 2.2 and 2.4; kernel `Documentation/networking/ip-sysctl.rst`, `rp_filter`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::dropped_at;
-use crate::causes::shared::words::{contradicts, counter, sysctl_fix};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "rp-filter",
     about: "the receiver's reverse path filter drops the segments",
@@ -57,9 +52,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, lossy, named, verdict};
-    use narrows_model::{Place, Status};
 
     fn filtered(n: i64) -> Scene {
         lossy(25_500, &[("netstat.TcpExt.IPReversePathFilter", n)])

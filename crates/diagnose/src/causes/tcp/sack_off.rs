@@ -11,14 +11,8 @@
 //!
 //! Source: RFC 2018, RFC 6675.
 
-use crate::causes::shared::tcp::who;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter, sysctl_fix};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "sack-off",
     about: "the connection has no selective acknowledgements, so loss recovery is slow",
@@ -95,12 +89,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
+    use narrows_model::TcpInfo;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_supports, fact, named, none_proven, ordinary_host,
-        assessment, with, without,
-    };
-    use narrows_model::{Place, TcpInfo, Unit};
 
     /// The receiver has the option off on a path that loses now and then.
     fn truth() -> Scene {

@@ -12,14 +12,10 @@
 //!
 //! Source: `tcpi_busy_time` (it includes the window- and buffer-limited times, so idle is elapsed less busy).
 
-use crate::causes::shared::tcp::{ceiling_at, pace_ceiling};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
-use crate::judge::{Assessment, Cause, Evidence as _, Excludes};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, load::tcp::Application, load::tcp::TcpPlan, words::units};
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp::pace_ceiling;
+use narrows_model::load::tcp::{Application, TcpPlan};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "sender-app-slow",
     about: "the sending application writes less than the path carries",
@@ -129,12 +125,9 @@ fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
+    use narrows_model::{BufferLock, CpuTimes};
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, named, none_proven,
-        assessment,
-    };
-    use narrows_model::{BufferLock, CpuTimes, Place};
 
     /// The writer offers 100 Mbit/s: most of the time there is nothing to send.
     fn truth() -> Scene {

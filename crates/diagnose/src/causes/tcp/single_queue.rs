@@ -12,14 +12,9 @@
 //! Source: kernel `Documentation/networking/scaling.rst`.
 
 use crate::causes::shared::bound::cpu_innocent;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{FactKey, Fix, Value, keys, words::units};
+use crate::causes::shared::rule::*;
+use narrows_model::{FactKey, Value};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "single-queue",
     about: "the receiver's NIC delivers all packets to one core",
@@ -117,14 +112,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, core, fact, full_path, link, named, ordinary_host,
-        verdict, with,
-    };
-    use narrows_model::host::fact::{Fact, Unit};
+    use crate::testing::*;
     use narrows_model::load::tcp::TcpPlan;
-    use narrows_model::{Place, Status};
+    use super::*;
 
     fn card(now: i64, max: i64) -> Vec<Fact> {
         let facts = with(link(10_000, ordinary_host()), fact("nic.channels.combined", now, Unit::Number));

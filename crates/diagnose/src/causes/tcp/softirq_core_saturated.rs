@@ -13,15 +13,9 @@
 
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::{BPF_WORTH, bpf_cores, bpf_explains, cpu_ceiling};
-use crate::causes::shared::tcp::who;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, parameter};
+use crate::causes::shared::rule::*;
 use crate::experiments::tcp::AWAKE_CORES;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "softirq-core-saturated",
     about: "one core is full of packet processing",
@@ -141,12 +135,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, link,
-        named, none_proven, ordinary_host, assessment, verdict, next, with,
-    };
-    use narrows_model::{Place, Status, Unit};
 
     /// All packets of a link of ten on one core, whose backlog overflows.
     fn truth() -> Scene {

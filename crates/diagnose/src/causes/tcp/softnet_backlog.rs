@@ -10,14 +10,9 @@
 //!
 //! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp_stage::dropped_at;
-use crate::causes::shared::words::{counter, sysctl_fix};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "softnet-backlog",
     about: "the receiver's backlog of packets waiting for a CPU overflows",
@@ -37,7 +32,6 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     dropped_at(evidence, "softnet", second)
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a sysctl
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let now = evidence.number(role, keys::CORE_NETDEV_MAX_BACKLOG).unwrap_or(1000.0) as u64;
     let packets = now.saturating_mul(4).clamp(4096, 1 << 20);

@@ -14,15 +14,10 @@
 //! Source: `net/ipv4/tcp_metrics.c`, `tcp_init_metrics` and `tcpm_suck_dst` (a route's metrics are copied into the cache, and a locked
 //! `cwnd` becomes `snd_cwnd_clamp`); ip-tcp_metrics(8), ip-route(8). The threshold was not seen on a real host.
 
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp::{ROOM, without_metric};
 use crate::causes::shared::window::{loss_does_not_bind, window_share};
-use crate::causes::shared::tcp::{ROOM, ceiling_at, path_has_room, without_metric};
-use crate::causes::shared::words::{cannot_tell, command_fix, contradicts, counter, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "stale-metrics",
     about: "the sender's TCP metrics for this peer (of its route, or of earlier connections) hold the congestion window down",
@@ -96,7 +91,6 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return cannot_tell("what the path carries was not measured");
     };
     let Some(room) = path_has_room(evidence) else { return contradicts("the goodput is what the path carries") };
-    #[allow(clippy::cast_precision_loss)] // a few connections
     let holds = carries / 8.0 * (rtt_us / 1e6) / mss / base.streams.max(1) as f64;
     if threshold >= EARLY * holds {
         return contradicts(format!(
@@ -125,10 +119,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, fact, full_path, named, ordinary_host, slow, with};
-    use narrows_model::{Place, Unit};
+    use super::*;
 
     /// Reno from four segments on, on a path that holds three thousand.
     fn truth() -> Scene {

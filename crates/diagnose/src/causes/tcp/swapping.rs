@@ -13,15 +13,9 @@
 
 use crate::causes::shared::bound::held_back;
 use crate::causes::shared::cpu::peer_waits;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::causes::shared::rule::*;
 use crate::causes::tcp::receiver_app_slow::reader_lags;
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "swapping",
     about: "a host swaps, and its application stalls",
@@ -47,7 +41,6 @@ const PAGES: f64 = 100.0;
 /// Tasks that waited for memory for less of the time did not hold a transfer up.
 const WAITED: f64 = 0.05;
 
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let who = who(evidence, role);
     if evidence.base.shares.is_none() {
@@ -89,11 +82,8 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_supports, assessment, full_path, named, slow, verdict,
-    };
-    use narrows_model::{Place, Status};
 
     /// A writer that leaves the connection idle for most of the time, on a host that swaps.
     fn swaps(pages: i64, stalled_us: i64) -> Scene {

@@ -15,14 +15,8 @@
 //! devices of the lab give their packets' memory back at once, so that the limit is never reached there.
 
 use crate::causes::shared::bound::end_bound;
-use crate::causes::shared::tcp::path_has_room;
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
+use crate::causes::shared::rule::*;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-limit-output",
     about: "the sender's kernel hands too few bytes at a time to the device",
@@ -91,7 +85,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     Assessment::Supports { share: held, witnesses: vec![waited, room] }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a sysctl
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
     let now = evidence.number(role, keys::TCP_LIMIT_OUTPUT_BYTES).unwrap_or(0.0) as u64;
     let bytes = now.saturating_mul(4).clamp(1 << 20, 16 << 20);
@@ -101,12 +94,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
+    use narrows_model::TcpPlan;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, named, ordinary_host, slow, with,
-    };
-    use narrows_model::host::fact::Unit;
-    use narrows_model::{Place, TcpPlan};
 
     /// 128 KiB at a time, on a path that carries far more; the windows are open.
     fn truth() -> Scene {

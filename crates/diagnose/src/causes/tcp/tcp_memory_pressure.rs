@@ -11,15 +11,9 @@
 //!
 //! Source: tcp(7), `tcp_mem`; kernel `net/ipv4/tcp.c`, `tcp_enter_memory_pressure`.
 
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, command_fix, contradicts, counter};
+use crate::causes::shared::rule::*;
 use crate::causes::tcp::receiver_app_slow::leaves_unread;
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-memory-pressure",
     about: "the TCP sockets of a host use all memory that tcp_mem allows",
@@ -44,9 +38,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const LASTED: f64 = 0.1;
 
 /// How much of the time an end's window or buffer limited the sender, and which, where it stands below its own maximum.
-///
-/// # Errors
-/// The assessment where that is not so.
+/// Errors: the assessment where that is not so.
 pub(super) fn held_below_maximum(evidence: &TcpEvidence, role: Role) -> Result<(f64, &'static str), Assessment> {
     let base = &evidence.base;
     let (held, what, locked, buffer, max) = if role == Role::Sender {
@@ -67,7 +59,6 @@ pub(super) fn held_below_maximum(evidence: &TcpEvidence, role: Role) -> Result<(
     Ok((held, what))
 }
 
-#[allow(clippy::cast_precision_loss)] // milliseconds of one trial
 fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let (base, who) = (&evidence.base, who(evidence, role));
     let (held, what) = match held_below_maximum(evidence, role) {
@@ -112,13 +103,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assessment, fact, full_path, named, ordinary_host, slow, verdict,
-        with,
-    };
-    use narrows_model::host::fact::{Fact, Unit};
-    use narrows_model::{Place, Status};
 
     fn memory(used: i64) -> Vec<Fact> {
         let marks = [("tcp.mem.low", 15_000), ("tcp.mem.pressure", 20_000), ("tcp.mem.high", 30_000), ("tcp.mem.used", used)];

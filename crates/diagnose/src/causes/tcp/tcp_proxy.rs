@@ -13,17 +13,11 @@
 //!
 //! Source: RFC 3135 section 2 (performance enhancing proxies that split connections). Not seen on a real path.
 
+use crate::causes::shared::rule::*;
 use crate::evidence::tcp::NO_MORE;
-use crate::causes::shared::tcp::path_has_room;
-use super::receiver_app_slow::leaves_unread;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment};
-use crate::evidence::tcp::TcpEvidence;
 use crate::experiments::tcp::MORE_STREAMS;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{keys, words::units};
+use super::receiver_app_slow::leaves_unread;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-proxy",
     about: "a proxy on the path ends the connection, and its window holds the sender back",
@@ -96,12 +90,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::{*, no_more};
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assessment, named, no_more, slow, verdict,
-    };
-    use narrows_model::{Place, Status};
+    use super::*;
 
     /// A proxy 4 ms away on a path of 35 ms.
     fn truth() -> Scene {

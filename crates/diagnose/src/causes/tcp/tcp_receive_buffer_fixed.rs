@@ -12,17 +12,12 @@
 //!
 //! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
 
-use narrows_model::keys;
-use super::receiver_app_slow::{leaves_unread, unread};
+use crate::causes::shared::rule::*;
 use crate::causes::shared::tcp::window_ceiling;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, parameter};
 use crate::experiments::tcp::LARGER_BUFFER;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, Witness, load::tcp::TcpPlan, words::units};
+use narrows_model::load::tcp::TcpPlan;
+use super::receiver_app_slow::{leaves_unread, unread};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-receive-buffer-fixed",
     about: "the receiving application fixed a receive buffer too small for this RTT",
@@ -130,12 +125,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
+    use narrows_model::BufferLock;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named,
-        none_proven, ordinary_host, assessment, next, with,
-    };
-    use narrows_model::{BufferLock, Place, Unit};
 
     /// The story of 2007: `iperf -s -w4M` got 256 KiB, since net.core.rmem_max was 131071; 42 Mbit/s at 35 ms, though
     /// tcp_rmem would have grown to 20 MB.

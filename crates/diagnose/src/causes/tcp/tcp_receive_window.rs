@@ -14,18 +14,11 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323; ip-route(8), `window`.
 
-use crate::causes::shared::tcp::{
-    ceiling_at, path_has_room, raise, window_ceiling, without_metric,
-};
-use crate::causes::shared::words::{advice, cannot_tell, command_fix, contradicts, counter, parameter};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use super::receiver_app_slow::{leaves_unread, unread, unread_words};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp::{raise, window_ceiling, without_metric};
 use narrows_model::host::buffers::RECEIVE;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use super::receiver_app_slow::{leaves_unread, unread, unread_words};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-receive-window",
     about: "the receiver's kernel advertises a window too small for this RTT",
@@ -196,13 +189,10 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, core, fact, named, none_proven,
-        ordinary_host, assessment, verdict, with, without,
-    };
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use narrows_model::{BufferLock, Place, Status, TcpInfo, Unit};
+    use narrows_model::{BufferLock, TcpInfo};
+    use super::*;
 
     /// The figures of the story: 256 KiB at 35 ms carry 42 Mbit/s.
     fn truth() -> Scene {

@@ -12,15 +12,10 @@
 //!
 //! Source: `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`; `net/core/stream.c`, `sk_stream_wait_memory`.
 
-use crate::causes::shared::tcp::{ceiling_at, path_has_room, raise};
-use crate::causes::shared::words::{cannot_tell, contradicts, counter};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp::raise;
 use narrows_model::host::buffers::SEND;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-send-buffer",
     about: "the sender's send buffer is too small for this RTT",
@@ -91,13 +86,10 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::{*, no_more};
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{no_more, 
-        Hidden, Scene, assert_cannot_tell, core, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
-        ordinary_host, assessment, with, without,
-    };
-    use narrows_model::{BufferLock, Place, Status, Unit};
+    use narrows_model::BufferLock;
+    use super::*;
 
     /// The second round: 4 MiB at 35 ms carry 634 Mbit/s.
     fn truth() -> Scene {

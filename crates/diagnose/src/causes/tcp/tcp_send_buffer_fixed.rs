@@ -12,17 +12,12 @@
 //!
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
-use narrows_model::keys;
-use crate::causes::shared::tcp::{ROOM, ceiling_at, slowed_by_hosts};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp::{ROOM, slowed_by_hosts};
 use crate::experiments::tcp::LARGER_BUFFER;
-use crate::judge::{Assessment, Cause, Evidence as _};
+use narrows_model::load::tcp::TcpPlan;
 use super::tcp_receive_buffer_fixed::fixed;
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, load::tcp::TcpPlan, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tcp-send-buffer-fixed",
     about: "the sending application fixed a send buffer too small for this RTT",
@@ -120,11 +115,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
+    use narrows_model::BufferLock;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, named, none_proven, assessment,
-    };
-    use narrows_model::{BufferLock, Place, Status};
 
     /// SO_SNDBUF of 512 KiB at 35 ms: two thirds of its payload in flight, 83 Mbit/s.
     fn truth() -> Scene {

@@ -10,19 +10,15 @@
 //!
 //! Source: RFC 6349 section 3 (the test host must itself carry the full rate of the path); `/proc/stat`, proc_stat(5).
 
-use super::path_capacity::least_of_sawtooth;
-use super::random_loss;
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::cpu_ceiling;
-use crate::causes::shared::tcp::who;
-use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, counter, experiment, no_more};
+use crate::causes::shared::rule::*;
+use crate::causes::shared::words::no_more;
+use crate::evidence::tcp::{BEYOND, EndView};
 use crate::experiments::tcp::MORE_STREAMS;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::{BEYOND, EndView, TcpEvidence};
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, keys, words::units};
+use super::random_loss;
+use super::path_capacity::least_of_sawtooth;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "tester-limited",
     about: "the tester itself is the limit",
@@ -31,7 +27,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ceiling,
     assess,
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "path-capacity"],
-    fix,
+    fix: |_, _| advice(
+        "measure from a machine with more or faster cores; the result is a lower bound for the path",
+    ),
     rank: 3,
     ..Cause::COMMON
 };
@@ -101,21 +99,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice(
-        "measure from a machine with more or faster cores; the result is a lower bound for the path",
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{
-        Hidden, Scene, assert_asks, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, link, named,
-        none_proven, ordinary_host, assessment,
-    };
-    use narrows_model::{CpuTimes, Place};
+    use narrows_model::CpuTimes;
+    use super::*;
 
     fn full(part: f64) -> CpuTimes {
         let busy = (part * 8e6) as u64;

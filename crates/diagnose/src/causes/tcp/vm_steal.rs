@@ -13,15 +13,9 @@
 
 use crate::causes::shared::bound::cpu_innocent;
 use crate::causes::shared::cpu::peer_waits;
-use crate::causes::shared::tcp::{path_has_room, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter};
+use crate::causes::shared::rule::*;
 use crate::evidence::cores::CoreShare;
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "vm-steal",
     about: "the hypervisor takes CPU time from a busy host",
@@ -29,7 +23,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     needs: &[keys::SOFTNET_TIME_SQUEEZE, keys::NIC_KIND, keys::NIC_SPEED],
     assess,
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "tester-limited", "path-capacity"],
-    fix,
+    fix: |_, _| advice("give the guest dedicated CPUs (a larger or dedicated instance, pinned virtual CPUs), or move other guests"),
     rank: 8,
     ..Cause::COMMON
 };
@@ -83,20 +77,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     Assessment::Supports { share: (2.0 * core.steal).min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
-    advice("give the guest dedicated CPUs (a larger or dedicated instance, pinned virtual CPUs), or move other guests")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assessment, full_path, named, next,
-        none_proven, slow, verdict,
-    };
     use crate::experiments::tcp::AGAIN;
+    use crate::testing::*;
     use narrows_model::load::host::CpuTimes;
-    use narrows_model::{Place, Status};
+    use super::*;
 
     /// A receiver whose only busy core loses so much of its time to other guests.
     fn stolen(steal: f64, idle: f64) -> Scene {

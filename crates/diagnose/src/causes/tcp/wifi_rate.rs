@@ -13,15 +13,9 @@
 //! frame aggregation, less without. Calibrated on no host.
 
 use crate::causes::shared::bound::end_bound;
-use crate::causes::shared::tcp::{ceiling_at, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
-use crate::evidence::tcp::TcpEvidence;
+use crate::causes::shared::rule::*;
 use crate::judge::ceilings::sits_at;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Ceiling, Method, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "wifi-rate",
     about: "the wireless link of an end runs at a low bit rate",
@@ -95,11 +89,9 @@ pub(super) fn waits_not(evidence: &TcpEvidence) -> Option<Assessment> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, named, ordinary_host, virtual_hosts, with, without};
-    use narrows_model::host::fact::Unit;
-    use narrows_model::{Fact, Place};
+    use super::*;
 
     fn wireless(mbps: i64, dbm: i64) -> Vec<Fact> {
         let facts = with(ordinary_host(), fact("nic.kind", "physical", Unit::Text));

@@ -11,14 +11,9 @@
 //!
 //! Source: IEEE 802.11, retries of unacknowledged frames: NL80211_STA_INFO_TX_RETRIES. Calibrated on no host.
 
+use crate::causes::shared::rule::*;
 use super::wifi_rate::{PART, bit_rate, waits_not};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "wifi-retries",
     about: "the sender's wireless link retransmits many of its packets",
@@ -50,7 +45,6 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     let (Some(packets), Some(retries)) = (grew(keys::NIC_WIFI_TX_PACKETS), grew(keys::NIC_WIFI_TX_RETRIES)) else {
         return cannot_tell("the retries of the sender's wireless link could not be read");
     };
-    #[allow(clippy::cast_precision_loss)] // counts of one trial
     let part = retries as f64 / packets.max(1) as f64;
     if packets < 100 || part < RETRIES {
         return contradicts(format!("the sender's wireless link sent {packets} packets with {retries} retries"));
@@ -73,11 +67,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Scene, assert_cannot_tell, assert_contradicts, assessment, fact, named, ordinary_host, virtual_hosts, with, without};
-    use narrows_model::Place;
-    use narrows_model::host::fact::Unit;
+    use super::*;
 
     /// 14 Mbit/s of a bit rate of 144, with a retry for each packet.
     fn truth(retries: i64) -> Scene {

@@ -10,14 +10,9 @@
 //!
 //! Source: RFC 7323 section 2; `TCPI_OPT_WSCALE`.
 
-use crate::causes::shared::tcp::{ceiling_at, slowed_by_hosts, who};
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, counter, parameter, sysctl_fix};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::evidence::tcp::TcpEvidence;
-use crate::role::Role;
-use narrows_model::{Ceiling, Fix, Method, keys, words::units};
+use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp::slowed_by_hosts;
 
-/// See the file's head.
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "window-scaling-off",
     about: "the connection has no window scaling, so its window is at most 64 KiB",
@@ -104,12 +99,9 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::*;
+    use narrows_model::TcpInfo;
     use super::*;
-    use crate::testing::{
-        Hidden, Scene, assert_cannot_tell, assert_contradicts, assert_rejects, assert_supports, fact, named, none_proven,
-        ordinary_host, assessment, with, without,
-    };
-    use narrows_model::{Place, TcpInfo, Unit};
 
     /// 64 KiB at 35 ms: 15 Mbit/s at most.
     fn truth() -> Scene {

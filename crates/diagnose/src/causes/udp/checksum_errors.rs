@@ -12,14 +12,9 @@
 //!
 //! Source: RFC 1122 4.1.3.4; Stone, Partridge, *When the CRC and TCP Checksum Disagree*, SIGCOMM 2000.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, says_the_same, supports};
-use crate::causes::shared::words::{command_fix, counter};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "checksum-errors",
     about: "datagrams arrive corrupted and fail their checksum",
@@ -87,11 +82,8 @@ fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
     use super::*;
-    use crate::testing::udp::{
-        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
-    };
-    use narrows_model::Place;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { corrupt: 700, ..Died::default() }, ..UdpScene::default() }

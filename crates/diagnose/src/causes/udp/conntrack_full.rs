@@ -11,14 +11,10 @@
 //!
 //! Source: kernel `Documentation/networking/nf_conntrack-sysctl.rst`; `net/netfilter/nf_conntrack_core.c`, `__nf_conntrack_alloc`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, supports};
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, parameter, sysctl_fix};
-use crate::evidence::udp::UdpEvidence;
-use crate::judge::{Assessment, Cause, Evidence};
-use crate::role::Role;
-use narrows_model::{Fix, Witness, keys};
+use crate::judge::Evidence;
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "conntrack-full",
     about: "the conntrack table is full, so packets of new connections are dropped",
@@ -46,7 +42,6 @@ pub(in crate::causes) fn full(evidence: &impl Evidence, role: Role) -> Option<Wi
 pub(in crate::causes) fn room(evidence: &impl Evidence, role: Role) -> Fix {
     let now = evidence.number(role, keys::CONNTRACK_MAX).unwrap_or(0.0).clamp(0.0, 1e8);
     let words = "raise nf_conntrack_max, exempt traffic that needs no tracking (notrack), or shorten timeouts";
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked above
     let max = (now as u64).saturating_mul(4).max(65_536);
     sysctl_fix(evidence, role, words, "net.netfilter.nf_conntrack_max", max.to_string())
 }
@@ -74,14 +69,10 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::udp::{
-        Died, UdpScene, assert_cannot_tell, assert_contradicts, assessment, host_facts, named, rejects,
-    };
     use crate::testing::{fact, with};
-    use narrows_model::Place;
-    use narrows_model::host::fact::Unit;
+    use crate::testing::udp::*;
     use narrows_model::load::udp::record::Unsent;
+    use super::*;
 
     fn table(count: i64, max: i64) -> Vec<narrows_model::Fact> {
         let facts = with(host_facts(), fact("conntrack.count", count, Unit::Number));

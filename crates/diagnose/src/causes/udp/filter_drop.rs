@@ -12,14 +12,9 @@
 //!
 //! Source: kernel `net/netfilter/core.c`, `nf_hook_slow`; nft(8).
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, says_the_same, supports};
-use crate::causes::shared::words::{command_fix, counter};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "filter-drop",
     about: "a packet filter of the host drops the datagrams",
@@ -68,12 +63,9 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::udp::{
-        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
-    };
-    use narrows_model::Place;
+    use crate::testing::udp::*;
     use narrows_model::load::udp::record::Unsent;
+    use super::*;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { filter: 6_700, ..Died::default() }, ..UdpScene::default() }

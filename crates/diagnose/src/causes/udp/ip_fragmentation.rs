@@ -13,16 +13,11 @@
 //!
 //! Source: RFC 8900; kernel `net/ipv4/ip_fragment.c`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, supports};
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, sysctl_fix};
 use crate::experiments::udp::UNFRAGMENTED;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
 use narrows_model::load::udp::{DatagramSizes, UdpPlan};
-use narrows_model::{Fix, Witness, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "ip-fragmentation",
     about: "datagrams above the path MTU are fragmented, and each lost fragment loses a datagram",
@@ -109,9 +104,8 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
     use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, assessment};
-    use narrows_model::{Place, Unit};
 
     /// 600 of 10,000 datagrams of six fragments each.
     fn truth() -> UdpScene {

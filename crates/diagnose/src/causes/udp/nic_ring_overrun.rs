@@ -13,14 +13,9 @@
 //! Source: kernel `Documentation/networking/statistics.rst`, `rx_missed_errors`; ethtool(8).
 
 use crate::causes::shared::device::{ring, ring_fix};
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, full_core, supports};
-use crate::causes::shared::words::{counter, parameter};
-use crate::evidence::udp::UdpEvidence;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "nic-ring-overrun",
     about: "the receive ring of the receiver's NIC overruns",
@@ -64,9 +59,8 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
     use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, assessment, named, rejects, suspected};
-    use narrows_model::Place;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { ring: 8_000, ..Died::default() }, ..UdpScene::default() }

@@ -11,18 +11,12 @@
 //!
 //! Source: RFC 6349 section 3.
 
-use crate::judge::Cause;
-use crate::evidence::udp::UdpEvidence;
 use crate::causes::shared::paced::{plateau, queue};
 use crate::causes::shared::profile::Met;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::on_the_path;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
-use crate::judge::Assessment;
-use crate::role::Role;
-use narrows_model::words::units;
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-capacity",
     about: "the path is at capacity",
@@ -70,8 +64,8 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
     use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, lost, assessment, verdict_with};
 
     #[test]
     fn the_paced_trials_name_it_and_without_them_it_is_open() {

@@ -13,15 +13,11 @@
 
 use crate::causes::shared::member::{assess_ports, fix};
 use crate::causes::shared::profile::{Met, met};
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::at_stage;
-use crate::causes::shared::words::contradicts;
-use crate::evidence::udp::UdpEvidence;
 use crate::experiments::ports::MANY_PORTS;
-use crate::judge::{Assessment, Cause};
-use crate::role::Role;
-use narrows_model::words::{figures::float, units};
+use narrows_model::words::figures::float;
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-member",
     about: "one member of a group of equal paths (ECMP, LAG) loses packets",
@@ -62,10 +58,9 @@ fn assess(evidence: &UdpEvidence) -> Assessment {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::diagnose;
-    use crate::testing::udp::{UdpScene, assert_cannot_tell, assert_contradicts, assessment, lost, run, with_ports};
-    use narrows_model::Status;
+    use crate::testing::udp::*;
+    use super::*;
 
     const FLOWS: [u64; 12] = [0, 44, 0, 0, 39, 0, 41, 0, 0, 0, 43, 0];
 

@@ -13,14 +13,9 @@
 //! Source: RFC 7680; ITU-T Y.1540, section 7 (unavailability is a time, not a loss ratio).
 
 use crate::causes::shared::paced::Lost;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, supports};
-use crate::causes::shared::words::{advice, contradicts, counter, experiment};
-use crate::evidence::udp::UdpEvidence;
-use crate::judge::{Assessment, Cause};
-use crate::role::Role;
-use narrows_model::words::units;
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-outage",
     about: "the path carries nothing for a time",
@@ -45,7 +40,6 @@ const VANISH: f64 = 20.0;
 /// A host that was stopped, or a queue, delays what arrives by more than this part of the time.
 const DELAYED: f64 = 0.5;
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts and times of one trial
 fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
     let (_, share, first) = match at_stage(evidence, "path", None) {
         Ok(found) => found,
@@ -78,9 +72,8 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
     use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_contradicts, assessment, named, rejects};
-    use narrows_model::Place;
 
     /// 8,500 datagrams a second, of which three times 2,000 in a row are lost.
     fn truth() -> UdpScene {

@@ -10,23 +10,17 @@
 //!
 //! Source: RFC 2475 2.3.3.4; see [`crate::experiments::paced`].
 
-use crate::judge::Cause;
-use crate::evidence::udp::UdpEvidence;
-use super::shallow_queue;
 use crate::causes::shared::paced::{Lost, lost, plateau, queue};
 use crate::causes::shared::profile::Met;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::on_the_path;
-use crate::causes::shared::words::{advice, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
+use crate::evidence::profile::PathProfile;
 use crate::experiments::paced::HALF;
 use crate::experiments::udp::MORE_FLOWS;
-use crate::judge::Assessment;
-use crate::role::Role;
-use crate::evidence::profile::PathProfile;
-use narrows_model::{Fix, words::units};
 use narrows_search::profile::Plateau;
+use super::shallow_queue;
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-policer",
     about: "a policer on the path drops what exceeds its rate",
@@ -105,8 +99,9 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
+    use crate::testing::udp::lost;
     use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, lost, named_with, assessment};
 
     #[test]
     fn the_paced_trials_name_it_and_without_them_it_is_open() {

@@ -12,14 +12,9 @@
 //! Source: RFC 2475 2.3.3.3; ITU-T Y.1564 on bucket depth.
 
 use crate::causes::shared::profile::Met;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::on_the_path;
-use crate::causes::shared::words::{advice, cannot_tell};
-use crate::evidence::udp::UdpEvidence;
-use crate::judge::Cause;
-use crate::role::Role;
-use narrows_model::words::units;
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-shaper",
     about: "a shaper on the path limits the rate below the link speed",

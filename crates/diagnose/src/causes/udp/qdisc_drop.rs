@@ -13,14 +13,9 @@
 //! Source: tc(8), kernel `net/sched/sch_generic.c`; `net/ipv4/udp.c`, `udp_send_skb`.
 
 use crate::causes::shared::layers::qdisc_device;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, rounded, says_the_same, supports};
-use crate::causes::shared::words::{command_fix, setting_fix};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, Setting, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "qdisc-drop",
     about: "the sender's own queueing discipline drops datagrams",
@@ -95,7 +90,6 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
         return setting_fix(evidence, role, advice, setting);
     }
     let limit = evidence.number(role, keys::QDISC_LIMIT_PACKETS).unwrap_or(1000.0);
-    #[allow(clippy::cast_precision_loss)]
     let burst = evidence.base.loss_burst_max as f64;
     let longer = rounded((limit * 4.0).max(limit + 2.0 * burst), 1 << 20);
     let advice = format!("raise the queue limit of {kind} on {device}, or send smaller bursts");
@@ -109,12 +103,9 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::udp::{
-        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
-    };
     use crate::testing::{fact, with};
-    use narrows_model::{Place, Unit};
+    use crate::testing::udp::*;
+    use super::*;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { qdisc: 30_000, ..Died::default() }, ..UdpScene::default() }

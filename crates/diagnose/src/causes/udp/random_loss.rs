@@ -11,21 +11,15 @@
 //!
 //! Source: RFC 7680; Gilbert, *Capacity of a Burst-Noise Channel*, BSTJ 39(5), 1960; see [`crate::experiments::paced`].
 
-use crate::judge::Cause;
-use crate::evidence::udp::UdpEvidence;
 use crate::causes::shared::member::of_a_member;
 use crate::causes::shared::paced::{ENOUGH, lost};
 use crate::causes::shared::profile::Met;
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::on_the_path;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
 use crate::experiments::paced::{HALF, TENTH};
 use crate::experiments::ports::MANY_PORTS;
-use crate::judge::Assessment;
-use crate::role::Role;
-use narrows_model::words::units;
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "random-loss",
     about: "the path loses packets at any rate",
@@ -51,7 +45,6 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
     }
     // Of losses in a row only the first is by chance.
     let expected = half.expected_runs(tenth.sent);
-    #[allow(clippy::cast_precision_loss)]
     let (seen, enough) = (tenth.runs as f64, expected >= ENOUGH && half.runs >= 8);
     if enough && seen <= expected / 5.0 {
         return contradicts(format!(
@@ -74,8 +67,9 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
+    use crate::testing::udp::lost;
     use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_cannot_tell, assert_contradicts, assessment, lost, random_loss, run};
 
     #[test]
     fn the_paced_trials_name_it_and_without_them_it_is_open() {

@@ -10,18 +10,13 @@
 //!
 //! Source: RFC 7567; Appenzeller et al., *Sizing Router Buffers*, SIGCOMM 2004.
 
-use crate::judge::Cause;
-use crate::evidence::udp::UdpEvidence;
 use crate::causes::shared::paced::{ENOUGH, Lost, lost, plateau};
 use crate::causes::shared::profile::{Met, gentle, met};
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::on_the_path;
-use crate::causes::shared::words::{advice, cannot_tell, contradicts, experiment};
 use crate::evidence::paced::PacedUdp;
 use crate::experiments::paced::{BURST, HALF, HALF_BURSTS};
-use crate::judge::Assessment;
-use crate::role::Role;
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "shallow-queue",
     about: "a queue on the path is too short for bursts",
@@ -49,7 +44,6 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
         ));
     }
     let expected = even.expected(bursts.rate());
-    #[allow(clippy::cast_precision_loss)]
     let seen = even.lost as f64;
     if expected < ENOUGH {
         return cannot_tell("too little loss in bursts to compare with paced datagrams");
@@ -106,11 +100,9 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
+    use crate::testing::udp::lost;
     use super::*;
-    use crate::testing::udp::{
-        Died, UdpScene, assert_cannot_tell, assert_contradicts, assessment, assessment_with, lost, named_with, verdict_with,
-    };
-    use narrows_model::Status;
 
     #[test]
     fn the_paced_trials_name_it_and_without_them_it_is_open() {

@@ -11,16 +11,12 @@
 //!
 //! Source: netperf and netblast practice; kernel `Documentation/networking/segmentation-offloads.rst`.
 
-use crate::causes::shared::words::{cannot_tell, contradicts, counter, witness};
-use crate::experiments::udp::LARGER_DATAGRAMS;
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
+use crate::causes::shared::rule::*;
+use crate::causes::shared::words::witness;
 use crate::evidence::udp::view::UdpEnd;
+use crate::experiments::udp::LARGER_DATAGRAMS;
 use narrows_model::load::udp::{DatagramSizes, UdpPlan, UdpRate};
-use narrows_model::{Fix, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "small-datagrams",
     about: "small datagrams fill a core at a low bit rate",
@@ -65,7 +61,6 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
         base.size_bytes
     ))];
     if let Some(larger) = evidence.experiments.get(LARGER_DATAGRAMS.id) {
-        #[allow(clippy::cast_precision_loss)]
         let sizes = larger.size_bytes as f64 / base.size_bytes.max(1) as f64;
         let gain = larger.goodput_bps / base.goodput_bps.max(1.0);
         if sizes < 1.5 || gain < 0.5 * sizes.min(8.0) {
@@ -97,11 +92,8 @@ fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
     use super::*;
-    use crate::testing::udp::{
-        UdpScene, assert_cannot_tell, assert_contradicts, assessment_with, healthy, named_with, suspected, udp_end,
-    };
-    use narrows_model::Place;
 
     /// 100,000 a second were asked for; 64,000 were handed over.
     fn truth() -> UdpScene {

@@ -11,14 +11,9 @@
 //!
 //! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, full_core, rounded, says_the_same, supports};
-use crate::causes::shared::words::{advice, counter, sysctl_fix};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "softnet-backlog",
     about: "the receiver's backlog of packets waiting for a CPU overflows",
@@ -74,12 +69,9 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::udp::{
-        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
-    };
-    use narrows_model::Place;
+    use crate::testing::udp::*;
     use narrows_model::load::host::CpuTimes;
+    use super::*;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { softnet: 8_000, ..Died::default() }, ..UdpScene::default() }

@@ -10,14 +10,9 @@
 //!
 //! Source: kernel `Documentation/networking/ip-sysctl.rst`, `net/core/sock.c`, `__sk_mem_raise_allocated`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, says_the_same, supports};
-use crate::causes::shared::words::{advice, cannot_tell, counter, sysctl_fix};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, keys};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-memory",
     about: "the UDP sockets of the host use all memory that udp_mem allows",
@@ -75,11 +70,8 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
     use super::*;
-    use crate::testing::udp::{
-        Died, UdpScene, assert_cannot_tell, assert_contradicts, named, rejects, suspected, assessment,
-    };
-    use narrows_model::Place;
 
     fn truth() -> UdpScene {
         UdpScene { died: Died { memory: 9_000, ..Died::default() }, ..UdpScene::default() }

@@ -13,15 +13,11 @@
 //! Source: socket(7), kernel `net/ipv4/udp.c`, `__udp_enqueue_schedule_skb`; UvA, *Performance measuring*, 2010: 128 KiB lost
 //! 44 %, 512 KiB nothing.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{at_stage, full_core, rounded, says_the_same, supports};
-use crate::causes::shared::words::{contradicts, counter, sysctl_fix, witness};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
+use crate::causes::shared::words::witness;
 use narrows_model::load::udp::UdpPlan;
-use narrows_model::{Fix, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-receive-buffer",
     about: "the receive buffer of the socket is too small for the arriving bursts",
@@ -71,7 +67,6 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
 }
 
 /// Kernel memory of a datagram in the buffer: its payload and headers in a block of a power of two, and `struct sk_buff`.
-#[allow(clippy::cast_precision_loss)]
 fn datagram_bytes(evidence: &UdpEvidence) -> f64 {
     ((evidence.base.size_bytes + 512).next_power_of_two() + 256) as f64
 }
@@ -80,7 +75,6 @@ fn datagram_bytes(evidence: &UdpEvidence) -> f64 {
 const PAUSE_S: f64 = 0.02;
 
 /// Kernel memory that the longest run of losses needs.
-#[allow(clippy::cast_precision_loss)]
 fn least_bytes(evidence: &UdpEvidence) -> f64 {
     let base = &evidence.base;
     let obtained = base.rcvbuf_bytes.unwrap_or(0) as f64;
@@ -95,11 +89,9 @@ fn pause_bytes(evidence: &UdpEvidence) -> f64 {
 
 /// What to ask for: half of the kernel memory that is obtained. An application that asked for little is first to ask for as
 /// much as its host allows, where that holds what was lost at a time: nothing of the host needs to change for it.
-#[allow(clippy::cast_precision_loss)]
 fn ask_bytes(evidence: &UdpEvidence, allowed: Option<f64>) -> u64 {
     let least = least_bytes(evidence);
     let ask = rounded(least.max(pause_bytes(evidence)) / 2.0, 1 << 30);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bytes of a sysctl
     match allowed {
         Some(max) if evidence.base.plan.receive_buffer_bytes.is_some() && max >= least / 2.0 => ask.min(max as u64),
         _ => ask,
@@ -109,7 +101,6 @@ fn ask_bytes(evidence: &UdpEvidence, allowed: Option<f64>) -> u64 {
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
     let max = evidence.number(role, keys::CORE_RMEM_MAX);
     let ask = ask_bytes(evidence, max);
-    #[allow(clippy::cast_precision_loss)]
     let allowed = max.is_some_and(|max| max >= ask as f64);
     let plan = &evidence.base.plan;
     let fixed = plan.receive_buffer_bytes;
@@ -125,12 +116,8 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::udp::*;
     use super::*;
-    use narrows_model::Unit;
-    use crate::testing::udp::{
-        Died, UdpScene, assert_cannot_tell, assert_contradicts, assert_supports, named, rejects, suspected, assessment,
-    };
-    use narrows_model::Place;
 
     /// Seed 004: 128 KiB lose 44 % where 512 KiB lose nothing.
     fn truth() -> UdpScene {

@@ -12,14 +12,9 @@
 //!
 //! Source: udp(7), kernel `net/ipv4/udp.c`, `udp_send_skb`.
 
+use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::{PART, rounded, says_the_same, supports};
-use crate::causes::shared::words::{command_fix, contradicts, counter, sysctl_fix};
-use crate::judge::{Assessment, Cause, Evidence as _};
-use crate::role::Role;
-use crate::evidence::udp::UdpEvidence;
-use narrows_model::{Fix, keys, words::units};
 
-/// See the file's head.
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-send-queue",
     about: "the sending socket or its interface rejects datagrams",
@@ -54,7 +49,6 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     if dropped == 0 {
         return contradicts("the socket and the interface accepted every datagram");
     }
-    #[allow(clippy::cast_precision_loss)]
     let share = (dropped as f64 / missing.max(1) as f64).min(1.0);
     if share < PART {
         return contradicts(format!("only {dropped} of {missing} datagrams were rejected at the sender"));
@@ -96,10 +90,9 @@ fn fix(evidence: &UdpEvidence, role: Role) -> Fix {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::udp::{Died, UdpScene, assert_contradicts, named, rejects, suspected, assessment};
-    use narrows_model::Place;
+    use crate::testing::udp::*;
     use narrows_model::load::udp::record::Unsent;
+    use super::*;
 
     fn truth() -> UdpScene {
         let refused = Unsent { would_block: 6_000, ..Unsent::default() };

@@ -46,7 +46,6 @@ impl Acks {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // counts and times of one trial
 fn rate(streams: &Counted<'_>, count: Count) -> Option<f64> {
     let mut per_s = 0.0;
     for (_, samples) in streams {

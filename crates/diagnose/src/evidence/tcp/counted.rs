@@ -20,7 +20,6 @@ fn begin(samples: &[TcpSample], omit_us: u64) -> usize {
 }
 
 /// Goodput over all streams and the length of the counted part in seconds, from the samples of the whole trial.
-#[allow(clippy::cast_precision_loss)] // bytes and microseconds of one trial
 pub(super) fn goodput(whole: &Counted<'_>, omit_us: u64) -> Option<(f64, f64)> {
     let (mut bps, mut longest_us) = (0.0, 0);
     for (_, samples) in whole {
@@ -36,7 +35,6 @@ pub(super) fn goodput(whole: &Counted<'_>, omit_us: u64) -> Option<(f64, f64)> {
 pub(super) fn thread_share(samples: &[TcpSample]) -> Option<f64> {
     let (first, last) = (samples.first()?, samples.last()?);
     let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
-    #[allow(clippy::cast_precision_loss)]
     // A thread is on one core at a time; the clocks are not read at quite the same instant.
     Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
 }
@@ -47,7 +45,6 @@ pub(super) fn thread_waits(samples: &[TcpSample]) -> Option<f64> {
     let (from_us, before) = known.next()?;
     let (to_us, after) = known.next_back()?;
     let span_us = to_us.checked_sub(from_us).filter(|us| *us > 0)?;
-    #[allow(clippy::cast_precision_loss)] // microseconds of one trial
     Some((after.saturating_sub(before) as f64 / span_us as f64).min(1.0))
 }
 

@@ -77,7 +77,6 @@ impl EndView {
     }
 
     /// What the load takes of all cores: its data threads and soft interrupts. `None` where that cannot be read or is nothing.
-    #[allow(clippy::cast_precision_loss)] // a number of cores
     pub fn load_busy(&self) -> Option<f64> {
         let threads = self.threads_share? / self.cores.len().max(1) as f64;
         Some(threads + self.mean(|core| core.softirq)?).filter(|share| *share > 0.0)
@@ -188,7 +187,6 @@ pub struct FlowView {
     pub receiver: EndView,
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn each<'a>(streams: &'a Counted<'_>, of: impl Fn(&TcpSample) -> Option<u64> + 'a) -> Vec<f64> {
     streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(|sample| of(sample).map(|n| n as f64)).collect()
 }
@@ -306,11 +304,9 @@ impl FlowView {
             send_locked: locked(|stream| stream.buffer_lock.map(|lock| lock.send), &sent),
             sack: last.tcp.negotiated(narrows_model::TcpInfo::OPT_SACK),
             window_scaling: last.tcp.negotiated(narrows_model::TcpInfo::OPT_WSCALE),
-            #[allow(clippy::cast_precision_loss)]
             max_pacing_bps: last.tcp.max_pacing_bps().map(|bps| bps as f64),
             congestion_control: first.0.congestion_control.clone(),
             early_peak_bps: early_peak(&whole, omit_us),
-            #[allow(clippy::cast_precision_loss)]
             unsent_share: (!unsent.is_empty())
                 .then(|| unsent.iter().filter(|bytes| **bytes > 0.0).count() as f64 / unsent.len() as f64),
             sender: EndView::of(sending, &sent, omit_us),
@@ -324,7 +320,6 @@ impl FlowView {
         if third < 3 {
             return None;
         }
-        #[allow(clippy::cast_precision_loss)]
         let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
         let (first, last) = (mean(&self.interval_bps[third..2 * third]), mean(&self.interval_bps[2 * third..]));
         (first > 0.0).then(|| last / first)
@@ -334,14 +329,12 @@ impl FlowView {
 /// The part of the samples of which something holds; `None` where no sample can say.
 fn share_of(streams: &Counted<'_>, holds: impl Fn(&TcpSample) -> Option<bool>) -> Option<f64> {
     let said: Vec<bool> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(holds).collect();
-    #[allow(clippy::cast_precision_loss)]
     (!said.is_empty()).then(|| said.iter().filter(|holds| **holds).count() as f64 / said.len() as f64)
 }
 
 /// The mean of what the samples tell; `None` where none does.
 fn mean(streams: &Counted<'_>, of: impl Fn(&TcpSample) -> Option<f64>) -> Option<f64> {
     let told: Vec<f64> = streams.iter().flat_map(|(_, samples)| samples.iter()).filter_map(of).collect();
-    #[allow(clippy::cast_precision_loss)]
     (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
 }
 
@@ -400,7 +393,6 @@ fn waits_for_ack(sample: &TcpSample) -> Option<bool> {
 }
 
 /// See [`FlowView::write_bytes`].
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn write_bytes(sent: &Counted<'_>) -> Option<f64> {
     let (mut bytes, mut calls) = (0.0, 0.0);
     for (_, samples) in sent {
@@ -412,7 +404,6 @@ fn write_bytes(sent: &Counted<'_>) -> Option<f64> {
 }
 
 /// The threshold of each connection's first sample; the kernel's infinity (`TCP_INFINITE_SSTHRESH`) is none.
-#[allow(clippy::cast_precision_loss)] // segments
 fn first_ssthresh(whole: &Counted<'_>) -> Vec<f64> {
     let first = whole.iter().filter_map(|(_, samples)| samples.first());
     first.filter_map(|sample| sample.tcp.snd_ssthresh).filter(|n| *n < 0x7fff_ffff).map(|n| n as f64).collect()
@@ -430,7 +421,6 @@ fn restarts(sent: &Counted<'_>) -> Option<u64> {
 }
 
 /// See [`FlowView::marked_share`].
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn marked(sent: &Counted<'_>) -> Option<f64> {
     let (mut marked, mut delivered) = (0, 0);
     for (_, samples) in sent {
@@ -458,7 +448,6 @@ fn density(sent: &Counted<'_>) -> Option<f64> {
 }
 
 /// Goodput of each sampling interval, all streams together; streams are sampled at the same instants.
-#[allow(clippy::cast_precision_loss)]
 fn intervals(got: &Counted<'_>) -> Vec<f64> {
     let shortest = got.iter().map(|(_, samples)| samples.len()).min().unwrap_or(0);
     (1..shortest)
@@ -475,7 +464,6 @@ fn intervals(got: &Counted<'_>) -> Vec<f64> {
 
 /// The highest sum over streams of the delivery rate at one sample before a queue first shows in the RTT. A bucket is emptied before
 /// anything queues behind it; later peaks are acknowledgements that came in a bunch.
-#[allow(clippy::cast_precision_loss)]
 fn early_peak(sent: &Counted<'_>, omit_us: u64) -> Option<f64> {
     let least = smallest(&each(sent, |sample| sample.tcp.min_rtt_us))?;
     let early = |sample: &TcpSample| sample.at_us <= omit_us.max(500_000);

@@ -90,7 +90,6 @@ impl Loss {
 
     /// Lost segments per sent segment.
     pub fn rate(&self) -> f64 {
-        #[allow(clippy::cast_precision_loss)]
         if self.sent == 0 { 0.0 } else { self.lost() as f64 / self.sent as f64 }
     }
 }

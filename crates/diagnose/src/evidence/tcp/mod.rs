@@ -102,7 +102,6 @@ fn has_largest_buffer(evidence: &TcpEvidence) -> bool {
 }
 
 /// See [`TcpEvidence::others_bps`]; of one trial.
-#[allow(clippy::cast_precision_loss)] // counts of one trial
 fn others_bps(evidence: &TcpEvidence, base: &FlowView) -> Option<f64> {
     let header_bytes = f64::from(evidence.segment_header_bytes() + ETHERNET_BYTES);
     let own = base.loss_whole?.sent as f64 * (base.mss_bytes? + header_bytes);
@@ -134,7 +133,6 @@ impl TcpEvidence {
             disturbed
         });
         let trial = replaced.and_then(|_| again(run, round)).unwrap_or(trial);
-        #[allow(clippy::cast_precision_loss)]
         let idle = run.idle_rtt_us.iter().min().map(|&us| us as f64);
         let min_rtt_us = [idle, base.min_rtt_us].into_iter().flatten().reduce(f64::min).filter(|us| *us > 0.0);
         let host = |place| if place == Place::Client { &run.client } else { &run.server };
@@ -346,7 +344,6 @@ impl TcpEvidence {
 
     /// Goodput of windows of `bytes` on each stream, each once in the RTT.
     pub fn window_bps(&self, bytes: f64) -> Option<f64> {
-        #[allow(clippy::cast_precision_loss)]
         let streams = self.base.streams as f64;
         Some(streams * bytes * 8.0 / (self.window_rtt_us()? / 1e6))
     }
@@ -477,7 +474,6 @@ impl TcpEvidence {
     }
 
     /// How far the RTT had risen where segments were lost, microseconds: what was done about the loss raises it, too.
-    #[allow(clippy::cast_precision_loss)] // microseconds of one round trip
     pub fn rise_before_loss_us(&self) -> Option<f64> {
         Some(self.base.loss?.rtt_before_us? as f64 - self.min_rtt_us?)
     }

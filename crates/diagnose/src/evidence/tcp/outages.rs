@@ -49,7 +49,6 @@ fn instants(got: &Streams<'_>) -> Option<Vec<Instant>> {
 }
 
 /// Segments on their way and the smoothed RTT at the last sample of each stream in a time; `None` where some were acknowledged selectively.
-#[allow(clippy::cast_precision_loss)] // counts of one window
 fn on_the_way(sent: &Streams<'_>, from_us: u64, to_us: u64) -> Option<(u64, u64)> {
     let (mut outstanding, mut arrived, mut rtt_us) = (0_u64, 0_u64, 0);
     for (_, samples) in sent {
@@ -64,7 +63,6 @@ fn on_the_way(sent: &Streams<'_>, from_us: u64, to_us: u64) -> Option<(u64, u64)
 
 /// The times in which nothing arrived on any stream, in order; `None` where the sockets do not tell. Only what lies between arrivals counts:
 /// a path that carries nothing at all has another cause.
-#[allow(clippy::cast_precision_loss)] // microseconds of one trial
 pub(super) fn outages(sent: &Streams<'_>, got: &Streams<'_>, interval_us: u64) -> Option<Vec<Outage>> {
     let instants = instants(got)?;
     // Without selective acknowledgements a timeout forgets what arrived (net/ipv4/tcp_input.c, `tcp_enter_loss`).

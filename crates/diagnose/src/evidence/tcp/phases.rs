@@ -22,7 +22,6 @@ const LEVEL: f64 = 0.25;
 
 /// The phases of a trial whose rates, one each interval, are these from `from_s` to `to_s`; none where the rate did not change for good.
 /// The split into two or three parts with the least squared error of log rates (Fisher 1958).
-#[allow(clippy::cast_precision_loss)] // counts of intervals
 pub fn phases(rates: &[f64], from_s: f64, to_s: f64) -> Vec<PhaseView> {
     let width = rates.len() / GROUPS;
     if width == 0 {
@@ -64,14 +63,12 @@ pub struct Phase {
 }
 
 /// The phases of the counted part of a load that ends by time, with what the samples say of each; what they do not say stays unknown.
-#[allow(clippy::cast_precision_loss)] // milliseconds of one trial
 pub fn of(counted_bps: &[f64], counted_s: f64, trial: TcpTrial<'_>, flow: Flow) -> Vec<Phase> {
     let omit_ms = trial.plan.omit_ms;
     let found = phases(counted_bps, omit_ms.max(100) as f64 / 1e3, omit_ms as f64 / 1e3 + counted_s);
     found.into_iter().map(|view| account(view, trial, flow)).collect()
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // microseconds of one trial
 fn account(mut phase: PhaseView, trial: TcpTrial<'_>, flow: Flow) -> Phase {
     let (Some(sender), Some(receiver)) = (trial.end(flow.sender()), trial.end(flow.receiver())) else {
         return Phase { view: phase, busy: None, host_full: None };
@@ -147,7 +144,6 @@ const LOSS_ROSE: f64 = 0.001;
 const HELD_MORE: f64 = 0.2;
 
 /// What is worse in a phase than in the fastest one, as far as their accounts show it.
-#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // counts and times of one trial
 pub fn worse(best: &PhaseView, phase: &PhaseView) -> Vec<String> {
     let mut words = Vec::new();
     if let (Some(before), Some(after)) = (best.rtt_us, phase.rtt_us)

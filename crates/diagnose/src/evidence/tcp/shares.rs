@@ -25,12 +25,10 @@ impl Shares {
         for samples in streams {
             let (first, last) = (samples.first()?, samples.last()?);
             let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
-            #[allow(clippy::cast_precision_loss)]
             let grew = |of: fn(&TcpSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?) as f64);
             sum.busy += grew(|sample| sample.tcp.busy_time_us)?;
             sum.receive_window += grew(|sample| sample.tcp.rwnd_limited_us)?;
             sum.send_buffer += grew(|sample| sample.tcp.sndbuf_limited_us)?;
-            #[allow(clippy::cast_precision_loss)]
             {
                 elapsed_us += span as f64;
             }
@@ -40,7 +38,6 @@ impl Shares {
         if elapsed_us <= 0.0 {
             return None;
         }
-        #[allow(clippy::cast_precision_loss)]
         let recovery = repairing as f64 / sampled.max(1) as f64;
         Some(Self {
             busy: (sum.busy / elapsed_us).min(1.0),
@@ -52,7 +49,6 @@ impl Shares {
 }
 
 /// What had arrived by each sample of the first second: seconds since the start, and bits of all streams.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn early(got: &[(&TcpStreamRecord, &[TcpSample])]) -> Vec<(f64, f64)> {
     let samples = got.iter().map(|(_, samples)| samples.len()).min().unwrap_or(0);
     let sum = |at: usize| got.iter().map(|(_, samples)| samples[at].bytes as f64 * 8.0).sum::<f64>();

@@ -109,7 +109,6 @@ impl Evidence for UdpEvidence {
 
     fn is_clean(&self) -> bool {
         let base = &self.base;
-        #[allow(clippy::cast_precision_loss)] // counts of one trial
         let few = base.missing() as f64 <= COMMON * base.ledger.offered as f64;
         // A sender that stalled for moments says nothing against a path that carries all of it.
         let asked_bps = base.offered_bps / (1.0 - base.behind).max(0.1);
@@ -133,7 +132,6 @@ impl Evidence for UdpEvidence {
 
     /// All that the stages dropped arrives, unless a later stage is as narrow. What the path loses for want of capacity it
     /// loses after any advice.
-    #[allow(clippy::cast_precision_loss)]
     fn without_drops(&self, stages: &[&str]) -> Option<f64> {
         let base = &self.base;
         let saved: u64 = stages.iter().map(|id| base.dropped(id)).fold(0, u64::saturating_add);

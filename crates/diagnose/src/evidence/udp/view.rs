@@ -25,7 +25,6 @@ impl UdpEnd {
         let share = |stream: &UdpStreamRecord| -> Option<f64> {
             let (first, last) = (stream.samples.first()?, stream.samples.last()?);
             let span = last.at_us.checked_sub(first.at_us).filter(|&us| us > 0)?;
-            #[allow(clippy::cast_precision_loss)]
             // A thread is on one core at a time; the clocks are not read at quite the same instant.
             Some((last.thread_cpu_us?.saturating_sub(first.thread_cpu_us?) as f64 / span as f64).min(1.0))
         };
@@ -83,7 +82,6 @@ pub struct UdpView {
     pub(crate) accounting: Accounting,
 }
 
-#[allow(clippy::cast_precision_loss)]
 impl UdpView {
     /// The view of a flow; `None` where the trial does not have it.
     pub fn of(trial: UdpTrial<'_>, flow: Flow) -> Option<Self> {

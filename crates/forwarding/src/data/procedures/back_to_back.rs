@@ -34,7 +34,6 @@ impl Procedure for BackToBackTest {
     fn complete(&mut self, fastest_pps: f64) {
         if self.most_frames == 0 {
             // At most 3 × 10^9 by the fastest line.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let frames = (fastest_pps * BURST_S).floor().max(1.0) as u64;
             self.most_frames = frames;
         }

@@ -80,9 +80,7 @@ macro_rules! procedures {
             }
 
             /// Takes the settings of a procedure, by field.
-            ///
-            /// # Errors
-            /// They are not those of the procedure.
+            /// Errors: they are not those of the procedure.
             pub fn set(&mut self, test: Test, settings: Json) -> serde_json::Result<()> {
                 match test {
                     Test::Qualification | Test::Confirmation => {}

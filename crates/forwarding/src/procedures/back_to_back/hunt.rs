@@ -83,7 +83,6 @@ impl Hunt {
             return self.checking;
         }
         // Frames up to the plan's limit, far below 2^53.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let scaled = |by: f64| (self.at as f64 * by).round() as u64;
         self.at = match self.upper {
             None => scaled(self.step).max(self.at + 1).min(most),

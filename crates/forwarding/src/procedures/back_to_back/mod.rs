@@ -56,9 +56,7 @@ pub struct BackToBackPlan {
 
 impl BackToBackPlan {
     /// The test of a row of which the throughput is known.
-    ///
-    /// # Errors
-    /// Why the row has no back-to-back value.
+    /// Errors: why the row has no back-to-back value.
     pub fn of(
         plan: &ForwardingPlan,
         test: &BackToBackTest,
@@ -73,7 +71,6 @@ impl BackToBackPlan {
             return Err("its throughput is the maximum load: no burst fills a buffer".to_owned());
         }
         // Frames of a time limit: far below 2^53.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let longest = (max_pps * LONGEST_MS as f64 / 1e3).floor().max(1.0) as u64;
         Ok(Self { most_frames: test.most_frames.clamp(1, longest), max_pps, repetitions: test.repetitions })
     }
@@ -111,9 +108,7 @@ pub struct BackToBack {
 
 impl BackToBack {
     /// A test that has not begun.
-    ///
-    /// # Errors
-    /// [`SearchError::Plan`] where the plan's numbers are none.
+    /// Errors: [`SearchError::Plan`] where the plan's numbers are none.
     pub fn new(plan: &BackToBackPlan) -> Result<Self, SearchError> {
         if plan.most_frames == 0 || !(plan.max_pps.is_finite() && plan.max_pps > 0.0) {
             return Err(SearchError::Plan(format!(
@@ -137,9 +132,7 @@ impl BackToBack {
     }
 
     /// Takes what was seen of the burst that was asked for; the answer says why it counts for nothing, if so.
-    ///
-    /// # Errors
-    /// [`SearchError::NoTrialPending`] where no burst is under way.
+    /// Errors: [`SearchError::NoTrialPending`] where no burst is under way.
     pub fn observe(&mut self, seen: &BurstSeen) -> Result<Option<String>, SearchError> {
         if !std::mem::take(&mut self.asked) {
             return Err(SearchError::NoTrialPending);
@@ -221,7 +214,6 @@ pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
             trials += 1;
             frames_sent += frames as f64;
             // Below the frames of the burst, or equal to them.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let received = (QUEUE_FRAMES + frames as f64 * CARRIES).floor().min(frames as f64) as u64;
             let seen = BurstSeen { sent: frames, received, offered_pps: bursts.max_pps, invalid: None };
             if trials >= REHEARSALS || test.observe(&seen).is_err() {
@@ -233,7 +225,6 @@ pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
     let longest_ms = bursts.most_frames as f64 / bursts.max_pps * 1e3;
     let ms = |load_ms: f64, trials: u32| {
         // A time of at most 30 s times a number of trials.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let load_ms = load_ms.ceil() as u64;
         load_ms.saturating_add(u64::from(trials).saturating_mul(overhead_ms(plan)))
     };

@@ -16,7 +16,6 @@ fn fill(of: &Of<'_>, results: &mut Results, remarks: &mut Vec<String>) {
     let Some(found) = latency(&stamped) else { return };
     let size = word(of.row.size);
     remarks.extend(found.remarks.iter().map(|remark| format!("latency, {size}: {remark}")));
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // ns of a latency
     let whole = |ns: f64| ns.round().max(0.0) as u64;
     results.latency.figures = Some(LatencyOfSize {
         traffic: of.row.traffic,

@@ -13,16 +13,8 @@ use crate::data::ab_report::{AbReport, AbRowView};
 
 /// The columns of its CSV, in frames per second.
 pub(crate) const COLUMNS: &[&str] = &[
-    "traffic=name",
-    "size_bytes=row/size",
-    "a_runs=a/n",
-    "a_median_pps=a/median",
-    "a_min_pps=a/min",
-    "a_max_pps=a/max",
-    "b_runs=b/n",
-    "b_median_pps=b/median",
-    "b_min_pps=b/min",
-    "b_max_pps=b/max",
+    "traffic=name", "size_bytes=row/size", "a_runs=a/n", "a_median_pps=a/median", "a_min_pps=a/min", "a_max_pps=a/max",
+    "b_runs=b/n", "b_median_pps=b/median", "b_min_pps=b/min", "b_max_pps=b/max",
 ];
 
 /// `64 B`, or `IPv6, 64 B` where there is more than one traffic.

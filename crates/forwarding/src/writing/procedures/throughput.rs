@@ -168,7 +168,6 @@ fn picture(report: &ForwardingReport, all: &[Section]) -> Option<String> {
     }
     let title = format!("Throughput of {}", clean(&report.name));
     let each = if report.traffic.iter().any(|it| it.traffic.bidirectional) { ", each way" } else { "" };
-    #[allow(clippy::cast_precision_loss)]
     let link = narrows_model::words::show::nominal(&bps(report.plan.link_bps as f64));
     let name = report.traffic.iter().flat_map(|it| &it.sizes).find_map(goal).map(|goal| clean(&goal.goal.name));
     let subtitle = format!("highest load that passes{each} ({}) · line rate {link}", name.unwrap_or_default());

@@ -15,7 +15,6 @@ pub(in super::super) fn plan(report: &ForwardingReport, sections: &[Section]) ->
     let plan = &report.plan;
     let mut table = Table::new("Plan", "", &[Column::words(""), Column::words("")]);
     let mut line = |name: &str, text: String| table.rows.push(Row::new(vec![Cell::new(name), Cell::new(text)]));
-    #[allow(clippy::cast_precision_loss)]
     let link = nominal(&bps(plan.link_bps as f64));
     let most = plan.max_load_pps.map(|most| format!(", maximum load {}", pps(most))).unwrap_or_default();
     line("link", format!("100 % load is {link} on the wire{most}"));

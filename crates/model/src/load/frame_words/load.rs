@@ -13,9 +13,7 @@ const PACED: std::ops::RangeInclusive<f64> = 0.01..=1e9;
 
 /// Reads `1.2Mpps`, `500kpps` (frames a second), `9.4G`, `100Mbit/s` (bit/s on the wire: 8 × (frame with FCS + 20) for each frame),
 /// `50%` (of what the link of `link_bps` carries) or `max`. `mean_bytes` is the mean frame with FCS over one turn of the sizes.
-///
-/// # Errors
-/// No such word, a share where `link_bps` is not known or above 100 %, or a load that no generator could pace.
+/// Errors: no such word, a share where `link_bps` is not known or above 100 %, or a load that no generator could pace.
 pub fn parse_load(word: &str, link_bps: Option<u64>, mean_bytes: f64) -> Result<FrameLoad, FrameWordError> {
     let trimmed = word.trim();
     if trimmed == "max" {
@@ -29,7 +27,6 @@ pub fn parse_load(word: &str, link_bps: Option<u64>, mean_bytes: f64) -> Result<
             return Err(must("at most 100 % of the line rate, or max"));
         }
         let link = link_bps.filter(|bps| *bps > 0).ok_or_else(|| FrameWordError::of(word, NO_LINK))?;
-        #[allow(clippy::cast_precision_loss)] // of no link that there is
         let link = link as f64;
         frames_per_second(link * percent / 100.0, mean_bytes)
     } else if let Some(frames) = trimmed.strip_suffix("pps") {

@@ -34,9 +34,7 @@ const RANGE_CHARS: usize = 128;
 
 /// Reads `addr[:port][-addr[:port][/bits]]`. With `/bits` one address of each network of that length is taken. An IPv6 address with a port stands in brackets, one without may. Without a second
 /// address the range is the first alone. A first port that is missing is `default_port`; a second that is missing is the first.
-///
-/// # Errors
-/// No such range, one of two families, or one that ends before it begins.
+/// Errors: no such range, one of two families, or one that ends before it begins.
 pub fn parse_endpoints(word: &str, default_port: u16) -> Result<Endpoints, FrameWordError> {
     let not_a = || FrameWordError::not_a(word, "range of addresses", RANGES);
     if word.len() > RANGE_CHARS {

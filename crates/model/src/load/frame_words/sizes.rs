@@ -20,9 +20,8 @@ const GENOME: [(char, u32); 7] = [('a', 64), ('b', 128), ('c', 256), ('d', 512),
 ///   `imix` alone is just this one;
 /// - `genome:aaaaaaabbg`: a sequence of RFC 6985, letter by letter.
 ///
-/// # Errors
-/// No such word, a size out of 64 to 9216, or a sequence of more than [`FrameFormat::MAX_SIZES`]. The least size of IPv6 and of
-/// TCP is larger: [`FrameFormat::check`] knows it.
+/// Errors: no such word, a size out of 64 to 9216, or a sequence of more than [`FrameFormat::MAX_SIZES`]. The least
+/// size of IPv6 and of TCP is larger: [`FrameFormat::check`] knows it.
 pub fn parse_sizes(word: &str) -> Result<Vec<u32>, FrameWordError> {
     let not_a = || FrameWordError::not_a(word, "list of frame sizes", EXAMPLES);
     let trimmed = word.trim();

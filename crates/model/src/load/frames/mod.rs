@@ -65,7 +65,6 @@ impl Endpoints {
         Some(Self { addresses: [first, last], ports, stride_bits: if more == 0 { 0 } else { stride_bits } })
     }
 
-    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
     const fn is_every(bits: &u8) -> bool {
         *bits == 0
     }
@@ -163,9 +162,7 @@ impl FrameFormat {
     }
 
     /// What is wrong with it, if anything.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
+    /// Errors: one sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
         for (name, side) in [("source", &self.source), ("destination", &self.destination)] {
             if side.addresses.iter().any(|address| Family::of(address) != self.family) {
@@ -282,15 +279,12 @@ impl GeneratePlan {
     /// The burst for a load where nobody names one: what falls due on a worker in 100 us, at least 64 frames.
     pub fn usual_burst(load: FrameLoad, workers: u32) -> u32 {
         let FrameLoad::FramesPerSecond(pps) = load else { return 64 };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let frames = (pps / f64::from(workers.max(1)) * 1e-4).clamp(64.0, 65_536.0) as u32;
-        frames
+
+        (pps / f64::from(workers.max(1)) * 1e-4).clamp(64.0, 65_536.0) as u32
     }
 
     /// What is wrong with the plan, if anything.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
+    /// Errors: one sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
         self.format.check()?;
         if let FrameLoad::FramesPerSecond(pps) = self.load
@@ -333,9 +327,7 @@ pub struct ReceivePlan {
 
 impl ReceivePlan {
     /// What is wrong with the plan, if anything.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what is allowed.
+    /// Errors: one sentence that names the field, its value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
         within("duration in ms", self.duration_ms, 10, 24 * 3600 * 1000)?;
         within("interval in ms", self.interval_ms, 10, 3_600_000)?;

@@ -162,7 +162,6 @@ impl Load for RrPlan {
         idle.into_iter().chain([self.clone()]).collect()
     }
 
-    #[allow(clippy::cast_precision_loss)] // a rate
     fn capped(self, cap: &Cap) -> Result<Self, String> {
         cap.check_streams(self.streams)?;
         // The larger message of each transaction, and its headers, within the rate.

@@ -123,7 +123,6 @@ impl UdpPlan {
     /// arrival, whichever is longer, and one pacing interval, for the last burst takes its time, too. Where fewer than two
     /// pacing intervals passed it is the planned duration: a few datagrams that leave at once have no rate of their own. A receiver that
     /// stopped counting before the sender stopped has a time of its own.
-    #[allow(clippy::cast_precision_loss)]
     pub fn rate_seconds(&self, flow: Flow, sent: Option<&UdpSent>, received: Option<&UdpReceived>) -> f64 {
         let sent_ns = sent.filter(|_| received.is_none_or(|it| it.uncounted == 0)).map(|it| it.active_ns);
         let active_ns = sent_ns.into_iter().chain(received.map(|it| it.active_ns)).max();
@@ -222,7 +221,6 @@ impl Plan for UdpPlan {
     }
 
     fn describe(&self) -> String {
-        #[allow(clippy::cast_precision_loss)] // for a sentence
         let rate = match self.rate(self.flows().first().copied().unwrap_or(Flow::Up)) {
             UdpRate::Bps(bps) => format!("UDP at {}", units::bps(bps as f64)),
             UdpRate::Pps(pps) => format!("UDP at {pps} datagrams/s"),

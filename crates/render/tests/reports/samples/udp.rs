@@ -8,14 +8,12 @@ pub(crate) fn distribution(values: &[(u64, u64)]) -> Distribution {
     let count: u64 = values.iter().map(|(_, n)| n).sum();
     let at = |share: f64| {
         let mut sum = 0;
-        #[allow(clippy::cast_precision_loss)]
         let found = values.iter().find(|(_, n)| {
             sum += n;
             sum as f64 >= share * count as f64
         });
         found.map_or(0, |(value, _)| *value)
     };
-    #[allow(clippy::cast_precision_loss)]
     let mean = values.iter().map(|(value, n)| (value * n) as f64).sum::<f64>() / count as f64;
     Distribution {
         count,

@@ -137,7 +137,6 @@ pub(super) fn read(reader: &mut Reader<'_>, at: usize, table: &DeTable<'_>) -> L
             "congestion-control" => tcp.congestion_control = reader.scalar(item),
             "rate" => {
                 let Some(text) = reader.scalar(item) else { continue };
-                #[allow(clippy::cast_precision_loss)]
                 let rate = match parse_rate(&text) {
                     _ if text == "max" => UdpRate::Max,
                     Ok(Rate::Bits(bps)) => UdpRate::Bps(bps),

@@ -117,18 +117,14 @@ impl CampaignPlan {
 const FILE_MAX: u64 = 256 << 10;
 
 /// The text of a plan's file.
-///
-/// # Errors
-/// It cannot be read, is too large, or is no text.
+/// Errors: it cannot be read, is too large, or is no text.
 pub fn read(path: &Path) -> Result<String, Error> {
     let no_text = |_| Error::new("read", path.display().to_string(), std::io::Error::other("it is not UTF-8 text"));
     String::from_utf8(files::read(path, FILE_MAX)?).map_err(no_text)
 }
 
 /// Reads a plan. `no_undo`: a command of a factor needs no way back.
-///
-/// # Errors
-/// Everything that is wrong with it, in the order of the file.
+/// Errors: everything that is wrong with it, in the order of the file.
 pub fn parse(text: &str, no_undo: bool) -> Result<CampaignPlan, Vec<Problem>> {
     let mut reader = Reader::new(text);
     let (root, errors) = DeTable::parse_recoverable(text);

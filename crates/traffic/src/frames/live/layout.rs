@@ -51,7 +51,6 @@ fn number(address: IpAddr) -> u128 {
 /// The parts of a side's first address that are written anew, the last 8 bytes and the first 8, and the sum of what is not.
 fn halves(side: &Endpoints) -> (u64, u64, u32) {
     let first = number(side.addresses[0]);
-    #[allow(clippy::cast_possible_truncation)] // the halves
     let (high, low) = ((first >> 64) as u64, first as u64);
     if side.stride_bits >= HALF_BITS { (low, high, 0) } else { (low, 0, checksum::partial(&high.to_be_bytes())) }
 }
