@@ -16,7 +16,8 @@ use narrows_runner::port::counters;
 use narrows_sys::{clock, netns};
 use narrows_wire::api::frames::{LinkPackets, LinksAnswer};
 #[cfg(feature = "snmp")]
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use std::time::Instant;
 
 /// Packets of its own that a hop may count besides: ARP, neighbour discovery, spanning tree.
 const OWN_PACKETS: u64 = 8;

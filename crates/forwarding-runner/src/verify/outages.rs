@@ -111,7 +111,7 @@ pub(super) fn recovery(bench: &Bench) -> Result<Vec<Row>, StageError> {
     let cut_ns = outages.first().and_then(|outage| outage.since_ns);
     let known = away.first().zip(cut_ns).map(|(away, cut_ns)| away.to_ns.map(|back| back.saturating_sub(cut_ns)));
     let remarks = outages.get(1).map(|outage| outage.remarks.join("; ")).unwrap_or_default();
-    let said = remarks.contains("did not recover");
+    let said = remarks.contains("no recovery");
     Ok(vec![
         lasted("recovery of a device after an overload", known, outages.first().copied()),
         Row {
