@@ -23,7 +23,7 @@ const MAX_NAME: usize = 32;
 /// The slowest rate: the least that a load of one stream is paced to.
 const MIN_RATE_BPS: u64 = 8_000;
 /// What the audit log calls clients without a named token.
-pub(crate) const RESERVED: [&str; 5] = ["default", "guest", "stdio", "stranger", "pass"];
+pub(crate) const RESERVED: [&str; 4] = ["default", "guest", "stdio", "stranger"];
 
 /// What a token may allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

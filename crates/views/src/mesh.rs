@@ -257,12 +257,16 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
         return Vec::new();
     }
     // What was not measured again is not known to be well.
+    let name = |report: &MeshReport, at: usize| report.members.get(at).map(|it| it.name.clone());
     let measured = |[from, to]: [usize; 2]| {
-        let of = |load: &&MeshLoad| [load.from, load.to] == [from, to];
+        let pair = [name(before, from), name(before, to)];
+        let of = |load: &&MeshLoad| [name(now, load.from), name(now, load.to)] == pair;
         now.loads.iter().find(of).is_some_and(|load| matches!(load.state, MeshState::Measured { .. }))
     };
+    let unprobed = now.paths.iter().all(|path| path.packets.is_none());
+    let lossy = before.losing.iter().filter(|_| unprobed).map(|it| it.element.as_str());
     let unknown: BTreeSet<&str> =
-        before.suspects.iter().filter(|it| !measured(it.worst)).map(|it| it.element.as_str()).collect();
+        before.suspects.iter().filter(|it| !measured(it.worst)).map(|it| it.element.as_str()).chain(lossy).collect();
     let away = |report: &MeshReport| -> BTreeSet<String> {
         report.members.iter().filter(|it| it.absent.is_some()).map(|it| it.name.clone()).collect()
     };
@@ -276,7 +280,6 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
     let new = is.difference(&was).map(|it| format!("now {it}"));
     let is_known = |it: &&String| !unknown.iter().any(|element| it.starts_with(element));
     let gone = was.difference(&is).filter(is_known).map(|it| format!("no longer: {it}"));
-    let name = |report: &MeshReport, at: usize| report.members.get(at).map(|it| it.name.clone());
     let goodput = |report: &MeshReport| -> BTreeMap<(String, String), f64> {
         let of = |load: &MeshLoad| {
             let MeshState::Measured { goodput_bps, .. } = load.state else { return None };

@@ -21,7 +21,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     narrows mesh ssh://a ssh://b ssh://c\n  \
     narrows mesh --hosts cluster.txt -t 5s --concurrent 4\n  \
-    narrows mesh --hosts inventory.ini --every 1h --budget-bytes 20G\n    \
+    narrows mesh --hosts inventory.ini --every 1h --budget-bytes 20G\n  \
     narrows mesh --hosts cluster.txt --resume 20260101-120000-1a2b3c4d\n\
     A file of hosts has a host in each line, with its group if it has one: `ssh://a rack1`; or it is an inventory of\n\
     Ansible (INI).\n\
@@ -105,7 +105,8 @@ impl Args {
             )));
         }
         for (nth, host) in hosts.iter().enumerate() {
-            if hosts.iter().take(nth).any(|other| other.name == host.name) {
+            let name = |host: &MeshHost| host.name.rsplit_once("://").map_or(host.name.clone(), |it| it.1.to_owned());
+            if hosts.iter().take(nth).any(|other| name(other) == name(host)) {
                 return Err(Failure::usage(format!("cannot make a mesh: {} is named twice", host.name)));
             }
         }

@@ -8,8 +8,8 @@ use crate::output::{printed, written};
 use narrows_model::Run;
 use narrows_model::run::RunPlan;
 use narrows_model::words::units;
-use narrows_render::OfAnyRun;
 use narrows_render::picture::picture;
+use narrows_render::{Format, OfAnyRun};
 use narrows_runner::stored::{LoadError, spool};
 use narrows_runner::{report, stored};
 use std::path::PathBuf;
@@ -86,13 +86,23 @@ impl Args {
 
     /// What changed from one mesh to another, in a line each.
     fn meshes(&self, id: &str) -> Outcome {
-        let other = self.diff.as_deref().map(|other| stored::load(other, KINDS));
-        let Some(Err(LoadError::Other(other, MESH))) = other else {
-            return Err(Failure::usage(format!("cannot compare run {id}: the other one is not a mesh")));
+        if self.format.format() != Format::Text || self.from.is_some() || self.to.is_some() || self.svg.svg.is_some() {
+            return Err(Failure::usage("cannot compare two meshes so: --diff prints lines of text only"));
+        }
+        let other = match self.diff.as_deref().map(|other| stored::load(other, KINDS)) {
+            Some(Err(LoadError::Other(other, MESH))) => other,
+            Some(Ok(_) | Err(LoadError::Other(..))) | None => {
+                return Err(Failure::usage(format!("cannot compare run {id}: the other one is not a mesh")));
+            }
+            Some(Err(error)) => return Err(Failure::run(error)),
         };
         let [before, now] =
             [id, &other].map(|id| super::history::mesh_of(id).map(|it| narrows_runner::mesh_report(&it)));
-        let changes = narrows_views::mesh::changes(&before?, &now?);
+        let (before, now) = (before?, now?);
+        if now.interrupted {
+            return Err(Failure::usage(format!("cannot compare run {id}: {other} was interrupted, see --resume")));
+        }
+        let changes = narrows_views::mesh::changes(&before, &now);
         printed(&if changes.is_empty() { "nothing changed\n".to_owned() } else { changes.join("\n") + "\n" })
     }
 

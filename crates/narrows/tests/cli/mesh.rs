@@ -142,6 +142,8 @@ fn hosts_that_serve_are_loaded_with_a_pass_and_connect_to_nobody() {
             assert_eq!(world.run(&["trust", one, "--token-file", &world.token_file()]).code, Some(0));
         }
         let own = format!("{} ", env!("CARGO_BIN_EXE_narrows"));
+        let said = World::run_command(command(&[&serves[0], &serves[1]]));
+        assert!(said.code == Some(2) && said.err.contains("hosts that only serve"), "{said:?}");
         let words = ["ssh://192.0.2.1", &serves[0], &serves[1], "--probe", "1s", "--format", "json"];
         let said = World::run_command(command(&[&words[..], &["--remote-command", own.trim()]].concat()));
         let report: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
@@ -150,15 +152,13 @@ fn hosts_that_serve_are_loaded_with_a_pass_and_connect_to_nobody() {
             let of = loads.iter().filter(|load| load["state"].get(state).is_some());
             of.map(|load| (load["from"].as_u64(), load["to"].as_u64())).collect::<Vec<_>>()
         });
-        assert_eq!((measured.len(), unreachable.len()), (4, 2), "{loads:#?}");
+        assert_eq!((measured.len(), unreachable.len()), (4, 0), "{loads:#?}");
         assert!(measured.iter().all(|(from, to)| [*from, *to].contains(&Some(0))), "{measured:?}");
-        let why = loads.iter().find_map(|load| load["state"]["unreachable"].as_str());
-        assert_eq!(why, Some("narrows serve connects to no other host"));
         assert!(report["members"].as_array().expect("members").iter().all(|member| member["absent"].is_null()));
         // What others did there, they did with passes, which are over.
         let audit = std::fs::read_to_string(world.path("audit")).expect("an audit log");
         let of = |who: &str| audit.lines().filter(|line| line.contains(&format!("\"who\":\"{who}\""))).count();
-        assert!(of("pass") >= 8 && of("default") >= 4, "{audit}");
+        assert!(of("(pass)") >= 8 && of("default") >= 4, "{audit}");
     });
 }
 

@@ -29,11 +29,12 @@ pub(super) fn every_load(report: &MeshReport) -> Table {
         Column::figures("lost of probes").spare(1),
         Column::figures("path MTU").spare(1),
         Column::words("routers").spare(1),
-        Column::words("diagnosis").spare(1),
+        Column::words("why").spare(1),
     ];
     let mut table = Table::new("each load", "round trip: least, median and 90th percentile of probes", &columns);
     for (load, line) in report.loads.iter().zip(lines(report)) {
         let path = report.paths.iter().find(|it| (it.from, it.to) == (load.from, load.to));
+        let back = report.paths.iter().find(|it| (it.from, it.to) == (load.to, load.from));
         let rtt = |it: &MeshPath| it.rtt_us.map(|all| all.map(|us| format!("{:.2}", us / 1e3)).join(" / ") + " ms");
         let rate = |bps_of: Option<f64>| Cell::maybe(bps_of.map(bps));
         let mut cells = vec![
@@ -43,7 +44,7 @@ pub(super) fn every_load(report: &MeshReport) -> Table {
             rate(line.expected_bps),
             rate(line.beside_others_bps),
             Cell::maybe(line.retransmits.map(|it| it.to_string())),
-            Cell::maybe(path.and_then(rtt)),
+            Cell::maybe(path.and_then(rtt).or_else(|| back.and_then(rtt))),
             Cell::maybe(line.lost.zip(line.probes).map(|(lost, sent)| format!("{lost} of {sent}"))),
             Cell::maybe(line.mtu_bytes.map(|it| format!("{it} B"))),
             Cell::new(path.map_or_else(String::new, |it| it.hops.join(", "))),
@@ -57,7 +58,11 @@ pub(super) fn every_load(report: &MeshReport) -> Table {
                 format!("{}{run}", it.headline)
             })
             .collect();
-        cells.push(Cell::new(said.join("; ")));
+        let why = match &load.state {
+            MeshState::Unreachable(why) | MeshState::Failed(why) => Some(why.clone()),
+            _ => None,
+        };
+        cells.push(Cell::new(why.into_iter().chain(said).collect::<Vec<_>>().join("; ")));
         table.rows.push(Row::new(cells).id(id(load.from, load.to)));
     }
     table.trimmed()

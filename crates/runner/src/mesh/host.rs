@@ -35,8 +35,10 @@ impl Programs {
     /// These files, and this program.
     /// Errors: one of them cannot be read, or is no program for a known CPU.
     pub(super) fn read(files: &[PathBuf]) -> Result<Self, String> {
-        let own = PathBuf::from("/proc/self/exe");
-        files.iter().chain([&own]).map(|file| Program::read(file)).collect::<Result<_, _>>().map(Self)
+        let mut all: Vec<Program> = files.iter().map(|file| Program::read(file)).collect::<Result<_, _>>()?;
+        // Where it is for a CPU that no other host has, each has its own.
+        all.extend(Program::read(Path::new("/proc/self/exe")).ok());
+        Ok(Self(all))
     }
 
     fn of(&self, cpu: &[u8]) -> Option<&Program> {

@@ -4,12 +4,14 @@ use super::host::{Host, Programs};
 use super::member::INSTRUMENTS;
 use super::orders::{Answer, Hello, Order, ProbeOrder};
 use super::spec::{MeshHost, MeshPlace, MeshSpec};
-use crate::remote::{Options, Remote, Session, SshServer, TargetSpec};
+use crate::remote::{Options, Remote, RemoteError, Session, SshServer, TargetSpec};
 use crate::{Stop, lock, result_of};
+use hyper::Method;
 use narrows_model::Snapshot;
 use narrows_model::run::mesh::{MeshMember, MeshPath};
 use narrows_model::words::show::{clean, plural};
 use narrows_wire::Token;
+use narrows_wire::api::PassAnswer;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,6 +20,8 @@ use std::time::Duration;
 const GREETS: Duration = Duration::from_secs(60);
 /// Beside what an order asks for: connections, slow start of a busy host, the reading of its counters.
 pub(super) const AROUND: Duration = Duration::from_secs(20);
+/// A server answers in this time.
+const ANSWERS: Duration = Duration::from_secs(10);
 /// Each host that cannot be reached takes its part of a batch's time.
 const TRIES: Duration = Duration::from_millis(300);
 
@@ -62,7 +66,13 @@ fn served(host: &str, port: u16, token: &Token) -> Greeted {
     let spec = TargetSpec { asked: host.to_owned(), family: None, port, token: Some(token.clone()) };
     let remote = Remote::connect(&spec, &Options::new(INSTRUMENTS)).map_err(|error| error.to_string())?;
     let session = remote.open_look().map_err(|error| error.to_string())?;
-    let pass = session.pass(token).map_err(|error| error.to_string())?;
+    let pass: PassAnswer = session.call(Method::POST, "pass", &(), ANSWERS).map_err(|error| match error {
+        RemoteError::Server(why) if why.contains("unknown request") => {
+            format!("its narrows {} knows no passes for a mesh: upgrade it", clean(&remote.hello().version))
+        }
+        error => error.to_string(),
+    })?;
+    let pass = token.with_secret(&pass.secret).map_err(|_| "invalid pass".to_owned())?;
     let at = SocketAddr::new(remote.data_address().ip(), port);
     if at.ip().is_loopback() {
         return Err(format!("{host} is a loopback address, which means another host to each"));
@@ -108,7 +118,9 @@ enum Begun {
 fn answer_of(session: &Session, order: &Order) -> Result<Answer, String> {
     let answer = match order {
         Order::Inventory => session.inventory().map(|host| Answer::Inventory(Box::new(host))),
-        Order::Seal => session.seal_pass().map(|()| Answer::Sealed),
+        Order::Seal => {
+            session.call::<serde_json::Value>(Method::POST, "pass/seal", &(), ANSWERS).map(|_| Answer::Sealed)
+        }
         _ => return Ok(Answer::Failed(SERVES.to_owned())),
     };
     answer.map_err(|error| error.to_string())
@@ -164,7 +176,9 @@ impl Members {
         let mut member = lock(&self.all[member]);
         let answer = match &mut *member {
             Ok(Member { who: Who::Process(host), .. }) => host.ask(order, patience),
-            Ok(Member { who: Who::Server(session), .. }) => answer_of(session, order),
+            Ok(Member { who: Who::Server(session), .. }) => {
+                session.lost().map_or_else(|| answer_of(session, order), |why| Err(why.to_string()))
+            }
             Err(why) => return Err(why.clone()),
         };
         match answer {
@@ -189,13 +203,19 @@ impl Members {
 
     /// Where the others load a member, with its token and the port of its reflector.
     pub(super) fn at(&self, member: usize) -> Option<(SocketAddr, String, Option<u16>)> {
-        let member = lock(&self.all[member]);
+        let mut member = lock(&self.all[member]);
+        // With its session its pass has ended.
+        if let Ok(Member { who: Who::Server(session), .. }) = &*member
+            && let Some(why) = session.lost()
+        {
+            *member = Err(why.to_string());
+        }
         let Member { at, token, stamp, .. } = member.as_ref().ok()?;
         Some((*at, token.clone(), *stamp))
     }
 
     /// Whether it can be asked to connect to others.
-    fn connects(&self, member: usize) -> bool {
+    pub(super) fn connects(&self, member: usize) -> bool {
         matches!(&*lock(&self.all[member]), Ok(Member { who: Who::Process(_), .. }))
     }
 
@@ -223,11 +243,11 @@ impl Members {
             let others = places.iter().enumerate().filter(|(other, _)| *other != nth);
             Order::Reach(others.filter_map(|(_, at)| at.clone()).map(|(at, token, _)| (at, token)).collect())
         };
-        let connecting = || present.iter().enumerate().filter(|(_, member)| self.connects(**member));
-        let orders: Vec<_> = connecting().map(|(nth, member)| (*member, order(nth))).collect();
-        let told = self.ask_all(&orders, AROUND + TRIES * u32::try_from(present.len()).unwrap_or(u32::MAX));
+        let connecting: Vec<_> = present.iter().enumerate().filter(|(_, member)| self.connects(**member)).collect();
+        let orders: Vec<_> = connecting.iter().map(|(nth, member)| (**member, order(*nth))).collect();
+        let told = self.ask_all(&orders, 2 * AROUND + TRIES * u32::try_from(present.len()).unwrap_or(u32::MAX));
         let mut reached = vec![vec![Some(SERVES.to_owned()); self.all.len()]; self.all.len()];
-        for ((nth, from), told) in connecting().zip(told) {
+        for ((nth, from), told) in connecting.into_iter().zip(told) {
             let others =
                 present.iter().zip(&places).enumerate().filter(|(other, (_, at))| *other != nth && at.is_some());
             for (place, (_, (to, _))) in others.enumerate() {
@@ -252,7 +272,9 @@ impl Members {
     /// Probes of these pairs at a low rate, all at the same time.
     pub(super) fn probe(&self, pairs: &[[usize; 2]], lasts_ms: u64) -> Vec<MeshPath> {
         let mut of: Vec<Vec<usize>> = vec![Vec::new(); self.all.len()];
-        for [a, b] in pairs {
+        // Once: a host that is lost meanwhile keeps its place in the answers.
+        let places: Vec<_> = (0..self.all.len()).map(|it| self.at(it).map(|(at, _, port)| (at.ip(), port))).collect();
+        for [a, b] in pairs.iter().filter(|pair| pair.iter().all(|it| places[*it].is_some())) {
             of[*a].push(*b);
             of[*b].push(*a);
         }
@@ -266,10 +288,10 @@ impl Members {
         };
         let order = |from: usize, others: &[usize]| {
             let place = |to: &usize| {
-                let (at, _, port) = self.at(*to)?;
-                Some((at.ip(), port.filter(|_| sends(from, *to))))
+                let (ip, port) = places[*to].unwrap_or((IpAddr::from([0, 0, 0, 0]), None));
+                (ip, port.filter(|_| sends(from, *to)))
             };
-            Order::Probe(ProbeOrder { to: others.iter().filter_map(place).collect(), packets, interval_us })
+            Order::Probe(ProbeOrder { to: others.iter().map(place).collect(), packets, interval_us })
         };
         let patience = AROUND + TRACE * u32::try_from(most).unwrap_or(0) + Duration::from_millis(lasts_ms);
         let asked: Vec<(usize, &Vec<usize>)> =
@@ -283,7 +305,7 @@ impl Members {
                 Ok(_) => (Vec::new().into_iter(), "unexpected answer".to_owned()),
                 Err(why) => (Vec::new().into_iter(), why),
             };
-            for to in others.iter().filter(|to| self.at(**to).is_some()) {
+            for to in others {
                 let path = MeshPath { from, to: *to, ..MeshPath::default() };
                 paths.push(match seen.next() {
                     Some(it) => MeshPath {

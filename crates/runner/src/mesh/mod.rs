@@ -72,19 +72,33 @@ pub fn run(
         record.interrupted = stop.is_set();
         return Ok((record, Vec::new()));
     }
+    if !present.iter().any(|it| members.connects(*it)) {
+        return Err(
+            "cannot make a mesh of hosts that only serve: name one of them as ssh://host, which loads the others"
+                .to_owned(),
+        );
+    }
     members.reach(&present);
     let members = members;
     let of_all = groups(&record);
     let groups: Vec<usize> = present.iter().map(|member| of_all[*member]).collect();
+    let is_testable = |pair: &[usize; 2]| pair.iter().any(|it| members.connects(present[*it]));
     let mut pairs = pairs(&groups);
+    pairs.retain(is_testable);
     let named = |pairs: &[[usize; 2]]| pairs.iter().map(|pair| pair.map(|it| present[it])).collect::<Vec<_>>();
     if let Some(before) = &spec.resumes {
         (record.paths, record.loads) = taken_over(&record.members, before);
+        for load in &mut record.loads {
+            load.opened_by_receiver = members.unreached(load.from, load.to).is_some();
+        }
         watch(&format!("{} taken over", plural(record.loads.len() as u64, "load")));
     }
-    if spec.plan.probe_ms > 0 && record.paths.is_empty() && !stop.is_set() {
-        watch(&format!("probing {} at a low rate", plural(pairs.len() as u64, "pair")));
-        record.paths = members.probe(&named(&pairs), spec.plan.probe_ms);
+    let is_probed =
+        |[a, b]: &[usize; 2]| record.paths.iter().any(|it| [[*a, *b], [*b, *a]].contains(&[it.from, it.to]));
+    let unprobed: Vec<_> = named(&pairs).into_iter().filter(|pair| !is_probed(pair)).collect();
+    if spec.plan.probe_ms > 0 && !unprobed.is_empty() && !stop.is_set() {
+        watch(&format!("probing {} at a low rate", plural(unprobed.len() as u64, "pair")));
+        record.paths.extend(members.probe(&unprobed, spec.plan.probe_ms));
     }
     let mut loads = Loads::new(&members, stop, watch, began);
     let mut more = pairs.clone();
@@ -104,6 +118,7 @@ pub fn run(
             break;
         }
         more = denser(&groups, &pairs, &of_present(&record, &present));
+        more.retain(is_testable);
         if more.is_empty() {
             break;
         }
@@ -143,7 +158,8 @@ fn taken_over(members: &[MeshMember], before: &MeshRecord) -> (Vec<MeshPath>, Ve
         members.iter().position(|member| member.name == *name && member.absent.is_none())
     };
     let both = |from: usize, to: usize| Some([place(from)?, place(to)?]);
-    let paths = before.paths.iter().filter_map(|path| {
+    let is_known = |path: &&MeshPath| path.rtt_us.is_some() || path.mtu_bytes.is_some() || !path.hops.is_empty();
+    let paths = before.paths.iter().filter(is_known).filter_map(|path| {
         let [from, to] = both(path.from, path.to)?;
         Some(MeshPath { from, to, ..path.clone() })
     });

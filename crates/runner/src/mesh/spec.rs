@@ -29,7 +29,7 @@ pub(super) enum MeshPlace {
 
 impl MeshHost {
     pub(super) fn place(&self) -> Result<MeshPlace, String> {
-        let asked = self.name.clone();
+        let asked = self.name.strip_prefix("serve://").unwrap_or(&self.name).to_owned();
         let target = TargetSpec { asked, family: None, port: DEFAULT_PORT, token: None };
         let (host, port, server) = target.server().map_err(|error| error.to_string())?;
         if let Some(server) = server {
@@ -38,7 +38,7 @@ impl MeshHost {
         let token = trusted::file().ok().and_then(|file| trusted::token_of(&file, &host, port));
         let token = token.ok_or_else(|| {
             format!(
-                "cannot use {}: no token of its narrows serve is stored; run `narrows trust {0}`, or write ssh://{0}",
+                "cannot use {}: no token of its narrows serve is stored; run `narrows trust {0}`, or write ssh://{host}",
                 self.name
             )
         })?;

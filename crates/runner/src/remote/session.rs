@@ -14,11 +14,10 @@ use narrows_model::{
 };
 use narrows_sys::clock;
 use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
-use narrows_wire::Token;
 use narrows_wire::api::frames::{LinksAnswer, LinksRequest};
 use narrows_wire::api::{
-    BeginRequest, ChangeRequest, ConnectionsRequest, Event, InventoryRequest, PassAnswer, SessionUse, TraceRequest,
-    TrialReady, TrialRequest, key_from_hex,
+    BeginRequest, ChangeRequest, ConnectionsRequest, Event, InventoryRequest, SessionUse, TraceRequest, TrialReady,
+    TrialRequest, key_from_hex,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -72,8 +71,12 @@ impl Session {
         })?;
         let mut session =
             Self { channel, id: String::new(), beats: Some(beats), events, watch, remote: remote.clone() };
-        let mut queued = None;
+        let (mut queued, began) = (None, clock::now());
         loop {
+            // A session that only looks is not queued, and the place in a queue is said at once.
+            if (queued.is_none() || wanted == SessionUse::Look) && began.elapsed() > REQUEST {
+                return Err(session.channel.lost("no session within 10 s"));
+            }
             match session.remote.runtime().block_on(async { timeout(ASK_AGAIN, session.events.recv()).await }) {
                 Ok(Some(Ok(Event::Admitted { session: id }))) => {
                     session.id = id;
@@ -109,17 +112,6 @@ impl Session {
     /// The inventory of the server's host, for the route to this client.
     pub fn inventory(&self) -> Result<Snapshot, RemoteError> {
         self.call(Method::POST, "inventory", &InventoryRequest::default(), INVENTORY)
-    }
-
-    /// A token with which other hosts may measure with this server while the session lasts; `own`: the one that this client has.
-    pub fn pass(&self, own: &Token) -> Result<Token, RemoteError> {
-        let answer: PassAnswer = self.call(Method::POST, "pass", &(), REQUEST)?;
-        own.with_secret(&answer.secret).map_err(|_| RemoteError::Server("invalid pass".to_owned()))
-    }
-
-    /// From now on the pass is of use only from addresses where it was shown.
-    pub fn seal_pass(&self) -> Result<(), RemoteError> {
-        self.call::<serde_json::Value>(Method::POST, "pass/seal", &(), REQUEST).map(drop)
     }
 
     /// The path from the server back to this client; for sessions that only look as well. Needs the server's token.

@@ -3,12 +3,12 @@
 use super::admission::Pass;
 use super::limits::Standing;
 use super::refusal::Refused;
-use crate::tokens::{Allowed, Named, RESERVED};
+use crate::tokens::{Allowed, Named};
 use narrows_wire::api::{Permissions, Reason};
 use std::sync::Arc;
 
-/// What the audit log calls the holder of a pass.
-const PASS: &str = RESERVED[4];
+/// What the audit log calls the holder of a pass; no token has such a name.
+const PASS: &str = "(pass)";
 
 /// Who a client has shown to be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,11 +3,14 @@
 use crate::world::{connect, connect_error, options, read_sysctl, short_plan, spec, until, world};
 use narrows_model::{Setting, TcpPlan};
 use narrows_runner::Stop;
-use narrows_runner::remote::{Remote, RemoteError, TargetSpec};
+use narrows_runner::remote::{Remote, RemoteError, Session, TargetSpec};
 use narrows_runner::server::{AuditTo, ServerHandle};
 use narrows_runner::tokens::{self, Allowed};
 use narrows_wire::Token;
 use narrows_wire::token::Secret;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
 
 const KEY: &str = "net.ipv4.tcp_rmem";
 
@@ -76,6 +79,42 @@ fn a_revoked_or_expired_token_ends_its_sessions_and_undoes_their_changes() {
         let old = tokens::add(world.state(), "old", Allowed::ALL.into(), None, Some(1)).expect("made");
         let error = connect_error(&TargetSpec { token: Some(old), ..target }, &options()).to_string();
         assert_eq!(error, "token old: its token has expired");
+    });
+}
+
+#[test]
+fn a_pass_measures_and_nothing_else_and_ends_with_the_session_that_gave_it() {
+    world(|world| {
+        let server = world.serve(|config| config.allow_tune = true);
+        let own = spec(world, server.port());
+        let conductor = connect(world, server.port()).open_look().expect("a session");
+        let ask = |session: &Session, what: &str| -> Result<Value, RemoteError> {
+            session.call(hyper::Method::POST, what, &(), Duration::from_secs(5))
+        };
+        let pass = |session: &Session| ask(session, "pass").map(|it| it["secret"].as_str().expect("one").to_owned());
+        let secret = pass(&conductor).expect("a pass");
+        let token = own.token.as_ref().expect("one").with_secret(&secret).expect("a token");
+        let member = Remote::connect(&target(world, &server, token.clone()), &options()).expect("let in");
+        let permissions = member.hello().permissions;
+        assert!(permissions.measure && !permissions.tune);
+        let mut session = member.open_session(&mut |_, _| true).expect("a session");
+        session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
+        for error in [session.apply(&setting()).map(drop), pass(&session).map(drop)] {
+            assert!(matches!(error, Err(RemoteError::NotAllowed(_))), "{error:?}");
+        }
+        // This address came before it was sealed, and goes on.
+        ask(&conductor, "pass/seal").expect("sealed");
+        session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
+        drop(conductor);
+        until("its sessions end with it", || session.lost().is_some());
+        let error = connect_error(&target(world, &server, token), &options());
+        assert!(matches!(error, RemoteError::WrongToken(_)), "{error:?}");
+        // A server of one run admits whom it saw at its start, and gives nobody a pass.
+        let of_run = world.serve(|config| config.of_one_run = Some(Arc::default()));
+        let token = of_run.token().expect("in memory").clone();
+        let other = Remote::connect(&target(world, &of_run, token), &options()).expect("let in");
+        let error = pass(&other.open_look().expect("a session"));
+        assert!(matches!(error, Err(RemoteError::NotAllowed(_))), "{error:?}");
     });
 }
 
