@@ -87,7 +87,9 @@ impl Args {
     /// What changed from one mesh to another, in a line each.
     fn meshes(&self, id: &str) -> Outcome {
         if self.format.format() != Format::Text || self.from.is_some() || self.to.is_some() || self.svg.svg.is_some() {
-            return Err(Failure::usage("cannot compare two meshes so: --diff prints lines of text only"));
+            return Err(Failure::usage(
+                "cannot compare meshes with these flags: --diff of two meshes only prints lines of text",
+            ));
         }
         let other = match self.diff.as_deref().map(|other| stored::load(other, KINDS)) {
             Some(Err(LoadError::Other(other, MESH))) => other,

@@ -144,6 +144,9 @@ fn hosts_that_serve_are_loaded_with_a_pass_and_connect_to_nobody() {
         let own = format!("{} ", env!("CARGO_BIN_EXE_narrows"));
         let said = World::run_command(command(&[&serves[0], &serves[1]]));
         assert!(said.code == Some(2) && said.err.contains("hosts that only serve"), "{said:?}");
+        // Why the only host that could load them takes no part is said.
+        let said = World::run_command(command(&["ssh://192.0.2.9", &serves[0]]));
+        assert!(said.code == Some(1) && said.out.contains("no route to host"), "{said:?}");
         let words = ["ssh://192.0.2.1", &serves[0], &serves[1], "--probe", "1s", "--format", "json"];
         let said = World::run_command(command(&[&words[..], &["--remote-command", own.trim()]].concat()));
         let report: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
@@ -158,6 +161,7 @@ fn hosts_that_serve_are_loaded_with_a_pass_and_connect_to_nobody() {
         // What others did there, they did with passes, which are over.
         let audit = std::fs::read_to_string(world.path("audit")).expect("an audit log");
         let of = |who: &str| audit.lines().filter(|line| line.contains(&format!("\"who\":\"{who}\""))).count();
+        assert_eq!(audit.matches("\"event\":\"pass\"").count(), 3, "{audit}");
         assert!(of("(pass)") >= 8 && of("default") >= 4, "{audit}");
     });
 }

@@ -132,6 +132,10 @@ impl Members {
     pub(super) fn join(spec: &MeshSpec, stop: &Stop, watch: &(dyn Fn(&str) + Sync)) -> Result<Self, String> {
         let programs = Programs::read(&spec.programs)?;
         let places = spec.hosts.iter().map(MeshHost::place).collect::<Result<Vec<_>, _>>()?;
+        if !places.iter().any(|place| matches!(place, MeshPlace::Ssh(_))) {
+            let why = "cannot make a mesh of hosts that only serve: name one as ssh://host, which loads the others";
+            return Err(why.to_owned());
+        }
         watch(&format!("connecting to {}", plural(places.len() as u64, "host")));
         // From this thread: ssh ends with the thread that started it.
         let begin = |place| match place {

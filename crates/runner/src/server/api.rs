@@ -264,6 +264,7 @@ async fn give_pass(asked: Asked) -> Answer {
     let secret = Secret::new(narrows_sys::random::bytes().map_err(Refused::failed)?);
     let answer = PassAnswer { secret: secret.reveal() };
     asked.shared.passes.issue(asked.session.number, secret, &asked.rights.holder, asked.shared.config.open_most_bps);
+    asked.shared.audit.note(&asked.session.by(), &audit::Event::Pass);
     Ok(json(&answer))
 }
 

@@ -95,7 +95,7 @@ impl State {
 }
 
 /// A message as JSON with its length before it.
-/// Errors: the value cannot be written, as with a number that is none.
+/// Errors: the value cannot be written, such as a number that is not finite.
 pub fn json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let text = serde_json::to_vec(value)?;
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);

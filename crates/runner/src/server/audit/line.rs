@@ -26,6 +26,8 @@ pub(in super::super) enum Event {
     Session {
         r#use: SessionUse,
     },
+    /// Other hosts may measure here until this session ends.
+    Pass,
     SessionEnd {
         why: String,
     },
@@ -175,6 +177,7 @@ mod tests {
         let events = [
             Event::Start { version: "0.1.0", port: 5220 },
             Event::Session { r#use: SessionUse::Load },
+            Event::Pass,
             Event::Measured {
                 kind: "Tcp",
                 duration_ms: 10_000,
