@@ -151,8 +151,8 @@ pub(super) fn check(plan: &narrows_forwarding::data::ForwardingPlan) -> Vec<Stri
             #[cfg(not(feature = "snmp"))]
             Some(Modifier::Management { .. }) => "this build lacks the feature snmp".to_owned(),
             #[cfg(feature = "snmp")]
-            Some(Modifier::Management { agent }) => match management::target(agent) {
-                Ok(_) => continue,
+            Some(Modifier::Management { agent }) => match narrows_snmp::check(agent) {
+                Ok(()) => continue,
                 Err(error) => error.to_string(),
             },
             Some(Modifier::Routes { .. }) if plan.generator.host.is_some() => {
@@ -170,7 +170,7 @@ mod management {
     use super::{clock, is_due};
     use narrows_forwarding::data::modifiers::ManagementSeen;
     use narrows_model::host::snmp::SnmpAgent;
-    use narrows_snmp::{Agent, SnmpError, SnmpTarget};
+    use narrows_snmp::{Agent, SnmpError};
     use std::sync::mpsc::Receiver;
     use std::time::Duration;
 
@@ -186,10 +186,6 @@ mod management {
         agent: Result<Agent, String>,
     }
 
-    pub(super) fn target(of: &SnmpAgent) -> Result<SnmpTarget, SnmpError> {
-        SnmpTarget::of(of)
-    }
-
     /// Whether an uptime can follow another, wrap included.
     pub(super) const fn follows(before: Option<u32>, now: u32) -> bool {
         match before {
@@ -200,8 +196,8 @@ mod management {
 
     impl Asker {
         pub(super) fn of(of: &SnmpAgent) -> Self {
-            let agent = target(of).and_then(|target| Agent::asking_once(&target, WITHIN));
-            Self { of: of.clone(), agent: agent.map_err(|error| error.to_string()) }
+            let agent = Agent::asking_once(of, WITHIN).map_err(|error| error.to_string());
+            Self { of: of.clone(), agent }
         }
 
         pub(super) fn is_of(&self, of: &SnmpAgent) -> bool {

@@ -419,15 +419,11 @@ const fn broadcast_every(modifier: Option<&Modifier>) -> u32 {
     }
 }
 
-/// Frames of streams that go to all stations.
-fn broadcasts<T>(streams: &[T], of: impl Fn(&T) -> (u16, u64)) -> u64 {
-    streams.iter().map(of).filter(|(stream, _)| *stream == BROADCAST_STREAM).map(|(_, frames)| frames).sum()
-}
-
 /// Waits until all frames came, or for the residue, and reads the receiver.
 fn collect(sent: GenerateRecord, mut receiver: Box<dyn Receiving>, residue: Duration) -> Result<FrameTrial, PortError> {
-    let (all, expected) =
-        (sent.sent(), sent.sent().saturating_sub(broadcasts(&sent.streams, |it| (it.stream, it.handed))));
+    let all = sent.sent();
+    let to_all: u64 = sent.streams.iter().filter(|it| it.stream == BROADCAST_STREAM).map(|it| it.handed).sum();
+    let expected = all.saturating_sub(to_all);
     if receiver.wait(expected, residue)? >= expected && all > expected {
         // A device that floods what goes to all: those may have come for others that are still under way.
         receiver.wait(all, residue.min(FLOODED))?;

@@ -19,4 +19,7 @@ pub mod writing;
 #[path = "../../search/src/sim.rs"]
 mod sim;
 #[cfg(test)]
+mod testing;
+
+#[cfg(test)]
 use narrows_search::search;

@@ -4,13 +4,12 @@ use crate::failure::{Failure, Outcome};
 use crate::flags::RemoteArgs;
 use crate::output::print;
 use narrows_model::{Ending, Target};
-use narrows_runner::Stop;
 use narrows_runner::ends::Ends;
 use narrows_runner::iperf3::Iperf3Ends;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
 use narrows_runner::remote::{Remote, RemoteError, Session};
 use narrows_runner::tune::Tuner;
-use narrows_runner::{interrupt, state};
+use narrows_runner::{Stop, interrupt, state};
 use std::cell::RefCell;
 
 /// The exit code of a command that Ctrl-C ended, as a shell has it: 128 and the number of SIGINT.

@@ -82,10 +82,6 @@ mod tests {
             Ok(Snapshot::default())
         }
 
-        fn idle_rtt_us(&mut self) -> Vec<u64> {
-            Vec::new()
-        }
-
         fn trial(&mut self, _: &LoadPlan, _: On, _: Watch<'_>) -> Result<Trial, TrialFailed> {
             Err(TrialFailed { why: EndsError::Interrupted, partial: None })
         }

@@ -5,8 +5,8 @@ use crate::error::SnmpError;
 use crate::interface::{self, InterfaceName, MAX_INTERFACES};
 use crate::mib::{self, Object, Pair};
 use crate::session::{REPEATS, Session};
-use crate::target::SnmpTarget;
 use async_snmp::Value;
+use narrows_model::host::snmp::SnmpAgent;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -26,16 +26,16 @@ impl fmt::Debug for Agent {
 impl Agent {
     /// Connects to an agent and reads its sysUpTime, so that a wrong address, community or password fails here.
     /// `timeout` is how long one request waits for its answer, two repeats included.
-    pub fn open(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
-        let agent = Self { session: Session::open(target, timeout, REPEATS)? };
+    pub fn open(of: &SnmpAgent, timeout: Duration) -> Result<Self, SnmpError> {
+        let agent = Self { session: Session::open(of, timeout, REPEATS)? };
         agent.up_time()?;
         Ok(agent)
     }
 
     /// An agent that sends each request once and waits `timeout` for its answer, so that a lost one counts as lost.
     /// Sends nothing yet.
-    pub fn asking_once(target: &SnmpTarget, timeout: Duration) -> Result<Self, SnmpError> {
-        Ok(Self { session: Session::open(target, timeout, 0)? })
+    pub fn asking_once(of: &SnmpAgent, timeout: Duration) -> Result<Self, SnmpError> {
+        Ok(Self { session: Session::open(of, timeout, 0)? })
     }
 
     /// The values of several objects, from one answer.

@@ -80,10 +80,6 @@ impl SideCounters {
     pub const fn of_books(&self) -> [&Counter; 4] {
         [&self.octets, &self.unicast, &self.multicast, &self.broadcast]
     }
-
-    pub const fn all(&self) -> [&Counter; 6] {
-        [&self.octets, &self.unicast, &self.multicast, &self.broadcast, &self.discards, &self.errors]
-    }
 }
 
 /// One reading of an interface.

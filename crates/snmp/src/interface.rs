@@ -27,16 +27,13 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     text.trim_end_matches('\0').chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// The one interface that matches `wanted`: `#7` by number; otherwise the exact name, then the exact description, and
-/// finally either of them ignoring case.
+/// The one interface that matches `wanted`: the exact name, then the exact description, and finally either of them ignoring case.
 pub(crate) fn find(agent: &str, interfaces: &[InterfaceName], wanted: &str) -> Result<InterfaceName, SnmpError> {
-    let by_number = wanted.strip_prefix('#').and_then(|number| number.parse::<u32>().ok());
-    let ways: [&dyn Fn(&InterfaceName) -> bool; 4] = [
-        &|interface| by_number == Some(interface.index),
-        &|interface| interface.name == wanted,
-        &|interface| interface.description == wanted,
-        &|interface| interface.name.eq_ignore_ascii_case(wanted) || interface.description.eq_ignore_ascii_case(wanted),
-    ];
+    let by_name = |it: &InterfaceName| it.name == wanted;
+    let by_description = |it: &InterfaceName| it.description == wanted;
+    let in_any_case =
+        |it: &InterfaceName| it.name.eq_ignore_ascii_case(wanted) || it.description.eq_ignore_ascii_case(wanted);
+    let ways: [&dyn Fn(&InterfaceName) -> bool; 3] = [&by_name, &by_description, &in_any_case];
     let wanted: String = wanted.chars().take(LONGEST_NAME).collect();
     for way in ways {
         let found: Vec<&InterfaceName> = interfaces.iter().filter(|interface| way(interface)).collect();
@@ -73,9 +70,8 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_is_found_by_number_name_or_description() {
+    fn an_interface_is_found_by_name_or_description() {
         let found = |wanted| find("sw", &table(), wanted).map(|interface| interface.index);
-        assert_eq!(found("#6"), Ok(6));
         assert_eq!(found("Gi0/6"), Ok(6), "the exact name goes before one of another case");
         assert_eq!(found("GigabitEthernet0/5"), Ok(5));
         assert_eq!(found("gigabitethernet0/5"), Ok(5));

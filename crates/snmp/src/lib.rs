@@ -2,7 +2,7 @@
 //! trial, and checks that detect impossible counters.
 //!
 //! ```text
-//! SnmpTarget -> Agent -> PortCounters (before, after) -> Growth -> HopCount
+//! SnmpAgent -> Agent -> PortCounters (before, after) -> Growth -> HopCount
 //! ```
 //!
 //! Reading blocks: each request takes up to the timeout given to [`Agent::open`]. The protocol is async-snmp's; its runtime
@@ -27,5 +27,5 @@ pub use counters::{Counter, PortCounters, SideCounters, Width};
 pub use error::SnmpError;
 pub use growth::{Growth, SideGrowth, hop_count};
 pub use interface::InterfaceName;
-pub use settle::{Settled, Settling, State};
-pub use target::{Access, Authentication, Cipher, Digest, Privacy, SnmpTarget};
+pub use settle::Settling;
+pub use target::check;

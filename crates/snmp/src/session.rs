@@ -2,12 +2,12 @@
 
 use crate::error::SnmpError;
 use crate::mib::Object;
-use crate::target::{Access, Authentication, Cipher, Digest, SnmpTarget};
+use crate::target::check;
 use async_snmp::v3::ReportStatus;
 use async_snmp::{
-    Auth, AuthProtocol, Client, Error, ErrorStatus, Oid, PrivProtocol, ResponseShapePolicy, Retry, UsmConfig, Value,
-    WalkOptions,
+    Auth, AuthProtocol, Client, Error, ErrorStatus, Oid, ResponseShapePolicy, Retry, UsmConfig, Value, WalkOptions,
 };
+use narrows_model::host::snmp::{SnmpAccess, SnmpAgent};
 use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -31,15 +31,15 @@ pub(crate) struct Session {
 
 impl Session {
     /// Opens the socket; sends nothing yet. An unanswered request is repeated `repeats` times within the timeout.
-    pub(crate) fn open(target: &SnmpTarget, timeout: Duration, repeats: u32) -> Result<Self, SnmpError> {
-        target.check()?;
-        let agent = target.address.clone();
+    pub(crate) fn open(of: &SnmpAgent, timeout: Duration, repeats: u32) -> Result<Self, SnmpError> {
+        check(of)?;
+        let agent = of.agent.trim().to_owned();
         let unreachable = |why: String| SnmpError::Unreachable { agent: agent.clone(), why };
-        let auth = auth(&target.access).map_err(|why| SnmpError::BadTarget { agent: agent.clone(), why })?;
+        let auth = auth(&of.access).map_err(|why| SnmpError::BadTarget { agent: agent.clone(), why })?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| unreachable(error.to_string()))?;
         let retry = Retry::fixed(repeats, Duration::ZERO).map_err(|error| unreachable(error.to_string()))?;
-        let builder = Client::builder(target.address.as_str(), auth)
+        let builder = Client::builder(agent.as_str(), auth)
             .request_timeout(timeout / (repeats + 1))
             .construction_timeout(timeout)
             .retry(retry)
@@ -49,7 +49,7 @@ impl Session {
             // silence, but values are accepted only with authentication, and the time of such an answer is used for one
             // request and not kept. It must come from the agent's own address.
             .allow_unauthenticated_v3_time_correction(true)
-            .strict_source(matches!(target.access, Access::User { .. }));
+            .strict_source(matches!(of.access, SnmpAccess::V3 { .. }));
         let opened = blocking(&runtime, builder.connect()).and_then(|done| done.map_err(|error| error.to_string()));
         let client = match opened {
             Ok(client) => client,
@@ -58,9 +58,9 @@ impl Session {
                 return Err(unreachable(why));
             }
         };
-        let secret = match target.access {
-            Access::Community(_) => "community",
-            Access::User { .. } => "user name or password",
+        let secret = match of.access {
+            SnmpAccess::V2c { .. } => "community",
+            SnmpAccess::V3 { .. } => "user name or password",
         };
         Ok(Self { runtime: Some(runtime), client, agent, timeout, secret })
     }
@@ -196,7 +196,6 @@ fn advice(status: &ReportStatus) -> &'static str {
     match status {
         ReportStatus::UnknownUserName { .. } => "create the user on the device, or correct the name in the plan",
         ReportStatus::WrongDigest { .. } => "check the authentication password and hash on both sides",
-        ReportStatus::DecryptionError { .. } => "check the privacy password and cipher on both sides",
         ReportStatus::UnsupportedSecurityLevel { .. } => {
             "the user must be allowed at this level: add or drop hash and cipher in the version, `3-sha256-aes128`"
         }
@@ -205,32 +204,13 @@ fn advice(status: &ReportStatus) -> &'static str {
     }
 }
 
-fn auth(access: &Access) -> Result<Auth, String> {
+/// SNMP v3 with a password signs by SHA-1 and does not encrypt.
+fn auth(access: &SnmpAccess) -> Result<Auth, String> {
     match access {
-        Access::Community(name) => Ok(Auth::v2c(name.expose())),
-        Access::User { name, authentication: None } => Ok(Auth::usm(name)),
-        Access::User { name, authentication: Some(Authentication { digest, password, privacy }) } => {
-            let user = UsmConfig::new(name.clone());
-            let digest = match digest {
-                Digest::Sha1 => AuthProtocol::Sha1,
-                Digest::Sha224 => AuthProtocol::Sha224,
-                Digest::Sha256 => AuthProtocol::Sha256,
-                Digest::Sha384 => AuthProtocol::Sha384,
-                Digest::Sha512 => AuthProtocol::Sha512,
-            };
-            let user = match privacy {
-                None => user.auth(digest, password.expose()),
-                Some(privacy) => {
-                    let cipher = match privacy.cipher {
-                        Cipher::Aes128 => PrivProtocol::Aes128,
-                        Cipher::Aes192 => PrivProtocol::Aes192Blumenthal,
-                        Cipher::Aes256 => PrivProtocol::Aes256Blumenthal,
-                        Cipher::Aes192Cisco => PrivProtocol::Aes192Reeder,
-                        Cipher::Aes256Cisco => PrivProtocol::Aes256Reeder,
-                    };
-                    user.auth_priv(digest, password.expose(), cipher, privacy.password.expose())
-                }
-            };
+        SnmpAccess::V2c { community } => Ok(Auth::v2c(community.expose())),
+        SnmpAccess::V3 { user, password: None } => Ok(Auth::usm(user)),
+        SnmpAccess::V3 { user, password: Some(password) } => {
+            let user = UsmConfig::new(user.clone()).auth(AuthProtocol::Sha1, password.expose());
             user.map(Auth::from).map_err(|error| error.to_string())
         }
     }

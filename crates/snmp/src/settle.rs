@@ -25,57 +25,26 @@ pub struct Settling {
     pub wait: Duration,
 }
 
-/// How the wait ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// Two consecutive readings agree, and include what is known to have passed.
-    Settled,
-    /// They agree, but do not include what is known to have passed.
-    TooFew,
-    /// They still changed at the end: other traffic, or a load that goes on.
-    Moving,
-}
-
-/// The last reading, and how the wait ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
-    pub counters: PortCounters,
-    /// How the wait ended.
-    pub state: State,
-    pub readings: u32,
-    /// How long it took.
-    pub waited: Duration,
-}
-
 /// The state of the wait.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     settling: &'a Settling,
     start: Instant,
     last: Option<PortCounters>,
-    readings: u32,
 }
 
 impl<'a> Watch<'a> {
     pub(crate) const fn new(settling: &'a Settling, start: Instant) -> Self {
-        Self { settling, start, last: None, readings: 0 }
+        Self { settling, start, last: None }
     }
 
-    /// Adds a reading; returns the result if it was the last one.
-    pub(crate) fn see(&mut self, reading: PortCounters, now: Instant) -> Option<Settled> {
-        self.readings += 1;
+    /// Adds a reading; returns it if it was the last one.
+    pub(crate) fn see(&mut self, reading: PortCounters, now: Instant) -> Option<PortCounters> {
         let agrees = self.last.as_ref().is_some_and(|last| last.stands_at(&reading));
-        let seen = self.has_seen(&reading);
-        let waited = now.saturating_duration_since(self.start);
         // The next reading would exceed the limit.
-        let over = waited + self.settling.every > self.settling.wait;
-        let state = match (agrees, seen) {
-            (true, true) => State::Settled,
-            (true, false) => State::TooFew,
-            (false, _) => State::Moving,
-        };
-        if state == State::Settled || over {
-            return Some(Settled { counters: reading, state, readings: self.readings, waited });
+        let over = now.saturating_duration_since(self.start) + self.settling.every > self.settling.wait;
+        if agrees && self.has_seen(&reading) || over {
+            return Some(reading);
         }
         self.last = Some(reading);
         None
@@ -91,12 +60,12 @@ impl<'a> Watch<'a> {
 
 impl Agent {
     /// Reads an interface repeatedly until two consecutive readings agree and include what is known to have passed,
-    /// or the time is over. [`Settled::state`] says which.
-    pub fn settle(&self, interface: &InterfaceName, settling: &Settling) -> Result<Settled, SnmpError> {
+    /// or the time is over; returns the last one.
+    pub fn settle(&self, interface: &InterfaceName, settling: &Settling) -> Result<PortCounters, SnmpError> {
         let mut watch = Watch::new(settling, clock::now());
         loop {
-            if let Some(settled) = watch.see(self.counters(interface)?, clock::now()) {
-                return Ok(settled);
+            if let Some(last) = watch.see(self.counters(interface)?, clock::now()) {
+                return Ok(last);
             }
             clock::sleep(settling.every);
         }
@@ -122,8 +91,8 @@ mod tests {
         PortCounters { interface, up_time: 1, discontinuity: None, speed_mbps: None, input: side(), output: side() }
     }
 
-    /// Readings one second apart, for at most five seconds.
-    fn end(least: u64, readings: &[u64]) -> Option<(State, u32, u64)> {
+    /// Readings one second apart, for at most five seconds: the last one, and when it was made.
+    fn end(least: u64, readings: &[u64]) -> Option<(u64, u64)> {
         let settling = Settling {
             before: reading(0),
             min_in: least,
@@ -135,25 +104,24 @@ mod tests {
         let mut watch = Watch::new(&settling, start);
         let mut readings = readings.iter().zip(0..);
         readings.find_map(|(frames, second)| {
-            let settled = watch.see(reading(*frames), start + Duration::from_secs(second))?;
-            Some((settled.state, settled.readings, settled.waited.as_secs()))
+            watch.see(reading(*frames), start + Duration::from_secs(second)).map(|_| (*frames, second))
         })
     }
 
     #[test]
     fn a_caching_agent_is_awaited() {
-        assert_eq!(end(100, &[0, 0, 0, 100, 100, 7]), Some((State::Settled, 5, 4)));
+        assert_eq!(end(100, &[0, 0, 0, 100, 100, 7]), Some((100, 4)));
     }
 
     #[test]
     fn two_equal_readings_end_the_wait() {
-        assert_eq!(end(0, &[90, 100, 100, 7]), Some((State::Settled, 3, 2)));
+        assert_eq!(end(0, &[90, 100, 100, 7]), Some((100, 2)));
         assert_eq!(end(0, &[100]), None, "one reading says nothing");
     }
 
     #[test]
     fn the_wait_is_limited() {
-        assert_eq!(end(100, &[0; 9]), Some((State::TooFew, 6, 5)));
-        assert_eq!(end(0, &[1, 2, 3, 4, 5, 6, 7]), Some((State::Moving, 6, 5)));
+        assert_eq!(end(100, &[0; 9]), Some((0, 5)));
+        assert_eq!(end(0, &[1, 2, 3, 4, 5, 6, 7]), Some((6, 5)));
     }
 }

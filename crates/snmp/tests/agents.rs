@@ -1,9 +1,9 @@
 //! Correct agents, agents with wrong counts, and agents that send garbage.
 
 use narrows_model::host::hop::HopCount;
-use narrows_model::host::snmp::Secret;
+use narrows_model::host::snmp::{Secret, SnmpAccess, SnmpAgent};
 use narrows_snmp::testing::{Behaviour, Counts, Miscount, Port, TestAgent};
-use narrows_snmp::{Access, Agent, Counter, Growth, Settling, SnmpError, SnmpTarget, State, Width, hop_count, sizes};
+use narrows_snmp::{Agent, Counter, Growth, Settling, SnmpError, Width, hop_count, sizes};
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,8 +17,9 @@ fn start(behave: impl FnMut() -> Behaviour + Send + 'static) -> TestAgent {
     TestAgent::start(SocketAddr::from(([127, 0, 0, 1], 0)), "narrows", behave).expect("a port of loopback")
 }
 
-fn target(agent: &TestAgent, community: &str) -> SnmpTarget {
-    SnmpTarget { address: agent.address().to_string(), access: Access::Community(Secret::new(community)) }
+fn target(agent: &TestAgent, community: &str) -> SnmpAgent {
+    let access = SnmpAccess::V2c { community: Secret::new(community) };
+    SnmpAgent { agent: agent.address().to_string(), access }
 }
 
 fn open(agent: &TestAgent) -> Agent {
@@ -156,8 +157,7 @@ fn a_caching_agent_is_awaited() {
     let settling =
         Settling { before, min_in: 1000, min_out: 0, every: Duration::from_millis(2), wait: Duration::from_secs(60) };
     let settled = agent.settle(&interface, &settling).expect("counters");
-    assert_eq!((settled.state, settled.counters.input.unicast.value()), (State::Settled, Some(1000)));
-    assert!(settled.readings >= 4, "{settled:?}");
+    assert_eq!(settled.input.unicast.value(), Some(1000));
 }
 
 #[test]

@@ -15,20 +15,14 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The largest answer of [`runs_for`] and [`runs_to_see`].
+/// The largest answer of [`runs_to_see`].
 pub const MOST_RUNS: u64 = 100_000;
 
 /// What rank tests need of the runs of a t-test, where values are normal: π/3 times as many.
 const RANKS: f64 = std::f64::consts::FRAC_PI_3;
 
-/// Runs a side so that half of the interval at `level` is at most `half`, with a standard deviation of `sd` within each side.
-///
-/// `None` if more than [`MOST_RUNS`] are needed, or for an interval without width.
-pub fn runs_for(half: f64, sd: f64, level: f64) -> Option<u64> {
-    least(|n| t_quantile(level, 2.0 * n - 2.0).is_some_and(|t| t * sd * (2.0 * RANKS / n).sqrt() <= half))
-}
-
-/// Runs a side that see a difference of this size in four of five cases (power 80 %) at `level`; `None` as [`runs_for`].
+/// Runs a side that see a difference of this size in four of five cases (power 80 %) at `level`, with a standard deviation of `sd`
+/// within each side. `None` if more than [`MOST_RUNS`] are needed, or for no difference.
 pub fn runs_to_see(difference: f64, sd: f64, level: f64) -> Option<u64> {
     let power = normal::quantile(0.8)?;
     let is_enough = |n: f64| {
@@ -73,7 +67,7 @@ mod tests {
         assert_eq!(runs_to_see(1.0, 1.0, 0.95), Some(18));
         // Of half of one: 64 a side for t.
         assert_eq!(runs_to_see(0.5, 1.0, 0.95), Some(67));
-        assert_eq!(runs_for(0.0, 1.0, 0.95), None);
-        assert_eq!(runs_for(1.0, 0.0, 0.95), Some(4));
+        assert_eq!(runs_to_see(0.0, 1.0, 0.95), None);
+        assert_eq!(runs_to_see(1.0, 0.0, 0.95), Some(4));
     }
 }

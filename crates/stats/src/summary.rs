@@ -16,13 +16,6 @@ pub struct Summary {
     pub sd: Option<f64>,
 }
 
-impl Summary {
-    /// Standard deviation over mean: 0.01 is 1 %. `None` for a single value or a mean of zero.
-    pub fn variation(&self) -> Option<f64> {
-        self.sd.filter(|_| self.mean != 0.0).map(|sd| sd / self.mean.abs())
-    }
-}
-
 /// Summarises a sample; `None` if it is empty or a value is not finite.
 pub fn summary(values: &[f64]) -> Option<Summary> {
     if values.is_empty() || !finite(values) {
@@ -64,7 +57,6 @@ mod tests {
         let s = summary(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         assert_eq!((s.n, s.min, s.max, s.mean, s.median), (8, 2.0, 9.0, 5.0, 4.5));
         assert!((s.sd.unwrap() - 2.138_089_935).abs() < 1e-9);
-        assert!((s.variation().unwrap() - 0.427_617_987).abs() < 1e-9);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! Source: bpf(2), kernel `include/uapi/linux/bpf.h`, `net/bpf/test_run.c`, `Documentation/bpf/bpf_prog_run.rst`.
 
+use crate::bpf_programs::{ATTACH_XDP, LINK_CREATE, SKB_MODE, call};
 use crate::raw::owned;
 use crate::{Error, Result};
 use aya::maps::{Map, MapData};
@@ -15,13 +16,9 @@ const BPF_MAP_LOOKUP_ELEM: libc::c_int = 1;
 const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
 const BPF_MAP_GET_NEXT_KEY: libc::c_int = 4;
 const BPF_PROG_TEST_RUN: libc::c_int = 10;
-pub(crate) const BPF_LINK_CREATE: libc::c_int = 28;
 /// `BPF_TRACE_ITER` of `enum bpf_attach_type`.
 pub(crate) const ATTACH_ITERATOR: u32 = 28;
-/// `BPF_XDP` of it.
-const ATTACH_XDP: u32 = 37;
 const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
-const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 /// The maximum number of entries that are read from a table.
 const ENTRIES_MAX: usize = 1 << 17;
@@ -60,12 +57,6 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub struct Attached {
     _link: OwnedFd,
-}
-
-pub(crate) fn call(command: libc::c_int, attributes: &mut [u8]) -> io::Result<libc::c_int> {
-    // SAFETY: the attributes are as long as told, outlive the call, and each caller fills in pointers that do too.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_mut_ptr(), attributes.len()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(libc::c_int::try_from(result).unwrap_or(0)) }
 }
 
 /// Attributes of a call: the fields of the anonymous structures of `union bpf_attr`, in their order.
@@ -147,12 +138,12 @@ impl Object {
     pub fn attach(&self, index: u32, mode: XdpMode) -> Result<Attached> {
         let flags = match mode {
             XdpMode::Native => XDP_FLAGS_DRV_MODE,
-            XdpMode::Generic => XDP_FLAGS_SKB_MODE,
+            XdpMode::Generic => SKB_MODE,
         };
         let attributes = Attributes::default().fd(self.program.as_raw_fd()).u32(index).u32(ATTACH_XDP).u32(flags);
         // The rest of the union for other kinds of links: zeroes.
         let mut attributes = attributes.u64(0).u64(0).u64(0).u64(0);
-        let fd = call(BPF_LINK_CREATE, &mut attributes.0)
+        let fd = call(LINK_CREATE, &mut attributes.0)
             .map_err(|error| Error::new("attach the XDP program", self.name, error))?;
         Ok(Attached { _link: owned(fd, "attach the XDP program", self.name)? })
     }

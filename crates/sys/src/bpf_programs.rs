@@ -13,14 +13,14 @@ const PROG_LOAD: libc::c_int = 5;
 const PROG_GET_NEXT_ID: libc::c_int = 11;
 const PROG_GET_FD_BY_ID: libc::c_int = 13;
 const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
-const LINK_CREATE: libc::c_int = 28;
+pub(crate) const LINK_CREATE: libc::c_int = 28;
 const ENABLE_STATS: libc::c_int = 32;
 /// `BPF_STATS_RUN_TIME`
 const RUN_TIME: u64 = 0;
 /// `BPF_PROG_TYPE_XDP`, `BPF_XDP` of `enum bpf_attach_type`, and `XDP_FLAGS_SKB_MODE`.
 const TYPE_XDP: u32 = 6;
-const ATTACH_XDP: u32 = 37;
-const SKB_MODE: u32 = 1 << 1;
+pub(crate) const ATTACH_XDP: u32 = 37;
+pub(crate) const SKB_MODE: u32 = 1 << 1;
 /// `struct bpf_prog_info` up to `run_cnt`, and where its fields are.
 const INFO: usize = 208;
 const INFO_NAME: std::ops::Range<usize> = 64..80;
@@ -62,8 +62,8 @@ pub struct Costly {
     _link: OwnedFd,
 }
 
-/// The attributes are words of 64 bits; two fields of 32 bits share one ([`pair`]).
-fn call(command: libc::c_int, attributes: &mut [u64]) -> io::Result<libc::c_int> {
+/// The attributes are bytes, or words of 64 bits, where two fields of 32 bits share one ([`pair`]).
+pub(crate) fn call<T: Copy>(command: libc::c_int, attributes: &mut [T]) -> io::Result<libc::c_int> {
     let bytes = size_of_val(attributes);
     // SAFETY: the attributes are as long as told and outlive the call, and each caller fills in pointers that do too.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_mut_ptr(), bytes) };

@@ -7,10 +7,6 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixDatagram;
 
-const SIOCGIFMTU: libc::Ioctl = 0x8921;
-const SIOCSIFMTU: libc::Ioctl = 0x8922;
-const SIOCGIFINDEX: libc::Ioctl = 0x8933;
-
 fn request(device: &str) -> Result<libc::ifreq> {
     if device.is_empty() || device.len() >= libc::IFNAMSIZ || device.contains('\0') {
         return Err(Error::new("find device", device, io::Error::from_raw_os_error(libc::ENODEV)));
@@ -18,18 +14,19 @@ fn request(device: &str) -> Result<libc::ifreq> {
     Ok(device_request(device))
 }
 
-fn control(request: &mut libc::ifreq, code: libc::Ioctl, operation: &'static str, device: &str) -> Result<()> {
+fn control(request: &mut libc::ifreq, code: libc::c_ulong, operation: &'static str, device: &str) -> Result<()> {
     let wrap = |error| Error::new(operation, device, error);
     // Any socket of the namespace will do, including one without TCP/IP.
     let socket = UnixDatagram::unbound().map_err(wrap)?;
     // SAFETY: the request is a valid ifreq, and what it may point to lives through the call.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), code, std::ptr::from_mut(request)) }, operation, device).map(drop)
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), code as libc::Ioctl, std::ptr::from_mut(request)) };
+    check(result, operation, device).map(drop)
 }
 
 /// The device's index.
 pub fn index(device: &str) -> Result<u32> {
     let mut request = request(device)?;
-    control(&mut request, SIOCGIFINDEX, "find device", device)?;
+    control(&mut request, libc::SIOCGIFINDEX, "find device", device)?;
     // SAFETY: SIOCGIFINDEX filled in the index.
     Ok(unsafe { request.ifr_ifru.ifru_ifindex }.cast_unsigned())
 }
@@ -37,7 +34,7 @@ pub fn index(device: &str) -> Result<u32> {
 /// The device's MTU in bytes.
 pub fn mtu(device: &str) -> Result<u32> {
     let mut request = request(device)?;
-    control(&mut request, SIOCGIFMTU, "read the MTU of", device)?;
+    control(&mut request, libc::SIOCGIFMTU, "read the MTU of", device)?;
     // SAFETY: SIOCGIFMTU filled in the MTU.
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
 }
@@ -47,7 +44,7 @@ pub fn mtu(device: &str) -> Result<u32> {
 pub fn set_mtu(device: &str, bytes: u32) -> Result<()> {
     let mut request = request(device)?;
     request.ifr_ifru.ifru_mtu = bytes.cast_signed();
-    control(&mut request, SIOCSIFMTU, "set the MTU of", device)
+    control(&mut request, libc::SIOCSIFMTU, "set the MTU of", device)
 }
 
 #[cfg(test)]

@@ -3,17 +3,12 @@
 //! Source: kernel `include/uapi/linux/neighbour.h`, `net/core/neighbour.c`.
 
 use crate::netlink::{self, Builder, Family, Socket, find};
-use crate::{Error, Result, clock};
+use crate::{Error, Result, clock, rtnl};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-const RTM_GETNEIGH: u16 = 30;
-const NDA_DST: u16 = 1;
-const NDA_LLADDR: u16 = 2;
 /// `struct ndmsg`
 const HEADER: usize = 12;
-/// `NUD_PERMANENT`
-const PERMANENT: u16 = 0x80;
 /// How long resolution may take, and how often the table is read meanwhile.
 const LIMIT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
@@ -26,16 +21,13 @@ struct Entry {
 
 fn entry(address: IpAddr, index: u32) -> std::result::Result<Option<Entry>, netlink::Error> {
     let (family, bytes) = netlink::octets(address);
-    let mut header = [0; HEADER];
-    header[0] = family;
-    header[4..8].copy_from_slice(&index.to_ne_bytes());
-    let mut request = Builder::with_header(&header);
-    request.bytes(NDA_DST, &bytes);
-    match Socket::open(Family::Route)?.request(RTM_GETNEIGH, 0, &request.finish()?) {
+    let mut request = Builder::with_header(&rtnl::neighbour_header(family, index, 0, 0));
+    request.bytes(libc::NDA_DST, &bytes);
+    match Socket::open(Family::Route)?.request(libc::RTM_GETNEIGH, 0, &request.finish()?) {
         Ok(replies) => {
             let Some(reply) = replies.first() else { return Ok(None) };
             let body = reply.payload.get(HEADER..).unwrap_or_default();
-            let mac = find(body, NDA_LLADDR).and_then(|it| it.payload.try_into().ok());
+            let mac = find(body, libc::NDA_LLADDR).and_then(|it| it.payload.try_into().ok());
             Ok(Some(Entry { mac, state: netlink::u16_at(&reply.payload, 8).unwrap_or(0) }))
         }
         Err(error) if error.errno() == Some(libc::ENOENT) => Ok(None),
@@ -49,14 +41,9 @@ fn look(address: IpAddr, index: u32) -> std::result::Result<Option<[u8; 6]>, net
 
 /// The Ethernet address of a static neighbour; `None` if the kernel resolves it or has none.
 pub fn permanent(address: IpAddr, index: u32) -> Result<Option<[u8; 6]>> {
-    let found = entry(address, index).map_err(|error| {
-        let source = match error.errno() {
-            Some(number) => std::io::Error::from_raw_os_error(number),
-            None => std::io::Error::other(error.to_string()),
-        };
-        Error::new("look up the neighbour", address.to_string(), source)
-    })?;
-    Ok(found.filter(|entry| entry.state & PERMANENT != 0).and_then(|entry| entry.mac))
+    let failed = |source| rtnl::Error { operation: "look up the neighbour", object: address.to_string(), source };
+    let found = entry(address, index).map_err(failed)?;
+    Ok(found.filter(|entry| entry.state & libc::NUD_PERMANENT != 0).and_then(|entry| entry.mac))
 }
 
 /// The Ethernet address of a neighbour on the device with that index, in the calling thread's network namespace. If the

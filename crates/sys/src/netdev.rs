@@ -5,10 +5,6 @@
 
 use crate::netlink::{self, Builder, Family, Socket, find};
 
-const GENL_ID_CTRL: u16 = 16;
-const CTRL_CMD_GETFAMILY: u8 = 3;
-const CTRL_ATTR_FAMILY_ID: u16 = 1;
-const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const NETDEV_CMD_DEV_GET: u8 = 1;
 const NETDEV_CMD_NAPI_GET: u8 = 11;
 const NETDEV_A_NAPI_IFINDEX: u16 = 1;
@@ -21,19 +17,9 @@ const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
 pub struct XdpFeatures(pub u64);
 
 impl XdpFeatures {
-    /// The driver runs XDP programs itself.
-    pub const fn native(self) -> bool {
-        self.0 & 1 != 0
-    }
-
     /// It sends frames from XDP programs on other devices, or without a program (`ndo_xdp_xmit`).
     pub const fn transmits(self) -> bool {
         self.0 & 1 << 2 != 0
-    }
-
-    /// It shares its rings with `AF_XDP` sockets without copying.
-    pub const fn zero_copy(self) -> bool {
-        self.0 & 1 << 3 != 0
     }
 }
 
@@ -47,12 +33,12 @@ fn body(reply: &netlink::Message) -> &[u8] {
 
 /// The id of the family; `None` if this kernel does not have it.
 fn family(socket: &mut Socket) -> Result<Option<u16>, netlink::Error> {
-    let mut request = Builder::with_header(&header(CTRL_CMD_GETFAMILY));
-    request.text(CTRL_ATTR_FAMILY_NAME, "netdev");
-    match socket.request(GENL_ID_CTRL, 0, &request.finish()?) {
+    let mut request = Builder::with_header(&header(libc::CTRL_CMD_GETFAMILY as u8));
+    request.text(libc::CTRL_ATTR_FAMILY_NAME as u16, "netdev");
+    match socket.request(libc::GENL_ID_CTRL as u16, 0, &request.finish()?) {
         Ok(replies) => {
             let reply = replies.first().map(body).unwrap_or_default();
-            Ok(find(reply, CTRL_ATTR_FAMILY_ID).and_then(|it| it.u16()))
+            Ok(find(reply, libc::CTRL_ATTR_FAMILY_ID as u16).and_then(|it| it.u16()))
         }
         Err(error) if error.errno() == Some(libc::ENOENT) => Ok(None),
         Err(error) => Err(error),
@@ -78,8 +64,7 @@ pub fn polling_threads(index: u32) -> Result<Vec<u32>, netlink::Error> {
     let Some(family) = family(&mut socket)? else { return Ok(Vec::new()) };
     let mut request = Builder::with_header(&header(NETDEV_CMD_NAPI_GET));
     request.u32(NETDEV_A_NAPI_IFINDEX, index);
-    let dump = libc::NLM_F_DUMP as u16;
-    let replies = match socket.request(family, dump, &request.finish()?) {
+    let replies = match socket.request(family, netlink::DUMP, &request.finish()?) {
         Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => return Ok(Vec::new()),
         replies => replies?,
     };

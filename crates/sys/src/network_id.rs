@@ -6,9 +6,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-/// `SO_NETNS_COOKIE` (include/uapi/asm-generic/socket.h, Linux 5.14).
-const SO_NETNS_COOKIE: libc::c_int = 71;
-
 /// A network namespace. The inode identifies it while it exists, but is reused later; the cookie is unique within a
 /// boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +45,8 @@ fn cookie() -> Option<u64> {
     // Any socket reports the namespace that it was created in.
     let socket = UnixDatagram::unbound().ok()?;
     let mut bytes = [0; 8];
-    raw::option_bytes(&socket, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut bytes, "read the cookie of", "a socket").ok()?;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_NETNS_COOKIE);
+    raw::option_bytes(&socket, level, name, &mut bytes, "read the cookie of", "a socket").ok()?;
     Some(u64::from_ne_bytes(bytes))
 }
 

@@ -87,10 +87,6 @@ impl PacketSender {
     }
 }
 
-/// Room for a frame's control data, aligned for its header: a `cmsghdr` and a `tpacket_auxdata`.
-#[derive(Debug, Clone, Copy, Default)]
-struct Control([u64; 8]);
-
 /// Whether the frame had a tag that is not among its bytes (`PACKET_AUXDATA` of packet(7)).
 fn tag_taken_off(message: &libc::msghdr) -> bool {
     // SAFETY: the kernel filled the message, and its control and length are as it left them.
@@ -138,11 +134,12 @@ impl PacketReader {
         }
         // SAFETY: zeroes are a valid mmsghdr.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        let mut controls = [Control::default(); BATCH];
+        // Room for a `cmsghdr` and a `tpacket_auxdata` each; words, for their alignment.
+        let mut controls = [[0_u64; 8]; BATCH];
         for ((message, part), control) in messages.iter_mut().zip(&mut parts).zip(&mut controls) {
             message.msg_hdr.msg_iov = part;
             message.msg_hdr.msg_iovlen = 1;
-            set_control(&mut message.msg_hdr, control.0.as_mut_ptr().cast(), size_of::<Control>());
+            set_control(&mut message.msg_hdr, control.as_mut_ptr().cast(), size_of_val(control));
         }
         let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
         // SAFETY: the messages point to parts, buffers and controls that outlive the call, each as long as told.

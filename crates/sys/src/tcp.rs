@@ -8,15 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::time::Duration;
 
-// include/uapi/asm-generic/socket.h; not in libc.
-const SO_BUF_LOCK: libc::c_int = 72;
-const SO_MEMINFO: libc::c_int = 55;
-const SO_MAX_PACING_RATE: libc::c_int = 47;
-/// `include/uapi/linux/tcp.h`, since Linux 6.15.
+/// `include/uapi/linux/tcp.h`, since Linux 6.15; not in libc.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
-// include/uapi/linux/sockios.h
-const SIOCINQ: libc::Ioctl = 0x541B;
-const SIOCOUTQ: libc::Ioctl = 0x5411;
 /// `struct tcp_info` has 280 bytes in 6.18; this leaves room for later fields.
 const TCP_INFO_ROOM: usize = 512;
 
@@ -37,11 +30,11 @@ pub fn set_receive_buffer(socket: impl AsFd, bytes: u32) -> Result<()> {
 /// Errors: before Linux 5.15, where nothing unlocks a buffer that was set; the buffers stay.
 pub fn set_initial_buffers(listener: impl AsFd, receive_bytes: u32, send_bytes: u32) -> Result<()> {
     let fd = listener.as_fd();
-    get_u32(fd, libc::SOL_SOCKET, SO_BUF_LOCK, "SO_BUF_LOCK")?;
+    get_u32(fd, libc::SOL_SOCKET, libc::SO_BUF_LOCK, "SO_BUF_LOCK")?;
     // The kernel doubles what is set.
     set_receive_buffer(fd, receive_bytes / 2)?;
     set_send_buffer(fd, send_bytes / 2)?;
-    set_int(fd, libc::SOL_SOCKET, SO_BUF_LOCK, 0, "set SO_BUF_LOCK to")
+    set_int(fd, libc::SOL_SOCKET, libc::SO_BUF_LOCK, 0, "set SO_BUF_LOCK to")
 }
 
 /// The send buffer's limit in bytes of kernel memory.
@@ -87,7 +80,7 @@ pub fn set_keep_alive(socket: impl AsFd, idle: std::time::Duration) -> Result<()
 /// Which buffers are fixed (`SO_BUF_LOCK`, Linux 5.15).
 /// Errors: the kernel's error: older kernels do not have the option.
 pub fn buffer_lock(socket: impl AsFd) -> Result<BufferLock> {
-    let bits = get_u32(socket.as_fd(), libc::SOL_SOCKET, SO_BUF_LOCK, "SO_BUF_LOCK")?;
+    let bits = get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUF_LOCK, "SO_BUF_LOCK")?;
     Ok(BufferLock { send: bits & 1 != 0, receive: bits & 2 != 0 })
 }
 
@@ -150,14 +143,14 @@ pub fn dscp(socket: impl AsFd, ipv6: bool) -> Result<u8> {
 
 /// Caps the pacing rate (`SO_MAX_PACING_RATE`, 64 bits wide).
 pub fn set_max_pacing(socket: impl AsFd, bytes_per_s: u64) -> Result<()> {
-    let object = || format!("{bytes_per_s} bytes/s");
-    set_option(socket.as_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_s, "set SO_MAX_PACING_RATE to", object)
+    let (name, object) = (libc::SO_MAX_PACING_RATE, || format!("{bytes_per_s} bytes/s"));
+    set_option(socket.as_fd(), libc::SOL_SOCKET, name, &bytes_per_s, "set SO_MAX_PACING_RATE to", object)
 }
 
 /// The cap on the pacing rate in bytes per second; all ones: none.
 pub fn max_pacing(socket: impl AsFd) -> Result<u64> {
     let mut bytes = [0u8; 8];
-    get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, &mut bytes, "SO_MAX_PACING_RATE")?;
+    get_bytes(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &mut bytes, "SO_MAX_PACING_RATE")?;
     Ok(u64::from_ne_bytes(bytes))
 }
 
@@ -202,7 +195,7 @@ pub fn info(socket: impl AsFd) -> Result<TcpInfo> {
 /// The socket's memory (`SO_MEMINFO`; the order is that of `SK_MEMINFO_*` in include/uapi/linux/sock_diag.h).
 pub fn memory(socket: impl AsFd) -> Result<SocketMemory> {
     let mut bytes = [0u8; 64];
-    let length = get_bytes(socket.as_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut bytes, "SO_MEMINFO")?;
+    let length = get_bytes(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, &mut bytes, "SO_MEMINFO")?;
     Ok(memory_of(&bytes[..length]))
 }
 
@@ -225,12 +218,12 @@ pub(crate) fn memory_of(bytes: &[u8]) -> SocketMemory {
 
 /// Bytes received and not yet read (`SIOCINQ`).
 pub fn queued_in(socket: impl AsFd) -> Result<u32> {
-    queued(socket.as_fd(), SIOCINQ, "SIOCINQ")
+    queued(socket.as_fd(), libc::FIONREAD, "SIOCINQ")
 }
 
 /// Bytes written and not yet acknowledged (`SIOCOUTQ`); a FIN on its way counts as one.
 pub fn queued_out(socket: impl AsFd) -> Result<u32> {
-    queued(socket.as_fd(), SIOCOUTQ, "SIOCOUTQ")
+    queued(socket.as_fd(), libc::TIOCOUTQ, "SIOCOUTQ")
 }
 
 /// Sends bytes, which the kernel copies. Returns how many it accepted; never raises `SIGPIPE`.

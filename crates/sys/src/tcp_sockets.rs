@@ -3,7 +3,8 @@
 //!
 //! Source: kernel `net/ipv4/tcp_ipv4.c` (`bpf_iter_tcp`), `kernel/bpf/bpf_iter.c`, bpf(2).
 
-use crate::bpf::{ATTACH_ITERATOR, Attributes, BPF_LINK_CREATE, call, chain};
+use crate::bpf::{ATTACH_ITERATOR, Attributes, chain};
+use crate::bpf_programs::{LINK_CREATE, call};
 use crate::raw::owned;
 use crate::sock_diag::Activity;
 use crate::{Error, Result};
@@ -75,7 +76,7 @@ impl Walk {
         // Without a target; the rest of the union for other kinds of links: zeroes.
         let attributes = Attributes::default().fd(program.as_fd().as_raw_fd()).u32(0).u32(ATTACH_ITERATOR).u32(0);
         let mut attributes = attributes.u64(0).u64(0).u64(0).u64(0);
-        let link = call(BPF_LINK_CREATE, &mut attributes.0)
+        let link = call(LINK_CREATE, &mut attributes.0)
             .map_err(|error| Error::new("attach the BPF program", PROGRAM, error))?;
         let link = owned(link, "attach the BPF program", PROGRAM)?;
         Ok(Self { link, buffer: vec![0; 128 << 10], _ebpf: ebpf })

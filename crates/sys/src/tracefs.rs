@@ -17,11 +17,6 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Above the length of the longest description of a tracepoint.
 const LIMIT: u64 = 1 << 20;
 
-// include/uapi/linux/mount.h
-const FSOPEN_CLOEXEC: libc::c_long = 1;
-const FSCONFIG_CMD_CREATE: libc::c_long = 6;
-const FSMOUNT_CLOEXEC: libc::c_long = 1;
-
 #[derive(Debug)]
 pub struct Tracefs(Root);
 
@@ -49,15 +44,14 @@ impl Tracefs {
             owned(libc::c_int::try_from(result).unwrap_or(-1), operation, "tracefs")
         };
         // SAFETY: the name ends in zero and lives through the call; the flags are plain numbers.
-        let context = unsafe { libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), FSOPEN_CLOEXEC) };
+        let context = unsafe { libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), libc::FSOPEN_CLOEXEC) };
         let context = descriptor(context, "open the file system")?;
-        let none = std::ptr::null::<libc::c_void>();
+        let (create, none) = (libc::FSCONFIG_CMD_CREATE, std::ptr::null::<libc::c_void>());
         // SAFETY: this command takes no key and no value.
-        let made =
-            unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), FSCONFIG_CMD_CREATE, none, none, 0_i64) };
+        let made = unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), create, none, none, 0_i64) };
         check(libc::c_int::try_from(made).unwrap_or(-1), "make", "a view of tracefs")?;
         // SAFETY: plain numbers; the descriptor is open.
-        let mount = unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), FSMOUNT_CLOEXEC, 0_i64) };
+        let mount = unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), libc::FSMOUNT_CLOEXEC, 0_i64) };
         Ok(Self(Root::Detached(descriptor(mount, "mount")?)))
     }
 

@@ -13,20 +13,6 @@ pub const FRAMES: u32 = 2048;
 /// Bytes of a frame's slot; larger frames need another mode.
 pub const FRAME_BYTES: usize = 4096;
 
-const SOL_XDP: libc::c_int = 283;
-const XDP_MMAP_OFFSETS: libc::c_int = 1;
-const XDP_TX_RING: libc::c_int = 3;
-const XDP_UMEM_REG: libc::c_int = 4;
-const XDP_UMEM_FILL_RING: libc::c_int = 5;
-const XDP_UMEM_COMPLETION_RING: libc::c_int = 6;
-const XDP_OPTIONS: libc::c_int = 8;
-const XDP_COPY: u16 = 1 << 1;
-const XDP_USE_NEED_WAKEUP: u16 = 1 << 3;
-const XDP_OPTIONS_ZEROCOPY: u32 = 1;
-const XDP_RING_NEED_WAKEUP: u32 = 1;
-const XDP_PGOFF_TX_RING: i64 = 0x8000_0000;
-const XDP_UMEM_PGOFF_COMPLETION_RING: i64 = 0x1_8000_0000;
-
 /// One ring, as the kernel laid it out.
 #[derive(Debug)]
 struct Ring {
@@ -72,7 +58,7 @@ pub struct XskSender {
 unsafe impl Send for XskSender {}
 
 fn set<T: Copy>(fd: &OwnedFd, option: libc::c_int, value: &T, operation: &'static str) -> Result<()> {
-    raw::set_option(fd, SOL_XDP, option, value, operation, || "an AF_XDP socket".to_owned())
+    raw::set_option(fd, libc::SOL_XDP, option, value, operation, || "an AF_XDP socket".to_owned())
 }
 
 impl XskSender {
@@ -80,34 +66,13 @@ impl XskSender {
     /// if the driver supports it, otherwise with copies.
     /// Errors: no privilege, no `AF_XDP` in this kernel, no such queue, or a queue that is in use.
     pub fn open(index: u32, queue: u32) -> Result<Self> {
-        Self::bound(index, queue, XDP_USE_NEED_WAKEUP).or_else(|_| Self::bound(index, queue, XDP_COPY))
+        Self::bound(index, queue, libc::XDP_USE_NEED_WAKEUP).or_else(|_| Self::bound(index, queue, libc::XDP_COPY))
     }
 
     fn bound(index: u32, queue: u32, flags: u16) -> Result<Self> {
-        /// `struct xdp_umem_reg`
-        #[repr(C)]
-        #[derive(Clone, Copy)]
-        struct Register {
-            addr: u64,
-            len: u64,
-            chunk_size: u32,
-            headroom: u32,
-            flags: u32,
-            tx_metadata_len: u32,
-        }
-        /// `struct sockaddr_xdp`
-        #[repr(C)]
-        #[derive(Clone, Copy)]
-        struct Address {
-            family: u16,
-            flags: u16,
-            index: u32,
-            queue: u32,
-            shared_umem_fd: u32,
-        }
         let fd = raw::socket(libc::AF_XDP, libc::SOCK_RAW, 0, "open", "an AF_XDP socket")?;
         let memory = Shared::anonymous(FRAMES as usize * FRAME_BYTES)?;
-        let register = Register {
+        let register = libc::xdp_umem_reg {
             addr: memory.at(0) as usize as u64,
             len: u64::from(FRAMES) * FRAME_BYTES as u64,
             chunk_size: FRAME_BYTES as u32,
@@ -115,28 +80,35 @@ impl XskSender {
             flags: 0,
             tx_metadata_len: 0,
         };
-        set(&fd, XDP_UMEM_REG, &register, "give memory to")?;
-        set(&fd, XDP_UMEM_FILL_RING, &FRAMES, "make the fill ring of")?;
-        set(&fd, XDP_UMEM_COMPLETION_RING, &FRAMES, "make the completion ring of")?;
-        set(&fd, XDP_TX_RING, &FRAMES, "make the send ring of")?;
+        set(&fd, libc::XDP_UMEM_REG, &register, "give memory to")?;
+        set(&fd, libc::XDP_UMEM_FILL_RING, &FRAMES, "make the fill ring of")?;
+        set(&fd, libc::XDP_UMEM_COMPLETION_RING, &FRAMES, "make the completion ring of")?;
+        set(&fd, libc::XDP_TX_RING, &FRAMES, "make the send ring of")?;
         // `struct xdp_mmap_offsets`: the rings to receive, to send, to fill, of completions.
         let mut offsets = [0; 4 * OFFSETS_BYTES];
         let operation = "read the layout of";
-        raw::option_bytes(&fd, SOL_XDP, XDP_MMAP_OFFSETS, &mut offsets, operation, "an AF_XDP socket")?;
+        raw::option_bytes(&fd, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, &mut offsets, operation, "an AF_XDP socket")?;
         let ring = |number: usize| &offsets[number * OFFSETS_BYTES..(number + 1) * OFFSETS_BYTES];
-        let tx = Ring::map(&fd, ring(1), 16, XDP_PGOFF_TX_RING)?;
-        let completion = Ring::map(&fd, ring(3), 8, XDP_UMEM_PGOFF_COMPLETION_RING)?;
-        let address = Address { family: libc::AF_XDP as u16, flags, index, queue, shared_umem_fd: 0 };
+        let tx = Ring::map(&fd, ring(1), 16, libc::XDP_PGOFF_TX_RING)?;
+        let completion = Ring::map(&fd, ring(3), 8, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64)?;
+        let address = libc::sockaddr_xdp {
+            sxdp_family: libc::AF_XDP as u16,
+            sxdp_flags: flags,
+            sxdp_ifindex: index,
+            sxdp_queue_id: queue,
+            sxdp_shared_umem_fd: 0,
+        };
         let object = format!("queue {queue} of device {index}");
-        raw::bind(&fd, &address, size_of::<Address>(), "bind an AF_XDP socket to", object)?;
-        let options = raw::option_u32(&fd, SOL_XDP, XDP_OPTIONS, "read the options of", "an AF_XDP socket")?;
+        raw::bind(&fd, &address, size_of::<libc::sockaddr_xdp>(), "bind an AF_XDP socket to", object)?;
+        let options =
+            raw::option_u32(&fd, libc::SOL_XDP, libc::XDP_OPTIONS, "read the options of", "an AF_XDP socket")?;
         Ok(Self {
             fd,
             memory,
             tx,
             completion,
             free: (0..FRAMES).collect(),
-            zero_copy: options & XDP_OPTIONS_ZEROCOPY != 0,
+            zero_copy: options & libc::XDP_OPTIONS_ZEROCOPY != 0,
         })
     }
 
@@ -190,7 +162,7 @@ impl XskSender {
 
     /// Wakes the kernel if it requires that; in copy mode this call is what sends.
     fn kick(&self) -> Result<()> {
-        let asleep = self.tx.word(self.tx.flags).load(Ordering::Relaxed) & XDP_RING_NEED_WAKEUP != 0;
+        let asleep = self.tx.word(self.tx.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0;
         if self.zero_copy && !asleep {
             return Ok(());
         }

@@ -14,7 +14,7 @@ use narrows_model::run::history::{
 use narrows_model::run::sweep::SweepRow;
 use narrows_model::trace::report::TraceEnd;
 use narrows_model::words::figures::float;
-use narrows_model::{Ending, Family, LoadPlan, Run, Status, TraceProtocol, TraceRecord, Unit};
+use narrows_model::{Ending, LoadPlan, Run, TraceProtocol, TraceRecord, Unit};
 use narrows_stats::change_points::{Options, change_points};
 use std::collections::BTreeMap;
 
@@ -41,10 +41,7 @@ pub fn of_run(run: &Run, of_load: OfLoad) -> StoredRun {
         client: run.client.host.clone(),
         server: run.target.asked.clone(),
         server_name: run.server.host.clone(),
-        family: match run.target.family {
-            Family::Ipv4 => "ipv4".to_owned(),
-            Family::Ipv6 => "ipv6".to_owned(),
-        },
+        family: run.target.family.to_string(),
         made_by: run.made_by.clone(),
         verdict: verdict.filter(|_| run.ending == Ending::Complete).unwrap_or_else(|| ended(&run.ending).to_owned()),
         ..empty(command, figures)
@@ -213,12 +210,7 @@ fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
     let mut listed: Vec<Headline> = first.into_iter().flatten().collect();
     let more = figures::baseline(run).into_iter().filter(|it| listed.iter().all(|of| of.name != it.name));
     listed.extend(more.collect::<Vec<_>>());
-    let status = match report.verdict.status {
-        Status::Limited => "limited",
-        Status::Healthy => "healthy",
-        Status::Suspected => "suspected",
-        Status::Unknown => "unknown",
-    };
+    let status = report.verdict.status;
     let cause = report.verdict.causes.first().map(|cause| format!(": {}", cause.id)).unwrap_or_default();
     ("diagnose", listed, Some(format!("{status}{cause}")))
 }

@@ -158,13 +158,6 @@ pub fn report(record: &ResponsivenessRecord) -> ResponsivenessReport {
     }
 }
 
-const fn word(flow: Flow) -> &'static str {
-    match flow {
-        Flow::Up => "up",
-        Flow::Down => "down",
-    }
-}
-
 fn time(ns: i64) -> String {
     micros(ns.unsigned_abs().div_ceil(1_000))
 }
@@ -175,7 +168,7 @@ const LONG_NS: i64 = 20_000_000;
 fn remarks(record: &ResponsivenessRecord, idle: &Distribution, all: &[ResponsivenessDirection]) -> Vec<String> {
     let mut said = vec![record.trust.clone()];
     for it in all {
-        let way = word(it.flow);
+        let way = it.flow.direction();
         match &it.ending {
             Ending::Complete => {}
             Ending::Interrupted => said.push(format!("{way}: interrupted; the figures are of what was measured")),

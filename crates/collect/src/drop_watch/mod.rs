@@ -12,13 +12,13 @@ mod tally;
 
 use crate::Missing;
 use format::Format;
-use narrows_model::{Absent, Fact, FactKey, Snapshot, Unit, Value, keys};
+use narrows_model::{Fact, FactKey, Snapshot, Unit, Value, keys};
 use narrows_sys::drops::DropCounts;
 use narrows_sys::tracefs::Tracefs;
 use rings::Rings;
 use tally::Tally;
 
-/// The collector's id, as in [`Absent`].
+/// The collector's id, as in [`narrows_model::Absent`].
 pub const ID: &str = "drop-reasons";
 
 /// Every fact that a watch provides.
@@ -112,17 +112,6 @@ pub fn put(facts: Vec<Fact>, before: &mut Snapshot, after: &mut Snapshot) {
     after.seal();
 }
 
-/// Records in the snapshots around a trial why no watch could run.
-pub fn put_absent(why: &Missing, before: &mut Snapshot, after: &mut Snapshot) {
-    for snapshot in [before, after] {
-        snapshot.absent.extend(PROVIDES.iter().map(|key| Absent {
-            collector: ID.to_owned(),
-            what: key.name.to_owned(),
-            why: why.to_string(),
-        }));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,8 +129,5 @@ mod tests {
         let grown = after.counts_since(&before);
         assert_eq!(grown.get("drop.reason.NETFILTER_DROP"), Some(&7));
         assert_eq!(grown.get("drop.lost_records"), Some(&0));
-        let (mut before, mut after) = (Snapshot::default(), Snapshot::default());
-        put_absent(&Missing::because("no"), &mut before, &mut after);
-        assert_eq!(after.why_absent("drop.reason.NETFILTER_DROP"), Some("no"));
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Sockets, links};
 use crate::Missing;
-use narrows_sys::netlink::numbers::RTM_GETNEIGH;
+use narrows_sys::netlink::numbers::{NDA_DST, NDA_LLADDR, RTM_GETNEIGH};
 use narrows_sys::netlink::{Builder, Family, Message, address, find as attribute, u32_at};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -21,8 +21,6 @@ pub struct Forwarding {
 
 const HEADER: usize = 12;
 const AF_BRIDGE: u8 = 7;
-const NDA_DST: u16 = 1;
-const NDA_LLADDR: u16 = 2;
 const NDA_MASTER: u16 = 9;
 
 pub(super) fn find(sockets: &Sockets, device: &str, mac: &str) -> Result<Forwarding, Missing> {

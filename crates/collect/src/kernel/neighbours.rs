@@ -2,7 +2,7 @@
 
 use super::{Sockets, links};
 use crate::Missing;
-use narrows_sys::netlink::numbers::RTM_GETNEIGH;
+use narrows_sys::netlink::numbers::{NDA_DST, NDA_LLADDR, RTM_GETNEIGH};
 use narrows_sys::netlink::{Builder, Family, Message, find as find_attribute, octets, u16_at};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -19,8 +19,6 @@ pub struct Neighbour {
 }
 
 const HEADER: usize = 12;
-const NDA_DST: u16 = 1;
-const NDA_LLADDR: u16 = 2;
 const ENOENT: i32 = 2;
 const STATES: [&str; 8] = ["incomplete", "reachable", "stale", "delay", "probe", "failed", "noarp", "permanent"];
 

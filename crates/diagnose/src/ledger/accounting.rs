@@ -64,17 +64,6 @@ fn streams(end: &UdpEndRecord, flow: Flow) -> impl Iterator<Item = &UdpStreamRec
     end.streams.iter().filter(move |stream| stream.flow == flow)
 }
 
-fn add(a: &Unsent, b: &Unsent) -> Unsent {
-    Unsent {
-        no_buffers: a.no_buffers.saturating_add(b.no_buffers),
-        would_block: a.would_block.saturating_add(b.would_block),
-        too_big: a.too_big.saturating_add(b.too_big),
-        not_permitted: a.not_permitted.saturating_add(b.not_permitted),
-        refused: a.refused.saturating_add(b.refused),
-        other: a.other.saturating_add(b.other),
-    }
-}
-
 impl Accounting {
     /// The figures of a flow; `None` where the trial does not have it.
     pub(crate) fn of(trial: UdpTrial<'_>, flow: Flow) -> Option<Self> {
@@ -93,7 +82,7 @@ impl Accounting {
             let Some(sent) = &stream.sent else { continue };
             accounting.accepted = accounting.accepted.saturating_add(sent.datagrams);
             accounting.offered = accounting.offered.saturating_add(sent.datagrams).saturating_add(sent.unsent.total());
-            accounting.unsent = add(&accounting.unsent, &sent.unsent);
+            accounting.unsent = accounting.unsent.plus(sent.unsent);
             accounting.refusals_unknown |= !sent.counts_calls() && sent.unsent.total() == 0;
             accounting.segmented |= stream.method.contains("segment");
             accounting.ipv6 |= stream.remote.starts_with('[');

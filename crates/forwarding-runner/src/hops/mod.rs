@@ -107,9 +107,9 @@ impl Reader {
 
     #[cfg(feature = "snmp")]
     fn snmp(of: &SnmpAgent, hop: &HopPlan) -> Self {
-        use narrows_snmp::{Agent, SnmpTarget};
+        use narrows_snmp::Agent;
         let open = || {
-            let agent = Agent::open(&SnmpTarget::of(of)?, Duration::from_secs(2))?;
+            let agent = Agent::open(of, Duration::from_secs(2))?;
             let (input, output) = (agent.interface(&hop.input)?, agent.interface(&hop.output)?);
             Ok::<_, narrows_snmp::SnmpError>(Self::Snmp { agent: Box::new(agent), input, output })
         };
@@ -280,7 +280,7 @@ impl Hop {
                 every: Duration::from_millis(250),
                 wait: Duration::from_secs(16),
             };
-            agent.settle(interface, &settling).map(|it| Box::new(it.counters)).map_err(|error| error.to_string())
+            agent.settle(interface, &settling).map(Box::new).map_err(|error| error.to_string())
         };
         let [forth, back] = passed.received;
         Ok(Reading::Snmp { input: settle(input, first, forth, back)?, output: settle(output, second, back, forth)? })

@@ -213,39 +213,12 @@ pub struct AbRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{TesterPort, Tests, TrialConditions};
-    use std::net::IpAddr;
+    use crate::testing::plan;
 
     fn ab(runs: u32) -> ForwardingAb {
-        let port = |net, own| TesterPort {
-            device: format!("p{net}"),
-            address: IpAddr::from([198, net, 0, own]),
-            gateway: IpAddr::from([198, net, 0, 1]),
-            second: None,
-            host: None,
-            token_file: None,
-        };
         let configuration =
             |name: &str| DeviceConfiguration { name: name.to_owned(), steps: Vec::new(), undo: Vec::new() };
-        ForwardingAb {
-            plan: ForwardingPlan {
-                name: "router".to_owned(),
-                generator: port(18, 2),
-                receiver: port(19, 2),
-                link_bps: 1_000_000_000,
-                max_load_pps: None,
-                traffic: Vec::new(),
-                hops: Vec::new(),
-                tests: Tests::default(),
-                conditions: TrialConditions { learning_frames: 0, residue_ms: 0, rest_ms: 0 },
-                tables: None,
-                lost_dut_wait_ms: 0,
-            },
-            a: configuration("plain"),
-            b: configuration("rules"),
-            runs,
-            settle_ms: 0,
-        }
+        ForwardingAb { plan: plan(), a: configuration("plain"), b: configuration("rules"), runs, settle_ms: 0 }
     }
 
     #[test]

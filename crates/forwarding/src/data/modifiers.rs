@@ -49,13 +49,6 @@ pub struct ManagementSeen {
     pub why: Option<String>,
 }
 
-impl ManagementSeen {
-    /// How many were not answered at all.
-    pub const fn unanswered(&self) -> u64 {
-        self.asked.saturating_sub(self.answered).saturating_sub(self.wrong)
-    }
-}
-
 /// Routing updates of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct RoutesSeen {
@@ -163,13 +156,12 @@ mod tests {
         assert_eq!(both, ModifierSeen::Broadcast { directions: vec![two, one] });
         assert_eq!(two.not_forwarded(), 16);
         let seen = ManagementSeen { asked: 3, answered: 1, wrong: 1, answer_ns: vec![5], why: None };
-        assert_eq!(seen.unanswered(), 1);
         let ModifierSeen::Management(sum) = ModifierSeen::Management(seen.clone())
             .and(&ModifierSeen::Management(ManagementSeen { why: Some("silence".to_owned()), ..seen }))
         else {
             panic!("another kind")
         };
-        assert_eq!((sum.asked, sum.unanswered(), sum.answer_ns.len(), sum.why.as_deref()), (6, 2, 2, Some("silence")));
+        assert_eq!((sum.asked, sum.wrong, sum.answer_ns.len(), sum.why.as_deref()), (6, 2, 2, Some("silence")));
         assert_eq!(ModifierSeen::Management(sum.clone()).other_frames(), 12);
         assert_eq!(both.clone().and(&ModifierSeen::Management(sum)), both, "another kind adds nothing");
     }

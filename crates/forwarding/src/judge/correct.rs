@@ -73,9 +73,10 @@ fn set_broadcast_aside(frames: &mut FrameTrial) -> BroadcastSeen {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{dropping, plan, trial};
+    use super::super::testing::{dropping, trial};
     use super::*;
     use crate::data::modifiers::RoutesSeen;
+    use crate::testing::plan;
     use narrows_model::load::frames::{StreamGot, StreamSent};
 
     #[test]
@@ -93,8 +94,7 @@ mod tests {
     #[test]
     fn broadcasts_and_updates_are_no_test_frames() {
         let mut plan = plan();
-        let broadcast = Some(Modifier::Broadcast { every: 10 });
-        plan.traffic = vec![super::super::testing::traffic(broadcast)];
+        plan.traffic[0].modifier = Some(Modifier::Broadcast { every: 10 });
         let mut trial = trial(900, 900, Vec::new());
         let frames = &mut trial.directions[0];
         frames.sent.streams.push(StreamSent { stream: BROADCAST_STREAM, due: 100, handed: 100 });

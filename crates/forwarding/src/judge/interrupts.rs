@@ -92,8 +92,9 @@ fn unmoderated(device: &DeviceSeen, trial: &ForwardingTrial) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing;
+    use super::super::testing::trial;
     use super::*;
+    use crate::testing::plan;
     use narrows_model::load::host::CpuTimes;
     use narrows_model::run::search::{Observation, SearchPlan, SearchRecord};
 
@@ -127,17 +128,17 @@ mod tests {
             effective_ms: 1_000,
             ..Observation::default()
         };
-        let trial = LoadTrial { load_pps: 500_000.0, duration_ms: 1_000, ended_at_ms: 0, seen };
-        let search = SearchRecord { plan: SearchPlan::between(1.0, 1e6), trials: vec![trial], results: Vec::new() };
+        let lower = LoadTrial { load_pps: 500_000.0, duration_ms: 1_000, ended_at_ms: 0, seen };
+        let search = SearchRecord { plan: SearchPlan::between(1.0, 1e6), trials: vec![lower], results: Vec::new() };
         ForwardingRecord {
-            trials: vec![ForwardingTrial { devices: vec![device], ..testing::trial(1_000_000, received, Vec::new()) }],
+            trials: vec![ForwardingTrial { devices: vec![device], ..trial(1_000_000, received, Vec::new()) }],
             searches: vec![crate::data::SearchOfSize {
                 traffic: 0,
                 size: Some(64),
                 record: search,
                 not_confirmed_pps: None,
             }],
-            ..ForwardingRecord::of(testing::plan())
+            ..ForwardingRecord::of(plan())
         }
     }
 

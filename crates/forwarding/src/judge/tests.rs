@@ -1,9 +1,10 @@
 //! The books in each case: balanced, lost with and without a reason, counters that cannot be right, counters that are missing.
 
 use super::account;
-use super::testing::{blurred, both_ways, dropping, hop, plan, silent, trial};
+use super::testing::{blurred, both_ways, dropping, hop, silent, trial};
 use crate::data::modifiers::{BroadcastSeen, ManagementSeen, ModifierSeen};
 use crate::data::{Accounting, ForwardingPlan, ForwardingTrial};
+use crate::testing::plan;
 use narrows_model::host::hop::HopCount;
 use proptest::prelude::*;
 

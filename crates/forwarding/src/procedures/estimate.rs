@@ -68,7 +68,7 @@ pub fn estimate(plan: &ForwardingPlan, traffic: usize, results: &[OfSize]) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procedures::device::plan;
+    use crate::testing::plan;
     use proptest::prelude::*;
 
     fn of(size: u32, pps: f64) -> OfSize {

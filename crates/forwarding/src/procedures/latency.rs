@@ -2,14 +2,14 @@
 //!
 //! RFC 2544 reports the average over at least 20 trials; RFC 8219 of at least 500 stamped frames a trial the median
 //! (*typical*), the 99.9th percentile (*worst case*) and PDV = p99.9 − minimum, and the median of each over the trials.
-//! Both are here. The unit of every interval is the trial, never the frame: frames of one trial wait in the same queue.
+//! Both are here.
 
 use super::procedure::{Known, Repeated, SetUp, loads};
 use super::schedule::{Scheduled, fixed};
 use crate::data::plan::Row;
 use crate::data::{ForwardingPlan, Test};
 use narrows_model::load::udp::record::Distribution;
-use narrows_stats::{LEVEL, mean_interval, median};
+use narrows_stats::{mean, median};
 
 /// Time stamps that a trial should have (RFC 8219, section 7.1).
 pub const MIN_STAMPS: u64 = 500;
@@ -46,17 +46,6 @@ pub fn stamp_every(load_pps: f64, duration_ms: u64) -> u32 {
     every.max(1)
 }
 
-/// A figure over the trials.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OverTrials {
-    /// Mean of the trials' values, ns.
-    pub mean_ns: f64,
-    /// Median of the trials' values, ns.
-    pub median_ns: f64,
-    /// Interval of the mean at 95 %, ns; `None` of a single trial.
-    pub interval_ns: Option<[f64; 2]>,
-}
-
 /// Latency over all trials of one row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latency {
@@ -66,16 +55,16 @@ pub struct Latency {
     pub stamps: u64,
     pub min_ns: u64,
     pub max_ns: u64,
-    /// Over the means of the trials: its mean is the latency of RFC 2544.
-    pub mean: OverTrials,
-    /// Over the medians of the trials: its median is the typical latency of RFC 8219.
-    pub typical: OverTrials,
-    /// Over the 99th percentiles.
-    pub p99: OverTrials,
-    /// Over the 99.9th percentiles: its median is the worst-case latency of RFC 8219.
-    pub worst_case: OverTrials,
-    /// Over p99.9 − minimum of the trials: its median is the PDV of RFC 8219.
-    pub pdv: OverTrials,
+    /// Mean of the trials' means: the latency of RFC 2544.
+    pub mean_ns: f64,
+    /// Median of the trials' medians: the typical latency of RFC 8219.
+    pub typical_ns: f64,
+    /// Median of their 99th percentiles.
+    pub p99_ns: f64,
+    /// Median of their 99.9th percentiles: the worst-case latency of RFC 8219.
+    pub worst_case_ns: f64,
+    /// Median of their p99.9 − minimum: the PDV of RFC 8219.
+    pub pdv_ns: f64,
     /// Caveats: too few trials or timestamps.
     pub remarks: Vec<String>,
 }
@@ -83,14 +72,9 @@ pub struct Latency {
 /// Sums up the trials; those without time stamps are left out. `None` where none is left.
 pub fn latency(trials: &[Distribution]) -> Option<Latency> {
     let stamped: Vec<&Distribution> = trials.iter().filter(|trial| trial.count > 0 && trial.mean.is_finite()).collect();
-    let over = |value: &dyn Fn(&Distribution) -> f64| {
-        let values: Vec<f64> = stamped.iter().map(|trial| value(trial)).collect();
-        Some(OverTrials {
-            mean_ns: values.iter().sum::<f64>() / values.len() as f64,
-            median_ns: median(&values)?,
-            interval_ns: mean_interval(&values, LEVEL).map(|estimate| estimate.interval),
-        })
-    };
+    let means: Vec<f64> = stamped.iter().map(|trial| trial.mean).collect();
+    let middle =
+        |value: fn(&Distribution) -> u64| median(&stamped.iter().map(|trial| value(trial) as f64).collect::<Vec<_>>());
     let mut remarks = Vec::new();
     let least = stamped.iter().map(|trial| trial.count).min()?;
     if least < MIN_STAMPS {
@@ -107,11 +91,11 @@ pub fn latency(trials: &[Distribution]) -> Option<Latency> {
         stamps: stamped.iter().fold(0, |sum, trial| sum.saturating_add(trial.count)),
         min_ns: stamped.iter().map(|trial| trial.min).min()?,
         max_ns: stamped.iter().map(|trial| trial.max).max()?,
-        mean: over(&|trial| trial.mean)?,
-        typical: over(&|trial| trial.p50 as f64)?,
-        p99: over(&|trial| trial.p99 as f64)?,
-        worst_case: over(&|trial| trial.p99_9 as f64)?,
-        pdv: over(&|trial| trial.p99_9.saturating_sub(trial.min) as f64)?,
+        mean_ns: mean(&means)?,
+        typical_ns: middle(|trial| trial.p50)?,
+        p99_ns: middle(|trial| trial.p99)?,
+        worst_case_ns: middle(|trial| trial.p99_9)?,
+        pdv_ns: middle(|trial| trial.p99_9.saturating_sub(trial.min))?,
         remarks,
     })
 }
@@ -120,7 +104,8 @@ pub fn latency(trials: &[Distribution]) -> Option<Latency> {
 mod tests {
     use super::*;
     use crate::data::LatencyTest;
-    use crate::procedures::device::{plan, row};
+    use crate::procedures::device::row;
+    use crate::testing::plan;
     use proptest::prelude::*;
 
     fn trial(min: u64, mean: f64, p50: u64, p99_9: u64) -> Distribution {
@@ -133,12 +118,9 @@ mod tests {
         let trials = [trial(100, 210.0, 200, 900), trial(110, 220.0, 205, 1_000), trial(120, 260.0, 230, 5_000)];
         let all = latency(&trials).expect("trials");
         assert_eq!((all.repetitions, all.stamps, all.min_ns, all.max_ns), (3, 15_000, 100, 5_010));
-        assert!((all.mean.mean_ns - 230.0).abs() < 1e-9, "(210 + 220 + 260) ÷ 3");
-        assert_eq!((all.typical.median_ns, all.worst_case.median_ns), (205.0, 1_000.0));
-        assert_eq!(all.pdv.median_ns, 890.0, "1,000 − 110");
-        // Standard deviation 26.46, ÷ √3 = 15.28, × 4.3027 (two degrees of freedom) = 65.7.
-        let [low, high] = all.mean.interval_ns.expect("three trials");
-        assert!((low - 164.3).abs() < 0.1 && (high - 295.7).abs() < 0.1, "{low} to {high}");
+        assert!((all.mean_ns - 230.0).abs() < 1e-9, "(210 + 220 + 260) ÷ 3");
+        assert_eq!((all.typical_ns, all.worst_case_ns), (205.0, 1_000.0));
+        assert_eq!(all.pdv_ns, 890.0, "1,000 − 110");
         assert_eq!(all.remarks, [""; 0]);
     }
 
@@ -149,7 +131,6 @@ mod tests {
         assert_eq!(latency(std::slice::from_ref(&none)), None);
         let few = Distribution { count: 40, ..trial(100, 200.0, 190, 300) };
         let all = latency(&[few, none]).expect("one trial");
-        assert_eq!(all.mean.interval_ns, None, "a single trial has no spread");
         assert_eq!(all.remarks.len(), 3, "{:?}", all.remarks);
     }
 
@@ -176,8 +157,8 @@ mod tests {
             let trials: Vec<_> = means.iter().map(|mean| trial(1, *mean, *mean as u64 + 1, *mean as u64 + 2)).collect();
             let all = latency(&trials).expect("trials");
             let (low, high) = (means.iter().copied().fold(f64::MAX, f64::min), means.iter().copied().fold(0.0, f64::max));
-            prop_assert!(low * (1.0 - 1e-9) <= all.mean.mean_ns && all.mean.mean_ns <= high * (1.0 + 1e-9));
-            prop_assert!(all.pdv.mean_ns <= all.worst_case.mean_ns);
+            prop_assert!(low * (1.0 - 1e-9) <= all.mean_ns && all.mean_ns <= high * (1.0 + 1e-9));
+            prop_assert!(all.pdv_ns <= all.worst_case_ns);
         }
     }
 }

@@ -88,15 +88,15 @@ pub(super) fn request(test: Test, search: &mut Search, context: &Context<'_>) ->
 /// Loads of a curve that never is without loss.
 pub fn loads(step: f64) -> u32 {
     // From 1 to 1,000 by the plan's limits.
-
     (1.0 / step.clamp(0.001, 1.0) + 1e-9).floor() as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procedures::device::{plan, row};
+    use crate::procedures::device::row;
     use crate::sim::{Device, search};
+    use crate::testing::plan;
     use narrows_search::loss_curve::loss_curve;
 
     #[test]

@@ -273,7 +273,8 @@ impl Recovered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procedures::device::{Queue, plan, row};
+    use crate::procedures::device::{Queue, row};
+    use crate::testing::plan;
     use proptest::prelude::*;
 
     fn test() -> RecoveryTest {

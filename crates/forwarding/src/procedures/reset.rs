@@ -159,7 +159,7 @@ pub fn outage(trial: &FrameTrial) -> Result<Outage, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procedures::device::frame_trial;
+    use crate::testing::frame_trial;
     use proptest::prelude::*;
 
     fn look(at_us: u64, frames: u64) -> FrameInterval {

@@ -1,12 +1,14 @@
 //! The schedule of all procedures.
 
-use super::device::{goals, plan};
 use super::*;
 use crate::data::{BackToBackTest, FrmolTest, LatencyTest, LossTest, RecoveryTest, ResetTest, ThroughputTest};
+use crate::testing::plan;
+use narrows_model::run::search::Goal;
 
 fn whole() -> ForwardingPlan {
     let mut plan = plan();
-    plan.tests.throughput = Some(ThroughputTest { goals: goals(), confirm: 5, max_search_ms: 120_000 });
+    plan.tests.throughput =
+        Some(ThroughputTest { goals: vec![Goal::ndr(), Goal::pdr()], confirm: 5, max_search_ms: 120_000 });
     plan.tests.latency = Some(LatencyTest { duration_ms: 5_000, repetitions: 3 });
     plan.tests.loss = Some(LossTest { step: 0.1, duration_ms: 1_000 });
     plan.tests.back_to_back = Some(BackToBackTest { most_frames: 1_000_000, repetitions: 10 });

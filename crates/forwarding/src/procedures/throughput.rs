@@ -15,7 +15,6 @@ use narrows_model::load::frames::FrameLoad;
 use narrows_model::run::search::{Goal, GoalResult, LoadTrial, Observation, Outcome, SearchMethod, SearchPlan};
 use narrows_search::classify::{Weighed, reduce};
 use narrows_search::search::{Search, SearchError};
-use narrows_stats::{Summary, summary};
 
 /// The lowest load, in parts of the highest: a device that carries less is none for this link.
 const LOWEST: f64 = 1e-4;
@@ -175,7 +174,7 @@ impl Procedure for Throughput {
                 return Ok(Some(request));
             }
             self.phase = match self.found(context) {
-                Some(pps) => Phase::Confirm(Confirmation::new(&self.test, pps, self.search_plan.tester_max_pps)?),
+                Some(pps) => Phase::Confirm(Confirmation::new(&self.test, pps)?),
                 None => Phase::Over,
             };
         }
@@ -197,9 +196,7 @@ impl Procedure for Throughput {
     fn take(&mut self, seen: &Seen, context: &mut Context<'_>) -> Result<(), SearchError> {
         match &mut self.phase {
             Phase::Search(search) => search.observe(seen.observation(seen.effective_ms), context.now).map(drop),
-            Phase::Confirm(confirmation) => {
-                confirmation.observe(seen.observation(confirmation.goal.final_trial_ms)).map(drop)
-            }
+            Phase::Confirm(confirmation) => confirmation.observe(seen.observation(confirmation.goal.final_trial_ms)),
             Phase::Over => Err(SearchError::NoTrialPending),
         }
     }
@@ -218,7 +215,6 @@ pub struct Confirmation {
     load_pps: f64,
     goal: Goal,
     repetitions: u32,
-    tester_pps: Option<f64>,
     trials: Vec<LoadTrial>,
     /// How many of them only show that the tester stalled.
     stalled: u32,
@@ -228,35 +224,27 @@ pub struct Confirmation {
 /// What the repetitions say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirmed {
-    /// The load of each, frames a second.
-    pub load_pps: f64,
     /// How many were made.
     pub repetitions: u32,
     /// How many of them lost no more than the goal allows.
     pub passed: u32,
     /// How many say nothing.
     pub invalid: u32,
-    /// Frames lost or unsent over those due, of those that say something.
-    pub loss_ratio: Option<Summary>,
-    /// What arrived, frames a second, of those that say something.
-    pub received_pps: Option<Summary>,
     /// Whether the goal's own measure is met: of the valid ones no larger part than its exceed ratio failed, and none is
     /// missing.
     pub holds: bool,
-    /// Whether the tester stalled too often to tell and nothing else failed, or the load is what the tester alone carries.
-    pub limited_by_tester: bool,
 }
 
 impl Confirmation {
     /// `test.confirm` trials at `load_pps`, judged by the first goal.
     /// Errors: [`SearchError::Plan`] where the test has no goal or the load is none.
-    pub fn new(test: &ThroughputTest, load_pps: f64, tester_pps: Option<f64>) -> Result<Self, SearchError> {
+    pub fn new(test: &ThroughputTest, load_pps: f64) -> Result<Self, SearchError> {
         let none = || SearchError::Plan("a throughput test without goals has no result to confirm".to_owned());
         if !(load_pps.is_finite() && load_pps > 0.0) {
             return Err(SearchError::Plan(format!("a load of {load_pps} frames/s cannot be confirmed")));
         }
         let goal = test.goals.first().ok_or_else(none)?.clone();
-        Ok(Self { load_pps, goal, repetitions: test.confirm, tester_pps, trials: Vec::new(), stalled: 0, asked: false })
+        Ok(Self { load_pps, goal, repetitions: test.confirm, trials: Vec::new(), stalled: 0, asked: false })
     }
 
     /// The next trial: load and duration in ms; `None` when all are made. Until one is observed it says the same.
@@ -267,25 +255,17 @@ impl Confirmation {
         self.asked.then_some((self.load_pps, self.goal.final_trial_ms))
     }
 
-    /// Takes what was seen; the answer says why it counts for nothing, if so. A repetition that fails for nothing but unsent frames
-    /// says that the tester stalled, and nothing of the device: it is made again. One that is invalid is not: that one was
-    /// invalid is a finding, too.
+    /// Takes what was seen. A repetition that fails for nothing but unsent frames says that the tester stalled, and nothing of the
+    /// device: it is made again. One that is invalid is not: that one was invalid is a finding, too.
     /// Errors: [`SearchError::NoTrialPending`] where no trial is under way.
-    pub fn observe(&mut self, seen: Observation) -> Result<Option<String>, SearchError> {
+    pub fn observe(&mut self, seen: Observation) -> Result<(), SearchError> {
         if !std::mem::take(&mut self.asked) {
             return Err(SearchError::NoTrialPending);
         }
         let trial = LoadTrial { load_pps: self.load_pps, duration_ms: self.goal.final_trial_ms, ended_at_ms: 0, seen };
-        let invalid = match reduce(&trial) {
-            Err(why) => Some(why.into_owned()),
-            Ok(seen) if is_of_the_tester(&self.goal, &seen) => {
-                self.stalled += 1;
-                Some(stall(&seen))
-            }
-            Ok(_) => None,
-        };
+        self.stalled += u32::from(reduce(&trial).is_ok_and(|seen| is_of_the_tester(&self.goal, &seen)));
         self.trials.push(trial);
-        Ok(invalid)
+        Ok(())
     }
 
     /// How many were made.
@@ -295,29 +275,18 @@ impl Confirmation {
 
     /// What the repetitions so far say.
     pub fn result(&self) -> Confirmed {
-        let all: Vec<_> = self.trials.iter().filter_map(|trial| Some((trial, reduce(trial).ok()?))).collect();
-        let weighed: Vec<_> = all.iter().filter(|(_, seen)| !is_of_the_tester(&self.goal, seen)).copied().collect();
+        let all = self.trials.iter().filter_map(|trial| reduce(trial).ok());
+        let weighed: Vec<Weighed> = all.filter(|seen| !is_of_the_tester(&self.goal, seen)).collect();
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let passes = |loss: f64| loss <= self.goal.loss_ratio;
-        let passed = weighed.iter().filter(|(_, weighed)| passes(weighed.loss_ratio)).count();
+        let passed = weighed.iter().filter(|seen| seen.loss_ratio <= self.goal.loss_ratio).count();
         let failed = weighed.len() - passed;
-        let received = |trial: &LoadTrial| trial.seen.received as f64 * 1e3 / trial.duration_ms.max(1) as f64;
-        let rates: Vec<f64> = weighed.iter().map(|(trial, _)| received(trial)).collect();
-        let losses: Vec<f64> = weighed.iter().map(|(_, weighed)| weighed.loss_ratio).collect();
         Confirmed {
-            load_pps: self.load_pps,
-            repetitions: number(self.trials.len()),
+            repetitions: self.made(),
             passed: number(passed),
             invalid: number(self.trials.len() - weighed.len()),
-            loss_ratio: summary(&losses),
-            received_pps: summary(&rates),
             holds: weighed.len() == self.repetitions as usize
                 && passed > 0
                 && failed as f64 <= self.goal.exceed_ratio * weighed.len() as f64,
-            limited_by_tester: self.stalled > 0 && failed == 0 && weighed.len() < self.repetitions as usize
-                || self
-                    .tester_pps
-                    .is_some_and(|tester| self.load_pps >= tester * (1.0 - narrows_search::results::TESTER_REPEATS)),
         }
     }
 }
@@ -325,8 +294,9 @@ impl Confirmation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procedures::device::{plan, row};
+    use crate::procedures::device::row;
     use crate::sim::{Device, Dice, search};
+    use crate::testing::plan;
     use narrows_model::run::search::TesterLimit;
     use std::time::Duration;
 
@@ -334,8 +304,8 @@ mod tests {
         ThroughputTest { goals: vec![Goal::ndr(), Goal::pdr()], confirm: 5, max_search_ms: 300_000 }
     }
 
-    fn confirm(device: &Device, load_pps: f64, tester_pps: Option<f64>) -> Confirmed {
-        let mut confirmation = Confirmation::new(&test(), load_pps, tester_pps).expect("sound");
+    fn confirm(device: &Device, load_pps: f64) -> Confirmed {
+        let mut confirmation = Confirmation::new(&test(), load_pps).expect("sound");
         let mut dice = Dice::new(1);
         while let Some((load, ms)) = confirmation.ask() {
             confirmation.observe(device.trial(load, Duration::from_millis(ms), &mut dice)).expect("asked for");
@@ -351,10 +321,8 @@ mod tests {
         let ended = search(&search_plan, &device, 1);
         let (pps, at_least) = found(&ended.results[0]).expect("a result");
         assert!((198_000.0..=200_000.0).contains(&pps) && !at_least, "{pps}");
-        let confirmed = confirm(&device, pps, None);
-        assert_eq!((confirmed.repetitions, confirmed.passed, confirmed.invalid), (5, 5, 0));
-        assert!(confirmed.holds && !confirmed.limited_by_tester);
-        assert_eq!(confirmed.received_pps.and_then(|spread| spread.sd), Some(0.0), "a device without noise");
+        let confirmed = confirm(&device, pps);
+        assert_eq!(confirmed, Confirmed { repetitions: 5, passed: 5, invalid: 0, holds: true });
     }
 
     #[test]
@@ -365,27 +333,25 @@ mod tests {
         let ended = search(&search_plan, &Device::of(5e6), 1);
         assert_eq!(ended.outcomes()[0], Outcome::TesterLimited(TesterLimit::AtMaximum));
         assert!(found(&ended.results[0]).expect("a result").1, "at least");
-        assert!(confirm(&Device::of(5e6), tester, Some(tester)).limited_by_tester);
     }
 
     #[test]
     fn a_load_that_is_too_high_does_not_hold() {
-        let confirmed = confirm(&Device::of(200_000.0), 210_000.0, None);
-        assert_eq!((confirmed.passed, confirmed.holds, confirmed.limited_by_tester), (0, false, false));
+        let confirmed = confirm(&Device::of(200_000.0), 210_000.0);
+        assert_eq!((confirmed.passed, confirmed.holds), (0, false));
         let sender = Device { sender_max: 200_000.0, ..Device::of(1e6) };
-        let confirmed = confirm(&sender, 202_000.0, None);
-        assert_eq!((confirmed.holds, confirmed.limited_by_tester), (false, true), "unsent, not lost");
+        assert!(!confirm(&sender, 202_000.0).holds, "unsent, not lost");
     }
 
     #[test]
     fn a_repetition_that_says_nothing_is_counted_and_nothing_holds_without_it() {
-        let mut confirmation = Confirmation::new(&test(), 1e4, None).expect("sound");
+        let mut confirmation = Confirmation::new(&test(), 1e4).expect("sound");
         assert_eq!(confirmation.observe(Observation::default()), Err(SearchError::NoTrialPending));
         assert!(confirmation.ask().is_some());
         let invalid = Observation { invalid: Some("the books disagree".to_owned()), ..Observation::default() };
-        assert_eq!(confirmation.observe(invalid), Ok(Some("the books disagree".to_owned())));
+        confirmation.observe(invalid).expect("asked for");
         assert_eq!((confirmation.result().invalid, confirmation.result().holds), (1, false));
-        assert!(Confirmation::new(&test(), f64::NAN, None).is_err());
+        assert!(Confirmation::new(&test(), f64::NAN).is_err());
     }
 
     #[test]
@@ -399,25 +365,27 @@ mod tests {
             ..Observation::default()
         };
         let test = ThroughputTest { goals: vec![Goal { final_trial_ms: 1_000, ..Goal::pdr() }], ..test() };
-        let mut confirmation = Confirmation::new(&test, 1e4, None).expect("sound");
+        let mut confirmation = Confirmation::new(&test, 1e4).expect("sound");
         confirmation.ask();
-        let why = confirmation.observe(seen(9_000, 9_000)).expect("asked for").expect("it says nothing");
-        assert_eq!(why, "the tester stalled: 10.00 % of the frames were unsent");
+        confirmation.observe(seen(9_000, 9_000)).expect("asked for");
+        let weighed = reduce(&confirmation.trials[0]).expect("a load");
+        assert_eq!(stall(&weighed), "the tester stalled: 10.00 % of the frames were unsent");
         // What the device loses beside is no excuse, and what it passes counts.
         while confirmation.ask().is_some() {
-            assert_eq!(confirmation.observe(seen(10_000, 10_000)).expect("asked for"), None);
+            confirmation.observe(seen(10_000, 10_000)).expect("asked for");
         }
         let result = confirmation.result();
-        assert_eq!((result.repetitions, result.passed, result.holds, result.limited_by_tester), (6, 5, true, false));
-        let mut confirmation = Confirmation::new(&test, 1e4, None).expect("sound");
+        assert_eq!(result, Confirmed { repetitions: 6, passed: 5, invalid: 1, holds: true });
+        let mut confirmation = Confirmation::new(&test, 1e4).expect("sound");
         while confirmation.ask().is_some() {
             confirmation.observe(seen(9_000, 9_000)).expect("asked for");
         }
         let result = confirmation.result();
-        assert_eq!((result.repetitions, result.passed, result.holds, result.limited_by_tester), (10, 0, false, true));
-        let mut confirmation = Confirmation::new(&test, 1e4, None).expect("sound");
+        assert_eq!(result, Confirmed { repetitions: 10, passed: 0, invalid: 10, holds: false });
+        let mut confirmation = Confirmation::new(&test, 1e4).expect("sound");
         confirmation.ask();
-        assert_eq!(confirmation.observe(seen(9_000, 8_000)).expect("asked for"), None, "it lost, too");
+        confirmation.observe(seen(9_000, 8_000)).expect("asked for");
+        assert_eq!(confirmation.stalled, 0, "it lost, too");
     }
 
     #[test]

@@ -127,22 +127,12 @@ pub fn outcome(of: &GoalResult, is_line: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::plan;
     use narrows_model::Family;
-    use narrows_model::load::frames::Transport;
 
     #[test]
     fn names_are_as_long_as_it_takes() {
-        let of = |family, networks| Traffic {
-            family,
-            transport: Transport::Udp,
-            flows: 1,
-            networks,
-            walk: Walk::Odometer,
-            sizes: vec![64],
-            mix: vec![],
-            bidirectional: false,
-            modifier: None,
-        };
+        let of = |family, networks| Traffic { family, flows: 1, networks, ..plan().traffic.remove(0) };
         assert_eq!(names(&[of(Family::Ipv4, 1), of(Family::Ipv6, 1)]), ["IPv4", "IPv6"]);
         assert_eq!(
             names(&[of(Family::Ipv4, 1), of(Family::Ipv4, 256)]),

@@ -1,19 +1,20 @@
 //! The accounts that a run ends in. Each must balance, and what does not is *unexplained*, never hidden.
 
 use crate::words::place::Place;
+use crate::words::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a ceiling's value came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// From parameters alone.
-    Computed,
-    /// By a probe or an experiment.
-    Measured,
-    /// From counters of the kernel under load.
-    Inferred,
+words! {
+    /// How a ceiling's value came about.
+    pub enum Method {
+        /// From parameters alone.
+        Computed = "computed",
+        /// By a probe or an experiment.
+        Measured = "measured",
+        /// From counters of the kernel under load.
+        Inferred = "inferred",
+    }
 }
 
 /// One limit on the goodput.

@@ -3,21 +3,22 @@
 use crate::host::change::Setting;
 use crate::load::LoadPlan;
 use crate::words::place::{Direction, Place};
+use crate::words::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The verdict in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// A cause with two independent witnesses binds the goodput.
-    Limited,
-    /// The path is at capacity, or does all that was asked of it.
-    Healthy,
-    /// One witness only.
-    Suspected,
-    /// No witness, or the evidence that would decide is missing.
-    Unknown,
+words! {
+    /// The verdict in a word.
+    pub enum Status {
+        /// A cause with two independent witnesses binds the goodput.
+        Limited = "limited",
+        /// The path is at capacity, or does all that was asked of it.
+        Healthy = "healthy",
+        /// One witness only.
+        Suspected = "suspected",
+        /// No witness, or the evidence that would decide is missing.
+        Unknown = "unknown",
+    }
 }
 
 /// Evidence for a cause.

@@ -3,6 +3,7 @@
 use crate::load::udp::record::Distribution;
 use crate::run::target::Ending;
 use crate::words::place::{Direction, Flow};
+use crate::words::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -133,41 +134,28 @@ pub struct ResponsivenessRecord {
     pub loads: Vec<ResponsivenessLoad>,
 }
 
-/// How sure a figure is (draft, section *Confidence of Test-Results*).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Confidence {
-    /// Fewer intervals than a moving average takes in.
-    Low,
-    /// Enough, but not stable.
-    Medium,
-    /// Stable.
-    High,
-}
-
-impl Confidence {
-    /// Its word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
+words! {
+    /// How sure a figure is (draft, section *Confidence of Test-Results*).
+    pub enum Confidence {
+        /// Fewer intervals than a moving average takes in.
+        Low = "low",
+        /// Enough, but not stable.
+        Medium = "medium",
+        /// Stable.
+        High = "high",
     }
-}
 
-/// The four classes of the draft.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Band {
-    /// Below 300 RPM: round trips above 200 ms.
-    Poor,
-    /// To 1,000 RPM: 60 ms.
-    Fair,
-    /// To 6,000 RPM: 10 ms.
-    Good,
-    /// Above.
-    Excellent,
+    /// The four classes of the draft.
+    pub enum Band {
+        /// Below 300 RPM: round trips above 200 ms.
+        Poor = "poor",
+        /// To 1,000 RPM: 60 ms.
+        Fair = "fair",
+        /// To 6,000 RPM: 10 ms.
+        Good = "good",
+        /// Above.
+        Excellent = "excellent",
+    }
 }
 
 impl Band {
@@ -178,16 +166,6 @@ impl Band {
             _ if rpm < 1_000.0 => Self::Fair,
             _ if rpm < 6_000.0 => Self::Good,
             _ => Self::Excellent,
-        }
-    }
-
-    /// Its word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Poor => "poor",
-            Self::Fair => "fair",
-            Self::Good => "good",
-            Self::Excellent => "excellent",
         }
     }
 }

@@ -116,8 +116,6 @@ impl TcpInfo {
     pub const OPT_SACK: u64 = 2;
     /// Window scaling was negotiated.
     pub const OPT_WSCALE: u64 = 4;
-    /// ECN was negotiated.
-    pub const OPT_ECN: u64 = 8;
 
     /// Whether an option was negotiated; `None` where the kernel does not say.
     pub fn negotiated(&self, option: u64) -> Option<bool> {

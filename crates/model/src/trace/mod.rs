@@ -8,8 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// Hops that a trace may have (the TTL field has 8 bits).
-pub const MAX_TTL: u8 = 255;
 /// Probes that a trace keeps; a longer one forgets the oldest.
 pub const MAX_PROBES: usize = 50_000;
 

@@ -85,14 +85,14 @@ impl Flow {
     }
 }
 
-/// The address family of the measured path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    /// IPv4: 20 bytes of header without options.
-    Ipv4,
-    /// IPv6: 40 bytes of header without extensions.
-    Ipv6,
+words! {
+    /// The address family of the measured path.
+    pub enum Family {
+        /// IPv4: 20 bytes of header without options.
+        Ipv4 = "ipv4",
+        /// IPv6: 40 bytes of header without extensions.
+        Ipv6 = "ipv6",
+    }
 }
 
 impl Family {

@@ -3,13 +3,11 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{bps, network};
 use crate::output::printed;
-use narrows_runner::DEFAULT_PORT;
 use narrows_runner::iperf3::auth::Users;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::server::{self, AuditTo, Separation, ServeConfig, StampConfig};
-use narrows_runner::stamp;
-use narrows_runner::state;
 use narrows_runner::tokens::{self, Allowed};
+use narrows_runner::{DEFAULT_PORT, stamp, state};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

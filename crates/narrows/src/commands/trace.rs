@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
-use crate::flags::{ResultArgs, SaveArgs, SvgArg, TuiArg, WayArgs, words};
+use crate::flags::{FamilyArg, ResultArgs, SaveArgs, SvgArg, TuiArg, WayArgs, words};
 use crate::output::{deliver, style, write};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use crate::tui::Tui;
@@ -27,6 +27,8 @@ use std::time::Duration;
 #[command(
     mut_arg("quiet", |it| it.help("Do not print the id of the saved run")),
     mut_arg("tui", |it| it.requires("watch")),
+    mut_arg("ipv4", |it| it.hide_short_help(false)),
+    mut_arg("ipv6", |it| it.hide_short_help(false)),
     mut_arg("svg", |it| it.help("Write a picture of the hops to this file (SVG)")),
     after_help = "Examples:\n  \
     narrows trace server\n  \
@@ -44,12 +46,8 @@ pub(crate) struct Args {
     /// Destination port [default: 33434, TCP: 443]
     #[arg(long, short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Use IPv4 only
-    #[arg(long, short = '4', conflicts_with = "ipv6")]
-    ipv4: bool,
-    /// Use IPv6 only
-    #[arg(long, short = '6')]
-    ipv6: bool,
+    #[command(flatten)]
+    family: FamilyArg,
     /// Do not look up the names of the hops
     #[arg(long, short = 'n')]
     no_names: bool,
@@ -123,16 +121,11 @@ impl Args {
             let (first, last) = (self.first_hop, self.max_hops);
             return Err(Failure::usage(format!("first hop is {first}, but must not be above the last, {last}")));
         }
-        let family = match (self.ipv4, self.ipv6) {
-            (true, _) => Some(Family::Ipv4),
-            (_, true) => Some(Family::Ipv6),
-            _ => None,
-        };
         let protocol = TraceProtocol::from(self.protocol);
         let port = if protocol == TraceProtocol::Tcp { 443 } else { trace::UDP_PORT };
         Ok(TracePlan {
             asked: self.host.clone(),
-            target: trace::resolve(&self.host, family).map_err(failure)?,
+            target: trace::resolve(&self.host, self.family.family()).map_err(failure)?,
             protocol,
             port: self.port.unwrap_or(port),
             first_ttl: self.first_hop,

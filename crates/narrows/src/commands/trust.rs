@@ -3,8 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::WayArgs;
 use crate::output::printed;
-use narrows_runner::DEFAULT_PORT;
-use narrows_runner::{trust, trusted};
+use narrows_runner::{DEFAULT_PORT, trust, trusted};
 
 /// Store the token of a server, so that --token-file is not needed again
 #[derive(Debug, clap::Args)]

@@ -58,12 +58,8 @@ pub(crate) struct WayArgs {
     /// File with the server's token (see `narrows trust`)
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
-    /// Use IPv4 only
-    #[arg(long, short = '4', conflicts_with = "ipv6", hide_short_help = true)]
-    ipv4: bool,
-    /// Use IPv6 only
-    #[arg(long, short = '6', hide_short_help = true)]
-    ipv6: bool,
+    #[command(flatten)]
+    family: FamilyArg,
     /// With ssh://: the narrows command on the server
     #[arg(
         long,
@@ -74,6 +70,27 @@ pub(crate) struct WayArgs {
         hide_short_help = true
     )]
     remote_command: String,
+}
+
+/// The addresses that a name may stand for.
+#[derive(Debug, Args)]
+pub(crate) struct FamilyArg {
+    /// Use IPv4 only
+    #[arg(long, short = '4', conflicts_with = "ipv6", hide_short_help = true)]
+    ipv4: bool,
+    /// Use IPv6 only
+    #[arg(long, short = '6', hide_short_help = true)]
+    ipv6: bool,
+}
+
+impl FamilyArg {
+    pub(crate) fn family(&self) -> Option<Family> {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Some(Family::Ipv4),
+            (_, true) => Some(Family::Ipv6),
+            _ => None,
+        }
+    }
 }
 
 impl RemoteArgs {
@@ -94,7 +111,7 @@ impl RemoteArgs {
             let why = "cannot use --username here: only servers of iperf3 have users; write iperf3://HOST";
             return if login.is_some() { Err(Failure::usage(why)) } else { Ok(None) };
         }
-        let found = Peer::find(&self.host, self.way.family()).map_err(|error| match error {
+        let found = Peer::find(&self.host, self.way.family.family()).map_err(|error| match error {
             RemoteError::BadTarget { .. } => Failure::usage(error),
             _ => Failure::run(error),
         });
@@ -110,21 +127,13 @@ impl RemoteArgs {
 impl WayArgs {
     /// The way to a server whose flags are named otherwise.
     pub(crate) fn of(port: u16, token_file: Option<PathBuf>, family: Option<Family>) -> Self {
-        let (ipv4, ipv6) = (family == Some(Family::Ipv4), family == Some(Family::Ipv6));
-        Self { port, token_file, ipv4, ipv6, remote_command: "narrows".to_owned() }
-    }
-
-    fn family(&self) -> Option<Family> {
-        match (self.ipv4, self.ipv6) {
-            (true, _) => Some(Family::Ipv4),
-            (_, true) => Some(Family::Ipv6),
-            _ => None,
-        }
+        let family = FamilyArg { ipv4: family == Some(Family::Ipv4), ipv6: family == Some(Family::Ipv6) };
+        Self { port, token_file, family, remote_command: "narrows".to_owned() }
     }
 
     /// The server as the user names it.
     pub(crate) fn spec(&self, host: &str) -> TargetSpec {
-        TargetSpec { asked: host.to_owned(), family: self.family(), port: self.port, token: None }
+        TargetSpec { asked: host.to_owned(), family: self.family.family(), port: self.port, token: None }
     }
 
     pub(crate) fn token_file(&self) -> Option<&Path> {

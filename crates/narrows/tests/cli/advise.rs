@@ -2,10 +2,10 @@
 //! between.
 
 use crate::bench::{PORTS, with_router};
-use crate::world::{World, alone, on_loopback};
+use crate::world::{World, alone, on_loopback, soon};
 use narrows_sys::netns::network_of_this_thread;
 use narrows_sys::rtnl::{BridgeOption, Links};
-use narrows_sys::{clock, neighbour, sysctl};
+use narrows_sys::{neighbour, sysctl};
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
@@ -27,9 +27,7 @@ fn state() -> (Vec<Option<[u8; 6]>>, Vec<String>) {
 
 /// Runs the program to its end without a word on standard error; what it said.
 fn told(world: &World, words: &[&str]) -> String {
-    let said = world.run(&[&["rfc2544", "advise"], words].concat());
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-    said.out
+    world.run(&[&["rfc2544", "advise"], words].concat()).quiet(0).out
 }
 
 fn journal(world: &World) -> usize {
@@ -86,15 +84,10 @@ fn an_apply_that_is_killed_is_undone_from_the_journal() {
         // Each time at another place: after so many entries of the journal.
         for entries in [1, 2, 4] {
             let running = world.start(&["rfc2544", "advise", "plan.toml", "--apply"]);
-            for _ in 0..20_000 {
-                if journal(world) >= entries {
-                    break;
-                }
-                clock::sleep(Duration::from_micros(500));
-            }
+            let begun = soon(Duration::from_micros(500), || journal(world) >= entries);
             running.signal(9);
             running.end();
-            assert!(journal(world) >= entries, "it was killed before it began");
+            assert!(begun, "it was killed before it began");
             assert!(entries == 1 || state() != before, "nothing was set");
             told(world, &["--undo"]);
             assert_eq!((state(), journal(world)), (before.clone(), 0), "killed after {entries}");
@@ -189,6 +182,5 @@ fn what_cannot_be_looked_at_is_told() {
             "`plan9` is neither a system (linux, freebsd, cisco, juniper) nor a plan file"
         );
     });
-    let said = alone().run(&["rfc2544", "advise", "plan.toml", "--undo"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
+    alone().run(&["rfc2544", "advise", "plan.toml", "--undo"]).with_code(2);
 }

@@ -1,6 +1,9 @@
 //! A campaign whose load is another program: no server, no network.
 
-use crate::world::{World, alone, on_loopback};
+use crate::world::{World, alone, on_loopback, soon};
+use std::time::Duration;
+
+const OFTEN: Duration = Duration::from_millis(10);
 
 /// Six runs: the number is the first factor times 100, and a second factor is set by a command.
 const LOAD: &str = r#"
@@ -37,8 +40,7 @@ fn another_program_is_a_load_and_a_run_that_fails_is_named() {
     let plan = world.file("plan.toml", &(LOAD.to_owned() + &knob(&world)));
     let dry = world.run(&["campaign", &plan, "--dry-run"]);
     assert!(dry.out.contains("    1  block 1   here  n=") && dry.out.contains("12 runs, 0 done, 2 s left"), "{dry:?}");
-    let said = world.run(&["campaign", &plan]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = world.run(&["campaign", &plan]).with_code(0);
     assert!(said.err.contains("recorded as failed"), "{said:?}");
     assert!(said.out.starts_with("script: 12 of 12 runs, mean sh (requests/s) 150\n"), "{said:?}");
     assert!(said.out.contains("Does nothing (within 1 %): knob\n"), "{said:?}");
@@ -51,8 +53,7 @@ fn another_program_is_a_load_and_a_run_that_fails_is_named() {
     let csv = world.run(&["campaign", &plan, "--quiet", "--format", "csv"]).out;
     assert!(csv.starts_with("step,block,host,n,knob,run,started,figure,unit,value,failed\n1,1,here,"), "{csv}");
     assert_eq!((csv.lines().count(), csv.matches(",`sh` ended with exit status: 1\n").count()), (13, 4), "{csv}");
-    let json = world.run(&["campaign", &plan, "--quiet", "--format", "json"]).out;
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let json = world.run(&["campaign", &plan, "--quiet", "--format", "json"]).json();
     assert_eq!((&json["schema"], &json["idle"][0]), (&"narrows.campaign/1".into(), &"knob".into()));
     assert!(world.run(&["campaign", &plan, "-q", "--format", "markdown"]).out.starts_with("# Campaign\n"));
     assert!(world.run(&["campaign", &plan, "-q", "--format", "html"]).out.starts_with("<!DOCTYPE html>"));
@@ -78,13 +79,7 @@ fn a_killed_campaign_is_rolled_back_by_the_next_and_runs_once_at_a_time() {
         ),
         "{said:?}"
     );
-    let set = || {
-        (0..200).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            state(&world) != "old\n"
-        })
-    };
-    assert!(set(), "the knob is never set");
+    assert!(soon(OFTEN, || state(&world) != "old\n"), "the knob is never set");
     first.signal(9);
     first.end();
     assert_ne!(state(&world), "old\n");
@@ -106,18 +101,11 @@ fn ctrl_c_ends_the_program_with_its_children_and_rolls_back() {
         let all = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
         all.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok()).any(|it| it == b"sleep\x0061.625\0")
     };
-    let soon = |wanted: bool| {
-        (0..500).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            sleeps() == wanted
-        })
-    };
-    assert!(soon(true), "the load does not start");
+    assert!(soon(OFTEN, sleeps), "the load does not start");
     running.signal(2);
-    let said = running.end();
-    assert_eq!(said.code, Some(130), "{said:?}");
+    let said = running.end().with_code(130);
     assert!(said.err.ends_with("the same command goes on with the runs that are left\n"), "{said:?}");
-    assert!(soon(false), "the load goes on");
+    assert!(soon(OFTEN, || !sleeps()), "the load goes on");
     assert_eq!(state(&world), "old\n");
 }
 
@@ -126,14 +114,12 @@ fn what_cannot_be_measured_is_said_at_once() {
     let world = alone();
     let plan = world
         .file("plan.toml", &(LOAD.to_owned() + "[[factor]]\ncommand = [\"true\", \"{value}\"]\nvalues = [1, 2]\n"));
-    let said = world.run(&["campaign", &plan]);
-    assert_eq!(said.code, Some(2), "{said:?}");
+    let said = world.run(&["campaign", &plan]).with_code(2);
     assert!(said.err.contains("factor.restore: it is missing: the command cannot be rolled back"), "{said:?}");
     let said = world.run(&["campaign", &plan, "--no-undo", "--dry-run"]);
     assert!(said.code == Some(0) && said.out.contains("12 runs"), "{said:?}");
     let plan = world.file("bad.toml", "hosts = [\"a\"]\ncolour = 1\n[load]\nkind = \"command\"\npattern = \"(\"\n");
-    let said = world.run(&["campaign", &plan]);
-    assert_eq!(said.code, Some(2), "{said:?}");
+    let said = world.run(&["campaign", &plan]).with_code(2);
     for line in [
         "line 1, column 1: factor: it is missing",
         "line 2, column 1: colour: unknown key; known keys: name, hosts, design, repetitions, seed, load, factor",
@@ -147,8 +133,7 @@ fn what_cannot_be_measured_is_said_at_once() {
 #[test]
 fn a_run_that_fails_while_its_host_is_there_is_recorded_and_the_others_go_on() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let campaign =
             |plan: &str| world.run(&["campaign", plan, "--port", &port, "--token-file", &token, "--format", "json"]);
         let plan = world.file(
@@ -156,10 +141,9 @@ fn a_run_that_fails_while_its_host_is_there_is_recorded_and_the_others_go_on() {
             "hosts = [\"127.0.0.1\"]\nrepetitions = 1\n[load]\nduration = \"100ms\"\n[[factor]]\n\
              flag = \"congestion-control\"\nvalues = [\"reno\", \"nosuch\"]\n",
         );
-        let said = campaign(&plan);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = campaign(&plan).with_code(0);
         assert!(said.err.contains("recorded as failed") && !said.err.contains("attempt 1"), "{said:?}");
-        let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let json = said.json();
         let runs = json["runs"].as_array().expect("runs");
         let failed: Vec<_> = runs.iter().filter(|it| it["value"].is_null()).collect();
         assert_eq!((runs.len(), failed.len(), &failed[0]["levels"][0]), (2, 1, &"nosuch".into()), "{json}");
@@ -176,9 +160,7 @@ fn a_run_that_fails_while_its_host_is_there_is_recorded_and_the_others_go_on() {
                      flag = \"streams\"\nvalues = [1, 2]\n"
                 ),
             );
-            let said = campaign(&plan);
-            assert_eq!(said.code, Some(0), "{said:?}");
-            let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+            let json = campaign(&plan).with_code(0).json();
             assert!(json["figure"].as_str().expect("a name").starts_with(figure), "{json}");
             assert_eq!((&json["better"], json["runs"].as_array().map(Vec::len)), (&better.into(), Some(2)), "{json}");
             assert!(json["mean"].as_f64().expect("a mean") > 0.0, "{json}");

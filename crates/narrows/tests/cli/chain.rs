@@ -1,8 +1,9 @@
 //! A client, six routers in a row and a server, each a network namespace; hop `n` has 10.0.`n`.2 and fd00:`n`::2.
 
+use crate::world::soon;
 use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Links;
-use narrows_sys::{clock, process, sysctl};
+use narrows_sys::{process, sysctl};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
@@ -60,13 +61,7 @@ impl Chain {
             TcpStream::connect_timeout(&address, Duration::from_millis(500)).map(drop).map_err(|error| error.kind())
         };
         let refused = || self.client().run(connect).expect("entered") == Err(ErrorKind::ConnectionRefused);
-        assert!(
-            (0..60).any(|_| refused() || {
-                clock::sleep(Duration::from_millis(50));
-                false
-            }),
-            "no path by IPv6"
-        );
+        assert!(soon(Duration::from_millis(50), refused), "no path by IPv6");
     }
 
     /// With that many more routers beside the third, in equal-cost paths from the second to the fourth. `None`: not possible here.

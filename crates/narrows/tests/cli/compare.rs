@@ -1,5 +1,6 @@
 //! `narrows compare`: numbers, runs of the store, ministat's output, bad input.
 
+use crate::history::recorded;
 use crate::world::{World, alone};
 
 const A: &str = "941\n940\n942\n939.5\n941.5\n940.5\n";
@@ -8,18 +9,11 @@ const B: &str = "612\n611\n613\n610.5\n612.5\n611.5\n";
 /// A world with 12 runs in its store, six of them with each tag, interleaved.
 fn with_runs() -> World {
     let world = alone();
-    let fixture = |name| format!("{}/../../fixtures/runs/{name}.run.json", env!("CARGO_MANIFEST_DIR"));
-    for n in 0..12 {
-        let name = ["long-path-before", "long-path-after"][n % 2];
-        let mut run: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(fixture(name)).expect("a fixture")).expect("JSON");
-        run["id"] = format!("20250101-0000{n:02}-000000{n:02}").into();
-        run["started_unix_us"] = (1_735_689_600_000_000 + 3_600_000_000 * n as u64).into();
-        world.file(&format!("{n}.run.json"), &run.to_string());
-        let file = world.path(&format!("{n}.run.json"));
-        assert_eq!(world.run(&["store", "import", &file.to_string_lossy()]).code, Some(0));
+    for (n, tag) in (0..12).zip(["before", "after"].into_iter().cycle()) {
         let id = format!("20250101-0000{n:02}-000000{n:02}");
-        assert_eq!(world.run(&["history", "tag", &id, ["before", "after"][n % 2]]).code, Some(0));
+        let run = recorded(&format!("long-path-{tag}"), &id, n);
+        assert_eq!(world.run(&["store", "import", &world.file(&format!("{n}.run.json"), &run)]).code, Some(0));
+        assert_eq!(world.run(&["history", "tag", &id, tag]).code, Some(0));
     }
     world
 }
@@ -28,8 +22,7 @@ fn with_runs() -> World {
 fn columns_of_numbers_are_compared_in_every_format() {
     let world = alone();
     let (a, b) = (world.file("a.txt", A), world.file("b.txt", B));
-    let said = world.run(&["compare", &a, &b]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = world.run(&["compare", &a, &b]).with_code(0);
     assert!(
         said.out.contains("B against A: different, -35.0 % (95 % interval -35.1 % to -34.8 %), p 0.0022"),
         "{said:?}"
@@ -39,8 +32,7 @@ fn columns_of_numbers_are_compared_in_every_format() {
     let few = world.file("few.txt", "1\n2\n3\n");
     let said = world.run(&["compare", &few, &few]);
     assert!(said.out.contains("cannot tell") && said.out.contains("too few values to prove a difference"), "{said:?}");
-    let json: serde_json::Value =
-        serde_json::from_str(&world.run(&["compare", &a, &b, "--format", "json"]).out).expect("JSON");
+    let json = world.run(&["compare", &a, &b, "--format", "json"]).json();
     assert_eq!(
         (&json["schema"], &json["figures"][0]["comparisons"][0]["verdict"]),
         (&"narrows.compare/1".into(), &"different".into())
@@ -53,8 +45,7 @@ fn columns_of_numbers_are_compared_in_every_format() {
 #[test]
 fn runs_of_the_store_are_compared_with_their_inventories() {
     let world = with_runs();
-    let said = world.run(&["compare", "tag:before", "tag:after"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = world.run(&["compare", "tag:before", "tag:after"]).with_code(0);
     for words in
         ["A  tag:before (6 runs)", "goodput up", "B against A: different", "Inventory of the first runs of A and B, "]
     {

@@ -35,8 +35,7 @@ fn an_idle_connection_is_counted_and_shown_with_full() {
         let only = ["connections", "--once", "--interval", "100ms", "--port", &port];
         let text = world.run(&only).out;
         assert!(text.contains("2 connections, 0 with data") && text.contains("2 connections without data"), "{text}");
-        let json = world.run(&[&only[..], &["--format", "json", "--peer", "127.0.0.0/8"]].concat()).out;
-        let view: Value = serde_json::from_str(&json).expect("JSON");
+        let view = world.run(&[&only[..], &["--format", "json", "--peer", "127.0.0.0/8"]].concat()).json();
         let all = view["connections"].as_array().expect("a list");
         assert_eq!((all.len(), &view["matching"]), (2, &Value::from(2)));
         let local = stream.local_addr().expect("an address").to_string();

@@ -1,13 +1,9 @@
 //! A measurement that ends before its time: by Ctrl-C, by the death of the server, by the death of the client.
 
-use crate::world::{Running, Said, World, on_loopback};
+use crate::world::{Running, SIGINT, SIGKILL, SIGTERM, Said, World, on_loopback};
 use narrows_sys::clock;
 use narrows_sys::rtnl::Links;
 use std::time::Duration;
-
-const SIGINT: i32 = 2;
-const SIGKILL: i32 = 9;
-const SIGTERM: i32 = 15;
 
 /// A measurement that would take ten seconds, at its first interval.
 fn measuring(world: &World, port: &str, direction: &str) -> Running {
@@ -30,14 +26,13 @@ fn check_summary(said: &Said) {
 #[test]
 fn ctrl_c_keeps_and_prints_what_was_measured() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
+        let (_server, port, _) = world.serve(&[]);
         for direction in ["up", "down"] {
             let client = measuring(world, &port, direction);
             // `timeout -s INT` signals the process and its group.
             client.signal(SIGINT);
             client.signal(SIGINT);
-            let said = client.end();
-            assert_eq!(said.code, Some(130), "{said:?}");
+            let said = client.end().with_code(130);
             check_summary(&said);
             let first = said.out.lines().nth(2).unwrap_or_default();
             assert!(first.contains(" 0.00-0."), "the first interval is there: {said:?}");
@@ -61,9 +56,8 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
 #[test]
 fn ctrl_c_gives_up_waiting() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
+        let (_server, port, token) = world.serve(&[]);
         let _running = measuring(world, &port, "up");
-        let token = world.token_file();
         let mut second = world.start(&["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token]);
         second.await_error("waiting, position 1 in the queue: the client 127.0.0.1 is measuring");
         second.signal(SIGINT);
@@ -76,11 +70,10 @@ fn ctrl_c_gives_up_waiting() {
 fn a_server_that_dies_is_told_with_what_was_measured() {
     for (signal, direction) in [(SIGKILL, "up"), (SIGKILL, "down"), (SIGTERM, "up"), (SIGTERM, "down")] {
         on_loopback(|world| {
-            let (server, port) = world.serve(&[]);
+            let (server, port, _) = world.serve(&[]);
             let client = measuring(world, &port, direction);
             server.signal(signal);
-            let said = client.end();
-            assert_eq!(said.code, Some(1), "{said:?}");
+            let said = client.end().with_code(1);
             check_summary(&said);
             let sentence = format!("lost the server at 127.0.0.1:{port}: ");
             let error = said.err.split_once("narrows: ").map(|(_, error)| error).unwrap_or_default();
@@ -116,8 +109,7 @@ fn a_diagnosis_that_is_cut_short_reports_what_was_measured_and_accuses_no_one() 
         [(SIGKILL, TCP, "up"), (SIGKILL, TCP, "down"), (SIGINT, TCP, "up"), (SIGKILL, UDP, "up"), (SIGINT, UDP, "down")]
     {
         on_loopback(|world| {
-            let (server, port) = world.serve(&[]);
-            let token = world.token_file();
+            let (server, port, token) = world.serve(&[]);
             let words = ["--token-file", &token, "-d", direction, "-o", "cut.run.json"];
             let client = diagnosing(world, &port, &[load, &words].concat(), if load == TCP { 100 } else { 2_500 });
             if signal == SIGINT {
@@ -150,13 +142,11 @@ fn a_diagnosis_that_is_cut_short_reports_what_was_measured_and_accuses_no_one() 
 #[test]
 fn a_client_that_dies_frees_the_server_for_the_next() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
+        let (_server, port, token) = world.serve(&[]);
         let first = measuring(world, &port, "up");
         first.signal(SIGKILL);
-        let token = world.token_file();
         let words = ["measure", "tcp", "127.0.0.1", "--port", &port, "--token-file", &token, "-t", "300ms"];
-        let said = world.run(&[&words[..], &["--pacing-rate", "50M"]].concat());
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = world.run(&[&words[..], &["--pacing-rate", "50M"]].concat()).with_code(0);
         check_summary(&said);
         assert_eq!(first.end().code, None, "it was killed");
     });

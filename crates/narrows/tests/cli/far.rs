@@ -1,16 +1,13 @@
 //! A forwarding benchmark on several hosts: a desk from which it is made, a generator, a router and a receiver, each a host of its
 //! own, and a network of management between the desk and the others.
 
-use crate::world::{Running, World, alone};
+use crate::world::{Running, SIGINT, SIGKILL, World, alone, soon};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::rtnl::Links;
-use narrows_sys::{clock, sysctl};
+use narrows_sys::sysctl;
 use serde_json::Value;
 use std::net::IpAddr;
 use std::time::Duration;
-
-const SIGINT: i32 = 2;
-const SIGKILL: i32 = 9;
 
 /// Four hosts, each with a directory of its own.
 struct Bench {
@@ -122,13 +119,13 @@ source = {{ kind = "narrows", host = "10.9.2.2", token-file = "{}" }}
         self.router.1.run(read).expect("a host")
     }
 
-    /// Waits until so many more frames have passed.
-    fn await_frames(&self, frames: u64) {
-        let (since, before) = (clock::now(), self.taken());
-        while self.taken() < before + frames {
-            assert!(since.elapsed() < Duration::from_secs(30), "no frames");
-            clock::sleep(Duration::from_millis(5));
-        }
+    /// A benchmark that is made from the desk, after so many frames of its first trial.
+    fn begun(&self, words: &[&str], frames: u64) -> Running {
+        let mut made = self.desk.0.start_on(&self.desk.1, words);
+        made.await_error("  calibration");
+        let before = self.taken();
+        assert!(soon(Duration::from_millis(5), || self.taken() >= before + frames), "no frames");
+        made
     }
 
     fn record(&self, name: &str) -> Value {
@@ -152,8 +149,7 @@ fn generator_router_and_receiver_are_three_hosts_and_the_books_balance() {
     let goal = "{ name = \"short\", initial-trial = \"100ms\", final-trial = \"100ms\", width = 0.05 }";
     let throughput = format!("[throughput]\ngoals = [{goal}]\nconfirm = 1\nmax-search = \"10s\"\n");
     let plan = bench.plan(&format!("{throughput}[latency]\n[worst-case]\nduration = \"500ms\"\nrepetitions = 2\n"));
-    let said = bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]).with_code(0);
     let record = bench.record("kept.json");
     let trials = record["trials"].as_array().expect("trials");
     // A trial that a pause of the machine disturbed is made again.
@@ -228,20 +224,16 @@ fn a_receiver_that_dies_ends_the_benchmark_and_what_was_measured_is_kept() {
     let plan = bench.plan("[worst-case]\nduration = \"20s\"\nrepetitions = 2\n");
     let quick = std::fs::read_to_string(&plan).expect("the plan").replace("\"20s\"", "\"200ms\"");
     let quick = bench.desk.0.file("quick.toml", &quick);
-    let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    made.await_error("  calibration");
-    bench.await_frames(1_000);
+    let made = bench.begun(&["rfc2544", &plan, "-o", "kept.json"], 1_000);
     receiver.signal(SIGKILL);
-    let said = made.end();
-    assert_eq!(said.code, Some(1), "{said:?}");
+    made.end().with_code(1);
     let record = bench.record("kept.json");
     let ended = record["ended"].as_str().expect("a reason");
     assert!(ended.starts_with("the tester's host 10.9.3.2: lost the server at 10.9.3.2:5220: "), "{ended}");
     assert_eq!(record["tester"].as_array().map(Vec::len), Some(1), "what was measured before is there");
     // Nothing of it is left at the generator: another benchmark has its device at once.
     let _receiver = bench.receiver.0.serve_on(&bench.receiver.1, &["--frames", "rcv0"]);
-    let said = bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &quick]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &quick]).with_code(0);
 }
 
 #[test]
@@ -249,13 +241,10 @@ fn a_receiver_that_is_started_anew_costs_one_trial_and_the_benchmark_goes_on() {
     let bench = Bench::up();
     let [_generator, _router, receiver] = bench.serve();
     let plan = bench.plan("[worst-case]\nduration = \"3s\"\nrepetitions = 2\n");
-    let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    made.await_error("  calibration");
-    bench.await_frames(1_000);
+    let made = bench.begun(&["rfc2544", &plan, "-o", "kept.json"], 1_000);
     drop(receiver);
     let _receiver = bench.receiver.0.serve_on(&bench.receiver.1, &["--frames", "rcv0"]);
-    let said = made.end();
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = made.end().with_code(0);
     let record = bench.record("kept.json");
     assert!(record["ended"].is_null(), "{said:?}");
     let trials = record["trials"].as_array().expect("trials");
@@ -263,8 +252,7 @@ fn a_receiver_that_is_started_anew_costs_one_trial_and_the_benchmark_goes_on() {
     let lost = trials[0]["incomplete"].as_str().expect("a reason");
     assert!(lost.starts_with("the tester's host 10.9.3.2: lost the server at 10.9.3.2:5220: "), "{lost}");
     assert!(trials[1]["incomplete"].is_null() && sum(&trials[1]["directions"][0]["got"]["streams"], "received") > 0);
-    let report = bench.desk.0.run(&["rfc2544", "--again", "kept.json", "--format", "json"]);
-    let report: Value = serde_json::from_str(&report.out).expect("JSON");
+    let report = bench.desk.0.run(&["rfc2544", "--again", "kept.json", "--format", "json"]).json();
     assert_eq!(report["invalid"][0]["why"], lost);
     assert_eq!(report["traffic"][0]["sizes"][0]["worst_case"]["repetitions"], 1, "{report}");
 }
@@ -274,19 +262,15 @@ fn an_interrupt_at_the_desk_stops_the_frames_of_the_others() {
     let bench = Bench::up();
     let _servers = bench.serve();
     let plan = bench.plan("[worst-case]\nduration = \"20s\"\nrepetitions = 2\n");
-    let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    made.await_error("  calibration");
-    bench.await_frames(1_000);
+    let made = bench.begun(&["rfc2544", &plan, "-o", "kept.json"], 1_000);
     made.signal(SIGINT);
-    let said = made.end();
-    assert_eq!(said.code, Some(1), "{said:?}");
+    made.end().with_code(1);
     let record = bench.record("kept.json");
     assert_eq!(record["ended"], "interrupted");
     let trial = &record["trials"][0];
     assert_eq!(trial["directions"][0]["sent"]["ended"], "it was stopped", "{trial}");
     assert!(trial["invalid"].is_null(), "a record is raw: {trial}");
-    let report = bench.desk.0.run(&["rfc2544", "--again", "kept.json", "--format", "json"]);
-    let report: Value = serde_json::from_str(&report.out).expect("JSON");
+    let report = bench.desk.0.run(&["rfc2544", "--again", "kept.json", "--format", "json"]).json();
     assert_eq!(report["invalid"][0]["why"], "the generator ended early: it was stopped");
 }
 
@@ -297,14 +281,11 @@ fn frames_end_with_the_client_that_was_killed() {
     let plan = bench.plan("[worst-case]\nduration = \"20s\"\nrepetitions = 2\n");
     let quick = std::fs::read_to_string(&plan).expect("the plan").replace("\"20s\"", "\"200ms\"");
     let quick = bench.desk.0.file("quick.toml", &quick);
-    let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan]);
-    made.await_error("  calibration");
-    bench.await_frames(1_000);
+    let made = bench.begun(&["rfc2544", &plan], 1_000);
     made.signal(SIGKILL);
     assert_eq!(made.end().code, None);
     // A device that still sent would be refused to the next one.
-    let said = bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &quick, "-o", "kept.json"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &quick, "-o", "kept.json"]).with_code(0);
     assert!(bench.record("kept.json")["trials"][0]["invalid"].is_null(), "{said:?}");
 }
 
@@ -314,8 +295,7 @@ fn a_hop_that_cannot_be_reached_is_silent_and_the_benchmark_goes_on() {
     let [_generator, router, _receiver] = bench.serve();
     let plan = bench.plan("[worst-case]\nduration = \"200ms\"\nrepetitions = 1\n");
     drop(router);
-    let said = bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    bench.desk.0.run_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]).with_code(0);
     let record = bench.record("kept.json");
     let hop = &record["trials"][0]["hops"][0];
     assert_eq!(
@@ -342,8 +322,7 @@ fn one_port_is_here_and_one_is_far_and_both_directions_are_loaded() {
         .replace("\"10.9.2.2\"", "\"198.18.0.1\"")
         .replace("flows = 10", "flows = 10\nbidirectional = true");
     let file = bench.desk.0.file("plan.toml", &plan);
-    let said = bench.desk.0.run_on(&bench.generator.1, &["rfc2544", &file, "-o", "kept.json"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    bench.desk.0.run_on(&bench.generator.1, &["rfc2544", &file, "-o", "kept.json"]).with_code(0);
     let record = bench.record("kept.json");
     let trial = &record["trials"][0];
     assert!(trial["invalid"].is_null(), "{trial}");
@@ -362,13 +341,10 @@ fn the_session_with_a_hop_is_renewed_when_its_server_was_started_anew() {
     let bench = Bench::up();
     let [_generator, router, _receiver] = bench.serve();
     let plan = bench.plan("[worst-case]\nduration = \"3s\"\nrepetitions = 1\n");
-    let mut made = bench.desk.0.start_on(&bench.desk.1, &["rfc2544", &plan, "-o", "kept.json"]);
-    made.await_error("  calibration");
-    bench.await_frames(100);
+    let made = bench.begun(&["rfc2544", &plan, "-o", "kept.json"], 100);
     drop(router);
     let _router = bench.router.0.serve_on(&bench.router.1, &[]);
-    let said = made.end();
-    assert_eq!(said.code, Some(0), "{said:?}");
+    made.end().with_code(0);
     let trial = &bench.record("kept.json")["trials"][0];
     let hop = &trial["hops"][0];
     assert!(hop["silent"].is_null() && trial["invalid"].is_null(), "{trial}");

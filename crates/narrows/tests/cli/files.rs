@@ -142,8 +142,7 @@ fn a_token_file_behind_a_closed_directory_is_not_called_missing() {
 #[test]
 fn a_full_disk_loses_no_result() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&["--stamp", "--stamp-any", "--responsiveness"]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&["--stamp", "--stamp-any", "--responsiveness"]);
         let way = ["127.0.0.1", "-p", &port, "--token-file", &token];
         let point = ["-l", "64", "--protocol", "udp", "-d", "up", "-b", "1M", "-t", "100ms", "--no-search"];
         let search = [
@@ -166,8 +165,7 @@ fn a_full_disk_loses_no_result() {
             // A sweep tries its run file before the first point.
             let output = if words[0] == "sweep" { "--csv" } else { "-o" };
             let said = world.run(&[&words[..], &[output, "/dev/full", "--tag", &tag]].concat());
-            let listed = world.run(&["history", "--tag", &tag, "--format", "json"]);
-            let listed: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+            let listed = world.run(&["history", "--tag", &tag, "--format", "json"]).json();
             let id = listed["runs"][0]["id"].as_str().unwrap_or_else(|| panic!("not kept: {said:?}"));
             assert!(said.code == Some(1) && !said.out.is_empty(), "{words:?}: {said:?}");
             let end = format!("No space left on device (os error 28); it is in the store as {id}\n");
@@ -182,8 +180,8 @@ fn a_full_disk_loses_no_result() {
 #[test]
 fn without_a_home_a_diagnosis_is_made_and_not_saved() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = std::fs::read_to_string(world.token_file()).expect("a token");
+        let (_server, port, token) = world.serve(&[]);
+        let token = std::fs::read_to_string(token).expect("a token");
         let mut command =
             world.command(&["diagnose", "127.0.0.1", "-p", &port, "-t", "1s", "--no-profile", "--budget", "2s"]);
         command.args(["--exit-zero", "-q"]).env("NARROWS_TOKEN", token.trim());

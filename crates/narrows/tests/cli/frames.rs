@@ -1,13 +1,12 @@
 //! Raw frames that cannot be sent or counted, and ends that are killed: one sentence each, and nothing left on a device.
 
-use crate::world::{Said, World, alone, on_loopback, word};
+use crate::usage::refusal;
+use crate::world::{SIGINT, SIGKILL, Said, World, alone, on_loopback, word};
 use narrows_sys::rtnl::Links;
 use narrows_sys::{netns, sysctl};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 
-const SIGINT: i32 = 2;
-const SIGKILL: i32 = 9;
 const MAC: &str = "02:00:00:00:00:02";
 
 /// Runs a test in a network with `gen0` wired to `rcv0`, of which these are up.
@@ -28,14 +27,6 @@ fn on_wire(up: &[&str], test: impl FnOnce(&World) + Send) {
 /// `narrows generate gen0` of ten frames to a known address, with more words.
 fn generate<'a>(words: &[&'a str]) -> Vec<&'a str> {
     [&["generate", "gen0", "--destination-mac", MAC, "-n", "10", "-r", "1kpps", "-q"], words].concat()
-}
-
-/// The first line that clap says, for words that it refuses.
-fn refusal(words: &[&str]) -> String {
-    let said = alone().run(words);
-    assert_eq!(said.code, Some(2), "narrows {}: {said:?}", words.join(" "));
-    let line = said.err.lines().next().and_then(|line| line.strip_prefix("error: "));
-    line.unwrap_or_else(|| panic!("narrows {}: {said:?}", words.join(" "))).to_owned()
 }
 
 fn count(said: &Said, line: &str) -> String {
@@ -105,8 +96,7 @@ fn what_could_harm_others_is_refused() {
         }
         let tx = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;
         let before = tx();
-        let said = world.run(&generate(&["--use-default-route-device", "--use-default-route-device"]));
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = world.run(&generate(&["--use-default-route-device", "--use-default-route-device"])).with_code(0);
         assert_eq!(count(&said, "sent  ").split(" in ").next(), Some("10 frames"), "{said:?}");
         assert!(tx() >= before + 10, "they left");
     });
@@ -185,13 +175,11 @@ fn both_ends_tell_each_interval_and_keep_their_results() {
         receiver.await_error("      interval     received        pps   on the wire of line       lost    reord");
         receiver.await_error("     0.");
         generator.signal(SIGINT);
-        let said = generator.end();
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = generator.end().with_code(0);
         assert_eq!(count(&said, "ended early  "), "it was stopped");
         // Frames under way have come when the generator has ended: a virtual pair holds none back.
         receiver.signal(SIGINT);
-        let said = receiver.end();
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = receiver.end().with_code(0);
         assert!(count(&said, "all flows ").starts_with("20 flows, "), "{said:?}");
         let read = |file: &str| -> serde_json::Value {
             serde_json::from_str(&std::fs::read_to_string(file).expect("a result")).expect("JSON")
@@ -313,13 +301,11 @@ fn a_killed_generator_stops_to_send_and_another_can_begin() {
         assert_eq!(first.end().code, None, "it was killed");
         let sent = || Links::open().and_then(|mut links| links.get("gen0")).expect("gen0").tx_packets;
         let then = sent();
-        let said = world.run(&generate(&[]));
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = world.run(&generate(&[])).with_code(0);
         assert_eq!(count(&said, "sent  ").split(" in ").next(), Some("10 frames"), "{said:?}");
         assert!(sent() <= then + 10, "the first one sends on: {} after {then}", sent());
         receiver.signal(SIGINT);
-        let got = receiver.end();
-        assert_eq!(got.code, Some(0), "{got:?}");
+        let got = receiver.end().with_code(0);
         assert!(count(&got, "received  ").contains(" frames in "), "{got:?}");
     });
 }

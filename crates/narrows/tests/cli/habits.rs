@@ -21,13 +21,10 @@ fn the_form_of_iperf3_is_answered() {
 #[test]
 fn flags_of_iperf3_measure_the_same() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let way = ["measure", "tcp", "-c", "127.0.0.1", "-p", &port, "--token-file", &token, "-t", "0.3", "-b", "20M"];
-        let said = world.run(&[&way[..], &["-R", "-J", "-Z", "-w", "256k", "--no-save"]].concat());
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-        let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
-        let plan = &report["plan"];
+        let said = world.run(&[&way[..], &["-R", "-J", "-Z", "-w", "256k", "--no-save"]].concat()).quiet(0);
+        let plan = &said.json()["plan"];
         assert_eq!((&plan["direction"], &plan["zero_copy"]), (&"down".into(), &"on".into()));
         assert_eq!((&plan["send_buffer_bytes"], &plan["receive_buffer_bytes"]), (&262_144.into(), &262_144.into()));
         assert_eq!(plan["application"]["write_bps"], 20_000_000);
@@ -38,8 +35,7 @@ fn flags_of_iperf3_measure_the_same() {
 #[test]
 fn a_token_is_stored_once_and_then_found() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let measure = ["measure", "tcp", "127.0.0.1", "-p", &port, "-t", "300ms", "-b", "20M", "--no-save", "-q"];
         let sentence = world.sentence(1, &measure);
         let advice = format!("or store it once with `narrows trust 127.0.0.1 -p {port} --token-file FILE`");

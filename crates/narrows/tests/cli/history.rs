@@ -2,27 +2,29 @@
 
 use crate::world::{World, alone, on_loopback, word};
 
+/// A recorded run with another id, so many hours after the first one.
+pub(crate) fn recorded(name: &str, id: &str, hours: u64) -> String {
+    let file = format!("{}/../../fixtures/runs/{name}.run.json", env!("CARGO_MANIFEST_DIR"));
+    let mut run: serde_json::Value = serde_json::from_slice(&std::fs::read(file).expect("a fixture")).expect("JSON");
+    run["id"] = id.into();
+    run["started_unix_us"] = (1_735_689_600_000_000 + 3_600_000_000 * hours).into();
+    run.to_string()
+}
+
 /// A world with three run files of an earlier version.
 fn with_runs() -> World {
     let world = alone();
     let runs = world.state().join("runs");
     std::fs::create_dir_all(&runs).expect("a directory");
-    for (n, name) in ["long-path-before", "long-path-after", "measure-tcp"].into_iter().enumerate() {
-        let file = format!("{}/../../fixtures/runs/{name}.run.json", env!("CARGO_MANIFEST_DIR"));
-        let mut run: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(file).expect("a fixture")).expect("JSON");
+    for (n, name) in (0..).zip(["long-path-before", "long-path-after", "measure-tcp"]) {
         let id = format!("20250101-00000{n}-0000000{n}");
-        run["id"] = id.clone().into();
-        run["started_unix_us"] = (1_735_689_600_000_000 + 3_600_000_000 * n as u64).into();
-        std::fs::write(runs.join(format!("{id}.run.json")), run.to_string()).expect("written");
+        std::fs::write(runs.join(format!("{id}.run.json")), recorded(name, &id, n)).expect("written");
     }
     world
 }
 
 fn ids(world: &World, flags: &[&str]) -> String {
-    let said = world.run(&[&["history", "--format", "json"], flags].concat());
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    let json = world.run(&[&["history", "--format", "json"], flags].concat()).with_code(0).json();
     assert_eq!(json["schema"], "narrows.history/1");
     let runs = json["runs"].as_array().expect("runs").iter();
     runs.map(|run| run["id"].as_str().expect("an id").chars().last().expect("a digit")).collect()
@@ -145,8 +147,7 @@ fn results_of_other_programs_are_imported_once() {
     let import = ["store", "import", "--tag", "old", &two];
     assert_eq!(world.run(&import).out, "imported 2 runs; 0 known already\n");
     assert_eq!(world.run(&import).out, "imported 0 runs; 2 known already\n");
-    let said = world.run(&["history", "--format", "json", "--tag", "old", "--host", "s"]).out;
-    let json: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let json = world.run(&["history", "--format", "json", "--tag", "old", "--host", "s"]).json();
     let run = &json["runs"][0];
     assert_eq!(run["started_unix_us"], 1_600_000_060_000_000_u64);
     let name = [&run["client"], &run["command"], &run["made_by"], &run["figures"][0]["name"]];
@@ -186,8 +187,7 @@ fn results_of_other_programs_are_imported_once() {
         ("", "it is empty"),
     ] {
         let bad = world.file("bad", text);
-        let said = world.run(&["store", "import", &bad]);
-        assert_eq!(said.code, Some(1), "{said:?}");
+        let said = world.run(&["store", "import", &bad]).with_code(1);
         assert!(said.err.starts_with(&format!("cannot import {bad}: ")) && said.err.contains(why), "{said:?}");
     }
 }
@@ -195,15 +195,12 @@ fn results_of_other_programs_are_imported_once() {
 #[test]
 fn figures_over_time_have_every_format() {
     let world = with_runs();
-    let said = world.run(&["history", "trend", "--svg", "trend.svg"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = world.run(&["history", "trend", "--svg", "trend.svg"]).with_code(0);
     assert!(said.out.contains("goodput up: ") && said.out.contains("1 run: "), "{said:?}");
     assert!(std::fs::read_to_string(world.path("trend.svg")).expect("a picture").starts_with("<svg "));
     let csv = world.run(&["history", "trend", "--format", "csv", "--figure", "idle RTT"]).out;
     assert_eq!(csv.lines().count(), 3, "{csv}");
-    let json: serde_json::Value =
-        serde_json::from_str(&world.run(&["history", "trend", "--format", "json"]).out).expect("JSON");
-    assert_eq!(json["schema"], "narrows.trend/1");
+    assert_eq!(world.run(&["history", "trend", "--format", "json"]).json()["schema"], "narrows.trend/1");
 }
 
 #[test]
@@ -221,12 +218,10 @@ fn a_check_names_what_is_damaged() {
 #[test]
 fn a_measurement_is_in_the_store_and_a_broken_store_does_not_lose_its_report() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let words =
             ["measure", "tcp", "127.0.0.1", "-p", &port, "--token-file", &token, "-t", "200ms", "--pacing-rate", "10M"];
-        let said = world.run(&words);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = world.run(&words).with_code(0);
         let id = said.err.lines().last().and_then(|line| line.strip_prefix("saved as ")).expect("its id");
         assert!(world.run(&["history", "--host", "127.0.0.1"]).out.contains(id));
         assert!(world.run(&["history", "show", id]).out.contains("command   measure tcp, plan "));
@@ -242,8 +237,7 @@ fn a_measurement_is_in_the_store_and_a_broken_store_does_not_lose_its_report() {
             let _ = std::fs::remove_file(world.state().join(beside));
         }
         std::fs::write(&file, "nonsense".repeat(1000)).expect("written");
-        let said = world.run(&words);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = world.run(&words).with_code(0);
         assert!(said.out.contains("Mbit/s"), "{said:?}");
         assert!(said.err.contains("cannot save the run: cannot open the store "), "{said:?}");
         let said = world.run(&[&words[..], &["-o", "b.run.json"]].concat());

@@ -1,6 +1,6 @@
 //! Real iperf3 as the other end, on both sides: byte counts agree exactly, and a broken client harms no other.
 
-use crate::world::{Running, World, on_loopback};
+use crate::world::{Ended, Running, World, on_loopback};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -39,7 +39,7 @@ pub(crate) fn serve(world: &World) -> (Running, String) {
 }
 
 fn serve_for(world: &World, flags: &[&str]) -> (Running, String) {
-    let (mut server, _) = world.serve(&[&["--iperf3", "0", "--user", "root"], flags].concat());
+    let (mut server, _, _) = world.serve(&[&["--iperf3", "0", "--user", "root"], flags].concat());
     let line = server.line_of_errors();
     let port = line.strip_prefix("iperf3 clients are served on port ").and_then(|rest| rest.split(' ').next());
     (server, port.unwrap_or_else(|| panic!("no port: {line}")).to_owned())
@@ -116,41 +116,20 @@ fn many_at_once_and_a_broken_one_harms_none() {
     });
 }
 
-/// A server of iperf3 that ends with the test.
-pub(crate) struct Server(Child);
-
-impl Server {
-    pub(crate) fn start(port: &str) -> Self {
-        Self::start_for(port, &[])
-    }
-
-    fn start_for(port: &str, flags: &[&str]) -> Self {
-        let mut command = Command::new("iperf3");
-        let child = command
-            .args(["-s", "-p", port, "--forceflush"])
-            .args(flags)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut server = Self(child.expect("iperf3"));
-        let mut heard = [0; 64];
-        let read = server.0.stdout.as_mut().expect("piped").read(&mut heard).expect("its first words");
-        assert!(read > 0);
-        server
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A server of iperf3 itself.
+pub(crate) fn own_server(port: &str, flags: &[&str]) -> Ended {
+    let mut command = Command::new("iperf3");
+    command.args(["-s", "-p", port, "--forceflush"]).args(flags).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut server = Ended(command.spawn().expect("iperf3"));
+    let read = server.0.stdout.as_mut().expect("piped").read(&mut [0; 64]).expect("its first words");
+    assert!(read > 0);
+    server
 }
 
 #[test]
 fn a_server_of_iperf3_is_measured() {
     with_iperf3("a server of iperf3", |world| {
-        let _server = Server::start(PORT);
+        let _server = own_server(PORT, &[]);
         let measure = |words: &str| {
             let words = format!("measure {words} --no-save --no-collect");
             let said = world.run(&words.split_whitespace().collect::<Vec<_>>());
@@ -246,7 +225,7 @@ fn users_of_iperf3_are_known_by_their_passwords() {
         assert!(of("iperf3 user ada") >= 2 && of("stranger") >= 2, "{told}");
 
         // With iperf3's own server, of either padding.
-        let _theirs = Server::start_for("5301", &files);
+        let _theirs = own_server("5301", &files);
         let good = [true, false].map(|old| ours("5301", Some("secret"), old).0);
         assert!(good.contains(&Some(0)), "{good:?}");
         assert_eq!(ours("5301", Some("wrong"), good[0] == Some(0)).0, Some(1));

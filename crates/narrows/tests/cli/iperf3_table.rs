@@ -1,7 +1,7 @@
 //! Combinations of options against real iperf3, in both roles: the results of both ends agree within 2 %, and bytes exactly where bytes
 //! end the test. The gate runs a few of them; `NARROWS_IPERF3=all` (`make iperf3`) all, and 32 clients at once.
 
-use crate::iperf3::{Server, client, result, serve, with_iperf3};
+use crate::iperf3::{client, own_server, result, serve, with_iperf3};
 use crate::world::World;
 use serde_json::Value;
 use std::sync::Mutex;
@@ -146,7 +146,7 @@ fn of_report(world: &World, words: &str) -> Result<String, String> {
 fn servers_agree_with_the_client() {
     with_iperf3("the table of options for the client", |world| {
         let at_once = if is_whole() { AT_ONCE } else { 3 };
-        let servers: Vec<_> = (0..at_once).map(|n| Server::start(&(5201 + n).to_string())).collect();
+        let servers: Vec<_> = (0..at_once).map(|n| own_server(&(5201 + n).to_string(), &[])).collect();
         let all = combinations(&[("tcp -b 50M -i 0.5", &OWN_TCP), ("udp -b 8M -t 3", &OWN_UDP)]);
         let test = |worker: usize, words: &str| {
             let (kind, rest) = words.split_once(' ').expect("a kind");

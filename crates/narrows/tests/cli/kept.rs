@@ -1,9 +1,9 @@
 //! What a forwarding benchmark leaves on disk: looked at before it begins, written while it runs, whole in the end.
 
 use crate::bench::{PORTS, with_router};
-use crate::world::{World, alone, on_loopback, word};
+use crate::world::{World, alone, on_loopback, soon, word};
 use narrows_sys::netns::Namespaces;
-use narrows_sys::{clock, sysctl};
+use narrows_sys::sysctl;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
@@ -64,14 +64,10 @@ fn a_record_is_kept_while_it_grows_and_says_that_it_is_a_part() {
         let running = world.start(&["rfc2544", &plan, "-o", "record.json", "--quiet"]);
         let record = world.path("record.json");
         // The first row is over, the second one is not.
-        assert!((0..6000).any(|_| {
-            clock::sleep(Duration::from_millis(5));
-            record.exists()
-        }));
+        assert!(soon(Duration::from_millis(5), || record.exists()));
         running.signal(9);
         running.end();
-        let said = world.run(&["rfc2544", "--again", "record.json"]);
-        assert_eq!(said.code, Some(1), "{said:?}");
+        let said = world.run(&["rfc2544", "--again", "record.json"]).with_code(1);
         assert!(said.out.contains("ended early  partial record, saved 0:00:"), "{said:?}");
         assert!(said.out.contains("in row 1 of 2"), "{said:?}");
         let json = world.run(&["rfc2544", "--again", "record.json", "--format", "json"]).out;
@@ -87,8 +83,7 @@ fn a_whole_benchmark_is_kept_as_such_and_its_pictures_may_be_read() {
         forward(router);
         let plan = plan(world);
         let words = ["rfc2544", &plan, "-o", "record.json", "--svg", "pictures", "--html", "pictures/report.html"];
-        let said = world.run(&words);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = world.run(&words).with_code(0);
         assert!(!said.out.contains("ended early"), "{said:?}");
         let mode = |path: &str| std::fs::metadata(world.path(path)).expect("it is there").permissions().mode() & 0o777;
         std::fs::create_dir(world.path("usual")).expect("a directory");
@@ -103,16 +98,13 @@ fn a_whole_benchmark_is_kept_as_such_and_its_pictures_may_be_read() {
 const FAST: [&str; 10] = ["measure", "tcp", "::1", "-i", "10ms", "-P", "16", "-b", "1M", "-q"];
 
 fn listed(world: &World) -> Vec<Value> {
-    let said = world.run(&["history", "--format", "json"]).out;
-    let mut report: Value = serde_json::from_str(&said).expect("JSON");
+    let mut report = world.run(&["history", "--format", "json"]).json();
     serde_json::from_value(report["runs"].take()).expect("runs")
 }
 
 /// Begin and end of the intervals of the first stream, from one time to another, in milliseconds.
 fn intervals(world: &World, id: &str, from: &str, to: &str) -> Vec<[i64; 2]> {
-    let said = world.run(&["report", id, "--from", from, "--to", to, "--format", "json"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let report: Value = serde_json::from_str(&said.out).expect("JSON");
+    let report = world.run(&["report", id, "--from", from, "--to", to, "--format", "json"]).with_code(0).json();
     let all = report["intervals"].as_array().expect("intervals").iter();
     let ms = |it: &Value| (it.as_f64().expect("seconds") * 1e3).round() as i64;
     all.filter(|it| it["stream"] == 0).map(|it| [ms(&it["from_s"]), ms(&it["to_s"])]).collect()
@@ -121,8 +113,7 @@ fn intervals(world: &World, id: &str, from: &str, to: &str) -> Vec<[i64; 2]> {
 #[test]
 fn a_measurement_whose_program_was_killed_is_kept_up_to_then() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let mut words = FAST.to_vec();
         words.extend(["-t", "30s", "--port", &port, "--token-file", &token]);
         let running = world.start(&words);
@@ -136,11 +127,8 @@ fn a_measurement_whose_program_was_killed_is_kept_up_to_then() {
             let file = std::fs::read_dir(&samples).ok()?.next()?.ok()?;
             Some(file.metadata().ok()?.len())
         };
-        let began = clock::now();
-        while written().is_none_or(|bytes| bytes < 100_000) {
-            assert!(began.elapsed() < Duration::from_secs(25), "nothing is written");
-            clock::sleep(Duration::from_millis(20));
-        }
+        let enough = || written().is_some_and(|bytes| bytes >= 100_000);
+        assert!(soon(Duration::from_millis(20), enough), "nothing is written");
         // It still runs: nobody else takes it.
         assert!(listed(world).is_empty());
         running.signal(9);
@@ -173,13 +161,13 @@ fn a_measurement_whose_program_was_killed_is_kept_up_to_then() {
 #[test]
 fn a_measurement_keeps_the_parameters_of_both_hosts_which_it_reads_after_the_load() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let (token, file) = (world.token_file(), world.state().join("run.json"));
+        let (_server, port, token) = world.serve(&[]);
+        let file = world.state().join("run.json");
         for load in ["tcp", "rr", "crr"] {
             let words = ["measure", load, "127.0.0.1", "-t", "300ms", "-q", "--port", &port, "--token-file", &token];
             assert_eq!(world.run(&[&words[..], &["-o", file.to_str().expect("a path")]].concat()).code, Some(0));
             let text = std::fs::read_to_string(&file).expect("a run");
-            let run: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            let run: Value = serde_json::from_str(&text).expect("JSON");
             let after = run["started_unix_us"].as_u64().expect("a time") + 300_000;
             for host in ["client", "server"] {
                 assert!(run[host]["facts"].as_array().is_some_and(|facts| facts.len() > 20), "{load} {host}");
@@ -192,12 +180,10 @@ fn a_measurement_keeps_the_parameters_of_both_hosts_which_it_reads_after_the_loa
 #[test]
 fn a_long_measurement_is_shown_in_parts_at_its_full_resolution() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let mut words = FAST.to_vec();
         words.extend(["-t", "5s", "--port", &port, "--token-file", &token]);
-        let said = world.run(&words);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        world.run(&words).with_code(0);
         let id = listed(world)[0]["id"].as_str().expect("an id").to_owned();
         let part = intervals(world, &id, "1s", "1200ms");
         // As finely as it was sampled (the ends sample at times of their own); the record alone has every other sample, or fewer.

@@ -16,8 +16,7 @@ impl<'a> Lab<'a> {
     /// The same with these flags.
     pub(crate) fn up_as(world: &'a World, word: &str, flags: &[&str]) -> Self {
         let lab = Self { world, name: format!("cli-{word}-{}", std::process::id()) };
-        let said = world.run(&[&["lab", "up", &lab.name], flags].concat());
-        assert_eq!(said.code, Some(0), "{said:?}");
+        world.run(&[&["lab", "up", &lab.name], flags].concat()).with_code(0);
         lab
     }
 
@@ -114,7 +113,7 @@ fn what_runs_on_a_host_ends_with_its_lab() {
     // The same where the lab itself was killed: the next of its name tidies up.
     let lab = Lab::up(&world, "guests");
     let sleeper = sleep();
-    let status: serde_json::Value = serde_json::from_str(&lab.run("status", &["--json"]).out).expect("JSON");
+    let status = lab.run("status", &["--json"]).json();
     let holder = status["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("its process");
     narrows_sys::process::signal(holder, 9).expect("it lives");
     let again = Lab::up(&world, "guests");
@@ -145,8 +144,7 @@ fn a_lab_that_is_up_is_replaced_on_request_only() {
 fn a_lab_without_tun_says_so() {
     on_loopback(|world| {
         narrows_sys::mount::cover(std::path::Path::new("/dev/net")).expect("a mount of our own");
-        let said = world.run(&["lab", "demo"]);
-        assert_eq!(said.code, Some(1), "{said:?}");
+        let said = world.run(&["lab", "demo"]).with_code(1);
         let last = said.err.lines().last().unwrap_or_default();
         assert_eq!(
             last,
@@ -167,8 +165,7 @@ fn a_bench_is_asked_told_and_taken_down() {
         "cannot start a lab on this machine: --snmpd needs a router or switch; use --topology dut or chain"
     );
     let lab = Lab { world: &world, name: format!("cli-bench-{}", std::process::id()) };
-    let said = world.run(&["lab", "up", &lab.name, "--topology", "dut", "--mtu", "9000"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = world.run(&["lab", "up", &lab.name, "--topology", "dut", "--mtu", "9000"]).with_code(0);
     for words in
         ["tester   gen0     198.18.0.2  2001:2:0:100::2", "router   in0      198.18.0.1", "out0     198.19.0.1"]
     {

@@ -1,6 +1,6 @@
 //! `narrows mesh` with a stand-in for ssh: the other shell is one of this host.
 
-use crate::world::{World, on_loopback, word};
+use crate::world::{Ended, World, on_loopback, word};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn all_pairs_are_loaded_in_both_directions_and_a_host_that_is_away_is_named() {
             .concat(),
         ));
         assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
-        let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let report = said.json();
         let loads = report["loads"].as_array().expect("loads");
         let measured = loads.iter().filter(|load| load["state"]["measured"]["goodput_bps"].as_f64() > Some(1e6));
         assert_eq!((loads.len(), measured.count()), (6, 6), "{said:?}");
@@ -93,14 +93,12 @@ fn a_mesh_that_ended_early_is_resumed_and_compared() {
         let words = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3", "-t", "300ms", "--probe", "0"];
         let words = [&words[..], &["--no-diagnose", "--format", "json", "--remote-command", own.trim()]].concat();
         let of = |more: &[&str]| {
-            let said = World::run_command(mesh(world, &[&words[..], more].concat()));
-            let report: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+            let report = World::run_command(mesh(world, &[&words[..], more].concat())).json();
             let loads = report["loads"].as_array().expect("loads").clone();
             loads.into_iter().filter(|load| load["state"]["measured"].is_object()).collect::<Vec<_>>()
         };
         let newest = || {
-            let listed = world.run(&["history", "--format", "json"]);
-            let listed: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+            let listed = world.run(&["history", "--format", "json"]).json();
             listed["runs"][0]["id"].as_str().expect("an id").to_owned()
         };
         let first = of(&["--budget-bytes", "1"]);
@@ -133,7 +131,7 @@ fn a_host_with_another_cpu_is_told_apart() {
 #[test]
 fn hosts_that_serve_are_loaded_with_a_pass_and_connect_to_nobody() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&["--audit-log", &word(&world.path("audit"))]);
+        let (_server, port, _) = world.serve(&["--audit-log", &word(&world.path("audit"))]);
         let serves = [2, 3].map(|nth| format!("192.0.2.{nth}:{port}"));
         let command = |words: &[&str]| mesh(world, &[words, &["-t", "300ms", "--no-diagnose", "--no-save"]].concat());
         let said = World::run_command(command(&["ssh://192.0.2.1", &serves[0], &serves[1]]));
@@ -148,8 +146,7 @@ fn hosts_that_serve_are_loaded_with_a_pass_and_connect_to_nobody() {
         let said = World::run_command(command(&["ssh://192.0.2.9", &serves[0]]));
         assert!(said.code == Some(1) && said.out.contains("no route to host"), "{said:?}");
         let words = ["ssh://192.0.2.1", &serves[0], &serves[1], "--probe", "1s", "--format", "json"];
-        let said = World::run_command(command(&[&words[..], &["--remote-command", own.trim()]].concat()));
-        let report: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+        let report = World::run_command(command(&[&words[..], &["--remote-command", own.trim()]].concat())).json();
         let loads = report["loads"].as_array().expect("loads");
         let [measured, unreachable] = ["measured", "unreachable"].map(|state| {
             let of = loads.iter().filter(|load| load["state"].get(state).is_some());
@@ -167,30 +164,27 @@ fn hosts_that_serve_are_loaded_with_a_pass_and_connect_to_nobody() {
 }
 
 /// A process that holds a network namespace, and ends with this.
-struct Net(std::process::Child);
+struct Net(Ended);
 
 impl Net {
     fn new() -> Self {
-        let held = Self(Command::new("unshare").args(["-n", "sleep", "60"]).spawn().expect("util-linux"));
+        let held = Ended(Command::new("unshare").args(["-n", "sleep", "60"]).spawn().expect("util-linux"));
         let own = std::fs::read_link("/proc/thread-self/ns/net").expect("a namespace");
         let of = || std::fs::read_link(format!("/proc/{}/ns/net", held.0.id()));
         while of().is_ok_and(|it| it == own) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        held
+        Self(held)
+    }
+
+    fn id(&self) -> u32 {
+        self.0.0.id()
     }
 
     fn run(&self, words: &str) {
-        let id = self.0.id().to_string();
+        let id = self.id().to_string();
         let done = Command::new("nsenter").args(["-t", &id, "-n", "sh", "-ec", words]).output().expect("util-linux");
         assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
-    }
-}
-
-impl Drop for Net {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -206,7 +200,7 @@ fn a_host_behind_translation_is_loaded_in_both_directions() {
             let done = Command::new("sh").args(["-ec", words]).output().expect("a shell");
             assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
         };
-        let [p, g, i] = [&plain, &gate, &inner].map(|net| net.0.id());
+        let [p, g, i] = [&plain, &gate, &inner].map(Net::id);
         sh(&format!(
             "ip link add p0 type veth peer name e0 netns {p}; ip link add g0 type veth peer name e0 netns {g}; \
              ip addr add 198.18.1.1/24 dev p0; ip addr add 198.18.2.1/24 dev g0; ip link set p0 up; ip link set g0 up; \
@@ -228,7 +222,7 @@ fn a_host_behind_translation_is_loaded_in_both_directions() {
         let words = ["ssh://198.18.1.2", "ssh://198.18.2.2", "-t", "300ms", "--probe", "300ms", "--no-diagnose"];
         let more = ["--format", "json", "--no-save", "--remote-command", own];
         let said = World::run_command(through(world, &ssh, &[&words[..], &more].concat()));
-        let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let report = said.json();
         let loads = report["loads"].as_array().expect("loads");
         let opened: Vec<_> = loads
             .iter()

@@ -32,7 +32,7 @@ fn a_host_that_is_not_there() {
 #[test]
 fn a_port_that_is_taken() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
+        let (_server, port, _) = world.serve(&[]);
         assert_eq!(
             world.sentence(1, &["serve", "--port", &port]),
             format!(
@@ -45,7 +45,7 @@ fn a_port_that_is_taken() {
 #[test]
 fn a_token_that_is_none_or_of_another_server() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
+        let (_server, port, _) = world.serve(&[]);
         assert_eq!(
             world.sentence(1, &measure(&["--port", &port])),
             format!(
@@ -86,8 +86,7 @@ fn a_token_that_is_none_or_of_another_server() {
             "{sentence}"
         );
         // Nothing of all that cost the server its life.
-        let said = world.run(&measure(&["--port", &port, "--token-file", &world.token_file()]));
-        assert_eq!(said.code, Some(0), "{said:?}");
+        world.run(&measure(&["--port", &port, "--token-file", &world.token_file()])).with_code(0);
     });
 }
 
@@ -107,8 +106,7 @@ fn of_another_server(world: &World) -> String {
 #[test]
 fn a_try_where_tuning_is_not_allowed() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         assert_eq!(
             world.sentence(1, &["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token, "--try"]),
             "cannot tune here: its server does not allow it; restart it with `narrows serve --allow-tune`, or drop \
@@ -122,13 +120,11 @@ fn a_try_where_tuning_is_not_allowed() {
 #[test]
 fn a_server_without_a_token_names_its_own_limit() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&["--open", "--open-rate", "20M"]);
+        let (_server, port, _) = world.serve(&["--open", "--open-rate", "20M"]);
         let host = ["127.0.0.1", "--port", &port, "-t", "500ms"];
         let limit = "this server limits clients without its token to 20.0 Mbit/s (`narrows serve --open-rate`)";
         let unwrapped = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let json = |words: &[&str]| -> serde_json::Value {
-            serde_json::from_str(&world.run(&[words, &host, &["--format", "json"]].concat()).out).expect("JSON")
-        };
+        let json = |words: &[&str]| world.run(&[words, &host, &["--format", "json"]].concat()).json();
         let said = world.run(&[&["measure", "tcp"][..], &host].concat());
         assert!(unwrapped(&said.out).contains(limit), "{said:?}");
         assert_eq!(json(&["measure", "tcp"])["run"]["server_limit_bps"], 20_000_000);
@@ -148,12 +144,11 @@ fn a_server_without_a_token_names_its_own_limit() {
 #[test]
 fn a_diagnosis_of_both_directions_has_both_reports_and_compares_them() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let words = ["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token, "-d", "both", "--no-profile"];
         let load = ["-t", "2500ms", "-O", "0s", "--budget", "3s", "--pacing-rate", "50M", "-o", "kept.run.json"];
         let said = world.run(&[&words[..], &load, &["--format", "json"]].concat());
-        let both: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|why| panic!("{why}: {said:?}"));
+        let both = said.json();
         assert_eq!(both["schema"], "narrows.both-directions/1");
         let mut worst = 0;
         for way in ["up", "down"] {
@@ -161,7 +156,7 @@ fn a_diagnosis_of_both_directions_has_both_reports_and_compares_them() {
             assert_eq!((&report["schema"], &report["verdict"]["direction"]), (&"narrows.report/1".into(), &way.into()));
             worst = worst.max(if report["verdict"]["status"] == "limited" { 3 } else { 0 });
             let kept = world.run(&["report", &format!("kept-{way}.run.json"), "--format", "json"]);
-            assert_eq!(&serde_json::from_str::<serde_json::Value>(&kept.out).expect("JSON"), report);
+            assert_eq!(&kept.json(), report);
         }
         assert_eq!(said.code, Some(worst), "{said:?}");
         let symmetry = &both["symmetry"];

@@ -48,8 +48,7 @@ fn a_plan_that_cannot_be_read_is_named() {
     );
     let long = world.file("long", &"# a comment\n".repeat(40_000));
     assert_eq!(world.sentence(1, &["rfc2544", &long]), format!("cannot read {long}: it is larger than 262145 bytes"));
-    let said = world.run(&["rfc2544"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
+    let said = world.run(&["rfc2544"]).with_code(2);
     assert!(said.err.starts_with("error: the following required arguments were not provided:\n  <PLAN>\n"), "{said:?}");
 }
 
@@ -90,8 +89,7 @@ fn what_is_no_toml_is_told_with_its_place() {
 fn a_dry_run_sends_nothing_and_tells_every_trial() {
     let world = alone();
     let file = world.file("plan.toml", PLAN);
-    let said = world.run(&["rfc2544", &file, "--dry-run"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = world.run(&["rfc2544", &file, "--dry-run"]).quiet(0);
     assert_eq!(
         said.out,
         "test             size           trials     expected      at most\ncalibration      64 B                1        2.0 s        2.0 s\nFRMOL            64 B                3        9.0 s        9.0 s\ncalibration    1518 B                1        2.0 s        2.0 s\nFRMOL          1518 B                3        9.0 s        9.0 s\n\nTotal: about 22.0 s, at most 22.0 s. Nothing was sent.\n"
@@ -102,8 +100,7 @@ fn a_dry_run_sends_nothing_and_tells_every_trial() {
 fn a_dry_run_tells_each_modifier_by_its_name() {
     let world = alone();
     let plan = PLAN.replace("sizes = [64, 1518]", "sizes = [64]\nmodifiers = [\"broadcast\", \"routes\"]");
-    let said = world.run(&["rfc2544", &world.file("plan.toml", &plan), "--dry-run"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = world.run(&["rfc2544", &world.file("plan.toml", &plan), "--dry-run"]).quiet(0);
     assert_eq!(
         said.out,
         "frames              test             size           trials     expected      at most\nIPv4                \
@@ -150,8 +147,7 @@ fn a_record_that_is_none_is_named() {
         world.sentence(1, &["rfc2544", "--again", "nothere.json"]),
         "cannot open nothere.json: No such file or directory (os error 2)"
     );
-    let said = world.run(&["rfc2544", "plan.toml", "--again", "other.json"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
+    let said = world.run(&["rfc2544", "plan.toml", "--again", "other.json"]).with_code(2);
     assert!(said.err.contains("cannot be used with"), "{said:?}");
 }
 
@@ -170,13 +166,11 @@ fn two_configurations_with_faults_need_a_lab() {
 #[test]
 fn advice_and_keys_need_no_device() {
     let world = alone();
-    let said = world.run(&["rfc2544", "advise", "freebsd", "--role", "router"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = world.run(&["rfc2544", "advise", "freebsd", "--role", "router"]).quiet(0);
     assert!(said.out.starts_with("Before a benchmark: FreeBSD as router"), "{said:?}");
     let all = world.run(&["rfc2544", "advise"]);
     assert!(all.out.starts_with("Before a benchmark: Linux") && all.out.contains("static-neighbours"), "{all:?}");
-    let said = world.run(&["rfc2544", "keys"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = world.run(&["rfc2544", "keys"]).quiet(0);
     for key in ["| `link` |", "| `under-test` |", "### `[ab]`"] {
         assert!(said.out.contains(key), "{key}: {said:?}");
     }
@@ -194,8 +188,7 @@ fn a_dry_run_of_two_configurations_tells_each_step() {
     let world = alone();
     let b = "commands = [[\"nft\", \"-f\", \"rules.nft\"]]\nundo = [[\"nft\", \"flush\", \"ruleset\"]]";
     let file = world.file("ab.toml", &with_commands("", b));
-    let said = world.run(&["rfc2544", &file, "--dry-run"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = world.run(&["rfc2544", &file, "--dry-run"]).quiet(0);
     let end = said.out.split_once("\nstep ").expect("the steps").1;
     let steps: Vec<&str> = end.lines().skip(1).filter_map(|line| line.split("  ").next()).collect();
     assert!(said.out.starts_with(concat!(

@@ -1,6 +1,6 @@
 //! Who runs what of a server: the network process without privileges, its helpers, and what is left when one of them is killed.
 
-use crate::world::{Running, World, on_loopback, word};
+use crate::world::{Running, SIGINT, SIGKILL, SIGTERM, World, on_loopback, soon, word};
 use narrows_model::Setting;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, Session, TargetSpec};
@@ -11,13 +11,10 @@ use std::time::Duration;
 
 const KEY: &str = "net.ipv4.tcp_rmem";
 const VALUE: &str = "4096 131072 262144";
-const SIGINT: i32 = 2;
-const SIGKILL: i32 = 9;
-const SIGTERM: i32 = 15;
 
 /// A server, its port, and its second line: what runs as whom.
 fn serve(world: &World, flags: &[&str]) -> (Running, u16, String) {
-    let (mut server, port) = world.serve(flags);
+    let (mut server, port, _) = world.serve(flags);
     let who = server.line_of_errors();
     (server, port.parse().expect("a port"), who)
 }
@@ -61,13 +58,6 @@ fn session(world: &World, port: u16) -> (Remote, Session) {
 
 fn rmem() -> String {
     sysctl::normal(&sysctl::read(KEY).expect("readable"))
-}
-
-fn becomes(value: &str) -> bool {
-    (0..400).any(|_| {
-        clock::sleep(Duration::from_millis(25));
-        rmem() == value
-    })
 }
 
 #[test]
@@ -139,12 +129,11 @@ fn whichever_process_is_killed_the_changes_are_undone() {
             let tune = helper(&who, "tune");
             if killed == "network" {
                 server.signal(SIGKILL);
-                assert!(becomes(&before), "the helper undoes it");
+                assert!(soon(Duration::from_millis(25), || rmem() == before), "the helper undoes it");
                 assert!(process::wait_gone(tune, Duration::from_secs(10)).expect("a wait"), "the helper ends");
             } else {
                 process::signal(tune, SIGKILL).expect("it lives");
-                let said = server.end();
-                assert_eq!(said.code, Some(1), "{said:?}");
+                let said = server.end().with_code(1);
                 assert!(said.err.contains("the helper `tune` ended; the server stops"), "{said:?}");
                 assert_eq!(rmem(), VALUE, "nobody is there to undo it");
                 let (mut next, _, _) = serve(world, &[]);
@@ -224,8 +213,7 @@ fn a_signal_ends_all_processes_after_the_changes_are_undone() {
                 process::signal(helper, signal).expect("it lives");
             }
             server.signal(signal);
-            let said = server.end();
-            assert_eq!(said.code, Some(0), "{said:?}");
+            let said = server.end().with_code(0);
             assert_eq!((rmem(), &*said.err), (before.clone(), ""));
             for helper in helpers {
                 assert!(process::wait_gone(helper, Duration::ZERO).expect("a wait"), "signal {signal} left a helper");
@@ -247,11 +235,9 @@ fn a_separated_server_sees_named_tokens_come_and_go() {
             let to = ["-p", &port, "--token-file", &token, "-t", "200ms", "--pacing-rate", "10M", "--no-save"];
             world.run(&[&["measure", "tcp", "127.0.0.1"], &to[..]].concat())
         };
-        let said = measure();
-        assert_eq!(said.code, Some(0), "{said:?}");
+        measure().with_code(0);
         assert_eq!(world.run(&["serve", "token", "revoke", "ci"]).code, Some(0));
-        let said = measure();
-        assert_eq!(said.code, Some(1), "{said:?}");
+        measure().with_code(1);
         server.signal(SIGTERM);
         assert_eq!(server.end().code, Some(0));
         let text = files::read_text(Path::new(&log)).expect("a log");

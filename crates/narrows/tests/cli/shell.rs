@@ -37,8 +37,7 @@ fn causes_kept_runs_and_their_hosts_are_completed() {
 fn every_shell_gets_a_script_that_asks_the_program_on_the_path() {
     let world = alone();
     for (shell, line) in [("bash", " narrows\n"), ("zsh", "#compdef narrows\n"), ("fish", "--command narrows ")] {
-        let said = world.run(&["completion", shell]);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = world.run(&["completion", shell]).with_code(0);
         assert!(said.out.contains("NARROWS_COMPLETE") && said.out.contains(line), "{said:?}");
         assert!(!said.out.contains("target/"), "a path of this machine: {said:?}");
     }

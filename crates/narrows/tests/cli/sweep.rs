@@ -1,9 +1,6 @@
 //! A sweep that is misworded, interrupted, gone on with.
 
-use crate::world::{World, alone, on_loopback, word};
-
-const SIGINT: i32 = 2;
-const SIGKILL: i32 = 9;
+use crate::world::{Running, SIGINT, SIGKILL, World, alone, on_loopback, word};
 
 #[test]
 fn a_sweep_that_cannot_be_is_named_with_its_limits() {
@@ -50,7 +47,7 @@ fn a_sweep_over_parameters_that_cannot_be_is_named() {
 }
 
 /// Five points, a second and more together, of which the first is measured.
-fn begun<'a>(world: &World, port: &'a str, token: &'a str, file: &'a str) -> (Vec<&'a str>, crate::world::Running) {
+fn begun<'a>(world: &World, port: &'a str, token: &'a str, file: &'a str) -> (Vec<&'a str>, Running) {
     let way = vec!["sweep", "127.0.0.1", "--port", port, "--token-file", token];
     let plan = ["--size", "64,128,256,512,1024", "--protocol", "udp", "--direction", "up", "--rate", "1M"];
     let rest = ["--duration", "300ms", "--no-search", "--output", file];
@@ -62,8 +59,7 @@ fn begun<'a>(world: &World, port: &'a str, token: &'a str, file: &'a str) -> (Ve
 #[test]
 fn ctrl_c_before_the_first_point_is_no_failure_of_the_measurement() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let way = ["127.0.0.1", "--port", &port, "--token-file", &token, "-t", "20s"];
         for words in [
             &["sweep", "--size", "64", "--protocol", "tcp", "--direction", "up"][..],
@@ -75,8 +71,7 @@ fn ctrl_c_before_the_first_point_is_no_failure_of_the_measurement() {
                 _ => client.await_line("search "),
             }
             client.signal(SIGINT);
-            let said = client.end();
-            assert_eq!(said.code, Some(130), "{said:?}");
+            let said = client.end().with_code(130);
             assert!(said.err.ends_with("narrows: interrupted before anything was measured\n"), "{said:?}");
         }
     });
@@ -85,12 +80,11 @@ fn ctrl_c_before_the_first_point_is_no_failure_of_the_measurement() {
 #[test]
 fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let (token, file) = (world.token_file(), word(&world.path("a.run.json")));
+        let (_server, port, token) = world.serve(&[]);
+        let file = word(&world.path("a.run.json"));
         let (way, client) = begun(world, &port, &token, &file);
         client.signal(SIGINT);
-        let said = client.end();
-        assert_eq!(said.code, Some(130), "{said:?}");
+        let said = client.end().with_code(130);
         assert!(said.out.contains("UDP up") && said.out.contains("! interrupted after "), "{said:?}");
         assert!(said.err.ends_with(&format!("saved to {file}; continue with --resume {file}\n")), "{said:?}");
 
@@ -118,11 +112,9 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
         assert!(read(&svg).starts_with("<svg "));
 
         // What is complete is shown again, without another end; and so does `report`.
-        let said = world.run(&["sweep", "127.0.0.1", "--resume", &file, "--quiet"]);
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+        let said = world.run(&["sweep", "127.0.0.1", "--resume", &file, "--quiet"]).quiet(0);
         assert_eq!(world.run(&["report", &file]).out, said.out);
-        let json: serde_json::Value =
-            serde_json::from_str(&world.run(&["report", &file, "--format", "json"]).out).expect("JSON");
+        let json = world.run(&["report", &file, "--format", "json"]).json();
         assert_eq!((&json["schema"], &json["done"]), (&"narrows.sweep/1".into(), &5.into()));
         assert_eq!(
             world.sentence(2, &["report", &file, "--format", "ndjson"]),
@@ -134,12 +126,11 @@ fn ctrl_c_keeps_the_points_and_resume_measures_the_rest() {
 #[test]
 fn a_server_that_dies_leaves_the_points() {
     on_loopback(|world| {
-        let (server, port) = world.serve(&[]);
-        let (token, file) = (world.token_file(), word(&world.path("a.run.json")));
+        let (server, port, token) = world.serve(&[]);
+        let file = word(&world.path("a.run.json"));
         let (_, client) = begun(world, &port, &token, &file);
         server.signal(SIGKILL);
-        let said = client.end();
-        assert_eq!(said.code, Some(1), "{said:?}");
+        let said = client.end().with_code(1);
         // Where a line of the report breaks depends on the number of the port.
         let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.out.contains("! failed: ") && words.contains(" of 5 points"), "{said:?}");
@@ -154,8 +145,8 @@ fn what_is_no_sweep_cannot_be_gone_on_with() {
     on_loopback(|world| {
         let missing = world.sentence(1, &["sweep", "127.0.0.1", "--resume", "nothere"]);
         assert!(missing.starts_with("cannot find run `nothere`"), "{missing}");
-        let (_server, port) = world.serve(&[]);
-        let (token, file) = (world.token_file(), word(&world.path("tcp.run.json")));
+        let (_server, port, token) = world.serve(&[]);
+        let file = word(&world.path("tcp.run.json"));
         let words = ["measure", "tcp", "127.0.0.1", "--port", &port, "--token-file", &token, "--output", &file];
         assert_eq!(world.run(&[&words[..], &["-t", "200ms", "--pacing-rate", "10M"]].concat()).code, Some(0));
         assert_eq!(
@@ -168,8 +159,7 @@ fn what_is_no_sweep_cannot_be_gone_on_with() {
 #[test]
 fn a_place_that_cannot_be_written_is_said_before_anything_is_measured() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let blocked = word(&std::path::Path::new(&world.file("file", "x")).join("a.run.json"));
         let words = ["sweep", "127.0.0.1", "--port", &port, "--token-file", &token, "--output", &blocked];
         let sentence = world.sentence(1, &words);

@@ -80,8 +80,7 @@ fn frames_pass_each_table_and_the_router_is_as_before() {
     let before = tables(&lab);
     let traffic = "[[traffic]]\nsizes = [64]\nroutes = [300, 5000]\nrules = [50]\nneighbours = [200]\n\
                    [[traffic]]\nfamily = \"ipv6\"\nsizes = [82]\nroutes = [300]\nrules = [50]\nneighbours = [200]\n";
-    let said = start(&world, &lab, &plan(&lab, &world, traffic, "")).0.end();
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = start(&world, &lab, &plan(&lab, &world, traffic, "")).0.end().with_code(0);
     let report: ForwardingReport = serde_json::from_str(&said.out).expect("a report");
     let mut seen = 0;
     for traffic in &report.traffic {
@@ -118,8 +117,7 @@ fn a_benchmark_that_is_interrupted_empties_the_table_and_one_that_was_killed_is_
     let (running, pid) = begin("  3,000 routes added");
     assert!(tables(&lab).len() > before.len() + 2_900);
     process::signal(pid, 2).expect("it lives");
-    let said = running.end();
-    assert_eq!(said.code, Some(1), "{said:?}");
+    running.end().with_code(1);
     unchanged(&lab, &before);
 
     let (running, pid) = begin("  3,000 routes added");
@@ -161,8 +159,7 @@ fn a_table_that_cannot_be_filled_is_named() {
         )
     };
     let run = |install: &str| start(&world, &lab, &plan(&lab, &world, traffic, &commands(install))).0.end();
-    let said = run("(wc -l < $0; echo $1 $2) > ASKED");
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = run("(wc -l < $0; echo $1 $2) > ASKED").with_code(1);
     assert!(said.out.contains("with 300 routes: only 0 of 10000 frames to them arrived after 1 s"), "{said:?}");
     assert_eq!(std::fs::read_to_string(&asked).expect("a file"), "300\n300 198.19.0.2\n");
     std::fs::remove_file(&removed).expect("it was run");

@@ -2,20 +2,16 @@
 //! router that limits its answers; by each protocol, and as an ordinary user.
 
 use crate::chain::{Chain, ROUTERS, TARGET, TARGET6, ip, run};
-use crate::world::{World, alone, on_loopback};
+use crate::world::{SIGINT, World, alone, on_loopback};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-
-const SIGINT: i32 = 2;
 
 /// Short waits: the chain answers at once.
 const QUICK: [&str; 7] = ["-n", "--no-save", "--interval", "20ms", "--wait", "300ms", "--format=json"];
 
 fn trace(world: &World, chain: &Chain, words: &[&str]) -> Value {
-    let said = world.run_on(chain.client(), &[&["trace"], &QUICK[..], words].concat());
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-    serde_json::from_str(&said.out).expect("JSON")
+    world.run_on(chain.client(), &[&["trace"], &QUICK[..], words].concat()).quiet(0).json()
 }
 
 /// The addresses of each hop.
@@ -215,12 +211,10 @@ fn ctrl_c_keeps_what_was_measured() {
     let running = world.start_on(chain.client(), &words);
     narrows_sys::clock::sleep(std::time::Duration::from_millis(700));
     running.signal(SIGINT);
-    let said = running.end();
-    assert_eq!((said.code, said.err.as_str()), (Some(130), ""), "{said:?}");
-    let report: Value = serde_json::from_str(&said.out).expect("JSON");
+    let report = running.end().quiet(130).json();
     assert_eq!((hops(&report), &report["ending"]), (chain_of("10.0."), &"interrupted".into()));
     // It is in the store, and shown from there.
-    let listed: Value = serde_json::from_str(&world.run(&["history", "--format", "json"]).out).expect("JSON");
+    let listed = world.run(&["history", "--format", "json"]).json();
     let run = &listed["runs"][0];
     assert_eq!(
         (&run["command"], &run["verdict"], &run["server"]),
@@ -254,7 +248,7 @@ fn the_server_traces_the_path_back() {
     // An audit knows the hops.
     let audited = world.run_on(chain.client(), &["audit", TARGET, "--trace", "--token-file", &token, "--format=json"]);
     assert_eq!((audited.code, audited.err.as_str()), (Some(0), ""), "{audited:?}");
-    let audit: Value = serde_json::from_str(&audited.out).expect("JSON");
+    let audit = audited.json();
     let hazards = audit["hazards"].as_array().expect("hazards").iter();
     let said: Vec<&str> = hazards
         .filter(|it| it["key"] == "path.mtu" && it["at"] == "path")
@@ -278,8 +272,7 @@ fn a_trace_that_goes_on_prints_each_interval_until_it_is_ended() {
     let mut running = world.start_on(chain.client(), &words);
     (0..12).for_each(|_| running.await_line("{\"asked\":\"10.0.7.2\""));
     running.signal(SIGINT);
-    let said = running.end();
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = running.end().quiet(0);
     let last: Value = serde_json::from_str(said.out.lines().last().expect("lines")).expect("JSON");
     assert_eq!(hops(&last), chain_of("10.0."));
     assert!(last["hops"][3]["sent"].as_u64() > Some(4), "rounds go on after the path MTU: {last}");
@@ -332,7 +325,7 @@ fn what_cannot_be_traced_is_explained() {
         assert!(world.sentence(1, &["trace", "192.0.2.1"]).starts_with("cannot find a route to 192.0.2.1: "));
         // No group may: a raw socket does it for root.
         let said = world.run(&["trace", "127.0.0.1", "--protocol", "icmp", "--format", "json"]);
-        let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let report = said.json();
         assert_eq!(
             (said.code, &report["protocol"], &report["hops"][0]["loss"]),
             (Some(0), &"icmp".into(), &0.0.into())

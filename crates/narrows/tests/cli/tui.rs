@@ -1,10 +1,9 @@
 //! The live views, driven through a pseudo-terminal: keys, a change of the size, and the terminal as it was afterwards.
 
-use crate::world::{World, alone, on_loopback};
+use crate::world::{Ended, SIGTERM, World, alone, on_loopback};
 use narrows_sys::clock;
 use narrows_sys::pty::Pty;
 use std::num::NonZero;
-use std::process::Child;
 use std::time::Duration;
 
 fn cells(number: u16) -> NonZero<u16> {
@@ -13,9 +12,9 @@ fn cells(number: u16) -> NonZero<u16> {
 
 /// A program on a terminal.
 struct OnTerminal {
+    child: Ended,
     pty: Pty,
     screen: vt100::Parser,
-    child: Child,
 }
 
 impl OnTerminal {
@@ -24,8 +23,8 @@ impl OnTerminal {
         let mut command = world.command(words);
         command.env("TERM", "xterm-256color");
         pty.apply(&mut command).expect("on the terminal");
-        let child = command.spawn().expect("the program");
-        Self { pty, screen: vt100::Parser::new(cells(rows), cells(columns), 200), child }
+        let child = Ended(command.spawn().expect("the program"));
+        Self { child, pty, screen: vt100::Parser::new(cells(rows), cells(columns), 200) }
     }
 
     fn text(&self) -> String {
@@ -61,7 +60,7 @@ impl OnTerminal {
         let status = loop {
             let bytes = self.pty.read(Duration::from_millis(100)).expect("a terminal");
             self.screen.process(&bytes);
-            if let Some(status) = self.child.try_wait().expect("its status") {
+            if let Some(status) = self.child.0.try_wait().expect("its status") {
                 break status;
             }
             assert!(clock::now() < deadline, "it does not end:\n{}", self.text());
@@ -78,19 +77,6 @@ impl OnTerminal {
         assert!(self.pty.edits_lines().expect("its modes"));
         (status.code(), screen.contents())
     }
-}
-
-impl Drop for OnTerminal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-const SIGTERM: i32 = 15;
-
-fn signal(child: &Child, signal: i32) {
-    narrows_sys::process::signal(child.id(), signal).expect("a process");
 }
 
 #[test]
@@ -111,7 +97,7 @@ fn measuring(world: &World, port: &str, size: [u16; 2], flags: &[&str]) -> OnTer
 #[test]
 fn a_measurement_is_drawn_takes_keys_and_leaves_the_terminal_as_it_was() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
+        let (_server, port, _) = world.serve(&[]);
         let mut it = measuring(world, &port, [80, 24], &["-t", "4s", "-d", "both"]);
         it.until("in the alternate screen", vt100::Screen::alternate_screen);
         it.until("two directions with RTT", |screen| {
@@ -148,12 +134,12 @@ fn a_measurement_is_drawn_takes_keys_and_leaves_the_terminal_as_it_was() {
 #[test]
 fn keys_and_signals_end_a_measurement_before_its_time() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
+        let (_server, port, _) = world.serve(&[]);
         for how in ["q", "\x03", "SIGTERM"] {
             let mut it = measuring(world, &port, [80, 24], &["-t", "30s"]);
             it.until_shows("RTT ");
             if how == "SIGTERM" {
-                signal(&it.child, SIGTERM);
+                narrows_sys::process::signal(it.child.0.id(), SIGTERM).expect("a process");
             } else {
                 it.press(how);
             }
@@ -166,8 +152,7 @@ fn keys_and_signals_end_a_measurement_before_its_time() {
 #[test]
 fn a_diagnosis_shows_its_steps_and_then_its_report() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let words = ["diagnose", "127.0.0.1", "--port", &port, "--token-file", &token, "--tui", "-t", "2s"];
         let mut it =
             OnTerminal::start(world, [80, 24], &[&words[..], &["--no-profile", "--pacing-rate", "50M"]].concat());

@@ -2,12 +2,12 @@
 
 use crate::world::{alone, on_loopback, word};
 
-/// The first line that is said, for words that it refuses.
-fn refusal(words: &[&str]) -> String {
+/// The first line that clap says, for words that it refuses.
+pub(crate) fn refusal(words: &[&str]) -> String {
     let said = alone().run(words);
     assert_eq!(said.code, Some(2), "narrows {}: {said:?}", words.join(" "));
-    let line = said.err.lines().next().and_then(|line| line.split_once(": "));
-    line.unwrap_or_else(|| panic!("narrows {}: {said:?}", words.join(" "))).1.to_owned()
+    let line = said.err.lines().next().and_then(|line| line.strip_prefix("error: "));
+    line.unwrap_or_else(|| panic!("narrows {}: {said:?}", words.join(" "))).to_owned()
 }
 
 #[test]
@@ -81,8 +81,7 @@ fn a_rate_of_less_than_two_datagrams_is_refused() {
 #[test]
 fn a_directory_that_is_missing_is_not_made() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let file = word(&world.path("nonexist/x"));
         let why =
             format!("cannot write {file}: directory {} does not exist; create it first", word(&world.path("nonexist")));
@@ -130,8 +129,7 @@ fn a_line_or_a_frame_that_cannot_be_is_named() {
 
 #[test]
 fn the_arithmetic_of_a_line_needs_nothing() {
-    let said = alone().run(&["line-rate", "--speed", "1G", "--size", "64"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = alone().run(&["line-rate", "--speed", "1G", "--size", "64"]).quiet(0);
     let row = said.out.lines().nth(2).map(|line| line.split_whitespace().collect::<Vec<_>>());
     assert_eq!(row.as_deref(), Some(&["64", "84", "1,488,095", "672.00", "214.3", "Mbit/s", "–"][..]), "{said:?}");
 }
@@ -156,8 +154,7 @@ fn unknown_commands_tables_and_names_are_refused() {
 #[test]
 fn a_report_says_what_was_weighed_for_and_against_a_cause() {
     let run = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/runs/long-path-before.run.json");
-    let said = alone().run(&["report", run, "--why-not", "tcp-receive-buffer-fixed"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = alone().run(&["report", run, "--why-not", "tcp-receive-buffer-fixed"]).quiet(0);
     assert!(said.out.starts_with("tcp-receive-buffer-fixed at the server  the evidence speaks for it\n"), "{said:?}");
     assert!(said.out.contains("\n  read     "), "{said:?}");
     let said = alone().run(&["report", run, "--why-not", "pacing-cap"]);
@@ -172,8 +169,7 @@ fn a_report_says_what_was_weighed_for_and_against_a_cause() {
 fn two_diagnoses_are_compared_and_other_runs_refused() {
     let run = |name: &str| format!("{}/../../fixtures/runs/{name}.run.json", env!("CARGO_MANIFEST_DIR"));
     let (before, after, other) = (run("long-path-before"), run("long-path-after"), run("measure-tcp"));
-    let said = alone().run(&["report", &before, "--diff", &after]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let said = alone().run(&["report", &before, "--diff", &after]).quiet(0);
     assert!(said.out.contains("first cause: tcp-receive-buffer-fixed at the server"), "{said:?}");
     let json = alone().run(&["report", &before, "--diff", &after, "--format", "json"]).out;
     assert!(json.starts_with("{\n  \"schema\": \"narrows.diff/1\""), "{json}");

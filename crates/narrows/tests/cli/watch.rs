@@ -1,9 +1,7 @@
 //! Watching interfaces, where it cannot be, and how it ends.
 
-use crate::world::{alone, on_loopback};
+use crate::world::{SIGINT, alone, on_loopback};
 use serde_json::Value;
-
-const SIGINT: i32 = 2;
 
 #[test]
 fn one_end_is_named_or_this_host_alone() {
@@ -21,11 +19,9 @@ fn one_end_is_named_or_this_host_alone() {
 #[test]
 fn both_ends_are_read_so_often() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (_server, port, token) = world.serve(&[]);
         let way = ["watch", "127.0.0.1", "--port", &port, "--token-file", &token, "--interval", "50ms"];
-        let said = world.run(&[&way[..], &["--count", "3", "--format", "ndjson"]].concat());
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+        let said = world.run(&[&way[..], &["--count", "3", "--format", "ndjson"]].concat()).quiet(0);
         let views: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         assert_eq!(views.len(), 3);
         for view in &views {
@@ -43,8 +39,7 @@ fn both_ends_are_read_so_often() {
 #[test]
 fn ctrl_c_ends_it_and_a_lost_server_is_silent() {
     on_loopback(|world| {
-        let (server, port) = world.serve(&[]);
-        let token = world.token_file();
+        let (server, port, token) = world.serve(&[]);
         let mut client =
             world.start(&["watch", "127.0.0.1", "--port", &port, "--token-file", &token, "--interval", "50ms"]);
         client.await_line("server (here)");
@@ -52,15 +47,14 @@ fn ctrl_c_ends_it_and_a_lost_server_is_silent() {
         client.await_line("  silent: lost the server at 127.0.0.1:");
         client.await_line("client (here)");
         client.signal(SIGINT);
-        let said = client.end();
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+        client.end().quiet(0);
     });
 }
 
 #[test]
 fn an_open_server_does_not_show_its_interfaces() {
     on_loopback(|world| {
-        let (_server, port) = world.serve(&["--open"]);
+        let (_server, port, _) = world.serve(&["--open"]);
         assert_eq!(
             world.sentence(1, &["watch", "127.0.0.1", "--port", &port]),
             "this server is open and shows its interfaces only to clients with its token"

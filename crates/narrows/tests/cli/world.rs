@@ -1,10 +1,16 @@
 //! A place for a test: a directory, a network namespace, and the program in both.
 
 use narrows_sys::netns::Namespaces;
-use narrows_sys::process;
+use narrows_sys::{clock, process};
+use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+pub(crate) const SIGINT: i32 = 2;
+pub(crate) const SIGKILL: i32 = 9;
+pub(crate) const SIGTERM: i32 = 15;
 
 /// A directory that is home and state to all that a test runs.
 pub(crate) struct World {
@@ -107,12 +113,13 @@ impl World {
         server.await_error("narrows serves on port 5220 ");
         server
     }
-    /// Starts a server on a free port; it, and the port as a word.
-    pub(crate) fn serve(&self, flags: &[&str]) -> (Running, String) {
+
+    /// Starts a server on a free port; it, the port as a word, and its token file.
+    pub(crate) fn serve(&self, flags: &[&str]) -> (Running, String, String) {
         let mut server = self.start(&[&["serve", "--port", "0"], flags].concat());
         let line = server.line_of_errors();
         let port = line.strip_prefix("narrows serves on port ").and_then(|rest| rest.split(' ').next());
-        (server, port.unwrap_or_else(|| panic!("no server: {line}")).to_owned())
+        (server, port.unwrap_or_else(|| panic!("no server: {line}")).to_owned(), self.token_file())
     }
 
     /// The token file of a server that was started without flags for it.
@@ -126,7 +133,37 @@ pub(crate) fn word(path: &Path) -> String {
     path.to_str().expect("text").to_owned()
 }
 
+/// Whether it becomes so within half a minute. It is looked at this often.
+pub(crate) fn soon(every: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let began = clock::now();
+    let mut so = is_so();
+    while !so && began.elapsed() < Duration::from_secs(30) {
+        clock::sleep(every);
+        so = is_so();
+    }
+    so
+}
+
 impl Said {
+    /// It, which must have ended with this code.
+    #[track_caller]
+    pub(crate) fn with_code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// The same without a word on standard error.
+    #[track_caller]
+    pub(crate) fn quiet(self, code: i32) -> Self {
+        assert_eq!((self.code, self.err.as_str()), (Some(code), ""), "{self:?}");
+        self
+    }
+
+    /// Its output, which is JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+    }
+
     /// Nothing of the program's insides shows.
     fn check(&self) {
         for text in [&self.out, &self.err] {
@@ -137,9 +174,19 @@ impl Said {
     }
 }
 
+/// A process that ends with the test.
+pub(crate) struct Ended(pub(crate) Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A run of the program that goes on. It ends with the test.
 pub(crate) struct Running {
-    child: Child,
+    child: Ended,
     out: BufReader<ChildStdout>,
     err: BufReader<ChildStderr>,
     /// What was read of its output.
@@ -151,7 +198,7 @@ impl Running {
         let mut child = command.spawn().expect("the program");
         let out = BufReader::new(child.stdout.take().expect("piped"));
         let err = BufReader::new(child.stderr.take().expect("piped"));
-        Self { child, out, err, heard: String::new() }
+        Self { child: Ended(child), out, err, heard: String::new() }
     }
 
     pub(crate) fn line_of_errors(&mut self) -> String {
@@ -183,11 +230,11 @@ impl Running {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     pub(crate) fn signal(&self, signal: i32) {
-        process::signal(self.child.id(), signal).expect("it lives");
+        process::signal(self.pid(), signal).expect("it lives");
     }
 
     /// Waits for its end.
@@ -195,15 +242,8 @@ impl Running {
         let mut said = Said { code: None, out: std::mem::take(&mut self.heard), err: String::new() };
         self.out.read_to_string(&mut said.out).expect("its output");
         self.err.read_to_string(&mut said.err).expect("its errors");
-        said.code = self.child.wait().expect("a child").code();
+        said.code = self.child.0.wait().expect("a child").code();
         said.check();
         said
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

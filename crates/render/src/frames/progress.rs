@@ -1,7 +1,6 @@
 //! One line per interval while frames are sent or received, in columns under a heading.
 
-use crate::figures::of_line;
-use crate::figures::{grouped, precise};
+use crate::figures::{grouped, of_line, precise};
 use crate::style::{Style, Tone};
 use crate::words::{fitting, or_dash, right};
 use narrows_model::load::frames_report::{FrameRate, ReceivedInterval, SentInterval};

@@ -93,8 +93,16 @@ struct Interval {
     sum: Value,
 }
 
-/// The intervals of all flows: the nth of each make one. Times are since the end of the omitted part.
-fn intervals(all: Vec<Interval>) -> Value {
+/// The intervals of all flows, in each the streams before their sum: the nth of each make one. Times are since the end of the omitted
+/// part.
+fn intervals(views: impl Iterator<Item = (Flow, Option<u32>, Value)>) -> Value {
+    let (mut all, mut waiting) = (Vec::new(), Vec::new());
+    for (flow, stream, value) in views {
+        match stream {
+            Some(_) => waiting.push(value),
+            None => all.push(Interval { flow, streams: std::mem::take(&mut waiting), sum: value }),
+        }
+    }
     let (up, down): (Vec<_>, Vec<_>) = all.into_iter().partition(|interval| interval.flow == Flow::Up);
     if up.is_empty() || down.is_empty() {
         let alone = up.into_iter().chain(down);

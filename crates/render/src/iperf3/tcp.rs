@@ -1,6 +1,6 @@
 //! A measurement of TCP as `iperf3 -J` has it.
 
-use super::{Interval, connected, cpu, intervals, socket, span, start, sums, whole, with};
+use super::{connected, cpu, intervals, socket, span, start, sums, whole, with};
 use crate::figures::float;
 use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport};
 use narrows_model::{Direction, Flow, Limit};
@@ -31,26 +31,18 @@ pub(crate) fn tcp(report: &MeasureReport) -> Value {
             },
         }),
     );
-    let mut cut = Vec::new();
-    let mut waiting = Vec::new();
-    for view in &report.intervals {
-        let value = interval(view, omit_s);
-        match view.stream {
-            Some(_) => waiting.push(value),
-            None => cut.push(Interval { flow: view.flow, streams: std::mem::take(&mut waiting), sum: value }),
-        }
-    }
+    let views = report.intervals.iter().map(|view| (view.flow, view.stream, interval(view, omit_s)));
     let summary = &report.summary;
     let ends: Vec<Value> =
         summary.flows.iter().flat_map(|flow| flow.streams.iter().map(|it| stream_end(report, it))).collect();
-    let congestion = |_: &str| first.and_then(|it| it.congestion_control.clone()).unwrap_or_default();
+    let congestion = first.and_then(|it| it.congestion_control.clone()).unwrap_or_default();
     let mut end = sums(summary.flows.iter().map(flow_sums).collect());
     end.insert("streams".to_owned(), ends.into());
     end.insert("cpu_utilization_percent".to_owned(), cpu(summary.client.as_ref(), summary.server.as_ref()));
     for key in ["sender_tcp_congestion", "receiver_tcp_congestion"] {
-        end.insert(key.to_owned(), congestion(key).into());
+        end.insert(key.to_owned(), congestion.clone().into());
     }
-    whole(start, intervals(cut), end.into(), &report.run.ending)
+    whole(start, intervals(views), end.into(), &report.run.ending)
 }
 
 fn plan_seconds(limit: Limit, omit_ms: u64) -> u64 {

@@ -1,6 +1,6 @@
 //! A measurement of UDP as `iperf3 -J` has it.
 
-use super::{Interval, connected, cpu, intervals, socket, span, start, sums, whole, with};
+use super::{connected, cpu, intervals, socket, span, start, sums, whole, with};
 use crate::figures::float;
 use narrows_model::load::udp::report::{MeasureUdpReport, UdpFlowSummary, UdpInterval, UdpTotal};
 use narrows_model::{DatagramSizes, Direction, Flow, UdpRate};
@@ -34,15 +34,8 @@ pub(crate) fn udp(report: &MeasureUdpReport) -> Value {
             },
         }),
     );
-    let mut cut = Vec::new();
-    let mut waiting = Vec::new();
-    for view in &report.intervals {
-        let value = interval(view, float(plan.omit_ms) / 1e3);
-        match view.stream {
-            Some(_) => waiting.push(value),
-            None => cut.push(Interval { flow: view.flow, streams: std::mem::take(&mut waiting), sum: value }),
-        }
-    }
+    let omit_s = float(plan.omit_ms) / 1e3;
+    let views = report.intervals.iter().map(|view| (view.flow, view.stream, interval(view, omit_s)));
     let summary = &report.summary;
     let seconds = float(plan.duration_ms.saturating_sub(plan.omit_ms)) / 1e3;
     let of_flow = |flow: &UdpFlowSummary| {
@@ -55,7 +48,7 @@ pub(crate) fn udp(report: &MeasureUdpReport) -> Value {
     let mut end = sums(summary.flows.iter().map(|flow| flow_sums(flow, seconds)).collect());
     end.insert("streams".to_owned(), summary.flows.iter().flat_map(of_flow).collect());
     end.insert("cpu_utilization_percent".to_owned(), cpu(summary.client.as_ref(), summary.server.as_ref()));
-    whole(start, intervals(cut), end.into(), &report.run.ending)
+    whole(start, intervals(views), end.into(), &report.run.ending)
 }
 
 fn interval(view: &UdpInterval, omit_s: f64) -> Value {
@@ -105,8 +98,7 @@ fn flow_sums(flow: &UdpFlowSummary, seconds: f64) -> Vec<(&'static str, Value)> 
     let received = whole.received.as_ref().map_or((0, 0.0, 0.0, 0), |it| (it.bytes, it.bps, it.jitter_ns, it.lost));
     let sum_sent = with(span(0.0, seconds, sent.0, sent.1), order(0.0, 0, packets));
     // A queue goes on draining after the load: the rate is that of the time of the arrivals.
-    let arrived_s =
-        if received.1 > 0.0 { narrows_model::words::figures::float(received.0) * 8.0 / received.1 } else { seconds };
+    let arrived_s = if received.1 > 0.0 { float(received.0) * 8.0 / received.1 } else { seconds };
     let sum_received = with(span(0.0, arrived_s, received.0, received.1), order(received.2, received.3, packets));
     vec![
         ("sum", total(flow.flow, whole, seconds)),

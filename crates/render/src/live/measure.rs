@@ -185,10 +185,6 @@ impl View for MeasureLive {
         self.scroll.key(key)
     }
 
-    fn keys(&self) -> &'static [[&'static str; 2]] {
-        &[["↑ ↓", "scroll"], ["PgUp PgDn", "page"]]
-    }
-
     fn legend(&self) -> &'static [&'static str] {
         match self.kind {
             LiveKind::Tcp => &[

@@ -44,7 +44,9 @@ pub trait View: Clone + Send + 'static {
     fn key(&mut self, key: Key) -> bool;
 
     /// Its own keys, each with what it does.
-    fn keys(&self) -> &'static [[&'static str; 2]];
+    fn keys(&self) -> &'static [[&'static str; 2]] {
+        &[["↑ ↓", "scroll"], ["PgUp PgDn", "page"]]
+    }
 
     /// What the columns and curves are.
     fn legend(&self) -> &'static [&'static str];

@@ -74,10 +74,6 @@ impl View for WatchLive {
         self.scroll.key(key)
     }
 
-    fn keys(&self) -> &'static [[&'static str; 2]] {
-        &[["↑ ↓", "scroll"], ["PgUp PgDn", "page"]]
-    }
-
     fn legend(&self) -> &'static [&'static str] {
         &LEGEND
     }

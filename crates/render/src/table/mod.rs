@@ -169,21 +169,12 @@ impl Table {
     pub fn trimmed(mut self) -> Self {
         let kept: Vec<bool> =
             (0..self.columns.len()).map(|at| self.columns[at].spare == 0 || !self.is_empty(at)).collect();
-        let keep = |at: usize| kept.get(at).copied().unwrap_or(true);
         for row in &mut self.rows {
-            row.cells = std::mem::take(&mut row.cells)
-                .into_iter()
-                .enumerate()
-                .filter(|(at, _)| keep(*at))
-                .map(|it| it.1)
-                .collect();
+            let mut kept = kept.iter();
+            row.cells.retain(|_| kept.next().is_none_or(|kept| *kept));
         }
-        self.columns = std::mem::take(&mut self.columns)
-            .into_iter()
-            .enumerate()
-            .filter(|(at, _)| keep(*at))
-            .map(|it| it.1)
-            .collect();
+        let mut kept = kept.iter();
+        self.columns.retain(|_| kept.next().is_none_or(|kept| *kept));
         self
     }
 }

@@ -1,5 +1,6 @@
 //! Connections: a table, narrow and wide, and one connection opened.
 
+use crate::live::connection;
 use crate::samples::fits;
 
 use fits::{NARROWEST, fits};
@@ -8,15 +9,12 @@ use narrows_model::{
     Owner,
 };
 use narrows_render::connections::{LiveOptions, Past, frame, opened, text};
-use narrows_render::{Document as _, Format, Style, json};
+use narrows_render::{Document as _, Format, Style};
 
 fn one(port: u16, limit: Limit, why: &str, [send, receive]: [f64; 2]) -> ConnectionView {
     ConnectionView {
-        id: format!("{port:x}"),
-        local: format!("192.0.2.1:{port}"),
         remote: "198.51.100.20:50812".to_owned(),
         process: Some(Owner { pid: 812, name: "rsync".to_owned() }),
-        uid: 0,
         limit,
         why: why.to_owned(),
         shares: (send > 0.0).then_some(ConnectionShares {
@@ -25,9 +23,7 @@ fn one(port: u16, limit: Limit, why: &str, [send, receive]: [f64; 2]) -> Connect
             send_buffer: 0.0,
             network: 0.08,
         }),
-        send_bps: Some(send),
         receive_bps: Some(receive),
-        rtt_ms: Some(35.2),
         min_rtt_ms: Some(35.0),
         retransmitted: Some(if limit == Limit::Loss { 0.012 } else { 0.0 }),
         retransmitted_total: Some(17),
@@ -36,9 +32,8 @@ fn one(port: u16, limit: Limit, why: &str, [send, receive]: [f64; 2]) -> Connect
             ConnectionCeiling { limit: Limit::CongestionWindow, bps: 220e6 },
         ],
         congestion_control: Some("cubic".to_owned()),
-        unread_bytes: 0,
         unsent_bytes: Some(1_300_000),
-        ends: None,
+        ..connection(port, send, 35.2)
     }
 }
 
@@ -116,8 +111,7 @@ fn both_ends_are_side_by_side() {
 #[test]
 fn its_json_reads_back_as_it_was() {
     for view in [view(), both()] {
-        let text = json::pretty(&view).expect("JSON");
-        assert_eq!(serde_json::from_str::<ConnectionsView>(&text).expect("a view"), view);
+        fits::reads_back(&view);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::samples;
 use narrows_model::run::diff::{DiffGroup, DiffReport};
 use narrows_model::run::report::ExperimentView;
 use narrows_model::{Direction, Ending, Place};
-use narrows_render::{Document as _, Format, Style, json};
+use narrows_render::{Document as _, Format, Style};
 use narrows_views::diff::of_reports;
 
 fn written(diff: &DiffReport, format: Format, style: Style) -> String {
@@ -43,7 +43,7 @@ fn figures_are_matched_and_what_changed_is_found() {
     assert_eq!(changed, [(Place::Server, "tcp.rmem.min")]);
     assert!((diff.goodput_ratio.expect("A got something") - 17.008).abs() < 0.001);
     assert!(diff.summary.iter().any(|it| it.contains("inside the predicted 602 Mbit/s to 666 Mbit/s")));
-    assert_eq!(serde_json::from_str::<DiffReport>(&json::pretty(&diff).expect("json")).expect("it reads back"), diff);
+    samples::fits::reads_back(&diff);
 }
 
 #[test]

@@ -8,10 +8,10 @@ use narrows_model::load::frames::{
 };
 use narrows_model::load::frames_report::FramesReport;
 use narrows_render::frames::progress::{self, End};
-use narrows_render::{Style, frames, json};
+use narrows_render::{Style, frames};
 use narrows_views as views;
 use proptest::prelude::*;
-use samples::fits::{NARROWEST, fits};
+use samples::fits::{NARROWEST, fits, reads_back};
 use samples::frames::{generate_plan, receive_plan, trial};
 
 const LINK: Option<u64> = Some(10_000_000_000);
@@ -160,8 +160,7 @@ fn flows_that_took_no_turns_say_that_their_losses_are_not_known() {
 #[test]
 fn as_json_it_reads_back() {
     for report in [troubled(), views::frames::generate(&trial(10, 64, 1, 0).sent, LINK)] {
-        let text = json::pretty(&report).expect("json");
-        assert_eq!(serde_json::from_str::<FramesReport>(&text).expect("it reads back"), report);
+        reads_back(&report);
         assert_eq!(report.schema, "narrows.frames/1");
     }
 }

@@ -1,5 +1,6 @@
 //! `--format iperf3` has every key that a recorded `iperf3 -J` (3.12) has, with the same type.
 
+use crate::report_json::kind;
 use crate::samples;
 
 use narrows_model::*;
@@ -9,18 +10,6 @@ use narrows_views::measure::{tcp, udp};
 use samples::runs::run;
 use samples::udp::{Trouble, run_view, trial};
 use serde_json::Value;
-
-/// The type of a value, as iperf3's readers see it.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
 
 /// Walks both; what is missing or of another type in `ours`. All members of a list are compared with the recorded ones at their place.
 fn differences(path: &str, theirs: &Value, ours: &Value, found: &mut Vec<String>) {

@@ -1,9 +1,9 @@
 //! The packet ledger: its text and its picture.
 
 use narrows_model::*;
-use narrows_render::{Style, json, ledger};
+use narrows_render::{Style, ledger};
 
-fn stage(id: &str, at: Place, dropped: u64, source: &str) -> Stage {
+pub(crate) fn stage(id: &str, at: Place, dropped: u64, source: &str) -> Stage {
     Stage {
         id: id.into(),
         at,
@@ -110,8 +110,7 @@ fn a_large_count_with_its_error_is_whole() {
 
 #[test]
 fn as_json_it_is_the_account_itself() {
-    let text = json::pretty(&lossy()).expect("json");
-    assert_eq!(serde_json::from_str::<Ledger>(&text).expect("it reads back"), lossy());
+    crate::samples::fits::reads_back(&lossy());
 }
 
 #[test]

@@ -126,7 +126,8 @@ fn interfaces() {
     at_each_size!("watch", Screen::new(view.clone()));
 }
 
-fn connection(port: u16, send_bps: f64, rtt_ms: f64) -> ConnectionView {
+/// A connection of which no more is known.
+pub(crate) fn connection(port: u16, send_bps: f64, rtt_ms: f64) -> ConnectionView {
     ConnectionView {
         id: format!("{port:x}"),
         local: format!("192.0.2.1:{port}"),

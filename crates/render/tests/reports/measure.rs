@@ -4,10 +4,10 @@ use crate::samples;
 
 use narrows_model::run::measure::MeasureReport;
 use narrows_model::*;
-use narrows_render::{Style, json, measure};
+use narrows_render::{Style, measure};
 use narrows_views::measure::live::Live;
 use narrows_views::measure::tcp;
-use samples::fits::{NARROWEST, fits};
+use samples::fits::{NARROWEST, fits, reads_back};
 use samples::runs::run;
 
 fn built(plan: TcpPlan, seconds: u64) -> MeasureReport {
@@ -207,8 +207,7 @@ fn events_a_line_each() {
     let last = &events[events.len() - 1];
     assert_eq!(last["event"], "summary");
     assert!(last["flows"][0]["total"]["goodput_bps"].is_number() && last["client"]["busiest"]["idle"].is_number());
-    let text = json::pretty(&report).expect("json");
-    assert_eq!(serde_json::from_str::<MeasureReport>(&text).expect("it reads back"), report);
+    reads_back(&report);
 }
 
 #[test]

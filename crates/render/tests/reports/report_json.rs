@@ -6,35 +6,14 @@ use narrows_model::Report;
 use narrows_render::json;
 use serde_json::Value;
 
-const PUBLISHED: &[(&str, &str)] = &[
-    ("both-directions", include_str!("../../../../docs/both-directions.schema.json")),
-    ("campaign", include_str!("../../../../docs/campaign.schema.json")),
-    ("compare", include_str!("../../../../docs/compare.schema.json")),
-    ("connections", include_str!("../../../../docs/connections.schema.json")),
-    ("diff", include_str!("../../../../docs/diff.schema.json")),
-    ("frames", include_str!("../../../../docs/frames.schema.json")),
-    ("history", include_str!("../../../../docs/history.schema.json")),
-    ("ledger", include_str!("../../../../docs/ledger.schema.json")),
-    ("line-rate", include_str!("../../../../docs/line-rate.schema.json")),
-    ("measure-udp", include_str!("../../../../docs/measure-udp.schema.json")),
-    ("mesh", include_str!("../../../../docs/mesh.schema.json")),
-    ("optimise", include_str!("../../../../docs/optimise.schema.json")),
-    ("report", include_str!("../../../../docs/report.schema.json")),
-    ("responsiveness", include_str!("../../../../docs/responsiveness.schema.json")),
-    ("search", include_str!("../../../../docs/search.schema.json")),
-    ("stamp", include_str!("../../../../docs/stamp.schema.json")),
-    ("sweep", include_str!("../../../../docs/sweep.schema.json")),
-    ("trace", include_str!("../../../../docs/trace.schema.json")),
-    ("trend", include_str!("../../../../docs/trend.schema.json")),
-];
-
 #[test]
+#[allow(clippy::disallowed_methods)] // a test that reads pages
 fn the_published_schemas_are_fresh() {
-    assert!(json::schema_names().eq(PUBLISHED.iter().map(|(name, _)| *name)), "each schema has its page");
-    for (name, published) in PUBLISHED {
+    for name in json::schema_names() {
+        let page = format!("{}/../../docs/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
         assert_eq!(
-            Some(*published),
-            json::schema(name).unwrap().as_deref(),
+            std::fs::read_to_string(page).ok(),
+            json::schema(name).unwrap(),
             "run: cargo run -p narrows-render --example schema -- {name} > docs/{name}.schema.json"
         );
     }
@@ -80,7 +59,8 @@ const PROMISED: &[(&str, &str)] = &[
     ("proof.predicted_bps", "number"),
 ];
 
-fn kind(value: &Value) -> &'static str {
+/// The type of a value, as readers of JSON see it.
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

@@ -14,15 +14,7 @@ fn every_shape() {
 
 #[test]
 fn where_packets_went_is_told_where_any_are_missing() {
-    let stage = |id: &str, at, dropped| Stage {
-        id: id.into(),
-        at,
-        entered: 1000,
-        dropped,
-        uncertainty: 0,
-        counted: true,
-        source: "a|counter".into(),
-    };
+    let stage = |id: &str, at, dropped| Stage { entered: 1000, ..crate::ledger::stage(id, at, dropped, "a|counter") };
     let mut report = samples::all().remove(0).1;
     let mut ledger = Ledger {
         flow: Flow::Up,
@@ -30,10 +22,7 @@ fn where_packets_went_is_told_where_any_are_missing() {
         offered: 1000,
         stages: vec![stage("qdisc", Place::Client, 7), stage("delivered", Place::Server, 0)],
         delivered: 993,
-        duplicated: 0,
-        unexplained: 0,
-        uncertainty: 0,
-        remarks: Vec::new(),
+        ..Ledger::default()
     };
     report.accounts.ledger = vec![ledger.clone()];
     let page = diagnosis::markdown(&report);

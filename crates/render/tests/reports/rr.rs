@@ -8,8 +8,9 @@ use narrows_model::*;
 use narrows_render::{Style, json, measure};
 use narrows_stats::Histogram;
 use narrows_views::measure::rr;
-use samples::fits::{NARROWEST, fits};
+use samples::fits::{NARROWEST, fits, reads_back, unpainted};
 use samples::runs::run;
+use samples::udp::run_view;
 
 /// A stream as the client saw it: `per_s` transactions a second for `seconds`, with latencies spread from half of `us` to twice of
 /// it; one failure at second 3.
@@ -69,17 +70,8 @@ fn trial(plan: RrPlan, per_s: u64, us: u64) -> Trial {
 }
 
 fn view() -> RunView {
-    let run = run(TcpPlan::default(), 1, 1);
-    RunView {
-        id: run.id,
-        made_by: run.made_by,
-        started_unix_us: run.started_unix_us,
-        elapsed_s: 10.4,
-        target: run.target,
-        ending: run.ending,
-        idle_rtt_us: Some(34_851),
-        server_limit_bps: None,
-    }
+    let target = run(TcpPlan::default(), 1, 1).target;
+    RunView { elapsed_s: 10.4, target, idle_rtt_us: Some(34_851), ..run_view() }
 }
 
 fn plan() -> RrPlan {
@@ -252,8 +244,7 @@ fn every_line_is_an_event_and_the_document_has_its_schemas_name() {
     assert_eq!(names.iter().filter(|name| **name == "start").count(), 2);
     assert_eq!((names[0], names[names.len() - 1]), ("start", "under_load"));
     assert_eq!(events[0]["schema"], "narrows.rr/1");
-    let whole: RrReport = serde_json::from_str(&json::pretty(&report).expect("JSON")).expect("the same again");
-    assert_eq!(whole, report);
+    reads_back(&report);
     assert!(json::pretty(&schemars::schema_for!(RrReport)).expect("a schema").contains("RrReport"));
 }
 
@@ -262,13 +253,7 @@ fn colour_adds_nothing_but_colour() {
     let report = under_load(Some(finding(0.78)));
     let plain = measure::text(&report, wide());
     let painted = measure::text(&report, Style { color: true, ..wide() });
-    let mut stripped = String::new();
-    let mut rest = painted.as_str();
-    while let Some((before, after)) = rest.split_once("\x1b[") {
-        stripped += before;
-        rest = after.split_once('m').expect("a whole sequence").1;
-    }
-    assert_eq!(stripped + rest, plain);
+    assert_eq!(unpainted(&painted), plain);
     assert!(plain.lines().all(|line| line.chars().count() <= 120));
 }
 

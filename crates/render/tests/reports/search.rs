@@ -6,7 +6,7 @@ use narrows_model::run::report::PathProfileView;
 use narrows_model::run::search::*;
 use narrows_model::run::search_report::{BoundsAt, LoadUnit, SearchReport};
 use narrows_model::*;
-use narrows_render::{Style, json, search};
+use narrows_render::{Style, search};
 use narrows_views as views;
 use samples::udp::run_view;
 
@@ -173,17 +173,8 @@ fn a_result_that_a_queue_may_raise_says_so() {
         summary: "the path sustains 976 Mbit/s behind a queue".into(),
         capacity_bps: Some(976e6),
         capacity_interval_bps: Some([966e6, 986e6]),
-        limit: Some("queue".into()),
-        bucket_bytes: None,
-        carried_bps: 960e6,
-        burst_bps: None,
-        idle_rtt_us: None,
-        jitter_us: 20.0,
         queue_us: 12_000.0,
-        lost_below: [1_000, 0],
-        reordered: 0.0,
-        duplicated: 0.0,
-        steps: vec![],
+        ..samples::profile()
     };
     let report = SearchReport { path_profile: Some(path_profile), ..built(&record(), vec![]) };
     let text = search::text::summary(&report, Style::default());
@@ -227,8 +218,7 @@ fn a_narrow_terminal() {
 #[test]
 fn as_json_it_reads_back() {
     let report = built(&record(), vec![]);
-    let text = json::pretty(&report).expect("json");
-    assert_eq!(serde_json::from_str::<SearchReport>(&text).expect("it reads back"), report);
+    samples::fits::reads_back(&report);
     assert_eq!(report.goals[0].lower.map(|it| it.wire_bps), Some(81_300.0 * 1538.0 * 8.0));
 }
 

@@ -5,8 +5,9 @@ use crate::samples;
 use narrows_model::run::measure::{EndCpu, HostCpu};
 use narrows_model::run::sweep::*;
 use narrows_model::*;
-use narrows_render::{Style, json, sweep};
+use narrows_render::{Style, sweep};
 use narrows_views as views;
+use samples::fits::reads_back;
 use samples::udp::run_view;
 
 const SIZES: [u32; 12] = [100, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 8500, 8900];
@@ -155,12 +156,8 @@ fn comma_separated() {
 
 #[test]
 fn as_json_it_reads_back() {
-    let report = up_and_down();
-    let text = json::pretty(&report).expect("json");
-    assert_eq!(serde_json::from_str::<SweepReport>(&text).expect("it reads back"), report);
-    let record = record(2, vec![Direction::Up]);
-    let text = json::pretty(&record).expect("json");
-    assert_eq!(serde_json::from_str::<SweepRecord>(&text).expect("it reads back"), record);
+    reads_back(&up_and_down());
+    reads_back(&record(2, vec![Direction::Up]));
 }
 
 #[test]

@@ -5,9 +5,9 @@ use crate::samples;
 use narrows_model::load::udp::report::MeasureUdpReport;
 use narrows_model::*;
 use narrows_render::measure::{self, Measurement as _, UdpMeasurement};
-use narrows_render::{Document, Format, Style, json};
+use narrows_render::{Document, Format, Style};
 use narrows_views::measure::{live::Live, udp};
-use samples::fits::{NARROWEST, fits};
+use samples::fits::{NARROWEST, fits, reads_back};
 use samples::udp::{Trouble, run_view, trial};
 
 fn plan() -> UdpPlan {
@@ -235,8 +235,7 @@ fn events_a_line_each() {
     assert_eq!(last["event"], "summary");
     assert_eq!(last["flows"][0]["total"]["sent"]["unsent_by"]["no_buffers"], 48);
     assert!(last["client"]["host"]["softirq"].is_number());
-    let text = json::pretty(&report).expect("json");
-    assert_eq!(serde_json::from_str::<MeasureUdpReport>(&text).expect("it reads back"), report);
+    reads_back(&report);
 }
 
 #[test]

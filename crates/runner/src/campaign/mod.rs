@@ -15,8 +15,7 @@ mod step;
 pub use conduct::{Ended, Surroundings, perform, rtts};
 pub use duration::expected_ms;
 pub use here::Here;
-pub use hold::Pending;
-pub use hold::recover;
+pub use hold::{Pending, recover};
 
 use crate::stored;
 use plan::CampaignPlan;

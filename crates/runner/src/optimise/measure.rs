@@ -2,10 +2,8 @@
 
 use super::state::{Optimiser, Watch, duration_ms};
 use crate::conductor::{At, sides};
-use crate::diagnosis;
 use crate::ends::EndsError;
-use crate::measure;
-use crate::stored;
+use crate::{diagnosis, measure, stored};
 use narrows_model::run::optimise::OptimiseGain;
 use narrows_model::run::{DiagnosePlan, Ending};
 use narrows_model::{LoadPlan, Place, Progress, Run, Verdict};

@@ -1,6 +1,6 @@
 //! A case as one line of JSON: what was made, what is true of it, what was said, and how long that took.
 
-use super::{Case, Diagnosed, DrawnResult, Grade, Interventions, Outcome};
+use super::{Case, CaseFault, Diagnosed, DrawnResult, Grade, Interventions, Outcome};
 use narrows_model::{Direction, Place, Status};
 use serde::Serialize;
 
@@ -17,14 +17,6 @@ impl NamedCause {
     }
 }
 
-/// Something that was injected into a path or host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Injected {
-    pub id: String,
-    pub at: Place,
-    pub value: Option<String>,
-}
-
 /// The line of a case. Rates in bits a second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseLine {
@@ -35,7 +27,7 @@ pub struct CaseLine {
     /// Of the emulated path in the direction of the data; 0: not limited.
     pub rate_bps: u64,
     pub ipv6: bool,
-    pub injected: Vec<Injected>,
+    pub injected: Vec<CaseFault>,
     /// Flags of `narrows diagnose`.
     pub args: Vec<String>,
     /// The causes that are right as a first one; none: nothing binds, and *healthy* is right.
@@ -64,14 +56,13 @@ pub struct CaseLine {
 impl CaseLine {
     fn of(case: &Case, said: Option<&Diagnosed>, outcome: &'static str) -> Self {
         let data = &case.ways[usize::from(case.flow.direction() == Direction::Down)];
-        let faults = case.faults.iter();
         Self {
             scenario: case.scenario.clone(),
             direction: case.flow.direction(),
             rtt_us: case.rtt_us(),
             rate_bps: data.rate_bps,
             ipv6: case.ipv6,
-            injected: faults.map(|it| Injected { id: it.id.clone(), at: it.at, value: it.value.clone() }).collect(),
+            injected: case.faults.clone(),
             args: case.args.clone(),
             truth: case.truth.iter().map(|(id, at)| NamedCause::of(id, *at)).collect(),
             interventions: None,
@@ -128,7 +119,7 @@ impl CaseLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenarios::{CaseFault, draw};
+    use crate::scenarios::draw;
 
     fn said(status: Status, causes: &[(&str, Place)]) -> Diagnosed {
         Diagnosed {

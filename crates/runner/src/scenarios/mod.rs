@@ -10,7 +10,7 @@ mod scenario;
 pub use draw::{Drawn, DrawnPart, draw};
 pub use drawn::{DrawnResult, Interventions, Outcome, outcome, table};
 pub use judge::{Diagnosed, Grade, Tally, grade};
-pub use line::{CaseLine, Injected, NamedCause};
+pub use line::{CaseLine, NamedCause};
 pub use run::{again, drawn_again, make_directory, run, run_drawn};
 pub use scenario::{Case, CaseFault, ScenarioError, SeatWord, cases};
 

@@ -2,7 +2,7 @@
 
 use narrows_model::lab::Impairment;
 use narrows_model::{Flow, Place, words::units};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -101,7 +101,7 @@ fn short_and_long() -> Vec<String> {
     vec!["1ms".into(), "35ms".into()]
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseFault {
     /// Its id in the lab.
     pub id: String,

@@ -56,87 +56,37 @@ impl Record for Run {
     }
 }
 
-/// Runs with the same device, frames and load have the same plan.
-impl Record for FramesReport {
-    const KIND: &'static str = "frames";
-    const COMMAND: &'static str = "generate";
+/// Records: kind and command of each, what tells its plan from others, what else it is listed with, its report.
+macro_rules! records {
+    ($($record:ty, $kind:literal, $command:literal, |$it:ident| $plan:expr, $listed:path, $report:expr;)*) => {
+        $(impl Record for $record {
+            const KIND: &'static str = $kind;
+            const COMMAND: &'static str = $command;
 
-    fn listed(&self) -> StoredRun {
-        let plan = plan_hash(&self.sent.as_ref().map(|it| (&it.device, &it.format, &it.load)));
-        StoredRun { plan, ..history::of_frames(self) }
-    }
+            fn listed(&self) -> StoredRun {
+                let $it = self;
+                StoredRun { plan: plan_hash(&$plan), ..$listed($it) }
+            }
 
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(self)
-    }
+            fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
+                let $it = self;
+                Some($report)
+            }
+        })*
+    };
 }
 
-impl Record for ResponsivenessRecord {
-    const KIND: &'static str = "responsiveness";
-    const COMMAND: &'static str = "measure responsiveness";
-
-    fn listed(&self) -> StoredRun {
-        StoredRun { plan: plan_hash(&self.plan), ..history::of_responsiveness(self) }
-    }
-
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(Box::new(responsiveness::report(&self)))
-    }
-}
-
-impl Record for StampReport {
-    const KIND: &'static str = "stamp";
-    const COMMAND: &'static str = "measure stamp";
-
-    fn listed(&self) -> StoredRun {
-        StoredRun { plan: plan_hash(&self.plan), ..history::of_stamp(self) }
-    }
-
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(self)
-    }
-}
-
-impl Record for TraceRecord {
-    const KIND: &'static str = "trace";
-    const COMMAND: &'static str = "trace";
-
-    fn listed(&self) -> StoredRun {
-        StoredRun { plan: plan_hash(&self.plan), ..history::of_trace(self) }
-    }
-
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(Box::new(trace::report(&self)))
-    }
-}
-
-/// A run of another program. Runs of the same command have the same plan.
-impl Record for CommandRecord {
-    const KIND: &'static str = "command";
-    const COMMAND: &'static str = "campaign";
-
-    fn listed(&self) -> StoredRun {
-        StoredRun { plan: plan_hash(&(&self.command, &self.pattern)), ..history::of_command(self) }
-    }
-
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(self)
-    }
-}
-
-/// Meshes of the same hosts and loads have the same plan.
-impl Record for MeshRecord {
-    const KIND: &'static str = "mesh";
-    const COMMAND: &'static str = "mesh";
-
-    fn listed(&self) -> StoredRun {
-        let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
-        StoredRun { plan: plan_hash(&(&self.plan, names)), ..mesh::stored(self) }
-    }
-
-    fn report(self: Box<Self>) -> Option<Box<dyn AnyDocument>> {
-        Some(Box::new(mesh::report(&self)))
-    }
+records! {
+    FramesReport, "frames", "generate",
+        |it| it.sent.as_ref().map(|sent| (&sent.device, &sent.format, &sent.load)), history::of_frames, it;
+    ResponsivenessRecord, "responsiveness", "measure responsiveness",
+        |it| it.plan, history::of_responsiveness, Box::new(responsiveness::report(&it));
+    StampReport, "stamp", "measure stamp", |it| it.plan, history::of_stamp, it;
+    TraceRecord, "trace", "trace", |it| it.plan, history::of_trace, Box::new(trace::report(&it));
+    CommandRecord, "command", "campaign", |it| (&it.command, &it.pattern), history::of_command, it;
+    MeshRecord, "mesh", "mesh",
+        |it| (&it.plan, it.members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>()),
+        mesh::stored, Box::new(mesh::report(&it));
 }
 
 /// What a run is listed with, without its user.

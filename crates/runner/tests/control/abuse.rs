@@ -1,6 +1,6 @@
 //! What else may come in through the port.
 
-use crate::world::{connect, short_plan, world};
+use crate::world::{short_plan, with_session, world};
 use narrows_model::{Direction, Flow, UdpPlan};
 use narrows_runner::Stop;
 use narrows_runner::server::ServerHandle;
@@ -51,8 +51,7 @@ fn noise(count: usize) -> Vec<u8> {
 
 /// The server still does its work.
 fn check_alive(world: &crate::world::World, server: &ServerHandle) {
-    let remote = connect(world, server.port());
-    let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+    let (_remote, mut session) = with_session(world, server.port());
     session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
 }
 

@@ -1,7 +1,6 @@
 //! What a server tells of its host's TCP connections: those with the address that asks, and no others.
 
-use crate::world::{connect, options, spec, world};
-use narrows_runner::remote::Remote;
+use crate::world::{connect, connect_as_guest, world};
 use narrows_sys::net;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -46,9 +45,7 @@ fn only_connections_with_the_client_are_told() {
 fn without_a_token_no_connection_is_told() {
     world(|world| {
         let server = world.serve(|config| config.open = true);
-        let mut spec = spec(world, server.port());
-        spec.token = None;
-        let session = Remote::connect(&spec, &options()).expect("open").open_look().expect("a look");
+        let session = connect_as_guest(world, server.port()).open_look().expect("a look");
         let error = session.connections(&[]).expect_err("not told").to_string();
         assert_eq!(error, "this server is open and shows its connections only to clients with its token");
     });

@@ -1,9 +1,9 @@
 //! The traffic of the other end's interfaces, for those who watch it.
 
-use crate::world::{connect, options, short_plan, spec, world};
+use crate::world::{connect, connect_as_guest, short_plan, with_session, world};
 use narrows_model::InterfaceSample;
 use narrows_runner::Stop;
-use narrows_runner::remote::{Remote, Session};
+use narrows_runner::remote::Session;
 
 fn loopback(session: &Session) -> InterfaceSample {
     let interfaces = session.interfaces().expect("the list");
@@ -17,8 +17,7 @@ fn a_session_that_only_looks_sees_what_a_trial_moves() {
         let remote = connect(world, server.port());
         let look = remote.open_look().expect("a look");
         let before = loopback(&look);
-        let other = connect(world, server.port());
-        let mut session = other.open_session(&mut |_, _| true).expect("a session");
+        let (_other, mut session) = with_session(world, server.port());
         session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
         let after = loopback(&look);
         assert!(after.rx_bytes > before.rx_bytes + 10_000, "{before:?} {after:?}");
@@ -31,9 +30,7 @@ fn a_session_that_only_looks_sees_what_a_trial_moves() {
 fn without_a_token_nothing_of_the_machine_is_shown() {
     world(|world| {
         let server = world.serve(|config| config.open = true);
-        let mut spec = spec(world, server.port());
-        spec.token = None;
-        let remote = Remote::connect(&spec, &options()).expect("open");
+        let remote = connect_as_guest(world, server.port());
         let session = remote.open_look().expect("a look");
         let error = session.interfaces().expect_err("not shown").to_string();
         assert_eq!(error, "this server is open and shows its interfaces only to clients with its token");

@@ -1,6 +1,6 @@
 //! One end dies in the middle of a trial.
 
-use crate::world::{Process, World, connect, short_plan, world};
+use crate::world::{Process, World, connect, short_plan, with_session, world};
 use narrows_model::{Direction, Limit, TcpPlan, TcpTrial};
 use narrows_runner::Stop;
 use narrows_runner::remote::{RemoteError, TrialError};
@@ -47,8 +47,7 @@ fn trial_interrupted_by(direction: Direction, round: impl Fn(&Process) + Sync) -
     let mut outcome = None;
     world(|world| {
         let (server, port) = world.server_process(&[]);
-        let remote = connect(world, port);
-        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (_remote, mut session) = with_session(world, port);
         let plan = TcpPlan { direction, limit: Limit::DurationMs(60_000), interval_ms: 50, ..TcpPlan::default() };
         let mut told = 0;
         let error = session
@@ -108,8 +107,7 @@ fn a_queue_that_holds_seconds_of_data_is_not_a_death() {
         let mut links = Links::open().expect("netlink");
         links.set_mtu("lo", 1500).expect("the loopback device");
         let server = world.serve(|_| {});
-        let remote = connect(world, server.port());
-        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (_remote, mut session) = with_session(world, server.port());
         links.replace_qdisc("lo", &shaper).expect("a shaper");
         for direction in [Direction::Up, Direction::Down] {
             let plan = TcpPlan {

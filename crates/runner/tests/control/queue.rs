@@ -1,8 +1,7 @@
 //! Several clients at one server.
 
-use crate::world::{connect, options, short_plan, spec, until, world};
+use crate::world::{connect, connect_as_guest, short_plan, until, with_session, world};
 use narrows_runner::Stop;
-use narrows_runner::remote::{Remote, TargetSpec};
 use std::sync::{Barrier, mpsc};
 
 #[test]
@@ -105,11 +104,9 @@ fn a_session_that_asks_six_times_at_once_is_told_to_wait() {
 fn a_guest_reads_nothing_while_a_token_holder_measures() {
     world(|world| {
         let server = world.serve(|config| config.open = true);
-        let guest = TargetSpec { token: None, ..spec(world, server.port()) };
-        let guest = Remote::connect(&guest, &options()).expect("an open server").open_look().expect("a look");
+        let guest = connect_as_guest(world, server.port()).open_look().expect("a look");
         guest.inventory().expect("nobody measures");
-        let holder = connect(world, server.port());
-        let running = holder.open_session(&mut |_, _| true).expect("a session");
+        let (_holder, running) = with_session(world, server.port());
         let why = guest.inventory().map(drop).expect_err("somebody measures").to_string();
         assert!(why.contains("another client is measuring; ask again after it"), "{why}");
         running.inventory().expect("its own reading");

@@ -1,6 +1,6 @@
 //! Trials over the real engine.
 
-use crate::world::{connect, short_plan, world};
+use crate::world::{short_plan, with_session, world};
 use narrows_model::{Direction, Flow, Limit, Place, TcpPlan, TcpTrial, Trial};
 use narrows_runner::Stop;
 
@@ -17,8 +17,7 @@ fn bytes(trial: &Trial, place: Place, flow: Flow) -> u64 {
 fn every_direction_moves_data_and_both_ends_tell_of_it() {
     world(|world| {
         let server = world.serve(|_| {});
-        let remote = connect(world, server.port());
-        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (_remote, mut session) = with_session(world, server.port());
         for direction in [Direction::Up, Direction::Down, Direction::Both] {
             let plan = TcpPlan { direction, streams: 2, ..short_plan() };
             let mut heard = Vec::new();
@@ -48,8 +47,7 @@ fn every_direction_moves_data_and_both_ends_tell_of_it() {
 fn a_raised_flag_ends_a_trial_with_what_was_measured() {
     world(|world| {
         let server = world.serve(|_| {});
-        let remote = connect(world, server.port());
-        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (_remote, mut session) = with_session(world, server.port());
         for direction in [Direction::Up, Direction::Down] {
             let plan = TcpPlan { direction, limit: Limit::DurationMs(60_000), interval_ms: 50, ..TcpPlan::default() };
             let stop = Stop::new();
@@ -69,8 +67,7 @@ fn a_raised_flag_ends_a_trial_with_what_was_measured() {
 fn an_option_that_the_server_refuses_ends_the_trial_with_its_sentence() {
     world(|world| {
         let server = world.serve(|_| {});
-        let remote = connect(world, server.port());
-        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (_remote, mut session) = with_session(world, server.port());
         let plan =
             TcpPlan { direction: Direction::Down, congestion_control: Some("no-such-one".into()), ..short_plan() };
         let error = session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {}).expect_err("refused").to_string();
@@ -87,8 +84,7 @@ fn an_option_that_the_server_refuses_ends_the_trial_with_its_sentence() {
 fn many_streams_are_opened() {
     world(|world| {
         let server = world.serve(|_| {});
-        let remote = connect(world, server.port());
-        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (_remote, mut session) = with_session(world, server.port());
         let plan = TcpPlan { streams: 40, ..short_plan() };
         let trial = session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
         assert_eq!((tcp(&trial).client.streams.len(), tcp(&trial).server.streams.len()), (40, 40));

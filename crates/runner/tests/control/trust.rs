@@ -1,9 +1,9 @@
 //! Who is let in, and what the others read.
 
-use crate::world::{connect, connect_error, options, short_plan, spec, world};
+use crate::world::{connect, connect_as_guest, connect_error, options, short_plan, spec, world};
 use narrows_model::{Limit, Setting, TcpPlan};
 use narrows_runner::Stop;
-use narrows_runner::remote::{Remote, RemoteError};
+use narrows_runner::remote::RemoteError;
 use narrows_wire::token::{Fingerprint, Secret};
 
 #[test]
@@ -57,9 +57,7 @@ fn a_wrong_secret_and_a_wrong_key_are_told_apart() {
 fn an_open_server_lets_measure_within_limits_and_no_more() {
     world(|world| {
         let server = world.serve(|config| config.open = true);
-        let mut spec = spec(world, server.port());
-        spec.token = None;
-        let remote = Remote::connect(&spec, &options()).expect("open");
+        let remote = connect_as_guest(world, server.port());
         assert!(!remote.hello().permissions.inventory && !remote.hello().permissions.tune);
         let mut session = remote.open_session(&mut |_, _| true).expect("a session");
 

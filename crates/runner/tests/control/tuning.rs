@@ -1,6 +1,6 @@
 //! Changes of the server's host, and their way back when something dies.
 
-use crate::world::{connect, read_sysctl, until, world};
+use crate::world::{connect, read_sysctl, until, with_session, world};
 use narrows_model::{Place, Setting};
 use narrows_runner::tune::{Tuner, Undone};
 
@@ -48,15 +48,13 @@ fn a_change_is_made_undone_kept_or_undone_with_its_session() {
 fn what_may_not_be_set_is_refused_with_a_reason() {
     world(|world| {
         let server = world.serve(|_| {});
-        let remote = connect(world, server.port());
-        let session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (remote, session) = with_session(world, server.port());
         let error = session.apply(&setting()).expect_err("not allowed").to_string();
         assert_eq!(error, "this server does not allow changes; restart it with `narrows serve --allow-tune`");
         drop(session);
         drop(remote);
         let server = world.serve(|config| config.allow_tune = true);
-        let remote = connect(world, server.port());
-        let session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (_remote, session) = with_session(world, server.port());
         let panic = Setting::Sysctl { key: "kernel.panic".into(), value: "1".into() };
         let error = session.apply(&panic).expect_err("not in the table").to_string();
         assert!(error.starts_with("the server says: narrows does not set the kernel parameter"), "{error}");
@@ -102,8 +100,7 @@ fn what_a_killed_server_left_is_undone_by_the_next_or_by_hand() {
         let before = read_sysctl(KEY);
         for by_hand in [true, false] {
             let (server, port) = world.server_process(&["tune"]);
-            let remote = connect(world, port);
-            let session = remote.open_session(&mut |_, _| true).expect("a session");
+            let (_remote, session) = with_session(world, port);
             session.apply(&setting()).expect("set");
             server.kill();
             drop(session);
@@ -130,8 +127,7 @@ fn a_stopped_server_undoes_what_its_clients_changed() {
     world(|world| {
         let before = read_sysctl(KEY);
         let server = world.serve(|config| config.allow_tune = true);
-        let remote = connect(world, server.port());
-        let session = remote.open_session(&mut |_, _| true).expect("a session");
+        let (_remote, session) = with_session(world, server.port());
         session.apply(&setting()).expect("set");
         server.stop();
         assert_eq!(read_sysctl(KEY), before);

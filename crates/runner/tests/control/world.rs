@@ -2,7 +2,7 @@
 
 use narrows_model::{Limit, TcpPlan};
 use narrows_runner::live::LiveInstruments;
-use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
+use narrows_runner::remote::{Options, Remote, RemoteError, Session, TargetSpec};
 use narrows_runner::server::{ServeConfig, Server, ServerHandle};
 use narrows_sys::netns::Namespaces;
 use narrows_sys::{clock, process, sysctl};
@@ -83,6 +83,18 @@ pub(crate) fn spec(world: &World, port: u16) -> TargetSpec {
 
 pub(crate) fn connect(world: &World, port: u16) -> Remote {
     Remote::connect(&spec(world, port), &options()).expect("the server")
+}
+
+/// The same without the token, where the server is open.
+pub(crate) fn connect_as_guest(world: &World, port: u16) -> Remote {
+    Remote::connect(&TargetSpec { token: None, ..spec(world, port) }, &options()).expect("an open server")
+}
+
+/// A connection with a session that has its turn at once.
+pub(crate) fn with_session(world: &World, port: u16) -> (Remote, Session) {
+    let remote = connect(world, port);
+    let session = remote.open_session(&mut |_, _| true).expect("a session");
+    (remote, session)
 }
 
 /// The sentence of a connection that must fail.

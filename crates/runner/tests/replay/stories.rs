@@ -2,10 +2,10 @@
 
 use crate::told::{Busy, Told};
 use narrows_collect::{Recorded, inventory};
-use narrows_model::load::tcp::BufferLock;
-use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::load::tcp::{BufferLock, Limit, TcpPlan};
 use narrows_model::run::{DiagnosePlan, RunPlan, TrialRecord};
-use narrows_model::{Direction, Ending, Family, Purpose, Run, Snapshot, Target, TcpInfo, Trial, Value};
+use narrows_model::{Direction, Family, Purpose, Run, Snapshot, Target, TcpInfo, Trial, Value};
+use narrows_runner::measure::empty_run;
 use std::path::Path;
 
 /// A pair of recorded hosts and the time of the document.
@@ -55,30 +55,21 @@ impl Pair {
             trials.push(record(Purpose::Experiment { round: 0, id: (*id).to_owned() }, trial, at_us));
         }
         let client = inventoried(&self.client);
+        let plan = DiagnosePlan { budget_ms: 60_000, ..DiagnosePlan::of(baseline.plan.clone().into()) };
+        let target = Target {
+            asked: self.address.split(':').next().unwrap_or_default().to_owned(),
+            address: self.address.to_owned(),
+            family: Family::Ipv4,
+        };
+        let made_by = format!("a test, from the figures of {source}; no host of today measured it");
         Run {
-            format: Run::FORMAT,
-            id: id.to_owned(),
-            made_by: format!("a test, from the figures of {source}; no host of today measured it"),
             started_unix_us: client.taken_unix_us,
             elapsed_us,
-            plan: RunPlan::Diagnose(DiagnosePlan {
-                budget_ms: 60_000,
-                ..DiagnosePlan::of(baseline.plan.clone().into())
-            }),
-            target: Target {
-                asked: self.address.split(':').next().unwrap_or_default().to_owned(),
-                address: self.address.to_owned(),
-                family: Family::Ipv4,
-            },
             client,
             server: inventoried(&self.server),
             idle_rtt_us: self.idle_rtt_us.clone(),
             trials,
-            search: None,
-            sweep: None,
-            path: None,
-            attempts: Vec::new(),
-            ending: Ending::Complete,
+            ..empty_run(RunPlan::Diagnose(plan), target, (id.to_owned(), made_by))
         }
     }
 }

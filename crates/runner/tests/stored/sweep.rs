@@ -142,10 +142,6 @@ impl Ends for Played {
         if self.deaf() { Err(EndsError::Failed("there is no such session".into())) } else { Ok(Snapshot::default()) }
     }
 
-    fn idle_rtt_us(&mut self) -> Vec<u64> {
-        vec![]
-    }
-
     fn trial(&mut self, plan: &LoadPlan, on: On, _: ends::Watch<'_>) -> Result<Trial, TrialFailed> {
         match (plan, on) {
             (LoadPlan::Tcp(plan), On::Path) => self.tcp_trial(plan),

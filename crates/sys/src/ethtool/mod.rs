@@ -92,7 +92,6 @@ pub struct Pause {
     pub tx: bool,
 }
 
-const SIOCETHTOOL: libc::Ioctl = 0x8946;
 const GDRVINFO: u32 = 0x03;
 const GCOALESCE: u32 = 0x0e;
 const GRINGPARAM: u32 = 0x10;
@@ -144,8 +143,7 @@ impl Device {
     /// Errors: no such device, no permission, more than the hardware supports, or no driver support.
     pub fn set_rings(&self, rx: u32, tx: u32) -> Result<()> {
         // SAFETY: the kernel fills a struct ethtool_ringparam of 9 words.
-        let words = unsafe { self.ask::<9>(GRINGPARAM, "read the ring sizes of") }?;
-        let mut words = words;
+        let mut words = unsafe { self.ask::<9>(GRINGPARAM, "read the ring sizes of") }?;
         // The rings for jumbo and for small frames stay unchanged.
         (words[0], words[5], words[8]) = (SRINGPARAM, rx, tx);
         // SAFETY: the kernel reads a struct ethtool_ringparam of 9 words.
@@ -215,7 +213,7 @@ impl Device {
         let mut request = raw::device_request(&self.name);
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
         // SAFETY: the request holds a name ended by zero and a pointer to `words`, which the caller made long enough.
-        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
         check(result, operation, &self.name)
     }
 }

@@ -3,10 +3,9 @@
 use super::{Error, Result, u16_at};
 
 const HEADER: usize = 4;
-/// `NLA_F_NESTED`
-const NESTED: u16 = 0x8000;
-/// `NLA_TYPE_MASK`: without the flags for nested and network byte order.
-const TYPE: u16 = 0x3fff;
+const NESTED: u16 = libc::NLA_F_NESTED as u16;
+/// Without the flags for nested and network byte order.
+const TYPE: u16 = libc::NLA_TYPE_MASK as u16;
 
 /// One attribute of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 pub mod numbers {
     pub use libc::{
         IFLA_ADDRESS, IFLA_CARRIER, IFLA_CARRIER_CHANGES, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINK,
-        IFLA_LINK_NETNSID, IFLA_LINKINFO, IFLA_MASTER, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, RT_TABLE_MAIN, RTA_DST,
-        RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PREFSRC, RTA_PRIORITY, RTM_GETLINK, RTM_GETNEIGH, RTM_GETQDISC,
-        RTM_GETROUTE, RTM_GETTCLASS, TCA_KIND, TCA_OPTIONS, TCA_STATS2,
+        IFLA_LINK_NETNSID, IFLA_LINKINFO, IFLA_MASTER, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, NDA_DST, NDA_LLADDR,
+        RT_TABLE_MAIN, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_OIF, RTA_PREFSRC, RTA_PRIORITY, RTM_GETLINK,
+        RTM_GETNEIGH, RTM_GETQDISC, RTM_GETROUTE, RTM_GETTCLASS, TCA_KIND, TCA_OPTIONS, TCA_STATS2,
     };
 }
 
@@ -114,12 +114,11 @@ pub const CREATE: u16 = libc::NLM_F_CREATE as u16;
 pub const EXCLUSIVE: u16 = libc::NLM_F_EXCL as u16;
 const HEADER: usize = 16;
 const REQUEST: u16 = libc::NLM_F_REQUEST as u16;
-/// `NLM_F_DUMP_INTR`
-const INTERRUPTED: u16 = 0x10;
-/// `NLM_F_CAPPED`: the refused request is not repeated in full.
-const CAPPED: u16 = 0x100;
-/// `NLM_F_ACK_TLVS`: attributes follow in an error.
-const ACK_ATTRIBUTES: u16 = 0x200;
+const INTERRUPTED: u16 = libc::NLM_F_DUMP_INTR as u16;
+/// The refused request is not repeated in full.
+const CAPPED: u16 = libc::NLM_F_CAPPED as u16;
+/// Attributes follow in an error.
+const ACK_ATTRIBUTES: u16 = libc::NLM_F_ACK_TLVS as u16;
 /// `NLMSGERR_ATTR_MSG`
 const ERROR_TEXT: u16 = 1;
 const ATTEMPTS: u32 = 5;
@@ -403,14 +402,13 @@ mod tests {
 
     /// `struct ifinfomsg` with everything unset.
     const ANY_LINK: [u8; 16] = [0; 16];
-    const IFLA_IFNAME: u16 = 3;
 
     #[test]
     fn a_dump_of_links_holds_loopback() {
         let mut socket = Socket::open(Family::Route).expect("netlink route");
         let links = socket.request(libc::RTM_GETLINK, DUMP, &ANY_LINK).expect("a dump of links");
         let names: Vec<_> =
-            links.iter().filter_map(|link| find(link.payload.get(16..)?, IFLA_IFNAME)?.text()).collect();
+            links.iter().filter_map(|link| find(link.payload.get(16..)?, libc::IFLA_IFNAME)?.text()).collect();
         assert!(names.iter().any(|name| name == "lo"), "{names:?}");
     }
 
@@ -418,7 +416,7 @@ mod tests {
     fn one_link_is_queried_by_name() {
         let mut socket = Socket::open(Family::Route).expect("netlink route");
         let mut request = Builder::with_header(&ANY_LINK);
-        request.text(IFLA_IFNAME, "lo");
+        request.text(libc::IFLA_IFNAME, "lo");
         let links =
             socket.request(libc::RTM_GETLINK, 0, &request.finish().expect("it is short")).expect("the loopback link");
         assert_eq!(links.len(), 1);
@@ -430,7 +428,7 @@ mod tests {
     fn a_refusal_has_the_kernels_number_and_message() {
         let mut socket = Socket::open(Family::Route).expect("netlink route");
         let mut request = Builder::with_header(&ANY_LINK);
-        request.text(IFLA_IFNAME, "no-such-link");
+        request.text(libc::IFLA_IFNAME, "no-such-link");
         let error = socket.request(libc::RTM_GETLINK, 0, &request.finish().expect("short")).expect_err("none");
         assert_eq!(error.errno(), Some(libc::ENODEV));
         // With strict checks (Linux 4.20) the kernel explains a missing header.

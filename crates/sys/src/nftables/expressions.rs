@@ -3,8 +3,7 @@
 use super::{DATA, ELEMENT, NAME};
 use crate::netlink::Builder;
 
-/// `NFT_REG_1`
-const REGISTER: u32 = 1;
+const REGISTER: u32 = libc::NFT_REG_1 as u32;
 
 fn expression(list: &mut Builder, name: &str, fill: impl FnOnce(&mut Builder)) {
     list.nest(ELEMENT, |element| {
@@ -12,40 +11,37 @@ fn expression(list: &mut Builder, name: &str, fill: impl FnOnce(&mut Builder)) {
     });
 }
 
-fn load_meta(list: &mut Builder, what: u32) {
+fn load_meta(list: &mut Builder, what: libc::c_int) {
     let (destination, key) = (1, 2);
     expression(list, "meta", |data| {
-        data.be32(destination, REGISTER).be32(key, what);
+        data.be32(destination, REGISTER).be32(key, what as u32);
     });
 }
 
 /// Loads the number of the transport protocol into the register.
 pub(super) fn load_protocol(list: &mut Builder) {
-    const L4PROTO: u32 = 16;
-    load_meta(list, L4PROTO);
+    load_meta(list, libc::NFT_META_L4PROTO);
 }
 
 /// Loads the name of the output device into the register.
 pub(super) fn load_output(list: &mut Builder) {
-    const OIFNAME: u32 = 7;
-    load_meta(list, OIFNAME);
+    load_meta(list, libc::NFT_META_OIFNAME);
 }
 
 /// Loads bytes of the packet into the register, counted from the IP header.
 pub(super) fn load_bytes(list: &mut Builder, offset: u32, length: u32) {
-    const NETWORK_HEADER: u32 = 1;
     let (destination, base, offset_of, length_of) = (1, 2, 3, 4);
+    let header = libc::NFT_PAYLOAD_NETWORK_HEADER as u32;
     expression(list, "payload", |data| {
-        data.be32(destination, REGISTER).be32(base, NETWORK_HEADER).be32(offset_of, offset).be32(length_of, length);
+        data.be32(destination, REGISTER).be32(base, header).be32(offset_of, offset).be32(length_of, length);
     });
 }
 
 /// Continues if the register equals these bytes.
 pub(super) fn equals(list: &mut Builder, bytes: &[u8]) {
-    const EQUAL: u32 = 0;
     let (source, operation, with, value) = (1, 2, 3, 1);
     expression(list, "cmp", |data| {
-        data.be32(source, REGISTER).be32(operation, EQUAL);
+        data.be32(source, REGISTER).be32(operation, libc::NFT_CMP_EQ as u32);
         data.nest(with, |inner| {
             inner.bytes(value, bytes);
         });
@@ -54,10 +50,9 @@ pub(super) fn equals(list: &mut Builder, bytes: &[u8]) {
 
 /// Loads 0, 1, 2, … `modulus` - 1, 0, 1, … into the register.
 pub(super) fn number_packets(list: &mut Builder, modulus: u32) {
-    const INCREMENTAL: u32 = 0;
     let (destination, modulus_of, kind) = (1, 2, 3);
     expression(list, "numgen", |data| {
-        data.be32(destination, REGISTER).be32(modulus_of, modulus).be32(kind, INCREMENTAL);
+        data.be32(destination, REGISTER).be32(modulus_of, modulus).be32(kind, libc::NFT_NG_INCREMENTAL as u32);
     });
 }
 
@@ -65,12 +60,12 @@ pub(super) fn number_packets(list: &mut Builder, modulus: u32) {
 /// nanoseconds (`nft_limit_init` in net/netfilter/nft_limit.c).
 pub(super) fn above_rate(list: &mut Builder, packets_per_second: u64, burst: u32) {
     const SECOND: u64 = 1;
-    const PACKETS: u32 = 0;
-    const ABOVE: u32 = 1;
     let (rate, unit, burst_of, kind, flags) = (1, 2, 3, 4, 5);
     expression(list, "limit", |data| {
         data.be64(rate, packets_per_second).be64(unit, SECOND);
-        data.be32(burst_of, burst).be32(kind, PACKETS).be32(flags, ABOVE);
+        data.be32(burst_of, burst).be32(kind, libc::NFT_LIMIT_PKTS as u32);
+        // Above the rate.
+        data.be32(flags, libc::NFT_LIMIT_F_INV as u32);
     });
 }
 
@@ -80,14 +75,12 @@ pub(super) fn count(list: &mut Builder) {
 }
 
 pub(super) fn drop_packet(list: &mut Builder) {
-    const VERDICT_REGISTER: u32 = 0;
-    const NF_DROP: u32 = 0;
     let (destination, data_of, verdict, code) = (1, 2, 2, 1);
     expression(list, "immediate", |data| {
-        data.be32(destination, VERDICT_REGISTER);
+        data.be32(destination, libc::NFT_REG_VERDICT as u32);
         data.nest(data_of, |inner| {
             inner.nest(verdict, |inner| {
-                inner.be32(code, NF_DROP);
+                inner.be32(code, libc::NF_DROP as u32);
             });
         });
     });

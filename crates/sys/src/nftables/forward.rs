@@ -1,10 +1,11 @@
 //! Tables that act on forwarded packets, for a device under test.
 
-use super::{CREATE, Error, Hook, Part, Result, SUBSYSTEM, TABLE};
+use super::{CREATE, Error, Hook, Part, Result, TABLE};
 use super::{add_dropping, commit, dropping, expressions, message, rule, table_with_chain};
 use crate::netlink::ACK;
 
-const NEW_FLOW_TABLE: u16 = SUBSYSTEM << 8 | 22;
+/// `NFT_MSG_NEWFLOWTABLE`; not in libc.
+const NEW_FLOW_TABLE: libc::c_int = 22;
 const FLOW_TABLE: &str = "flows";
 /// Rules per batch: as many as a send buffer of the usual size holds.
 const RULES_AT_ONCE: usize = 400;
@@ -80,15 +81,12 @@ fn padded(device: &str) -> [u8; libc::IFNAMSIZ] {
 /// UDP and TCP between the devices takes the fast path of a flow table, from a connection's second packet on.
 /// Errors: `ENOENT`: the kernel has no flow tables; otherwise as above.
 pub fn add_flow_table(table: &str, devices: &[&str]) -> Result<()> {
-    const UDP: u8 = 17;
-    const TCP: u8 = 6;
     let mut parts = table_with_chain(table, Hook::Forward);
     parts.push(message(NEW_FLOW_TABLE, CREATE, |body| {
         let (name, hook, number, priority, list, device) = (2, 3, 1, 2, 3, 1);
-        const INGRESS: u32 = 0;
         body.text(TABLE, table).text(name, FLOW_TABLE);
         body.nest(hook, |inner| {
-            inner.be32(number, INGRESS).be32(priority, 0);
+            inner.be32(number, libc::NF_NETDEV_INGRESS as u32).be32(priority, 0);
             inner.nest(list, |inner| {
                 for name in devices {
                     inner.text(device, name);
@@ -96,10 +94,10 @@ pub fn add_flow_table(table: &str, devices: &[&str]) -> Result<()> {
             });
         });
     }));
-    for protocol in [UDP, TCP] {
+    for protocol in [libc::IPPROTO_UDP, libc::IPPROTO_TCP] {
         parts.push(rule(table, |list| {
             expressions::load_protocol(list);
-            expressions::equals(list, &[protocol]);
+            expressions::equals(list, &[protocol as u8]);
             expressions::offload_flow(list, FLOW_TABLE);
         }));
     }

@@ -57,18 +57,11 @@ pub struct Counted {
     pub bytes: u64,
 }
 
-/// `NFNL_SUBSYS_NFTABLES`
-const SUBSYSTEM: u16 = 10;
-const NEW_TABLE: u16 = SUBSYSTEM << 8;
-const GET_TABLE: u16 = SUBSYSTEM << 8 | 1;
-const DELETE_TABLE: u16 = SUBSYSTEM << 8 | 2;
-const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
-const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
-const GET_RULE: u16 = SUBSYSTEM << 8 | 7;
-/// `NFNL_MSG_BATCH_BEGIN` and `NFNL_MSG_BATCH_END`
-const BATCH: [u16; 2] = [0x10, 0x11];
-/// `NFPROTO_INET`: IPv4 and IPv6.
-const INET: u8 = 1;
+const SUBSYSTEM: u16 = libc::NFNL_SUBSYS_NFTABLES as u16;
+const GET_TABLE: u16 = kind(libc::NFT_MSG_GETTABLE);
+const GET_RULE: u16 = kind(libc::NFT_MSG_GETRULE);
+/// IPv4 and IPv6.
+const INET: u8 = libc::NFPROTO_INET as u8;
 const CHAIN: &str = "drops";
 /// `NFTA_TABLE_NAME`, and in the other kinds of messages the name of the table too
 const TABLE: u16 = 1;
@@ -86,13 +79,18 @@ const fn header(family: u8, resource: u16) -> [u8; 4] {
     [family, 0, high, low]
 }
 
+/// The kind of a message as netlink has it.
+const fn kind(message: libc::c_int) -> u16 {
+    SUBSYSTEM << 8 | message as u16
+}
+
 /// A message's kind, its `NLM_F_*` and its payload.
 type Part = (u16, u16, Builder);
 
-fn message(kind: u16, flags: u16, fill: impl FnOnce(&mut Builder)) -> Part {
+fn message(of: libc::c_int, flags: u16, fill: impl FnOnce(&mut Builder)) -> Part {
     let mut builder = Builder::with_header(&header(INET, 0));
     fill(&mut builder);
-    (kind, flags | ACK, builder)
+    (kind(of), flags | ACK, builder)
 }
 
 fn commit(operation: &'static str, table: &str, parts: Vec<Part>) -> Result<()> {
@@ -100,9 +98,10 @@ fn commit(operation: &'static str, table: &str, parts: Vec<Part>) -> Result<()> 
         let frame = header(0, SUBSYSTEM);
         let bodies = parts.into_iter().map(|(kind, flags, body)| Ok((kind, flags, body.finish()?)));
         let bodies = bodies.collect::<netlink::Result<Vec<_>>>()?;
-        let mut batch = vec![Outgoing { kind: BATCH[0], flags: 0, payload: &frame }];
+        let bound = |kind| Outgoing { kind, flags: 0, payload: &frame };
+        let mut batch = vec![bound(libc::NFNL_MSG_BATCH_BEGIN as u16)];
         batch.extend(bodies.iter().map(|(kind, flags, payload)| Outgoing { kind: *kind, flags: *flags, payload }));
-        batch.push(Outgoing { kind: BATCH[1], flags: 0, payload: &frame });
+        batch.push(bound(libc::NFNL_MSG_BATCH_END as u16));
         Socket::open(Family::Netfilter)?.batch(&batch).map(drop)
     };
     send().map_err(|source| Error { operation, table: table.to_owned(), source })
@@ -110,10 +109,10 @@ fn commit(operation: &'static str, table: &str, parts: Vec<Part>) -> Result<()> 
 
 /// A new table with one chain at `hook`.
 fn table_with_chain(table: &str, hook: Hook) -> Vec<Part> {
-    let make_table = message(NEW_TABLE, CREATE | EXCLUSIVE, |body| {
+    let make_table = message(libc::NFT_MSG_NEWTABLE, CREATE | EXCLUSIVE, |body| {
         body.text(TABLE, table);
     });
-    let make_chain = message(NEW_CHAIN, CREATE, |body| {
+    let make_chain = message(libc::NFT_MSG_NEWCHAIN, CREATE, |body| {
         let (name, hook_of, kind, number, priority) = (3, 4, 7, 1, 2);
         body.text(TABLE, table).text(name, CHAIN).text(kind, "filter");
         body.nest(hook_of, |inner| {
@@ -126,7 +125,7 @@ fn table_with_chain(table: &str, hook: Hook) -> Vec<Part> {
 /// A rule at the end of the table's chain.
 fn rule(table: &str, fill: impl FnOnce(&mut Builder)) -> Part {
     let append = libc::NLM_F_APPEND as u16;
-    message(NEW_RULE, CREATE | append, |body| {
+    message(libc::NFT_MSG_NEWRULE, CREATE | append, |body| {
         let chain = 2;
         body.text(TABLE, table).text(chain, CHAIN).nest(EXPRESSIONS, fill);
     })
@@ -161,7 +160,7 @@ fn dropping(table: &str, matches: impl FnOnce(&mut Builder)) -> Part {
 
 /// Removes a table and its content; a missing one is not an error.
 pub fn delete_table(table: &str) -> Result<()> {
-    let delete = message(DELETE_TABLE, 0, |body| {
+    let delete = message(libc::NFT_MSG_DELTABLE, 0, |body| {
         body.text(TABLE, table);
     });
     match commit("take away", table, vec![delete]) {

@@ -29,9 +29,6 @@ pub struct Control {
     pub stamp_ns: Option<u64>,
 }
 
-const ORIGIN_LOCAL: u8 = 1;
-const ORIGIN_ICMP: u8 = 2;
-const ORIGIN_ICMP6: u8 = 3;
 /// `SO_EE_RFC4884_FLAG_INVALID`
 const INVALID: u8 = 1;
 
@@ -75,9 +72,10 @@ fn read_error(found: &mut Control, data: &[u8]) {
     let at = usize::from(u16::from_ne_bytes([e0, e1]));
     let extension_at = (at > 0 && flags & INVALID == 0).then_some(at);
     match origin {
-        ORIGIN_LOCAL => found.local_mtu = (info > 0).then_some(info),
-        ORIGIN_ICMP | ORIGIN_ICMP6 => {
-            let error = |from| IcmpError { ipv4: origin == ORIGIN_ICMP, kind, code, info, extension_at, from };
+        libc::SO_EE_ORIGIN_LOCAL => found.local_mtu = (info > 0).then_some(info),
+        libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
+            let ipv4 = origin == libc::SO_EE_ORIGIN_ICMP;
+            let error = |from| IcmpError { ipv4, kind, code, info, extension_at, from };
             found.error = address(offender).map(error);
         }
         _ => {}
@@ -109,7 +107,7 @@ mod tests {
 
     #[test]
     fn an_error_has_its_sender_its_ttl_and_its_time() {
-        let mut error = vec![113, 0, 0, 0, ORIGIN_ICMP, 3, 4, 0];
+        let mut error = vec![113, 0, 0, 0, libc::SO_EE_ORIGIN_ICMP, 3, 4, 0];
         error.extend(1400_u32.to_ne_bytes());
         error.extend(36_u16.to_ne_bytes());
         error.extend([0, 0]);
@@ -125,7 +123,7 @@ mod tests {
         let from = IpAddr::from([192, 0, 2, 7]);
         let wanted = IcmpError { ipv4: true, kind: 3, code: 4, info: 1400, extension_at: Some(36), from };
         assert_eq!((found.error, found.ttl, found.stamp_ns), (Some(wanted), Some(61), Some(7_000_000_005)));
-        error[4] = ORIGIN_LOCAL;
+        error[4] = libc::SO_EE_ORIGIN_LOCAL;
         let found = parse(&message(libc::SOL_IP, libc::IP_RECVERR, &error));
         assert_eq!((found.error, found.local_mtu), (None, Some(1400)));
         assert_eq!(parse(&message(libc::SOL_IP, libc::IP_RECVERR, &error[..12])), Control::default(), "cut");

@@ -20,8 +20,6 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 /// Since Linux 5.9 (include/uapi/linux/in.h and in6.h).
 const IP_RECVERR_RFC4884: libc::c_int = 26;
 const IPV6_RECVERR_RFC4884: libc::c_int = 31;
-const IPV6_AUTOFLOWLABEL: libc::c_int = 70;
-const IPV6_DONTFRAG: libc::c_int = 62;
 
 /// How a send went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,10 +111,10 @@ impl ProbeSocket {
             set(libc::SOL_IPV6, libc::IPV6_RECVERR, 1, "set IPV6_RECVERR for")?;
             set(libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT, 1, "set IPV6_RECVHOPLIMIT for")?;
             set(libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE, "set IPV6_MTU_DISCOVER for")?;
-            set(libc::SOL_IPV6, IPV6_DONTFRAG, 1, "set IPV6_DONTFRAG for")?;
+            set(libc::SOL_IPV6, libc::IPV6_DONTFRAG, 1, "set IPV6_DONTFRAG for")?;
             let _ = set(libc::SOL_IPV6, IPV6_RECVERR_RFC4884, 1, "set IPV6_RECVERR_RFC4884 for");
             // A label of its own for each connection would be another path for each.
-            let _ = set(libc::SOL_IPV6, IPV6_AUTOFLOWLABEL, 0, "set IPV6_AUTOFLOWLABEL for");
+            let _ = set(libc::SOL_IPV6, libc::IPV6_AUTOFLOWLABEL, 0, "set IPV6_AUTOFLOWLABEL for");
         }
         set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1, "set SO_TIMESTAMPNS for")?;
         Ok(Self { fd, ipv4, stream: kind == libc::SOCK_STREAM, identifier: None })

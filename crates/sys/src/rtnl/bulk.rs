@@ -1,8 +1,7 @@
 //! Many routes and neighbours at once: messages are sent in batches, and the routes carry an origin of their own, so that they are
 //! known among others. Source: rtnetlink(7), kernel `include/uapi/linux/rtnetlink.h`, `neighbour.h`; `net/core/rtnetlink.c`.
 
-use super::ethernet::{NDA_DST, NDA_LLADDR, PERMANENT, neighbour_header};
-use super::{Builder, CREATE, EXCLUSIVE, Error, Links, Result, Route, octets};
+use super::{Builder, CREATE, EXCLUSIVE, Error, Links, Result, Route, neighbour_header, octets};
 use crate::netlink::{ACK, Outgoing};
 use std::net::IpAddr;
 
@@ -132,11 +131,11 @@ fn route(kind: u16, index: u32, of: &Route) -> Part {
 
 fn neighbour(kind: u16, flags: u16, index: u32, address: IpAddr, mac: Option<[u8; 6]>) -> Part {
     let (family, octets) = octets(address);
-    let state = if mac.is_some() { PERMANENT } else { 0 };
+    let state = if mac.is_some() { libc::NUD_PERMANENT } else { 0 };
     let mut request = Builder::with_header(&neighbour_header(family, index, state, 0));
-    request.bytes(NDA_DST, &octets);
+    request.bytes(libc::NDA_DST, &octets);
     if let Some(mac) = mac {
-        request.bytes(NDA_LLADDR, &mac);
+        request.bytes(libc::NDA_LLADDR, &mac);
     }
     (kind, flags, request.finish().unwrap_or_default())
 }

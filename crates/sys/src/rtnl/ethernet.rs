@@ -27,17 +27,8 @@ impl VethEnd<'_> {
     }
 }
 
-/// `NUD_PERMANENT`: never resolved, never removed.
-pub(super) const PERMANENT: u16 = 0x80;
-/// `NUD_NOARP`: for a bridge, a static address that does not age.
-const STATIC: u16 = 0x40;
-/// `NTF_MASTER`
-const OF_THE_BRIDGE: u8 = 0x04;
-pub(super) const NDA_DST: u16 = 1;
-pub(super) const NDA_LLADDR: u16 = 2;
-
 /// `struct ndmsg`
-pub(super) fn neighbour_header(family: u8, index: u32, state: u16, flags: u8) -> [u8; 12] {
+pub(crate) fn neighbour_header(family: u8, index: u32, state: u16, flags: u8) -> [u8; 12] {
     let mut header = [family, 0, 0, 0, 0, 0, 0, 0, 0, 0, flags, 0];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
     header[8..10].copy_from_slice(&state.to_ne_bytes());
@@ -109,8 +100,9 @@ impl Links {
     pub fn add_port_address(&mut self, port: &str, mac: [u8; 6]) -> Result<()> {
         let index = self.get(port)?.index;
         let family = libc::AF_BRIDGE as u8;
-        let mut request = Builder::with_header(&neighbour_header(family, index, STATIC, OF_THE_BRIDGE));
-        request.bytes(NDA_LLADDR, &mac);
+        // For a bridge, `NUD_NOARP` is a static address that does not age.
+        let mut request = Builder::with_header(&neighbour_header(family, index, libc::NUD_NOARP, libc::NTF_MASTER));
+        request.bytes(libc::NDA_LLADDR, &mac);
         let flags = CREATE | libc::NLM_F_REPLACE as u16;
         self.send("add an Ethernet address to port", port, libc::RTM_NEWNEIGH, flags, request).map(drop)
     }
@@ -120,8 +112,8 @@ impl Links {
     pub fn add_neighbour(&mut self, name: &str, address: IpAddr, mac: [u8; 6]) -> Result<()> {
         let index = self.get(name)?.index;
         let (family, octets) = octets(address);
-        let mut request = Builder::with_header(&neighbour_header(family, index, PERMANENT, 0));
-        request.bytes(NDA_DST, &octets).bytes(NDA_LLADDR, &mac);
+        let mut request = Builder::with_header(&neighbour_header(family, index, libc::NUD_PERMANENT, 0));
+        request.bytes(libc::NDA_DST, &octets).bytes(libc::NDA_LLADDR, &mac);
         let flags = CREATE | libc::NLM_F_REPLACE as u16;
         let object = format!("{address} of {name}");
         self.send("add neighbour", object, libc::RTM_NEWNEIGH, flags, request).map(drop)
@@ -134,7 +126,7 @@ impl Links {
         let index = self.get(name)?.index;
         let (family, octets) = octets(address);
         let mut request = Builder::with_header(&neighbour_header(family, index, 0, 0));
-        request.bytes(NDA_DST, &octets);
+        request.bytes(libc::NDA_DST, &octets);
         match self.send("forget neighbour", format!("{address} of {name}"), libc::RTM_DELNEIGH, 0, request) {
             Err(error) if error.source.errno() == Some(libc::ENOENT) => Ok(()),
             other => other.map(drop),

@@ -8,10 +8,11 @@ mod route;
 
 pub use bridge::BridgeOption;
 pub use ethernet::VethEnd;
+pub(crate) use ethernet::neighbour_header;
 pub use qdisc::{Qdisc, QdiscCounters};
 pub use route::Route;
 
-use crate::netlink::{self, Builder, Family, Socket, find, octets, u32_at, u64_at};
+use crate::netlink::{self, Builder, CREATE, EXCLUSIVE, Family, Socket, find, octets, u32_at, u64_at};
 use std::os::fd::BorrowedFd;
 use thiserror::Error;
 
@@ -63,9 +64,6 @@ pub struct Link {
     /// Packets received and dropped.
     pub rx_dropped: u64,
 }
-
-const CREATE: u16 = libc::NLM_F_CREATE as u16;
-const EXCLUSIVE: u16 = libc::NLM_F_EXCL as u16;
 
 /// The links of one network namespace.
 #[derive(Debug)]
@@ -257,8 +255,6 @@ mod tests {
                 Qdisc::TokenBucket { rate_bps: 50_000_000_000, burst_bytes: 200_000, limit_bytes: 100_000 },
                 Qdisc::HierarchicalTokenBucket { rate_bps: 900_000_000, burst_bytes: 20_000, limit_packets: 10 },
                 Qdisc::PacketFifo { limit_packets: 5 },
-                Qdisc::ByteFifo { limit_bytes: 5000 },
-                Qdisc::PacketFifoFast,
             ] {
                 links.replace_qdisc("lan0", &qdisc)?;
             }

@@ -4,8 +4,6 @@ use crate::netlink::{Builder, find, u32_at, u64_at};
 
 /// `TC_H_ROOT`
 pub(super) const ROOT: u32 = 0xffff_ffff;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 /// Nanoseconds of a scheduler tick (`PSCHED_SHIFT` 6).
 const TICK_NS: u64 = 64;
 
@@ -28,10 +26,6 @@ pub enum Qdisc {
     },
     /// `pfifo`
     PacketFifo { limit_packets: u32 },
-    /// `bfifo`
-    ByteFifo { limit_bytes: u32 },
-    /// `pfifo_fast`, whose queue is the device's.
-    PacketFifoFast,
 }
 
 /// Counters of a queueing discipline since it was added. Source: kernel `include/uapi/linux/gen_stats.h`.
@@ -50,19 +44,18 @@ pub struct QdiscCounters {
 impl QdiscCounters {
     /// From `tcmsg` and attributes; `None`: not the root of that device.
     pub(super) fn of_root(payload: &[u8], index: u32) -> Option<Self> {
-        const STATS2: u16 = 7;
         let (basic, queue, packets64) = (1, 3, 8);
         if u32_at(payload, 4)? != index || u32_at(payload, 12)? != ROOT {
             return None;
         }
         let attributes = payload.get(20..)?;
-        let statistics = find(attributes, STATS2)?;
+        let statistics = find(attributes, libc::TCA_STATS2)?;
         // struct gnet_stats_basic: bytes, packets; struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits.
         let packets32 = statistics.find(basic).and_then(|value| u32_at(value.payload, 8)).map(u64::from);
         let packets = statistics.find(packets64).and_then(|value| u64_at(value.payload, 0)).or(packets32);
         let queue = statistics.find(queue).map(|value| value.payload)?;
         Some(Self {
-            kind: find(attributes, TCA_KIND)?.text()?,
+            kind: find(attributes, libc::TCA_KIND)?.text()?,
             packets: packets?,
             drops: u32_at(queue, 8)?,
             waiting: u32_at(queue, 0)?,
@@ -102,7 +95,7 @@ fn ticks(bytes: u32, rate_bps: u64) -> u32 {
 
 fn part(kind: u16, header: &[u8; 20], name: &str, options: impl FnOnce(&mut Builder)) -> Part {
     let mut builder = Builder::with_header(header);
-    builder.text(TCA_KIND, name);
+    builder.text(libc::TCA_KIND, name);
     options(&mut builder);
     // Options are of fixed, small sizes: they always fit.
     Part { kind, payload: builder.finish().unwrap_or_default() }
@@ -115,8 +108,6 @@ impl Qdisc {
             Self::TokenBucket { .. } => "tbf",
             Self::HierarchicalTokenBucket { .. } => "htb",
             Self::PacketFifo { .. } => "pfifo",
-            Self::ByteFifo { .. } => "bfifo",
-            Self::PacketFifoFast => "pfifo_fast",
         }
     }
 
@@ -130,7 +121,7 @@ impl Qdisc {
             Self::TokenBucket { rate_bps, burst_bytes, limit_bytes } => {
                 let (parms, rate64, burst) = (1, 4, 6);
                 vec![part(new, &root, self.kind(), |builder| {
-                    builder.nest(TCA_OPTIONS, |options| {
+                    builder.nest(libc::TCA_OPTIONS, |options| {
                         let buffers = words(&[limit_bytes, ticks(burst_bytes, rate_bps), 0]);
                         options.bytes(parms, &[rate_spec(rate_bps), rate_spec(0), buffers].concat());
                         options.u64(rate64, rate_bps / 8).u32(burst, burst_bytes);
@@ -141,12 +132,12 @@ impl Qdisc {
                 let (parms, init, rate64, ceil64) = (1, 2, 6, 7);
                 let discipline = part(new, &root, self.kind(), |builder| {
                     // struct tc_htb_glob: version 3, rate2quantum, default class, debug, direct packets
-                    builder.nest(TCA_OPTIONS, |options| {
+                    builder.nest(libc::TCA_OPTIONS, |options| {
                         options.bytes(init, &words(&[3, 10, 1, 0, 0]));
                     });
                 });
                 let class = part(libc::RTM_NEWTCLASS, &header(index, CLASS, HANDLE), self.kind(), |builder| {
-                    builder.nest(TCA_OPTIONS, |options| {
+                    builder.nest(libc::TCA_OPTIONS, |options| {
                         let buffer = ticks(burst_bytes, rate_bps);
                         let rest = words(&[buffer, buffer, 60_000, 0, 0]);
                         options.bytes(parms, &[rate_spec(rate_bps), rate_spec(rate_bps), rest].concat());
@@ -154,16 +145,13 @@ impl Qdisc {
                     });
                 });
                 let leaf = part(new, &header(index, 2 * HANDLE, CLASS), "pfifo", |builder| {
-                    builder.bytes(TCA_OPTIONS, &words(&[limit_packets]));
+                    builder.bytes(libc::TCA_OPTIONS, &words(&[limit_packets]));
                 });
                 vec![discipline, class, leaf]
             }
-            Self::PacketFifo { limit_packets: limit } | Self::ByteFifo { limit_bytes: limit } => {
-                vec![part(new, &root, self.kind(), |builder| {
-                    builder.bytes(TCA_OPTIONS, &words(&[limit]));
-                })]
-            }
-            Self::PacketFifoFast => vec![part(new, &header(index, 0, ROOT), self.kind(), |_| {})],
+            Self::PacketFifo { limit_packets } => vec![part(new, &root, self.kind(), |builder| {
+                builder.bytes(libc::TCA_OPTIONS, &words(&[limit_packets]));
+            })],
         }
     }
 }

@@ -10,10 +10,6 @@ use std::os::fd::AsRawFd as _;
 /// Room for address, TTL, class and time as control messages, of either family.
 const CONTROL: usize = 256;
 
-/// A control buffer with the alignment that `cmsghdr` needs.
-#[repr(align(8))]
-struct Control([u8; CONTROL]);
-
 /// What the kernel told of a datagram beside its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
@@ -78,13 +74,14 @@ pub fn set_class(socket: &UdpSocket, ipv6: bool, class: u8) -> Result<()> {
 pub fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Marked> {
     // SAFETY: all zero bytes are a valid sockaddr_storage and a valid msghdr.
     let (mut source, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { std::mem::zeroed() };
-    let mut control = Control([0; CONTROL]);
+    // Words, for the alignment of a header.
+    let mut control = [0_u64; CONTROL / 8];
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     message.msg_name = (&raw mut source).cast();
     message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
-    set_control(&mut message, control.0.as_mut_ptr(), CONTROL);
+    set_control(&mut message, control.as_mut_ptr().cast(), CONTROL);
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     // SAFETY: the message points to a name, a buffer and a control buffer that live through the call, with their lengths.
     let bytes = crate::tcp::moved(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) })?;
@@ -109,13 +106,14 @@ pub fn send(socket: &UdpSocket, ipv6: bool, bytes: &[u8], to: SocketAddr, from: 
     let (mut name, length) = net::raw_address(&target);
     // SAFETY: all zero bytes are a valid msghdr.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    let mut control = Control([0; CONTROL]);
+    // Words, for the alignment of a header.
+    let mut control = [0_u64; CONTROL / 8];
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     message.msg_name = (&raw mut name).cast();
     message.msg_namelen = length;
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
-    set_control(&mut message, control.0.as_mut_ptr(), CONTROL);
+    set_control(&mut message, control.as_mut_ptr().cast(), CONTROL);
     let class = libc::c_int::from(class);
     // SAFETY: the control buffer is large enough for both messages, aligned, and alive through the call.
     let used = unsafe {
@@ -141,7 +139,7 @@ pub fn send(socket: &UdpSocket, ipv6: bool, bytes: &[u8], to: SocketAddr, from: 
             if to.is_ipv6() { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
         used + put(second, level, name, class)
     };
-    set_control(&mut message, control.0.as_mut_ptr(), used);
+    set_control(&mut message, control.as_mut_ptr().cast(), used);
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: as above.
     crate::tcp::moved(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) }).map(|_| ())

@@ -23,16 +23,12 @@ pub struct Outgoing {
 /// `CMSG_SPACE(sizeof(u16))`
 const CONTROL: usize = 24;
 
-/// One control message with the alignment that `cmsghdr` needs.
-#[derive(Clone, Copy)]
-#[repr(align(8))]
-struct Control([u8; CONTROL]);
-
 /// The kernel's view of a batch, reused between calls so that nothing is allocated.
 pub struct SendBatch {
     headers: Vec<libc::mmsghdr>,
     parts: Vec<libc::iovec>,
-    controls: Vec<Control>,
+    /// Words, for the alignment of a header.
+    controls: Vec<[u64; CONTROL / 8]>,
 }
 
 impl std::fmt::Debug for SendBatch {
@@ -47,7 +43,7 @@ impl SendBatch {
         let most = most.clamp(1, 1024);
         // SAFETY: all zero bytes are valid values of both types.
         let (header, part): (libc::mmsghdr, libc::iovec) = unsafe { std::mem::zeroed() };
-        Self { headers: vec![header; most], parts: vec![part; most], controls: vec![Control([0; CONTROL]); most] }
+        Self { headers: vec![header; most], parts: vec![part; most], controls: vec![[0; CONTROL / 8]; most] }
     }
 
     /// Sends as many messages as there is room for; returns how many the kernel accepted, at least one.
@@ -67,7 +63,7 @@ impl SendBatch {
             header.msg_hdr.msg_iov = part;
             header.msg_hdr.msg_iovlen = 1;
             if message.segment_bytes > 0 {
-                set_control(&mut header.msg_hdr, control.0.as_mut_ptr(), CONTROL);
+                set_control(&mut header.msg_hdr, control.as_mut_ptr().cast(), CONTROL);
                 write_segment(&header.msg_hdr, message.segment_bytes);
             } else {
                 set_control(&mut header.msg_hdr, std::ptr::null_mut(), 0);

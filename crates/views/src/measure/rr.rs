@@ -1,5 +1,6 @@
 //! The view of request/response trials from what both ends recorded. The counts and latencies are the client's.
 
+use super::distribution::{merged, quantile};
 use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks, tcp};
 use crate::figures;
 use narrows_diagnose::latency::under_load;
@@ -14,7 +15,6 @@ use narrows_model::words::figures::float;
 use narrows_model::{
     Distribution, EndRecord, Flow, Place, RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, TcpTrial,
 };
-use narrows_stats::Histogram;
 use std::iter;
 
 impl StreamRecord for RrStreamRecord {
@@ -144,11 +144,7 @@ fn summary(trial: RrTrial<'_>) -> RrSummary {
         Some((first, RrSample { at_us: last.at_us.min(until_us.max(first.at_us)), ..last }))
     };
     let spans: Vec<_> = streams.iter().filter_map(counted).collect();
-    let all = |of: fn(&RrStreamRecord) -> &Distribution| {
-        let mut all = Histogram::new();
-        streams.iter().for_each(|stream| all.merge(&Histogram::from_distribution(of(stream))));
-        all.distribution()
-    };
+    let all = |of: fn(&RrStreamRecord) -> &Distribution| merged(streams.iter().map(of)).unwrap_or_default();
     RrSummary {
         total: total(None, from_us, &spans),
         latency_ns: all(|stream| &stream.latency_ns),
@@ -182,7 +178,7 @@ const FIGURES: &[figures::Read<RrSummary>] = &[
     (&figures::MIN, |it| figures::us(&it.latency_ns, |of| float(of.min))),
     (&figures::MEAN, |it| figures::us(&it.latency_ns, |of| of.mean)),
     (&figures::MAX, |it| figures::us(&it.latency_ns, |of| float(of.max))),
-    (&figures::P95, |it| Some(float(super::distribution::quantile(&it.latency_ns.buckets, 0.95)?) / 1e3)),
+    (&figures::P95, |it| Some(float(quantile(&it.latency_ns.buckets, 0.95)?) / 1e3)),
     (&figures::FAILURES, |it| Some(float(it.total?.failures))),
     (&figures::CONNECT, |it| figures::us(&it.connect_ns, |of| float(of.p50))),
 ];

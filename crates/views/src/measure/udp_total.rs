@@ -8,7 +8,7 @@ use super::udp::loss;
 use super::{FlowRecords, Pair};
 use narrows_model::load::udp::report::{ReceivedTotal, SentTotal, ShortBuffer, UdpFlowSummary, UdpTotal};
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, UdpPlan, UdpRate, UdpSample, UdpSent, UdpStreamRecord, Unsent};
+use narrows_model::{Flow, UdpPlan, UdpRate, UdpSample, UdpSent, UdpStreamRecord};
 
 /// The summary of one flow; `None` where neither end saw it.
 pub(super) fn flow_summary(records: &FlowRecords<'_, UdpPlan>, plan: &UdpPlan) -> Option<UdpFlowSummary> {
@@ -209,22 +209,11 @@ fn all_sent(parts: &[&SentTotal]) -> Option<SentTotal> {
         success: success(datagrams, unsent)
             .filter(|_| parts.iter().all(|it| it.success.is_some() || it.datagrams == 0)),
         offered_pps: rate(|it| it.offered_pps),
-        unsent_by: parts.iter().map(|it| it.unsent_by).reduce(|a, b| Some(unsent_sum(a?, b?))).flatten(),
+        unsent_by: parts.iter().map(|it| it.unsent_by).reduce(|a, b| Some(a?.plus(b?))).flatten(),
         skipped: parts.iter().map(|it| it.skipped).try_fold(0u64, |sum, it| Some(sum.saturating_add(it?))),
         gaps_ns: merged(parts.iter().filter_map(|it| it.gaps_ns.as_ref())),
         burst_max: parts.iter().filter_map(|it| it.burst_max).max(),
     })
-}
-
-fn unsent_sum(a: Unsent, b: Unsent) -> Unsent {
-    Unsent {
-        no_buffers: a.no_buffers.saturating_add(b.no_buffers),
-        would_block: a.would_block.saturating_add(b.would_block),
-        too_big: a.too_big.saturating_add(b.too_big),
-        not_permitted: a.not_permitted.saturating_add(b.not_permitted),
-        refused: a.refused.saturating_add(b.refused),
-        other: a.other.saturating_add(b.other),
-    }
 }
 
 fn all_received(parts: &[&ReceivedTotal]) -> Option<ReceivedTotal> {

@@ -1,5 +1,6 @@
 //! What both rules of a lossy member of a group of paths ask of a load of many ports.
 
+use crate::causes::shared::rule::{Ruling, supports};
 use crate::causes::shared::words::{advice, ask, cannot_tell, contradicts, experiment};
 use crate::evidence::ports::{Member, Ports, ports};
 use crate::evidence::udp::view::UdpView;
@@ -8,20 +9,15 @@ use crate::judge::Assessment;
 use narrows_model::{Fix, Witness};
 
 /// The assessment by the trial of many ports, where it was made. `met`: the witness that the load itself met the member, or why it did not.
-pub(crate) fn assess_ports(
-    trial: Option<&UdpView>,
-    met: impl FnOnce(&Member) -> Result<Witness, String>,
-) -> Assessment {
-    let Some(trial) = trial else {
-        return ask(&MANY_PORTS, "whether the loss depends on the ports of a flow was not measured");
-    };
-    match ports(trial) {
-        Ports::Alike(why) => contradicts(why),
-        Ports::CannotTell(why) => cannot_tell(why),
-        Ports::TwoGroups(member) => match met(&member) {
-            Ok(witness) => Assessment::Supports { share: 0.95, witnesses: vec![experiment(member.words()), witness] },
-            Err(why) => contradicts(why),
-        },
+pub(crate) fn assess_ports(trial: Option<&UdpView>, met: impl FnOnce(&Member) -> Result<Witness, String>) -> Ruling {
+    let unmeasured = || ask(&MANY_PORTS, "whether the loss depends on the ports of a flow was not measured");
+    match ports(trial.ok_or_else(unmeasured)?) {
+        Ports::Alike(why) => Err(contradicts(why)),
+        Ports::CannotTell(why) => Err(cannot_tell(why)),
+        Ports::TwoGroups(member) => {
+            let witness = met(&member).map_err(contradicts)?;
+            supports(0.95, [experiment(member.words()), witness])
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Questions that the causes of the path ask of the trials of paced UDP.
 
+use crate::causes::shared::rule::known;
 use crate::causes::shared::words::{cannot_tell, contradicts};
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::udp::view::UdpView;
@@ -51,7 +52,7 @@ pub(crate) fn lost(paced: &PacedUdp, id: &str) -> Option<Lost> {
 
 /// The first trial above the rate that lost something of note, with how the path was below it: clean.
 pub(crate) fn plateau(paced: &PacedUdp) -> Result<&UdpView, Assessment> {
-    let half = lost(paced, HALF).ok_or_else(|| cannot_tell("paced UDP at half of the rate was not measured"))?;
+    let half = known(lost(paced, HALF), "paced UDP at half of the rate was not measured")?;
     if half.lost >= 8 && half.rate() >= 1e-3 {
         return Err(contradicts(format!("evenly paced UDP lost {} already at half of the rate", half.words())));
     }

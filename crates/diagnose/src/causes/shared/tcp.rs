@@ -1,8 +1,9 @@
 //! What rules of TCP share: ceilings, buffers, names of the ends.
 
-use crate::causes::shared::words::{experiment, setting_fix};
-use crate::evidence::tcp::TcpEvidence;
-use crate::judge::Evidence as _;
+use crate::causes::shared::rule::known;
+use crate::causes::shared::words::{ask, cannot_tell, contradicts, experiment, setting_fix};
+use crate::evidence::tcp::{FlowView, TcpEvidence};
+use crate::judge::{Assessment, Evidence as _, Experiment};
 use crate::role::Role;
 use narrows_model::host::buffers::TcpBuffer;
 use narrows_model::{Ceiling, Fix, Method, Witness, keys, words::units};
@@ -104,6 +105,38 @@ pub(crate) const ROOM: f64 = 0.6;
 pub(crate) fn path_has_room(evidence: &TcpEvidence) -> Option<Witness> {
     let carries = evidence.carries_bps().filter(|_| evidence.path_has_room())?;
     Some(experiment(format!("the path carries {} of goodput (UDP): it is not the limit", units::bps(carries))))
+}
+
+/// That witness.
+/// Errors: the assessment where the goodput is all that the path carries, or that is not known.
+pub(crate) fn room(evidence: &TcpEvidence) -> Result<Witness, Assessment> {
+    room_or(evidence, "the goodput is what the path carries", "what the path carries was not measured")
+}
+
+/// The same, with the words of both.
+pub(crate) fn room_or(evidence: &TcpEvidence, full: &str, unmeasured: &str) -> Result<Witness, Assessment> {
+    let other = || if evidence.profile.is_some() { contradicts(full) } else { cannot_tell(unmeasured) };
+    path_has_room(evidence).ok_or_else(other)
+}
+
+/// How much of the time a window or buffer limited the sender.
+/// Errors: the assessment where that is little, or not known.
+pub(crate) fn held(part: Option<f64>, what: &str) -> Result<f64, Assessment> {
+    let part = known(part, "the sender's kernel does not report what limited it")?;
+    if part < 0.2 {
+        return Err(contradicts(format!("the {what} limited the sender only {} of the time", units::percent(part))));
+    }
+    Ok(part)
+}
+
+/// An experiment of this round.
+/// Errors: that it is asked for, where it was not made.
+pub(crate) fn made<'a>(
+    evidence: &'a TcpEvidence,
+    experiment: &'static Experiment,
+    why: impl Into<String>,
+) -> Result<&'a FlowView, Assessment> {
+    evidence.made(experiment).ok_or_else(|| ask(experiment, why))
 }
 
 /// Commands that find a route's metric, and replace the route by one without metrics.

@@ -1,5 +1,6 @@
 //! Stages of the packet ledger as witnesses of TCP: segments that a host dropped itself.
 
+use crate::causes::shared::rule::{Ruling, ended, known, supports};
 use crate::causes::shared::tcp::path_has_room;
 use crate::causes::shared::window::loss_does_not_bind;
 use crate::causes::shared::words::{cannot_tell, contradicts, counter};
@@ -42,11 +43,12 @@ pub(crate) fn in_a_host(evidence: &TcpEvidence) -> Option<String> {
 /// The loss of the whole trial.
 /// Errors: the assessment where it is not known, or does not slow the connection down.
 pub(crate) fn binding_loss(evidence: &TcpEvidence) -> Result<Loss, Assessment> {
-    let loss = evidence.base.loss_whole.ok_or_else(|| cannot_tell("the sender's retransmissions could not be read"))?;
+    let loss = known(evidence.base.loss_whole, "the sender's retransmissions could not be read")?;
     if loss.is_few(FEW) {
         return Err(contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent)));
     }
-    loss_does_not_bind(evidence).map_or(Ok(loss), Err)
+    ended(loss_does_not_bind(evidence))?;
+    Ok(loss)
 }
 
 /// Loss below this is what long paths have; a congestion control must cope with it.
@@ -71,14 +73,12 @@ pub(crate) fn felt_loss(
     loss: Option<Loss>,
     is_few: impl FnOnce(Loss) -> bool,
 ) -> Result<Loss, Assessment> {
-    let Some(loss) = loss else { return Err(cannot_tell("the sender's retransmissions could not be read")) };
+    let loss = known(loss, "the sender's retransmissions could not be read")?;
     let span = evidence.after_start();
     if is_few(loss) {
         return Err(contradicts(format!("only {} of {} segments were lost{span}", loss.lost(), loss.sent)));
     }
-    if let Some(assessment) = loss_does_not_bind(evidence) {
-        return Err(assessment);
-    }
+    ended(loss_does_not_bind(evidence))?;
     if evidence.base.is_bbr() && loss.rate() < BBR_MINDS {
         let part = units::percent(loss.rate());
         return Err(contradicts(format!("BBR does not reduce its rate at a loss of {part}{span}")));
@@ -92,55 +92,48 @@ pub(crate) fn felt_loss(
 
 /// What a count of lost packets that is no stage of the ledger says of its cause: it must explain most of what TCP lost, on a path
 /// that is not full.
-pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, second: Option<Witness>) -> Assessment {
-    let loss = match binding_loss(evidence) {
-        Ok(loss) => loss,
-        Err(assessment) => return assessment,
-    };
-    let Some(count) = count else { return cannot_tell(format!("{what} could not be read")) };
+pub(crate) fn counted(evidence: &TcpEvidence, count: Option<u64>, what: &str, second: Option<Witness>) -> Ruling {
+    let loss = binding_loss(evidence)?;
+    let count = known(count, format!("{what} could not be read"))?;
     if count == 0 {
-        return contradicts(format!("{what} did not grow"));
+        return Err(contradicts(format!("{what} did not grow")));
     }
     if evidence.queue_stood() == Some(true) && !evidence.path_has_room() {
-        return contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow");
+        return Err(contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow"));
     }
     let part = count as f64 / loss.lost() as f64;
     if part < PART {
-        return contradicts(format!("{what} grew by only {count}, and {} segments were lost", loss.lost()));
+        return Err(contradicts(format!("{what} grew by only {count}, and {} segments were lost", loss.lost())));
     }
-    supports(evidence, counter(format!("{what} grew by {count}")), loss, part, second)
+    explained(evidence, counter(format!("{what} grew by {count}")), loss, part, second)
 }
 
-fn supports(evidence: &TcpEvidence, first: Witness, loss: Loss, part: f64, second: Option<Witness>) -> Assessment {
-    let lost =
-        counter(format!("TCP lost {} segments; the drops explain {}", loss.lost(), units::percent(part.min(1.0))));
-    let witnesses = [Some(first), Some(lost), second, path_has_room(evidence)];
-    Assessment::Supports { share: part.min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
+fn explained(evidence: &TcpEvidence, first: Witness, loss: Loss, part: f64, second: Option<Witness>) -> Ruling {
+    let part = part.min(1.0);
+    let lost = counter(format!("TCP lost {} segments; the drops explain {}", loss.lost(), units::percent(part)));
+    supports(part, [Some(first), Some(lost), second, path_has_room(evidence)])
 }
 
 /// What the ledger says of a cause that drops segments at one stage.
-pub(crate) fn dropped_at(evidence: &TcpEvidence, id: &str, second: Option<Witness>) -> Assessment {
-    let loss = match binding_loss(evidence) {
-        Ok(loss) => loss,
-        Err(assessment) => return assessment,
-    };
-    let Some(stage) = stage(evidence, id) else { return cannot_tell(format!("the ledger has no stage {id}")) };
+pub(crate) fn dropped_at(evidence: &TcpEvidence, id: &str, second: Option<Witness>) -> Ruling {
+    let loss = binding_loss(evidence)?;
+    let stage = known(stage(evidence, id), format!("the ledger has no stage {id}"))?;
     if stage.dropped == 0 {
-        return if stage.counted {
+        return Err(if stage.counted {
             contradicts(format!("{id}: nothing was dropped there"))
         } else {
             cannot_tell(&*stage.source)
-        };
+        });
     }
     let Some((dropped, part)) = part(evidence, id) else {
-        return cannot_tell(format!(
+        return Err(cannot_tell(format!(
             "{id}: {} drops, up to {} of them possibly of other traffic",
             stage.dropped, stage.uncertainty
-        ));
+        )));
     };
     if part < PART {
-        return contradicts(format!("{id}: only {dropped} of {} lost segments were dropped there", loss.lost()));
+        return Err(contradicts(format!("{id}: only {dropped} of {} lost segments were dropped there", loss.lost())));
     }
     let ledger = counter(format!("packet ledger: {dropped} segments dropped at {id} ({})", stage.source));
-    supports(evidence, ledger, loss, part, second)
+    explained(evidence, ledger, loss, part, second)
 }

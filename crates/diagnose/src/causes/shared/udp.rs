@@ -1,6 +1,7 @@
 //! What rules of UDP share: the stages of the packet ledger as witnesses.
 
 use crate::causes::shared::profile::{Met, by_profile};
+use crate::causes::shared::rule::{Ruling, answer, known};
 use crate::causes::shared::words::{cannot_tell, contradicts, counter};
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::udp::UdpEvidence;
@@ -23,7 +24,7 @@ pub(crate) fn at_stage(
     if missing == 0 {
         return Err(contradicts("nothing was lost"));
     }
-    let Some(stage) = evidence.base.stage(id) else { return Err(cannot_tell(format!("the ledger has no stage {id}"))) };
+    let stage = known(evidence.base.stage(id), format!("the ledger has no stage {id}"))?;
     let dropped = dropped.unwrap_or(stage.dropped);
     if dropped == 0 {
         let known = stage.counted || stage.dropped > 0;
@@ -59,12 +60,6 @@ pub(crate) fn says_the_same(evidence: &UdpEvidence, dropped: u64, count: Option<
     (count.saturating_mul(2).saturating_mul(batch) >= dropped).then(|| counter(format!("{what} grew by {count}")))
 }
 
-/// What a stage and its second witnesses say.
-pub(crate) fn supports(first: Witness, share: f64, others: impl IntoIterator<Item = Option<Witness>>) -> Assessment {
-    let witnesses = std::iter::once(first).chain(others.into_iter().flatten()).collect();
-    Assessment::Supports { share, witnesses }
-}
-
 /// The end's busiest thread or core, where it is full: then no buffer helps.
 pub(crate) fn full_core(evidence: &UdpEvidence, role: Role) -> Option<String> {
     const FULL: f64 = 0.95;
@@ -80,8 +75,8 @@ pub(crate) fn rounded(bytes: f64, most: u64) -> u64 {
 
 /// What a rule says where the loss is on the path: the word of the paced trials. They are asked for where the path lost
 /// more than a quarter of what is missing.
-pub(crate) fn on_the_path(evidence: &UdpEvidence, met: Met, rule: fn(&PacedUdp) -> Assessment) -> Assessment {
-    let known = || by_profile(evidence, met).unwrap_or_else(|| rule(&evidence.paced));
+pub(crate) fn on_the_path(evidence: &UdpEvidence, met: Met, rule: fn(&PacedUdp) -> Ruling) -> Assessment {
+    let known = || by_profile(evidence, met).unwrap_or_else(|| answer(rule(&evidence.paced)));
     let assessment = at_stage(evidence, "path", None).map_or_else(|other| other, |_| known());
     let (_, lost) = evidence.base.on_the_path();
     match assessment {

@@ -21,7 +21,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::BPF_RUN_US],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["softirq-core-saturated", "tester-limited", "sender-app-slow", "receiver-app-slow", "path-capacity"],
     fix,
     rank: 7,
@@ -39,24 +39,18 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     cpu_ceiling(CAUSE.id, evidence, role, share, spread, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let end = evidence.end(role);
-    let Some(share) = end.and_then(|end| end.thread_share) else {
-        return cannot_tell("the CPU time of the data threads could not be read");
-    };
+    let share = known(end.and_then(|end| end.thread_share), "the CPU time of the data threads could not be read")?;
     if share < 0.88 {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "the busiest data thread of {} used {} of a core",
             who(evidence, role),
             units::percent(share)
-        ));
+        )));
     }
-    if let Some(why) = cpu_innocent(evidence) {
-        return contradicts(why);
-    }
-    if let Some(why) = bpf_explains(evidence, role) {
-        return contradicts(why);
-    }
+    refuted(cpu_innocent(evidence))?;
+    refuted(bpf_explains(evidence, role))?;
     let mut witnesses = vec![counter(format!(
         "the busiest data thread of {} used {} of a core (thread CPU clock)",
         who(evidence, role),
@@ -76,7 +70,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     }
     // A thread that wanders between cores fills none of them for long; this is the witness then.
     witnesses.extend(peer_waits(evidence, role).map(|(_, witness)| witness));
-    Assessment::Supports { share, witnesses }
+    supports(share, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

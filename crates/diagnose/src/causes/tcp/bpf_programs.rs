@@ -33,7 +33,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_KIND,
         keys::NIC_SPEED,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &[
         "softirq-core-saturated",
         "app-core-saturated",
@@ -106,7 +106,7 @@ fn innocent(evidence: &TcpEvidence, full: f64) -> Option<String> {
 
 /// That they are what limits the goodput, and not the path.
 pub(super) fn limit(evidence: &TcpEvidence) -> Option<String> {
-    let at = |role: &Role| matches!(assess(evidence, *role), Assessment::Supports { .. });
+    let at = |role: &Role| matches!(assess(evidence, *role), Ok(Assessment::Supports { .. }));
     let role = [Role::Sender, Role::Receiver].into_iter().find(at)?;
     Some(format!(
         "BPF programs take much of a full core of {}: what it carries is no capacity of the path",
@@ -114,33 +114,29 @@ pub(super) fn limit(evidence: &TcpEvidence) -> Option<String> {
     ))
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
     let run = bpf_cores(evidence, role);
     if let Some(run) = run.filter(|run| *run < BPF_WORTH) {
-        return contradicts(format!("BPF programs of {who} ran for {} of a core's time", units::percent(run)));
+        return Err(contradicts(format!("BPF programs of {who} ran for {} of a core's time", units::percent(run))));
     }
     if evidence.softirq_core(role).is_none() {
-        return cannot_tell("the times of the cores could not be read");
+        return Err(cannot_tell("the times of the cores could not be read"));
     }
     let Some(share) = bpf_share(evidence, role) else {
         let open = run.and_then(|_| unseen(evidence));
-        return open.unwrap_or_else(|| contradicts(format!("no core of {who} is full")));
+        return Err(open.unwrap_or_else(|| contradicts(format!("no core of {who} is full"))));
     };
-    if let Some(why) = innocent(evidence, share.full) {
-        return contradicts(why);
-    }
+    refuted(innocent(evidence, share.full))?;
     let Some([_, of_core, _]) = share.of_core else {
-        return cannot_tell(format!(
+        return Err(cannot_tell(format!(
             "the run times of the BPF programs of {who} could not be read (that needs root and Linux 5.8)"
-        ));
+        )));
     };
     if of_core < BPF_WORTH {
-        return contradicts(format!("BPF programs of {who} took {} of the full core", units::percent(of_core)));
+        return Err(contradicts(format!("BPF programs of {who} took {} of the full core", units::percent(of_core))));
     }
-    if let Some(why) = elsewhere(evidence, role) {
-        return contradicts(why);
-    }
+    refuted(elsewhere(evidence, role))?;
     let each = costliest(share.end).map_or_else(String::new, |it| {
         format!("; the {}: {:.1} us for each of {} runs", it.words(), it.run_us as f64 / it.runs.max(1) as f64, it.runs)
     });
@@ -149,7 +145,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         Some(counter(format!("BPF programs took {} of that core (run_time_ns){each}", units::percent(of_core)))),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share: of_core.clamp(0.6, 1.0), witnesses: witnesses.into_iter().flatten().collect() }
+    supports(of_core.clamp(0.6, 1.0), witnesses)
 }
 
 /// The core does the same work for each byte less what the programs take.

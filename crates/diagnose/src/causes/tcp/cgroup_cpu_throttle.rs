@@ -26,7 +26,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::CGROUP_CPU_THROTTLED,
         keys::CGROUP_CPU_THROTTLED_US,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["app-core-saturated", "receiver-app-slow", "sender-app-slow", "cpu-contention", "path-capacity"],
     fix: |_, _| advice("raise cpu.max of the control group (CPUQuota of the unit, --cpus of the container, limits.cpu of the pod)"),
     rank: 8,
@@ -46,35 +46,31 @@ fn throttled(evidence: &TcpEvidence, role: Role) -> Option<f64> {
     Some(us as f64 / 1e6 / evidence.base.whole_s.max(1e-3))
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
-    let Some(quota) = evidence.number(role, keys::CGROUP_CPU_QUOTA) else {
-        return contradicts(format!("the control group of {who} has no CPU quota"));
-    };
+    let quota = found(evidence.number(role, keys::CGROUP_CPU_QUOTA), format!("the control group of {who} has no CPU quota"))?;
     let (Some(part), Some(times)) = (throttled(evidence, role), evidence.grew(role, keys::CGROUP_CPU_THROTTLED)) else {
-        return cannot_tell(format!("the statistics of the control group of {who} could not be read"));
+        return Err(cannot_tell(format!("the statistics of the control group of {who} could not be read")));
     };
     if times == 0 || part < PART {
-        return contradicts(format!("the CPU quota throttled {who} {} of the time", units::percent(part)));
+        return Err(contradicts(format!("the CPU quota throttled {who} {} of the time", units::percent(part))));
     }
-    if let Some(why) = cpu_innocent(evidence) {
-        return contradicts(why);
-    }
+    refuted(cpu_innocent(evidence))?;
     let periods = evidence.grew(role, keys::CGROUP_CPU_PERIODS).unwrap_or(times);
     if evidence.base.shares.is_none() {
-        return cannot_tell("the sender's kernel does not report what limited it");
+        return Err(cannot_tell("the sender's kernel does not report what limited it"));
     }
     let (waits, room) = (peer_waits(evidence, role).map(|(_, witness)| witness), path_has_room(evidence));
     let always = times as f64 >= ALWAYS * periods as f64 && room.is_some();
     if waits.is_none() && !always {
-        return contradicts(format!("{who} was throttled, but the connection did not wait for its thread"));
+        return Err(contradicts(format!("{who} was throttled, but the connection did not wait for its thread")));
     }
     let first = counter(format!(
         "{who} was throttled in {times} of {periods} periods, {} of the time in total; the quota of its control group is {quota:.2} cores",
         units::percent(part.min(1.0))
     ));
     let witnesses = [Some(first), waits, room];
-    Assessment::Supports { share: part.clamp(0.6, 1.0), witnesses: witnesses.into_iter().flatten().collect() }
+    supports(part.clamp(0.6, 1.0), witnesses)
 }
 
 /// Without the quota the threads run all the time, as they do now until they are throttled. A group that is throttled on several CPUs

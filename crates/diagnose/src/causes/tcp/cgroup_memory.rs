@@ -31,7 +31,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::TCP_RMEM_MAX,
         keys::TCP_WMEM_MAX,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-memory-pressure", "tcp-receive-window", "tcp-send-buffer", "receiver-app-slow", "path-capacity"],
     fix: |_, _| {
         advice("raise memory.max or memory.high of the control group (MemoryMax of the unit, --memory of the container, limits.memory of the pod; \
@@ -47,33 +47,28 @@ const EACH_S: f64 = 1.0;
 /// It does so where it could reclaim less than this part of the pages that it looked at (`vmpressure_level_med`, 60 % without success).
 const RECLAIMED: f64 = 0.4;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
-    let (held, what) = match held_below_maximum(evidence, role) {
-        Ok(held) => held,
-        Err(assessment) => return assessment,
-    };
-    let Some(limit) = evidence.number(role, keys::CGROUP_MEMORY_LIMIT) else {
-        return contradicts(format!("no memory limit of a control group of {who} is known"));
-    };
+    let (held, what) = held_below_maximum(evidence, role)?;
+    let limit = found(evidence.number(role, keys::CGROUP_MEMORY_LIMIT), format!("no memory limit of a control group of {who} is known"))?;
     let Some(events) = evidence.grew(role, keys::CGROUP_MEMORY_EVENTS) else {
-        return cannot_tell(format!("memory.events of the control group of {who} could not be read"));
+        return Err(cannot_tell(format!("memory.events of the control group of {who} could not be read")));
     };
     if (events as f64) < EACH_S * evidence.base.counted_s {
-        return contradicts(format!("the control group of {who} reached its memory limit {events} times"));
+        return Err(contradicts(format!("the control group of {who} reached its memory limit {events} times")));
     }
     if evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO).is_some_and(|ms| ms > 0) {
-        return contradicts(format!("all TCP sockets of {who} are short of memory (tcp_mem)"));
+        return Err(contradicts(format!("all TCP sockets of {who} are short of memory (tcp_mem)")));
     }
     let pages = evidence.grew(role, keys::CGROUP_MEMORY_SCANNED).zip(evidence.grew(role, keys::CGROUP_MEMORY_RECLAIMED));
     if let Some((scanned, reclaimed)) = pages
         && scanned > 0
         && reclaimed as f64 >= RECLAIMED * scanned as f64
     {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "the kernel reclaimed {reclaimed} of {scanned} pages that it looked at: it holds sockets back below {}",
             units::percent(RECLAIMED)
-        ));
+        )));
     }
     let sock = evidence.number(role, keys::CGROUP_MEMORY_SOCK);
     let sock = sock.map_or_else(String::new, |bytes| format!("; its sockets hold {}", units::bytes(bytes as u64)));
@@ -86,7 +81,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         sock_share(evidence, role, limit),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share: held, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(held, witnesses)
 }
 
 /// That the sockets themselves are much of what fills the group.

@@ -18,7 +18,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "segments arrive corrupted and fail their checksum",
     roles: &[Role::Path],
     needs: &[keys::NIC_COUNTER_RX_CRC_ERRORS],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "filter-drop"],
     fix: |_, _| advice("find the hop that corrupts packets by its error counters; try without receive checksum offload"),
     rank: 8,
@@ -26,7 +26,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let crc = evidence.grew(Role::Receiver, keys::NIC_COUNTER_RX_CRC_ERRORS).filter(|n| *n > 0);
     let second = crc.map(|n| counter(format!("the receiver's link counted {n} CRC errors")));
     dropped_at(evidence, "checksum", second)

@@ -20,7 +20,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the cloud limits the instance to its allowance",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::NIC_STAT, keys::NIC_DRIVER],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["path-policer", "path-shaper", "random-loss", "path-capacity"],
     fix: |_, _| advice("use an instance with a larger allowance; if the packet rate is exceeded, use larger packets (jumbo frames)"),
     rank: 8,
@@ -36,39 +36,35 @@ const RECEIVING: [&str; 2] = ["bw_in_allowance_exceeded", "pps_allowance_exceede
 const PART: f64 = 1e-3;
 const FEW: u64 = 20;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
     let names = if role == Role::Sender { &SENDING } else { &RECEIVING };
     let Some((name, exceeded)) = statistic(evidence, role, names) else {
-        return if evidence.text(role, keys::NIC_DRIVER) == Some("ena") {
+        return Err(if evidence.text(role, keys::NIC_DRIVER) == Some("ena") {
             cannot_tell(format!("the statistics of the driver of {who} could not be read"))
         } else {
             contradicts(format!("the driver of {who} counts no allowances"))
-        };
+        });
     };
     if exceeded == 0 {
-        return contradicts(format!("{who} stayed within its allowance"));
+        return Err(contradicts(format!("{who} stayed within its allowance")));
     }
-    let Some(loss) = evidence.base.loss_whole else {
-        return cannot_tell("the sender's retransmissions could not be read");
-    };
+    let loss = known(evidence.base.loss_whole, "the sender's retransmissions could not be read")?;
     let part = exceeded as f64 / loss.sent.max(1) as f64;
     if exceeded < FEW || part < PART {
-        return contradicts(format!("only {exceeded} packets of {who} exceeded its allowance"));
+        return Err(contradicts(format!("only {exceeded} packets of {who} exceeded its allowance")));
     }
     if evidence.path_has_room() {
-        return contradicts("the path carried clearly more than the goodput");
+        return Err(contradicts("the path carried clearly more than the goodput"));
     }
-    if let Some(why) = end_bound(evidence) {
-        return contradicts(why);
-    }
+    refuted(end_bound(evidence))?;
     let queue = evidence.queue_stood().filter(|stood| *stood);
     let witnesses = [
         Some(counter(format!("{name} of {who} grew by {exceeded}"))),
         (loss.lost() >= FEW).then(|| counter(format!("TCP lost {} of {} segments", loss.lost(), loss.sent))),
         queue.map(|_| counter(evidence.queue_words())),
     ];
-    Assessment::Supports { share: 0.95, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(0.95, witnesses)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "other traffic between the two hosts uses part of the capacity",
     roles: &[Role::Path],
     needs: &[keys::NIC_COUNTER_TX_BYTES, keys::NIC_COUNTER_RX_BYTES],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["path-capacity", "congestion-control", "random-loss"],
     fix,
     // The device counts Ethernet headers, and a batch of segments once.
@@ -30,25 +30,21 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let Some(others) = evidence.others_bps else {
-        return cannot_tell("the counters of the devices, or the segments of the connection, could not be read");
-    };
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
+    let others = known(evidence.others_bps, "the counters of the devices, or the segments of the connection, could not be read")?;
     if let Some(([before, after], goodput)) = evidence.gave_way() {
-        return Assessment::Supports {
-            share: 0.9,
-            witnesses: vec![
-                beside(before),
-                experiment(format!(
-                    "under BBR this connection carried {}, and the others {}: they share what limits both",
-                    units::bps(goodput),
-                    units::bps(after)
-                )),
-            ],
-        };
+        let witnesses = [
+            beside(before),
+            experiment(format!(
+                "under BBR this connection carried {}, and the others {}: they share what limits both",
+                units::bps(goodput),
+                units::bps(after)
+            )),
+        ];
+        return supports(0.9, witnesses);
     }
     let (Some(profile), Some(taken), Some(filled)) = (&evidence.profile, evidence.taken(), evidence.filled()) else {
-        return cannot_tell("the capacity of the path was not measured");
+        return Err(cannot_tell("the capacity of the path was not measured"));
     };
     // What UDP got beside them is no capacity: they share what limits both, whatever that is.
     let much = others >= TAKEN * (evidence.base.goodput_bps + others);
@@ -57,33 +53,31 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             "{}; the more was offered beyond that, the more was delivered: what else is in the queue gave way",
             profile.words()
         );
-        return Assessment::Supports { share: 0.85, witnesses: vec![beside(others), experiment(beyond)] };
+        return supports(0.85, [beside(others), experiment(beyond)]);
     }
     if taken == 0.0 && others > 0.0 {
-        return cannot_tell("the interfaces carried more than the capacity of the path: some of the traffic took another path");
+        return Err(cannot_tell("the interfaces carried more than the capacity of the path: some of the traffic took another path"));
     }
     if taken < TAKEN {
-        return contradicts(format!("other traffic of both hosts uses {} of the capacity", units::percent(taken)));
+        return Err(contradicts(format!("other traffic of both hosts uses {} of the capacity", units::percent(taken))));
     }
     if filled < AT_CAPACITY {
-        return contradicts(format!("with all traffic of both hosts the path is used to {}", units::percent(filled)));
+        return Err(contradicts(format!("with all traffic of both hosts the path is used to {}", units::percent(filled))));
     }
     if evidence.has_room_beside_others()
         && let Some(why) = end_bound(evidence)
     {
-        return contradicts(format!("{}, which this connection did not use: {why}", profile.words()));
+        return Err(contradicts(format!("{}, which this connection did not use: {why}", profile.words())));
     }
-    Assessment::Supports {
-        share: 0.9,
-        witnesses: vec![
-            beside(others),
-            experiment(format!(
-                "{} (UDP in steps): with this connection, {} of that is in use",
-                profile.words(),
-                units::percent(filled.min(1.0))
-            )),
-        ],
-    }
+    let witnesses = [
+        beside(others),
+        experiment(format!(
+            "{} (UDP in steps): with this connection, {} of that is in use",
+            profile.words(),
+            units::percent(filled.min(1.0))
+        )),
+    ];
+    supports(0.9, witnesses)
 }
 
 fn beside(others_bps: f64) -> Witness {

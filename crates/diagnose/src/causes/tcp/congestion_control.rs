@@ -29,7 +29,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_COUNTER_RX_BYTES,
     ],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "path-capacity", "path-policer", "tcp-receive-window", "tcp-send-buffer"],
     fix,
     rank: 4,
@@ -71,67 +71,57 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(window)?, [0.8, 1.2], Method::Inferred, how)
 }
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let (Some(share), Some(queue)) = (window_share(evidence), evidence.queue_stood()) else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
+    let (share, queue) = known(window_share(evidence).zip(evidence.queue_stood()), "the sender's kernel does not report what limited it")?;
     if share < 0.5 {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "the congestion window limited the sender only {} of the time",
             units::percent(share)
-        ));
+        )));
     }
     if queue && !evidence.path_has_room() {
-        return contradicts("the congestion window is large enough to fill a queue on the path");
+        return Err(contradicts("the congestion window is large enough to fill a queue on the path"));
     }
     if too_short(evidence) {
-        return cannot_tell("the transfer was too short for a congestion control");
+        return Err(cannot_tell("the transfer was too short for a congestion control"));
     }
     let in_use = evidence.base.congestion_control.as_deref().unwrap_or("the one in use");
     if in_use.starts_with("bbr") {
-        return cannot_tell(match others(evidence) {
+        return Err(cannot_tell(match others(evidence) {
             others if others.is_empty() => "BBR is in use, and the sender has no other congestion control".to_owned(),
             others => format!("BBR is in use; {} would slow down at each loss and were not tried", others.join(" and ")),
-        });
+        }));
     }
-    if let Some(why) = answers(evidence) {
-        return contradicts(why);
-    }
+    refuted(answers(evidence))?;
     let lossy = evidence.base.loss.is_some_and(|loss| loss.moments >= 2) && !queue;
     if lossy && evidence.profile.is_none() {
-        return cannot_tell("segments were lost without a queue: without a path profile random loss cannot be excluded");
+        return Err(cannot_tell("segments were lost without a queue: without a path profile random loss cannot be excluded"));
     }
-    let Some(other) = evidence.made(&OTHER_CONGESTION_CONTROL) else {
-        return ask(
-            &OTHER_CONGESTION_CONTROL,
-            "the congestion window limits the sender; no other congestion control was measured",
-        );
-    };
+    let unmeasured = "the congestion window limits the sender; no other congestion control was measured";
+    let other = made(evidence, &OTHER_CONGESTION_CONTROL, unmeasured)?;
     if let Some(([before, after], _)) = evidence.gave_way() {
         let [before, after] = [before, after].map(units::bps);
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "what BBR gains it takes from other traffic of the two hosts, which went from {before} to {after}"
-        ));
+        )));
     }
     let again = evidence.made(&AGAIN).map(|again| again.goodput_bps);
     let gain = other.goodput_bps / again.unwrap_or(0.0).max(evidence.goodput_bps());
     if (GAIN..CLEAR).contains(&gain) && again.is_none() {
-        return ask(&AGAIN, format!("BBR carried {gain:.1} times as much; {in_use} was not measured again"));
+        return Err(ask(&AGAIN, format!("BBR carried {gain:.1} times as much; {in_use} was not measured again")));
     }
     if gain < GAIN {
         let best = again.map_or_else(String::new, |again| format!("; {in_use} again: {}", units::bps(again)));
-        return contradicts(format!("BBR carries no more ({}{best})", units::bps(other.goodput_bps)));
+        return Err(contradicts(format!("BBR carries no more ({}{best})", units::bps(other.goodput_bps))));
     }
-    Assessment::Supports {
-        share: share * 0.8,
-        witnesses: vec![
-            counter(format!(
-                "the congestion window limited the sender {} of the time without a queue on the path",
-                units::percent(share)
-            )),
-            experiment(format!("BBR carries {}, {gain:.1} times what {in_use} does", units::bps(other.goodput_bps))),
-        ],
-    }
+    let witnesses = [
+        counter(format!(
+            "the congestion window limited the sender {} of the time without a queue on the path",
+            units::percent(share)
+        )),
+        experiment(format!("BBR carries {}, {gain:.1} times what {in_use} does", units::bps(other.goodput_bps))),
+    ];
+    supports(share * 0.8, witnesses)
 }
 
 /// Fewer losses are rare on any path.

@@ -20,7 +20,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the conntrack table is full, so packets of new connections are dropped",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CONNTRACK_DROP],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["filter-drop", "random-loss", "path-policer"],
     fix,
     rank: 9,
@@ -30,20 +30,15 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// Each segment that is dropped here TCP sends again, so drops that are many times as many are of other connections.
 const OTHERS: u64 = 2;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let dropped = evidence.grew(role, keys::CONNTRACK_DROP);
-    match counted(evidence, dropped, "drop of connection tracking", full(evidence, role)) {
-        Assessment::Supports { share, witnesses } => {
-            let lost = evidence.base.loss_whole.map_or(0, |loss| loss.lost());
-            let others = dropped.filter(|dropped| *dropped > lost.saturating_mul(OTHERS));
-            others.map_or(Assessment::Supports { share, witnesses }, |dropped| {
-                contradicts(format!(
-                    "connection tracking dropped {dropped} packets, and this connection lost {lost}: they are mostly of others"
-                ))
-            })
-        }
-        other => other,
-    }
+    let supported = counted(evidence, dropped, "drop of connection tracking", full(evidence, role))?;
+    let lost = evidence.base.loss_whole.map_or(0, |loss| loss.lost());
+    let others = dropped.filter(|dropped| *dropped > lost.saturating_mul(OTHERS));
+    refuted(others.map(|dropped| {
+        format!("connection tracking dropped {dropped} packets, and this connection lost {lost}: they are mostly of others")
+    }))?;
+    Ok(supported)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

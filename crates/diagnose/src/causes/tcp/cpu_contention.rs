@@ -24,7 +24,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the data thread waits for a core that other threads use",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CGROUP_CPU_THROTTLED, keys::HOST_BOOT],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["sender-app-slow", "receiver-app-slow", "app-core-saturated", "cgroup-cpu-throttle", "path-capacity"],
     fix: |_, _| advice("move the other programs to other cores or another time, or reserve a core (taskset, isolcpus, \
         nice, cpu.weight)"),
@@ -53,50 +53,41 @@ fn waited_for(evidence: &TcpEvidence, role: Role) -> Option<(f64, &'static str)>
     }
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let (end, who) = (evidence.end(role), who(evidence, role));
-    let Some(waits) = end.and_then(|end| end.thread_waits) else {
-        return cannot_tell("how long the data threads waited for a core could not be read");
-    };
+    let waits = known(end.and_then(|end| end.thread_waits), "how long the data threads waited for a core could not be read")?;
     if waits < WAITS {
-        return contradicts(format!("the data thread of {who} waited for a core {} of the time", units::percent(waits)));
+        return Err(contradicts(format!("the data thread of {who} waited for a core {} of the time", units::percent(waits))));
     }
     // A quota makes its threads wait, too.
     if evidence.grew(role, keys::CGROUP_CPU_THROTTLED).is_some_and(|times| times > 0) {
-        return contradicts("its control group was throttled");
+        return Err(contradicts("its control group was throttled"));
     }
-    if let Some(why) = cpu_innocent(evidence).or_else(|| random_loss::explains(evidence)) {
-        return contradicts(why);
-    }
-    let Some((waited, what)) = waited_for(evidence, role) else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
+    refuted(cpu_innocent(evidence).or_else(|| random_loss::explains(evidence)))?;
+    let (waited, what) = known(waited_for(evidence, role), "the sender's kernel does not report what limited it")?;
     if waited < WAITS {
-        return contradicts(format!("the connection did not wait for that thread: {what} {} of the time", units::percent(waited)));
+        return Err(contradicts(format!("the connection did not wait for that thread: {what} {} of the time", units::percent(waited))));
     }
     // The other end of this test is no other program.
     let same = evidence.same_machine();
     let peer = if same { peer_busy(evidence, role).unwrap_or(0.0) } else { 0.0 };
-    let Some(others) = end.and_then(|end| others(end, peer)) else {
-        return cannot_tell("the times of the cores could not be read");
-    };
+    let others = known(end.and_then(|end| others(end, peer)), "the times of the cores could not be read")?;
     if others < OTHERS && same {
-        return cannot_tell(format!(
+        return Err(cannot_tell(format!(
             "the data thread of {who} waited for a core {} of the time, and the other end of this test runs on the same machine: \
              measure between two machines",
             units::percent(waits)
-        ));
+        )));
     }
     if others < OTHERS {
-        return contradicts(format!("other programs took {} of a core at most", units::percent(others.max(0.0))));
+        return Err(contradicts(format!("other programs took {} of a core at most", units::percent(others.max(0.0)))));
     }
     let witnesses = [
         format!("the data thread of {who} was ready and waited for a core {} of the time (its run delay)", units::percent(waits)),
         format!("{what} {} of the time", units::percent(waited)),
         format!("other programs took {} of a core or of all cores", units::percent(others)),
     ];
-    let witnesses = witnesses.into_iter().map(counter).chain(path_has_room(evidence)).collect();
-    Assessment::Supports { share: waits.clamp(0.6, 1.0), witnesses }
+    supports(waits.clamp(0.6, 1.0), witnesses.into_iter().map(counter).chain(path_has_room(evidence)))
 }
 
 /// What the data threads of the other end take of all cores of the machine.

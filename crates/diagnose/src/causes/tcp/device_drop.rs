@@ -31,7 +31,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::SOFTNET_DROPPED,
         keys::HOST_BOOT,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["qdisc-drop", "softnet-backlog", "random-loss", "path-policer"],
     fix,
     rank: 8,
@@ -61,7 +61,7 @@ fn at(evidence: &TcpEvidence, role: Role) -> String {
     lowest.map_or_else(|| evidence.text(role, keys::NIC_NAME).unwrap_or("DEVICE").to_owned(), |(name, _)| name)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     counted(evidence, dropped(evidence, role), &format!("tx_dropped of {}", at(evidence, role)), None)
 }
 

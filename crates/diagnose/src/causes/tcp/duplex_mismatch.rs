@@ -32,7 +32,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_STAT,
         keys::NIC_NAME,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["link-errors", "random-loss", "path-policer"],
     fix,
     rank: 9,
@@ -46,10 +46,8 @@ const LATE: [&str; 2] = ["tx_abort_late_coll", "tx_late_collisions"];
 /// Faster links have no half duplex.
 const FASTEST_BPS: f64 = 100e6;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    if let Err(assessment) = binding_loss(evidence) {
-        return assessment;
-    }
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    binding_loss(evidence)?;
     let who = who(evidence, role);
     match evidence.text(role, keys::NIC_DUPLEX) {
         Some("half") => {
@@ -64,23 +62,21 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             counted(evidence, lost, &format!("the late collisions at {who}"), Some(half))
         }
         Some("full") => fixed(evidence, role, &who),
-        _ => cannot_tell(format!("the duplex of {who} could not be read")),
+        _ => Err(cannot_tell(format!("the duplex of {who} could not be read"))),
     }
 }
 
 /// A side that is fixed at full duplex does not negotiate, so the other side takes half duplex.
-fn fixed(evidence: &TcpEvidence, role: Role, who: &str) -> Assessment {
+fn fixed(evidence: &TcpEvidence, role: Role, who: &str) -> Ruling {
     let speed = evidence.number(role, keys::NIC_SPEED);
-    match evidence.flag(role, keys::NIC_AUTONEG) {
-        Some(true) => return contradicts(format!("{who} negotiated full duplex")),
-        None => return cannot_tell(format!("whether {who} negotiated its duplex could not be read")),
-        Some(false) => {}
+    if known(evidence.flag(role, keys::NIC_AUTONEG), format!("whether {who} negotiated its duplex could not be read"))? {
+        return Err(contradicts(format!("{who} negotiated full duplex")));
     }
     if speed.is_none_or(|bps| bps > FASTEST_BPS) {
-        return contradicts(format!("the link of {who} is too fast for half duplex"));
+        return Err(contradicts(format!("the link of {who} is too fast for half duplex")));
     }
     if role == Role::Sender {
-        return cannot_tell("collisions at the other end of the sender's cable are counted only there");
+        return Err(cannot_tell("collisions at the other end of the sender's cable are counted only there"));
     }
     let fixed = parameter(format!("{who} is fixed at full duplex, without autonegotiation"));
     counted(evidence, damaged(evidence, role), &format!("the damaged frames of {who}"), Some(fixed))

@@ -19,7 +19,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "ecn-marking",
     about: "a hop marks packets as congested, though the path has room",
     roles: &[Role::Path],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["path-capacity", "random-loss", "congestion-control", "path-policer"],
     fix: |_, _| {
         advice("check rate and threshold of the queue management (AQM) of the marking hop; net.ipv4.tcp_ecn=0 shows \
@@ -34,33 +34,24 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// Fewer marks than this slow no congestion control down for long.
 const FEW: f64 = 5e-4;
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let Some(marked) = evidence.base.marked_share else {
-        return cannot_tell("the sender's kernel does not count congestion marks");
-    };
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
+    let marked = known(evidence.base.marked_share, "the sender's kernel does not count congestion marks")?;
     if marked < FEW {
-        return contradicts(format!("{} of the delivered segments were marked", units::percent(marked)));
+        return Err(contradicts(format!("{} of the delivered segments were marked", units::percent(marked))));
     }
     if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() > 0.5 * marked) {
         let (part, span) = (units::percent(loss.rate()), evidence.after_start());
-        return contradicts(format!("{part} of the segments were lost{span}: loss, not marking, reduces the rate"));
+        return Err(contradicts(format!("{part} of the segments were lost{span}: loss, not marking, reduces the rate")));
     }
     if evidence.slowed_by_queue() == Some(true) {
-        return contradicts("the marks came when the load filled the path and waited: a managed queue marks instead of dropping");
+        return Err(contradicts("the marks came when the load filled the path and waited: a managed queue marks instead of dropping"));
     }
-    let Some(room) = path_has_room(evidence) else {
-        return if evidence.profile.is_some() {
-            contradicts("the path is at capacity: its queue marks instead of dropping")
-        } else {
-            cannot_tell("the capacity of the path was not measured")
-        };
-    };
-    if let Some(assessment) = loss_does_not_bind(evidence) {
-        return assessment;
-    }
+    let unmeasured = "the capacity of the path was not measured";
+    let room = room_or(evidence, "the path is at capacity: its queue marks instead of dropping", unmeasured)?;
+    ended(loss_does_not_bind(evidence))?;
     let marks = counter(format!("{} of the delivered segments had a congestion mark, and almost none was \
         lost", units::percent(marked)));
-    Assessment::Supports { share: 0.9, witnesses: vec![marks, room] }
+    supports(0.9, [marks, room])
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::DROP_REASON_NETFILTER_DROP,
         keys::NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["rp-filter", "random-loss", "path-policer", "softnet-backlog"],
     fix,
     rank: 8,
@@ -31,9 +31,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     if let Some(n) = super::rp_filter::spoofed(evidence) {
-        return contradicts(format!("the reverse path filter, not a rule, dropped {n} packets"));
+        return Err(contradicts(format!("the reverse path filter, not a rule, dropped {n} packets")));
     }
     let rules = evidence.grew(role, keys::FILTER_DROP_PACKETS).filter(|n| *n > 0);
     let second = rules.map(|n| counter(format!("the counters of rules that drop grew by {n}")));

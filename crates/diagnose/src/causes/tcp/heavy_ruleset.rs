@@ -36,7 +36,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_COUNTER_TX_PACKETS,
     ],
     ceiling: |evidence, role| if rules(evidence, role).is_some() { (SOFTIRQ.ceiling)(evidence, role) } else { None },
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["softirq-core-saturated", "app-core-saturated", "single-queue", "filter-drop", "path-capacity"],
     fix: |_, _| {
         advice(
@@ -90,41 +90,37 @@ fn cost_us(end: &EndView, whole_s: f64) -> Option<[f64; 2]> {
     (passes >= 1_000.0).then(|| [(softirq_us - ordinary_us).max(0.0) / passes, softirq_us / passes])
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
-    let Some((end, whole_s)) = seen(evidence, role) else { return cannot_tell("the times of the cores could not be read") };
+    let (end, whole_s) = known(seen(evidence, role), "the times of the cores could not be read")?;
     let many = rules(evidence, role);
     let Some(core) = end.softirq_core().filter(|core| core.softirq >= FULL) else {
         let open = many.and_then(|_| unseen(evidence));
-        return open.unwrap_or_else(|| contradicts(format!("no core of {who} is full of soft interrupts")));
+        return Err(open.unwrap_or_else(|| contradicts(format!("no core of {who} is full of soft interrupts"))));
     };
     let Some(rules) = many else {
-        return match evidence.number(role, keys::NETFILTER_RULES) {
+        return Err(match evidence.number(role, keys::NETFILTER_RULES) {
             Some(few) => contradicts(format!("the packet filter of {who} has {few:.0} rules")),
             None => cannot_tell(format!("the packet filter of {who} could not be read")),
-        };
+        });
     };
-    if let Some(why) = cpu_innocent(evidence) {
-        return contradicts(why);
-    }
+    refuted(cpu_innocent(evidence))?;
     if let Some(taps) = evidence.number(role, keys::TAPS_COUNT).filter(|taps| *taps >= MANY_TAPS) {
-        return cannot_tell(format!("{taps:.0} packet taps of {who} see each packet as well, and may cost as much"));
+        return Err(cannot_tell(format!("{taps:.0} packet taps of {who} see each packet as well, and may cost as much")));
     }
-    let Some([excess_us, each_us]) = cost_us(end, whole_s) else {
-        return cannot_tell(format!("the packet counters of IP of {who} could not be read"));
-    };
+    let [excess_us, each_us] = known(cost_us(end, whole_s), format!("the packet counters of IP of {who} could not be read"))?;
     if excess_us < 0.5 * each_us {
-        return contradicts(format!("a packet takes {each_us:.1} us of {who}: hardly more than without rules"));
+        return Err(contradicts(format!("a packet takes {each_us:.1} us of {who}: hardly more than without rules")));
     }
     let rule_us = excess_us / rules;
     if rule_us < RULE_US[0] {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "{rules:.0} rules at {:.1} ns each: less than a comparison takes, so a packet sees a few of them only",
             rule_us * 1e3
-        ));
+        )));
     }
     if rule_us > RULE_US[1] {
-        return contradicts(format!("{rules:.0} rules do not account for {excess_us:.0} us of each packet"));
+        return Err(contradicts(format!("{rules:.0} rules do not account for {excess_us:.0} us of each packet")));
     }
     let witnesses = [
         Some(counter(format!("core {} of {who} spent {} of the time in softirq", core.cpu, units::percent(core.softirq)))),
@@ -134,7 +130,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         ))),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share: core.softirq, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(core.softirq, witnesses)
 }
 
 /// A core is full from here on, as that of softirq-core-saturated.

@@ -18,7 +18,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "segments wait in the sender's own queues so long that TCP assumes they were lost",
     roles: &[Role::Sender],
     needs: &[keys::NETSTAT_TCP_EXT_TCP_SPURIOUS_RTX_HOST_QUEUES, keys::QDISC_RATE],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["local-shaper", "pause-frames", "random-loss", "path-capacity", "reverse-path-congested"],
     fix: |_, _| {
         advice(
@@ -34,35 +34,25 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// A few happen whenever a device is reset or a queue stalls once.
 const EACH_S: f64 = 5.0;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let Some(times) = evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_SPURIOUS_RTX_HOST_QUEUES) else {
-        return cannot_tell("TCPSpuriousRtxHostQueues of the sender could not be read");
+        return Err(cannot_tell("TCPSpuriousRtxHostQueues of the sender could not be read"));
     };
     if (times as f64) < EACH_S * evidence.base.whole_s {
-        return contradicts(format!("TCP tried only {times} times to retransmit segments that were still in the sender's queues"));
+        return Err(contradicts(format!("TCP tried only {times} times to retransmit segments that were still in the sender's queues")));
     }
     if let Some(rate) = evidence.number(role, keys::QDISC_RATE) {
-        return contradicts(format!("the queueing discipline of the sender has a rate: {}", units::bps(rate)));
+        return Err(contradicts(format!("the queueing discipline of the sender has a rate: {}", units::bps(rate))));
     }
-    if let Some(why) = end_bound(evidence) {
-        return contradicts(why);
+    refuted(end_bound(evidence))?;
+    if !known(evidence.rtt_rose(), "the RTT could not be read")? {
+        return Err(contradicts("the RTT did not rise under load: nothing waits"));
     }
-    match evidence.rtt_rose() {
-        None => return cannot_tell("the RTT could not be read"),
-        Some(false) => return contradicts("the RTT did not rise under load: nothing waits"),
-        Some(true) => {}
-    }
-    let Some(room) = path_has_room(evidence) else {
-        return if evidence.profile.is_some() {
-            contradicts("the goodput is what the path carries")
-        } else {
-            cannot_tell("what the path carries was not measured")
-        };
-    };
+    let room = room(evidence)?;
     let waits = counter(format!(
         "TCP tried {times} times to retransmit segments that were still in the sender's queues (TCPSpuriousRtxHostQueues)"
     ));
-    Assessment::Supports { share: 0.8, witnesses: vec![waits, room] }
+    supports(0.8, [waits, room])
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "after each pause of the application the kernel restarts with a small congestion window",
     roles: &[Role::Sender],
     needs: &[keys::TCP_SLOW_START_AFTER_IDLE],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["sender-app-slow", "random-loss", "congestion-control", "nagle-delayed-ack", "path-capacity"],
     fix,
     rank: 9,
@@ -34,44 +34,34 @@ const HELD: f64 = 0.3;
 /// One restart costs a few round trips.
 const FEW: u64 = 5;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let base = &evidence.base;
-    let (Some(shares), Some(held)) = (base.shares, window_share(evidence)) else {
-        return cannot_tell("the sender's kernel does not say what held it back");
-    };
+    let (shares, held) = known(base.shares.zip(window_share(evidence)), "the sender's kernel does not say what held it back")?;
     let idle = 1.0 - shares.busy;
     if idle < IDLE {
-        return contradicts(format!("the connection was idle {} of the time", units::percent(idle)));
+        return Err(contradicts(format!("the connection was idle {} of the time", units::percent(idle))));
     }
     if held < HELD {
-        return contradicts(format!("the congestion window limited the sender only {} of the time", units::percent(held)));
+        return Err(contradicts(format!("the congestion window limited the sender only {} of the time", units::percent(held))));
     }
-    match evidence.flag(role, keys::TCP_SLOW_START_AFTER_IDLE) {
-        None => return cannot_tell("net.ipv4.tcp_slow_start_after_idle of the sender could not be read"),
-        Some(false) => return contradicts("the sender's kernel keeps the window across pauses"),
-        Some(true) => {}
+    if !known(evidence.flag(role, keys::TCP_SLOW_START_AFTER_IDLE), "net.ipv4.tcp_slow_start_after_idle of the sender could not be read")? {
+        return Err(contradicts("the sender's kernel keeps the window across pauses"));
     }
     if base.is_bbr() {
-        return contradicts("BBR keeps its model across pauses");
+        return Err(contradicts("BBR keeps its model across pauses"));
     }
-    let Some(restarts) = base.restarts else { return cannot_tell("the congestion window could not be read") };
+    let restarts = known(base.restarts, "the congestion window could not be read")?;
     if restarts < FEW * base.streams.max(1) as u64 {
-        return contradicts(format!("the congestion window was found shrunk without a loss {restarts} times"));
+        return Err(contradicts(format!("the congestion window was found shrunk without a loss {restarts} times")));
     }
-    let Some(room) = path_has_room(evidence) else {
-        return if evidence.profile.is_some() {
-            contradicts("the goodput is what the path carries")
-        } else {
-            cannot_tell("what the path carries was not measured")
-        };
-    };
+    let room = room(evidence)?;
     let shrunk = counter(format!(
         "after pauses ({} of the time) the congestion window was found shrunk {restarts} times though nothing was lost, and it limited \
          the sender {} of the time",
         units::percent(idle),
         units::percent(held)
     ));
-    Assessment::Supports { share: held, witnesses: vec![shrunk, room] }
+    supports(held, [shrunk, room])
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

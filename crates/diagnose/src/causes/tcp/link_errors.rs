@@ -26,7 +26,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_STAT,
         keys::NIC_NAME,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "checksum-errors", "nic-ring-overrun", "duplex-mismatch"],
     fix,
     rank: 8,
@@ -34,7 +34,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     counted(evidence, damaged(evidence, role), "CRC errors of the receiver's link", None)
 }
 

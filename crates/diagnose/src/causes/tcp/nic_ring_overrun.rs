@@ -30,7 +30,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_RING_RX_MAX,
         keys::NIC_NAME,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["softnet-backlog", "random-loss", "path-policer", "link-errors"],
     fix,
     rank: 8,
@@ -39,7 +39,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let short = ring(evidence, role).filter(|[now, max]| now < max);
     let second = short.map(|[now, max]| parameter(format!("the receive ring has {now:.0} of {max:.0} entries")));
     dropped_at(evidence, "nic-rx", second)

@@ -20,7 +20,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "packets are processed on another NUMA node than that of the NIC",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CPU_NUMA_NODES, keys::NIC_LOCAL_CPUS, keys::NIC_KIND, keys::NIC_SPEED],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["softirq-core-saturated", "single-queue", "app-core-saturated", "path-capacity"],
     fix,
     rank: 7,
@@ -46,30 +46,26 @@ fn contains(range: &str, cpu: u32) -> bool {
     matches!((first.parse(), last.parse()), (Ok(first), Ok(last)) if (first..=last).contains(&cpu))
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
-    let Some(core) = evidence.softirq_core(role) else {
-        return cannot_tell("the times of the cores could not be read");
-    };
+    let core = known(evidence.softirq_core(role), "the times of the cores could not be read")?;
     if core.softirq < FULL {
-        return contradicts(format!("no core of {who} spent more than {} in softirq", units::percent(core.softirq)));
+        return Err(contradicts(format!("no core of {who} spent more than {} in softirq", units::percent(core.softirq))));
     }
     if evidence.goodput_bps() < HIGH_BPS {
-        return contradicts("the rate is too low for remote memory access to matter");
+        return Err(contradicts("the rate is too low for remote memory access to matter"));
     }
-    if let Some(why) = cpu_innocent(evidence) {
-        return contradicts(why);
-    }
+    refuted(cpu_innocent(evidence))?;
     match evidence.number(role, keys::CPU_NUMA_NODES) {
-        Some(nodes) if nodes < 2.0 => return contradicts(format!("{who} has one NUMA node")),
+        Some(nodes) if nodes < 2.0 => return Err(contradicts(format!("{who} has one NUMA node"))),
         Some(_) => {}
-        None => return cannot_tell(format!("the NUMA nodes of {who} could not be read")),
+        None => return Err(cannot_tell(format!("the NUMA nodes of {who} could not be read"))),
     }
     let Some(local) = local(evidence, role).filter(|ranges| !ranges.is_empty()) else {
-        return cannot_tell(format!("the CPUs on the NUMA node of the NIC of {who} could not be read"));
+        return Err(cannot_tell(format!("the CPUs on the NUMA node of the NIC of {who} could not be read")));
     };
     if local.iter().any(|range| contains(range, core.cpu)) {
-        return contradicts(format!("core {} is on the NUMA node of the NIC of {who}", core.cpu));
+        return Err(contradicts(format!("core {} is on the NUMA node of the NIC of {who}", core.cpu)));
     }
     let witnesses = [
         Some(counter(format!("core {} of {who} spent {} of the time in softirq", core.cpu, units::percent(core.softirq)))),
@@ -77,7 +73,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         path_has_room(evidence),
     ];
     // What the detour costs is a part of the core's time.
-    Assessment::Supports { share: 0.7, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(0.7, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -36,7 +36,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::LAYER_OFF,
     ],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "tester-limited"],
     fix,
     rank: 8,
@@ -121,39 +121,34 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps() / full.min(1.0), [0.88, 1.12], Method::Inferred, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let known = features(role).iter().any(|(key, _)| evidence.flag(role, *key).is_some());
-    if !known {
-        return cannot_tell("the device's features could not be read");
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    if features(role).iter().all(|(key, _)| evidence.flag(role, *key).is_none()) {
+        return Err(cannot_tell("the device's features could not be read"));
     }
     let off = off(evidence, role);
     if !costly(&off) {
-        return contradicts(format!("the relevant offloads are on at {}", who(evidence, role)));
+        return Err(contradicts(format!("the relevant offloads are on at {}", who(evidence, role))));
     }
-    if let Some(why) = cpu_innocent(evidence) {
-        return contradicts(why);
-    }
-    let Some(full) = fullness(evidence, role) else { return cannot_tell("the times of the cores could not be read") };
+    refuted(cpu_innocent(evidence))?;
+    let full = known(fullness(evidence, role), "the times of the cores could not be read")?;
     if full < 0.88 {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "{} are off, but the load's busiest core of {} was idle {} of the time",
             listed(evidence, role, &off),
             who(evidence, role),
             units::percent(1.0 - full)
-        ));
+        )));
     }
     if evidence.queue_stood() == Some(true)
         && evidence.end(role).and_then(EndView::machine_busy).is_some_and(|busy| busy < 0.6)
     {
-        return contradicts("the RTT rose as behind a full queue: the CPU is not the limit");
+        return Err(contradicts("the RTT rose as behind a full queue: the CPU is not the limit"));
     }
-    Assessment::Supports {
-        share: full,
-        witnesses: vec![
-            parameter(format!("{} off at {}", listed(evidence, role, &off), who(evidence, role))),
-            counter(format!("the busiest core or data thread of the load was busy {} of the time", units::percent(full))),
-        ],
-    }
+    let witnesses = [
+        parameter(format!("{} off at {}", listed(evidence, role, &off), who(evidence, role))),
+        counter(format!("the busiest core or data thread of the load was busy {} of the time", units::percent(full))),
+    ];
+    supports(full, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

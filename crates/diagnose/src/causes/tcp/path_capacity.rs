@@ -31,7 +31,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Path],
     needs: &[keys::NIC_KIND, keys::NIC_SPEED],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["path-shaper", "path-policer", "link-speed", "tcp-send-buffer", "tcp-receive-window"],
     fix: |_, _| advice("nothing to fix: a higher goodput needs more capacity"),
     healthy: true,
@@ -64,7 +64,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
         let how = format!("goodput with {}", evidence.queue_words());
         return ceiling_at(CAUSE.id, evidence, role, measured, [0.97, 1.03], Method::Measured, how);
     }
-    if let (Assessment::Supports { .. }, Some(more)) = (without_queue(evidence), more_streams(evidence)) {
+    if let (Ok(Assessment::Supports { .. }), Some(more)) = (without_queue(evidence), more_streams(evidence)) {
         let how = "not exceeded by four times the streams".to_owned();
         return ceiling_at(CAUSE.id, evidence, role, goodput.max(more), [1.0 / NO_MORE, 1.03], Method::Measured, how);
     }
@@ -241,7 +241,7 @@ fn more_streams(evidence: &TcpEvidence) -> Option<f64> {
 
 /// Capacity without a queue to see: BBR keeps none by design, and a short one on a long path hardly shows. Then more
 /// streams tell, since a limit of each connection multiplies with them and a limit of the path does not.
-fn without_queue(evidence: &TcpEvidence) -> Assessment {
+fn without_queue(evidence: &TcpEvidence) -> Ruling {
     let idle = || contradicts("no queue on the path, and goodput below the link speeds");
     // Where something other than the congestion window limited the sender, the path had room; a proxy closes its window when its far
     // side is full.
@@ -254,43 +254,40 @@ fn without_queue(evidence: &TcpEvidence) -> Assessment {
         (None, Some(held)) => {
             format!("a proxy on the path ends the connection, and limited the sender {} of the time", units::percent(held))
         }
-        (None, None) => return idle(),
+        (None, None) => return Err(idle()),
     };
     if host_bound(evidence) {
-        return contradicts("no queue on the path, and a core is full");
+        return Err(contradicts("no queue on the path, and a core is full"));
     }
     // Neither a queue nor a plateau: nothing shows that it is the path that carries no more.
     if let Some(shape) = evidence.profile.as_ref().map(|profile| &profile.shape).filter(|shape| shape.host_limited) {
-        return cannot_tell(format!(
+        return Err(cannot_tell(format!(
             "no queue on the path, and its profile ended at {}, where a host could not send or receive UDP faster",
             units::bps(shape.carried_bps)
-        ));
+        )));
     }
     let Some(more) = more_streams(evidence) else {
         // Losses that no queue explains are first looked at for themselves.
         let lossy = evidence.base.loss.is_none_or(|loss| loss.lost() >= 20);
-        return if lossy && evidence.queue_filled_at_times() != Some(true) {
+        return Err(if lossy && evidence.queue_filled_at_times() != Some(true) {
             idle()
         } else {
             ask(&MORE_STREAMS, "no queue on the path; more streams were not measured")
-        };
+        });
     };
     if super::mtu_mismatch::costs(evidence) {
-        return contradicts("its packets are smaller than necessary; larger ones would carry more");
+        return Err(contradicts("its packets are smaller than necessary; larger ones would carry more"));
     }
     if more >= NO_MORE * evidence.goodput_bps() {
-        return contradicts(format!("four times the streams carried {}", units::bps(more)));
+        return Err(contradicts(format!("four times the streams carried {}", units::bps(more))));
     }
-    Assessment::Supports {
-        share: 0.7,
-        witnesses: vec![experiment(no_more(more, evidence.goodput_bps())), counter(limited)],
-    }
+    supports(0.7, [experiment(no_more(more, evidence.goodput_bps())), counter(limited)])
 }
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let goodput = evidence.goodput_bps();
     if let Ok(witnesses) = full_in_each_phase(evidence) {
-        return Assessment::Supports { share: 0.97, witnesses };
+        return supports(0.97, witnesses);
     }
     if let Some((bps, bytes)) = slow_start_bps(evidence).filter(|(bps, _)| goodput >= SLOW_START[0] * bps) {
         let says = format!(
@@ -299,53 +296,47 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
             units::bps(bps)
         );
         let words = evidence.profile.as_ref().map(|profile| experiment(profile.words()));
-        return Assessment::Supports { share: 0.9, witnesses: std::iter::once(counter(says)).chain(words).collect() };
+        return supports(0.9, std::iter::once(counter(says)).chain(words));
     }
-    if let Some(why) = super::bpf_programs::limit(evidence) {
-        return contradicts(why);
-    }
-    if let Some(known) = by_profile(evidence) {
-        return known;
-    }
+    refuted(super::bpf_programs::limit(evidence))?;
+    ended(by_profile(evidence))?;
     let (at_link, queue) = (evidence.fills_link(), evidence.queue_stood());
     let mut witnesses = Vec::new();
     if at_link {
         let part = units::percent(goodput / evidence.link_goodput_bps().unwrap_or(goodput));
         witnesses.push(counter(format!("the goodput is {part} of the capacity of the slower link")));
     } else if super::reordering::scrambles(evidence) {
-        return cannot_tell("much of what arrives was overtaken: neither the RTT nor the profile shows a queue then");
+        return Err(cannot_tell("much of what arrives was overtaken: neither the RTT nor the profile shows a queue then"));
     }
     if host_bound(evidence) && !at_link {
-        return contradicts("a core is full, so packets wait in the host, not on the path");
+        return Err(contradicts("a core is full, so packets wait in the host, not on the path"));
     }
     if !at_link && let Some(why) = end_bound(evidence) {
-        return contradicts(why);
+        return Err(contradicts(why));
     }
-    if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
-        return open;
-    }
+    ended(super::softirq_core_saturated::unseen(evidence))?;
     if queue == Some(true)
         && !at_link
         && let Some(open) = [Role::Sender, Role::Receiver]
             .into_iter()
             .find_map(|role| super::pcie_width::may_hold_a_queue(evidence, role))
     {
-        return open;
+        return Err(open);
     }
     // A policer loses much, and bursts and jitter make the RTT vary: without a profile a small queue is not the path's for certain.
     let lossy = evidence.base.loss.is_some_and(|loss| loss.rate() >= MUCH_LOSS);
     if queue == Some(true) && !at_link && lossy && evidence.queue_us().is_some_and(|queue_us| queue_us < LONG_QUEUE_US / 5.0) {
-        return cannot_tell("much loss with hardly any queue: without a path profile it could be a policer");
+        return Err(cannot_tell("much loss with hardly any queue: without a path profile it could be a policer"));
     }
     if queue == Some(true) && !at_link && held_by_buffer(evidence) {
-        return cannot_tell("the send buffer held the sender most of the time: without a path profile it may be the limit");
+        return Err(cannot_tell("the send buffer held the sender most of the time: without a path profile it may be the limit"));
     }
     if queue == Some(true) && !at_link {
         // Bursts, jitter and windows make a small queue, too: whether it is the path that is full an experiment tells.
         match more_streams(evidence) {
-            None => return ask(&MORE_STREAMS, "a queue, but the capacity of the path was not measured"),
+            None => return Err(ask(&MORE_STREAMS, "a queue, but the capacity of the path was not measured")),
             Some(more) if more >= NO_MORE * goodput => {
-                return contradicts(format!("four times the streams carried {}", units::bps(more)));
+                return Err(contradicts(format!("four times the streams carried {}", units::bps(more))));
             }
             Some(more) => witnesses.push(experiment(no_more(more, goodput))),
         }
@@ -353,17 +344,17 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     match queue {
         Some(true) => witnesses.push(counter(evidence.queue_words())),
         Some(false) if !at_link => return without_queue(evidence),
-        None if !at_link => return cannot_tell("the RTT could not be read, so a queue on the path is not visible"),
+        None if !at_link => return Err(cannot_tell("the RTT could not be read, so a queue on the path is not visible")),
         _ => {}
     }
     if let Some(trend) = evidence.base.trend()
         && trend > 1.2
     {
-        return cannot_tell(format!(
+        return Err(cannot_tell(format!(
             "the goodput was still rising at the end of the trial ({trend:.2} times over its last third)"
-        ));
+        )));
     }
-    Assessment::Supports { share: if at_link { 0.97 } else { 0.85 }, witnesses }
+    supports(if at_link { 0.97 } else { 0.85 }, witnesses)
 }
 
 #[cfg(test)]

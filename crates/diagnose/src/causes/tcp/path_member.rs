@@ -27,7 +27,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "one member of a group of equal paths (ECMP, LAG) loses packets",
     roles: &[Role::Path],
     needs: &[keys::QDISC_DROPS],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "path-policer", "path-capacity", "qdisc-drop", "single-queue"],
     fix: |evidence, _| fix(evidence.paced_udp.get(crate::experiments::ports::MANY_PORTS.id)),
     rank: 7,
@@ -48,18 +48,15 @@ fn without(evidence: &TcpEvidence) -> Option<Within> {
     clean.then_some((bps, [bps * 0.85, bps * 1.1]))
 }
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let loss = match felt_loss(evidence, evidence.base.worst_loss(), |loss| loss.is_few(5) || loss.rate() < COMMON) {
-        Ok(loss) => loss,
-        Err(assessment) => return assessment,
-    };
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
+    let loss = felt_loss(evidence, evidence.base.worst_loss(), |loss| loss.is_few(5) || loss.rate() < COMMON)?;
     let room = evidence.path_has_room();
     if evidence.slowed_by_queue() == Some(true) || (!room && evidence.queue_stood() == Some(true)) {
-        return contradicts("the losses came when the load filled the path and waited: its queue dropped them");
+        return Err(contradicts("the losses came when the load filled the path and waited: its queue dropped them"));
     }
     let policed = evidence.policed();
     if policed && evidence.filled().is_some_and(|part| part > POLICED) {
-        return contradicts("a policer drops what exceeds its rate");
+        return Err(contradicts("a policer drops what exceeds its rate"));
     }
     assess_ports(evidence.paced_udp.get(crate::experiments::ports::MANY_PORTS.id), |member| {
         let rates = evidence.base.losses.iter().filter(|loss| !loss.is_few(3)).map(Loss::rate);
@@ -103,7 +100,7 @@ mod tests {
     }
 
     fn of(run: &Run) -> Assessment {
-        assess(&TcpEvidence::of(run, 0).expect("a baseline"), Role::Path)
+        answer(assess(&TcpEvidence::of(run, 0).expect("a baseline"), Role::Path))
     }
 
     #[test]

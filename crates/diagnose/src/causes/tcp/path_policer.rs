@@ -31,7 +31,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Path],
     needs: &[keys::QDISC_DROPS],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "path-shaper", "path-capacity", "qdisc-drop", "congestion-control"],
     fix,
     rank: 6,
@@ -72,11 +72,13 @@ pub(super) fn paced(before: Loss, after: Option<Loss>) -> Option<Paced> {
     })
 }
 
-/// Where too few segments were lost at half of the goodput to tell: what UDP at rates of its own shows, which loses more in the
-/// same time.
-pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Assessment) -> Assessment {
+/// Why UDP is asked where the loss at half of the goodput does not tell.
+pub(super) const TOO_FEW: &str = "too few segments were lost to compare the paced trial with";
+
+/// What UDP at rates of its own shows, which loses more in the same time.
+pub(super) fn by_paced_udp(evidence: &TcpEvidence, rule: fn(&PacedUdp) -> Ruling, why: impl Into<String>) -> Ruling {
     match rule(&evidence.paced_udp) {
-        Assessment::CannotTell { .. } => ask(&PACED_UDP, "too few segments were lost to compare the paced trial with"),
+        Err(Assessment::CannotTell { .. }) => Err(ask(&PACED_UDP, why)),
         known => known,
     }
 }
@@ -199,57 +201,39 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     Some(Assessment::Supports { share: 0.92, witnesses: witnesses.into_iter().chain(each).collect() })
 }
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     // Slow start counts: it is what overshoots, and a cautious sender hardly loses anything after it.
-    let Some(loss) = evidence.base.loss_whole else {
-        return cannot_tell("the sender's retransmissions could not be read");
-    };
+    let loss = known(evidence.base.loss_whole, "the sender's retransmissions could not be read")?;
     // A slow load loses few where a profile has seen the policer itself.
     let seen = evidence.policed();
     if loss.is_few(if seen { 3 } else { 20 }) {
-        return contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent));
+        return Err(contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent)));
     }
     // At its rate, or at what it leaves of that, it binds whatever else does by turns.
     let by_turns = || window_share(evidence).is_some_and(|share| share >= 0.2);
     let at = |filled: f64| filled >= AT_CAPACITY || (filled >= GETS && loses_at_the_rate(evidence) && by_turns());
     let at_its_rate = seen && evidence.filled().is_some_and(at);
-    if let Some(assessment) = loss_does_not_bind(evidence).filter(|_| !at_its_rate) {
-        return assessment;
-    }
+    ended(loss_does_not_bind(evidence).filter(|_| !at_its_rate))?;
     if lost_at_home(evidence) {
-        return contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned()));
+        return Err(contradicts(in_a_host(evidence).unwrap_or_else(|| "the sender's own queue dropped them".to_owned())));
     }
-    if let Some(known) = by_profile(evidence, loss) {
-        return known;
-    }
+    ended(by_profile(evidence, loss))?;
     // Behind a policer BBR, which probes above the rate and ignores less, goes on losing more (draft-ietf-ccwg-bbr, BBR.LossThresh).
     if evidence.base.is_bbr() && loss.rate() < BBR_IGNORES {
-        return contradicts(format!("only {} of the segments were lost, which does not slow BBR down", units::percent(loss.rate())));
+        return Err(contradicts(format!("only {} of the segments were lost, which does not slow BBR down", units::percent(loss.rate()))));
     }
-    match evidence.queue_seen() {
-        None => {
-            return cannot_tell("the RTT could not be read, so a full queue and a policer look the same");
-        }
-        Some(true) => {
-            return contradicts("the RTT rose before the loss, as behind a queue");
-        }
-        Some(false) => {}
+    if known(evidence.queue_seen(), "the RTT could not be read, so a full queue and a policer look the same")? {
+        return Err(contradicts("the RTT rose before the loss, as behind a queue"));
     }
-    let Some(trial) = evidence.made(&PACED_HALF) else {
-        return ask(&PACED_HALF, "loss without a queue; half the rate was not measured");
-    };
+    let trial = made(evidence, &PACED_HALF, "loss without a queue; half the rate was not measured")?;
     if let Some(faster) = carried_more(evidence, &OTHER_CONGESTION_CONTROL) {
         let id = OTHER_CONGESTION_CONTROL.id;
-        return contradicts(format!("{id} carried {}: no policer at the measured rate", units::bps(faster)));
+        return Err(contradicts(format!("{id} carried {}: no policer at the measured rate", units::bps(faster))));
     }
     // A policer of each flow, or none: UDP of one flow tells.
     if let Some(faster) = carried_more(evidence, &MORE_STREAMS) {
-        return match udp::path_policer::by_paced_udp(&evidence.paced_udp) {
-            Assessment::CannotTell { .. } => {
-                ask(&PACED_UDP, format!("{} carried {}: a policer of each flow, or none", MORE_STREAMS.id, units::bps(faster)))
-            }
-            known => known,
-        };
+        let why = format!("{} carried {}: a policer of each flow, or none", MORE_STREAMS.id, units::bps(faster));
+        return by_paced_udp(evidence, udp::path_policer::by_paced_udp, why);
     }
     let burst = evidence
         .base
@@ -260,16 +244,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         // A short queue loses without standing, too, and its loss ends too when paced. It shows in its RTT now and
         // then, and it lets no burst pass above the rate of the path.
         Some(Paced::Vanished) if burst.is_none() && !queueless(evidence) => {
-            return match udp::path_policer::by_paced_udp(&evidence.paced_udp) {
-                Assessment::CannotTell { .. } => {
-                    ask(&PACED_UDP, "a short queue filled at times; its loss looks like that of a policer")
-                }
-                known => known,
-            };
+            let why = "a short queue filled at times; its loss looks like that of a policer";
+            return by_paced_udp(evidence, udp::path_policer::by_paced_udp, why);
         }
         Some(Paced::Vanished) => {}
-        Some(Paced::Stayed) => return contradicts("the same share was lost when paced at half the goodput"),
-        Some(Paced::TooFew) | None => return by_paced_udp(evidence, udp::path_policer::by_paced_udp),
+        Some(Paced::Stayed) => return Err(contradicts("the same share was lost when paced at half the goodput")),
+        Some(Paced::TooFew) | None => return by_paced_udp(evidence, udp::path_policer::by_paced_udp, TOO_FEW),
     }
     let mut witnesses = vec![
         counter(format!(
@@ -285,7 +265,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if let Some(burst) = burst {
         witnesses.push(counter(format!("a first burst passed at {burst:.1} times the later rate")));
     }
-    Assessment::Supports { share: 0.85, witnesses }
+    supports(0.85, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {

@@ -28,7 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::QDISC_RATE,
     ],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["path-capacity", "path-policer", "local-shaper", "link-speed"],
     fix,
     rank: 5,
@@ -125,70 +125,54 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     })
 }
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let goodput = evidence.goodput_bps();
     if evidence.number(Role::Sender, keys::QDISC_RATE).is_some_and(|rate| goodput > 0.85 * rate) {
-        return contradicts("the sender's own shaper explains the rate");
+        return Err(contradicts("the sender's own shaper explains the rate"));
     }
-    if let Some(why) = end_bound(evidence) {
-        return contradicts(why);
-    }
-    if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
-        return open;
-    }
+    refuted(end_bound(evidence))?;
+    ended(super::softirq_core_saturated::unseen(evidence))?;
     if super::receiver_app_slow::leaves_unread(evidence) {
-        return contradicts("unread data in the receiver's socket: its buffer absorbed the first burst");
+        return Err(contradicts("unread data in the receiver's socket: its buffer absorbed the first burst"));
     }
-    if let Some(known) = by_profile(evidence) {
-        return known;
-    }
-    match evidence.queue_seen() {
-        None => return cannot_tell("the RTT could not be read, so a queue on the path is not visible"),
-        Some(false) => return contradicts("there was no queue on the path"),
-        Some(true) => {}
+    ended(by_profile(evidence))?;
+    if !known(evidence.queue_seen(), "the RTT could not be read, so a queue on the path is not visible")? {
+        return Err(contradicts("there was no queue on the path"));
     }
     if evidence.link_bps().is_some_and(|link| goodput > 0.85 * link) {
-        return contradicts("the goodput is close to what the slower link carries");
+        return Err(contradicts("the goodput is close to what the slower link carries"));
     }
     let cap = evidence.base.max_pacing_bps.map(|cap| cap * evidence.base.streams as f64);
     if let Some(cap) = cap.filter(|cap| *cap < 1.3 * goodput) {
-        return cannot_tell(format!("the sockets are limited to {}", units::bps(cap)));
+        return Err(cannot_tell(format!("the sockets are limited to {}", units::bps(cap))));
     }
-    let Some(burst) = burst(evidence) else {
-        return cannot_tell("the delivery rate at the start is unknown");
-    };
+    let burst = known(burst(evidence), "the delivery rate at the start is unknown")?;
     if burst < BURST {
-        return contradicts(format!("the first burst was no faster than the steady rate ({burst:.1} times)"));
+        return Err(contradicts(format!("the first burst was no faster than the steady rate ({burst:.1} times)")));
     }
     let given = given(evidence);
     if given < NOTICED {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "the first burst gave the first second only {} more than the steady rate: the burst is too small to matter, and the shaper's rate is simply the capacity",
             units::percent(given)
-        ));
+        )));
     }
-    match steady(evidence) {
-        Some(true) => {}
-        Some(false) => {
-            return cannot_tell("the goodput varied: other traffic may have used the rate of the first burst");
-        }
-        None => return cannot_tell("too few samples to say whether the rate was constant"),
+    if !known(steady(evidence), "too few samples to say whether the rate was constant")? {
+        return Err(cannot_tell("the goodput varied: other traffic may have used the rate of the first burst"));
     }
-    Assessment::Supports {
-        share: 0.9,
-        witnesses: vec![
-            // How fast, the kernel's delivery rate over a few milliseconds does not tell.
-            counter(format!(
-                "a first burst of at least {} passed above the steady rate",
-                units::bytes((given * goodput / 8.0) as u64)
-            )),
-            counter(format!(
-                "then a queue of up to {} built up at a steady {}",
-                units::micros((evidence.base.rtt_peak_us.unwrap_or(0.0) - evidence.min_rtt_us.unwrap_or(0.0)) as u64),
-                units::bps(goodput)
-            )),
-        ],
-    }
+    let witnesses = [
+        // How fast, the kernel's delivery rate over a few milliseconds does not tell.
+        counter(format!(
+            "a first burst of at least {} passed above the steady rate",
+            units::bytes((given * goodput / 8.0) as u64)
+        )),
+        counter(format!(
+            "then a queue of up to {} built up at a steady {}",
+            units::micros((evidence.base.rtt_peak_us.unwrap_or(0.0) - evidence.min_rtt_us.unwrap_or(0.0)) as u64),
+            units::bps(goodput)
+        )),
+    ];
+    supports(0.9, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {

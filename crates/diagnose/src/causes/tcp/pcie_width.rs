@@ -28,7 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_SPEED,
     ],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["link-speed", "app-core-saturated", "path-capacity"],
     fix: |_, _| advice("move the NIC to a slot with all lanes that it supports; check slot wiring and BIOS setting"),
     rank: 7,
@@ -48,20 +48,20 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, bandwidth * likely, [low / likely, high / likely], Method::Computed, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let (Some(bandwidth), Some(max)) =
         (evidence.number(role, keys::PCIE_BANDWIDTH), evidence.number(role, keys::PCIE_BANDWIDTH_MAX))
     else {
-        return cannot_tell(format!(
+        return Err(cannot_tell(format!(
             "the NIC of {} is not a PCIe device, or its lanes could not be read",
             who(evidence, role)
-        ));
+        )));
     };
     if bandwidth >= 0.99 * max {
-        return contradicts(format!("the NIC of {} has all its lanes at full speed", who(evidence, role)));
+        return Err(contradicts(format!("the NIC of {} has all its lanes at full speed", who(evidence, role))));
     }
     if evidence.link_bps().is_some_and(|link| link < 0.5 * bandwidth) {
-        return contradicts("the link is much slower than the lanes");
+        return Err(contradicts("the link is much slower than the lanes"));
     }
     let slot = parameter(format!(
         "the slot of {} carries {}{}; the NIC supports {}",
@@ -70,23 +70,16 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         lanes(evidence, role),
         units::bps(max)
     ));
-    let Some(other) = evidence.made(&OTHER_DIRECTION) else {
-        return ask(
-            &OTHER_DIRECTION,
-            "a PCIe limit affects both directions; the other one was not measured",
-        );
-    };
+    let other = made(evidence, &OTHER_DIRECTION, "a PCIe limit affects both directions; the other one was not measured")?;
     let ratio = other.goodput_bps / evidence.goodput_bps();
     if !(0.8..=1.25).contains(&ratio) {
-        return contradicts(format!("the other direction carries {}, a different plateau", units::bps(other.goodput_bps)));
+        return Err(contradicts(format!("the other direction carries {}, a different plateau", units::bps(other.goodput_bps))));
     }
-    Assessment::Supports {
-        share: 0.8,
-        witnesses: vec![
-            slot,
-            experiment(format!("both directions end at the same plateau ({})", units::bps(other.goodput_bps))),
-        ],
-    }
+    let witnesses = [
+        slot,
+        experiment(format!("both directions end at the same plateau ({})", units::bps(other.goodput_bps))),
+    ];
+    supports(0.8, witnesses)
 }
 
 /// The open question, where the slot of a role may be what a queue stands in front of: its ceiling sits at the goodput, and the
@@ -94,7 +87,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
 pub(super) fn may_hold_a_queue(evidence: &TcpEvidence, role: Role) -> Option<Assessment> {
     ceiling(evidence, role).filter(|ceiling| sits_at(ceiling, evidence.goodput_bps()))?;
     match assess(evidence, role) {
-        open @ Assessment::CannotTell { ask: Some(_), .. } => Some(open),
+        Err(open @ Assessment::CannotTell { ask: Some(_), .. }) => Some(open),
         _ => None,
     }
 }

@@ -27,7 +27,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::QDISC_RATE,
         keys::QDISC_ROOT_KIND,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "path-policer", "local-shaper", "path-capacity"],
     fix,
     rank: 8,
@@ -38,56 +38,44 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// Fewer losses than this over a trial do not slow it down.
 const FEW: u64 = 20;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let Some(dropped) = evidence.grew(role, keys::QDISC_DROPS) else {
-        return cannot_tell("the counters of the sender's queueing discipline could not be read");
-    };
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    let dropped = known(evidence.grew(role, keys::QDISC_DROPS), "the counters of the sender's queueing discipline could not be read")?;
     if dropped == 0 {
-        return contradicts("the sender's queueing discipline dropped nothing");
+        return Err(contradicts("the sender's queueing discipline dropped nothing"));
     }
-    let Some(loss) = evidence.base.loss_whole else {
-        return cannot_tell("the sender's retransmissions could not be read");
-    };
+    let loss = known(evidence.base.loss_whole, "the sender's retransmissions could not be read")?;
     // The counter is the device's: drops of other traffic cost this connection nothing. It has lost, by its
     // congestion window, and not with a queue further on that says that the path is full anyway.
     if loss.is_few(FEW) {
-        return contradicts(format!("TCP lost only {} segments", loss.lost()));
+        return Err(contradicts(format!("TCP lost only {} segments", loss.lost())));
     }
-    if let Some(assessment) = loss_does_not_bind(evidence) {
-        return assessment;
-    }
+    ended(loss_does_not_bind(evidence))?;
     if evidence.queue_stood() == Some(true) {
-        return contradicts("the RTT rose as behind a full queue: the path is at capacity regardless of the sender's own drops");
+        return Err(contradicts("the RTT rose as behind a full queue: the path is at capacity regardless of the sender's own drops"));
     }
     let part = dropped as f64 / loss.lost() as f64;
     if part < 0.5 {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "the queueing discipline dropped {dropped} packets, but {} segments were lost",
             loss.lost()
-        ));
+        )));
     }
     // At the rate of the shaper or of the link, drops are how a full queue tells TCP to slow down.
     let rate = evidence.number(role, keys::QDISC_RATE).or_else(|| evidence.link_bps_of(role));
     if let (Some(rate), Some(mss)) = (rate, evidence.base.mss_bytes) {
         let full = rate * evidence.wire_efficiency(mss);
         if evidence.goodput_bps() >= 0.9 * full {
-            return contradicts(format!(
+            return Err(contradicts(format!(
                 "drops at the rate of the interface or its shaper ({}): its queue is full because it is at capacity",
                 units::bps(rate)
-            ));
+            )));
         }
     }
-    Assessment::Supports {
-        share: part.min(1.0),
-        witnesses: vec![
-            counter(format!("the sender's queueing discipline dropped {dropped} packets")),
-            counter(format!(
-                "TCP lost {} segments; the drops explain {}",
-                loss.lost(),
-                units::percent(part.min(1.0))
-            )),
-        ],
-    }
+    let witnesses = [
+        counter(format!("the sender's queueing discipline dropped {dropped} packets")),
+        counter(format!("TCP lost {} segments; the drops explain {}", loss.lost(), units::percent(part.min(1.0)))),
+    ];
+    supports(part.min(1.0), witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

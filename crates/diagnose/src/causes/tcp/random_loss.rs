@@ -24,7 +24,7 @@ use crate::experiments::tcp::{OTHER_CONGESTION_CONTROL, PACED_HALF};
 use crate::judge::ceilings::sits_at;
 use narrows_search::profile::{Below, Plateau, Shape};
 use super::path_capacity::least_of_sawtooth;
-use super::path_policer::{Paced, by_paced_udp, paced};
+use super::path_policer::{Paced, TOO_FEW, by_paced_udp, paced};
 
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "random-loss",
@@ -32,7 +32,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Path],
     needs: &[keys::QDISC_DROPS],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["path-policer", "qdisc-drop", "path-capacity", "congestion-control", "sack-off"],
     fix,
     rank: 6,
@@ -204,58 +204,47 @@ const FULL: f64 = 0.7;
 /// Once or twice a burst may overflow a queue that no sample of the RTT saw.
 const MOMENTS: u64 = 3;
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let few = |loss: Loss| (loss.is_few(5) || loss.rate() < COMMON) && !is_rare(evidence, loss);
-    let loss = match felt_loss(evidence, evidence.base.loss, few) {
-        Ok(loss) => loss,
-        Err(assessment) => return assessment,
-    };
-    if let Some(member) = of_a_member(evidence.paced_udp.get(MANY_PORTS.id)) {
-        return member;
-    }
-    if let Some(known) = by_profile(evidence, loss) {
-        return known;
-    }
+    let loss = felt_loss(evidence, evidence.base.loss, few)?;
+    ended(of_a_member(evidence.paced_udp.get(MANY_PORTS.id)))?;
+    ended(by_profile(evidence, loss))?;
     match evidence.queue_stood() {
-        None => return cannot_tell("the RTT could not be read, so a full queue and random loss look the same"),
+        None => return Err(cannot_tell("the RTT could not be read, so a full queue and random loss look the same")),
         // The path has room: what stands in it are the sender's own bursts.
         Some(true) if evidence.path_has_room() => {}
-        Some(true) => return contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow"),
+        Some(true) => return Err(contradicts("the RTT rose as behind a full queue, so the loss is ordinary overflow")),
         Some(false) => {}
     }
-    let Some(trial) = evidence.made(&PACED_HALF) else {
-        return ask(&PACED_HALF, "loss without a queue; half the rate was not measured");
-    };
+    let trial = made(evidence, &PACED_HALF, "loss without a queue; half the rate was not measured")?;
     let (at, other) = match paced(loss, trial.loss) {
         Some(Paced::Stayed) => ("paced at half of the goodput".to_owned(), trial.loss.unwrap_or_default()),
-        Some(Paced::Vanished) => return contradicts("no loss when paced at half the goodput"),
+        Some(Paced::Vanished) => return Err(contradicts("no loss when paced at half the goodput")),
         // A slow load loses too few to count; one that BBR drives many times as fast loses enough.
         Some(Paced::TooFew) | None => match at_a_higher_rate(evidence) {
             Some(fast) => (
                 format!("at {:.0} times the goodput (BBR)", fast.goodput_bps / evidence.goodput_bps()),
                 fast.loss.unwrap_or_default(),
             ),
-            None => return by_paced_udp(evidence, udp::random_loss::by_paced_udp),
+            None => return by_paced_udp(evidence, udp::random_loss::by_paced_udp, TOO_FEW),
         },
     };
-    Assessment::Supports {
-        share: 0.9,
-        witnesses: vec![
-            counter(format!(
-                "{} of the segments were lost ({} of {}{}) without a queue on the path",
-                units::percent(loss.rate()),
-                loss.lost(),
-                loss.sent,
-                evidence.after_start()
-            )),
-            experiment(format!(
-                "{at} {} were still lost ({} of {})",
-                units::percent(other.rate()),
-                other.lost(),
-                other.sent
-            )),
-        ],
-    }
+    let witnesses = [
+        counter(format!(
+            "{} of the segments were lost ({} of {}{}) without a queue on the path",
+            units::percent(loss.rate()),
+            loss.lost(),
+            loss.sent,
+            evidence.after_start()
+        )),
+        experiment(format!(
+            "{at} {} were still lost ({} of {})",
+            units::percent(other.rate()),
+            other.lost(),
+            other.sent
+        )),
+    ];
+    supports(0.9, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {

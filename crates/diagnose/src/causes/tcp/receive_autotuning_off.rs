@@ -17,7 +17,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "receive buffer autotuning is off on the receiver",
     roles: &[Role::Receiver],
     needs: &[keys::TCP_MODERATE_RCVBUF],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow"],
     fix,
     rank: 7,
@@ -25,30 +25,23 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    match evidence.flag(role, keys::TCP_MODERATE_RCVBUF) {
-        None => return cannot_tell("the setting of receive autotuning could not be read"),
-        Some(true) => return contradicts("receive autotuning is on"),
-        Some(false) => {}
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    if known(evidence.flag(role, keys::TCP_MODERATE_RCVBUF), "the setting of receive autotuning could not be read")? {
+        return Err(contradicts("receive autotuning is on"));
     }
-    let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
-    if held < 0.2 {
-        return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
-    }
+    let held = held(evidence.held_by_window(), "receive window")?;
     if evidence.base.receive_locked == Some(true) {
-        return contradicts("the application fixed the receive buffer (SO_RCVBUF)");
+        return Err(contradicts("the application fixed the receive buffer (SO_RCVBUF)"));
     }
     if super::receiver_app_slow::leaves_unread(evidence) {
-        return contradicts("unread data in the receiver's socket: its application is slow");
+        return Err(contradicts("unread data in the receiver's socket: its application is slow"));
     }
     let witnesses = [
         Some(counter(format!("the sender waited for the receive window {} of the time", units::percent(held)))),
         Some(parameter("net.ipv4.tcp_moderate_rcvbuf is 0: the buffer keeps its initial size")),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share: held, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(held, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

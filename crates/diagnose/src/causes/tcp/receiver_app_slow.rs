@@ -22,7 +22,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Receiver],
     needs: &[keys::NETSTAT_TCP_EXT_TCP_TO_ZERO_WINDOW_ADV],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "app-core-saturated"],
     fix,
     rank: 6,
@@ -96,18 +96,11 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.goodput_bps(), [0.98, 1.02], Method::Inferred, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
-    if held < 0.2 {
-        return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
-    }
-    let (Some(backlog), Some(unread)) = (backlog(evidence), evidence.base.recv_q_bytes) else {
-        return cannot_tell("the receiver's queue could not be read");
-    };
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    let held = held(evidence.held_by_window(), "receive window")?;
+    let (backlog, unread) = known(backlog(evidence).zip(evidence.base.recv_q_bytes), "the receiver's queue could not be read")?;
     if backlog < 0.25 {
-        return contradicts(format!("the receiving application keeps up ({})", unread_words(evidence)));
+        return Err(contradicts(format!("the receiving application keeps up ({})", unread_words(evidence))));
     }
     let mut witnesses = vec![
         counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
@@ -123,7 +116,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     if let Some(zero) = evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_TO_ZERO_WINDOW_ADV).filter(|n| *n > 0) {
         witnesses.push(counter(format!("the receiver closed its window to zero {zero} times")));
     }
-    Assessment::Supports { share: held, witnesses }
+    supports(held, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {

@@ -21,7 +21,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "reverse-path-congested",
     about: "the reverse path is congested, and TCP waits for acknowledgements",
     roles: &[Role::Path],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["path-capacity", "random-loss", "tcp-receive-window"],
     fix,
     rank: 5,
@@ -42,41 +42,30 @@ const FILLS: f64 = 0.5;
 /// Acknowledgements that are on the way when the count begins or ends are fewer than this.
 const ACKS_LOST: f64 = 0.1;
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let Some(room) = path_has_room(evidence) else {
-        return if evidence.profile.is_some() {
-            contradicts("the path is at capacity in this direction")
-        } else {
-            cannot_tell("the capacity of the path in this direction was not measured")
-        };
-    };
-    if let Some(why) = end_bound(evidence) {
-        return contradicts(why);
-    }
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
+    let unmeasured = "the capacity of the path in this direction was not measured";
+    let room = room_or(evidence, "the path is at capacity in this direction", unmeasured)?;
+    refuted(end_bound(evidence))?;
     if super::path_capacity::cpu_bound(evidence) {
-        return contradicts("a core is full, so packets wait in the host, not on the path");
+        return Err(contradicts("a core is full, so packets wait in the host, not on the path"));
     }
-    if let Some(open) = super::softirq_core_saturated::unseen(evidence) {
-        return open;
-    }
+    ended(super::softirq_core_saturated::unseen(evidence))?;
     let shape = evidence.profile.as_ref().map(|profile| &profile.shape);
     if shape.is_some_and(|shape| shape.reordered >= REORDERED) {
-        return cannot_tell("datagrams are reordered on the forward path, which delays some");
+        return Err(cannot_tell("datagrams are reordered on the forward path, which delays some"));
     }
     if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() >= LOSS) {
         let (part, span) = (units::percent(loss.rate()), evidence.after_start());
-        return contradicts(format!("{part} of the segments were lost{span}"));
+        return Err(contradicts(format!("{part} of the segments were lost{span}")));
     }
-    let Some(acks_bps) = evidence.acks_bps() else {
-        return cannot_tell("the sockets do not count the acknowledgements");
-    };
+    let acks_bps = known(evidence.acks_bps(), "the sockets do not count the acknowledgements")?;
     if let Some(waits) = waits(evidence) {
-        return Assessment::Supports { share: 0.8, witnesses: vec![room, waits] };
+        return supports(0.8, [room, waits]);
     }
     match &evidence.reverse_path {
         Some(back) => by_reverse_path(evidence, acks_bps, back, room),
-        None if evidence.reverse_tried => cannot_tell("the datagrams on the reverse path were lost"),
-        None => ask(&REVERSE_PROFILE, "the reverse path was not measured without the load"),
+        None if evidence.reverse_tried => Err(cannot_tell("the datagrams on the reverse path were lost")),
+        None => Err(ask(&REVERSE_PROFILE, "the reverse path was not measured without the load")),
     }
 }
 
@@ -91,34 +80,32 @@ fn waits(evidence: &TcpEvidence) -> Option<Witness> {
 }
 
 /// What the profile of the reverse path says.
-fn by_reverse_path(evidence: &TcpEvidence, acks_bps: [f64; 2], back: &PathProfile, room: Witness) -> Assessment {
+fn by_reverse_path(evidence: &TcpEvidence, acks_bps: [f64; 2], back: &PathProfile, room: Witness) -> Ruling {
     let [sent_bps, arrived_bps] = acks_bps;
     let shape = &back.shape;
     let says = format!("reverse: {}; {} of acknowledgements were sent", back.words(), units::bps(sent_bps));
     if let Some(shared) = shape.shared.filter(|shared| shared.left_bps() < sent_bps) {
         let (others, link) = (units::bps(shared.others_bps), units::bps(shared.link_bps));
         let says = format!("the reverse path is full without the load: others send {others} into a link of {link} (UDP in steps)");
-        return Assessment::Supports { share: 0.8, witnesses: vec![room, experiment(says)] };
+        return supports(0.8, [room, experiment(says)]);
     }
     let Some(capacity) = shape.capacity else {
         let times = shape.carried_bps / sent_bps;
-        return if times >= SEVERAL * 0.95 {
+        return Err(if times >= SEVERAL * 0.95 {
             contradicts(format!("{says}: it carries {times:.0} times as much without a queue or loss"))
         } else {
             cannot_tell(format!("{says}: more was not tried"))
-        };
+        });
     };
     let part = arrived_bps / capacity.bps;
     if capacity.interval_bps[1] < FILLS * sent_bps || part >= FILLS {
-        return match delayed(evidence) {
-            Some(delayed) => Assessment::Supports { share: 0.8, witnesses: vec![room, experiment(says), delayed] },
-            None => contradicts(format!("{says}, which were neither delayed nor lost")),
-        };
+        let delayed = found(delayed(evidence), format!("{says}, which were neither delayed nor lost"))?;
+        return supports(0.8, [room, experiment(says), delayed]);
     }
     if capacity.bps >= SEVERAL * sent_bps {
-        return contradicts(format!("{says}: it carries {:.0} times as much", capacity.bps / sent_bps));
+        return Err(contradicts(format!("{says}: it carries {:.0} times as much", capacity.bps / sent_bps)));
     }
-    cannot_tell(format!("{says}: what a link adds to small packets is unknown"))
+    Err(cannot_tell(format!("{says}: what a link adds to small packets is unknown")))
 }
 
 /// That the acknowledgements were lost or delayed under load.

@@ -23,7 +23,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::FILTER_DROP_PACKETS,
         keys::DROP_REASON_NETFILTER_DROP,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["filter-drop", "random-loss", "path-policer"],
     fix,
     rank: 9,
@@ -38,10 +38,8 @@ pub(super) fn spoofed(evidence: &TcpEvidence) -> Option<u64> {
     grew(keys::NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER).filter(|n| *n > ruled)
 }
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
-    let Some(spoofed) = spoofed(evidence) else {
-        return contradicts("the reverse path filter dropped no more than the rules of the packet filter");
-    };
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
+    let spoofed = found(spoofed(evidence), "the reverse path filter dropped no more than the rules of the packet filter")?;
     dropped_at(evidence, "receive-filter", Some(counter(format!("IPReversePathFilter of the receiver grew by {spoofed}"))))
 }
 

@@ -18,7 +18,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the connection has no selective acknowledgements, so loss recovery is slow",
     roles: &[Role::Sender, Role::Receiver, Role::Path],
     needs: &[keys::TCP_SACK, keys::NETSTAT_TCP_EXT_TCP_RENO_RECOVERY],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "congestion-control", "path-policer", "path-capacity"],
     fix,
     rank: 9,
@@ -32,30 +32,25 @@ fn blamed(evidence: &TcpEvidence, role: Role) -> Option<bool> {
     }
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    match evidence.base.sack {
-        None => return cannot_tell("the kernel does not report the options of the connection"),
-        Some(true) => return contradicts("the connection has selective acknowledgements"),
-        Some(false) => {}
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    if known(evidence.base.sack, "the kernel does not report the options of the connection")? {
+        return Err(contradicts("the connection has selective acknowledgements"));
     }
-    match blamed(evidence, role) {
-        None => return cannot_tell("tcp_sack could not be read"),
-        Some(false) => return contradicts(format!("the option was not lost at {}", who(evidence, role))),
-        Some(true) => {}
+    if !known(blamed(evidence, role), "tcp_sack could not be read")? {
+        return Err(contradicts(format!("the option was not lost at {}", who(evidence, role))));
     }
     let (Some(shares), Some(loss)) = (evidence.base.shares, evidence.base.loss_whole) else {
-        return cannot_tell("the sender's kernel does not report its time in loss recovery");
+        return Err(cannot_tell("the sender's kernel does not report its time in loss recovery"));
     };
     if loss.lost() == 0 {
-        return contradicts("no loss, so the option does not matter");
+        return Err(contradicts("no loss, so the option does not matter"));
     }
     if shares.recovery < 0.2 {
-        return contradicts(format!("the sender was in recovery only {} of the time", units::percent(shares.recovery)));
+        return Err(contradicts(format!("the sender was in recovery only {} of the time", units::percent(shares.recovery))));
     }
     let mut witnesses = vec![
         parameter(if role == Role::Path {
-            "both hosts offer selective acknowledgements, but the connection has none: the path strips the option"
-                .to_owned()
+            "both hosts offer selective acknowledgements, but the connection has none: the path strips the option".to_owned()
         } else {
             format!("tcp_sack is off on {}", who(evidence, role))
         }),
@@ -69,7 +64,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         witnesses
             .push(counter(format!("{recoveries} recoveries without selective acknowledgements (TCPRenoRecovery)")));
     }
-    Assessment::Supports { share: 0.92, witnesses }
+    supports(0.92, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -30,7 +30,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_KIND,
         keys::NIC_SPEED,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["softirq-core-saturated", "app-core-saturated", "path-capacity"],
     fix,
     rank: 8,
@@ -56,37 +56,33 @@ fn useful(evidence: &TcpEvidence, role: Role) -> Option<f64> {
     Some(evidence.number(role, keys::CPU_COUNT).map_or(most, |cores| most.min(cores)))
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     if evidence.base.streams < 2 {
-        return contradicts("one connection always uses one queue");
+        return Err(contradicts("one connection always uses one queue"));
     }
-    let Some(core) = evidence.softirq_core(role) else {
-        return cannot_tell("the times of the cores could not be read");
-    };
+    let core = known(evidence.softirq_core(role), "the times of the cores could not be read")?;
     if core.softirq < FULL {
-        return contradicts(format!("no core of {} spent more than {} in softirq", who(evidence, role), units::percent(core.softirq)));
+        return Err(contradicts(format!("no core of {} spent more than {} in softirq", who(evidence, role), units::percent(core.softirq))));
     }
     let others = evidence.end(role).map_or(&[][..], |end| &end.cores);
     let Some(free) = others.iter().filter(|other| other.cpu != core.cpu && other.busy + other.steal < FREE).max_by(|a, b| b.busy.total_cmp(&a.busy)) else {
-        return contradicts("no other core was idle");
+        return Err(contradicts("no other core was idle"));
     };
     let now = channels(evidence, role, keys::NIC_CHANNELS_COMBINED, keys::NIC_CHANNELS_RX);
     let (Some(now), Some(useful)) = (now, useful(evidence, role)) else {
-        return cannot_tell(format!("the queues of the NIC of {} could not be read", who(evidence, role)));
+        return Err(cannot_tell(format!("the queues of the NIC of {} could not be read", who(evidence, role))));
     };
     if now > 1.0 || useful < 2.0 {
-        return contradicts(format!("{now:.0} of {useful:.0} useful receive queues are in use"));
+        return Err(contradicts(format!("{now:.0} of {useful:.0} useful receive queues are in use")));
     }
     let steered = evidence.host(role).and_then(|host| host.get(keys::RPS_CPUS)).is_some_and(|fact| match &fact.value {
         Value::List(cpus) => !cpus.is_empty(),
         _ => false,
     });
     if steered {
-        return contradicts("receive packet steering distributes the packets over other cores");
+        return Err(contradicts("receive packet steering distributes the packets over other cores"));
     }
-    if let Some(why) = cpu_innocent(evidence) {
-        return contradicts(why);
-    }
+    refuted(cpu_innocent(evidence))?;
     let witnesses = [
         Some(counter(format!(
             "core {} of {} spent {} of the time in softirq, and core {} was busy only {}",
@@ -99,7 +95,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         Some(parameter(format!("{now:.0} of {useful:.0} useful receive queues is in use"))),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share: core.softirq, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(core.softirq, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -30,7 +30,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_SPEED,
     ],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["app-core-saturated", "tester-limited", "receiver-app-slow", "path-capacity", "random-loss"],
     fix,
     rank: 7,
@@ -74,32 +74,26 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     cpu_ceiling(CAUSE.id, evidence, role, share, spread, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let end = evidence.end(role);
-    let Some(core) = evidence.softirq_core(role) else {
-        return cannot_tell("the times of the cores could not be read");
-    };
+    let core = known(evidence.softirq_core(role), "the times of the cores could not be read")?;
     if core.softirq < 0.85 {
         if costly(evidence, role).is_some()
             && let Some(open) = unseen(evidence)
         {
-            return open;
+            return Err(open);
         }
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "no core of {} spent more than {} in softirq",
             who(evidence, role),
             units::percent(core.softirq)
-        ));
+        )));
     }
     if end.and_then(|end| end.thread_share).is_some_and(|share| share > 0.9) {
-        return contradicts("the data thread itself fills a core");
+        return Err(contradicts("the data thread itself fills a core"));
     }
-    if let Some(why) = cpu_innocent(evidence) {
-        return contradicts(why);
-    }
-    if let Some(why) = bpf_explains(evidence, role) {
-        return contradicts(why);
-    }
+    refuted(cpu_innocent(evidence))?;
+    refuted(bpf_explains(evidence, role))?;
     let mut witnesses = vec![counter(format!(
         "core {} of {} spent {} of the time in softirq",
         core.cpu,
@@ -120,7 +114,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             witnesses.push(parameter(format!("{n:.0} {what}: each adds cost per packet")));
         }
     }
-    Assessment::Supports { share: core.softirq, witnesses }
+    supports(core.softirq, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -18,7 +18,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the receiver's backlog of packets waiting for a CPU overflows",
     roles: &[Role::Receiver],
     needs: &[keys::SOFTNET_DROPPED, keys::CORE_NETDEV_MAX_BACKLOG],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["filter-drop", "random-loss", "path-policer"],
     fix,
     rank: 8,
@@ -26,7 +26,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let softnet = evidence.grew(Role::Receiver, keys::SOFTNET_DROPPED).filter(|n| *n > 0);
     let second = softnet.map(|n| counter(format!("softnet of the receiver dropped {n} packets")));
     dropped_at(evidence, "softnet", second)

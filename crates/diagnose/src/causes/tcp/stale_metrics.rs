@@ -24,7 +24,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender],
     needs: &[keys::ROUTE_CWND, keys::ROUTE_GATEWAY, keys::ROUTE_DEVICE],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["congestion-control", "random-loss", "path-policer", "tcp-receive-window", "path-capacity"],
     fix,
     rank: 6,
@@ -56,55 +56,49 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
 }
 
 /// What a congestion window that the route locks explains.
-fn by_lock(evidence: &TcpEvidence, segments: f64) -> Assessment {
-    let share = match (window_share(evidence), loss_does_not_bind(evidence)) {
-        (_, Some(assessment)) => return assessment,
-        (share, None) => share.unwrap_or(0.0),
-    };
+fn by_lock(evidence: &TcpEvidence, segments: f64) -> Ruling {
+    ended(loss_does_not_bind(evidence))?;
+    let share = window_share(evidence).unwrap_or(0.0);
     if evidence.profile.is_some() && !evidence.path_has_room() {
-        return contradicts("the goodput is what the path carries");
+        return Err(contradicts("the goodput is what the path carries"));
     }
     let route = parameter(format!("the route to the peer locks the congestion window at {segments:.0} segments (cwnd lock)"));
     let stood = counter(format!(
         "the congestion window stood there, and nothing else limited the sender {} of the time",
         units::percent(share)
     ));
-    Assessment::Supports { share: share.clamp(0.9, 1.0), witnesses: [route, stood].into_iter().chain(path_has_room(evidence)).collect() }
+    supports(share.clamp(0.9, 1.0), [Some(route), Some(stood), path_has_room(evidence)])
 }
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let base = &evidence.base;
     if let Some(segments) = locked(evidence) {
         return by_lock(evidence, segments);
     }
-    let Some(threshold) = base.first_ssthresh else {
-        return contradicts("the connections began without a slow-start threshold");
-    };
-    let Some(loss) = base.loss_whole else { return cannot_tell("the sender's retransmissions could not be read") };
+    let threshold = found(base.first_ssthresh, "the connections began without a slow-start threshold")?;
+    let loss = known(base.loss_whole, "the sender's retransmissions could not be read")?;
     if loss.lost() > FEW {
-        return contradicts(format!("{} segments were lost: they set the threshold", loss.lost()));
+        return Err(contradicts(format!("{} segments were lost: they set the threshold", loss.lost())));
     }
-    if let Some(assessment) = loss_does_not_bind(evidence) {
-        return assessment;
-    }
+    ended(loss_does_not_bind(evidence))?;
     let (Some(carries), Some(rtt_us), Some(mss)) = (evidence.carries_bps(), evidence.min_rtt_us, base.mss_bytes) else {
-        return cannot_tell("what the path carries was not measured");
+        return Err(cannot_tell("what the path carries was not measured"));
     };
-    let Some(room) = path_has_room(evidence) else { return contradicts("the goodput is what the path carries") };
+    let room = found(path_has_room(evidence), "the goodput is what the path carries")?;
     let holds = carries / 8.0 * (rtt_us / 1e6) / mss / base.streams.max(1) as f64;
     if threshold >= EARLY * holds {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "slow start ran to {threshold:.0} segments; the path needs {holds:.0} per connection"
-        ));
+        )));
     }
     if base.cwnd_bytes.is_some_and(|cwnd| cwnd > holds * mss) {
-        return contradicts("the congestion window grew beyond what the path holds");
+        return Err(contradicts("the congestion window grew beyond what the path holds"));
     }
     let early = counter(format!(
         "each connection began with a slow-start threshold of {threshold:.0} segments, {} of what the path holds, before anything was lost",
         units::percent(threshold / holds)
     ));
-    Assessment::Supports { share: 0.9, witnesses: vec![early, room] }
+    supports(0.9, [early, room])
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -28,7 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::TCP_RMEM_MAX,
         keys::TCP_WMEM_MAX,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["sender-app-slow", "receiver-app-slow", "app-core-saturated", "path-capacity"],
     fix,
     rank: 8,
@@ -41,29 +41,25 @@ const PAGES: f64 = 100.0;
 /// Tasks that waited for memory for less of the time did not hold a transfer up.
 const WAITED: f64 = 0.05;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
     if evidence.base.shares.is_none() {
-        return cannot_tell("the sender's kernel does not report what limited it");
+        return Err(cannot_tell("the sender's kernel does not report what limited it"));
     }
     let waits = peer_waits(evidence, role).filter(|_| role == Role::Sender || reader_lags(evidence));
-    let Some((share, waits)) = waits else {
-        return contradicts(format!("the connection did not wait for the application of {who}"));
-    };
-    if let Some(why) = held_back(evidence) {
-        return contradicts(why);
-    }
+    let (share, waits) = found(waits, format!("the connection did not wait for the application of {who}"))?;
+    refuted(held_back(evidence))?;
     let (Some(read), Some(written)) = (evidence.grew(role, keys::VMSTAT_PSWPIN), evidence.grew(role, keys::VMSTAT_PSWPOUT))
     else {
-        return cannot_tell(format!("whether {who} swapped could not be read"));
+        return Err(cannot_tell(format!("whether {who} swapped could not be read")));
     };
     let pages = read.saturating_add(written);
     if (pages as f64) < PAGES * evidence.base.whole_s {
-        return contradicts(format!("{who} swapped {pages} pages"));
+        return Err(contradicts(format!("{who} swapped {pages} pages")));
     }
     let stalled = evidence.grew(role, keys::MEMORY_PRESSURE_SOME_US).map(|us| us as f64 / 1e6 / evidence.base.whole_s.max(1e-3));
     if let Some(part) = stalled.filter(|part| *part < WAITED) {
-        return contradicts(format!("tasks of {who} waited for memory only {} of the time", units::percent(part)));
+        return Err(contradicts(format!("tasks of {who} waited for memory only {} of the time", units::percent(part))));
     }
     let faults = evidence.grew(role, keys::VMSTAT_PGMAJFAULT).unwrap_or(0);
     let witnesses = [
@@ -72,7 +68,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         stalled.map(|part| counter(format!("tasks waited for memory {} of the time (PSI)", units::percent(part.min(1.0))))),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(share, witnesses)
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {

@@ -22,7 +22,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the sender's kernel hands too few bytes at a time to the device",
     roles: &[Role::Sender],
     needs: &[keys::TCP_LIMIT_OUTPUT_BYTES, keys::QDISC_RATE, keys::QDISC_ROOT_KIND],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-send-buffer", "tcp-receive-window", "local-shaper", "pacing-cap", "congestion-control", "path-capacity"],
     fix,
     rank: 6,
@@ -37,44 +37,32 @@ const HELD: f64 = 0.3;
 const AT_LIMIT: f64 = 0.7;
 const SUPER_PACKET_BYTES: f64 = 262_144.0;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let base = &evidence.base;
-    let Some(held) = base.held_below_share else {
-        return cannot_tell("the sender's kernel does not say what waits unsent");
-    };
+    let held = known(base.held_below_share, "the sender's kernel does not say what waits unsent")?;
     if held < HELD {
-        return contradicts(format!("segments waited unsent below open windows in {} of the samples", units::percent(held)));
+        return Err(contradicts(format!("segments waited unsent below open windows in {} of the samples", units::percent(held))));
     }
     let Some(limit) = evidence.number(role, keys::TCP_LIMIT_OUTPUT_BYTES) else {
-        return cannot_tell("net.ipv4.tcp_limit_output_bytes of the sender could not be read");
+        return Err(cannot_tell("net.ipv4.tcp_limit_output_bytes of the sender could not be read"));
     };
-    let Some(below) = base.below_bytes else {
-        return cannot_tell("what TCP had handed to the device could not be read");
-    };
+    let below = known(base.below_bytes, "what TCP had handed to the device could not be read")?;
     if !(AT_LIMIT * limit..=limit + SUPER_PACKET_BYTES).contains(&below) {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "TCP had handed {} to the device, and may hand {} to it",
             units::bytes(below as u64),
             units::bytes(limit as u64)
-        ));
+        )));
     }
     let paces = base.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"));
     if paces || base.max_pacing_bps.is_some() || evidence.text(role, keys::QDISC_ROOT_KIND) == Some("fq") {
-        return contradicts("the connection is paced: its pacing rate limits it, not this setting");
+        return Err(contradicts("the connection is paced: its pacing rate limits it, not this setting"));
     }
     if let Some(rate) = evidence.number(role, keys::QDISC_RATE) {
-        return contradicts(format!("the queueing discipline of the sender holds the bytes: its rate is {}", units::bps(rate)));
+        return Err(contradicts(format!("the queueing discipline of the sender holds the bytes: its rate is {}", units::bps(rate))));
     }
-    if let Some(why) = end_bound(evidence) {
-        return contradicts(why);
-    }
-    let Some(room) = path_has_room(evidence) else {
-        return if evidence.profile.is_some() {
-            contradicts("the goodput is what the path carries")
-        } else {
-            cannot_tell("what the path carries was not measured")
-        };
-    };
+    refuted(end_bound(evidence))?;
+    let room = room(evidence)?;
     let waited = counter(format!(
         "full segments waited unsent in {} of the samples although both windows had room; {} was queued at the device, the limit is {} \
          (net.ipv4.tcp_limit_output_bytes)",
@@ -82,7 +70,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         units::bytes(below as u64),
         units::bytes(limit as u64)
     ));
-    Assessment::Supports { share: held, witnesses: vec![waited, room] }
+    supports(held, [waited, room])
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

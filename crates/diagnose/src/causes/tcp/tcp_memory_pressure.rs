@@ -27,7 +27,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::TCP_RMEM_MAX,
         keys::TCP_WMEM_MAX,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-receive-window", "tcp-send-buffer", "receiver-app-slow", "path-capacity"],
     fix,
     rank: 8,
@@ -41,15 +41,12 @@ const LASTED: f64 = 0.1;
 /// Errors: the assessment where that is not so.
 pub(super) fn held_below_maximum(evidence: &TcpEvidence, role: Role) -> Result<(f64, &'static str), Assessment> {
     let base = &evidence.base;
-    let (held, what, locked, buffer, max) = if role == Role::Sender {
+    let (part, what, locked, buffer, max) = if role == Role::Sender {
         (evidence.held_by_buffer(), "send buffer", base.send_locked, base.sndbuf_bytes, keys::TCP_WMEM_MAX)
     } else {
         (evidence.held_by_window(), "receive window", base.receive_locked, base.rcvbuf_bytes, keys::TCP_RMEM_MAX)
     };
-    let Some(held) = held else { return Err(cannot_tell("the sender's kernel does not report what limited it")) };
-    if held < 0.2 {
-        return Err(contradicts(format!("the {what} limited the sender only {} of the time", units::percent(held))));
-    }
+    let held = held(part, what)?;
     if role == Role::Receiver && leaves_unread(evidence) {
         return Err(contradicts("unread data in the receiver's socket: its application is slow"));
     }
@@ -59,23 +56,20 @@ pub(super) fn held_below_maximum(evidence: &TcpEvidence, role: Role) -> Result<(
     Ok((held, what))
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let (base, who) = (&evidence.base, who(evidence, role));
-    let (held, what) = match held_below_maximum(evidence, role) {
-        Ok(held) => held,
-        Err(assessment) => return assessment,
-    };
+    let (held, what) = held_below_maximum(evidence, role)?;
     let lasted = evidence.grew(role, keys::NETSTAT_TCP_EXT_TCP_MEMORY_PRESSURES_CHRONO);
     let lasted = lasted.map(|ms| ms as f64 / 1e3 / base.whole_s.max(1e-3));
     let pages = evidence.number(role, keys::TCP_MEM_USED).zip(evidence.number(role, keys::TCP_MEM_PRESSURE));
     if lasted.is_none() && pages.is_none() {
-        return cannot_tell(format!("the memory of the TCP sockets of {who} could not be read"));
+        return Err(cannot_tell(format!("the memory of the TCP sockets of {who} could not be read")));
     }
     let lasted = lasted.filter(|part| *part >= LASTED);
     // The time is counted when the pressure ends.
     let pages = pages.filter(|(used, pressure)| used >= pressure);
     if lasted.is_none() && pages.is_none() {
-        return contradicts(format!("the TCP sockets of {who} were not short of memory"));
+        return Err(contradicts(format!("the TCP sockets of {who} were not short of memory")));
     }
     let witnesses = [
         Some(counter(format!("the {what} limited the sender {} of the time, below its own \
@@ -86,7 +80,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         }),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share: held, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(held, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -23,7 +23,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "a proxy on the path ends the connection, and its window holds the sender back",
     roles: &[Role::Path],
     needs: &[keys::TCP_RMEM_MAX],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow", "path-capacity"],
     fix: |_, _| {
         advice("look for what proxies TCP between the two hosts (an accelerator, a firewall, a load balancer): its buffers and its far side limit")
@@ -36,48 +36,41 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const LONGER: f64 = 2.0;
 const PROGRAMS_US: f64 = 2_000.0;
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let base = &evidence.base;
     let idle = evidence.profile.as_ref().and_then(|profile| profile.shape.idle_rtt_us);
     let two = if let Some(split) = &evidence.split {
         counter(format!("the connection of the sender does not end at the receiver: {split}"))
     } else {
-        let (Some(udp), Some(tcp_us)) = (idle, base.min_rtt_us) else {
-            return cannot_tell("the RTTs of UDP and TCP could not be compared");
-        };
+        let (udp, tcp_us) = known(idle.zip(base.min_rtt_us), "the RTTs of UDP and TCP could not be compared")?;
         let [tcp, udp_words] = [tcp_us, udp.min].map(|us| units::micros(us as u64));
         if udp.min < LONGER * tcp_us + PROGRAMS_US {
-            return contradicts(format!("the smallest RTT of TCP is {tcp}, and that of UDP {udp_words}"));
+            return Err(contradicts(format!("the smallest RTT of TCP is {tcp}, and that of UDP {udp_words}")));
         }
         experiment(format!(
             "the smallest RTT of TCP is {tcp}, and that of UDP over the same path {udp_words}: something on the way acknowledges for the \
              receiver"
         ))
     };
-    let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not say what held it back");
-    };
+    let held = known(evidence.held_by_window(), "the sender's kernel does not say what held it back")?;
     if held < 0.2 {
-        return contradicts(format!("something acknowledges for the receiver, but its window limited the sender only {} of the time", units::percent(held)));
+        let seen = "something acknowledges for the receiver, but its window limited the sender only";
+        return Err(contradicts(format!("{seen} {} of the time", units::percent(held))));
     }
     if leaves_unread(evidence) {
-        return contradicts("data waits unread at the receiver: its application is slow");
+        return Err(contradicts("data waits unread at the receiver: its application is slow"));
     }
     let max = evidence.number(Role::Receiver, keys::TCP_RMEM_MAX);
-    let (Some(buffer), Some(max)) = (base.rcvbuf_bytes, max) else {
-        return cannot_tell("the receiver's buffer or its tcp_rmem could not be read");
-    };
+    let (buffer, max) = known(base.rcvbuf_bytes.zip(max), "the receiver's buffer or its tcp_rmem could not be read")?;
     if base.receive_locked == Some(true) || buffer >= 0.9 * max {
-        return contradicts("the receiver's own buffer is as large as it may be");
+        return Err(contradicts("the receiver's own buffer is as large as it may be"));
     }
     // Its window also closes where what leaves on its far side is all that the path carries.
     if !evidence.path_has_room() {
-        match evidence.made(&MORE_STREAMS).map(|more| more.goodput_bps) {
-            None => return ask(&MORE_STREAMS, "the path behind a proxy may be full; more streams were not measured"),
-            Some(more) if more < NO_MORE * evidence.goodput_bps() => {
-                return contradicts(format!("four times the streams carried {}: the window of a proxy is not the limit", units::bps(more)));
-            }
-            Some(_) => {}
+        let more = made(evidence, &MORE_STREAMS, "the path behind a proxy may be full; more streams were not measured")?;
+        if more.goodput_bps < NO_MORE * evidence.goodput_bps() {
+            let more = units::bps(more.goodput_bps);
+            return Err(contradicts(format!("four times the streams carried {more}: the window of a proxy is not the limit")));
         }
     }
     let waits = counter(format!(
@@ -85,7 +78,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         units::percent(held)
     ));
     let witnesses = [Some(two), Some(waits), path_has_room(evidence)];
-    Assessment::Supports { share: held, witnesses: witnesses.into_iter().flatten().collect() }
+    supports(held, witnesses)
 }
 
 #[cfg(test)]

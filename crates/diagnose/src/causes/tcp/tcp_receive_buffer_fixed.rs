@@ -28,7 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_SPEED,
     ],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-receive-window", "receiver-app-slow", "window-scaling-off"],
     fix,
     rank: 6,
@@ -57,9 +57,7 @@ pub(super) fn fixed(
         }
         (None, Some(_)) => {}
     }
-    let Some(tuned) = evidence.made(&LARGER_BUFFER) else {
-        return Err(ask(&LARGER_BUFFER, "autotuned buffers were not measured"));
-    };
+    let tuned = made(evidence, &LARGER_BUFFER, "autotuned buffers were not measured")?;
     let says = format!("with autotuned buffers the same load carried {}", units::bps(tuned.goodput_bps));
     if tuned.goodput_bps < GAIN * evidence.goodput_bps() { Err(contradicts(says)) } else { Ok(Some(experiment(says))) }
 }
@@ -77,27 +75,19 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let base = &evidence.base;
-    let tried = match fixed(evidence, base.receive_locked, evidence.load.receive_buffer_bytes) {
-        Ok(tried) => tried,
-        Err(assessment) => return assessment,
-    };
-    let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
-    if held < 0.2 {
-        return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
-    }
+    let tried = fixed(evidence, base.receive_locked, evidence.load.receive_buffer_bytes)?;
+    let held = held(evidence.held_by_window(), "receive window")?;
     let (Some(unread), Some(window)) = (unread(evidence), base.snd_wnd_bytes) else {
-        return cannot_tell("the receiver's queue could not be read, so a slow reader cannot be excluded");
+        return Err(cannot_tell("the receiver's queue could not be read, so a slow reader cannot be excluded"));
     };
     if unread > 0.25 * window || leaves_unread(evidence) {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "{} unread at {}: the reader is slow",
             units::bytes(unread as u64),
             evidence.place(role)
-        ));
+        )));
     }
     let mut witnesses = vec![
         counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
@@ -107,7 +97,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         )),
     ];
     witnesses.extend(tried);
-    Assessment::Supports { share: held, witnesses }
+    supports(held, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

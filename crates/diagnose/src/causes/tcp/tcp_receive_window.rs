@@ -33,7 +33,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_SPEED,
     ],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &[
         "receiver-app-slow",
         "tcp-receive-buffer-fixed",
@@ -105,33 +105,26 @@ fn grown(evidence: &TcpEvidence, max: f64) -> bool {
     evidence.base.rcvbuf_bytes.is_some_and(|buffer| buffer >= 0.95 * max)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let base = &evidence.base;
-    let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
-    if held < 0.2 {
-        return contradicts(format!("the receive window limited the sender only {} of the time", units::percent(held)));
-    }
+    let held = held(evidence.held_by_window(), "receive window")?;
     if evidence.split.is_some() {
-        return contradicts("a proxy on the path ends the connection: the window that the sender waits for is the proxy's");
+        return Err(contradicts("a proxy on the path ends the connection: the window that the sender waits for is the proxy's"));
     }
     if base.receive_locked == Some(true) {
-        return contradicts("the application fixed the receive buffer (SO_RCVBUF); tcp_rmem does not apply");
+        return Err(contradicts("the application fixed the receive buffer (SO_RCVBUF); tcp_rmem does not apply"));
     }
     if base.window_scaling == Some(false) {
-        return contradicts("window scaling is off, so the window is at most 64 KiB independent of tcp_rmem");
+        return Err(contradicts("window scaling is off, so the window is at most 64 KiB independent of tcp_rmem"));
     }
     let (Some(unread), Some(buffer), Some(window)) = (unread(evidence), base.rcvbuf_bytes, base.snd_wnd_bytes) else {
-        return cannot_tell("the receiver's socket memory could not be read, so a slow reader cannot be excluded");
+        return Err(cannot_tell("the receiver's socket memory could not be read, so a slow reader cannot be excluded"));
     };
     if unread > 0.25 * window || leaves_unread(evidence) {
         let unread = units::bytes(unread as u64);
-        return contradicts(format!("{unread} unread at {}: the reader is slow, not the window", evidence.place(role)));
+        return Err(contradicts(format!("{unread} unread at {}: the reader is slow, not the window", evidence.place(role))));
     }
-    let Some(max) = evidence.number(role, keys::TCP_RMEM_MAX) else {
-        return cannot_tell("the receiver's tcp_rmem could not be read");
-    };
+    let max = known(evidence.number(role, keys::TCP_RMEM_MAX), "the receiver's tcp_rmem could not be read")?;
     if let Some(limit) = of_route(evidence, role) {
         let waited = counter(format!("the sender waited for the receive window {} of the time", units::percent(held)));
         let route = parameter(format!(
@@ -139,11 +132,10 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::bytes(limit as u64),
             units::bytes(window as u64)
         ));
-        let witnesses = [waited, route].into_iter().chain(path_has_room(evidence)).collect();
-        return Assessment::Supports { share: held, witnesses };
+        return supports(held, [Some(waited), Some(route), path_has_room(evidence)]);
     }
     if buffer < 0.9 * max && evidence.flag(role, keys::TCP_MODERATE_RCVBUF) == Some(false) {
-        return contradicts("the buffer cannot grow: receive autotuning is off");
+        return Err(contradicts("the buffer cannot grow: receive autotuning is off"));
     }
     // A window that ends the sender whatever tcp_rmem says: tcp_mem, memory of the control group, a window of a route that was not read.
     if buffer < 0.9 * max && held >= HELD && path_has_room(evidence).is_some() {
@@ -154,14 +146,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
             units::bytes(buffer as u64),
             units::bytes(max as u64)
         ));
-        return Assessment::Supports { share: held, witnesses: std::iter::once(waited).chain(path_has_room(evidence)).collect() };
+        return supports(held, [Some(waited), path_has_room(evidence)]);
     }
     if buffer < 0.9 * max {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "the receive buffer is {}, and tcp_rmem allows {}",
             units::bytes(buffer as u64),
             units::bytes(max as u64)
-        ));
+        )));
     }
     let waited = counter(format!(
         "the sender waited for the receive window {} of the time; the receiving application reads promptly ({}), \
@@ -170,7 +162,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         unread_words(evidence),
         units::bytes(max as u64)
     ));
-    Assessment::Supports { share: held, witnesses: std::iter::once(waited).chain(path_has_room(evidence)).collect() }
+    supports(held, [Some(waited), path_has_room(evidence)])
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

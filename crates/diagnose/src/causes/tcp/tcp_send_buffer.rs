@@ -28,7 +28,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_SPEED,
     ],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &[
         "tcp-send-buffer-fixed",
         "tcp-receive-window",
@@ -51,33 +51,28 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, bps, spread, Method::Computed, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let base = &evidence.base;
-    let Some(held) = evidence.held_by_buffer() else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
-    if held < 0.2 {
-        return contradicts(format!("the send buffer limited the sender only {} of the time", units::percent(held)));
-    }
+    let held = held(evidence.held_by_buffer(), "send buffer")?;
     if base.send_locked == Some(true) {
-        return contradicts("the application fixed the send buffer (SO_SNDBUF); tcp_wmem does not apply");
+        return Err(contradicts("the application fixed the send buffer (SO_SNDBUF); tcp_wmem does not apply"));
     }
     let (Some(buffer), Some(max)) = (base.sndbuf_bytes, evidence.number(role, keys::TCP_WMEM_MAX)) else {
-        return cannot_tell("the sender's buffer or its tcp_wmem could not be read");
+        return Err(cannot_tell("the sender's buffer or its tcp_wmem could not be read"));
     };
     if buffer < 0.9 * max {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "the send buffer is {}, and tcp_wmem allows {}",
             units::bytes(buffer as u64),
             units::bytes(max as u64)
-        ));
+        )));
     }
     let waited = counter(format!(
         "the sender waited for its send buffer {} of the time, with the buffer at the tcp_wmem maximum of {}",
         units::percent(held),
         units::bytes(max as u64)
     ));
-    Assessment::Supports { share: held, witnesses: std::iter::once(waited).chain(path_has_room(evidence)).collect() }
+    supports(held, [Some(waited), path_has_room(evidence)])
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -24,7 +24,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender],
     needs: &[keys::CORE_WMEM_MAX],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-send-buffer", "tcp-receive-window", "sender-app-slow"],
     fix,
     rank: 6,
@@ -77,18 +77,10 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, bps, spread, Method::Computed, how)
 }
 
-fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let base = &evidence.base;
-    let tried = match fixed(evidence, base.send_locked, evidence.load.send_buffer_bytes) {
-        Ok(tried) => tried,
-        Err(assessment) => return assessment,
-    };
-    let Some(held) = evidence.held_by_buffer() else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
-    if held < 0.2 {
-        return contradicts(format!("the send buffer limited the sender only {} of the time", units::percent(held)));
-    }
+    let tried = fixed(evidence, base.send_locked, evidence.load.send_buffer_bytes)?;
+    let held = held(evidence.held_by_buffer(), "send buffer")?;
     let mut witnesses = vec![
         counter(format!("the sender waited for its send buffer {} of the time", units::percent(held))),
         parameter(format!(
@@ -97,7 +89,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         )),
     ];
     witnesses.extend(tried);
-    Assessment::Supports { share: held, witnesses }
+    supports(held, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

@@ -25,7 +25,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::NIC_KIND, keys::NIC_SPEED],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "path-capacity"],
     fix: |_, _| advice(
         "measure from a machine with more or faster cores; the result is a lower bound for the path",
@@ -52,51 +52,38 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     cpu_ceiling(CAUSE.id, evidence, role, part, spread, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let Some(busy) = evidence.end(role).and_then(EndView::machine_busy) else {
-        return cannot_tell("the times of the cores could not be read");
-    };
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    let busy = known(evidence.end(role).and_then(EndView::machine_busy), "the times of the cores could not be read")?;
     if busy < FULL {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "the cores of {} were busy {} of the time",
             who(evidence, role),
             units::percent(busy)
-        ));
+        )));
     }
-    if let Some(why) = cpu_innocent(evidence).or_else(|| random_loss::explains(evidence)) {
-        return contradicts(why);
-    }
+    refuted(cpu_innocent(evidence).or_else(|| random_loss::explains(evidence)))?;
     // A capacity that was measured, and that TCP makes what it can of, goes before a machine that is busy meanwhile.
     if let Some(filled) = evidence.filled().filter(|part| (least_of_sawtooth(evidence)..=BEYOND).contains(part)) {
-        return contradicts(format!("the goodput is {} of the measured capacity of the path", units::percent(filled)));
+        return Err(contradicts(format!("the goodput is {} of the measured capacity of the path", units::percent(filled))));
     }
     if evidence.end(role).is_some_and(EndView::others_fill) {
-        return cannot_tell(format!("other programs take most of the CPU time of {}", who(evidence, role)));
+        return Err(cannot_tell(format!("other programs take most of the CPU time of {}", who(evidence, role))));
     }
-    let Some(more) = evidence.made(&MORE_STREAMS) else {
-        return ask(
-            &MORE_STREAMS,
-            format!(
-                "all cores of {} were busy; more streams were not measured",
-                who(evidence, role)
-            ),
-        );
-    };
+    let unmeasured = format!("all cores of {} were busy; more streams were not measured", who(evidence, role));
+    let more = made(evidence, &MORE_STREAMS, unmeasured)?;
     let gain = more.goodput_bps / evidence.goodput_bps();
     if gain > 1.3 {
-        return contradicts(format!("four times the streams carried {gain:.1} times as much"));
+        return Err(contradicts(format!("four times the streams carried {gain:.1} times as much")));
     }
-    Assessment::Supports {
-        share: busy,
-        witnesses: vec![
-            counter(format!(
-                "all cores of {} together were busy {} of the time",
-                who(evidence, role),
-                units::percent(busy)
-            )),
-            experiment(no_more(more.goodput_bps, evidence.goodput_bps())),
-        ],
-    }
+    let witnesses = [
+        counter(format!(
+            "all cores of {} together were busy {} of the time",
+            who(evidence, role),
+            units::percent(busy)
+        )),
+        experiment(no_more(more.goodput_bps, evidence.goodput_bps())),
+    ];
+    supports(busy, witnesses)
 }
 
 #[cfg(test)]

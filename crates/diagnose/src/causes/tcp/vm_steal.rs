@@ -21,7 +21,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     about: "the hypervisor takes CPU time from a busy host",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::SOFTNET_TIME_SQUEEZE, keys::NIC_KIND, keys::NIC_SPEED],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["app-core-saturated", "softirq-core-saturated", "tester-limited", "path-capacity"],
     fix: |_, _| advice("give the guest dedicated CPUs (a larger or dedicated instance, pinned virtual CPUs), or move other guests"),
     rank: 8,
@@ -43,24 +43,20 @@ fn short_core(cores: &[CoreShare]) -> Option<&CoreShare> {
     cores.iter().filter(short).max_by(|a, b| a.steal.total_cmp(&b.steal))
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
     let cores = evidence.end(role).map_or(&[][..], |end| &end.cores);
-    let Some(most) = cores.iter().map(|core| core.steal).reduce(f64::max) else {
-        return cannot_tell("the times of the cores could not be read");
-    };
+    let most = known(cores.iter().map(|core| core.steal).reduce(f64::max), "the times of the cores could not be read")?;
     if most < STOLEN {
-        return contradicts(format!("the hypervisor took {} of a core of {who} at most", units::percent(most)));
+        return Err(contradicts(format!("the hypervisor took {} of a core of {who} at most", units::percent(most))));
     }
     let Some(core) = short_core(cores).filter(|core| core.steal >= STOLEN) else {
-        return contradicts(format!("time was stolen from {who}, but the cores that moved its data were partly idle"));
+        return Err(contradicts(format!("time was stolen from {who}, but the cores that moved its data were partly idle")));
     };
-    if let Some(why) = cpu_innocent(evidence) {
-        return contradicts(why);
-    }
+    refuted(cpu_innocent(evidence))?;
     let thread = evidence.end(role).and_then(|end| end.thread_share).unwrap_or(0.0);
     if core.softirq < PACKETS && thread + core.steal < SHORT {
-        return contradicts(format!("time was stolen from {who}, but its data used little CPU time"));
+        return Err(contradicts(format!("time was stolen from {who}, but its data used little CPU time")));
     }
     let squeezed = evidence.grew(role, keys::SOFTNET_TIME_SQUEEZE).filter(|n| *n > 0);
     let witnesses = [
@@ -74,7 +70,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         squeezed.map(|n| counter(format!("its softirq stopped {n} times with packets left (time_squeeze)"))),
         path_has_room(evidence),
     ];
-    Assessment::Supports { share: (2.0 * core.steal).min(1.0), witnesses: witnesses.into_iter().flatten().collect() }
+    supports((2.0 * core.steal).min(1.0), witnesses)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::NIC_WIFI_TX_RATE, keys::NIC_WIFI_RX_RATE, keys::NIC_WIFI_SIGNAL],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["wifi-retries", "path-capacity", "path-shaper", "random-loss", "tcp-receive-window"],
     fix: |_, _| advice("bring the host nearer to its access point or to another one, use another channel or band, or a cable"),
     rank: 6,
@@ -50,41 +50,35 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, likely, PART.map(|part| part / 0.6), Method::Computed, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let who = who(evidence, role);
-    let Some(rate) = bit_rate(evidence, role) else {
-        return contradicts(format!("no wireless link of {who} is known"));
-    };
+    let rate = found(bit_rate(evidence, role), format!("no wireless link of {who} is known"))?;
     if ceiling(evidence, role).is_none_or(|ceiling| !sits_at(&ceiling, evidence.goodput_bps())) {
-        return contradicts(format!("the goodput is not what TCP gets of a wireless link of {}", units::bps(rate)));
+        return Err(contradicts(format!("the goodput is not what TCP gets of a wireless link of {}", units::bps(rate))));
     }
     let Some(signal) = evidence.number(role, keys::NIC_WIFI_SIGNAL) else {
-        return cannot_tell(format!("the signal of the wireless link of {who} could not be read"));
+        return Err(cannot_tell(format!("the signal of the wireless link of {who} could not be read")));
     };
     if signal > WEAK_DBM {
-        return contradicts(format!("the signal of the wireless link of {who} is good: {signal:.0} dBm"));
+        return Err(contradicts(format!("the signal of the wireless link of {who} is good: {signal:.0} dBm")));
     }
-    if let Some(why) = waits_not(evidence) {
-        return why;
-    }
+    waits(evidence)?;
     let waits = counter("data waits on the way, and neither host nor its application holds it back".to_owned());
     let weak = parameter(format!("the wireless link of {who} runs at {} with a signal of {signal:.0} dBm", units::bps(rate)));
-    Assessment::Supports { share: 0.9, witnesses: vec![weak, waits] }
+    supports(0.9, [weak, waits])
 }
 
-/// Why a wireless link cannot be what limits: nothing waits in front of it.
-pub(super) fn waits_not(evidence: &TcpEvidence) -> Option<Assessment> {
-    if let Some(why) = end_bound(evidence) {
-        return Some(contradicts(why));
-    }
+/// That something waits in front of a wireless link, so that it can be what limits.
+/// Errors: the assessment where it does not, or that is not known.
+pub(super) fn waits(evidence: &TcpEvidence) -> Result<(), Assessment> {
+    refuted(end_bound(evidence))?;
     if evidence.path_has_room() {
-        return Some(contradicts("the path carries more than the goodput"));
+        return Err(contradicts("the path carries more than the goodput"));
     }
-    match evidence.queue_seen() {
-        None => Some(cannot_tell("the RTT could not be read")),
-        Some(false) => Some(contradicts("no queue was seen: nothing waits for the link")),
-        Some(true) => None,
+    if !known(evidence.queue_seen(), "the RTT could not be read")? {
+        return Err(contradicts("no queue was seen: nothing waits for the link"));
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! Source: IEEE 802.11, retries of unacknowledged frames: NL80211_STA_INFO_TX_RETRIES. Calibrated on no host.
 
 use crate::causes::shared::rule::*;
-use super::wifi_rate::{PART, bit_rate, waits_not};
+use super::wifi_rate::{PART, bit_rate, waits};
 
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "wifi-retries",
@@ -25,7 +25,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_WIFI_TX_RATE,
         keys::NIC_WIFI_RX_RATE,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["wifi-rate", "path-capacity", "random-loss", "path-shaper"],
     fix: |_, _| advice("use another channel or band, keep other stations and interference off it, or use a cable"),
     rank: 7,
@@ -37,24 +37,20 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// Retries of each packet that take a good part of the air.
 const RETRIES: f64 = 0.5;
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    let Some(rate) = bit_rate(evidence, role) else {
-        return contradicts("no wireless link of the sender is known");
-    };
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    let rate = found(bit_rate(evidence, role), "no wireless link of the sender is known")?;
     let grew = |key| evidence.grew(role, key);
     let (Some(packets), Some(retries)) = (grew(keys::NIC_WIFI_TX_PACKETS), grew(keys::NIC_WIFI_TX_RETRIES)) else {
-        return cannot_tell("the retries of the sender's wireless link could not be read");
+        return Err(cannot_tell("the retries of the sender's wireless link could not be read"));
     };
     let part = retries as f64 / packets.max(1) as f64;
     if packets < 100 || part < RETRIES {
-        return contradicts(format!("the sender's wireless link sent {packets} packets with {retries} retries"));
+        return Err(contradicts(format!("the sender's wireless link sent {packets} packets with {retries} retries")));
     }
     if evidence.goodput_bps() >= PART[0] * rate {
-        return contradicts(format!("the goodput is what TCP gets of a wireless link of {}", units::bps(rate)));
+        return Err(contradicts(format!("the goodput is what TCP gets of a wireless link of {}", units::bps(rate))));
     }
-    if let Some(why) = waits_not(evidence) {
-        return why;
-    }
+    waits(evidence)?;
     let failed = grew(keys::NIC_WIFI_TX_FAILED).map_or_else(String::new, |n| format!(", and {n} packets were given up"));
     let again = counter(format!("the wireless link sent {packets} packets with {retries} retries{failed}"));
     let below = parameter(format!(
@@ -62,7 +58,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
         units::percent(evidence.goodput_bps() / rate),
         units::bps(rate)
     ));
-    Assessment::Supports { share: 0.9, witnesses: vec![again, below] }
+    supports(0.9, [again, below])
 }
 
 #[cfg(test)]

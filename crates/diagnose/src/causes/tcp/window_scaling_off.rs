@@ -19,7 +19,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender, Role::Receiver, Role::Path],
     needs: &[keys::TCP_WINDOW_SCALING],
     ceiling,
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["tcp-receive-window", "tcp-receive-buffer-fixed", "receiver-app-slow"],
     fix,
     rank: 8,
@@ -52,36 +52,23 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     ceiling_at(CAUSE.id, evidence, role, evidence.window_bps(WINDOW_BYTES)?, [low, 1.02], Method::Computed, how)
 }
 
-fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
-    match evidence.base.window_scaling {
-        None => return cannot_tell("the kernel does not report the options of the connection"),
-        Some(true) => return contradicts("the connection has window scaling"),
-        Some(false) => {}
+fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
+    if known(evidence.base.window_scaling, "the kernel does not report the options of the connection")? {
+        return Err(contradicts("the connection has window scaling"));
     }
-    match blamed(evidence, role) {
-        None => return cannot_tell("tcp_window_scaling could not be read"),
-        Some(false) => return contradicts(format!("the option was not lost at {}", who(evidence, role))),
-        Some(true) => {}
+    if !known(blamed(evidence, role), "tcp_window_scaling could not be read")? {
+        return Err(contradicts(format!("the option was not lost at {}", who(evidence, role))));
     }
-    let Some(held) = evidence.held_by_window() else {
-        return cannot_tell("the sender's kernel does not report what limited it");
-    };
-    if held < 0.2 {
-        return contradicts(format!("the window of 64 KiB limited the sender only {} of the \
-            time", units::percent(held)));
-    }
-    Assessment::Supports {
-        share: held,
-        witnesses: vec![
-            counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
-            parameter(if role == Role::Path {
-                "both hosts offer window scaling, but the connection has none: the path strips the option"
-                    .to_owned()
-            } else {
-                format!("tcp_window_scaling is off on {}", who(evidence, role))
-            }),
-        ],
-    }
+    let held = held(evidence.held_by_window(), "window of 64 KiB")?;
+    let witnesses = [
+        counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+        parameter(if role == Role::Path {
+            "both hosts offer window scaling, but the connection has none: the path strips the option".to_owned()
+        } else {
+            format!("tcp_window_scaling is off on {}", who(evidence, role))
+        }),
+    ];
+    supports(held, witnesses)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {

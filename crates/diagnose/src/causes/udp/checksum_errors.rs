@@ -13,7 +13,7 @@
 //! Source: RFC 1122 4.1.3.4; Stone, Partridge, *When the CRC and TCP Checksum Disagree*, SIGCOMM 2000.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, says_the_same, supports};
+use crate::causes::shared::udp::{at_stage, says_the_same};
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "checksum-errors",
@@ -28,38 +28,33 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::NIC_COUNTER_RX_CRC_ERRORS,
         keys::NIC_NAME,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["udp-receive-buffer", "random-loss"],
     fix,
     stages: &["checksum"],
     ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
-    let (dropped, share, first) = match at_stage(evidence, "checksum", None) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+fn assess(evidence: &UdpEvidence, _: Role) -> Ruling {
+    let (dropped, share, first) = at_stage(evidence, "checksum", None)?;
     let crc = evidence.grew(Role::Receiver, keys::NIC_COUNTER_RX_CRC_ERRORS);
     let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_IN_ERRORS } else { keys::SNMP_UDP_IN_ERRORS };
     let sockets = evidence.base.accounting.socket_drops;
-    supports(
-        first,
-        share,
-        [
-            says_the_same(evidence, dropped, evidence.reason(Role::Receiver, "UDP_CSUM"), "the reason UDP_CSUM"),
-            sockets
-                .filter(|drops| *drops >= dropped)
-                .map(|drops| counter(format!("the receiving sockets counted {drops} drops, damaged ones among them"))),
-            says_the_same(
-                evidence,
-                dropped,
-                evidence.grew(Role::Receiver, key).filter(|_| sockets.is_none()),
-                "InErrors of the receiver's UDP",
-            ),
-            crc.filter(|crc| *crc > 0).map(|crc| counter(format!("the receiver's link counted {crc} CRC errors"))),
-        ],
-    )
+    let witnesses = [
+        Some(first),
+        says_the_same(evidence, dropped, evidence.reason(Role::Receiver, "UDP_CSUM"), "the reason UDP_CSUM"),
+        sockets
+            .filter(|drops| *drops >= dropped)
+            .map(|drops| counter(format!("the receiving sockets counted {drops} drops, damaged ones among them"))),
+        says_the_same(
+            evidence,
+            dropped,
+            evidence.grew(Role::Receiver, key).filter(|_| sockets.is_none()),
+            "InErrors of the receiver's UDP",
+        ),
+        crc.filter(|crc| *crc > 0).map(|crc| counter(format!("the receiver's link counted {crc} CRC errors"))),
+    ];
+    supports(share, witnesses)
 }
 
 fn fix(evidence: &UdpEvidence, _: Role) -> Fix {

@@ -12,7 +12,7 @@
 //! Source: kernel `Documentation/networking/nf_conntrack-sysctl.rst`; `net/netfilter/nf_conntrack_core.c`, `__nf_conntrack_alloc`.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, supports};
+use crate::causes::shared::udp::at_stage;
 use crate::judge::Evidence;
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
@@ -20,7 +20,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     about: "the conntrack table is full, so packets of new connections are dropped",
     roles: &[Role::Sender, Role::Receiver],
     needs: &[keys::CONNTRACK_DROP, keys::CONNTRACK_COUNT, keys::CONNTRACK_MAX],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["filter-drop", "random-loss", "udp-receive-buffer", "softnet-backlog"],
     fix,
     rank: 3,
@@ -46,21 +46,16 @@ pub(in crate::causes) fn room(evidence: &impl Evidence, role: Role) -> Fix {
     sysctl_fix(evidence, role, words, "net.netfilter.nf_conntrack_max", max.to_string())
 }
 
-fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
-    let Some(drops) = evidence.grew(role, keys::CONNTRACK_DROP) else {
-        return cannot_tell("the statistics of connection tracking could not be read");
-    };
+fn assess(evidence: &UdpEvidence, role: Role) -> Ruling {
+    let drops = known(evidence.grew(role, keys::CONNTRACK_DROP), "the statistics of connection tracking could not be read")?;
     if drops == 0 {
-        return contradicts("connection tracking dropped nothing");
+        return Err(contradicts("connection tracking dropped nothing"));
     }
     let stage = if role == Role::Sender { "send-filter" } else { "receive-filter" };
     let dropped = evidence.base.dropped(stage).min(drops);
-    let (_, share, first) = match at_stage(evidence, stage, Some(dropped)) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+    let (_, share, first) = at_stage(evidence, stage, Some(dropped))?;
     let tracking = counter(format!("connection tracking dropped {drops} packets because the table was full"));
-    supports(first, share, [Some(tracking), full(evidence, role)])
+    supports(share, [Some(first), Some(tracking), full(evidence, role)])
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {

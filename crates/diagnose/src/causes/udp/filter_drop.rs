@@ -13,7 +13,7 @@
 //! Source: kernel `net/netfilter/core.c`, `nf_hook_slow`; nft(8).
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, says_the_same, supports};
+use crate::causes::shared::udp::{at_stage, says_the_same};
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "filter-drop",
@@ -25,19 +25,16 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::NETSTAT_IP_EXT_IN_NO_ECT_PKTS,
         keys::SNMP_IP_OUT_DISCARDS,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "udp-receive-buffer", "softnet-backlog"],
     fix,
     stages: &["send-filter", "receive-filter"],
     ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Ruling {
     let stage = if role == Role::Sender { "send-filter" } else { "receive-filter" };
-    let (dropped, share, first) = match at_stage(evidence, stage, None) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+    let (dropped, share, first) = at_stage(evidence, stage, None)?;
     let by_rules =
         says_the_same(evidence, dropped, evidence.grew(role, keys::FILTER_DROP_PACKETS), "the counters of rules that drop");
     let watched =
@@ -53,7 +50,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
             .map(|behind| counter(format!("{behind} datagrams reached the receiver's IP layer but not its \
                 application")))
     };
-    supports(first, share, [by_rules, watched, third])
+    supports(share, [Some(first), by_rules, watched, third])
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {

@@ -14,7 +14,7 @@
 //! Source: RFC 8900; kernel `net/ipv4/ip_fragment.c`.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, supports};
+use crate::causes::shared::udp::at_stage;
 use crate::experiments::udp::UNFRAGMENTED;
 use narrows_model::load::udp::{DatagramSizes, UdpPlan};
 
@@ -33,7 +33,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::IP6_FRAG_HIGH,
         keys::PATH_MTU,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "udp-receive-buffer"],
     fix,
     stages: &["reassembly"],
@@ -46,35 +46,26 @@ fn lost_fragments(evidence: &UdpEvidence) -> Option<u64> {
     Some(accounting.fragments(true, "FragCreates")?.saturating_sub(accounting.fragments(false, "ReasmReqds")?))
 }
 
-fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, _: Role) -> Ruling {
     let accounting = &evidence.base.accounting;
-    let Some(created) = accounting.fragments(true, "FragCreates") else {
-        return cannot_tell("the sender's counters of fragments could not be read");
-    };
+    let created = known(accounting.fragments(true, "FragCreates"), "the sender's counters of fragments could not be read")?;
     let parts = accounting.fragments_each();
     if parts == 1 {
-        return contradicts(format!("datagrams were not sent in fragments (FragCreates grew by {created})"));
+        return Err(contradicts(format!("datagrams were not sent in fragments (FragCreates grew by {created})")));
     }
-    let (_, share, first) = match at_stage(evidence, "reassembly", None) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+    let (_, share, first) = at_stage(evidence, "reassembly", None)?;
     let failed = accounting.fragments(false, "ReasmFails").filter(|n| *n > 0);
     let whole = evidence.experiments.get(UNFRAGMENTED.id).filter(|view| view.loss() <= evidence.base.loss() / 2.0);
-    supports(
-        first,
-        share,
-        [
-            Some(counter(format!(
-                "each datagram left in {parts} fragments: FragCreates of the sender grew by {created}"
-            ))),
-            failed.map(|n| counter(format!("ReasmFails of the receiver grew by {n}"))),
-            whole.map(|view| Witness {
-                kind: "experiment".to_owned(),
-                says: format!("unfragmented datagrams: {} of {} lost", view.missing(), view.ledger.offered),
-            }),
-        ],
-    )
+    let witnesses = [
+        Some(first),
+        Some(counter(format!("each datagram left in {parts} fragments: FragCreates of the sender grew by {created}"))),
+        failed.map(|n| counter(format!("ReasmFails of the receiver grew by {n}"))),
+        whole.map(|view| Witness {
+            kind: "experiment".to_owned(),
+            says: format!("unfragmented datagrams: {} of {} lost", view.missing(), view.ledger.offered),
+        }),
+    ];
+    supports(share, witnesses)
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {

@@ -14,7 +14,7 @@
 
 use crate::causes::shared::device::{ring, ring_fix};
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, full_core, supports};
+use crate::causes::shared::udp::{at_stage, full_core};
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "nic-ring-overrun",
@@ -30,18 +30,15 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::NIC_RING_RX_MAX,
         keys::NIC_NAME,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["softnet-backlog", "random-loss", "udp-receive-buffer"],
     fix,
     stages: &["nic-rx"],
     ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
-    let (dropped, share, first) = match at_stage(evidence, "nic-rx", None) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+fn assess(evidence: &UdpEvidence, role: Role) -> Ruling {
+    let (dropped, share, first) = at_stage(evidence, "nic-rx", None)?;
     let sent = evidence.grew(Role::Sender, keys::NIC_COUNTER_TX_PACKETS);
     let apart = sent.zip(evidence.grew(role, keys::NIC_COUNTER_RX_PACKETS)).map(|(sent, got)| sent.saturating_sub(got));
     let apart = apart
@@ -50,7 +47,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
             receiver's")));
     let short = ring(evidence, role).filter(|[now, max]| now < max);
     let short = short.map(|[now, max]| parameter(format!("the receive ring has {now:.0} of {max:.0} entries")));
-    supports(first, share, [apart, short])
+    supports(share, [Some(first), apart, short])
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {

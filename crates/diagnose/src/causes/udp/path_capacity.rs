@@ -30,36 +30,31 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
 };
 
 /// What the trials of paced UDP say of it.
-pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
-    let view = match plateau(paced) {
-        Ok(view) => view,
-        Err(assessment) => return assessment,
-    };
+pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
+    let view = plateau(paced)?;
     let goodput = paced.goodput_bps;
     if goodput <= 0.0 {
-        return cannot_tell("no goodput to compare with UDP");
+        return Err(cannot_tell("no goodput to compare with UDP"));
     }
     let (queue_us, stood) = queue(view);
     if !stood {
-        return contradicts(format!("UDP above the rate was lost without a queue ({queue_us:.0} us of delay)"));
+        return Err(contradicts(format!("UDP above the rate was lost without a queue ({queue_us:.0} us of delay)")));
     }
     let ratio = view.goodput_bps / goodput;
     if ratio > 1.12 {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "UDP delivered {}, {ratio:.2} times the goodput",
             units::bps(view.goodput_bps)
-        ));
+        )));
     }
-    Assessment::Supports {
-        share: 0.9,
-        witnesses: vec![
-            experiment(format!(
-                "UDP above the rate delivered {}, {ratio:.2} times the goodput",
-                units::bps(view.goodput_bps)
-            )),
-            experiment(format!("a queue of {queue_us:.0} us before it, and no loss below the rate")),
-        ],
-    }
+    let witnesses = [
+        experiment(format!(
+            "UDP above the rate delivered {}, {ratio:.2} times the goodput",
+            units::bps(view.goodput_bps)
+        )),
+        experiment(format!("a queue of {queue_us:.0} us before it, and no loss below the rate")),
+    ];
+    supports(0.9, witnesses)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-member",
     about: "one member of a group of equal paths (ECMP, LAG) loses packets",
     roles: &[Role::Path],
-    assess: |evidence, _| assess(evidence),
+    assess: |evidence, _| answer(assess(evidence)),
     look_alikes: &["random-loss", "path-policer", "shallow-queue", "path-capacity"],
     fix: |evidence, _| fix(evidence.paced.get(MANY_PORTS.id)),
     rank: 1,
@@ -34,17 +34,14 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
 const FEW: u64 = 5;
 const COMMON: f64 = 1e-4;
 
-fn assess(evidence: &UdpEvidence) -> Assessment {
-    let (dropped, _, witness) = match at_stage(evidence, "path", None) {
-        Ok(known) => known,
-        Err(other) => return other,
-    };
+fn assess(evidence: &UdpEvidence) -> Ruling {
+    let (dropped, _, witness) = at_stage(evidence, "path", None)?;
     let base = &evidence.base;
     if dropped < FEW || base.loss() < COMMON {
-        return contradicts(format!("only {dropped} of {} datagrams were lost on the path", base.ledger.offered));
+        return Err(contradicts(format!("only {dropped} of {} datagrams were lost on the path", base.ledger.offered)));
     }
     if let Some(Met::Full | Met::Shaped | Met::Policed) = met(evidence) {
-        return contradicts("more was offered than the path carries");
+        return Err(contradicts("more was offered than the path carries"));
     }
     assess_ports(evidence.paced.get(MANY_PORTS.id), |member| {
         let rates = || base.flows.iter().map(|flow| float(flow.lost) / float(flow.sent.max(1)));

@@ -14,13 +14,13 @@
 
 use crate::causes::shared::paced::Lost;
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, supports};
+use crate::causes::shared::udp::at_stage;
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-outage",
     about: "the path carries nothing for a time",
     roles: &[Role::Path],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["random-loss", "path-policer", "path-capacity", "udp-receive-buffer"],
     fix: |_, _| {
         advice(
@@ -40,23 +40,20 @@ const VANISH: f64 = 20.0;
 /// A host that was stopped, or a queue, delays what arrives by more than this part of the time.
 const DELAYED: f64 = 0.5;
 
-fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
-    let (_, share, first) = match at_stage(evidence, "path", None) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+fn assess(evidence: &UdpEvidence, _: Role) -> Ruling {
+    let (_, share, first) = at_stage(evidence, "path", None)?;
     let (base, load) = (&evidence.base, Lost::of(&evidence.base));
     let run = load.lost as f64 / load.runs.max(1) as f64;
     let time_us = run * 1e6 / base.offered_pps();
     let [median_us, _, most_us] = base.delay_us;
     let [time, late] = [time_us, most_us - median_us].map(|us| units::micros(us.max(0.0) as u64));
     if run < VANISH || time_us < OUTAGE_US {
-        return contradicts(format!("the losses come in runs of about {run:.0} datagrams ({time})"));
+        return Err(contradicts(format!("the losses come in runs of about {run:.0} datagrams ({time})")));
     }
     if most_us - median_us >= DELAYED * time_us {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "{run:.0} datagrams were lost in a row ({time}), and others came late by {late}: a host was stopped, or a queue overflowed"
-        ));
+        )));
     }
     let runs = counter(format!(
         "the path carried nothing for {time} on average, {} times; no other datagram was late by more than {late}",
@@ -67,7 +64,7 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
         let (time, rate) = (units::micros(step.outage_us as u64), units::bps(step.offered_bps));
         experiment(format!("UDP at {rate}, evenly paced, lost every datagram for {time} and hardly any other"))
     });
-    supports(first, share, [Some(runs), step])
+    supports(share, [Some(first), Some(runs), step])
 }
 
 #[cfg(test)]

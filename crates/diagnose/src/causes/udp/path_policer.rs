@@ -68,33 +68,28 @@ fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
 }
 
 /// What the trials of paced UDP say of it.
-pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
-    let view = match plateau(paced) {
-        Ok(view) => view,
-        Err(assessment) => return assessment,
-    };
+pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
+    let view = plateau(paced)?;
     let (queue_us, stood) = queue(view);
     if stood {
-        return contradicts(format!("above the rate a queue of {queue_us:.0} us built up before the loss"));
+        return Err(contradicts(format!("above the rate a queue of {queue_us:.0} us built up before the loss")));
     }
-    if let Assessment::Supports { .. } = shallow_queue::by_paced_udp(paced) {
-        return contradicts("bursts are lost below the rate: a short queue, not a policer");
+    if let Ok(Assessment::Supports { .. }) = shallow_queue::by_paced_udp(paced) {
+        return Err(contradicts("bursts are lost below the rate: a short queue, not a policer"));
     }
     let above = Lost::of(view);
-    Assessment::Supports {
-        share: 0.9,
-        witnesses: vec![
-            experiment(format!(
-                "everything above {} was lost ({}) while delay rose by at most {queue_us:.0} us: dropped, not queued",
-                units::bps(view.goodput_bps),
-                above.words()
-            )),
-            experiment(format!(
-                "evenly paced at half of the rate, UDP lost {}",
-                lost(paced, HALF).map_or_else(|| "nothing".to_owned(), Lost::words)
-            )),
-        ],
-    }
+    let witnesses = [
+        experiment(format!(
+            "everything above {} was lost ({}) while delay rose by at most {queue_us:.0} us: dropped, not queued",
+            units::bps(view.goodput_bps),
+            above.words()
+        )),
+        experiment(format!(
+            "evenly paced at half of the rate, UDP lost {}",
+            lost(paced, HALF).map_or_else(|| "nothing".to_owned(), Lost::words)
+        )),
+    ];
+    supports(0.9, witnesses)
 }
 
 #[cfg(test)]

@@ -19,7 +19,9 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "path-shaper",
     about: "a shaper on the path limits the rate below the link speed",
     roles: &[Role::Path],
-    assess: |evidence, _| on_the_path(evidence, Met::Shaped, |_| cannot_tell("without a path profile a shaper looks like a slow link")),
+    assess: |evidence, _| {
+        on_the_path(evidence, Met::Shaped, |_| Err(cannot_tell("without a path profile a shaper looks like a slow link")))
+    },
     look_alikes: &["path-capacity", "path-policer", "random-loss"],
     fix: |evidence, _| {
         let capacity = evidence.profile.as_ref().and_then(|profile| profile.shape.capacity);

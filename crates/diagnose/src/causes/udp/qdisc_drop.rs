@@ -14,7 +14,7 @@
 
 use crate::causes::shared::layers::qdisc_device;
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, rounded, says_the_same, supports};
+use crate::causes::shared::udp::{at_stage, rounded, says_the_same};
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "qdisc-drop",
@@ -35,7 +35,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::DROP_REASON_QDISC_CONGESTED,
         keys::DROP_REASON_FQ_FLOW_LIMIT,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["udp-send-queue", "random-loss", "path-policer", "shallow-queue"],
     fix,
     stages: &["qdisc"],
@@ -45,31 +45,26 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
 /// What the kernel calls drops of queueing disciplines.
 const REASONS: [&str; 4] = ["QDISC_DROP", "QDISC_OVERLIMIT", "QDISC_CONGESTED", "FQ_FLOW_LIMIT"];
 
-fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
-    let (dropped, share, first) = match at_stage(evidence, "qdisc", None) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+fn assess(evidence: &UdpEvidence, role: Role) -> Ruling {
+    let (dropped, share, first) = at_stage(evidence, "qdisc", None)?;
     let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_SNDBUF_ERRORS } else { keys::SNMP_UDP_SNDBUF_ERRORS };
     let reasons = REASONS.iter().try_fold(0_u64, |sum, name| Some(sum.saturating_add(evidence.reason(role, name)?)));
-    supports(
-        first,
-        share,
-        [
-            says_the_same(evidence, dropped, reasons, "the drop reasons of queueing disciplines (QDISC_DROP and \
-                related)"),
-            says_the_same(evidence, dropped, evidence.grew(role, key), "SndbufErrors of the sender's UDP").or_else(
-                || {
-                    says_the_same(
-                        evidence,
-                        dropped,
-                        evidence.grew(role, keys::SNMP_IP_OUT_DISCARDS),
-                        "OutDiscards of the sender's IP",
-                    )
-                },
-            ),
-        ],
-    )
+    let witnesses = [
+        Some(first),
+        says_the_same(evidence, dropped, reasons, "the drop reasons of queueing disciplines (QDISC_DROP and \
+            related)"),
+        says_the_same(evidence, dropped, evidence.grew(role, key), "SndbufErrors of the sender's UDP").or_else(
+            || {
+                says_the_same(
+                    evidence,
+                    dropped,
+                    evidence.grew(role, keys::SNMP_IP_OUT_DISCARDS),
+                    "OutDiscards of the sender's IP",
+                )
+            },
+        ),
+    ];
+    supports(share, witnesses)
 }
 
 /// Bytes of IP, UDP and Ethernet that a shaper counts with each datagram.

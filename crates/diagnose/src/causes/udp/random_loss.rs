@@ -36,33 +36,29 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
 };
 
 /// What the trials of paced UDP say of it.
-pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
-    let (Some(tenth), Some(half)) = (lost(paced, TENTH), lost(paced, HALF)) else {
-        return cannot_tell("paced UDP at a tenth and at half of the rate was not measured");
-    };
+pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
+    let (tenth, half) = known(lost(paced, TENTH).zip(lost(paced, HALF)), "paced UDP at a tenth and at half of the rate was not measured")?;
     if half.lost == 0 {
-        return contradicts(format!("evenly paced at half of the rate, UDP lost nothing ({} sent)", half.sent));
+        return Err(contradicts(format!("evenly paced at half of the rate, UDP lost nothing ({} sent)", half.sent)));
     }
     // Of losses in a row only the first is by chance.
     let expected = half.expected_runs(tenth.sent);
     let (seen, enough) = (tenth.runs as f64, expected >= ENOUGH && half.runs >= 8);
     if enough && seen <= expected / 5.0 {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "UDP lost {} at a tenth of the rate and {} at half the rate: the loss grows with the rate",
             tenth.words(),
             half.words()
-        ));
+        )));
     }
     if !enough || seen < expected / 2.5 {
-        return cannot_tell("too little loss to compare a tenth with half of the rate");
+        return Err(cannot_tell("too little loss to compare a tenth with half of the rate"));
     }
-    Assessment::Supports {
-        share: 0.95,
-        witnesses: vec![
-            experiment(format!("UDP at a tenth of the rate: {} ({})", tenth.words(), units::percent(tenth.rate()))),
-            experiment(format!("UDP at half of the rate: {} ({})", half.words(), units::percent(half.rate()))),
-        ],
-    }
+    let witnesses = [
+        experiment(format!("UDP at a tenth of the rate: {} ({})", tenth.words(), units::percent(tenth.rate()))),
+        experiment(format!("UDP at half of the rate: {} ({})", half.words(), units::percent(half.rate()))),
+    ];
+    supports(0.95, witnesses)
 }
 
 #[cfg(test)]

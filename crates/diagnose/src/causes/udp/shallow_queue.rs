@@ -33,31 +33,27 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
 };
 
 /// What the trials of paced UDP say of it.
-pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
+pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
     let (Some(even), Some(bursts)) = (lost(paced, HALF), lost(paced, HALF_BURSTS)) else {
-        return cannot_tell("UDP at half of the rate, paced and in bursts, was not measured");
+        return Err(cannot_tell("UDP at half of the rate, paced and in bursts, was not measured"));
     };
     if bursts.lost == 0 {
-        return contradicts(format!(
+        return Err(contradicts(format!(
             "in bursts of {BURST} at half of the rate UDP lost nothing ({} sent)",
             bursts.sent
-        ));
+        )));
     }
     let expected = even.expected(bursts.rate());
     let seen = even.lost as f64;
     if expected < ENOUGH {
-        return cannot_tell("too little loss in bursts to compare with paced datagrams");
+        return Err(cannot_tell("too little loss in bursts to compare with paced datagrams"));
     }
     // A queue that is too short for bursts cuts each of them; loss at any rate hits a few, where it comes in bursts of its own.
     if 2 * bursts.runs < bursts.sent / u64::from(BURST) {
-        return cannot_tell(format!("only {} of {} bursts lost datagrams", bursts.runs, bursts.sent / u64::from(BURST)));
+        return Err(cannot_tell(format!("only {} of {} bursts lost datagrams", bursts.runs, bursts.sent / u64::from(BURST))));
     }
     if seen > expected / 5.0 {
-        return contradicts(format!(
-            "equal loss when paced: {} against {}",
-            even.words(),
-            bursts.words()
-        ));
+        return Err(contradicts(format!("equal loss when paced: {} against {}", even.words(), bursts.words())));
     }
     let half = experiment(format!(
         "UDP at half of the rate in bursts of {BURST}: {}; paced: {}",
@@ -69,7 +65,7 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Assessment {
         Err(Assessment::Contradicts(why)) => Some(experiment(why)),
         _ => None,
     };
-    Assessment::Supports { share: 0.95, witnesses: std::iter::once(half).chain(whole).collect() }
+    supports(0.95, std::iter::once(half).chain(whole))
 }
 
 /// Where the profile showed that the path carries the rate evenly spaced, that is the other witness.

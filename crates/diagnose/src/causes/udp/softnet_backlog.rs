@@ -12,7 +12,7 @@
 //! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, full_core, rounded, says_the_same, supports};
+use crate::causes::shared::udp::{at_stage, full_core, rounded, says_the_same};
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "softnet-backlog",
@@ -24,34 +24,29 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::NIC_COUNTER_RX_DROPPED,
         keys::CORE_NETDEV_MAX_BACKLOG,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["udp-receive-buffer", "filter-drop", "random-loss"],
     fix,
     stages: &["softnet"],
     ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
-    let (dropped, share, first) = match at_stage(evidence, "softnet", None) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+fn assess(evidence: &UdpEvidence, role: Role) -> Ruling {
+    let (dropped, share, first) = at_stage(evidence, "softnet", None)?;
     let told = evidence.base.accounting.one_kernel.then_some(evidence.base.accounting.unsent.no_buffers);
-    supports(
-        first,
-        share,
-        [
-            says_the_same(evidence, dropped, evidence.reason(role, "CPU_BACKLOG"), "the reason CPU_BACKLOG"),
-            says_the_same(
-                evidence,
-                dropped,
-                evidence.grew(role, keys::NIC_COUNTER_RX_DROPPED),
-                "rx_dropped of the receiver's device",
-            ),
-            told.filter(|told| *told > 0 && told.saturating_mul(2) >= dropped)
-                .map(|told| counter(format!("{told} send calls failed with ENOBUFS: the interfaces are a veth pair"))),
-        ],
-    )
+    let witnesses = [
+        Some(first),
+        says_the_same(evidence, dropped, evidence.reason(role, "CPU_BACKLOG"), "the reason CPU_BACKLOG"),
+        says_the_same(
+            evidence,
+            dropped,
+            evidence.grew(role, keys::NIC_COUNTER_RX_DROPPED),
+            "rx_dropped of the receiver's device",
+        ),
+        told.filter(|told| *told > 0 && told.saturating_mul(2) >= dropped)
+            .map(|told| counter(format!("{told} send calls failed with ENOBUFS: the interfaces are a veth pair"))),
+    ];
+    supports(share, witnesses)
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {

@@ -11,7 +11,7 @@
 //! Source: kernel `Documentation/networking/ip-sysctl.rst`, `net/core/sock.c`, `__sk_mem_raise_allocated`.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, says_the_same, supports};
+use crate::causes::shared::udp::{at_stage, says_the_same};
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-memory",
@@ -26,36 +26,29 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::UDP_MEM_HIGH,
         keys::UDP_MEM_USED,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["udp-receive-buffer"],
     fix,
     stages: &["receive-buffer"],
     ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Ruling {
     let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_MEM_ERRORS } else { keys::SNMP_UDP_MEM_ERRORS };
-    let Some(errors) = evidence.grew(role, key) else {
-        return cannot_tell("the receiver's MemErrors could not be read");
-    };
+    let errors = known(evidence.grew(role, key), "the receiver's MemErrors could not be read")?;
     let dropped = errors.min(evidence.base.dropped("receive-buffer"));
-    let (dropped, share, _) = match at_stage(evidence, "receive-buffer", Some(dropped)) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+    let (dropped, share, _) = at_stage(evidence, "receive-buffer", Some(dropped))?;
     let first = counter(format!("MemErrors of the receiver's UDP grew by {errors}: {dropped} of the lost datagrams"));
     let pages = |which| evidence.number(role, which);
     let full = pages(keys::UDP_MEM_USED).zip(pages(keys::UDP_MEM_PRESSURE)).filter(|(used, limit)| used >= limit);
-    supports(
-        first,
-        share,
-        [
-            says_the_same(evidence, dropped, evidence.reason(role, "PROTO_MEM"), "the reason PROTO_MEM"),
-            full.map(|(used, limit)| {
-                counter(format!("UDP sockets held {used:.0} pages; pressure begins at {limit:.0}"))
-            }),
-        ],
-    )
+    let witnesses = [
+        Some(first),
+        says_the_same(evidence, dropped, evidence.reason(role, "PROTO_MEM"), "the reason PROTO_MEM"),
+        full.map(|(used, limit)| {
+            counter(format!("UDP sockets held {used:.0} pages; pressure begins at {limit:.0}"))
+        }),
+    ];
+    supports(share, witnesses)
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {

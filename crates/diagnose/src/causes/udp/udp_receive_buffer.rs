@@ -14,7 +14,7 @@
 //! 44 %, 512 KiB nothing.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{at_stage, full_core, rounded, says_the_same, supports};
+use crate::causes::shared::udp::{at_stage, full_core, rounded, says_the_same};
 use crate::causes::shared::words::witness;
 use narrows_model::load::udp::UdpPlan;
 
@@ -29,26 +29,24 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::DROP_REASON_SOCKET_RCVBUFF,
         keys::CORE_RMEM_MAX,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["udp-memory", "softnet-backlog", "random-loss", "filter-drop"],
     fix,
     stages: &["receive-buffer"],
     ..Cause::COMMON
 };
 
-fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Ruling {
     let memory = evidence.grew(role, keys::SNMP_UDP_MEM_ERRORS).unwrap_or(0);
     let own = evidence.base.dropped("receive-buffer").saturating_sub(memory);
-    let (dropped, share, first) = match at_stage(evidence, "receive-buffer", Some(own)) {
-        Ok(found) => found,
-        Err(assessment) => return assessment,
-    };
+    let (dropped, share, first) = at_stage(evidence, "receive-buffer", Some(own))?;
     if let Some(why) = full_core(evidence, role) {
-        return contradicts(format!("{why}: it reads more slowly than datagrams arrive, with any buffer"));
+        return Err(contradicts(format!("{why}: it reads more slowly than datagrams arrive, with any buffer")));
     }
     let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_RCVBUF_ERRORS } else { keys::SNMP_UDP_RCVBUF_ERRORS };
     let full = evidence.base.buffer_full.filter(|share| *share >= 0.05);
-    let others = [
+    let witnesses = [
+        Some(first),
         evidence
             .base
             .accounting
@@ -63,7 +61,7 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
             },
         ),
     ];
-    supports(first, share, others)
+    supports(share, witnesses)
 }
 
 /// Kernel memory of a datagram in the buffer: its payload and headers in a block of a power of two, and `struct sk_buff`.

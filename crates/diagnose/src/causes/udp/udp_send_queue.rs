@@ -13,7 +13,7 @@
 //! Source: udp(7), kernel `net/ipv4/udp.c`, `udp_send_skb`.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::{PART, rounded, says_the_same, supports};
+use crate::causes::shared::udp::{PART, rounded, says_the_same};
 
 pub const CAUSE: Cause<UdpEvidence> = Cause {
     id: "udp-send-queue",
@@ -27,7 +27,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         keys::NIC_NAME,
         keys::NIC_TXQUEUELEN,
     ],
-    assess,
+    assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["qdisc-drop", "random-loss", "filter-drop"],
     fix,
     stages: &["unsent", "send-buffer", "nic-tx"],
@@ -42,16 +42,16 @@ fn refused(evidence: &UdpEvidence) -> (u64, u64, u64) {
     (unsent.would_block, buffers, evidence.base.dropped("nic-tx"))
 }
 
-fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
+fn assess(evidence: &UdpEvidence, role: Role) -> Ruling {
     let (would_block, buffers, device) = refused(evidence);
     let missing = evidence.base.missing();
     let dropped = would_block.saturating_add(buffers).saturating_add(device);
     if dropped == 0 {
-        return contradicts("the socket and the interface accepted every datagram");
+        return Err(contradicts("the socket and the interface accepted every datagram"));
     }
     let share = (dropped as f64 / missing.max(1) as f64).min(1.0);
     if share < PART {
-        return contradicts(format!("only {dropped} of {missing} datagrams were rejected at the sender"));
+        return Err(contradicts(format!("only {dropped} of {missing} datagrams were rejected at the sender")));
     }
     let first = counter(format!(
         "packet ledger: {dropped} of {missing} missing datagrams were not sent ({would_block} EAGAIN, {buffers} \
@@ -60,15 +60,13 @@ fn assess(evidence: &UdpEvidence, role: Role) -> Assessment {
     let key = if evidence.base.accounting.ipv6 { keys::SNMP6_UDP6_SNDBUF_ERRORS } else { keys::SNMP_UDP_SNDBUF_ERRORS };
     let same = |key, what| says_the_same(evidence, dropped, evidence.grew(role, key), what);
     let gaps = would_block > 0 && evidence.base.dropped("path") == 0;
-    supports(
-        first,
-        share,
-        [
-            same(key, "SndbufErrors of the sender's UDP")
-                .or_else(|| same(keys::SNMP_IP_OUT_DISCARDS, "OutDiscards of the sender's IP")),
-            gaps.then(|| counter("the loss equals these datagrams: the path lost nothing")),
-        ],
-    )
+    let witnesses = [
+        Some(first),
+        same(key, "SndbufErrors of the sender's UDP")
+            .or_else(|| same(keys::SNMP_IP_OUT_DISCARDS, "OutDiscards of the sender's IP")),
+        gaps.then(|| counter("the loss equals these datagrams: the path lost nothing")),
+    ];
+    supports(share, witnesses)
 }
 
 fn fix(evidence: &UdpEvidence, role: Role) -> Fix {

@@ -25,7 +25,6 @@ pub(super) struct Hunt {
     pub(super) invalid: u32,
     /// Valid ones, over all lengths.
     pub(super) trials: u32,
-    pub(super) offered_pps: f64,
     /// Whether the upper bound is asked once more.
     checking: bool,
     /// How often it may still turn out to pass.
@@ -43,7 +42,6 @@ impl Hunt {
             fails: 0,
             invalid: 0,
             trials: 0,
-            offered_pps: 0.0,
             checking: false,
             checks: CHECKS,
         }

@@ -16,8 +16,7 @@
 //! corrected buffer time = implied × (1 − throughput ÷ maximum rate)
 //! ```
 //!
-//! since the device forwards while the burst comes. Where the tester sends bursts slower than the
-//! line, the rate at which they left takes the maximum's place: it is what filled the buffer.
+//! since the device forwards while the burst comes.
 
 mod buffer;
 mod hunt;
@@ -90,8 +89,6 @@ pub struct BurstSeen {
     pub sent: u64,
     /// Frames that came, each once, after waiting for those under way.
     pub received: u64,
-    /// At which rate they left, frames a second.
-    pub offered_pps: f64,
     /// Why it says nothing, if so.
     pub invalid: Option<String>,
 }
@@ -101,7 +98,7 @@ pub struct BurstSeen {
 pub struct BackToBack {
     plan: BackToBackPlan,
     hunt: Hunt,
-    found: Vec<(u64, f64)>,
+    found: Vec<u64>,
     asked: bool,
     ended: Option<String>,
 }
@@ -131,9 +128,9 @@ impl BackToBack {
         u32::try_from(self.found.len()).unwrap_or(u32::MAX)
     }
 
-    /// Takes what was seen of the burst that was asked for; the answer says why it counts for nothing, if so.
+    /// Takes what was seen of the burst that was asked for.
     /// Errors: [`SearchError::NoTrialPending`] where no burst is under way.
-    pub fn observe(&mut self, seen: &BurstSeen) -> Result<Option<String>, SearchError> {
+    pub fn observe(&mut self, seen: &BurstSeen) -> Result<(), SearchError> {
         if !std::mem::take(&mut self.asked) {
             return Err(SearchError::NoTrialPending);
         }
@@ -147,34 +144,30 @@ impl BackToBack {
                 None
             }
         });
-        if let Some(why) = &invalid {
+        if let Some(why) = invalid {
             self.hunt.invalid += 1;
             if self.hunt.invalid > INVALID_RETRIES {
                 self.ended = Some(format!("bursts of {frames} frames stayed invalid: {why}"));
             }
-            return Ok(invalid);
+            return Ok(());
         }
         self.hunt.trials += 1;
         if seen.received == seen.sent {
             self.hunt.passes += 1;
-            if seen.offered_pps.is_finite() && seen.offered_pps > 0.0 {
-                self.hunt.offered_pps = seen.offered_pps;
-            }
         } else {
             self.hunt.fails += 1;
         }
         let settled = self.hunt.decided() && !self.hunt.advance(self.plan.most_frames);
         if settled {
             let longest = self.hunt.lower;
-            let rate = if self.hunt.offered_pps > 0.0 { self.hunt.offered_pps } else { self.plan.max_pps };
-            self.found.push((longest, rate));
+            self.found.push(longest);
             self.hunt = Hunt::from(longest.max(1), STEP_AGAIN);
         } else if self.hunt.trials >= MAX_TRIALS {
             self.ended = Some(format!(
                 "no result after {MAX_TRIALS} trials of one repetition: bursts of equal length pass and fail at random"
             ));
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Why it ended before all repetitions were made, if it did.
@@ -184,12 +177,12 @@ impl BackToBack {
 
     /// The longest burst of each repetition that came to its end.
     pub fn bursts(&self, row: Row) -> Vec<BurstOfSize> {
-        let burst = |(repetition, (frames, offered_pps)): (u32, &(u64, f64))| BurstOfSize {
+        let burst = |(repetition, frames): (u32, &u64)| BurstOfSize {
             traffic: row.traffic,
             size: row.size,
             repetition,
             frames: *frames,
-            offered_pps: *offered_pps,
+            offered_pps: self.plan.max_pps,
             at_most: *frames >= self.plan.most_frames,
         };
         (0..).zip(&self.found).map(burst).collect()
@@ -215,7 +208,7 @@ pub(super) fn schedule(plan: &ForwardingPlan, row: Row) -> Vec<Scheduled> {
             frames_sent += frames as f64;
             // Below the frames of the burst, or equal to them.
             let received = (QUEUE_FRAMES + frames as f64 * CARRIES).floor().min(frames as f64) as u64;
-            let seen = BurstSeen { sent: frames, received, offered_pps: bursts.max_pps, invalid: None };
+            let seen = BurstSeen { sent: frames, received, invalid: None };
             if trials >= REHEARSALS || test.observe(&seen).is_err() {
                 break;
             }
@@ -257,8 +250,7 @@ impl Procedure for OfRow {
         let gaps = gaps + to_all.due.saturating_sub(to_all.handed);
         let stalled = (gaps > 0).then(|| format!("the burst has gaps of {gaps} frames: the generator stalled"));
         let invalid = seen.invalid.clone().or(stalled).or_else(|| seen.trial.directions.is_empty().then(none)?);
-        let offered_pps = self.bursts.plan.max_pps;
-        self.bursts.observe(&BurstSeen { sent, received, offered_pps, invalid }).map(drop)
+        self.bursts.observe(&BurstSeen { sent, received, invalid })
     }
 
     fn finish(&mut self, context: &mut Context<'_>) {

@@ -12,9 +12,7 @@ pub(super) const ENTRY: Entry = Entry::new(Test::BackToBack, fill, |it| it.back_
 
 fn fill(of: &Of<'_>, results: &mut Results, _: &mut Vec<String>) {
     let bursts: Vec<_> = of.record.bursts.iter().filter(|burst| of.is(burst.traffic, burst.size)).cloned().collect();
-    let result = of.record.search(of.row).and_then(|search| search.record.results.first());
-    let upper_pps = result.and_then(|result| result.upper_pps);
-    let time = of.throughput_pps().and_then(|pps| buffer_time(&bursts, pps, upper_pps));
+    let time = of.throughput_pps().and_then(|pps| buffer_time(&bursts, pps));
     let lengths: Vec<f64> = bursts.iter().map(|burst| burst.frames as f64).collect();
     let (Some(time), Some(frames)) = (time, Spread::of(&lengths)) else { return };
     results.back_to_back.bursts = Some(BurstsOfSize {

@@ -24,12 +24,12 @@ fn fill(of: &Of<'_>, results: &mut Results, remarks: &mut Vec<String>) {
         repetitions: found.repetitions,
         stamps: found.stamps,
         min_ns: found.min_ns,
-        mean_ns: found.mean.mean_ns,
-        p50_ns: whole(found.typical.median_ns),
-        p99_ns: whole(found.p99.median_ns),
-        p99_9_ns: whole(found.worst_case.median_ns),
+        mean_ns: found.mean_ns,
+        p50_ns: whole(found.typical_ns),
+        p99_ns: whole(found.p99_ns),
+        p99_9_ns: whole(found.worst_case_ns),
         max_ns: found.max_ns,
-        pdv_ns: whole(found.pdv.median_ns),
+        pdv_ns: whole(found.pdv_ns),
         means_ns: Spread::of(&stamped.iter().map(|trial| trial.mean).collect::<Vec<_>>()),
     });
 }

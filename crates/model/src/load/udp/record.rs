@@ -58,6 +58,18 @@ impl Unsent {
             .saturating_add(self.refused)
             .saturating_add(self.other)
     }
+
+    /// Those of two sockets.
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            no_buffers: self.no_buffers.saturating_add(other.no_buffers),
+            would_block: self.would_block.saturating_add(other.would_block),
+            too_big: self.too_big.saturating_add(other.too_big),
+            not_permitted: self.not_permitted.saturating_add(other.not_permitted),
+            refused: self.refused.saturating_add(other.refused),
+            other: self.other.saturating_add(other.other),
+        }
+    }
 }
 
 /// What a sending end did on one stream.

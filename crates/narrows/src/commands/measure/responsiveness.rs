@@ -3,12 +3,12 @@
 use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::duration;
-use crate::flags::{DirectionWord, ResultArgs, SaveArgs, SvgArg};
+use crate::flags::{DirectionWord, FamilyArg, ResultArgs, SaveArgs, SvgArg};
 use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use clap::Args;
+use narrows_model::Ending;
 use narrows_model::load::responsiveness::{ResponsivenessPlan, ResponsivenessReport};
-use narrows_model::{Ending, Family};
 use narrows_render::responsiveness::{picture, progress};
 use narrows_runner::responsiveness::{self, ResponsivenessFailure, Target, Trust};
 use narrows_runner::stored::{self, Begun};
@@ -45,12 +45,8 @@ pub(super) struct ResponsivenessArgs {
     /// Do not check the server's key
     #[arg(long, conflicts_with_all = ["token_file", "ca"], help_heading = "Connection")]
     insecure: bool,
-    /// Use IPv4 only
-    #[arg(long, short = '4', conflicts_with = "ipv6", hide_short_help = true, help_heading = "Connection")]
-    ipv4: bool,
-    /// Use IPv6 only
-    #[arg(long, short = '6', hide_short_help = true, help_heading = "Connection")]
-    ipv6: bool,
+    #[command(flatten, next_help_heading = "Connection")]
+    family: FamilyArg,
     #[command(flatten)]
     svg: SvgArg,
     #[command(flatten)]
@@ -96,13 +92,8 @@ impl ResponsivenessArgs {
         plan.check().map_err(Failure::usage)?;
         check_output(self.result.output())?;
         let trust = self.trust(&target)?;
-        let family = match (self.ipv4, self.ipv6) {
-            (true, _) => Some(Family::Ipv4),
-            (_, true) => Some(Family::Ipv6),
-            _ => None,
-        };
         let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
-        let record = responsiveness::measure(&plan, &target, &trust, family, &stop, &mut |load| {
+        let record = responsiveness::measure(&plan, &target, &trust, self.family.family(), &stop, &mut |load| {
             if !self.result.quiet {
                 crate::failure::note!("{}", progress(load, &plan));
             }

@@ -3,11 +3,10 @@
 use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, size};
-use crate::flags::{DurationArg, FullArg, ResultArgs, SaveArgs, SvgArg};
+use crate::flags::{DurationArg, FamilyArg, FullArg, ResultArgs, SaveArgs, SvgArg};
 use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use clap::Args;
-use narrows_model::Family;
 use narrows_model::load::stamp::{StampPlan, StampReport};
 use narrows_render::stamp::{picture, progress};
 use narrows_runner::stamp::{self, StampFailure, base_bytes};
@@ -41,12 +40,8 @@ pub(super) struct StampArgs {
     /// Do not ask for the DSCP on arrival there (RFC 8972), for reflectors that answer plain packets alone
     #[arg(long, help_heading = "Load", hide_short_help = true)]
     no_extensions: bool,
-    /// Use IPv4 only
-    #[arg(long, short = '4', conflicts_with = "ipv6", hide_short_help = true, help_heading = "Connection")]
-    ipv4: bool,
-    /// Use IPv6 only
-    #[arg(long, short = '6', hide_short_help = true, help_heading = "Connection")]
-    ipv6: bool,
+    #[command(flatten, next_help_heading = "Connection")]
+    family: FamilyArg,
     #[command(flatten)]
     full: FullArg,
     #[command(flatten)]
@@ -90,12 +85,7 @@ impl StampArgs {
         };
         plan.check().map_err(Failure::usage)?;
         check_output(self.result.output())?;
-        let family = match (self.ipv4, self.ipv6) {
-            (true, _) => Some(Family::Ipv4),
-            (_, true) => Some(Family::Ipv6),
-            _ => None,
-        };
-        let peer = stamp::resolve(&self.host, family).map_err(failure)?;
+        let peer = stamp::resolve(&self.host, self.family.family()).map_err(failure)?;
         let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
         let mut shown = 0;
         let record = stamp::measure(&plan, &self.host, peer, key.as_ref(), &stop, &mut |packets| {

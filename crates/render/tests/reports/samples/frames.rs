@@ -67,19 +67,8 @@ pub(crate) fn times(p50: u64, count: u64) -> Distribution {
 pub(crate) fn trial(pps: u64, size: u32, seconds: u64, lost: u64) -> FrameTrial {
     let all = pps * seconds;
     let half = all / 2;
-    let streams = [0, 1].map(|stream| StreamSent {
-        stream,
-        due: if stream == 0 { half } else { all - half },
-        handed: if stream == 0 { half } else { all - half },
-    });
-    let got = |stream: u16, n: u64| StreamGot {
-        stream,
-        received: n,
-        duplicates: 0,
-        reordered: 0,
-        highest: half - 1,
-        restarts: 0,
-    };
+    let streams = [(0, half), (1, all - half)].map(|(stream, due)| StreamSent { stream, due, handed: due });
+    let got = |stream, received| StreamGot { stream, received, highest: half - 1, ..StreamGot::default() };
     let looks = |each: u64| {
         (1..=seconds).map(move |s| FrameInterval { at_us: s * 1_000_000, frames: each * s, ..FrameInterval::default() })
     };

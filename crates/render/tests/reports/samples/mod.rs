@@ -121,14 +121,10 @@ pub(crate) fn limited() -> Report {
     Report {
         schema: SCHEMA.into(),
         run: RunView {
-            id: "20070919-201444-0000002a".into(),
-            made_by: "narrows 0.1.0".into(),
-            started_unix_us: 1_190_232_884_000_000,
             elapsed_s: 14.2,
             target: Target { asked: "umfs05".into(), address: "192.41.230.25:5220".into(), family: Family::Ipv4 },
-            ending: Ending::Complete,
             idle_rtt_us: Some(34_851),
-            server_limit_bps: None,
+            ..udp::run_view()
         },
         verdict: VerdictView {
             both_bps: None,
@@ -181,10 +177,8 @@ fn sysctl(at: Place, key: &str, value: &str, before: &str) -> Change {
     }
 }
 
-/// Three rounds with their proofs, all rolled back.
-pub(crate) fn three_acts() -> Report {
-    let mut report = limited();
-    let proof = |before: [f64; 3], after: [f64; 3], gain: f64, interval, predicted: f64| ProofView {
+fn proof(before: [f64; 3], after: [f64; 3], gain: f64, interval: [f64; 2], predicted: f64) -> ProofView {
+    ProofView {
         before_bps: before.to_vec(),
         after_bps: after.to_vec(),
         before_loss: Vec::new(),
@@ -194,7 +188,12 @@ pub(crate) fn three_acts() -> Report {
         predicted_bps: predicted,
         predicted_interval_bps: Some([predicted * 0.95, predicted * 1.05]),
         helped: interval[0] > 1.0,
-    };
+    }
+}
+
+/// Three rounds with their proofs, all rolled back.
+pub(crate) fn three_acts() -> Report {
+    let mut report = limited();
     report.rounds = vec![
         RoundView {
             round: 0,
@@ -236,15 +235,8 @@ pub(crate) fn no_help() -> Report {
     let mut report = three_acts();
     report.rounds.truncate(1);
     let proof = ProofView {
-        before_bps: vec![37.0e6, 37.2e6, 37.1e6],
-        after_bps: vec![37.1e6, 36.9e6, 37.2e6],
-        before_loss: Vec::new(),
-        after_loss: Vec::new(),
-        gain: Some(0.999),
-        gain_interval: Some([0.993, 1.005]),
-        predicted_bps: 634e6,
         predicted_interval_bps: Some([602e6, 666e6]),
-        helped: false,
+        ..proof([37.0e6, 37.2e6, 37.1e6], [37.1e6, 36.9e6, 37.2e6], 0.999, [0.993, 1.005], 634e6)
     };
     report.rounds[0].proof = Some(proof.clone());
     report.proof = Some(proof);
@@ -271,12 +263,9 @@ pub(crate) fn at_least() -> Report {
 pub(crate) fn healthy() -> Report {
     let mut report = limited();
     report.verdict = VerdictView {
-        both_bps: None,
-        both_interval_bps: None,
         status: Status::Healthy,
         headline: "Healthy: at capacity. The path carries 942 Mbit/s, all that a link of 1 Gbit/s can.".into(),
         goodput_bps: 942e6,
-        direction: Direction::Up,
         causes: vec![CauseView {
             id: "path-capacity".into(),
             at: Place::Path,
@@ -293,8 +282,8 @@ pub(crate) fn healthy() -> Report {
             rejected: vec![],
             fix: FixView { advice: String::new(), commands: vec![] },
         }],
-        missing: vec![],
         hazards: vec![],
+        ..report.verdict
     };
     report.accounts.roofline.drain(..2);
     report.accounts.time_budget =
@@ -316,7 +305,7 @@ pub(crate) fn healthy() -> Report {
 }
 
 /// A path of 1 Gbit/s with a queue, that loses one datagram of a thousand.
-fn profile() -> PathProfileView {
+pub(crate) fn profile() -> PathProfileView {
     let step = |offered_bps: f64, loss, queue_us| ProfileStepView {
         offered_bps,
         delivered_bps: offered_bps.min(978e6),
@@ -374,8 +363,6 @@ pub(crate) fn suspected() -> Report {
 pub(crate) fn unknown() -> Report {
     let mut report = limited();
     report.verdict = VerdictView {
-        both_bps: None,
-        both_interval_bps: None,
         status: Status::Unknown,
         headline: "What limits this path cannot be said.".into(),
         goodput_bps: 12.4e6,
@@ -386,6 +373,7 @@ pub(crate) fn unknown() -> Report {
             "The server's CPU times: /proc/stat could not be read.".into(),
         ],
         hazards: vec![],
+        ..report.verdict
     };
     report.run.ending = Ending::Failed("the server was lost after 4.1 s".into());
     report.run.idle_rtt_us = None;
@@ -406,15 +394,7 @@ pub(crate) fn unknown() -> Report {
         why: "the underlay carries more: the tunnel's packets are fragmented (120000 fragments for 60000 segments)"
             .into(),
     });
-    report.accounts = AccountsView {
-        roofline: vec![],
-        time_budget: None,
-        path_profile: None,
-        latency: None,
-        underlay,
-        phases,
-        ledger: vec![],
-    };
+    report.accounts = AccountsView { roofline: vec![], time_budget: None, underlay, phases, ..report.accounts };
     report.experiments.clear();
     report.hosts.server = HostView {
         name: String::new(),

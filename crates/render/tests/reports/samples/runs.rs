@@ -1,7 +1,31 @@
 //! Hand-made records of measurements.
 
+use narrows_model::load::kind::StreamsRecord;
 use narrows_model::run::{Purpose, Run, RunPlan};
 use narrows_model::*;
+
+/// The addresses of this end and of the other.
+pub(crate) fn addresses(at: Place, client: &str, server: &str) -> [String; 2] {
+    let [near, far] = if at == Place::Client { [client, server] } else { [server, client] };
+    [near.to_owned(), far.to_owned()]
+}
+
+/// What one end saw of streams on a host whose two cores work so much each second; the second core takes the interrupts.
+pub(crate) fn record<S>(place: Place, streams: Vec<S>, seconds: u64, [user, system]: [u64; 2]) -> StreamsRecord<S> {
+    let core = |cpu, s: u64, softirq: u64| CpuTimes {
+        cpu,
+        user_us: s * user,
+        system_us: s * system,
+        softirq_us: s * softirq,
+        idle_us: s * (1_000_000 - user - system - softirq),
+        ..CpuTimes::default()
+    };
+    let host = (0..=seconds)
+        .map(|s| HostSample { at_us: s * 1_000_000 + 150, cpus: vec![core(0, s, 10_000), core(1, s, 300_000)] })
+        .collect();
+    let (before, after) = (Snapshot::default(), Snapshot::default());
+    StreamsRecord { place, streams, host, before, after, remarks: vec![] }
+}
 
 /// A stream as one end saw it: a sample at the start, early ones, then each second until `seconds`, at `bytes_s`.
 fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> TcpStreamRecord {
@@ -21,27 +45,16 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> TcpStre
             };
             // A sender is ahead of the receiver by what is under way.
             let bytes = if sends { bytes + 400_000 } else { bytes };
-            TcpSample {
-                at_us: ms * 1000 + 137,
-                bytes,
-                calls: ms,
-                thread_cpu_us: Some(ms * 200),
-                thread_wait_us: None,
-                tcp,
-                ..TcpSample::default()
-            }
+            let at_us = ms * 1000 + 137;
+            TcpSample { at_us, bytes, calls: ms, thread_cpu_us: Some(ms * 200), tcp, ..TcpSample::default() }
         })
         .collect();
-    let address = |place: Place| match place {
-        Place::Client => "[2001:db8:1234:5678:9abc:def0:1234:5678]:51234".to_owned(),
-        _ => "[2001:db8::5]:5220".to_owned(),
-    };
-    let other = if at == Place::Client { Place::Server } else { Place::Client };
+    let [local, remote] = addresses(at, "[2001:db8:1234:5678:9abc:def0:1234:5678]:51234", "[2001:db8::5]:5220");
     TcpStreamRecord {
         id,
         flow,
-        local: address(at),
-        remote: address(other),
+        local,
+        remote,
         congestion_control: Some("cubic".into()),
         mss_bytes: Some(1448),
         buffer_lock: None,
@@ -53,29 +66,8 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> TcpStre
 }
 
 fn end(at: Place, plan: &TcpPlan, seconds: u64, bytes_s: u64) -> TcpEndRecord {
-    let core = |cpu, s: u64, softirq: u64| CpuTimes {
-        cpu,
-        user_us: s * 10_000,
-        system_us: s * 200_000,
-        irq_us: 0,
-        softirq_us: s * softirq,
-        steal_us: 0,
-        idle_us: s * (790_000 - softirq),
-    };
-    TcpEndRecord {
-        place: at,
-        streams: plan
-            .flows()
-            .iter()
-            .flat_map(|flow| (0..plan.streams).map(|id| stream(id, *flow, at, seconds, bytes_s)))
-            .collect(),
-        host: (0..=seconds)
-            .map(|s| HostSample { at_us: s * 1_000_000 + 150, cpus: vec![core(0, s, 10_000), core(1, s, 300_000)] })
-            .collect(),
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        remarks: vec![],
-    }
+    let of = |flow| (0..plan.streams).map(move |id| stream(id, flow, at, seconds, bytes_s));
+    record(at, plan.flows().iter().copied().flat_map(of).collect(), seconds, [10_000, 200_000])
 }
 
 /// A run of that plan over some seconds at these bytes per second and stream.

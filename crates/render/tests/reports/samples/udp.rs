@@ -1,5 +1,6 @@
 //! Hand-made records of UDP measurements.
 
+use super::runs::{addresses, record};
 use narrows_model::run::report::RunView;
 use narrows_model::*;
 
@@ -57,27 +58,22 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, pps: u64, trouble: Troub
                 errors: if sends { s * trouble.unsent_s.min(1) } else { 0 },
                 unsent: if sends { s * trouble.unsent_s } else { 0 },
                 lost: if sends { 0 } else { s * trouble.lost_s },
-                duplicates: 0,
                 reordered: if sends { 0 } else { s * trouble.reordered_s },
                 jitter_ns: if sends { 0.0 } else { 14_800.0 },
                 socket_drops: (!sends).then_some(s * trouble.lost_s),
                 thread_cpu_us: Some(s * 410_000),
-                memory: None,
+                ..UdpSample::default()
             }
         })
         .collect();
-    let address = |place: Place| match place {
-        Place::Client => "10.0.10.11:51234".to_owned(),
-        _ => "10.0.10.10:5220".to_owned(),
-    };
-    let other = if at == Place::Client { Place::Server } else { Place::Client };
+    let [local, remote] = addresses(at, "10.0.10.11:51234", "10.0.10.10:5220");
     let last_burst = sent.saturating_sub(1) % BURST + 1;
     let active_ns = seconds * 1_000_000_000 * sent.saturating_sub(last_burst) / sent.max(1);
     UdpStreamRecord {
         id,
         flow,
-        local: address(at),
-        remote: address(other),
+        local,
+        remote,
         datagram_bytes: 1448,
         path_mtu_bytes: Some(1476),
         sndbuf_bytes: Some(425_984),
@@ -121,29 +117,8 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, pps: u64, trouble: Troub
 }
 
 fn end(at: Place, plan: &UdpPlan, seconds: u64, pps: u64, trouble: Trouble) -> UdpEndRecord {
-    let core = |cpu, s: u64, softirq: u64| CpuTimes {
-        cpu,
-        user_us: s * 130_000,
-        system_us: s * 420_000,
-        irq_us: 0,
-        softirq_us: s * softirq,
-        steal_us: 0,
-        idle_us: s * (450_000 - softirq),
-    };
-    UdpEndRecord {
-        place: at,
-        streams: plan
-            .flows()
-            .iter()
-            .flat_map(|flow| (0..plan.streams).map(|id| stream(id, *flow, at, seconds, pps, trouble)))
-            .collect(),
-        host: (0..=seconds)
-            .map(|s| HostSample { at_us: s * 1_000_000 + 150, cpus: vec![core(0, s, 10_000), core(1, s, 300_000)] })
-            .collect(),
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        remarks: vec![],
-    }
+    let of = |flow| (0..plan.streams).map(move |id| stream(id, flow, at, seconds, pps, trouble));
+    record(at, plan.flows().iter().copied().flat_map(of).collect(), seconds, [130_000, 420_000])
 }
 
 /// A trial of that plan over some seconds, each stream with so many datagrams per second.
