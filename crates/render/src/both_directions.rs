@@ -2,10 +2,13 @@
 
 use crate::diagnosis;
 use crate::doc::Doc;
+use crate::format::document;
 use crate::words::range;
 use narrows_model::run::both_directions::BothDirections;
 use narrows_model::words::units::{bps, percent};
 use narrows_model::{Direction, Report};
+
+document!(BothDirections, "a diagnosis of both directions", doc);
 
 pub(crate) fn doc(both: &BothDirections, full: bool) -> Doc {
     let head = ways(both).into_iter().fold(Doc::new("Diagnosis of both directions"), |doc, (way, report)| {

@@ -2,11 +2,28 @@
 
 use crate::doc::page::Page;
 use crate::doc::{Doc, Sentence};
+use crate::format::{Document, Format, Writer};
 use crate::style::{Style, Tone};
 use crate::table::{self, Cell, Column, Row, Table};
 use crate::words::{clean, columns, left, or_dash, plural, right, rounded, sparkline};
+use crate::{csv, json};
 use narrows_model::words::units::{bps, bytes, grouped, micros, percent};
 use narrows_model::{ConnectionEnds, ConnectionLimit, ConnectionShares, ConnectionView, ConnectionsView};
+
+impl Document for ConnectionsView {
+    const NAME: &'static str = "a view of connections";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::text("A table, redrawn in place in a terminal; otherwise printed one after another", |it, style| {
+            Ok(text(it, style) + "\n")
+        }),
+        Writer::json("For programs, of one reading (--once); the schema is in docs/"),
+        Writer::new(Format::Ndjson, "One object per line for each reading", |it, _| json::line(it)),
+        Writer::csv("Comma-separated values, one connection per line (--once)", |it, _| {
+            csv::table(COLUMNS, &it.connections)
+        }),
+        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| Ok(doc(it, style.full).markdown())),
+    ];
+}
 
 /// How a live view is shown.
 #[derive(Debug, Clone, Default)]

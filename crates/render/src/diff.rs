@@ -3,11 +3,14 @@
 use crate::diagnosis::rounds::status;
 use crate::doc::{Doc, Sentence};
 use crate::figures::ratio;
+use crate::format::document;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::rounded;
 use narrows_model::Unit;
 use narrows_model::run::diff::{DiffFigure, DiffGroup, DiffReport, DiffRun};
 use narrows_model::words::units::{bps, bytes, micros};
+
+document!(DiffReport, "two diagnoses", doc);
 
 const GROUPS: [(DiffGroup, &str); 5] = [
     (DiffGroup::Goodput, "Goodput"),

@@ -1,30 +1,7 @@
 //! Output formats: which formats each report has, and what writes them. `--format` and its help come from here.
 
-use crate::influence::Influence;
+use crate::json;
 use crate::style::Style;
-use crate::{
-    audit, both_directions, campaign, command, compare, connections, csv, diagnosis, diff, frames, history, influence,
-    json, line_rate, mesh, optimise, responsiveness, search, stamp, sweep, trace, watch,
-};
-use narrows_model::host::audit::Audit;
-use narrows_model::host::connection::ConnectionsView;
-use narrows_model::host::watch::WatchView;
-use narrows_model::load::frames_report::FramesReport;
-use narrows_model::load::line_rate::LineRateReport;
-use narrows_model::load::responsiveness::ResponsivenessReport;
-use narrows_model::load::stamp::StampReport;
-use narrows_model::run::both_directions::BothDirections;
-use narrows_model::run::campaign::CampaignReport;
-use narrows_model::run::command::CommandRecord;
-use narrows_model::run::compare::CompareReport;
-use narrows_model::run::diff::DiffReport;
-use narrows_model::run::history::{HistoryReport, TrendReport};
-use narrows_model::run::mesh::MeshReport;
-use narrows_model::run::optimise::OptimiseReport;
-use narrows_model::run::report::Report;
-use narrows_model::run::search_report::SearchReport;
-use narrows_model::run::sweep::SweepReport;
-use narrows_model::trace::report::TraceReport;
 use serde::Serialize;
 
 /// The format of a report.
@@ -67,6 +44,14 @@ pub struct Writer<R> {
 impl<R> Writer<R> {
     pub const fn new(format: Format, help: &'static str, write: fn(&R, Style) -> serde_json::Result<String>) -> Self {
         Self { format, help, write }
+    }
+
+    pub const fn text(help: &'static str, write: fn(&R, Style) -> serde_json::Result<String>) -> Self {
+        Self::new(Format::Text, help, write)
+    }
+
+    pub const fn csv(help: &'static str, write: fn(&R, Style) -> serde_json::Result<String>) -> Self {
+        Self::new(Format::Csv, help, write)
     }
 }
 
@@ -119,10 +104,10 @@ pub(crate) const PAGE: &str = "One page for a browser, light and dark, without s
 macro_rules! formats {
     ($doc:expr, $json:expr $(, $more:expr)*) => {
         &[
-            Writer::new(Format::Text, "For a terminal", |it, style| Ok(($doc)(it, style.full).text(style))),
-            Writer::json($json),
-            Writer::new(Format::Markdown, "For a ticket or a wiki", |it, _| Ok(($doc)(it, true).markdown())),
-            Writer::new(Format::Html, PAGE, |it, _| Ok(($doc)(it, true).html())),
+            $crate::Writer::new($crate::Format::Text, "For a terminal", |it, style| Ok(($doc)(it, style.full).text(style))),
+            $crate::Writer::json($json),
+            $crate::Writer::new($crate::Format::Markdown, "For a ticket or a wiki", |it, _| Ok(($doc)(it, true).markdown())),
+            $crate::Writer::new($crate::Format::Html, $crate::format::PAGE, |it, _| Ok(($doc)(it, true).html())),
             $($more),*
         ]
     };
@@ -130,14 +115,14 @@ macro_rules! formats {
 
 macro_rules! document {
     ($of:ty, $name:literal, $doc:expr $(, $more:expr)*) => {
-        impl Document for $of {
+        impl $crate::Document for $of {
             const NAME: &'static str = $name;
-            const FORMATS: &'static [Writer<Self>] = formats!($doc, "For programs; the schema is in docs/" $(, $more)*);
+            const FORMATS: &'static [$crate::Writer<Self>] = $crate::format::formats!($doc, "For programs; the schema is in docs/" $(, $more)*);
         }
     };
 }
 
-document!(Report, "a diagnosis", diagnosis::doc);
+pub(crate) use {document, formats};
 
 /// The formats that the report of a stored run may have, whatever its kind. There is no value of it.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -159,152 +144,4 @@ impl Document for OfAnyRun {
     ];
 }
 
-document!(BothDirections, "a diagnosis of both directions", both_directions::doc);
-document!(DiffReport, "two diagnoses", diff::doc);
-document!(Audit, "an audit", audit::doc);
-
-const ONE_OBJECT: &str = "One JSON object at the end";
-
-document!(
-    SearchReport,
-    "a search",
-    |it, _| search::text::doc(it),
-    Writer::new(Format::Csv, "Comma-separated values, one trial per line", |it, _| csv::table(
-        search::COLUMNS,
-        &it.trials
-    ))
-);
-
-impl Document for SweepReport {
-    const NAME: &'static str = "a sweep";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        sweep::doc,
-        ONE_OBJECT,
-        Writer::new(Format::Csv, "Comma-separated values", |it, _| Ok(sweep::csv::table(it)))
-    );
-}
-
-document!(
-    HistoryReport,
-    "a list of runs",
-    |it, _| history::text::list(it),
-    Writer::new(Format::Csv, "Comma-separated values, one figure per line", |it, _| Ok(history::csv::list(it)))
-);
-document!(
-    TrendReport,
-    "figures over time",
-    |it, _| history::text::trend(it),
-    Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(history::csv::trend(it)))
-);
-document!(
-    CompareReport,
-    "a comparison of samples",
-    |it, _| compare::doc(it),
-    Writer::new(Format::Csv, "Comma-separated values, one value per line", |it, _| Ok(compare::csv::table(it)))
-);
-document!(
-    CampaignReport,
-    "a campaign",
-    campaign::doc,
-    Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(it)))
-);
-
-impl Document for Influence {
-    const NAME: &'static str = "a sweep over factors";
-    const FORMATS: &'static [Writer<Self>] = formats!(
-        |it: &Influence, _| influence::doc(&it.0),
-        "For programs; the schema is in docs/ (campaign)",
-        Writer::new(Format::Csv, "Comma-separated values, one run per line", |it, _| Ok(campaign::csv(&it.0)))
-    );
-}
-
-impl Document for CommandRecord {
-    const NAME: &'static str = "a run of another program";
-    const FORMATS: &'static [Writer<Self>] =
-        &[Writer::new(Format::Text, "For a terminal", |it, style| Ok(command::text(it, style)))];
-}
-
-document!(OptimiseReport, "an optimisation", |it, _| optimise::doc(it));
-
-impl Document for FramesReport {
-    const NAME: &'static str = "a trial of frames";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "Lines and tables", |it, style| Ok(frames::text::summary(it, style))),
-        Writer::json(ONE_OBJECT),
-        Writer::new(Format::Csv, "Comma-separated values, one stream per line", |it, _| frames::csv(it)),
-    ];
-}
-
-impl Document for LineRateReport {
-    const NAME: &'static str = "a table of line rates";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(Format::Text, "Tables for a terminal", |it, style| Ok(line_rate::report(it, style))),
-        Writer::json("One object; the schema is in docs/"),
-    ];
-}
-
-impl Document for ConnectionsView {
-    const NAME: &'static str = "a view of connections";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(
-            Format::Text,
-            "A table, redrawn in place in a terminal; otherwise printed one after another",
-            |it, style| Ok(connections::text(it, style) + "\n"),
-        ),
-        Writer::json("For programs, of one reading (--once); the schema is in docs/"),
-        Writer::new(Format::Ndjson, "One object per line for each reading", |it, _| json::line(it)),
-        Writer::new(Format::Csv, "Comma-separated values, one connection per line (--once)", |it, _| {
-            csv::table(connections::COLUMNS, &it.connections)
-        }),
-        Writer::new(Format::Markdown, "For a ticket or a wiki", |it, style| {
-            Ok(connections::doc(it, style.full).markdown())
-        }),
-    ];
-}
-
-document!(
-    ResponsivenessReport,
-    "a test of responsiveness",
-    |it, _| responsiveness::doc(it),
-    Writer::new(Format::Csv, "Comma-separated values, one interval of one direction per line", |it, _| csv::table(
-        responsiveness::COLUMNS,
-        &it.series
-    ))
-);
-document!(
-    StampReport,
-    "a STAMP session",
-    |it, _| stamp::doc(it),
-    Writer::new(Format::Csv, "Comma-separated values, one interval per line", |it, _| csv::table(
-        stamp::COLUMNS,
-        &it.series
-    ))
-);
-document!(
-    MeshReport,
-    "a mesh",
-    |it, _| mesh::doc(it),
-    Writer::new(Format::Csv, "Comma-separated values, one load per line", |it, _| csv::table(
-        mesh::COLUMNS,
-        mesh::lines(it)
-    ))
-);
-document!(
-    TraceReport,
-    "a trace",
-    |it, _| trace::doc(it),
-    Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
-    Writer::new(Format::Csv, "Comma-separated values, one address of one hop per line", |it, _| trace::csv(it))
-);
-
-impl Document for WatchView {
-    const NAME: &'static str = "a view of interfaces";
-    const FORMATS: &'static [Writer<Self>] = &[
-        Writer::new(
-            Format::Text,
-            "A table, redrawn in place in a terminal; otherwise printed one after another",
-            |it, style| Ok(watch::frame(it, style) + "\n"),
-        ),
-        Writer::new(Format::Ndjson, "One object per line for each reading", |it, _| json::line(it)),
-    ];
-}
+pub(crate) const ONE_OBJECT: &str = "One JSON object at the end";

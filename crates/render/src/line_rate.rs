@@ -2,10 +2,19 @@
 
 use crate::doc::page::Page;
 use crate::figures::{grouped, precise};
+use crate::format::{Document, Writer};
 use crate::style::{Style, Tone};
 use crate::words::right;
 use narrows_model::load::frames::OVERHEAD_BYTES;
 use narrows_model::load::line_rate::{LineRateReport, LineRateRow, LineRateTable, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
+
+impl Document for LineRateReport {
+    const NAME: &'static str = "a table of line rates";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::text("Tables for a terminal", |it, style| Ok(report(it, style))),
+        Writer::json("One object; the schema is in docs/"),
+    ];
+}
 
 /// The columns: title, width.
 const COLUMNS: [(&str, usize); 6] =

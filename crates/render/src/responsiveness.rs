@@ -1,6 +1,8 @@
 //! Responsiveness under working conditions: RPM with its class, and the latency of each direction beside the idle one.
 
+use crate::csv;
 use crate::doc::{Doc, Sentence};
+use crate::format::{Writer, document};
 use crate::over_time::{Curve, plot};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
@@ -10,6 +12,15 @@ use narrows_model::load::responsiveness::{
 };
 use narrows_model::words::units::{bps, grouped, micros};
 use narrows_model::{Distribution, Flow, Unit};
+
+document!(
+    ResponsivenessReport,
+    "a test of responsiveness",
+    |it, _| doc(it),
+    Writer::csv("Comma-separated values, one interval of one direction per line", |it, _| csv::table(
+        COLUMNS, &it.series
+    ))
+);
 
 /// The columns of its CSV.
 pub(crate) const COLUMNS: &[&str] =

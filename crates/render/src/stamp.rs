@@ -1,6 +1,8 @@
 //! A STAMP session: the round trip, and each direction beside the other.
 
+use crate::csv;
 use crate::doc::Doc;
+use crate::format::{Writer, document};
 use crate::over_time::{Curve, plot};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
@@ -9,6 +11,13 @@ use narrows_model::load::stamp::{StampDirection, StampInterval, StampPacket, Sta
 use narrows_model::words::figures::float;
 use narrows_model::words::units::{bytes, micros, percent};
 use narrows_model::{Distribution, Unit};
+
+document!(
+    StampReport,
+    "a STAMP session",
+    |it, _| doc(it),
+    Writer::csv("Comma-separated values, one interval per line", |it, _| csv::table(COLUMNS, &it.series))
+);
 
 /// The columns of its CSV.
 pub(crate) const COLUMNS: &[&str] =

@@ -2,10 +2,22 @@
 
 use crate::doc::page::Page;
 use crate::figures::{grouped, pps_short};
+use crate::format::{Document, Format, Writer};
+use crate::json;
 use crate::style::{Style, Tone};
 use crate::words::{clean, fit, left, or_dash, right};
 use narrows_model::host::watch::{WatchEnd, WatchRow, WatchTraffic, WatchView};
 use narrows_model::words::units::{amount, bps};
+
+impl Document for WatchView {
+    const NAME: &'static str = "a view of interfaces";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::text("A table, redrawn in place in a terminal; otherwise printed one after another", |it, style| {
+            Ok(frame(it, style) + "\n")
+        }),
+        Writer::new(Format::Ndjson, "One object per line for each reading", |it, _| json::line(it)),
+    ];
+}
 
 const NAME: usize = 15;
 const WAY: usize = 4;

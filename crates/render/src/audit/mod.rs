@@ -2,12 +2,15 @@
 
 use crate::diagnosis::hosts::titled;
 use crate::doc::{Doc, Pair};
+use crate::format::document;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
 use narrows_model::host::side_by_side::Cell as Value;
 use narrows_model::{Audit, AuditRow, Hazard, Place, Severity};
 use std::collections::BTreeMap;
+
+document!(Audit, "an audit", doc);
 
 /// Behind the value of the end that has the hazard.
 const MARK: &str = " !";

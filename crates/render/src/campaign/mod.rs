@@ -8,10 +8,18 @@ pub use csv::table as csv;
 
 use crate::compare::words::{figure, probability, share};
 use crate::doc::{Doc, Sentence};
+use crate::format::{Writer, document};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use narrows_model::run::campaign::{Better, CampaignEffect, CampaignReport, EffectVerdict};
 use narrows_model::words::show::plural;
+
+document!(
+    CampaignReport,
+    "a campaign",
+    doc,
+    Writer::csv("Comma-separated values, one run per line", |it, _| Ok(csv(it)))
+);
 
 /// Combinations that a text shows without `--full`: the best ones.
 const CELLS: usize = 16;

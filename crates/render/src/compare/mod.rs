@@ -8,11 +8,19 @@ pub mod svg;
 pub(crate) mod words;
 
 use crate::doc::{Doc, Sentence};
+use crate::format::{Writer, document};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::clean;
 use narrows_model::run::compare::{CompareReport, CompareVerdict, ComparedFigure};
 use words::{figure, interval, probability, sentence, share};
+
+document!(
+    CompareReport,
+    "a comparison of samples",
+    |it, _| doc(it),
+    Writer::csv("Comma-separated values, one value per line", |it, _| Ok(csv::table(it)))
+);
 
 pub(crate) fn doc(report: &CompareReport) -> Doc {
     let doc = Doc::new("Comparison").picture(Some(svg::picture(report)));

@@ -13,9 +13,12 @@ mod weighed;
 pub use weighed::weighed;
 
 use crate::doc::{Doc, Pair};
+use crate::format::document;
 use crate::style::Style;
 use narrows_model::Report;
 use narrows_model::words::units::bps;
+
+document!(Report, "a diagnosis", doc);
 
 /// The whole report. On a terminal of 100 columns it usually has at most 45 lines, unless it is `full`.
 pub(crate) fn doc(report: &Report, full: bool) -> Doc {

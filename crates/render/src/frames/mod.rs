@@ -6,8 +6,17 @@ pub mod progress;
 pub mod text;
 pub mod words;
 
-use crate::csv;
+use crate::format::{Document, ONE_OBJECT, Writer};
 use narrows_model::load::frames_report::FramesReport;
+
+impl Document for FramesReport {
+    const NAME: &'static str = "a trial of frames";
+    const FORMATS: &'static [Writer<Self>] = &[
+        Writer::text("Lines and tables", |it, style| Ok(text::summary(it, style))),
+        Writer::json(ONE_OBJECT),
+        Writer::csv("Comma-separated values, one stream per line", |it, _| csv(it)),
+    ];
+}
 
 /// A line for each stream at each end.
 pub fn csv(report: &FramesReport) -> serde_json::Result<String> {
@@ -19,5 +28,5 @@ pub fn csv(report: &FramesReport) -> serde_json::Result<String> {
     let sent = sent.map(|it| Ok(("sent", serde_json::to_value(it)?, None)));
     let got = report.received.iter().flat_map(|it| &it.streams);
     let got = got.map(|it| Ok(("received", serde_json::to_value(it)?, Some(it.lost()))));
-    csv::table(COLUMNS, sent.chain(got).collect::<serde_json::Result<Vec<_>>>()?)
+    crate::csv::table(COLUMNS, sent.chain(got).collect::<serde_json::Result<Vec<_>>>()?)
 }

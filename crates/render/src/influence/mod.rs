@@ -6,12 +6,23 @@ mod tests;
 
 pub use svg::picture;
 
+use crate::campaign;
 use crate::compare::words::figure;
 use crate::doc::{Doc, Sentence};
+use crate::format::{Document, Writer, formats};
 use crate::table::{Cell, Column, Row, Table};
 use narrows_model::run::campaign::{CampaignCell, CampaignReport};
 use narrows_model::words::show::plural;
 use serde::Serialize;
+
+impl Document for Influence {
+    const NAME: &'static str = "a sweep over factors";
+    const FORMATS: &'static [Writer<Self>] = formats!(
+        |it: &Influence, _| doc(&it.0),
+        "For programs; the schema is in docs/ (campaign)",
+        Writer::csv("Comma-separated values, one run per line", |it, _| Ok(campaign::csv(&it.0)))
+    );
+}
 
 /// A campaign of one or two factors, shown as their influence.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -4,12 +4,21 @@ mod loads;
 
 pub(crate) use loads::{COLUMNS, lines};
 
+use crate::csv;
 use crate::doc::{Doc, Pair};
+use crate::format::{Writer, document};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
 use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState};
 use narrows_model::words::units::{bps, micros, percent};
+
+document!(
+    MeshReport,
+    "a mesh",
+    |it, _| doc(it),
+    Writer::csv("Comma-separated values, one load per line", |it, _| csv::table(COLUMNS, lines(it)))
+);
 
 pub(crate) fn doc(report: &MeshReport) -> Doc {
     let (word, tone) = match (report.suspects.is_empty(), report.measured()) {

@@ -7,9 +7,12 @@ mod tests;
 pub use files::{File, files};
 
 use crate::doc::{Doc, Pair, Sentence};
+use crate::format::document;
 use narrows_model::Ending;
 use narrows_model::run::optimise::{OptimiseGain, OptimiseReport, OptimiseTrial, OptimisedSetting};
 use narrows_model::words::units;
+
+document!(OptimiseReport, "an optimisation", |it, _| doc(it));
 
 pub(crate) fn doc(report: &OptimiseReport) -> Doc {
     let (headline, gain) = headline(report);

@@ -5,6 +5,17 @@ pub mod curve;
 pub mod svg;
 pub mod text;
 
+use crate::csv;
+use crate::format::{Writer, document};
+use narrows_model::run::search_report::SearchReport;
+
+document!(
+    SearchReport,
+    "a search",
+    |it, _| text::doc(it),
+    Writer::csv("Comma-separated values, one trial per line", |it, _| csv::table(COLUMNS, &it.trials))
+);
+
 /// The columns of its CSV.
 pub(crate) const COLUMNS: &[&str] = &[
     "ended_at_ms",

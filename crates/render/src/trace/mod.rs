@@ -7,6 +7,8 @@ pub(crate) mod tests;
 
 use crate::doc::{Doc, Pair, Sentence};
 use crate::figures::tick;
+use crate::format::{Format, Writer, document};
+use crate::json;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::{plural, sparkline};
@@ -15,6 +17,14 @@ use narrows_model::trace::report::{TraceEnd, TraceHop, TraceNode};
 use narrows_model::words::units::percent;
 use narrows_model::{Ending, TraceProtocol, TraceReport};
 pub use svg::picture;
+
+document!(
+    TraceReport,
+    "a trace",
+    |it, _| doc(it),
+    Writer::new(Format::Ndjson, "One object per line; with --watch one for each interval", |it, _| json::line(it)),
+    Writer::csv("Comma-separated values, one address of one hop per line", |it, _| csv(it))
+);
 
 /// Probes of a hop that a live view shows.
 const PROBES: usize = 20;
