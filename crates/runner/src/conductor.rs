@@ -1,7 +1,7 @@
 //! What every search for a better setting does: settings of both hosts into force and back, and two sides measured in turn. What differs
 //! from one to the other is the schedule: the climb of `diagnose --try`, `optimise`, a campaign.
 
-use crate::ends::{Ends, EndsError};
+use crate::ends::{Changes, EndsError};
 use narrows_model::{Change, Place, Setting};
 
 /// A setting at its host.
@@ -18,11 +18,11 @@ pub(crate) struct InForce {
 impl InForce {
     /// Brings exactly these settings into force.
     /// Errors: one cannot be made or undone; what was done until then stays.
-    pub(crate) fn reach(&mut self, ends: &mut dyn Ends, wanted: &[At]) -> Result<(), EndsError> {
+    pub(crate) fn reach(&mut self, hosts: &mut dyn Changes, wanted: &[At]) -> Result<(), EndsError> {
         let is = |change: &Change, (at, set): &At| change.at == *at && change.set == *set;
         for nth in (0..self.changes.len()).rev() {
             if !wanted.iter().any(|it| is(&self.changes[nth], it)) {
-                ends.undo(&self.changes[nth])?;
+                hosts.undo(&self.changes[nth])?;
                 self.changes.remove(nth);
             }
         }
@@ -30,7 +30,7 @@ impl InForce {
             if self.changes.iter().any(|change| is(change, it)) {
                 continue;
             }
-            let change = ends.apply(it.0, &it.1)?;
+            let change = hosts.apply(it.0, &it.1)?;
             if self.before(it).is_none() {
                 self.before.push((it.clone(), change.before.clone()));
             }
@@ -50,10 +50,10 @@ impl InForce {
     }
 
     /// Keeps all that is in force, or undoes it, the last made first; what could not be.
-    pub(crate) fn end(&mut self, ends: &mut dyn Ends, keep: bool) -> Vec<(Change, EndsError)> {
+    pub(crate) fn end(&mut self, hosts: &mut dyn Changes, keep: bool) -> Vec<(Change, EndsError)> {
         let all = std::mem::take(&mut self.changes).into_iter().rev();
         let end = |change: Change| {
-            let done = if keep { ends.keep(&change) } else { ends.undo(&change) };
+            let done = if keep { hosts.keep(&change) } else { hosts.undo(&change) };
             done.err().map(|why| (change, why))
         };
         all.filter_map(end).collect()
@@ -68,8 +68,6 @@ pub(crate) const fn sides(pair: usize) -> [bool; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ends::{On, TrialFailed, Watch};
-    use narrows_model::{LoadPlan, Snapshot, Trial};
 
     /// Hosts with settings alone; one key cannot be set.
     #[derive(Default)]
@@ -77,15 +75,7 @@ mod tests {
         log: Vec<String>,
     }
 
-    impl Ends for Hosts {
-        fn inventory(&mut self, _: Place) -> Result<Snapshot, EndsError> {
-            Ok(Snapshot::default())
-        }
-
-        fn trial(&mut self, _: &LoadPlan, _: On, _: Watch<'_>) -> Result<Trial, TrialFailed> {
-            Err(TrialFailed { why: EndsError::Interrupted, partial: None })
-        }
-
+    impl Changes for Hosts {
         fn apply(&mut self, at: Place, set: &Setting) -> Result<Change, EndsError> {
             let key = set.to_string();
             if key.contains("never") {
@@ -104,10 +94,6 @@ mod tests {
         fn keep(&mut self, change: &Change) -> Result<(), EndsError> {
             self.log.push(format!("={}", change.set));
             Ok(())
-        }
-
-        fn stopped(&self) -> bool {
-            false
         }
     }
 

@@ -42,8 +42,21 @@ pub enum On {
 /// Called with the progress of both ends while a trial runs.
 pub type Watch<'a> = &'a mut dyn FnMut(Place, &Progress);
 
+/// Hosts whose settings can be changed.
+pub trait Changes {
+    /// Changes a host; the old value is on its disk before the new one is set.
+    fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError>;
+
+    /// Rolls a change back.
+    /// Errors: if it could not be rolled back: the journal on that host still has it.
+    fn undo(&mut self, change: &Change) -> Result<(), EndsError>;
+
+    /// Lets a change stay when the run is over.
+    fn keep(&mut self, change: &Change) -> Result<(), EndsError>;
+}
+
 /// The two ends of a path.
-pub trait Ends {
+pub trait Ends: Changes {
     /// What is known of a host.
     fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError>;
 
@@ -76,16 +89,6 @@ pub trait Ends {
             enough(place, progress);
         })
     }
-
-    /// Changes a host; the old value is on its disk before the new one is set.
-    fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError>;
-
-    /// Rolls a change back.
-    /// Errors: if it could not be rolled back: the journal on that host still has it.
-    fn undo(&mut self, change: &Change) -> Result<(), EndsError>;
-
-    /// Lets a change stay when the run is over.
-    fn keep(&mut self, change: &Change) -> Result<(), EndsError>;
 
     /// Goes on with a new session where the other end gave up the one before, as under a load that lets nothing else pass. What
     /// the old session had changed is undone.

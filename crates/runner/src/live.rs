@@ -2,7 +2,7 @@
 
 pub use crate::instruments::LiveInstruments;
 
-use crate::ends::{Ends, EndsError, On, TrialFailed, Watch};
+use crate::ends::{Changes, Ends, EndsError, On, TrialFailed, Watch};
 use crate::loopback;
 use crate::remote::{Remote, RemoteError, Session, TrialError};
 use crate::trace;
@@ -57,6 +57,32 @@ impl From<RemoteError> for EndsError {
 impl From<TuneError> for EndsError {
     fn from(error: TuneError) -> Self {
         Self::Failed(error.to_string())
+    }
+}
+
+impl Changes for LiveEnds {
+    fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {
+        match place {
+            Place::Client => Ok(self.own_tuner()?.apply(setting, place)?),
+            Place::Server => Ok(self.session.apply(setting)?),
+            Place::Path => Err(EndsError::Failed("the path has no settings".to_owned())),
+        }
+    }
+
+    fn undo(&mut self, change: &Change) -> Result<(), EndsError> {
+        match change.at {
+            Place::Client => drop(self.own_tuner()?.undo(&change.id)?),
+            _ => drop(self.session.undo(&change.id)?),
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, change: &Change) -> Result<(), EndsError> {
+        match change.at {
+            Place::Client => drop(self.own_tuner()?.keep(&change.id)?),
+            _ => drop(self.session.keep(&change.id)?),
+        }
+        Ok(())
     }
 }
 
@@ -121,30 +147,6 @@ impl Ends for LiveEnds {
             }
         };
         trace::trace(plan, &stop, &mut poll, &mut |_| true).ok()
-    }
-
-    fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {
-        match place {
-            Place::Client => Ok(self.own_tuner()?.apply(setting, place)?),
-            Place::Server => Ok(self.session.apply(setting)?),
-            Place::Path => Err(EndsError::Failed("the path has no settings".to_owned())),
-        }
-    }
-
-    fn undo(&mut self, change: &Change) -> Result<(), EndsError> {
-        match change.at {
-            Place::Client => drop(self.own_tuner()?.undo(&change.id)?),
-            _ => drop(self.session.undo(&change.id)?),
-        }
-        Ok(())
-    }
-
-    fn keep(&mut self, change: &Change) -> Result<(), EndsError> {
-        match change.at {
-            Place::Client => drop(self.own_tuner()?.keep(&change.id)?),
-            _ => drop(self.session.keep(&change.id)?),
-        }
-        Ok(())
     }
 
     fn renew(&mut self) -> Result<(), EndsError> {

@@ -179,6 +179,11 @@ pub trait Plan {
     fn describe(&self) -> String;
 }
 
+/// Whether a rate is no higher than the one that was asked for; `None` is no limit.
+pub(super) fn is_below<T: PartialOrd>(asked: Option<T>, now: Option<T>) -> bool {
+    asked.is_none_or(|asked| now.is_some_and(|now| now <= asked))
+}
+
 /// A kind of load, by its plan.
 pub trait Load: Plan + Clone + 'static {
     /// What one end records.
@@ -199,6 +204,9 @@ pub trait Load: Plan + Clone + 'static {
     /// The plan within the limits of a client without a token.
     /// Errors: what the server does not admit, in a sentence.
     fn capped(self, cap: &Cap) -> Result<Self, String>;
+
+    /// Whether it is the plan that was asked for, but for rates that [`Self::capped`] lowers.
+    fn is_within(&self, asked: &Self) -> bool;
 
     /// The record of an end of which only samples are known, those of each stream in the order of time.
     fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<Self::Sample>)>, remark: String) -> Self::Record;

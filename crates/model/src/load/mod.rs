@@ -123,6 +123,14 @@ macro_rules! loads {
                 match self { $(Self::$kind(plan) => plan.capped(cap).map(Into::into),)* }
             }
 
+            /// Whether it is the plan that was asked for, but for rates that [`Self::capped`] lowers.
+            pub fn is_within(&self, asked: &Self) -> bool {
+                match (self, asked) {
+                    $((Self::$kind(plan), Self::$kind(asked)) => plan.is_within(asked),)*
+                    _ => false,
+                }
+            }
+
             /// The length of its intervals and of the part that no summary counts, ms; `None` where it has none.
             pub fn times_mut(&mut self) -> Option<[&mut u64; 2]> {
                 match self { $(Self::$kind(plan) => plan.times_mut(),)* }
@@ -274,6 +282,7 @@ fn within<T>(samples: &[T], at_us: impl Fn(&T) -> u64, from_us: u64, to_us: u64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::udp::UdpRate;
     use crate::words::place::Direction;
     use rr::Transaction;
 
@@ -324,5 +333,47 @@ mod tests {
         assert_eq!(of(&each_second, 1_500_000, 3_500_000), [1_999_800, 3_000_300]);
         assert!(of(&each_second, 5_000_000, 9_000_000).is_empty());
         assert_eq!(of(&each_second, 0, u64::MAX), each_second);
+    }
+
+    #[test]
+    fn a_server_may_slow_a_plan_and_change_nothing_else() {
+        let tcp = TcpPlan { streams: 2, ..TcpPlan::default() };
+        let udp = UdpPlan::default();
+        let rr = RrPlan { load: Some(tcp.clone()), ..RrPlan::default() };
+        let profile = ProfilePlan::default();
+        let fine: [(LoadPlan, LoadPlan); 6] = [
+            (tcp.clone().into(), tcp.clone().into()),
+            (tcp.clone().into(), TcpPlan { pacing_bps: Some(1), ..tcp.clone() }.into()),
+            (
+                UdpPlan { rate_up: UdpRate::Max, ..udp.clone() }.into(),
+                UdpPlan { rate_up: UdpRate::Bps(1), ..udp.clone() }.into(),
+            ),
+            (rr.clone().into(), RrPlan { max_answers_per_s: Some(1.0), ..rr.clone() }.into()),
+            (
+                rr.clone().into(),
+                RrPlan { load: Some(TcpPlan { pacing_bps: Some(1), ..tcp.clone() }), ..rr.clone() }.into(),
+            ),
+            (profile.clone().into(), ProfilePlan { max_bps: profile.max_bps - 1, ..profile.clone() }.into()),
+        ];
+        for (asked, ready) in &fine {
+            assert!(ready.is_within(asked), "{ready:?}");
+        }
+        let wrong: [(LoadPlan, LoadPlan); 6] = [
+            (tcp.clone().into(), udp.clone().into()),
+            (tcp.clone().into(), TcpPlan { streams: 3, ..tcp.clone() }.into()),
+            (
+                TcpPlan { pacing_bps: Some(1), ..tcp.clone() }.into(),
+                TcpPlan { pacing_bps: Some(2), ..tcp.clone() }.into(),
+            ),
+            (
+                UdpPlan { rate_up: UdpRate::Bps(1), ..udp.clone() }.into(),
+                UdpPlan { rate_up: UdpRate::Max, ..udp.clone() }.into(),
+            ),
+            (rr.clone().into(), RrPlan { load: None, ..rr.clone() }.into()),
+            (profile.clone().into(), ProfilePlan { max_bps: profile.max_bps + 1, ..profile }.into()),
+        ];
+        for (asked, ready) in &wrong {
+            assert!(!ready.is_within(asked), "{ready:?}");
+        }
     }
 }

@@ -83,6 +83,11 @@ impl Load for ProfilePlan {
         Ok(Self { max_bps, start_bps: self.start_bps.min(max_bps), ..self })
     }
 
+    fn is_within(&self, asked: &Self) -> bool {
+        let (start_bps, max_bps) = (asked.start_bps, asked.max_bps);
+        self.start_bps <= start_bps && self.max_bps <= max_bps && *asked == Self { start_bps, max_bps, ..self.clone() }
+    }
+
     fn partial_record(place: Place, _: Vec<(u32, Flow, Vec<ProfileSample>)>, remark: String) -> ProfileEndRecord {
         ProfileEndRecord { remarks: vec![remark], ..ProfileEndRecord::empty(place) }
     }

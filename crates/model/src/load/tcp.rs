@@ -3,7 +3,7 @@
 
 use crate::load::host::SocketMemory;
 use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, StreamsRecord, TrialOf};
-use crate::load::kind::{check_omitted, within, within_if};
+use crate::load::kind::{check_omitted, is_below, within, within_if};
 use crate::load::tcp_info::TcpInfo;
 use crate::words::place::{Direction, Flow, Place};
 use crate::words::units;
@@ -241,6 +241,10 @@ impl Load for TcpPlan {
         }
         let max = (cap.max_bps / u64::from(self.streams)).max(8_000);
         Ok(Self { pacing_bps: Some(self.pacing_bps.map_or(max, |bps| bps.min(max))), ..self })
+    }
+
+    fn is_within(&self, asked: &Self) -> bool {
+        is_below(asked.pacing_bps, self.pacing_bps) && *asked == Self { pacing_bps: asked.pacing_bps, ..self.clone() }
     }
 
     fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<TcpSample>)>, remark: String) -> TcpEndRecord {

@@ -46,7 +46,6 @@ const ADDITIONS: &[Addition] = &[
             ("crates/render/src/live/measure.rs", "the same"),
             ("crates/diagnose/src/latency/", "a rule about latency, which reads its records"),
             ("crates/wire/src/lib.rs", "declares its header over UDP; an engine without one of its own needs none"),
-            ("crates/runner/src/remote/session.rs", "rates that a server may lower; an engine without them needs none"),
             ("crates/runner/src/campaign/plan/load.rs", "keys of a plan file; an engine need not be in campaigns"),
             ("crates/traffic/src/common/", "a session answers the connections of single transactions"),
             ("crates/traffic/src/engines.rs", "the same"),

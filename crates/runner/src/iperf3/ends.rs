@@ -2,7 +2,7 @@
 
 use super::connect::{Iperf3Error, Peer};
 use super::test::{self, Tested};
-use crate::ends::{Ends, EndsError, On, TrialFailed, Watch};
+use crate::ends::{Changes, Ends, EndsError, On, TrialFailed, Watch};
 use crate::instruments::LiveInstruments;
 use crate::loopback;
 use narrows_collect::Live;
@@ -43,6 +43,20 @@ impl From<Iperf3Error> for EndsError {
     }
 }
 
+impl Changes for Iperf3Ends {
+    fn apply(&mut self, _: Place, _: &Setting) -> Result<Change, EndsError> {
+        impossible("lets nothing be changed")
+    }
+
+    fn undo(&mut self, _: &Change) -> Result<(), EndsError> {
+        impossible("lets nothing be changed")
+    }
+
+    fn keep(&mut self, _: &Change) -> Result<(), EndsError> {
+        impossible("lets nothing be changed")
+    }
+}
+
 impl Ends for Iperf3Ends {
     fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError> {
         match place {
@@ -79,18 +93,6 @@ impl Ends for Iperf3Ends {
                 Err(TrialFailed { why, partial: trial.map(Box::new) })
             }
         }
-    }
-
-    fn apply(&mut self, _: Place, _: &Setting) -> Result<Change, EndsError> {
-        impossible("lets nothing be changed")
-    }
-
-    fn undo(&mut self, _: &Change) -> Result<(), EndsError> {
-        impossible("lets nothing be changed")
-    }
-
-    fn keep(&mut self, _: &Change) -> Result<(), EndsError> {
-        impossible("lets nothing be changed")
     }
 
     fn stopped(&self) -> bool {

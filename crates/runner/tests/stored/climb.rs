@@ -6,7 +6,7 @@ use narrows_model::{
     Change, LoadPlan, Place, Progress, Run, Setting, Snapshot, Status, TcpEndRecord, TcpPlan, Trial, Value,
 };
 use narrows_runner::diagnosis::{self, Watch};
-use narrows_runner::ends::{self, Ends, EndsError, On, TrialFailed};
+use narrows_runner::ends::{self, Changes, Ends, EndsError, On, TrialFailed};
 use narrows_wire::iperf3::Params;
 use std::path::Path;
 
@@ -72,6 +72,36 @@ impl Played {
     }
 }
 
+impl Changes for Played {
+    fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {
+        self.serial += 1;
+        let change = Change {
+            id: format!("change-{}", self.serial),
+            at: place,
+            set: setting.clone(),
+            before: "4096 87380 262144".into(),
+            made_unix_us: 0,
+            in_force: true,
+        };
+        self.in_force.push(change.clone());
+        Ok(change)
+    }
+
+    fn undo(&mut self, change: &Change) -> Result<(), EndsError> {
+        if self.trouble == Trouble::StuckChange && self.log.len() > 7 {
+            return Err(EndsError::Failed("the kernel said no".into()));
+        }
+        let known = self.in_force.iter().position(|one| one.id == change.id).expect("only what is in force is undone");
+        self.in_force.remove(known);
+        Ok(())
+    }
+
+    fn keep(&mut self, change: &Change) -> Result<(), EndsError> {
+        self.kept.push(change.id.clone());
+        Ok(())
+    }
+}
+
 impl Ends for Played {
     fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError> {
         Ok(if place == Place::Client { self.before.client.clone() } else { self.before.server.clone() })
@@ -102,34 +132,6 @@ impl Ends for Played {
             return Err(TrialFailed { why, partial: Some(Box::new(trial)) });
         }
         Ok(trial)
-    }
-
-    fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {
-        self.serial += 1;
-        let change = Change {
-            id: format!("change-{}", self.serial),
-            at: place,
-            set: setting.clone(),
-            before: "4096 87380 262144".into(),
-            made_unix_us: 0,
-            in_force: true,
-        };
-        self.in_force.push(change.clone());
-        Ok(change)
-    }
-
-    fn undo(&mut self, change: &Change) -> Result<(), EndsError> {
-        if self.trouble == Trouble::StuckChange && self.log.len() > 7 {
-            return Err(EndsError::Failed("the kernel said no".into()));
-        }
-        let known = self.in_force.iter().position(|one| one.id == change.id).expect("only what is in force is undone");
-        self.in_force.remove(known);
-        Ok(())
-    }
-
-    fn keep(&mut self, change: &Change) -> Result<(), EndsError> {
-        self.kept.push(change.id.clone());
-        Ok(())
     }
 
     fn stopped(&self) -> bool {

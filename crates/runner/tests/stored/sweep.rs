@@ -5,7 +5,7 @@
 
 use narrows_model::run::sweep::Lossless;
 use narrows_model::*;
-use narrows_runner::ends::{self, Ends, EndsError, On, TrialFailed};
+use narrows_runner::ends::{self, Changes, Ends, EndsError, On, TrialFailed};
 use narrows_runner::sweep::{self, Watch};
 use std::path::Path;
 
@@ -137,6 +137,20 @@ impl Played {
     }
 }
 
+impl Changes for Played {
+    fn apply(&mut self, _: Place, _: &Setting) -> Result<Change, EndsError> {
+        Err(EndsError::Failed("a sweep changes nothing".into()))
+    }
+
+    fn undo(&mut self, _: &Change) -> Result<(), EndsError> {
+        Err(EndsError::Failed("a sweep changes nothing".into()))
+    }
+
+    fn keep(&mut self, _: &Change) -> Result<(), EndsError> {
+        Err(EndsError::Failed("a sweep changes nothing".into()))
+    }
+}
+
 impl Ends for Played {
     fn inventory(&mut self, _: Place) -> Result<Snapshot, EndsError> {
         if self.deaf() { Err(EndsError::Failed("there is no such session".into())) } else { Ok(Snapshot::default()) }
@@ -148,18 +162,6 @@ impl Ends for Played {
             (LoadPlan::Udp(plan), On::Path) => self.udp_trial(plan),
             _ => Err(failed(EndsError::Failed("no such trial here".into()))),
         }
-    }
-
-    fn apply(&mut self, _: Place, _: &Setting) -> Result<Change, EndsError> {
-        Err(EndsError::Failed("a sweep changes nothing".into()))
-    }
-
-    fn undo(&mut self, _: &Change) -> Result<(), EndsError> {
-        Err(EndsError::Failed("a sweep changes nothing".into()))
-    }
-
-    fn keep(&mut self, _: &Change) -> Result<(), EndsError> {
-        Err(EndsError::Failed("a sweep changes nothing".into()))
     }
 
     fn stopped(&self) -> bool {

@@ -5,7 +5,7 @@ pub mod report;
 
 use crate::host::fact::Snapshot;
 use crate::load::host::HostSample;
-use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, TrialOf, check_omitted, within};
+use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, TrialOf, check_omitted, is_below, within};
 use crate::load::tcp::{TcpEndRecord, TcpPlan};
 use crate::load::udp::record::Distribution;
 use crate::words::place::{Direction, Flow, Place};
@@ -169,6 +169,17 @@ impl Load for RrPlan {
         let most = cap.max_bps as f64 / bits;
         let max_answers_per_s = Some(self.max_answers_per_s.map_or(most, |rate| rate.min(most)));
         Ok(Self { load: self.load.clone().map(|load| load.capped(cap)).transpose()?, max_answers_per_s, ..self })
+    }
+
+    fn is_within(&self, asked: &Self) -> bool {
+        let is_load_within = match (&self.load, &asked.load) {
+            (Some(load), Some(asked)) => load.is_within(asked),
+            (load, asked) => load == asked,
+        };
+        let (load, max_answers_per_s) = (asked.load.clone(), asked.max_answers_per_s);
+        is_load_within
+            && is_below(asked.max_answers_per_s, self.max_answers_per_s)
+            && *asked == Self { load, max_answers_per_s, ..self.clone() }
     }
 
     fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<RrSample>)>, remark: String) -> RrEndRecord {

@@ -260,6 +260,17 @@ impl Load for UdpPlan {
         Ok(self)
     }
 
+    fn is_within(&self, asked: &Self) -> bool {
+        let is_paced = |asked: UdpRate, now: UdpRate| match (asked, now) {
+            (UdpRate::Max, _) => true,
+            (UdpRate::Bps(asked), UdpRate::Bps(now)) => now <= asked,
+            (asked, now) => asked == now,
+        };
+        is_paced(asked.rate_up, self.rate_up)
+            && is_paced(asked.rate_down, self.rate_down)
+            && *asked == Self { rate_up: asked.rate_up, rate_down: asked.rate_down, ..self.clone() }
+    }
+
     fn partial_record(place: Place, streams: Vec<(u32, Flow, Vec<UdpSample>)>, remark: String) -> UdpEndRecord {
         let stream = |(id, flow, samples)| UdpStreamRecord {
             id,
