@@ -9,7 +9,7 @@ use narrows_model::run::report::{
     CauseView, ExperimentView, FixView, HostView, HostsView, ProofView, RoundView, RunView, SCHEMA, VerdictView,
 };
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Report, Run, Snapshot, Status, TcpPlan, TcpTrial, UdpTrial, Verdict};
+use narrows_model::{Finding, Report, Run, Snapshot, Status, TcpPlan, TcpTrial, UdpTrial, Verdict};
 
 /// The report of a run; `None` where not even the first baseline was measured.
 pub fn report(run: &Run) -> Option<Report> {
@@ -161,17 +161,31 @@ fn proof_trials(run: &Run, round: u32, with_fix: bool) -> Vec<Proved> {
 
 /// The proof of one fix.
 pub fn proof(run: &Run, attempt: &Attempt) -> Option<ProofView> {
-    view(&proof_trials(run, attempt.round, false), &proof_trials(run, attempt.round, true), attempt)
+    view(&proof_trials(run, attempt.round, false), &proof_trials(run, attempt.round, true), predicted(attempt))
+}
+
+/// A prediction and its interval, bit/s.
+type Predicted = (f64, Option<[f64; 2]>);
+
+fn predicted(attempt: &Attempt) -> Predicted {
+    (attempt.predicted_bps as f64, attempt.predicted_interval_bps.map(|ends| ends.map(|bps| bps as f64)))
 }
 
 /// Before the first fix against after the last one that stayed.
 fn whole_proof(run: &Run) -> Option<ProofView> {
     let first = run.attempts.first()?;
     let last = run.attempts.iter().rev().find(|attempt| attempt.kept_for_next_round).unwrap_or(first);
-    view(&proof_trials(run, first.round, false), &proof_trials(run, last.round, true), last)
+    view(&proof_trials(run, first.round, false), &proof_trials(run, last.round, true), predicted(last))
 }
 
-fn view(before: &[Proved], after: &[Proved], attempt: &Attempt) -> Option<ProofView> {
+/// The proof of a fix by rates of TCP without and with it, for a cause that predicts its own.
+pub fn proof_of_rates(rates_bps: [&[f64]; 2], finding: &Finding) -> Option<ProofView> {
+    let [before, after] =
+        rates_bps.map(|rates| rates.iter().map(|bps| Proved { bps: *bps, loss: None }).collect::<Vec<_>>());
+    view(&before, &after, finding.prediction.as_ref().map_or((0.0, None), |it| (it.bps, it.interval_bps)))
+}
+
+fn view(before: &[Proved], after: &[Proved], (predicted_bps, predicted_interval_bps): Predicted) -> Option<ProofView> {
     let bps = |trials: &[Proved]| trials.iter().map(|trial| trial.bps).collect::<Vec<_>>();
     let loss = |trials: &[Proved]| trials.iter().filter_map(|trial| trial.loss).collect::<Vec<_>>();
     let (before_bps, after_bps, before_loss, after_loss) = (bps(before), bps(after), loss(before), loss(after));
@@ -190,7 +204,7 @@ fn view(before: &[Proved], after: &[Proved], attempt: &Attempt) -> Option<ProofV
         after_bps,
         before_loss,
         after_loss,
-        predicted_bps: attempt.predicted_bps as f64,
-        predicted_interval_bps: attempt.predicted_interval_bps.map(|ends| ends.map(|bps| bps as f64)),
+        predicted_bps,
+        predicted_interval_bps,
     })
 }

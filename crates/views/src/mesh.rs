@@ -369,6 +369,7 @@ mod tests {
                 streams: 1,
                 probe_ms: 0,
                 diagnose: false,
+                try_fixes: false,
                 budget_ms: None,
                 budget_bytes: None,
             },
@@ -401,6 +402,7 @@ mod tests {
             cause: Some("tcp-send-buffer".to_owned()),
             reads: vec!["tcp.wmem".to_owned()],
             fix: None,
+            tried: None,
             run: None,
         };
         let named = report(&MeshRecord { diagnoses: vec![diagnosis], ..alone }).differences;

@@ -1,6 +1,7 @@
 //! Loads between all of many hosts: what was measured.
 
 use crate::host::fact::Snapshot;
+use crate::run::report::ProofView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ pub struct MeshPlan {
     pub probe_ms: u64,
     /// Whether a load of each suspect is diagnosed.
     pub diagnose: bool,
+    /// Whether the first fix of each diagnosis is tried.
+    #[serde(default)]
+    pub try_fixes: bool,
     /// No load begins after so long, ms; `None`: no limit.
     pub budget_ms: Option<u64>,
     /// … nor after so many bytes of load.
@@ -99,8 +103,21 @@ pub struct MeshDiagnosis {
     pub reads: Vec<String>,
     /// The first command that mends it, and where.
     pub fix: Option<String>,
+    /// What it gained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<MeshTried>,
     /// Its run in the store.
     pub run: Option<String>,
+}
+
+/// A fix that was tried and rolled back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeshTried {
+    /// Each setting, with its host.
+    pub settings: Vec<String>,
+    pub proof: Option<ProofView>,
+    /// Why it could not be tried, or what is not rolled back.
+    pub failed: Option<String>,
 }
 
 /// A mesh, as it is stored.

@@ -22,6 +22,7 @@ use std::time::Duration;
     narrows mesh ssh://a ssh://b ssh://c\n  \
     narrows mesh --hosts cluster.txt -t 5s --concurrent 4\n  \
     narrows mesh --hosts inventory.ini --every 1h --budget-bytes 20G\n  \
+    narrows mesh --hosts cluster.txt --try\n  \
     narrows mesh --hosts cluster.txt --resume 20260101-120000-1a2b3c4d\n\
     A file of hosts has a host in each line, with its group if it has one: `ssh://a rack1`; or it is an inventory of\n\
     Ansible (INI).\n\
@@ -48,6 +49,9 @@ pub(crate) struct Args {
     /// Do not diagnose a load of each suspect
     #[arg(long, help_heading = "Load")]
     no_diagnose: bool,
+    /// Try the first fix of each diagnosis: measure without and with it in turn, then roll it back (as root there)
+    #[arg(long = "try", conflicts_with = "no_diagnose", help_heading = "Load")]
+    try_fixes: bool,
     /// Time limit: start no load that would end later
     #[arg(long, value_parser = duration, value_name = "TIME", help_heading = "Load")]
     budget: Option<Duration>,
@@ -122,6 +126,7 @@ impl Args {
             streams: self.streams,
             probe_ms,
             diagnose: !self.no_diagnose,
+            try_fixes: self.try_fixes,
             budget_ms: self.budget.map(millis),
             budget_bytes: self.budget_bytes,
         };

@@ -10,7 +10,7 @@ use crate::format::{Writer, document};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
-use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState};
+use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState, MeshTried};
 use narrows_model::words::units::{bps, micros, percent};
 
 document!(
@@ -77,13 +77,27 @@ fn suspects(doc: Doc, report: &MeshReport) -> Doc {
         let found = found.map_or_else(String::new, |it| {
             let run = it.run.as_ref().map_or_else(String::new, |id| format!(" (`narrows report {id}`)"));
             let fix = it.fix.as_ref().map_or_else(String::new, |fix| format!("; fix {fix}"));
-            format!("; {} to {}: {}{fix}{run}", name(report, it.from), name(report, it.to), it.headline)
+            let tried = it.tried.as_ref().map_or_else(String::new, tried);
+            format!("; {} to {}: {}{fix}{tried}{run}", name(report, it.from), name(report, it.to), it.headline)
         });
         let alone = if suspect.repeated == 0 { ", none repeated alone" } else { "" };
         let says = format!("of what its loads should carry ({low} to {high}); explains {loads}{alone}{or}{found}");
         Pair::new(&suspect.element, &says).figure(&percent(suspect.carries)).tone(Tone::Bad)
     });
     doc.section("who is slow", "the fewest that explain all slow loads").pairs(pairs)
+}
+
+/// What a fix gained that was tried.
+fn tried(it: &MeshTried) -> String {
+    let gained = it.proof.as_ref().map(|proof| {
+        let helped = if proof.helped { "" } else { ", so it did not help" };
+        format!("; tried in {} pairs of loads: {}{helped}; rolled back", proof.after_bps.len(), proof.gain_words())
+    });
+    let failed = it.failed.as_ref().map(|why| {
+        let of = if gained.is_some() { "" } else { "not tried: " };
+        format!("; {of}{why}")
+    });
+    [gained, failed].into_iter().flatten().collect()
 }
 
 fn absent(doc: Doc, report: &MeshReport) -> Doc {
@@ -308,6 +322,7 @@ mod tests {
     use crate::format::{Document as _, Format};
     use crate::style::Style;
     use narrows_model::run::mesh::{MeshDiagnosis, MeshDifference, MeshLoss, MeshName, MeshPlan, MeshSuspect, SCHEMA};
+    use narrows_model::run::report::ProofView;
 
     fn report() -> MeshReport {
         let member = |(nth, name): (usize, &str)| MeshName {
@@ -343,6 +358,7 @@ mod tests {
                 streams: 1,
                 probe_ms: 8_000,
                 diagnose: true,
+                try_fixes: true,
                 budget_ms: None,
                 budget_bytes: None,
             },
@@ -378,6 +394,21 @@ mod tests {
                 headline: "94.2 Mbit/s by tcp-send-buffer at c.example: the send buffer is too small".to_owned(),
                 cause: Some("tcp-send-buffer".to_owned()),
                 reads: vec!["tcp.wmem_max".to_owned()],
+                tried: Some(MeshTried {
+                    settings: vec!["c.example: net.ipv4.tcp_wmem = 4096 16384 4194304".to_owned()],
+                    proof: Some(ProofView {
+                        before_bps: vec![94e6, 94.2e6, 94.1e6],
+                        after_bps: vec![938e6, 941e6, 940e6],
+                        before_loss: Vec::new(),
+                        after_loss: Vec::new(),
+                        gain: Some(9.98),
+                        gain_interval: Some([9.93, 10.04]),
+                        predicted_bps: 941e6,
+                        predicted_interval_bps: None,
+                        helped: true,
+                    }),
+                    failed: None,
+                }),
                 fix: Some("at c.example: sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'".to_owned()),
                 run: Some("x7kq".to_owned()),
             }],

@@ -152,7 +152,7 @@ impl<'a> Loads<'a> {
         Ok((by, LoadOrder { to, token, plan }))
     }
 
-    fn one(&self, load: &MeshLoad, record: &MeshRecord) -> Result<Loaded, String> {
+    pub(super) fn one(&self, load: &MeshLoad, record: &MeshRecord) -> Result<Loaded, String> {
         let duration_ms = record.plan.duration_ms;
         let (by, order) = self.order(load, record, duration_ms)?;
         match self.members.ask(by, &Order::Load(order), AROUND + Duration::from_millis(duration_ms))? {
@@ -238,7 +238,10 @@ impl<'a> Loads<'a> {
                 let weighed = narrows_diagnose::weigh(run, 0, cause).unwrap_or_default();
                 weighed.into_iter().take(1).flat_map(|it| it.read).map(|(key, _)| key).collect()
             });
-            record.diagnoses.push(MeshDiagnosis { from, to, headline, cause, reads, fix, run: None });
+            let run = asked.as_ref().ok().filter(|_| record.plan.try_fixes);
+            let load = load.clone();
+            let tried = run.and_then(|run| self.proved(record, &load, run));
+            record.diagnoses.push(MeshDiagnosis { from, to, headline, cause, reads, fix, tried, run: None });
             runs.extend(asked.ok().map(|run| (record.diagnoses.len() - 1, run)));
         }
         runs

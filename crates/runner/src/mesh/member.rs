@@ -38,7 +38,7 @@ pub fn obey() -> Result<(), ServeError> {
     })?;
     let token = server.token().map(narrows_wire::Token::reveal).unwrap_or_default();
     let stamp = server.stamp_port().unwrap_or_default();
-    let hello = Hello { version: VERSION.to_owned(), port: server.port(), token, stamp };
+    let hello = Hello { version: VERSION.to_owned(), port: server.port(), token, stamp, process: std::process::id() };
     let (orders, heard_orders) = mpsc::channel();
     // In a thread of its own: the end of the input ends the process in the middle of a load, too.
     std::thread::spawn(move || {

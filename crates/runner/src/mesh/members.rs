@@ -5,7 +5,7 @@ use super::member::INSTRUMENTS;
 use super::orders::{Answer, Hello, Order, ProbeOrder};
 use super::spec::{MeshHost, MeshPlace, MeshSpec};
 use crate::remote::{Options, Remote, RemoteError, Session, SshServer, TargetSpec};
-use crate::{Stop, lock, result_of};
+use crate::{DEFAULT_PORT, Stop, lock, result_of};
 use hyper::Method;
 use narrows_model::Snapshot;
 use narrows_model::run::mesh::{MeshMember, MeshPath};
@@ -50,6 +50,17 @@ struct Member {
     token: String,
     /// The port of its reflector, if it has one.
     stamp: Option<u16>,
+    /// How its settings are changed.
+    tuning: Tuning,
+}
+
+/// How settings of a member are changed: by no other member, and by a server that undoes them whatever ends it.
+enum Tuning {
+    /// Not at all: a session that may change settings takes the place of a load.
+    Served,
+    /// By a server behind ssh of its own: the command that is narrows there.
+    Command(String),
+    Session(Session),
 }
 
 /// A member, or why it takes no part.
@@ -78,7 +89,7 @@ fn served(host: &str, port: u16, token: &Token) -> Greeted {
         return Err(format!("{host} is a loopback address, which means another host to each"));
     }
     let known = (at.ip(), port.to_string());
-    Ok((Member { who: Who::Server(session), at, token: pass.reveal(), stamp: None }, known))
+    Ok((Member { who: Who::Server(session), at, token: pass.reveal(), stamp: None, tuning: Tuning::Served }, known))
 }
 
 /// All hosts that the user named.
@@ -150,10 +161,13 @@ impl Members {
             let greet = |begun| match begun {
                 Begun::Ssh(host, server) => {
                     let mut host: Host = host?;
-                    let Hello { port, token, stamp, .. } = host.greet(&programs, GREETS)?;
+                    let Hello { port, token, stamp, process, .. } = host.greet(&programs, GREETS)?;
                     let known = address(&server)?;
                     let at = SocketAddr::new(known.0, port);
-                    Ok((Member { who: Who::Process(host), at, token, stamp: Some(stamp) }, known))
+                    // The program of that process, which may have lost its name.
+                    let command = spec.remote_command.clone().unwrap_or_else(|| format!("/proc/{process}/exe"));
+                    let tuning = Tuning::Command(command);
+                    Ok((Member { who: Who::Process(host), at, token, stamp: Some(stamp), tuning }, known))
                 }
                 Begun::Serves(host, port, token) => served(&host, port, &token),
             };
@@ -221,6 +235,27 @@ impl Members {
     /// Whether it can be asked to connect to others.
     pub(super) fn connects(&self, member: usize) -> bool {
         matches!(&*lock(&self.all[member]), Ok(Member { who: Who::Process(_), .. }))
+    }
+
+    /// Changes settings of a member, which the user names so.
+    pub(super) fn tune<T>(
+        &self,
+        member: usize,
+        name: &str,
+        act: impl FnOnce(&Session) -> Result<T, RemoteError>,
+    ) -> Result<T, String> {
+        let mut member = lock(&self.all[member]);
+        let Member { tuning, .. } = member.as_mut().map_err(|why| why.clone())?;
+        if let Tuning::Command(command) = tuning {
+            let spec = TargetSpec { asked: name.to_owned(), family: None, port: DEFAULT_PORT, token: None };
+            let options = Options { allow_tune: true, remote_command: command.clone(), ..Options::new(INSTRUMENTS) };
+            let session = Remote::connect(&spec, &options).and_then(|remote| remote.open_session(&mut |_, _| true));
+            *tuning = Tuning::Session(session.map_err(|error| error.to_string())?);
+        }
+        let Tuning::Session(session) = tuning else {
+            return Err("a mesh changes no host that serves: name it as ssh://".to_owned());
+        };
+        act(session).map_err(|error| error.to_string())
     }
 
     pub(super) fn inventories(&self, spec: &MeshSpec) -> Vec<MeshMember> {

@@ -6,6 +6,7 @@ mod loads;
 mod member;
 mod members;
 mod orders;
+mod proof;
 mod spec;
 
 pub use member::obey;

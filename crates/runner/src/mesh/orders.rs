@@ -86,6 +86,7 @@ pub(super) struct Hello {
     pub(super) token: String,
     /// The port of its reflector.
     pub(super) stamp: u16,
+    pub(super) process: u32,
 }
 
 /// What a load carried.
