@@ -1,6 +1,5 @@
 //! Two diagnoses side by side: what differs, then in a sentence what is the same.
 
-use crate::diagnosis::rounds::status;
 use crate::doc::{Doc, Sentence};
 use crate::figures::ratio;
 use crate::format::document;
@@ -37,7 +36,7 @@ fn sides(report: &DiffReport) -> impl Iterator<Item = (&'static str, &DiffRun)> 
 }
 
 fn about(run: &DiffRun) -> String {
-    format!("{}, {} and {}, {}: {}", run.id, run.client, run.target, run.direction, status(run.status))
+    format!("{}, {} and {}, {}: {}", run.id, run.client, run.target, run.direction, run.status.word())
 }
 
 /// A table for each group that has something to show.

@@ -197,7 +197,7 @@ fn advice(status: &ReportStatus) -> &'static str {
         ReportStatus::UnknownUserName { .. } => "create the user on the device, or correct the name in the plan",
         ReportStatus::WrongDigest { .. } => "check the authentication password and hash on both sides",
         ReportStatus::UnsupportedSecurityLevel { .. } => {
-            "the user must be allowed at this level: add or drop hash and cipher in the version, `3-sha256-aes128`"
+            "allow the user there what the plan asks for: with a password SHA-1 (authNoPriv), else neither (noAuthNoPriv)"
         }
         ReportStatus::NotInTimeWindow { .. } => "the device's engine time is off: try again, or restart its agent",
         _ => "check the agent's log",

@@ -8,14 +8,6 @@ use std::net::IpAddr;
 /// The longest name of a Linux device (`IFNAMSIZ` less its end).
 pub(super) const MAX_DEVICE_BYTES: usize = 15;
 
-/// A family as the file writes it.
-pub(super) const fn word(family: Family) -> &'static str {
-    match family {
-        Family::Ipv4 => "ipv4",
-        Family::Ipv6 => "ipv6",
-    }
-}
-
 /// Whether an address is for benchmarking: 198.18.0.0/15 (RFC 2544, appendix C.2.2) and 2001:2::/48 (RFC 5180, section 8).
 pub(super) fn is_for_benchmarks(address: &IpAddr) -> bool {
     match address {

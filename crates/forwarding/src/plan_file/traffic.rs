@@ -1,6 +1,6 @@
 //! `[[traffic]]`: families, frame sizes and mixes, flows and networks.
 
-use super::ports::{is_for_benchmarks, word};
+use super::ports::is_for_benchmarks;
 use super::reader::{Item, Table};
 use crate::data::TesterPort;
 use crate::data::settings::Preset;
@@ -84,7 +84,7 @@ pub(super) fn traffic(table: &Table<'_>, preset: Preset, ports: Ports<'_>) -> Tr
                 format!(
                     "it is \"{}\", but [{name}] has no address of this family; \
                 {add}",
-                    word(wanted)
+                    wanted.word()
                 ),
             );
         }

@@ -20,9 +20,8 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows mesh ssh://a ssh://b ssh://c\n  \
-    narrows mesh --hosts cluster.txt -t 5s --concurrent 4\n  \
+    narrows mesh --hosts cluster.txt -t 5s --concurrent 4 --try\n  \
     narrows mesh --hosts inventory.ini --every 1h --budget-bytes 20G\n  \
-    narrows mesh --hosts cluster.txt --try\n  \
     narrows mesh --hosts cluster.txt --resume 20260101-120000-1a2b3c4d\n\
     A file of hosts has a host in each line, with its group if it has one: `ssh://a rack1`; or it is an inventory of\n\
     Ansible (INI).\n\
@@ -40,16 +39,22 @@ pub(crate) struct Args {
     /// TCP streams of each load
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128), help_heading = "Load")]
     streams: u32,
-    /// Most loads at the same time through one router, or through those that no trace shows (default: no limit)
+    /// Most loads at the same time through one router
+    ///
+    /// The same through those that no trace shows. Without it there is no limit.
     #[arg(long, value_name = "N", help_heading = "Load")]
     concurrent: Option<std::num::NonZeroUsize>,
-    /// Duration of the probes at a low rate, which come first: round trips, loss, path MTU and routers; 0: none
+    /// Duration of the probes at a low rate; 0: none
+    ///
+    /// They come first, and measure round trips, loss, path MTU and routers.
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "8s", help_heading = "Load")]
     probe: Duration,
     /// Do not diagnose a load of each suspect
     #[arg(long, help_heading = "Load")]
     no_diagnose: bool,
-    /// Try the first fix of each diagnosis: measure without and with it in turn, then roll it back (as root there)
+    /// Try the first fix of each diagnosis, and roll it back
+    ///
+    /// The load is measured without and with it in turn. It needs root there.
     #[arg(long = "try", conflicts_with = "no_diagnose", help_heading = "Load")]
     try_fixes: bool,
     /// Time limit: start no load that would end later

@@ -241,7 +241,7 @@ const HOSTILE: &str = r#"#!/bin/sh
 e='\u001b[31m<script>alert(1)</script>'
 n=$(cat /proc/sys/kernel/random/uuid)
 echo "Welcome $e"
-echo '{"hello":{"version":"'$1'","port":9,"token":"'$2'","stamp":9}}'
+echo '{"hello":{"version":"'$1'","port":9,"token":"'$2'","stamp":9,"process":1}}'
 while read -r line; do case "$line" in
 *'"beat"'*) ;;
 *'"inventory"'*) echo '{"inventory":{"host":"'$e'","taken_unix_us":0,"facts":[{"key":"tcp.'$e'","value":"'$n'","unit":"text","source":"'$e'"}],"absent":[],"collectors":[]}}' ;;

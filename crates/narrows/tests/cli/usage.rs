@@ -2,12 +2,12 @@
 
 use crate::world::{alone, on_loopback, word};
 
-/// The first line that clap says, for words that it refuses.
+/// The first line that is said, for words that it refuses.
 pub(crate) fn refusal(words: &[&str]) -> String {
     let said = alone().run(words);
     assert_eq!(said.code, Some(2), "narrows {}: {said:?}", words.join(" "));
-    let line = said.err.lines().next().and_then(|line| line.strip_prefix("error: "));
-    line.unwrap_or_else(|| panic!("narrows {}: {said:?}", words.join(" "))).to_owned()
+    let line = said.err.lines().next().and_then(|line| line.split_once(": "));
+    line.unwrap_or_else(|| panic!("narrows {}: {said:?}", words.join(" "))).1.to_owned()
 }
 
 #[test]

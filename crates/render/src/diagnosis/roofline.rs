@@ -5,7 +5,7 @@ use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::range;
 use narrows_model::words::units::bps;
-use narrows_model::{Ceiling, Method, Report};
+use narrows_model::{Ceiling, Report};
 
 /// Maximum number of ceilings on one screen; the lowest are shown.
 const SHOWN: usize = 7;
@@ -108,9 +108,7 @@ pub(crate) fn binds(ceiling: &Ceiling, report: &Report) -> bool {
 const fn method(ceiling: &Ceiling) -> &'static str {
     match ceiling.method {
         _ if ceiling.at_least => "at least",
-        Method::Computed => "computed",
-        Method::Measured => "measured",
-        Method::Inferred => "inferred",
+        method => method.word(),
     }
 }
 

@@ -22,7 +22,7 @@ fn act(report: &Report, round: &RoundView) -> Vec<Pair> {
         (Some(cause), None) => format!("{} {cause}", if limited { " by" } else { ":" }),
         _ => String::new(),
     };
-    let says = format!("{}, {}{cause}", bps(round.goodput_bps), status(round.status));
+    let says = format!("{}, {}{cause}", bps(round.goodput_bps), round.status.word());
     let mut all = vec![Pair::new(&format!("act {}", round.round + 1), &says)];
     all.extend(round.changes.iter().map(|change| {
         let kept = if change.in_force { "in force" } else { "rolled back" };
@@ -36,15 +36,6 @@ fn act(report: &Report, round: &RoundView) -> Vec<Pair> {
 }
 
 /// The verdict in a word.
-pub(crate) const fn status(status: Status) -> &'static str {
-    match status {
-        Status::Limited => "limited",
-        Status::Healthy => "healthy",
-        Status::Suspected => "suspected",
-        Status::Unknown => "unknown",
-    }
-}
-
 /// The effect of a fix in a sentence.
 fn outcome(proof: &ProofView) -> String {
     let runs = |runs: &[f64]| ProofView::mean(runs).map_or_else(|| "not measured".to_owned(), bps);

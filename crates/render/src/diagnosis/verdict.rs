@@ -1,7 +1,6 @@
 //! The verdict: the goodput measured, the goodput possible, the cause, and the command that fixes it.
 
 use super::places::on;
-use super::rounds;
 use crate::doc::{Doc, Pair, Sentence};
 use crate::style::Tone;
 use crate::words::{clean, or_dash, predicted, rounded, times};
@@ -16,13 +15,13 @@ const FEW: usize = 3;
 pub(super) fn name(report: &Report) -> String {
     let status = report.verdict.status;
     let cause = report.verdict.causes.first().map(|cause| format!(": {} on the {}", cause.id, cause.at));
-    crate::doc::capitalised(rounds::status(status)) + &cause.unwrap_or_default()
+    crate::doc::capitalised(status.word()) + &cause.unwrap_or_default()
 }
 
 pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
     let verdict = &report.verdict;
     let (tone, rest) = first_line(report);
-    let doc = doc.verdict(&rounds::status(verdict.status).to_uppercase(), tone, &rest).plain(&verdict.headline);
+    let doc = doc.verdict(&verdict.status.word().to_uppercase(), tone, &rest).plain(&verdict.headline);
     let ended = match &report.run.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("The run was interrupted; this is what was measured until then.".to_owned()),

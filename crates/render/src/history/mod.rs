@@ -5,24 +5,9 @@ pub mod svg;
 pub mod text;
 
 use crate::figures::ratio;
-use crate::format::{Writer, document};
 use crate::words::rounded;
 use narrows_model::Unit;
-use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::words::units::{bps, bytes, micros};
-
-document!(
-    HistoryReport,
-    "a list of runs",
-    |it, _| text::list(it),
-    Writer::csv("Comma-separated values, one figure per line", |it, _| Ok(csv::list(it)))
-);
-document!(
-    TrendReport,
-    "figures over time",
-    |it, _| text::trend(it),
-    Writer::csv("Comma-separated values, one run per line", |it, _| Ok(csv::trend(it)))
-);
 
 /// A figure with its unit.
 pub(crate) fn value(unit: Unit, value: f64) -> String {

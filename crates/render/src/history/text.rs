@@ -1,14 +1,29 @@
 //! For a terminal.
 
+use super::csv;
 use super::{signed, value};
 use crate::doc::page::Page;
 use crate::doc::{Doc, Sentence};
+use crate::format::{Writer, document};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::sparkline;
 use narrows_model::run::history::{HistoryReport, StoredRun, TrendChange, TrendReport, TrendSeries};
 use narrows_model::words::date;
 use narrows_model::words::show::plural;
+
+document!(
+    HistoryReport,
+    "a list of runs",
+    |it, _| list(it),
+    Writer::csv("Comma-separated values, one figure per line", |it, _| Ok(csv::list(it)))
+);
+document!(
+    TrendReport,
+    "figures over time",
+    |it, _| trend(it),
+    Writer::csv("Comma-separated values, one run per line", |it, _| Ok(csv::trend(it)))
+);
 
 pub(crate) fn list(report: &HistoryReport) -> Doc {
     let doc = Doc::new("Runs");

@@ -1,7 +1,7 @@
 //! Connections: a table, narrow and wide, and one connection opened.
 
 use crate::live::connection;
-use crate::samples::fits;
+use crate::samples::{fits, same};
 
 use fits::{NARROWEST, fits};
 use narrows_model::{
@@ -111,7 +111,7 @@ fn both_ends_are_side_by_side() {
 #[test]
 fn its_json_reads_back_as_it_was() {
     for view in [view(), both()] {
-        fits::reads_back(&view);
+        same::reads_back(&view);
     }
 }
 

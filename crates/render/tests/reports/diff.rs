@@ -43,7 +43,7 @@ fn figures_are_matched_and_what_changed_is_found() {
     assert_eq!(changed, [(Place::Server, "tcp.rmem.min")]);
     assert!((diff.goodput_ratio.expect("A got something") - 17.008).abs() < 0.001);
     assert!(diff.summary.iter().any(|it| it.contains("inside the predicted 602 Mbit/s to 666 Mbit/s")));
-    samples::fits::reads_back(&diff);
+    samples::same::reads_back(&diff);
 }
 
 #[test]

@@ -11,8 +11,9 @@ use narrows_render::frames::progress::{self, End};
 use narrows_render::{Style, frames};
 use narrows_views as views;
 use proptest::prelude::*;
-use samples::fits::{NARROWEST, fits, reads_back};
+use samples::fits::{NARROWEST, fits};
 use samples::frames::{generate_plan, receive_plan, trial};
+use samples::same::reads_back;
 
 const LINK: Option<u64> = Some(10_000_000_000);
 

@@ -110,7 +110,7 @@ fn a_large_count_with_its_error_is_whole() {
 
 #[test]
 fn as_json_it_is_the_account_itself() {
-    crate::samples::fits::reads_back(&lossy());
+    crate::samples::same::reads_back(&lossy());
 }
 
 #[test]

@@ -7,8 +7,9 @@ use narrows_model::*;
 use narrows_render::{Style, measure};
 use narrows_views::measure::live::Live;
 use narrows_views::measure::tcp;
-use samples::fits::{NARROWEST, fits, reads_back};
+use samples::fits::{NARROWEST, fits};
 use samples::runs::run;
+use samples::same::reads_back;
 
 fn built(plan: TcpPlan, seconds: u64) -> MeasureReport {
     tcp::build(&run(plan, seconds, 117_625_000)).expect("it holds a trial")

@@ -79,7 +79,7 @@ fn colours_change_nothing_but_colour() {
         let colored = diagnosis::text(&report, Style { color: true, ..Style::default() });
         assert!(colored.contains("\x1b[1"));
         let trim = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
-        assert_eq!(trim(&plain), trim(&samples::fits::unpainted(&colored)), "{name}");
+        assert_eq!(trim(&plain), trim(&samples::same::unpainted(&colored)), "{name}");
     }
 }
 

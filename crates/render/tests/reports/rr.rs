@@ -8,8 +8,9 @@ use narrows_model::*;
 use narrows_render::{Style, json, measure};
 use narrows_stats::Histogram;
 use narrows_views::measure::rr;
-use samples::fits::{NARROWEST, fits, reads_back, unpainted};
+use samples::fits::{NARROWEST, fits};
 use samples::runs::run;
+use samples::same::{reads_back, unpainted};
 use samples::udp::run_view;
 
 /// A stream as the client saw it: `per_s` transactions a second for `seconds`, with latencies spread from half of `us` to twice of

@@ -218,7 +218,7 @@ fn a_narrow_terminal() {
 #[test]
 fn as_json_it_reads_back() {
     let report = built(&record(), vec![]);
-    samples::fits::reads_back(&report);
+    samples::same::reads_back(&report);
     assert_eq!(report.goals[0].lower.map(|it| it.wire_bps), Some(81_300.0 * 1538.0 * 8.0));
 }
 

@@ -7,7 +7,7 @@ use narrows_model::run::sweep::*;
 use narrows_model::*;
 use narrows_render::{Style, sweep};
 use narrows_views as views;
-use samples::fits::reads_back;
+use samples::same::reads_back;
 use samples::udp::run_view;
 
 const SIZES: [u32; 12] = [100, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 8500, 8900];

@@ -7,7 +7,8 @@ use narrows_model::*;
 use narrows_render::measure::{self, Measurement as _, UdpMeasurement};
 use narrows_render::{Document, Format, Style};
 use narrows_views::measure::{live::Live, udp};
-use samples::fits::{NARROWEST, fits, reads_back};
+use samples::fits::{NARROWEST, fits};
+use samples::same::reads_back;
 use samples::udp::{Trouble, run_view, trial};
 
 fn plan() -> UdpPlan {

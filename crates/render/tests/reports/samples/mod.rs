@@ -3,6 +3,7 @@
 pub(crate) mod fits;
 pub(crate) mod frames;
 pub(crate) mod runs;
+pub(crate) mod same;
 pub(crate) mod udp;
 
 use narrows_model::run::report::*;
