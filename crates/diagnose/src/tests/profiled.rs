@@ -29,6 +29,10 @@ fn segments_that_a_filter_drops_are_not_the_paths() {
 fn segments_that_wait_for_a_cpu_in_vain_are_not_the_paths() {
     let finding = named(&lossy(25_500, &[("softnet.dropped", 170)]), &[], "softnet-backlog", Place::Server);
     assert!(finding.fix.commands[0].run.contains("net.core.netdev_max_backlog="), "{:?}", finding.fix);
+    // A core without time could not empty a longer backlog.
+    let full = Scene { receiver_core: core(0.96, 0.02), ..lossy(25_500, &[("softnet.dropped", 170)]) };
+    let backlog = assessment(cause("softnet-backlog"), crate::role::Role::Receiver, &full, &[]);
+    assert_contradicts(&backlog, "could not empty a longer backlog");
 }
 
 #[test]

@@ -6,6 +6,9 @@
 //!
 //! **Mistaken for**: loss on the path.
 //!
+//! It is a symptom where the core that empties the backlog has no time left: a longer one would overflow as well, and what fills the core
+//! is the cause.
+//!
 //! **Fix**: `net.core.netdev_max_backlog`; more cores if one is full.
 //!
 //! Source: kernel `net/core/dev.c`, `enqueue_to_backlog`.
@@ -26,7 +29,15 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
+/// A core with less left has none: sampling ticks leave the rest.
+const NO_TIME_LEFT: f64 = 0.93;
+
 fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
+    let full = evidence.softirq_core(Role::Receiver).map(|core| core.softirq).filter(|share| *share >= NO_TIME_LEFT);
+    refuted(full.map(|share| {
+        let share = units::percent(share);
+        format!("a core of the receiver spent {share} in soft interrupts: it could not empty a longer backlog either")
+    }))?;
     let softnet = evidence.grew(Role::Receiver, keys::SOFTNET_DROPPED).filter(|n| *n > 0);
     let second = softnet.map(|n| counter(format!("softnet of the receiver dropped {n} packets")));
     dropped_at(evidence, "softnet", second)
