@@ -326,3 +326,44 @@ fn what_cannot_be_a_mesh_is_refused_with_the_reason() {
         assert!(said.code == Some(2) && said.err.contains(why), "{words:?}: {said:?}");
     }
 }
+
+/// Members whose loads of 192.0.2.1 are as fast as its receive buffer lets them be, and a server that changes it.
+const BUFFERED: &str = r#"#!/bin/sh
+[ "$5" = serve ] && { n=$4; shift 4; exec "$n" "$@"; }
+echo '{"hello":{"version":"'$1'","port":9,"token":"'$2'","stamp":9,"process":1}}'
+while read -r line; do r=$(od -An -N1 -tu1 /dev/urandom); case "$line" in
+*'"beat"'*) ;;
+*'"inventory"'*) echo '{"inventory":{"host":"h","taken_unix_us":0,"facts":[],"absent":[],"collectors":[]}}' ;;
+*'"reach"'*) echo '{"reached":[null,null]}' ;;
+*'"seal"'*) echo '"sealed"' ;;
+*'"diagnose"'*) cat "$3" ;;
+*192.0.2.1:*) [ "$(cut -f3 /proc/sys/net/ipv4/tcp_rmem)" = 16777216 ] && m=900 || m=100
+    echo '{"loaded":{"goodput_bps":'$((m * 1000000 + r * 1000))',"retransmits":0,"busy":[0.1,0.1]}}' ;;
+*) echo '{"loaded":{"goodput_bps":'$((900000000 + r * 1000))',"retransmits":0,"busy":[0.1,0.1]}}' ;;
+esac; done
+"#;
+
+#[test]
+fn the_fix_of_a_suspect_is_tried_and_rolled_back() {
+    on_loopback(|world| {
+        let buffer = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").expect("a kernel parameter");
+        let before = buffer();
+        let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/runs/demo.run.json");
+        let run: serde_json::Value = serde_json::from_slice(&std::fs::read(demo).expect("a run")).expect("JSON");
+        let run = world.file("run", &format!("{}\n", serde_json::json!({ "diagnosed": run })));
+        let member = world.file("member", BUFFERED);
+        let token = format!("narrows1.{}.{}", "A".repeat(43), "A".repeat(32));
+        let version = env!("CARGO_PKG_VERSION");
+        let command = format!("sh {member} {version} {token} {run} {}", env!("CARGO_BIN_EXE_narrows"));
+        let hosts = ["ssh://192.0.2.1", "ssh://192.0.2.2", "ssh://192.0.2.3"];
+        let more = ["-t", "300ms", "--probe", "0", "--no-save", "--try", "--format", "json"];
+        let words = [&hosts[..], &more, &["--remote-command", &command]].concat();
+        let report = World::run_command(mesh(world, &words)).json();
+        let tried = &report["diagnoses"][0]["tried"];
+        let set = "192.0.2.1: sysctl -w net.ipv4.tcp_rmem='4096 65536 16777216'";
+        assert_eq!(tried["settings"][0], set, "{report:#}");
+        let gain = tried["proof"]["gain"].as_f64().expect("a gain");
+        assert!((8.0..9.1).contains(&gain) && tried["proof"]["helped"] == true, "{tried:#}");
+        assert!(tried["failed"].is_null() && buffer() == before, "{tried:#}");
+    });
+}

@@ -59,7 +59,8 @@ impl Program {
     }
 }
 
-/// What the other shell runs. `instead`: the command that is narrows there, where the user names one.
+/// What the other shell runs; where its network ends before it has the program, it waits no longer than [`SENDS`]. `instead`: the command
+/// that is narrows there, where the user names one.
 fn script(programs: &Programs, instead: Option<&str>) -> String {
     if let Some(command) = instead {
         return format!("exec {command} mesh-member");
@@ -68,13 +69,15 @@ fn script(programs: &Programs, instead: Option<&str>) -> String {
     let sizes: Vec<String> = programs.0.iter().map(|it| format!("{}) s={};;", it.cpu, it.bytes.len())).collect();
     format!(
         "[ \"$(narrows --version 2>/dev/null)\" = 'narrows {VERSION}' ] && exec narrows mesh-member; \
-         s=0; case $(uname -m) in {} esac; umask 077; for d in \"$XDG_RUNTIME_DIR\" /dev/shm /tmp \"$HOME\"; do \
+         s=0; case $(uname -m) in {} esac; h=head; command -v timeout >/dev/null && h='timeout {} head'; umask 077; \
+         for d in \"$XDG_RUNTIME_DIR\" /dev/shm /tmp \"$HOME\"; do \
          [ -d \"$d\" ] && f=$(mktemp \"$d/narrows.{any}\" 2>/dev/null) || continue; \
          printf '#!/bin/sh\\n:\\n' >\"$f\"; chmod 700 \"$f\"; \
          if \"$f\" 2>/dev/null; then exec 4>\"$f\" 3<\"$f\"; rm \"$f\"; echo \"send $(uname -m)\"; \
-         head -c $s >&4; exec 4>&-; exec /proc/self/fd/3 mesh-member; fi; rm \"$f\"; done; \
+         $h -c $s >&4; exec 4>&-; exec /proc/self/fd/3 mesh-member; fi; rm \"$f\"; done; \
          echo 'no folder from which programs may be started' >&2; exit 1",
-        sizes.join(" ")
+        sizes.join(" "),
+        SENDS.as_secs()
     )
 }
 
