@@ -116,8 +116,10 @@ pub struct MeshTried {
     /// Each setting, with its host.
     pub settings: Vec<String>,
     pub proof: Option<ProofView>,
-    /// Why it could not be tried, or what is not rolled back.
+    /// Why it could not be tried.
     pub failed: Option<String>,
+    /// Changes of which the rollback is not confirmed, with the reason. Their server rolls back by itself when its session ends.
+    pub left: Vec<String>,
 }
 
 /// A mesh, as it is stored.

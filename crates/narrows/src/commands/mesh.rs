@@ -163,6 +163,9 @@ impl Args {
                 diagnosis.run = saved.map(|_| run.id);
             }
         }
+        for left in record.diagnoses.iter().filter_map(|it| it.tried.as_ref()).flat_map(|it| &it.left) {
+            crate::failure::note!("rollback not confirmed: {left}; `narrows tune list` there shows what is in force");
+        }
         let report = narrows_runner::mesh_report(&record);
         deliver(
             &self.result.write(&report, style())?,

@@ -177,7 +177,8 @@ impl Args {
             admission: None,
         });
         let separation = match self.user {
-            _ if self.stdio => Separation::None,
+            // What makes changes outlives the rest, and undoes them.
+            _ if self.stdio && !self.allow_tune => Separation::None,
             Some(name) if name == "root" => Separation::None,
             Some(name) => Separation::User(name),
             None => Separation::Usual,

@@ -241,7 +241,7 @@ const HOSTILE: &str = r#"#!/bin/sh
 e='\u001b[31m<script>alert(1)</script>'
 n=$(cat /proc/sys/kernel/random/uuid)
 echo "Welcome $e"
-echo '{"hello":{"version":"'$1'","port":9,"token":"'$2'","stamp":9,"process":1}}'
+echo '{"hello":{"version":"'$1'","port":9,"token":"'$2'","stamp":9,"process":1,"boot":""}}'
 while read -r line; do case "$line" in
 *'"beat"'*) ;;
 *'"inventory"'*) echo '{"inventory":{"host":"'$e'","taken_unix_us":0,"facts":[{"key":"tcp.'$e'","value":"'$n'","unit":"text","source":"'$e'"}],"absent":[],"collectors":[]}}' ;;
@@ -330,7 +330,7 @@ fn what_cannot_be_a_mesh_is_refused_with_the_reason() {
 /// Members whose loads of 192.0.2.1 are as fast as its receive buffer lets them be, and a server that changes it.
 const BUFFERED: &str = r#"#!/bin/sh
 [ "$5" = serve ] && { n=$4; shift 4; exec "$n" "$@"; }
-echo '{"hello":{"version":"'$1'","port":9,"token":"'$2'","stamp":9,"process":1}}'
+echo '{"hello":{"version":"'$1'","port":9,"token":"'$2'","stamp":9,"process":1,"boot":"'$(cat /proc/sys/kernel/random/boot_id)'"}}'
 while read -r line; do r=$(od -An -N1 -tu1 /dev/urandom); case "$line" in
 *'"beat"'*) ;;
 *'"inventory"'*) echo '{"inventory":{"host":"h","taken_unix_us":0,"facts":[],"absent":[],"collectors":[]}}' ;;

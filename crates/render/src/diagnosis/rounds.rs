@@ -35,7 +35,6 @@ fn act(report: &Report, round: &RoundView) -> Vec<Pair> {
     all
 }
 
-/// The verdict in a word.
 /// The effect of a fix in a sentence.
 fn outcome(proof: &ProofView) -> String {
     let runs = |runs: &[f64]| ProofView::mean(runs).map_or_else(|| "not measured".to_owned(), bps);

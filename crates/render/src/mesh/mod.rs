@@ -89,15 +89,18 @@ fn suspects(doc: Doc, report: &MeshReport) -> Doc {
 
 /// What a fix gained that was tried.
 fn tried(it: &MeshTried) -> String {
+    let all = if it.settings.len() > 1 { format!(" ({})", it.settings.join("; ")) } else { String::new() };
     let gained = it.proof.as_ref().map(|proof| {
         let helped = if proof.helped { "" } else { ", so it did not help" };
-        format!("; tried in {} pairs of loads: {}{helped}; rolled back", proof.after_bps.len(), proof.gain_words())
+        format!("; tried{all} in {} pairs of loads: {}{helped}", proof.after_bps.len(), proof.gain_words())
     });
-    let failed = it.failed.as_ref().map(|why| {
-        let of = if gained.is_some() { "" } else { "not tried: " };
-        format!("; {of}{why}")
-    });
-    [gained, failed].into_iter().flatten().collect()
+    let failed = it.failed.as_ref().map(|why| format!("; not tried: {why}"));
+    let end = match (it.left.as_slice(), &gained) {
+        ([], None) => String::new(),
+        ([], Some(_)) => "; rolled back".to_owned(),
+        (left, _) => format!("; rollback not confirmed: {}", left.join("; ")),
+    };
+    [gained, failed].into_iter().flatten().chain([end]).collect()
 }
 
 fn absent(doc: Doc, report: &MeshReport) -> Doc {
@@ -407,7 +410,7 @@ mod tests {
                         predicted_interval_bps: None,
                         helped: true,
                     }),
-                    failed: None,
+                    ..MeshTried::default()
                 }),
                 fix: Some("at c.example: sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'".to_owned()),
                 run: Some("x7kq".to_owned()),

@@ -69,12 +69,11 @@ fn script(programs: &Programs, instead: Option<&str>) -> String {
     let sizes: Vec<String> = programs.0.iter().map(|it| format!("{}) s={};;", it.cpu, it.bytes.len())).collect();
     format!(
         "[ \"$(narrows --version 2>/dev/null)\" = 'narrows {VERSION}' ] && exec narrows mesh-member; \
-         s=0; case $(uname -m) in {} esac; h=head; command -v timeout >/dev/null && h='timeout {} head'; umask 077; \
-         for d in \"$XDG_RUNTIME_DIR\" /dev/shm /tmp \"$HOME\"; do \
+         s=0; case $(uname -m) in {} esac; umask 077; for d in \"$XDG_RUNTIME_DIR\" /dev/shm /tmp \"$HOME\"; do \
          [ -d \"$d\" ] && f=$(mktemp \"$d/narrows.{any}\" 2>/dev/null) || continue; \
          printf '#!/bin/sh\\n:\\n' >\"$f\"; chmod 700 \"$f\"; \
          if \"$f\" 2>/dev/null; then exec 4>\"$f\" 3<\"$f\"; rm \"$f\"; echo \"send $(uname -m)\"; \
-         $h -c $s >&4; exec 4>&-; exec /proc/self/fd/3 mesh-member; fi; rm \"$f\"; done; \
+         if timeout 1 true 2>/dev/null; then timeout {} head -c $s >&4; else head -c $s >&4; fi; exec 4>&-; exec /proc/self/fd/3 mesh-member; fi; rm \"$f\"; done; \
          echo 'no folder from which programs may be started' >&2; exit 1",
         sizes.join(" "),
         SENDS.as_secs()

@@ -53,7 +53,7 @@ impl<'a> Loads<'a> {
     }
 
     /// Why no more loads begin, if so.
-    fn spent(&self, record: &MeshRecord) -> Option<&'static str> {
+    pub(super) fn spent(&self, record: &MeshRecord) -> Option<&'static str> {
         let plan = &record.plan;
         let late = plan.budget_ms.is_some_and(|most| clock::micros_since(self.began) / 1_000 + plan.duration_ms > most);
         let much = plan.budget_bytes.is_some_and(|most| self.carried_bytes >= float(most));
@@ -112,11 +112,10 @@ impl<'a> Loads<'a> {
                     return load;
                 }
                 load.state = match this.one(&load, record) {
-                    Ok(Loaded { goodput_bps, retransmits, busy }) if (0.0..MOST_BPS).contains(&goodput_bps) => {
+                    Ok(Loaded { goodput_bps, retransmits, busy }) => {
                         let busy = busy.map(|share| share.filter(|share| (0.0..=1.0).contains(share)));
                         MeshState::Measured { goodput_bps, retransmits, busy }
                     }
-                    Ok(_) => MeshState::Failed("invalid figures in its answer".to_owned()),
                     Err(_) if stop.is_set() => MeshState::NotMade,
                     Err(why) => MeshState::Failed(why),
                 };
@@ -127,7 +126,7 @@ impl<'a> Loads<'a> {
         });
         for load in &made {
             if let MeshState::Measured { goodput_bps, .. } = load.state {
-                self.carried_bytes += goodput_bps * float(duration_ms) / 8e3;
+                self.count(goodput_bps, duration_ms);
             }
         }
         made
@@ -156,9 +155,15 @@ impl<'a> Loads<'a> {
         let duration_ms = record.plan.duration_ms;
         let (by, order) = self.order(load, record, duration_ms)?;
         match self.members.ask(by, &Order::Load(order), AROUND + Duration::from_millis(duration_ms))? {
-            Answer::Loaded(loaded) => Ok(loaded),
+            Answer::Loaded(loaded) if (0.0..MOST_BPS).contains(&loaded.goodput_bps) => Ok(loaded),
+            Answer::Loaded(_) => Err("invalid figures in its answer".to_owned()),
             _ => Err("unexpected answer".to_owned()),
         }
+    }
+
+    /// What a load carried counts for the budget.
+    pub(super) fn count(&mut self, goodput_bps: f64, duration_ms: u64) {
+        self.carried_bytes += goodput_bps * float(duration_ms) / 8e3;
     }
 
     /// What was slow may have been disturbed: once more, alone. A few of each suspect are enough where they are as slow alone; a load that

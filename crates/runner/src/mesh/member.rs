@@ -18,7 +18,7 @@ use narrows_sys::clock;
 use narrows_views::measure::tcp;
 use std::io::{BufReader, stdin, stdout};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -38,7 +38,9 @@ pub fn obey() -> Result<(), ServeError> {
     })?;
     let token = server.token().map(narrows_wire::Token::reveal).unwrap_or_default();
     let stamp = server.stamp_port().unwrap_or_default();
-    let hello = Hello { version: VERSION.to_owned(), port: server.port(), token, stamp, process: std::process::id() };
+    let boot = narrows_sys::files::read_text(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default();
+    let (version, process, boot) = (VERSION.to_owned(), std::process::id(), boot.trim().to_owned());
+    let hello = Hello { version, port: server.port(), token, stamp, process, boot };
     let (orders, heard_orders) = mpsc::channel();
     // In a thread of its own: the end of the input ends the process in the middle of a load, too.
     std::thread::spawn(move || {

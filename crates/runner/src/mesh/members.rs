@@ -50,15 +50,13 @@ struct Member {
     token: String,
     /// The port of its reflector, if it has one.
     stamp: Option<u16>,
-    /// How its settings are changed.
-    tuning: Tuning,
 }
 
-/// How settings of a member are changed: by no other member, and by a server that undoes them whatever ends it.
+/// How settings of a member are changed: not by other members, but by a server behind ssh that undoes them when its session ends.
 enum Tuning {
     /// Not at all: a session that may change settings takes the place of a load.
     Served,
-    /// By a server behind ssh of its own: the command that is narrows there.
+    /// The command that starts that server.
     Command(String),
     Session(Session),
 }
@@ -67,7 +65,7 @@ enum Tuning {
 type Joined = Mutex<Result<Member, String>>;
 
 /// A member with what it is known by: its address, and the port of its ssh or of its server.
-type Greeted = Result<(Member, (IpAddr, String)), String>;
+type Greeted = Result<(Member, Tuning, (IpAddr, String)), String>;
 
 /// What a server that others connect to says of connecting to them.
 const SERVES: &str = "narrows serve connects to no other host";
@@ -89,7 +87,7 @@ fn served(host: &str, port: u16, token: &Token) -> Greeted {
         return Err(format!("{host} is a loopback address, which means another host to each"));
     }
     let known = (at.ip(), port.to_string());
-    Ok((Member { who: Who::Server(session), at, token: pass.reveal(), stamp: None, tuning: Tuning::Served }, known))
+    Ok((Member { who: Who::Server(session), at, token: pass.reveal(), stamp: None }, Tuning::Served, known))
 }
 
 /// All hosts that the user named.
@@ -97,6 +95,8 @@ pub(super) struct Members {
     all: Vec<Joined>,
     /// `reached[a][b]`: why a could not reach b; `None` where it could.
     reached: Vec<Vec<Option<String>>>,
+    /// Beside the members: a change is undone, too, where its member is lost.
+    tuning: Vec<Mutex<Tuning>>,
 }
 
 /// The address of a host, by the ssh configuration and the resolver of this one: a host could report the address of a third one.
@@ -161,13 +161,16 @@ impl Members {
             let greet = |begun| match begun {
                 Begun::Ssh(host, server) => {
                     let mut host: Host = host?;
-                    let Hello { port, token, stamp, process, .. } = host.greet(&programs, GREETS)?;
+                    let Hello { port, token, stamp, process, boot, .. } = host.greet(&programs, GREETS)?;
                     let known = address(&server)?;
                     let at = SocketAddr::new(known.0, port);
-                    // The program of that process, which may have lost its name.
-                    let command = spec.remote_command.clone().unwrap_or_else(|| format!("/proc/{process}/exe"));
-                    let tuning = Tuning::Command(command);
-                    Ok((Member { who: Who::Process(host), at, token, stamp: Some(stamp), tuning }, known))
+                    // The program of that process, which may have lost its name; one name may mean several machines.
+                    let program = spec.remote_command.clone().unwrap_or_else(|| format!("/proc/{process}/exe"));
+                    let boot: String = boot.chars().filter(|it| it.is_ascii_hexdigit() || *it == '-').collect();
+                    let command =
+                        format!("[ \"$(cat /proc/sys/kernel/random/boot_id)\" = '{boot}' ] && exec {program}");
+                    let member = Member { who: Who::Process(host), at, token, stamp: Some(stamp) };
+                    Ok((member, Tuning::Command(command), known))
                 }
                 Begun::Serves(host, port, token) => served(&host, port, &token),
             };
@@ -176,17 +179,23 @@ impl Members {
         });
         // Behind one translated address several hosts have ports of their own.
         let mut seen: Vec<(usize, (IpAddr, String))> = Vec::new();
+        let mut tuning = Vec::new();
         let all = greeted.into_iter().enumerate().map(|(nth, greeted)| {
-            Mutex::new(greeted.and_then(|(member, place)| match seen.iter().find(|(_, other)| *other == place) {
-                Some((first, _)) => Err(format!("it has the address and port of {}", spec.hosts[*first].name)),
-                None => {
-                    seen.push((nth, place));
-                    Ok(member)
-                }
-            }))
+            Mutex::new(greeted.and_then(
+                |(member, tuned, place)| match seen.iter().find(|(_, other)| *other == place) {
+                    Some((first, _)) => Err(format!("it has the address and port of {}", spec.hosts[*first].name)),
+                    None => {
+                        seen.push((nth, place));
+                        tuning.resize_with(nth, || Mutex::new(Tuning::Served));
+                        tuning.push(Mutex::new(tuned));
+                        Ok(member)
+                    }
+                },
+            ))
         });
         let all: Vec<Joined> = all.collect();
-        Ok(Self { all, reached: Vec::new() })
+        tuning.resize_with(all.len(), || Mutex::new(Tuning::Served));
+        Ok(Self { all, reached: Vec::new(), tuning })
     }
 
     /// Asks one member.
@@ -237,25 +246,31 @@ impl Members {
         matches!(&*lock(&self.all[member]), Ok(Member { who: Who::Process(_), .. }))
     }
 
-    /// Changes settings of a member, which the user names so.
+    /// Changes settings of a member, which the user names so. After an error its server ends, which undoes all that was changed.
     pub(super) fn tune<T>(
         &self,
         member: usize,
         name: &str,
         act: impl FnOnce(&Session) -> Result<T, RemoteError>,
     ) -> Result<T, String> {
-        let mut member = lock(&self.all[member]);
-        let Member { tuning, .. } = member.as_mut().map_err(|why| why.clone())?;
-        if let Tuning::Command(command) = tuning {
+        let mut tuning = lock(&self.tuning[member]);
+        if let Tuning::Command(command) = &*tuning {
             let spec = TargetSpec { asked: name.to_owned(), family: None, port: DEFAULT_PORT, token: None };
-            let options = Options { allow_tune: true, remote_command: command.clone(), ..Options::new(INSTRUMENTS) };
+            let remote_command = command.clone();
+            let options = Options { allow_tune: true, unattended: true, remote_command, ..Options::new(INSTRUMENTS) };
             let session = Remote::connect(&spec, &options).and_then(|remote| remote.open_session(&mut |_, _| true));
             *tuning = Tuning::Session(session.map_err(|error| error.to_string())?);
         }
-        let Tuning::Session(session) = tuning else {
-            return Err("a mesh changes no host that serves: name it as ssh://".to_owned());
+        let done = match &*tuning {
+            Tuning::Session(session) => session.lost().map_or_else(|| act(session), Err),
+            _ => {
+                return Err("a mesh changes no host that serves, or whose server is lost: name it as ssh://".to_owned());
+            }
         };
-        act(session).map_err(|error| error.to_string())
+        if done.is_err() {
+            *tuning = Tuning::Served;
+        }
+        done.map_err(|error| error.to_string())
     }
 
     pub(super) fn inventories(&self, spec: &MeshSpec) -> Vec<MeshMember> {

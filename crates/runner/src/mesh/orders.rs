@@ -87,6 +87,8 @@ pub(super) struct Hello {
     /// The port of its reflector.
     pub(super) stamp: u16,
     pub(super) process: u32,
+    /// The boot of its machine.
+    pub(super) boot: String,
 }
 
 /// What a load carried.

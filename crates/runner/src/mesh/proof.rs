@@ -4,9 +4,10 @@ use super::loads::Loads;
 use super::members::Members;
 use crate::conductor::{At, InForce, sides};
 use crate::ends::{Changes, EndsError};
+use crate::remote::{RemoteError, Session};
 use narrows_diagnose::report::proof_of_rates;
 use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshRecord, MeshTried};
-use narrows_model::{Change, Finding, Place, Run, Setting, Status};
+use narrows_model::{Change, Finding, Place, Run, Setting, Status, Unit};
 
 /// Loads without the fix, and as many with it.
 const PAIRS: usize = 3;
@@ -31,18 +32,45 @@ impl Hosts<'_> {
     fn name(&self, place: Place) -> &str {
         self.at(place).map_or("", |at| self.named[at].name.as_str())
     }
+
+    fn tune<T>(&self, place: Place, act: impl FnOnce(&Session) -> Result<T, RemoteError>) -> Result<T, EndsError> {
+        let name = format!("ssh://{}", self.name(place));
+        self.members.tune(self.at(place)?, &name, act).map_err(EndsError::Failed)
+    }
+
+    /// Whether the server of a host's changes is there.
+    fn is_there(&self, place: Place) -> Result<(), String> {
+        self.tune(place, |_| Ok(())).map_err(|error| format!("{}: {error}", self.name(place)))
+    }
+
+    /// Why a setting is not tried: the diagnosis is the opener's word, and of the other host that counts only where the host says the same
+    /// of itself, and for kernel parameters alone.
+    fn refuses(&self, (place, setting): &At, run: &Run, cause: &str) -> Option<String> {
+        if *place == Place::Client {
+            return None;
+        }
+        let (opener, other) = (self.name(Place::Client), self.name(*place));
+        if !matches!(setting, Setting::Sysctl { .. }) {
+            return Some(format!("{opener} may not say what to do with a device of {other}; diagnose from there"));
+        }
+        let weighed = narrows_diagnose::weigh(run, 0, cause).unwrap_or_default();
+        let told = |key: &str| run.server.facts.iter().find(|fact| fact.key == key && fact.unit != Unit::Count);
+        let own = |key: &str| self.named[self.ends[1]].host.facts.iter().find(|fact| fact.key == key);
+        let differs = weighed.into_iter().flat_map(|it| it.read).find_map(|(key, _)| {
+            let (told, own) = (told(&key)?, own(&key)?);
+            (told.value != own.value).then_some(key)
+        });
+        differs.map(|key| format!("{opener} and {other} differ in what they say of {key} there"))
+    }
 }
 
 impl Changes for Hosts<'_> {
     fn apply(&mut self, place: Place, setting: &Setting) -> Result<Change, EndsError> {
-        let (at, name) = (self.at(place)?, format!("ssh://{}", self.name(place)));
-        let made = self.members.tune(at, &name, |session| session.apply(setting));
-        made.map(|change| Change { at: place, ..change }).map_err(EndsError::Failed)
+        self.tune(place, |session| session.apply(setting)).map(|change| Change { at: place, ..change })
     }
 
     fn undo(&mut self, change: &Change) -> Result<(), EndsError> {
-        let (at, id) = (self.at(change.at)?, &change.id);
-        self.members.tune(at, "", |session| session.undo(id)).map(drop).map_err(EndsError::Failed)
+        self.tune(change.at, |session| session.undo(&change.id)).map(drop)
     }
 
     fn keep(&mut self, change: &Change) -> Result<(), EndsError> {
@@ -68,19 +96,24 @@ impl Loads<'_> {
         let ends = if load.opened_by_receiver { [load.to, load.from] } else { [load.from, load.to] };
         let mut hosts = Hosts { members: self.members, named: &record.members, ends };
         let settings = wanted.iter().map(|(place, set)| format!("{}: {set}", hosts.name(*place))).collect();
+        let tried = MeshTried { settings, ..MeshTried::default() };
+        let refused = wanted.iter().find_map(|it| hosts.refuses(it, run, &finding.id));
+        if let Some(why) = refused {
+            return Some(MeshTried { failed: Some(why), ..tried });
+        }
         let mut in_force = InForce::default();
         let rates = self.pairs(record, load, wanted, &mut hosts, &mut in_force);
         let left = in_force.end(&mut hosts, false);
-        let left: Vec<String> = left
-            .iter()
-            .map(|(change, why)| format!("cannot roll back `{}` at {}: {why}", change.set, hosts.name(change.at)))
-            .collect();
+        let left = left.iter().map(|(change, why)| format!("`{}` at {}: {why}", change.set, hosts.name(change.at)));
         let (proof, failed) = match rates {
-            Ok([before, after]) => (proof_of_rates([&before, &after], &finding), None),
+            Ok([before, after]) => {
+                let proof = proof_of_rates([&before, &after], &finding);
+                let none = proof.is_none().then(|| "its rates show nothing".to_owned());
+                (proof, none)
+            }
             Err(why) => (None, Some(why)),
         };
-        let failed: Vec<String> = failed.into_iter().chain(left).collect();
-        Some(MeshTried { settings, proof, failed: (!failed.is_empty()).then(|| failed.join("; ")) })
+        Some(MeshTried { proof, failed, left: left.collect(), ..tried })
     }
 
     /// What the load carries without and with the settings, bit/s.
@@ -92,16 +125,28 @@ impl Loads<'_> {
         hosts: &mut Hosts<'_>,
         in_force: &mut InForce,
     ) -> Result<[Vec<f64>; 2], String> {
+        for (place, _) in wanted {
+            hosts.is_there(*place)?;
+        }
         let mut rates = [Vec::new(), Vec::new()];
         for pair in 0..PAIRS {
             for fixed in sides(pair) {
                 if self.stop.is_set() {
                     return Err("interrupted".to_owned());
                 }
+                if let Some(why) = self.spent(record) {
+                    return Err(why.to_owned());
+                }
                 let word = if fixed { "with" } else { "without" };
                 (self.watch)(&format!("proof {} of {PAIRS}: {word} the fix", pair + 1));
                 in_force.reach(hosts, if fixed { wanted } else { &[] }).map_err(|error| error.to_string())?;
-                rates[usize::from(fixed)].push(self.one(load, record)?.goodput_bps);
+                let goodput_bps = self.one(load, record)?.goodput_bps;
+                self.count(goodput_bps, record.plan.duration_ms);
+                // Else it was measured without what its server had undone meanwhile.
+                for (place, _) in wanted.iter().filter(|_| fixed) {
+                    hosts.is_there(*place)?;
+                }
+                rates[usize::from(fixed)].push(goodput_bps);
             }
         }
         Ok(rates)

@@ -25,6 +25,8 @@ pub struct Options {
     pub ssh_data_port: u16,
     /// Whether a server that ssh starts may change its host.
     pub allow_tune: bool,
+    /// Whether nobody is there whom ssh could ask.
+    pub unattended: bool,
     /// The devices by which a server that ssh starts may send and count frames.
     pub frames: Vec<String>,
     /// A local command that stands in for ssh and everything after it.
@@ -43,6 +45,7 @@ impl Options {
             remote_command,
             ssh_data_port: 0,
             allow_tune: false,
+            unattended: false,
             frames: Vec::new(),
             instead_of_ssh: None,
         }
@@ -64,6 +67,9 @@ fn words(destination: &str, port: Option<u16>, family: Option<Family>, options: 
     }
     let mut words = vec!["ssh".to_owned(), "-T".to_owned()];
     words.extend(family.map(|family| if family == Family::Ipv4 { "-4".to_owned() } else { "-6".to_owned() }));
+    if options.unattended {
+        words.extend(["-o".to_owned(), "BatchMode=yes".to_owned()]);
+    }
     if let Some(port) = port {
         words.extend(["-p".to_owned(), port.to_string()]);
     }

@@ -33,14 +33,15 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 const NO_TIME_LEFT: f64 = 0.93;
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
+    let softnet = evidence.grew(Role::Receiver, keys::SOFTNET_DROPPED).filter(|n| *n > 0);
+    let second = softnet.map(|n| counter(format!("softnet of the receiver dropped {n} packets")));
+    let dropped = dropped_at(evidence, "softnet", second)?;
     let full = evidence.softirq_core(Role::Receiver).map(|core| core.softirq).filter(|share| *share >= NO_TIME_LEFT);
     refuted(full.map(|share| {
         let share = units::percent(share);
         format!("a core of the receiver spent {share} in soft interrupts: it could not empty a longer backlog either")
     }))?;
-    let softnet = evidence.grew(Role::Receiver, keys::SOFTNET_DROPPED).filter(|n| *n > 0);
-    let second = softnet.map(|n| counter(format!("softnet of the receiver dropped {n} packets")));
-    dropped_at(evidence, "softnet", second)
+    Ok(dropped)
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
