@@ -59,6 +59,8 @@ enum Tuning {
     /// The command that starts that server.
     Command(String),
     Session(Session),
+    /// No more: what its server had changed, that server rolls back.
+    Lost,
 }
 
 /// A member, or why it takes no part.
@@ -263,12 +265,11 @@ impl Members {
         }
         let done = match &*tuning {
             Tuning::Session(session) => session.lost().map_or_else(|| act(session), Err),
-            _ => {
-                return Err("a mesh changes no host that serves, or whose server is lost: name it as ssh://".to_owned());
-            }
+            Tuning::Lost => return Err("the connection to its server was lost, which rolls back by itself".to_owned()),
+            _ => return Err("a mesh changes no host that serves: name it as ssh://".to_owned()),
         };
         if done.is_err() {
-            *tuning = Tuning::Served;
+            *tuning = Tuning::Lost;
         }
         done.map_err(|error| error.to_string())
     }
