@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["model"],
     &["stats", "sys", "wire"],
     &["mesh", "search"],
-    &["collect", "diagnose", "lab", "snmp", "store", "traffic"],
+    &["collect", "diagnose", "fleet", "lab", "snmp", "store", "traffic"],
     &["views"],
     &["render"],
     &["forwarding", "runner"],
@@ -17,7 +17,8 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Crates without IO and without a clock: what they need comes in as an argument.
-const PURE: &[&str] = &["diagnose", "forwarding", "mesh", "model", "render", "search", "stats", "views", "wire"];
+const PURE: &[&str] =
+    &["diagnose", "fleet", "forwarding", "mesh", "model", "render", "search", "stats", "views", "wire"];
 
 /// Crates that know these crates of the house only, their tests excepted.
 const ONLY: &[(&str, &[&str])] =

@@ -1,0 +1,285 @@
+//! The file of a fleet (TOML): hosts, meshes of them, and the tests of each mesh.
+
+use narrows_mesh::design;
+use narrows_model::words::units::{parse_bps, parse_duration, parse_size};
+use serde::{Deserialize, Deserializer};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Hosts of one fleet, at most.
+pub const HOSTS_MAX: usize = 100_000;
+
+/// A fleet as its file describes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fleet {
+    pub name: String,
+    /// By name.
+    pub hosts: BTreeMap<String, Host>,
+    #[serde(rename = "mesh")]
+    pub meshes: Vec<Mesh>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Host {
+    pub group: String,
+    /// Where the others load it; empty: where its agent comes from.
+    pub address: String,
+}
+
+/// Some hosts, and the tests between them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mesh {
+    pub name: String,
+    /// Names of hosts, and of groups with `@` before them; empty: all hosts.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    #[serde(default)]
+    pub design: Design,
+    /// Of a star: who is tested with all others. Of disjoint sides: those of one side, named as `hosts`.
+    #[serde(default)]
+    pub from: Vec<String>,
+    #[serde(rename = "test")]
+    pub tests: Vec<Test>,
+}
+
+/// Which pairs of a mesh are tested.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// Each host with each other.
+    #[default]
+    Mesh,
+    /// The hosts of `from` with all others.
+    Star,
+    /// The hosts of `from` with those of `hosts`, and neither with their own.
+    Disjoint,
+    /// Each with the next by name.
+    Ring,
+    /// Each with eight others, and any two groups once.
+    Regular,
+    /// The first host of each group with those of the others, and with its own group.
+    Representatives,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Packets at a low rate: round trip and loss.
+    Probe,
+    /// TCP as fast as it goes.
+    Load,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Test {
+    pub kind: Kind,
+    #[serde(rename = "every", deserialize_with = "duration")]
+    pub every_ms: u64,
+    #[serde(rename = "lasts", default = "lasts", deserialize_with = "duration")]
+    pub lasts_ms: u64,
+    /// Hours of the day in UTC in which it is not made: `08:00-18:00`.
+    #[serde(default, deserialize_with = "hours")]
+    pub quiet: Vec<[u32; 2]>,
+    /// What a load is expected to carry, for the sum of bytes.
+    #[serde(rename = "expect", default = "gigabit", deserialize_with = "rate")]
+    pub expect_bps: u64,
+    /// No load begins after so many bytes of a day (UTC).
+    #[serde(rename = "bytes-a-day", default, deserialize_with = "size")]
+    pub bytes_a_day: Option<u64>,
+}
+
+const fn lasts() -> u64 {
+    3_000
+}
+
+const fn gigabit() -> u64 {
+    1_000_000_000
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let word = String::deserialize(from)?;
+    let time = parse_duration(&word).map_err(serde::de::Error::custom)?;
+    u64::try_from(time.as_millis()).map_err(serde::de::Error::custom)
+}
+
+fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    parse_bps(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+}
+
+fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    parse_size(&String::deserialize(from)?).map(Some).map_err(serde::de::Error::custom)
+}
+
+fn hours<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<[u32; 2]>, D::Error> {
+    let minute = |word: &str| {
+        let (hour, minute) = word.trim().split_once(':')?;
+        let (hour, minute): (u32, u32) = (hour.parse().ok()?, minute.parse().ok()?);
+        (hour <= 24 && minute < 60 && hour * 60 + minute <= MINUTES).then_some(hour * 60 + minute)
+    };
+    let span = |word: String| {
+        let ends = word.split_once('-').and_then(|(from, to)| Some([minute(from)?, minute(to)?]));
+        ends.filter(|[from, to]| from != to)
+            .ok_or_else(|| serde::de::Error::custom(format!("`{word}` is no span of hours: write it like 08:00-18:00")))
+    };
+    Vec::<String>::deserialize(from)?.into_iter().map(span).collect()
+}
+
+/// Minutes of a day.
+pub(crate) const MINUTES: u32 = 24 * 60;
+
+impl Test {
+    /// Whether it is not made in a minute of the day.
+    pub(crate) fn is_quiet(&self, minute: u32) -> bool {
+        self.quiet.iter().any(
+            |[from, to]| {
+                if from < to { (*from..*to).contains(&minute) } else { minute >= *from || minute < *to }
+            },
+        )
+    }
+}
+
+impl Fleet {
+    /// Reads a file.
+    /// Errors: the first mistake of its form with its line; else all that makes no sense, in a line each.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let fleet: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let wrong = fleet.mistakes();
+        if wrong.is_empty() { Ok(fleet) } else { Err(wrong.join("\n")) }
+    }
+
+    fn mistakes(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if !(2..=HOSTS_MAX).contains(&self.hosts.len()) {
+            wrong.push(format!("a fleet has 2 to {HOSTS_MAX} hosts, and not {}", self.hosts.len()));
+        }
+        let mut names = BTreeSet::new();
+        for mesh in &self.meshes {
+            let of = format!("mesh {}", mesh.name);
+            if mesh.name.is_empty() || !names.insert(&mesh.name) {
+                wrong.push(format!("{of}: each mesh has a name of its own"));
+            }
+            let unknown = |name: &&String| self.named(std::slice::from_ref(*name)).is_empty();
+            let unknown: Vec<&str> = mesh.hosts.iter().chain(&mesh.from).filter(unknown).map(String::as_str).collect();
+            if !unknown.is_empty() {
+                wrong.push(format!("{of}: no host or @group of this name: {}", unknown.join(", ")));
+            }
+            if mesh.from.is_empty() == matches!(mesh.design, Design::Star | Design::Disjoint) {
+                wrong.push(format!("{of}: `from` goes with the designs star and disjoint, which need it"));
+            }
+            if mesh.tests.is_empty() {
+                wrong.push(format!("{of}: it has no test"));
+            }
+            for test in &mesh.tests {
+                let (kind, every) = (test.kind, test.every_ms);
+                if every < 10_000 {
+                    wrong.push(format!("{of}: {kind:?}: every is 10s at least"));
+                }
+                if !(200..=600_000).contains(&test.lasts_ms) || test.lasts_ms > every {
+                    wrong.push(format!("{of}: {kind:?}: lasts is from 200ms to 10m, and no longer than every"));
+                }
+            }
+            if unknown.is_empty() && self.pairs(mesh).is_empty() {
+                wrong.push(format!("{of}: its design leaves no pair of hosts"));
+            }
+        }
+        wrong
+    }
+
+    /// The places of hosts in the order of names; a word is a host, or a group with `@`.
+    fn named(&self, words: &[String]) -> BTreeSet<usize> {
+        let is = |name: &String, host: &Host, word: &String| {
+            word.strip_prefix('@').map_or(name == word, |group| !group.is_empty() && host.group == group)
+        };
+        let all = self.hosts.iter().enumerate();
+        all.filter(|(_, (name, host))| words.iter().any(|word| is(name, host, word))).map(|(nth, _)| nth).collect()
+    }
+
+    /// The pairs of a mesh, each once, as places of hosts in the order of names.
+    pub fn pairs(&self, mesh: &Mesh) -> Vec<[usize; 2]> {
+        let hosts: Vec<usize> = if mesh.hosts.is_empty() {
+            (0..self.hosts.len()).collect()
+        } else {
+            self.named(&mesh.hosts).into_iter().collect()
+        };
+        let from = self.named(&mesh.from);
+        let groups: Vec<&str> = self.hosts.values().map(|host| host.group.as_str()).collect();
+        let mut found = BTreeSet::new();
+        let mut add = |a: usize, b: usize| a != b && found.insert([a.min(b), a.max(b)]);
+        match mesh.design {
+            Design::Mesh => hosts.iter().for_each(|a| hosts.iter().for_each(|b| _ = add(*a, *b))),
+            Design::Star => from.iter().for_each(|a| hosts.iter().for_each(|b| _ = add(*a, *b))),
+            Design::Disjoint => {
+                let others: Vec<&usize> = hosts.iter().filter(|host| !from.contains(*host)).collect();
+                from.iter().for_each(|a| others.iter().for_each(|b| _ = add(*a, **b)));
+            }
+            Design::Ring => hosts.iter().zip(hosts.iter().cycle().skip(1)).for_each(|(a, b)| _ = add(*a, *b)),
+            Design::Regular => {
+                let known: BTreeSet<&str> = groups.iter().copied().collect();
+                let number = |host: &usize| known.iter().position(|it| *it == groups[*host]).unwrap_or(0);
+                let of_each: Vec<usize> = hosts.iter().map(number).collect();
+                design::pairs(&of_each).into_iter().for_each(|[a, b]| _ = add(hosts[a], hosts[b]));
+            }
+            Design::Representatives => {
+                let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
+                for host in &hosts {
+                    let first = *firsts.entry(groups[*host]).or_insert(*host);
+                    add(first, *host);
+                }
+                firsts.values().for_each(|a| firsts.values().for_each(|b| _ = add(*a, *b)));
+            }
+        }
+        found.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fleet(design: &str) -> Result<Fleet, String> {
+        Fleet::read(&format!(
+            "name = 'site'\nhosts.a = {{ group = 'x' }}\nhosts.b = {{ group = 'x' }}\nhosts.c = {{ group = 'y' }}\nhosts.d = {{ group = 'y' }}\n\
+             [[mesh]]\nname = 'all'\n{design}\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\nquiet = ['22:00-06:00']\n"
+        ))
+    }
+
+    fn pairs(design: &str) -> Vec<[usize; 2]> {
+        let fleet = fleet(design).expect("a fleet");
+        fleet.pairs(&fleet.meshes[0])
+    }
+
+    #[test]
+    fn each_design_has_its_pairs() {
+        assert_eq!(pairs("").len(), 6);
+        assert_eq!(pairs("hosts = ['@x', 'd']"), [[0, 1], [0, 3], [1, 3]]);
+        assert_eq!(pairs("design = 'star'\nfrom = ['b']"), [[0, 1], [1, 2], [1, 3]]);
+        assert_eq!(pairs("design = 'disjoint'\nfrom = ['@y']"), [[0, 2], [0, 3], [1, 2], [1, 3]]);
+        assert_eq!(pairs("design = 'ring'"), [[0, 1], [0, 3], [1, 2], [2, 3]]);
+        assert_eq!(pairs("design = 'representatives'"), [[0, 1], [0, 2], [2, 3]]);
+        assert_eq!(pairs("design = 'regular'").len(), 6);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_said_with_its_place() {
+        for (design, says) in [
+            ("design = 'cube'", "line 8"),
+            ("color = 1", "unknown field `color`"),
+            ("hosts = ['@z', 'e']", "mesh all: no host or @group of this name: @z, e"),
+            ("design = 'star'", "`from` goes with the designs star and disjoint"),
+            ("hosts = ['a']", "its design leaves no pair of hosts"),
+        ] {
+            let said = fleet(design).expect_err(design);
+            assert!(said.contains(says), "{design}: {said}");
+        }
+        let short = "name='s'\nhosts.a={}\nhosts.b={}\n[[mesh]]\nname='m'\n[[mesh.test]]\nkind='probe'\nevery='1s'\nlasts='5s'\n";
+        let said = Fleet::read(short).expect_err("too often");
+        assert!(said.contains("every is 10s at least") && said.contains("no longer than every"), "{said}");
+        let said = Fleet::read(&short.replace("'1s'", "'often'")).expect_err("a word");
+        assert!(said.contains("line 8") && said.contains("invalid duration `often`"), "{said}");
+        let said = Fleet::read(&short.replace("every='1s'", "every='1h'\nquiet=['8-9']")).expect_err("no hours");
+        assert!(said.contains("08:00-18:00"), "{said}");
+    }
+}
