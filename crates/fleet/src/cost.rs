@@ -1,34 +1,16 @@
 //! What a fleet costs: tests, bytes and time of a day, before anything runs.
 
-use crate::plan::{Fleet, Kind, MINUTES, Test};
-use crate::schedule::{BESIDE_MS, Schedule};
+use crate::plan::{Fleet, Kind, MINUTES, Mesh, Test};
+use crate::schedule::{BESIDE_MS, HOUR_MS, Schedule};
+use narrows_model::run::fleet::{FleetCheck, FleetCost, SCHEMA};
+use narrows_model::words::units::{bytes, micros};
+use std::collections::HashMap;
 
 /// Probes of a path keep to this rate with their answers, bit/s.
 pub const PROBE_BPS: u64 = 20_000;
 
-/// What is stored of a test, bytes: its figures, its verdict if it has one, and its share of the indexes.
+/// What is stored of a test: its figures and its share of the indexes.
 pub const STORED_BYTES: u64 = 400;
-
-/// What a test of a mesh costs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cost {
-    /// As in the file.
-    pub mesh: usize,
-    pub test: usize,
-    pub pairs: usize,
-    /// Loads are made in so many rounds.
-    pub rounds: usize,
-    /// A slot takes so long.
-    pub slot_ms: u64,
-    /// Of a day, both directions of a load counted.
-    pub tests_a_day: u64,
-    pub bytes_a_day: u64,
-    pub stored_bytes_a_day: u64,
-    /// What makes it impossible as it is.
-    pub wrong: Vec<String>,
-}
-
-const DAY_MS: u64 = 24 * 3_600_000;
 
 /// The part of the day that is not quiet.
 fn awake(test: &Test) -> f64 {
@@ -36,46 +18,52 @@ fn awake(test: &Test) -> f64 {
 }
 
 /// What each test of a fleet costs, in the order of the file.
-pub fn costs(fleet: &Fleet) -> Vec<Cost> {
+pub fn check(fleet: &Fleet) -> FleetCheck {
     let schedule = Schedule::new(fleet);
-    let of_mesh = |(mesh, place): (usize, &crate::plan::Mesh)| {
-        let pairs = fleet.pairs(place).len();
-        let of_test = |(nth, test): (usize, &Test)| {
-            let rounds = schedule.rounds(mesh, nth);
-            let loads: usize = rounds.iter().map(Vec::len).sum();
-            let slots = awake(test) * DAY_MS as f64 / test.every_ms as f64;
-            let tests_a_day = (slots * loads as f64).round() as u64;
-            let rate = if test.kind == Kind::Load { test.expect_bps } else { PROBE_BPS };
-            let bytes_a_day = tests_a_day.saturating_mul(rate.saturating_mul(test.lasts_ms) / 8_000);
-            let beside = if test.kind == Kind::Load { BESIDE_MS } else { 0 };
-            let slot_ms = rounds.len() as u64 * (test.lasts_ms + beside);
-            let mut wrong = Vec::new();
-            if slot_ms > test.every_ms {
-                let [takes, every] = [slot_ms, test.every_ms].map(|ms| narrows_model::words::units::micros(ms * 1_000));
-                wrong.push(format!(
-                    "all pairs take {takes}, longer than {every}: repeat it less often, or take the design regular"
-                ));
-            }
-            if let Some(most) = test.bytes_a_day.filter(|most| bytes_a_day > *most) {
-                let [all, most] = [bytes_a_day, most].map(narrows_model::words::units::bytes);
-                wrong.push(format!("{all} a day are more than bytes-a-day allows ({most})"));
-            }
-            let stored_bytes_a_day = tests_a_day * STORED_BYTES;
-            Cost {
-                mesh,
-                test: nth,
-                pairs,
-                rounds: rounds.len(),
-                slot_ms,
-                tests_a_day,
-                bytes_a_day,
-                stored_bytes_a_day,
-                wrong,
-            }
-        };
-        place.tests.iter().enumerate().map(of_test).collect::<Vec<_>>()
+    let of_mesh = |(at, mesh): (usize, &Mesh)| {
+        let pairs = fleet.pairs(mesh);
+        let cost = |(nth, test)| cost(mesh, test, &pairs, schedule.rounds(at, nth).len() as u64);
+        mesh.tests.iter().enumerate().map(cost).collect::<Vec<_>>()
     };
-    fleet.meshes.iter().enumerate().flat_map(of_mesh).collect()
+    FleetCheck {
+        schema: SCHEMA.to_owned(),
+        name: fleet.name.clone(),
+        hosts: fleet.hosts.len() as u64,
+        tests: fleet.meshes.iter().enumerate().flat_map(of_mesh).collect(),
+    }
+}
+
+fn cost(mesh: &Mesh, test: &Test, pairs: &[[usize; 2]], rounds: u64) -> FleetCost {
+    let is_load = test.kind == Kind::Load;
+    let slots = awake(test) * 24.0 * HOUR_MS as f64 / test.every_ms as f64;
+    let tests_a_day = (slots * (pairs.len() * if is_load { 2 } else { 1 }) as f64).round() as u64;
+    let rate_bps = if is_load { test.expect_bps } else { PROBE_BPS };
+    let bytes_a_day = tests_a_day.saturating_mul(rate_bps.saturating_mul(test.lasts_ms) / 8_000);
+    let slot_ms = rounds * (test.lasts_ms + if is_load { BESIDE_MS } else { 0 });
+    let mut of_host: HashMap<usize, u64> = HashMap::new();
+    pairs.iter().flatten().filter(|_| is_load).for_each(|host| *of_host.entry(*host).or_default() += 2 * test.lasts_ms);
+    let mut wrong = Vec::new();
+    if slot_ms > test.every_ms {
+        let [takes, every] = [slot_ms, test.every_ms].map(|ms| micros(ms * 1_000));
+        wrong.push(format!("all pairs take {takes}, and it repeats every {every}: less often, or the design regular"));
+    }
+    if let Some(most) = test.bytes_a_day.filter(|most| bytes_a_day > *most) {
+        wrong.push(format!("{} a day are more than its bytes-a-day of {}", bytes(bytes_a_day), bytes(most)));
+    }
+    FleetCost {
+        mesh: mesh.name.clone(),
+        kind: if is_load { "load" } else { "probe" }.to_owned(),
+        every_ms: test.every_ms,
+        lasts_ms: test.lasts_ms,
+        pairs: pairs.len() as u64,
+        rounds,
+        slot_ms,
+        busiest: of_host.into_values().max().unwrap_or(0) as f64 / test.every_ms as f64,
+        tests_a_day,
+        bytes_a_day,
+        stored_bytes_a_day: tests_a_day * STORED_BYTES,
+        wrong,
+    }
 }
 
 #[cfg(test)]
@@ -87,14 +75,20 @@ mod tests {
         let hosts: String = (0..40).map(|nth| format!("hosts.h{nth} = {{}}\n")).collect();
         let text = format!(
             "name = 's'\n{hosts}[[mesh]]\nname = 'all'\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\nlasts = '3s'\nexpect = '1G'\n\
-             quiet = ['08:00-20:00']\nbytes-a-day = '1G'\n[[mesh.test]]\nkind = 'load'\nevery = '5m'\n"
+             quiet = ['08:00-20:00']\nbytes-a-day = '1G'\n[[mesh.test]]\nkind = 'load'\nevery = '5m'\n[[mesh.test]]\nkind = 'probe'\nevery = '1m'\n"
         );
-        let fleet = Fleet::read(&text).expect("a fleet");
-        let [hourly, often] = &costs(&fleet)[..] else { panic!("two tests") };
+        let checked = check(&Fleet::read(&text).expect("a fleet"));
+        let [hourly, often, probe] = &checked.tests[..] else { panic!("three tests") };
         // 39 colours, each in both directions; 12 of 24 hours; 375 MB each.
         assert_eq!((hourly.pairs, hourly.rounds, hourly.slot_ms), (780, 78, 78 * 6_000));
         assert_eq!((hourly.tests_a_day, hourly.bytes_a_day), (12 * 1_560, 12 * 1_560 * 375_000_000));
-        assert!(hourly.wrong.len() == 1 && hourly.wrong[0].contains("more than bytes-a-day"), "{hourly:?}");
-        assert!(often.wrong[0].contains("longer than 5 min") || often.wrong[0].contains("300 s"), "{often:?}");
+        assert_eq!(hourly.busiest, 78.0 * 3.0 / 3_600.0);
+        assert!(
+            hourly.wrong.len() == 1 && hourly.wrong[0].contains("more than its bytes-a-day of 1 GiB"),
+            "{hourly:?}"
+        );
+        assert!(often.wrong[0].contains("all pairs take") && !checked.is_possible(), "{often:?}");
+        assert_eq!((probe.tests_a_day, probe.bytes_a_day), (780 * 1_440, 780 * 1_440 * 7_500));
+        assert!(probe.wrong.is_empty() && probe.busiest == 0.0);
     }
 }

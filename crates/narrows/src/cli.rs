@@ -78,6 +78,8 @@ commands! {
     Audit(commands::audit::Args),
     /// Load the paths between many hosts and name what is slow
     Mesh(commands::mesh::Args),
+    /// Test many hosts again and again
+    Fleet(commands::fleet::Args),
     /// Measure TCP, UDP, or requests and responses
     Measure(commands::measure::Args),
     /// Search for the highest UDP rate within a loss goal

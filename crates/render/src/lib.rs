@@ -15,6 +15,7 @@ pub mod doc;
 #[cfg(test)]
 #[path = "../tests/reports/samples/fits.rs"]
 mod fits;
+mod fleet;
 pub mod format;
 pub mod frames;
 pub mod history;

@@ -11,6 +11,7 @@ pub mod connections;
 pub mod demo;
 pub mod diagnosis;
 pub mod ends;
+pub mod fleet;
 pub mod frames;
 pub mod helper;
 mod instruments;

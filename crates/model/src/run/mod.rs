@@ -5,6 +5,7 @@ pub mod campaign;
 pub mod command;
 pub mod compare;
 pub mod diff;
+pub mod fleet;
 pub mod history;
 pub mod live;
 pub mod measure;

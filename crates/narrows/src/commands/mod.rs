@@ -8,6 +8,7 @@ pub(crate) mod compare;
 pub(crate) mod completion;
 pub(crate) mod connections;
 pub(crate) mod diagnose;
+pub(crate) mod fleet;
 pub(crate) mod generate;
 pub(crate) mod helper;
 pub(crate) mod history;
