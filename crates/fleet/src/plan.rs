@@ -131,6 +131,11 @@ fn hours<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<[u32; 2]>, D::Error> 
 pub(crate) const MINUTES: u32 = 24 * 60;
 
 impl Test {
+    /// What it is known by in its mesh, wherever it stands in the file.
+    pub fn word(&self) -> String {
+        format!("{:?} {} ms each {} ms", self.kind, self.lasts_ms, self.every_ms)
+    }
+
     /// Whether it is not made in a minute of the day.
     pub(crate) fn is_quiet(&self, minute: u32) -> bool {
         self.quiet.iter().any(
@@ -171,6 +176,10 @@ impl Fleet {
             }
             if mesh.tests.is_empty() {
                 wrong.push(format!("{of}: it has no test"));
+            }
+            let words: BTreeSet<String> = mesh.tests.iter().map(Test::word).collect();
+            if words.len() < mesh.tests.len() {
+                wrong.push(format!("{of}: two of its tests are the same"));
             }
             for test in &mesh.tests {
                 let (kind, every) = (test.kind, test.every_ms);
@@ -270,6 +279,7 @@ mod tests {
             ("hosts = ['@z', 'e']", "mesh all: no host or @group of this name: @z, e"),
             ("design = 'star'", "`from` goes with the designs star and disjoint"),
             ("hosts = ['a']", "its design leaves no pair of hosts"),
+            ("[[mesh.test]]\nkind = 'load'\nevery = '60m'", "two of its tests are the same"),
         ] {
             let said = fleet(design).expect_err(design);
             assert!(said.contains(says), "{design}: {said}");

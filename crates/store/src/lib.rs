@@ -18,6 +18,7 @@ mod server;
 pub mod spool;
 
 pub use body::json_of_columns;
+pub use database::fleet::FleetTests;
 pub use database::{KIND_OF_RUNS, Point, Store, is_address, shown};
 pub use error::Error;
 pub use file::{LARGEST, host, load, save};

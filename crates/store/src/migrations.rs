@@ -3,7 +3,7 @@
 use crate::database::sql::{Database, Result, values};
 
 /// The steps, oldest first: the n-th leads to version n + 1.
-pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 /// Runs with their headline figures, tags and bodies. A body has a table of its own, so that a list does not pass over it.
 const VERSION_1: &str = "
@@ -73,6 +73,26 @@ const VERSION_4: &str = "
         sha256 BLOB NOT NULL,
         body BLOB NOT NULL
     ) STRICT;
+";
+
+/// Tests of fleets, by the names of their files. `fence`: how often it was given to an agent; `ended`: 0 not, 1 with a result, 2 missed.
+const VERSION_5: &str = "
+    CREATE TABLE fleet_tests (
+        number INTEGER PRIMARY KEY,
+        fleet TEXT NOT NULL,
+        mesh TEXT NOT NULL,
+        test TEXT NOT NULL,
+        slot INTEGER NOT NULL,
+        sender TEXT NOT NULL,
+        receiver TEXT NOT NULL,
+        due_ms INTEGER NOT NULL,
+        fence INTEGER NOT NULL,
+        until_ms INTEGER NOT NULL,
+        ended INTEGER NOT NULL,
+        result BLOB,
+        UNIQUE (fleet, mesh, test, slot, sender, receiver)
+    ) STRICT;
+    CREATE INDEX fleet_tests_open ON fleet_tests (fleet, sender, due_ms) WHERE ended = 0;
 ";
 
 /// The versions of a store, with the time and the program of each step.

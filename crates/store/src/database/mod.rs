@@ -2,6 +2,7 @@
 //! `synchronous=FULL` each commit of SQLite is synced, and neither a killed process nor a power failure loses it.
 
 mod deleted;
+pub(crate) mod fleet;
 mod named;
 #[cfg(feature = "postgres")]
 mod remote;

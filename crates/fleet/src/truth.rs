@@ -1,0 +1,275 @@
+//! What is known of planned tests: each is made once, or named as missed.
+//!
+//! A transport may lose, repeat, delay and reorder what agents and the controller say to each other. What decides is here: a test has one
+//! name, a lease with a number that only grows (a fencing token), and one end. A result counts once, and only with the newest lease, so an
+//! agent that was away for long overwrites nothing (M. Kleppmann, *How to do distributed locking*, 2016).
+
+use crate::schedule::Planned;
+use narrows_mesh::Load;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The name of a test: no two have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    pub mesh: usize,
+    pub test: usize,
+    pub slot: u64,
+    pub load: Load,
+}
+
+impl From<&Planned> for Name {
+    fn from(it: &Planned) -> Self {
+        Self { mesh: it.mesh, test: it.test, slot: it.slot, load: it.load }
+    }
+}
+
+/// The right to make a test, until a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    pub name: Name,
+    /// Larger than that of any lease of this test before.
+    pub fence: u64,
+    pub until_ms: u64,
+}
+
+/// How a result was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    Stored,
+    /// It is there already.
+    Again,
+    /// Another lease was given since, or the test was named as missed: it does not count.
+    TooLate,
+}
+
+/// Where tests and their ends are kept. A store implements it on its tables, with the same answers.
+pub trait Truth {
+    type Error;
+
+    /// Writes down tests; what is known of those that are there already stays. How many are new.
+    /// Errors: the store's.
+    fn plan(&mut self, tests: &[Planned]) -> Result<usize, Self::Error>;
+
+    /// Gives tests that a host opens and that are due, the earliest first, no more than `most`: those that nobody has, or whose lease ended.
+    /// Errors: the store's.
+    fn lease(&mut self, host: usize, now_ms: u64, until_ms: u64, most: usize) -> Result<Vec<Lease>, Self::Error>;
+
+    /// Keeps a lease for longer; `false`: it is not the newest, or the test is over.
+    /// Errors: the store's.
+    fn extend(&mut self, lease: &Lease, until_ms: u64) -> Result<bool, Self::Error>;
+
+    /// Stores a result.
+    /// Errors: the store's.
+    fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken, Self::Error>;
+
+    /// Names as missed what was due before a time and is in nobody's hands now.
+    /// Errors: the store's.
+    fn miss(&mut self, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error>;
+}
+
+/// All in memory, for simulations.
+#[derive(Debug, Default)]
+pub struct Memory {
+    tests: BTreeMap<Name, Kept>,
+    /// Those that are not over, by the host that opens them and the time they are due.
+    open: BTreeSet<(usize, u64, Name)>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    due_ms: u64,
+    lease: Option<Lease>,
+    end: Option<End>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    Result(Vec<u8>),
+    Missed,
+}
+
+impl Memory {
+    /// How each test ended; `None`: it is not over.
+    pub fn ends(&self) -> impl Iterator<Item = (Name, Option<&End>)> {
+        self.tests.iter().map(|(name, kept)| (*name, kept.end.as_ref()))
+    }
+
+    fn close(&mut self, name: Name, end: End) {
+        if let Some(kept) = self.tests.get_mut(&name) {
+            kept.end = Some(end);
+            self.open.remove(&(name.load.from, kept.due_ms, name));
+        }
+    }
+}
+
+impl Truth for Memory {
+    type Error = std::convert::Infallible;
+
+    fn plan(&mut self, tests: &[Planned]) -> Result<usize, Self::Error> {
+        let before = self.tests.len();
+        for test in tests {
+            let name = Name::from(test);
+            self.tests.entry(name).or_insert_with(|| {
+                self.open.insert((name.load.from, test.due_ms, name));
+                Kept { due_ms: test.due_ms, ..Kept::default() }
+            });
+        }
+        Ok(self.tests.len() - before)
+    }
+
+    fn lease(&mut self, host: usize, now_ms: u64, until_ms: u64, most: usize) -> Result<Vec<Lease>, Self::Error> {
+        let of_host =
+            self.open.range((host, 0, FIRST)..).take_while(|(of, due_ms, _)| *of == host && *due_ms <= now_ms);
+        let free = of_host.filter(|(.., name)| self.tests[name].lease.is_none_or(|lease| lease.until_ms <= now_ms));
+        let names: Vec<Name> = free.map(|(.., name)| *name).take(most).collect();
+        let give = |name: Name| {
+            let kept = self.tests.get_mut(&name)?;
+            let fence = kept.lease.map_or(1, |it| it.fence + 1);
+            Some(*kept.lease.insert(Lease { name, fence, until_ms }))
+        };
+        Ok(names.into_iter().filter_map(give).collect())
+    }
+
+    fn extend(&mut self, lease: &Lease, until_ms: u64) -> Result<bool, Self::Error> {
+        let kept = self.tests.get_mut(&lease.name).filter(|kept| kept.end.is_none());
+        let newest = kept.and_then(|kept| kept.lease.as_mut()).filter(|it| it.fence == lease.fence);
+        Ok(newest.map(|it| it.until_ms = it.until_ms.max(until_ms)).is_some())
+    }
+
+    fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken, Self::Error> {
+        let Some(kept) = self.tests.get(&lease.name) else { return Ok(Taken::TooLate) };
+        let is_newest = kept.lease.is_some_and(|it| it.fence == lease.fence);
+        Ok(match &kept.end {
+            Some(End::Result(_)) if is_newest => Taken::Again,
+            None if is_newest => {
+                self.close(lease.name, End::Result(result.to_vec()));
+                Taken::Stored
+            }
+            _ => Taken::TooLate,
+        })
+    }
+
+    fn miss(&mut self, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error> {
+        let is_free = |name: &Name| self.tests[name].lease.is_none_or(|lease| lease.until_ms <= now_ms);
+        let late = self.open.iter().filter(|(_, due_ms, name)| *due_ms < due_before_ms && is_free(name));
+        let names: Vec<Name> = late.map(|(.., name)| *name).collect();
+        names.iter().for_each(|name| self.close(*name, End::Missed));
+        Ok(names)
+    }
+}
+
+/// Before all other names.
+const FIRST: Name = Name { mesh: 0, test: 0, slot: 0, load: Load { from: 0, to: 0 } };
+
+/// A fleet for [`conforms`].
+#[cfg(any(test, feature = "conformance"))]
+pub fn of_ten_hosts() -> crate::plan::Fleet {
+    let hosts: String = (0..10).map(|nth| format!("hosts.h{nth} = {{}}\n")).collect();
+    let test = "[[mesh]]\nname = 'all'\n[[mesh.test]]\nkind = 'probe'\nevery = '1m'\n";
+    crate::plan::Fleet::read(&format!("name = 'ten'\n{hosts}{test}")).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// What every implementation answers for [`of_ten_hosts`]; fails where one does otherwise.
+#[cfg(any(test, feature = "conformance"))]
+pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
+    let planned =
+        |due_ms: u64, from: usize, slot: u64| Planned { due_ms, mesh: 0, test: 0, slot, load: Load { from, to: 9 } };
+    let tests = [planned(100, 1, 1), planned(200, 1, 2), planned(100, 2, 1)];
+    assert_eq!(truth.plan(&tests).expect("planned"), 3);
+    assert_eq!(truth.plan(&[tests[0], planned(900, 1, 1)]).expect("planned"), 0, "a name is planned once");
+    let lease = |truth: &mut T, host, now, until| truth.lease(host, now, until, 10).expect("leases");
+    assert!(lease(truth, 1, 99, 500).is_empty(), "not due");
+    let first = lease(truth, 1, 150, 500);
+    assert_eq!(first.iter().map(|it| it.name).collect::<Vec<_>>(), [Name::from(&tests[0])]);
+    assert!(lease(truth, 1, 160, 500).is_empty() && lease(truth, 3, 160, 500).is_empty(), "it has an owner");
+    // The lease ends, another one takes it: what the first says does not count any more.
+    let second = lease(truth, 1, 500, 800);
+    assert_eq!(second.iter().map(|it| it.name.slot).collect::<Vec<_>>(), [1, 2], "the earliest first");
+    assert!(second[0].fence > first[0].fence);
+    assert!(!truth.extend(&first[0], 9_000).expect("extended"));
+    assert_eq!(truth.end(&first[0], b"old").expect("an end"), Taken::TooLate);
+    assert_eq!(truth.end(&second[0], b"new").expect("an end"), Taken::Stored);
+    assert_eq!(truth.end(&second[0], b"new").expect("an end"), Taken::Again, "said twice");
+    assert_eq!(truth.end(&first[0], b"old").expect("an end"), Taken::TooLate);
+    assert!(lease(truth, 1, 700, 800).is_empty());
+    // A long test is kept; then it is in nobody's hands, and so is what nobody asked for.
+    assert!(truth.extend(&second[1], 2_000).expect("extended"));
+    assert_eq!(truth.miss(1_000, 1_500).expect("missed"), [Name::from(&tests[2])]);
+    assert_eq!(truth.miss(1_000, 2_000).expect("missed"), [Name::from(&tests[1])]);
+    assert_eq!(truth.end(&second[1], b"late").expect("an end"), Taken::TooLate, "it is named as missed");
+    assert!(truth.miss(9_000, 9_000).expect("missed").is_empty() && lease(truth, 1, 9_000, 9_900).is_empty());
+    let unknown = Lease { name: Name { slot: 77, ..first[0].name }, ..first[0] };
+    assert_eq!(truth.end(&unknown, b"").expect("an end"), Taken::TooLate);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_conforms() {
+        conforms(&mut Memory::default());
+    }
+
+    /// A small generator (xorshift64, G. Marsaglia 2003), so that a failure can be repeated.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, most: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % most
+        }
+    }
+
+    /// Agents die and come back, their words are lost, repeated and late; the controller plans again and again.
+    #[test]
+    fn whatever_is_lost_or_repeated_each_test_ends_once() {
+        for seed in 1..40 {
+            let (mut random, mut truth) = (Random(seed), Memory::default());
+            let planned: Vec<Planned> = (0..200)
+                .map(|nth| Planned {
+                    due_ms: nth * 50,
+                    mesh: 0,
+                    test: 0,
+                    slot: nth,
+                    load: Load { from: (nth % 5) as usize, to: 9 },
+                })
+                .collect();
+            let mut on_the_way: Vec<(u64, Lease)> = Vec::new();
+            let mut stored: BTreeMap<Name, u32> = BTreeMap::new();
+            let mut missed = BTreeSet::new();
+            for now in (0..40_000).step_by(20) {
+                let some = random.below(200) as usize;
+                truth.plan(&planned[..some]).expect("planned");
+                let host = random.below(5) as usize;
+                for lease in truth.lease(host, now, now + 300, 3).expect("leases") {
+                    // Lost, in time, late, or twice.
+                    match random.below(4) {
+                        0 => {}
+                        1 => on_the_way.push((now + random.below(250), lease)),
+                        2 => on_the_way.push((now + 300 + random.below(2_000), lease)),
+                        _ => on_the_way.extend([(now + 100, lease), (now + random.below(900), lease)]),
+                    }
+                }
+                on_the_way.retain(|(at, lease)| {
+                    if *at > now {
+                        return true;
+                    }
+                    if truth.end(lease, b"it").expect("an end") == Taken::Stored {
+                        *stored.entry(lease.name).or_default() += 1;
+                    }
+                    false
+                });
+                missed.extend(truth.miss(now.saturating_sub(5_000), now).expect("missed"));
+            }
+            truth.plan(&planned).expect("planned");
+            missed.extend(truth.miss(60_000, 60_000).expect("missed"));
+            assert!(stored.values().all(|times| *times == 1), "seed {seed}");
+            assert!(stored.keys().all(|name| !missed.contains(name)), "seed {seed}");
+            assert_eq!((stored.len() + missed.len(), truth.ends().count()), (200, 200), "seed {seed}");
+            assert!(truth.ends().all(|(_, end)| end.is_some()), "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The tests of fleets: each is made once, or named as missed.
+
+use super::sql::{Cells, Fault, Value, values};
+use super::{Result, Store};
+use crate::Error;
+use narrows_fleet::plan::Fleet;
+use narrows_fleet::schedule::Planned;
+use narrows_fleet::truth::{Lease, Name, Taken, Truth};
+use narrows_mesh::Load;
+
+/// The tests of one fleet in a store. There they have the names of its file, so that its lines may change their order.
+#[derive(Debug)]
+pub struct FleetTests<'a> {
+    store: &'a mut Store,
+    fleet: &'a Fleet,
+    hosts: Vec<&'a str>,
+}
+
+/// Ends of a test: none, a result, missed.
+const OPEN: i64 = 0;
+const RESULT: i64 = 1;
+const MISSED: i64 = 2;
+
+const NAMES: &str = "mesh, test, slot, sender, receiver";
+const IS: &str = "fleet = ? AND mesh = ? AND test = ? AND slot = ? AND sender = ? AND receiver = ?";
+
+impl Store {
+    /// The tests of a fleet.
+    pub fn tests_of<'a>(&'a mut self, fleet: &'a Fleet) -> FleetTests<'a> {
+        FleetTests { store: self, fleet, hosts: fleet.hosts.keys().map(String::as_str).collect() }
+    }
+}
+
+const fn integer(number: u64) -> i64 {
+    if number > i64::MAX as u64 { i64::MAX } else { number as i64 }
+}
+
+impl FleetTests<'_> {
+    /// A name as the columns have it, behind that of the fleet.
+    fn columns(&self, name: &Name) -> Vec<Value> {
+        let mesh = &self.fleet.meshes[name.mesh];
+        values![
+            self.fleet.name.clone(),
+            mesh.name.clone(),
+            mesh.tests[name.test].word(),
+            integer(name.slot),
+            self.hosts[name.load.from].to_owned(),
+            self.hosts[name.load.to].to_owned()
+        ]
+    }
+
+    /// The name of a row; `None` where the file has that mesh, test or host no more.
+    fn named(&self, row: &mut Cells) -> std::result::Result<Option<Name>, Fault> {
+        let (mesh, test, slot) = (row.text()?, row.text()?, row.integer()?.unsigned_abs());
+        let (from, to) = (row.text()?, row.text()?);
+        let place = |host: &str| self.hosts.binary_search(&host).ok();
+        Ok((|| {
+            let mesh = self.fleet.meshes.iter().position(|it| it.name == mesh)?;
+            let test = self.fleet.meshes[mesh].tests.iter().position(|it| it.word() == test)?;
+            Some(Name { mesh, test, slot, load: Load { from: place(&from)?, to: place(&to)? } })
+        })())
+    }
+
+    /// Rows that begin with a name, each with what else it has; rows of what is in the file no more are left out.
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: Vec<Value>,
+        more: impl Fn(&mut Cells) -> std::result::Result<T, Fault>,
+    ) -> Result<Vec<(Name, T)>> {
+        let read = || {
+            let mut found = Vec::new();
+            for mut row in self.store.database.rows(sql, values)? {
+                let name = self.named(&mut row)?;
+                let more = more(&mut row)?;
+                found.extend(name.map(|name| (name, more)));
+            }
+            Ok(found)
+        };
+        read().map_err(self.store.failed("write to"))
+    }
+
+    /// How many rows a statement with RETURNING gives.
+    fn count(&self, sql: &str, values: Vec<Value>) -> Result<usize> {
+        self.store.database.rows(sql, values).map(|rows| rows.len()).map_err(self.store.failed("write to"))
+    }
+}
+
+impl Truth for FleetTests<'_> {
+    type Error = Error;
+
+    fn plan(&mut self, tests: &[Planned]) -> Result<usize> {
+        let sql = format!(
+            "INSERT INTO fleet_tests (fleet, {NAMES}, due_ms, fence, until_ms, ended) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0)
+             ON CONFLICT DO NOTHING RETURNING number"
+        );
+        let all = || {
+            let mut new = 0;
+            for test in tests {
+                let mut values = self.columns(&Name::from(test));
+                values.push(integer(test.due_ms).into());
+                new += self.store.database.rows(&sql, values)?.len();
+            }
+            Ok(new)
+        };
+        self.store.database.together(all).map_err(self.store.failed("write to"))
+    }
+
+    fn lease(&mut self, host: usize, now_ms: u64, until_ms: u64, most: usize) -> Result<Vec<Lease>> {
+        // Of two who ask at the same time one changes the row first, and the other one sees that nobody's lease has ended.
+        let sql = format!(
+            "UPDATE fleet_tests SET fence = fence + 1, until_ms = ?1 WHERE ended = 0 AND until_ms <= ?2 AND number IN
+                (SELECT number FROM fleet_tests WHERE fleet = ?3 AND sender = ?4 AND ended = 0 AND due_ms <= ?2 AND until_ms <= ?2
+                 ORDER BY due_ms, number LIMIT ?5)
+             RETURNING {NAMES}, fence, due_ms"
+        );
+        let host = self.hosts[host].to_owned();
+        let (now, until, most) = (integer(now_ms), integer(until_ms), integer(most as u64));
+        let values = values![until, now, self.fleet.name.clone(), host, most];
+        let given = self.rows(&sql, values, |row| Ok((row.integer()?.unsigned_abs(), row.integer()?)))?;
+        let mut given: Vec<_> =
+            given.into_iter().map(|(name, (fence, due))| (due, Lease { name, fence, until_ms })).collect();
+        given.sort_unstable_by_key(|(due, lease)| (*due, lease.name));
+        Ok(given.into_iter().map(|(_, lease)| lease).collect())
+    }
+
+    fn extend(&mut self, lease: &Lease, until_ms: u64) -> Result<bool> {
+        let sql = format!(
+            "UPDATE fleet_tests SET until_ms = CASE WHEN until_ms > ? THEN until_ms ELSE ? END
+             WHERE {IS} AND fence = ? AND ended = 0 RETURNING number"
+        );
+        let until = integer(until_ms);
+        let values = [values![until, until], self.columns(&lease.name), values![integer(lease.fence)]].concat();
+        Ok(self.count(&sql, values)? > 0)
+    }
+
+    fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken> {
+        let name = [self.columns(&lease.name), values![integer(lease.fence)]].concat();
+        let sql = format!(
+            "UPDATE fleet_tests SET ended = {RESULT}, result = ? WHERE {IS} AND fence = ? AND ended = {OPEN} RETURNING number"
+        );
+        if self.count(&sql, [values![result.to_vec()], name.clone()].concat())? > 0 {
+            return Ok(Taken::Stored);
+        }
+        let sql = format!("SELECT number FROM fleet_tests WHERE {IS} AND fence = ? AND ended = {RESULT}");
+        Ok(if self.count(&sql, name)? > 0 { Taken::Again } else { Taken::TooLate })
+    }
+
+    fn miss(&mut self, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>> {
+        let sql = format!(
+            "UPDATE fleet_tests SET ended = {MISSED} WHERE fleet = ? AND ended = {OPEN} AND due_ms < ? AND until_ms <= ? RETURNING {NAMES}"
+        );
+        let values = values![self.fleet.name.clone(), integer(due_before_ms), integer(now_ms)];
+        let mut missed: Vec<Name> = self.rows(&sql, values, |_| Ok(()))?.into_iter().map(|(name, ())| name).collect();
+        missed.sort_unstable();
+        Ok(missed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_fleet::truth;
+
+    fn check(store: &std::path::Path) {
+        let fleet = truth::of_ten_hosts();
+        let mut store = Store::open(store).expect("a store");
+        truth::conforms(&mut store.tests_of(&fleet));
+        // Another fleet of the same hosts has tests of its own.
+        let other = Fleet { name: "other".to_owned(), ..fleet };
+        truth::conforms(&mut store.tests_of(&other));
+    }
+
+    #[test]
+    fn sqlite_conforms() {
+        check(&tempfile::tempdir().expect("a directory").path().join("runs.db"));
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn postgres_conforms() {
+        let Some(server) = crate::server::Server::start() else { return };
+        check(&server.database("fleet"));
+    }
+}
