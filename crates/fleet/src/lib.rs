@@ -1,9 +1,11 @@
 //! A fleet: hosts that are tested again and again. What its file asks for ([`plan`]), which tests are due when ([`schedule`]), what that
-//! costs ([`cost`]), and what became of each ([`truth`]). Pure: no IO, no clock.
+//! costs ([`cost`]), what became of each ([`truth`]), and what
+//! people are told ([`incident`]). Pure: no IO, no clock.
 //!
 //! Times are milliseconds since the Unix epoch.
 
 pub mod cost;
+pub mod incident;
 pub mod plan;
 pub mod schedule;
 pub mod truth;

@@ -1,0 +1,228 @@
+//! What people are told: one message when something got bad for good, and one when it is well again.
+//!
+//! A round of tests says which elements are bad: a host, a direction of it, a path, a trunk, an agent that is silent. One bad round is no
+//! incident, and one good round no recovery. What could not be judged (nobody tested it, or the tester itself was out of CPU) counts as
+//! neither.
+
+use std::collections::BTreeMap;
+
+/// How an element did in a round.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Seen {
+    Good,
+    /// In a sentence: `8 paths carry 60 % of what they should: all leave host7 by eth0; receive ring drops`.
+    Bad(String),
+    /// It was not tested, or who tested it was limited itself.
+    Unknown,
+}
+
+/// When an incident begins and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Bad rounds in a row before it is told.
+    pub confirm: u32,
+    /// Good rounds in a row before it is over.
+    pub recover: u32,
+    /// What becomes bad again so soon after it was over is the same incident, of which nothing is told.
+    pub again_ms: u64,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { confirm: 2, recover: 2, again_ms: 3_600_000 }
+    }
+}
+
+/// What is told, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    Began(Incident),
+    Over { incident: Incident, after_ms: u64 },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incident {
+    /// The first is 1; an element that is bad again later has another one.
+    pub number: u64,
+    pub element: String,
+    pub says: String,
+    /// The first bad round.
+    pub since_ms: u64,
+    /// Who has it in hand, by their own word.
+    pub acknowledged: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    bad: u32,
+    good: u32,
+    first_bad_ms: u64,
+    says: String,
+    open: Option<Incident>,
+    /// The last one, and when it was over.
+    last: Option<(Incident, u64)>,
+}
+
+/// The incidents of a fleet.
+#[derive(Debug, Default)]
+pub struct Incidents {
+    rules: Rules,
+    of: BTreeMap<String, State>,
+    /// Elements, or beginnings of their names with `*`, of which nothing is told until a time.
+    muted: Vec<(String, u64)>,
+    count: u64,
+}
+
+impl Incidents {
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    /// Those that are open, the oldest first.
+    pub fn open(&self) -> Vec<&Incident> {
+        let mut open: Vec<&Incident> = self.of.values().filter_map(|state| state.open.as_ref()).collect();
+        open.sort_unstable_by_key(|incident| (incident.since_ms, incident.number));
+        open
+    }
+
+    /// Nothing is told of these elements until then: a name, or the beginning of names with `*` at its end.
+    pub fn mute(&mut self, which: &str, until_ms: u64) {
+        self.muted.retain(|(known, _)| known != which);
+        self.muted.push((which.to_owned(), until_ms));
+    }
+
+    /// Somebody has an incident in hand; `false`: there is no open one of that number.
+    pub fn acknowledge(&mut self, number: u64, who: &str) -> bool {
+        let open = self.of.values_mut().filter_map(|state| state.open.as_mut());
+        let found = open.into_iter().find(|incident| incident.number == number);
+        found.map(|incident| incident.acknowledged = Some(who.to_owned())).is_some()
+    }
+
+    /// What a round of tests says of elements, and what is to be told of that. An element that is not named was not tested.
+    pub fn round(&mut self, at_ms: u64, seen: &[(String, Seen)]) -> Vec<Message> {
+        self.muted.retain(|(_, until_ms)| *until_ms > at_ms);
+        let mut told = Vec::new();
+        for (element, seen) in seen {
+            let message = self.judge(at_ms, element, seen);
+            told.extend(message.filter(|_| !self.is_muted(element)));
+        }
+        told
+    }
+
+    fn is_muted(&self, element: &str) -> bool {
+        let is = |which: &str| which.strip_suffix('*').map_or(which == element, |begin| element.starts_with(begin));
+        self.muted.iter().any(|(which, _)| is(which))
+    }
+
+    fn judge(&mut self, at_ms: u64, element: &str, seen: &Seen) -> Option<Message> {
+        let rules = self.rules;
+        let state = self.of.entry(element.to_owned()).or_default();
+        match seen {
+            Seen::Unknown => None,
+            Seen::Bad(says) => {
+                if state.bad == 0 {
+                    state.first_bad_ms = at_ms;
+                }
+                (state.bad, state.good) = (state.bad.saturating_add(1), 0);
+                says.clone_into(&mut state.says);
+                if let Some(open) = &mut state.open {
+                    says.clone_into(&mut open.says);
+                    return None;
+                }
+                if state.bad < rules.confirm {
+                    return None;
+                }
+                // Back so soon, it was never over.
+                if let Some((last, over_ms)) = state.last.take()
+                    && at_ms.saturating_sub(over_ms) < rules.again_ms
+                {
+                    state.open = Some(Incident { says: says.clone(), ..last });
+                    return None;
+                }
+                self.count += 1;
+                let incident = Incident {
+                    number: self.count,
+                    element: element.to_owned(),
+                    says: says.clone(),
+                    since_ms: state.first_bad_ms,
+                    acknowledged: None,
+                };
+                state.open = Some(incident.clone());
+                Some(Message::Began(incident))
+            }
+            Seen::Good => {
+                (state.bad, state.good) = (0, state.good.saturating_add(1));
+                let incident = state.open.take_if(|_| state.good >= rules.recover)?;
+                state.last = Some((incident.clone(), at_ms));
+                let after_ms = at_ms.saturating_sub(incident.since_ms);
+                Some(Message::Over { incident, after_ms })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: u64 = 3_600_000;
+
+    fn bad(says: &str) -> Seen {
+        Seen::Bad(says.to_owned())
+    }
+
+    fn told(incidents: &mut Incidents, rounds: impl IntoIterator<Item = (u64, Seen)>) -> Vec<Message> {
+        rounds.into_iter().flat_map(|(at, seen)| incidents.round(at, &[("host a".to_owned(), seen)])).collect()
+    }
+
+    #[test]
+    fn a_single_dip_is_no_incident_and_an_hour_of_trouble_is_one_message_and_one_recovery() {
+        let mut incidents = Incidents::new(Rules::default());
+        let dips = (0..50).map(|nth| (nth, if nth % 2 == 0 { bad("dip") } else { Seen::Good }));
+        assert_eq!(told(&mut incidents, dips), []);
+        let hour = (100..160).map(|nth| (nth, bad("lost 40 %")));
+        let [Message::Began(began)] = &told(&mut incidents, hour)[..] else { panic!("one message") };
+        assert_eq!((began.number, began.since_ms, began.says.as_str()), (1, 100, "lost 40 %"));
+        assert_eq!(incidents.open().len(), 1);
+        assert!(incidents.acknowledge(1, "ada") && !incidents.acknowledge(2, "ada"));
+        let over =
+            told(&mut incidents, [(160, Seen::Good), (161, Seen::Unknown), (162, Seen::Good), (163, Seen::Good)]);
+        let [Message::Over { incident, after_ms: 62 }] = &over[..] else { panic!("one recovery: {over:?}") };
+        assert!(incident.acknowledged.as_deref() == Some("ada") && incidents.open().is_empty());
+    }
+
+    #[test]
+    fn what_could_not_be_judged_neither_begins_nor_ends_an_incident() {
+        let mut incidents = Incidents::new(Rules::default());
+        let starved = (0..20).map(|nth| (nth, if nth == 3 { bad("slow") } else { Seen::Unknown }));
+        assert_eq!(told(&mut incidents, starved), []);
+        assert_eq!(told(&mut incidents, [(20, bad("slow"))]).len(), 1, "the second bad round of those that count");
+        assert_eq!(told(&mut incidents, (21..90).map(|nth| (nth, Seen::Unknown))), []);
+        assert_eq!(incidents.open().len(), 1);
+    }
+
+    #[test]
+    fn what_comes_back_soon_is_the_same_incident_and_later_another_one() {
+        let mut incidents = Incidents::new(Rules { again_ms: HOUR, ..Rules::default() });
+        let round = |from: u64, seen: Seen| [(from, seen.clone()), (from + 1, seen)];
+        assert_eq!(told(&mut incidents, round(0, bad("x"))).len(), 1);
+        assert_eq!(told(&mut incidents, round(10, Seen::Good)).len(), 1);
+        assert_eq!(told(&mut incidents, round(20, bad("x"))), []);
+        assert_eq!((incidents.open()[0].number, incidents.open()[0].since_ms), (1, 0));
+        assert_eq!(told(&mut incidents, round(30, Seen::Good)).len(), 1);
+        let later = told(&mut incidents, round(30 + 2 * HOUR, bad("x")));
+        assert!(matches!(&later[..], [Message::Began(Incident { number: 2, .. })]), "{later:?}");
+    }
+
+    #[test]
+    fn nothing_is_told_of_what_is_muted_until_the_time_is_over() {
+        let mut incidents = Incidents::new(Rules::default());
+        incidents.mute("host *", 100);
+        let both = |at| [("host a".to_owned(), bad("x")), ("trunk r1".to_owned(), bad("y"))].map(|it| (at, it));
+        let all: Vec<Message> =
+            (0..5).flat_map(|at| both(at)).flat_map(|(at, it)| incidents.round(at, &[it])).collect();
+        assert!(matches!(&all[..], [Message::Began(Incident { element, .. })] if element == "trunk r1"), "{all:?}");
+        assert_eq!(incidents.open().len(), 2, "it is known all the same");
+        assert_eq!(told(&mut incidents, [(101, Seen::Good), (102, Seen::Good)]).len(), 1);
+    }
+}
