@@ -1,4 +1,4 @@
-//! What people are told: one message when something got bad for good, and one when it is well again.
+//! What is reported to people: one message when something got bad for good, and one when it is well again.
 //!
 //! A round of tests says which elements are bad: a host, a direction of it, a path, a trunk, an agent that is silent. One bad round is no
 //! incident, and one good round no recovery. What could not be judged (nobody tested it, or the tester itself was out of CPU) counts as
@@ -19,11 +19,11 @@ pub enum Seen {
 /// When an incident begins and ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// Bad rounds in a row before it is told.
+    /// Bad rounds in a row before it is reported.
     pub confirm: u32,
     /// Good rounds in a row before it is over.
     pub recover: u32,
-    /// What becomes bad again so soon after it was over is the same incident, of which nothing is told.
+    /// What becomes bad again so soon after it was over is the same incident, of which nothing is reported.
     pub again_ms: u64,
 }
 
@@ -33,7 +33,7 @@ impl Default for Rules {
     }
 }
 
-/// What is told, once.
+/// What is reported, once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     Began(Incident),
@@ -68,7 +68,7 @@ struct State {
 pub struct Incidents {
     rules: Rules,
     of: BTreeMap<String, State>,
-    /// Elements, or beginnings of their names with `*`, of which nothing is told until a time.
+    /// Elements, or beginnings of their names with `*`, of which nothing is reported until a time.
     muted: Vec<(String, u64)>,
     count: u64,
 }
@@ -85,7 +85,7 @@ impl Incidents {
         open
     }
 
-    /// Nothing is told of these elements until then: a name, or the beginning of names with `*` at its end.
+    /// Nothing is reported of these elements until then: a name, or the beginning of names with `*` at its end.
     pub fn mute(&mut self, which: &str, until_ms: u64) {
         self.muted.retain(|(known, _)| known != which);
         self.muted.push((which.to_owned(), until_ms));
@@ -98,15 +98,15 @@ impl Incidents {
         found.map(|incident| incident.acknowledged = Some(who.to_owned())).is_some()
     }
 
-    /// What a round of tests says of elements, and what is to be told of that. An element that is not named was not tested.
+    /// What a round of tests says of elements, and what is to be reported of that. An element that is not named was not tested.
     pub fn round(&mut self, at_ms: u64, seen: &[(String, Seen)]) -> Vec<Message> {
         self.muted.retain(|(_, until_ms)| *until_ms > at_ms);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (element, seen) in seen {
             let message = self.judge(at_ms, element, seen);
-            told.extend(message.filter(|_| !self.is_muted(element)));
+            reported.extend(message.filter(|_| !self.is_muted(element)));
         }
-        told
+        reported
     }
 
     fn is_muted(&self, element: &str) -> bool {
@@ -171,7 +171,7 @@ mod tests {
         Seen::Bad(says.to_owned())
     }
 
-    fn told(incidents: &mut Incidents, rounds: impl IntoIterator<Item = (u64, Seen)>) -> Vec<Message> {
+    fn reported(incidents: &mut Incidents, rounds: impl IntoIterator<Item = (u64, Seen)>) -> Vec<Message> {
         rounds.into_iter().flat_map(|(at, seen)| incidents.round(at, &[("host a".to_owned(), seen)])).collect()
     }
 
@@ -179,14 +179,14 @@ mod tests {
     fn a_single_dip_is_no_incident_and_an_hour_of_trouble_is_one_message_and_one_recovery() {
         let mut incidents = Incidents::new(Rules::default());
         let dips = (0..50).map(|nth| (nth, if nth % 2 == 0 { bad("dip") } else { Seen::Good }));
-        assert_eq!(told(&mut incidents, dips), []);
+        assert_eq!(reported(&mut incidents, dips), []);
         let hour = (100..160).map(|nth| (nth, bad("lost 40 %")));
-        let [Message::Began(began)] = &told(&mut incidents, hour)[..] else { panic!("one message") };
+        let [Message::Began(began)] = &reported(&mut incidents, hour)[..] else { panic!("one message") };
         assert_eq!((began.number, began.since_ms, began.says.as_str()), (1, 100, "lost 40 %"));
         assert_eq!(incidents.open().len(), 1);
         assert!(incidents.acknowledge(1, "ada") && !incidents.acknowledge(2, "ada"));
         let over =
-            told(&mut incidents, [(160, Seen::Good), (161, Seen::Unknown), (162, Seen::Good), (163, Seen::Good)]);
+            reported(&mut incidents, [(160, Seen::Good), (161, Seen::Unknown), (162, Seen::Good), (163, Seen::Good)]);
         let [Message::Over { incident, after_ms: 62 }] = &over[..] else { panic!("one recovery: {over:?}") };
         assert!(incident.acknowledged.as_deref() == Some("ada") && incidents.open().is_empty());
     }
@@ -195,9 +195,9 @@ mod tests {
     fn what_could_not_be_judged_neither_begins_nor_ends_an_incident() {
         let mut incidents = Incidents::new(Rules::default());
         let starved = (0..20).map(|nth| (nth, if nth == 3 { bad("slow") } else { Seen::Unknown }));
-        assert_eq!(told(&mut incidents, starved), []);
-        assert_eq!(told(&mut incidents, [(20, bad("slow"))]).len(), 1, "the second bad round of those that count");
-        assert_eq!(told(&mut incidents, (21..90).map(|nth| (nth, Seen::Unknown))), []);
+        assert_eq!(reported(&mut incidents, starved), []);
+        assert_eq!(reported(&mut incidents, [(20, bad("slow"))]).len(), 1, "the second bad round of those that count");
+        assert_eq!(reported(&mut incidents, (21..90).map(|nth| (nth, Seen::Unknown))), []);
         assert_eq!(incidents.open().len(), 1);
     }
 
@@ -205,24 +205,23 @@ mod tests {
     fn what_comes_back_soon_is_the_same_incident_and_later_another_one() {
         let mut incidents = Incidents::new(Rules { again_ms: HOUR, ..Rules::default() });
         let round = |from: u64, seen: Seen| [(from, seen.clone()), (from + 1, seen)];
-        assert_eq!(told(&mut incidents, round(0, bad("x"))).len(), 1);
-        assert_eq!(told(&mut incidents, round(10, Seen::Good)).len(), 1);
-        assert_eq!(told(&mut incidents, round(20, bad("x"))), []);
+        assert_eq!(reported(&mut incidents, round(0, bad("x"))).len(), 1);
+        assert_eq!(reported(&mut incidents, round(10, Seen::Good)).len(), 1);
+        assert_eq!(reported(&mut incidents, round(20, bad("x"))), []);
         assert_eq!((incidents.open()[0].number, incidents.open()[0].since_ms), (1, 0));
-        assert_eq!(told(&mut incidents, round(30, Seen::Good)).len(), 1);
-        let later = told(&mut incidents, round(30 + 2 * HOUR, bad("x")));
+        assert_eq!(reported(&mut incidents, round(30, Seen::Good)).len(), 1);
+        let later = reported(&mut incidents, round(30 + 2 * HOUR, bad("x")));
         assert!(matches!(&later[..], [Message::Began(Incident { number: 2, .. })]), "{later:?}");
     }
 
     #[test]
-    fn nothing_is_told_of_what_is_muted_until_the_time_is_over() {
+    fn nothing_is_reported_of_what_is_muted_until_the_time_is_over() {
         let mut incidents = Incidents::new(Rules::default());
         incidents.mute("host *", 100);
         let both = |at| [("host a".to_owned(), bad("x")), ("trunk r1".to_owned(), bad("y"))].map(|it| (at, it));
-        let all: Vec<Message> =
-            (0..5).flat_map(|at| both(at)).flat_map(|(at, it)| incidents.round(at, &[it])).collect();
+        let all: Vec<Message> = (0..5).flat_map(both).flat_map(|(at, it)| incidents.round(at, &[it])).collect();
         assert!(matches!(&all[..], [Message::Began(Incident { element, .. })] if element == "trunk r1"), "{all:?}");
         assert_eq!(incidents.open().len(), 2, "it is known all the same");
-        assert_eq!(told(&mut incidents, [(101, Seen::Good), (102, Seen::Good)]).len(), 1);
+        assert_eq!(reported(&mut incidents, [(101, Seen::Good), (102, Seen::Good)]).len(), 1);
     }
 }

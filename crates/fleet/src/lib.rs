@@ -1,6 +1,6 @@
 //! A fleet: hosts that are tested again and again. What its file asks for ([`plan`]), which tests are due when ([`schedule`]), what that
 //! costs ([`cost`]), what became of each ([`truth`]), and what
-//! people are told ([`incident`]). Pure: no IO, no clock.
+//! is reported ([`incident`]). Pure: no IO, no clock.
 //!
 //! Times are milliseconds since the Unix epoch.
 

@@ -166,7 +166,7 @@ const FIRST: Name = Name { mesh: 0, test: 0, slot: 0, load: Load { from: 0, to: 
 pub fn of_ten_hosts() -> crate::plan::Fleet {
     let hosts: String = (0..10).map(|nth| format!("hosts.h{nth} = {{}}\n")).collect();
     let test = "[[mesh]]\nname = 'all'\n[[mesh.test]]\nkind = 'probe'\nevery = '1m'\n";
-    crate::plan::Fleet::read(&format!("name = 'ten'\n{hosts}{test}")).unwrap_or_else(|why| panic!("{why}"))
+    crate::plan::Fleet::read(&format!("name = 'ten'\n{hosts}{test}")).expect("a fleet")
 }
 
 /// What every implementation answers for [`of_ten_hosts`]; fails where one does otherwise.
@@ -189,7 +189,7 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     assert!(!truth.extend(&first[0], 9_000).expect("extended"));
     assert_eq!(truth.end(&first[0], b"old").expect("an end"), Taken::TooLate);
     assert_eq!(truth.end(&second[0], b"new").expect("an end"), Taken::Stored);
-    assert_eq!(truth.end(&second[0], b"new").expect("an end"), Taken::Again, "said twice");
+    assert_eq!(truth.end(&second[0], b"new").expect("an end"), Taken::Again, "given twice");
     assert_eq!(truth.end(&first[0], b"old").expect("an end"), Taken::TooLate);
     assert!(lease(truth, 1, 700, 800).is_empty());
     // A long test is kept; then it is in nobody's hands, and so is what nobody asked for.
