@@ -3,7 +3,7 @@
 use crate::plan::{Fleet, Kind, MINUTES, Mesh, Test};
 use crate::schedule::{BESIDE_MS, HOUR_MS, Schedule};
 use narrows_model::run::fleet::{FleetCheck, FleetCost, SCHEMA};
-use narrows_model::words::units::{bytes, micros};
+use narrows_model::words::units::{amount, micros};
 use std::collections::HashMap;
 
 /// Probes of a path keep to this rate with their answers, bit/s.
@@ -48,11 +48,11 @@ fn cost(mesh: &Mesh, test: &Test, pairs: &[[usize; 2]], rounds: u64) -> FleetCos
         wrong.push(format!("all pairs take {takes}, and it repeats every {every}: less often, or the design regular"));
     }
     if let Some(most) = test.bytes_a_day.filter(|most| bytes_a_day > *most) {
-        wrong.push(format!("{} a day are more than its bytes-a-day of {}", bytes(bytes_a_day), bytes(most)));
+        wrong.push(format!("{} a day are more than its bytes-a-day of {}", amount(bytes_a_day), amount(most)));
     }
     FleetCost {
         mesh: mesh.name.clone(),
-        kind: if is_load { "load" } else { "probe" }.to_owned(),
+        kind: test.kind.word().to_owned(),
         every_ms: test.every_ms,
         lasts_ms: test.lasts_ms,
         pairs: pairs.len() as u64,
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!((hourly.tests_a_day, hourly.bytes_a_day), (12 * 1_560, 12 * 1_560 * 375_000_000));
         assert_eq!(hourly.busiest, 78.0 * 3.0 / 3_600.0);
         assert!(
-            hourly.wrong.len() == 1 && hourly.wrong[0].contains("more than its bytes-a-day of 1 GiB"),
+            hourly.wrong.len() == 1 && hourly.wrong[0].contains("more than its bytes-a-day of 1.00 GiB"),
             "{hourly:?}"
         );
         assert!(often.wrong[0].contains("all pairs take") && !checked.is_possible(), "{often:?}");

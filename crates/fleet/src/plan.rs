@@ -72,6 +72,16 @@ pub enum Kind {
     Load,
 }
 
+impl Kind {
+    /// As in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::Load => "load",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
@@ -133,7 +143,7 @@ pub(crate) const MINUTES: u32 = 24 * 60;
 impl Test {
     /// What it is known by in its mesh, wherever it stands in the file.
     pub fn word(&self) -> String {
-        format!("{:?} {} ms each {} ms", self.kind, self.lasts_ms, self.every_ms)
+        format!("{} of {} ms each {} ms", self.kind.word(), self.lasts_ms, self.every_ms)
     }
 
     /// Whether it is not made in a minute of the day.
@@ -182,12 +192,12 @@ impl Fleet {
                 wrong.push(format!("{of}: two of its tests are the same"));
             }
             for test in &mesh.tests {
-                let (kind, every) = (test.kind, test.every_ms);
+                let (kind, every) = (test.kind.word(), test.every_ms);
                 if every < 10_000 {
-                    wrong.push(format!("{of}: {kind:?}: every is 10s at least"));
+                    wrong.push(format!("{of}: {kind}: every is 10s at least"));
                 }
                 if !(200..=600_000).contains(&test.lasts_ms) || test.lasts_ms > every {
-                    wrong.push(format!("{of}: {kind:?}: lasts is from 200ms to 10m, and no longer than every"));
+                    wrong.push(format!("{of}: {kind}: lasts is from 200ms to 10m, and no longer than every"));
                 }
             }
             if unknown.is_empty() && self.pairs(mesh).is_empty() {

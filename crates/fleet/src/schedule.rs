@@ -15,10 +15,16 @@ pub const BESIDE_MS: u64 = 3_000;
 /// Milliseconds of an hour.
 pub const HOUR_MS: u64 = 3_600_000;
 
-/// A test that is due. Its mesh, test, slot and load are its name: no two tests have one.
+/// A test that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Planned {
     pub due_ms: u64,
+    pub name: Name,
+}
+
+/// What a test is known by: no two have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
     /// Places in the file.
     pub mesh: usize,
     pub test: usize,
@@ -62,13 +68,14 @@ impl<'a> Schedule<'a> {
         for (mesh, place) in self.fleet.meshes.iter().enumerate() {
             for (nth, test) in place.tests.iter().enumerate() {
                 // Meshes do not begin at the same time.
-                let first = shift(&place.name, nth, test.every_ms);
+                let first = shift(&place.name, test);
                 let begins = |slot: u64| slot * test.every_ms + first;
                 let slots = (from.saturating_sub(first)).div_ceil(test.every_ms)..;
                 for slot in slots.take_while(|slot| begins(*slot) < to).filter(|slot| !is_quiet(test, begins(*slot))) {
                     for (round, loads) in self.rounds[mesh][nth].iter().enumerate() {
                         let due_ms = begins(slot) + round as u64 * (test.lasts_ms + BESIDE_MS);
-                        all.extend(loads.iter().map(|load| Planned { due_ms, mesh, test: nth, slot, load: *load }));
+                        let name = |load: &Load| Name { mesh, test: nth, slot, load: *load };
+                        all.extend(loads.iter().map(|load| Planned { due_ms, name: name(load) }));
                     }
                 }
             }
@@ -82,11 +89,11 @@ impl<'a> Schedule<'a> {
     fn slip(&self, all: &mut [Planned]) {
         let mut free: HashMap<usize, u64> = HashMap::new();
         for planned in all.iter_mut() {
-            let test = &self.fleet.meshes[planned.mesh].tests[planned.test];
+            let test = &self.fleet.meshes[planned.name.mesh].tests[planned.name.test];
             if test.kind == Kind::Probe {
                 continue;
             }
-            let hosts = [planned.load.from, planned.load.to];
+            let hosts = [planned.name.load.from, planned.name.load.to];
             let frees = hosts.into_iter().filter_map(|host| free.get(&host).copied());
             planned.due_ms = frees.fold(planned.due_ms, u64::max);
             let ends = planned.due_ms + test.lasts_ms + BESIDE_MS;
@@ -97,11 +104,13 @@ impl<'a> Schedule<'a> {
 }
 
 /// When in its period a test begins: by its name, so that it stays where others come and go (FNV-1a).
-fn shift(mesh: &str, test: usize, every_ms: u64) -> u64 {
-    let bytes = mesh.bytes().chain(test.to_le_bytes());
-    let hash =
-        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    hash % every_ms
+fn shift(mesh: &str, test: &Test) -> u64 {
+    let word = test.word();
+    let hash = mesh
+        .bytes()
+        .chain(word.bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    hash % test.every_ms
 }
 
 fn is_quiet(test: &Test, at_ms: u64) -> bool {
@@ -126,18 +135,18 @@ mod tests {
         let fleet = fleet(12, TWO);
         let schedule = Schedule::new(&fleet);
         let day: Vec<Planned> = (0..24).flat_map(|hour| schedule.of_hour(24_000 + hour)).collect();
-        let names: HashSet<_> = day.iter().map(|it| (it.mesh, it.test, it.slot, it.load)).collect();
+        let names: HashSet<_> = day.iter().map(|it| it.name).collect();
         assert_eq!(names.len(), day.len());
         // 132 loads each 20 minutes, 66 probes each minute; of the 17 pairs of the representatives the night's.
-        let count = |mesh, test| day.iter().filter(|it| (it.mesh, it.test) == (mesh, test)).count();
+        let count = |mesh, test| day.iter().filter(|it| (it.name.mesh, it.name.test) == (mesh, test)).count();
         assert_eq!((count(0, 0), count(0, 1), count(1, 0)), (72 * 132, 1440 * 66, 84 * 34));
         for hour in 24_000..24_024 {
             let loads: Vec<Planned> =
-                schedule.of_hour(hour).into_iter().filter(|it| (it.mesh, it.test) != (0, 1)).collect();
+                schedule.of_hour(hour).into_iter().filter(|it| (it.name.mesh, it.name.test) != (0, 1)).collect();
             for (nth, load) in loads.iter().enumerate() {
-                let lasts = fleet.meshes[load.mesh].tests[load.test].lasts_ms;
+                let lasts = fleet.meshes[load.name.mesh].tests[load.name.test].lasts_ms;
                 let beside = loads[nth + 1..].iter().take_while(|other| other.due_ms < load.due_ms + lasts);
-                let hosts = |it: &Planned| [it.load.from, it.load.to];
+                let hosts = |it: &Planned| [it.name.load.from, it.name.load.to];
                 assert!(beside.into_iter().all(|other| !hosts(other).iter().any(|it| hosts(load).contains(it))));
             }
         }
@@ -156,7 +165,7 @@ mod tests {
         let (two, one) = (fleet(12, TWO), fleet(12, &TWO[..TWO.rfind("[[mesh]]").unwrap_or(0)]));
         let probes = |fleet: &Fleet| {
             let all = Schedule::new(fleet).of_hour(7);
-            all.into_iter().filter(|it| (it.mesh, it.test) == (0, 1)).collect::<Vec<_>>()
+            all.into_iter().filter(|it| (it.name.mesh, it.name.test) == (0, 1)).collect::<Vec<_>>()
         };
         assert_eq!(probes(&two), probes(&one));
     }

@@ -4,24 +4,9 @@
 //! name, a lease with a number that only grows (a fencing token), and one end. A result counts once, and only with the newest lease, so an
 //! agent that was away for long overwrites nothing (M. Kleppmann, *How to do distributed locking*, 2016).
 
-use crate::schedule::Planned;
+use crate::schedule::{Name, Planned};
 use narrows_mesh::Load;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The name of a test: no two have one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name {
-    pub mesh: usize,
-    pub test: usize,
-    pub slot: u64,
-    pub load: Load,
-}
-
-impl From<&Planned> for Name {
-    fn from(it: &Planned) -> Self {
-        Self { mesh: it.mesh, test: it.test, slot: it.slot, load: it.load }
-    }
-}
 
 /// The right to make a test, until a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +93,7 @@ impl Truth for Memory {
     fn plan(&mut self, tests: &[Planned]) -> Result<usize, Self::Error> {
         let before = self.tests.len();
         for test in tests {
-            let name = Name::from(test);
+            let name = test.name;
             self.tests.entry(name).or_insert_with(|| {
                 self.open.insert((name.load.from, test.due_ms, name));
                 Kept { due_ms: test.due_ms, ..Kept::default() }
@@ -172,15 +157,17 @@ pub fn of_ten_hosts() -> crate::plan::Fleet {
 /// What every implementation answers for [`of_ten_hosts`]; fails where one does otherwise.
 #[cfg(any(test, feature = "conformance"))]
 pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
-    let planned =
-        |due_ms: u64, from: usize, slot: u64| Planned { due_ms, mesh: 0, test: 0, slot, load: Load { from, to: 9 } };
+    let planned = |due_ms: u64, from: usize, slot: u64| Planned {
+        due_ms,
+        name: Name { mesh: 0, test: 0, slot, load: Load { from, to: 9 } },
+    };
     let tests = [planned(100, 1, 1), planned(200, 1, 2), planned(100, 2, 1)];
     assert_eq!(truth.plan(&tests).expect("planned"), 3);
     assert_eq!(truth.plan(&[tests[0], planned(900, 1, 1)]).expect("planned"), 0, "a name is planned once");
     let lease = |truth: &mut T, host, now, until| truth.lease(host, now, until, 10).expect("leases");
     assert!(lease(truth, 1, 99, 500).is_empty(), "not due");
     let first = lease(truth, 1, 150, 500);
-    assert_eq!(first.iter().map(|it| it.name).collect::<Vec<_>>(), [Name::from(&tests[0])]);
+    assert_eq!(first.iter().map(|it| it.name).collect::<Vec<_>>(), [tests[0].name]);
     assert!(lease(truth, 1, 160, 500).is_empty() && lease(truth, 3, 160, 500).is_empty(), "it has an owner");
     // The lease ends, another one takes it: what the first says does not count any more.
     let second = lease(truth, 1, 500, 800);
@@ -194,8 +181,8 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     assert!(lease(truth, 1, 700, 800).is_empty());
     // A long test is kept; then it is in nobody's hands, and so is what nobody asked for.
     assert!(truth.extend(&second[1], 2_000).expect("extended"));
-    assert_eq!(truth.miss(1_000, 1_500).expect("missed"), [Name::from(&tests[2])]);
-    assert_eq!(truth.miss(1_000, 2_000).expect("missed"), [Name::from(&tests[1])]);
+    assert_eq!(truth.miss(1_000, 1_500).expect("missed"), [tests[2].name]);
+    assert_eq!(truth.miss(1_000, 2_000).expect("missed"), [tests[1].name]);
     assert_eq!(truth.end(&second[1], b"late").expect("an end"), Taken::TooLate, "it is named as missed");
     assert!(truth.miss(9_000, 9_000).expect("missed").is_empty() && lease(truth, 1, 9_000, 9_900).is_empty());
     let unknown = Lease { name: Name { slot: 77, ..first[0].name }, ..first[0] };
@@ -231,10 +218,7 @@ mod tests {
             let planned: Vec<Planned> = (0..200)
                 .map(|nth| Planned {
                     due_ms: nth * 50,
-                    mesh: 0,
-                    test: 0,
-                    slot: nth,
-                    load: Load { from: (nth % 5) as usize, to: 9 },
+                    name: Name { mesh: 0, test: 0, slot: nth, load: Load { from: (nth % 5) as usize, to: 9 } },
                 })
                 .collect();
             let mut on_the_way: Vec<(u64, Lease)> = Vec::new();

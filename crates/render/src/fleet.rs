@@ -6,7 +6,7 @@ use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
 use narrows_model::run::fleet::{FleetCheck, FleetCost};
-use narrows_model::words::units::{bytes, grouped, micros, percent};
+use narrows_model::words::units::{amount, grouped, micros, percent};
 
 document!(FleetCheck, "a check of a fleet", |it, _| check(it));
 
@@ -20,8 +20,8 @@ fn check(report: &FleetCheck) -> Doc {
         report.name,
         plural(report.hosts, "host"),
         grouped(tests),
-        bytes(carried),
-        bytes(stored)
+        amount(carried),
+        amount(stored)
     );
     let columns = [
         Column::id("mesh"),
@@ -45,7 +45,7 @@ fn check(report: &FleetCheck) -> Doc {
             Cell::new(time(it.slot_ms)).tone_if(it.slot_ms > it.every_ms, Tone::Bad),
             Cell::new(percent(it.busiest)),
             Cell::new(grouped(it.tests_a_day)),
-            Cell::new(bytes(it.bytes_a_day)),
+            Cell::new(amount(it.bytes_a_day)),
         ])
     };
     let remark = "takes: all pairs, loads in both directions; busiest host: its time in loads";

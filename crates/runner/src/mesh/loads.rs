@@ -243,6 +243,7 @@ impl<'a> Loads<'a> {
                 let weighed = narrows_diagnose::weigh(run, 0, cause).unwrap_or_default();
                 weighed.into_iter().take(1).flat_map(|it| it.read).map(|(key, _)| key).collect()
             });
+            self.carried_bytes += asked.as_ref().map_or(0.0, |run| float(narrows_diagnose::carried_bytes(run)));
             let run = asked.as_ref().ok().filter(|_| record.plan.try_fixes);
             let load = load.clone();
             let tried = run.and_then(|run| self.proved(record, &load, run));

@@ -248,7 +248,7 @@ impl Members {
         matches!(&*lock(&self.all[member]), Ok(Member { who: Who::Process(_), .. }))
     }
 
-    /// Changes settings of a member, which the user names so. After an error its server ends, which undoes all that was changed.
+    /// Changes settings of a member, which the user names so. Where it is not known what its server did, that server ends, which undoes all.
     pub(super) fn tune<T>(
         &self,
         member: usize,
@@ -268,7 +268,8 @@ impl Members {
             Tuning::Lost => return Err("the connection to its server was lost, which rolls back by itself".to_owned()),
             _ => return Err("a mesh changes no host that serves: name it as ssh://".to_owned()),
         };
-        if done.is_err() {
+        // What the server refused, it did not do.
+        if matches!(&done, Err(error) if !matches!(error, RemoteError::Server(_))) {
             *tuning = Tuning::Lost;
         }
         done.map_err(|error| error.to_string())

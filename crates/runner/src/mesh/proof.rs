@@ -51,7 +51,9 @@ impl Hosts<'_> {
         }
         let (opener, other) = (self.name(Place::Client), self.name(*place));
         if !matches!(setting, Setting::Sysctl { .. }) {
-            return Some(format!("{opener} may not say what to do with a device of {other}; diagnose from there"));
+            return Some(format!(
+                "it changes a device of {other} by the word of {opener}; run `narrows diagnose` at {other}"
+            ));
         }
         let weighed = narrows_diagnose::weigh(run, 0, cause).unwrap_or_default();
         let told = |key: &str| run.server.facts.iter().find(|fact| fact.key == key && fact.unit != Unit::Count);
@@ -108,7 +110,7 @@ impl Loads<'_> {
         let (proof, failed) = match rates {
             Ok([before, after]) => {
                 let proof = proof_of_rates([&before, &after], &finding);
-                let none = proof.is_none().then(|| "its rates show nothing".to_owned());
+                let none = proof.is_none().then(|| "its rates give no interval".to_owned());
                 (proof, none)
             }
             Err(why) => (None, Some(why)),

@@ -4,8 +4,8 @@ use super::sql::{Cells, Fault, Value, values};
 use super::{Result, Store};
 use crate::Error;
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::schedule::Planned;
-use narrows_fleet::truth::{Lease, Name, Taken, Truth};
+use narrows_fleet::schedule::{Name, Planned};
+use narrows_fleet::truth::{Lease, Taken, Truth};
 use narrows_mesh::Load;
 
 /// The tests of one fleet in a store. There they have the names of its file, so that its lines may change their order.
@@ -97,7 +97,7 @@ impl Truth for FleetTests<'_> {
         let all = || {
             let mut new = 0;
             for test in tests {
-                let mut values = self.columns(&Name::from(test));
+                let mut values = self.columns(&test.name);
                 values.push(integer(test.due_ms).into());
                 new += self.store.database.rows(&sql, values)?.len();
             }
