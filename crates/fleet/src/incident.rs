@@ -85,6 +85,11 @@ impl Incidents {
         open
     }
 
+    /// Whether an element is bad, or was not long ago.
+    pub fn knows(&self, element: &str) -> bool {
+        self.of.get(element).is_some_and(|state| state.bad > 0 || state.open.is_some())
+    }
+
     /// Nothing is reported of these elements until then: a name, or the beginning of names with `*` at its end.
     pub fn mute(&mut self, which: &str, until_ms: u64) {
         self.muted.retain(|(known, _)| known != which);

@@ -35,9 +35,13 @@ pub trait Truth {
     /// Errors: the store's.
     fn plan(&mut self, tests: &[Planned]) -> Result<usize, Self::Error>;
 
-    /// Gives tests that a host opens and that are due, the earliest first, no more than `most`: those that nobody has, or whose lease ended.
+    /// The latest time at which a test that was written down is due.
     /// Errors: the store's.
-    fn lease(&mut self, host: usize, now_ms: u64, until_ms: u64, most: usize) -> Result<Vec<Lease>, Self::Error>;
+    fn planned(&mut self) -> Result<Option<u64>, Self::Error>;
+
+    /// Gives these tests, in their order; `None`: somebody has it, it is over, or it was never planned.
+    /// Errors: the store's.
+    fn lease(&mut self, names: &[Name], now_ms: u64, until_ms: u64) -> Result<Vec<Option<Lease>>, Self::Error>;
 
     /// Keeps a lease for longer; `false`: it is not the newest, or the test is over.
     /// Errors: the store's.
@@ -47,17 +51,17 @@ pub trait Truth {
     /// Errors: the store's.
     fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken, Self::Error>;
 
-    /// Names as missed what was due before a time and is in nobody's hands now.
+    /// Names as missed what of a test was due before a time and is in nobody's hands now.
     /// Errors: the store's.
-    fn miss(&mut self, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error>;
+    fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error>;
 }
 
 /// All in memory, for simulations.
 #[derive(Debug, Default)]
 pub struct Memory {
     tests: BTreeMap<Name, Kept>,
-    /// Those that are not over, by the host that opens them and the time they are due.
-    open: BTreeSet<(usize, u64, Name)>,
+    /// Those that are not over, by mesh, test and the time they are due.
+    open: BTreeSet<(usize, usize, u64, Name)>,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +86,7 @@ impl Memory {
     fn close(&mut self, name: Name, end: End) {
         if let Some(kept) = self.tests.get_mut(&name) {
             kept.end = Some(end);
-            self.open.remove(&(name.load.from, kept.due_ms, name));
+            self.open.remove(&(name.mesh, name.test, kept.due_ms, name));
         }
     }
 }
@@ -95,24 +99,25 @@ impl Truth for Memory {
         for test in tests {
             let name = test.name;
             self.tests.entry(name).or_insert_with(|| {
-                self.open.insert((name.load.from, test.due_ms, name));
+                self.open.insert((name.mesh, name.test, test.due_ms, name));
                 Kept { due_ms: test.due_ms, ..Kept::default() }
             });
         }
         Ok(self.tests.len() - before)
     }
 
-    fn lease(&mut self, host: usize, now_ms: u64, until_ms: u64, most: usize) -> Result<Vec<Lease>, Self::Error> {
-        let of_host =
-            self.open.range((host, 0, FIRST)..).take_while(|(of, due_ms, _)| *of == host && *due_ms <= now_ms);
-        let free = of_host.filter(|(.., name)| self.tests[name].lease.is_none_or(|lease| lease.until_ms <= now_ms));
-        let names: Vec<Name> = free.map(|(.., name)| *name).take(most).collect();
-        let give = |name: Name| {
-            let kept = self.tests.get_mut(&name)?;
+    fn planned(&mut self) -> Result<Option<u64>, Self::Error> {
+        Ok(self.tests.values().map(|kept| kept.due_ms).max())
+    }
+
+    fn lease(&mut self, names: &[Name], now_ms: u64, until_ms: u64) -> Result<Vec<Option<Lease>>, Self::Error> {
+        let give = |name: &Name| {
+            let is_free = |kept: &&mut Kept| kept.end.is_none() && kept.lease.is_none_or(|it| it.until_ms <= now_ms);
+            let kept = self.tests.get_mut(name).filter(is_free)?;
             let fence = kept.lease.map_or(1, |it| it.fence + 1);
-            Some(*kept.lease.insert(Lease { name, fence, until_ms }))
+            Some(*kept.lease.insert(Lease { name: *name, fence, until_ms }))
         };
-        Ok(names.into_iter().filter_map(give).collect())
+        Ok(names.iter().map(give).collect())
     }
 
     fn extend(&mut self, lease: &Lease, until_ms: u64) -> Result<bool, Self::Error> {
@@ -134,10 +139,11 @@ impl Truth for Memory {
         })
     }
 
-    fn miss(&mut self, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error> {
+    fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error> {
         let is_free = |name: &Name| self.tests[name].lease.is_none_or(|lease| lease.until_ms <= now_ms);
-        let late = self.open.iter().filter(|(_, due_ms, name)| *due_ms < due_before_ms && is_free(name));
-        let names: Vec<Name> = late.map(|(.., name)| *name).collect();
+        let of_test = self.open.range((mesh, test, 0, FIRST)..);
+        let late = of_test.take_while(|(m, t, due_ms, _)| (*m, *t) == (mesh, test) && *due_ms < due_before_ms);
+        let names: Vec<Name> = late.filter(|(.., name)| is_free(name)).map(|(.., name)| *name).collect();
         names.iter().for_each(|name| self.close(*name, End::Missed));
         Ok(names)
     }
@@ -162,31 +168,34 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
         name: Name { mesh: 0, test: 0, slot, load: Load { from, to: 9 } },
     };
     let tests = [planned(100, 1, 1), planned(200, 1, 2), planned(100, 2, 1)];
+    assert_eq!(truth.planned().expect("a time"), None);
     assert_eq!(truth.plan(&tests).expect("planned"), 3);
+    assert_eq!(truth.planned().expect("a time"), Some(200));
     assert_eq!(truth.plan(&[tests[0], planned(900, 1, 1)]).expect("planned"), 0, "a name is planned once");
-    let lease = |truth: &mut T, host, now, until| truth.lease(host, now, until, 10).expect("leases");
-    assert!(lease(truth, 1, 99, 500).is_empty(), "not due");
-    let first = lease(truth, 1, 150, 500);
-    assert_eq!(first.iter().map(|it| it.name).collect::<Vec<_>>(), [tests[0].name]);
-    assert!(lease(truth, 1, 160, 500).is_empty() && lease(truth, 3, 160, 500).is_empty(), "it has an owner");
+    let names = tests.map(|it| it.name);
+    let lease = |truth: &mut T, names: &[Name], now, until| truth.lease(names, now, until).expect("leases");
+    let unknown = Name { slot: 77, ..names[0] };
+    let [Some(first), None] = lease(truth, &[names[0], unknown], 150, 500)[..] else { panic!("one of two") };
+    assert_eq!((first.name, first.until_ms), (names[0], 500));
+    assert_eq!(lease(truth, &names[..1], 160, 500), [None], "it has an owner");
     // The lease ends, another one takes it: what the first says does not count any more.
-    let second = lease(truth, 1, 500, 800);
-    assert_eq!(second.iter().map(|it| it.name.slot).collect::<Vec<_>>(), [1, 2], "the earliest first");
-    assert!(second[0].fence > first[0].fence);
-    assert!(!truth.extend(&first[0], 9_000).expect("extended"));
-    assert_eq!(truth.end(&first[0], b"old").expect("an end"), Taken::TooLate);
-    assert_eq!(truth.end(&second[0], b"new").expect("an end"), Taken::Stored);
-    assert_eq!(truth.end(&second[0], b"new").expect("an end"), Taken::Again, "given twice");
-    assert_eq!(truth.end(&first[0], b"old").expect("an end"), Taken::TooLate);
-    assert!(lease(truth, 1, 700, 800).is_empty());
+    let [Some(second), Some(long)] = lease(truth, &names[..2], 500, 800)[..] else { panic!("both are free") };
+    assert!(second.fence > first.fence);
+    assert!(!truth.extend(&first, 9_000).expect("extended"));
+    assert_eq!(truth.end(&first, b"old").expect("an end"), Taken::TooLate);
+    assert_eq!(truth.end(&second, b"new").expect("an end"), Taken::Stored);
+    assert_eq!(truth.end(&second, b"new").expect("an end"), Taken::Again, "given twice");
+    assert_eq!(truth.end(&first, b"old").expect("an end"), Taken::TooLate);
+    assert_eq!(lease(truth, &names[..1], 900, 999), [None], "it is over");
     // A long test is kept; then it is in nobody's hands, and so is what nobody asked for.
-    assert!(truth.extend(&second[1], 2_000).expect("extended"));
-    assert_eq!(truth.miss(1_000, 1_500).expect("missed"), [tests[2].name]);
-    assert_eq!(truth.miss(1_000, 2_000).expect("missed"), [tests[1].name]);
-    assert_eq!(truth.end(&second[1], b"late").expect("an end"), Taken::TooLate, "it is named as missed");
-    assert!(truth.miss(9_000, 9_000).expect("missed").is_empty() && lease(truth, 1, 9_000, 9_900).is_empty());
-    let unknown = Lease { name: Name { slot: 77, ..first[0].name }, ..first[0] };
-    assert_eq!(truth.end(&unknown, b"").expect("an end"), Taken::TooLate);
+    assert!(truth.extend(&long, 2_000).expect("extended"));
+    assert!(truth.miss(0, 0, 100, 1_500).expect("missed").is_empty(), "it is not late");
+    assert_eq!(truth.miss(0, 0, 1_000, 1_500).expect("missed"), [names[2]]);
+    assert_eq!(truth.miss(0, 0, 1_000, 2_000).expect("missed"), [names[1]]);
+    assert_eq!(truth.end(&long, b"late").expect("an end"), Taken::TooLate, "it is named as missed");
+    assert!(truth.miss(0, 0, 9_000, 9_000).expect("missed").is_empty());
+    assert_eq!(lease(truth, &names, 9_000, 9_900), [None; 3]);
+    assert_eq!(truth.end(&Lease { name: unknown, ..first }, b"").expect("an end"), Taken::TooLate);
 }
 
 #[cfg(test)]
@@ -227,8 +236,10 @@ mod tests {
             for now in (0..40_000).step_by(20) {
                 let some = random.below(200) as usize;
                 truth.plan(&planned[..some]).expect("planned");
-                let host = random.below(5) as usize;
-                for lease in truth.lease(host, now, now + 300, 3).expect("leases") {
+                let from = random.below(200) as usize;
+                let due = planned.iter().skip(from).filter(|it| it.due_ms <= now).map(|it| it.name);
+                let names: Vec<Name> = due.take(3).collect();
+                for lease in truth.lease(&names, now, now + 300).expect("leases").into_iter().flatten() {
                     // Lost, in time, late, or twice.
                     match random.below(4) {
                         0 => {}
@@ -246,10 +257,10 @@ mod tests {
                     }
                     false
                 });
-                missed.extend(truth.miss(now.saturating_sub(5_000), now).expect("missed"));
+                missed.extend(truth.miss(0, 0, now.saturating_sub(5_000), now).expect("missed"));
             }
             truth.plan(&planned).expect("planned");
-            missed.extend(truth.miss(60_000, 60_000).expect("missed"));
+            missed.extend(truth.miss(0, 0, 60_000, 60_000).expect("missed"));
             assert!(stored.values().all(|times| *times == 1), "seed {seed}");
             assert!(stored.keys().all(|name| !missed.contains(name)), "seed {seed}");
             assert_eq!((stored.len() + missed.len(), truth.ends().count()), (200, 200), "seed {seed}");

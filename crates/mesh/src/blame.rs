@@ -102,7 +102,7 @@ pub fn cover(groups: &[usize], counts: &[(&Cell, f64)]) -> Vec<Suspect> {
 }
 
 /// What a load may be held back by.
-pub(crate) fn elements(groups: &[usize], load: Load, hops: &[usize]) -> Vec<Element> {
+pub fn elements(groups: &[usize], load: Load, hops: &[usize]) -> Vec<Element> {
     let Load { from, to } = load;
     let [a, b] = [groups[from], groups[to]];
     let mut all = vec![

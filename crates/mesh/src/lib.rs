@@ -6,6 +6,7 @@ pub mod blame;
 pub mod design;
 pub mod differs;
 pub mod losing;
+pub mod record;
 pub mod rounds;
 
 /// A load from one host to another.

@@ -5,10 +5,11 @@ use crate::format::document;
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
-use narrows_model::run::fleet::{FleetCheck, FleetCost};
+use narrows_model::run::fleet::{AgentState, FleetCheck, FleetCost, FleetHost, FleetIncident, FleetStatus, FleetTests};
 use narrows_model::words::units::{amount, grouped, micros, percent};
 
 document!(FleetCheck, "a check of a fleet", |it, _| check(it));
+document!(FleetStatus, "a fleet", |it, _| status(it));
 
 fn check(report: &FleetCheck) -> Doc {
     let sum = |of: fn(&FleetCost) -> u64| report.tests.iter().map(of).fold(0_u64, u64::saturating_add);
@@ -53,6 +54,109 @@ fn check(report: &FleetCheck) -> Doc {
     table.rows.extend(report.tests.iter().map(row));
     let wrong = report.tests.iter().flat_map(|it| it.wrong.iter().map(move |why| format!("{}: {why}", it.mesh)));
     Doc::new("Fleet").verdict(word, tone, &says).table(table).warnings(wrong)
+}
+
+fn status(report: &FleetStatus) -> Doc {
+    let count = |state| report.hosts.iter().filter(|host| host.state == state).count() as u64;
+    let [up, silent, never, drained] =
+        [AgentState::Up, AgentState::Silent, AgentState::Never, AgentState::Drained].map(count);
+    let (word, tone) = match (report.incidents.is_empty(), report.is_well()) {
+        (false, _) => ("BAD", Tone::Bad),
+        (true, false) => ("INCOMPLETE", Tone::Mark),
+        (true, true) => ("WELL", Tone::Good),
+    };
+    let mut says = format!(
+        "{}: {}",
+        report.name,
+        match report.incidents.len() as u64 {
+            0 => "no incident is open".to_owned(),
+            open => format!("{} open", plural(open, "incident")),
+        }
+    );
+    says += &format!("; {up} of {} answer", plural(report.hosts.len() as u64, "agent"));
+    for (number, how) in [(silent, "silent"), (never, "never seen"), (drained, "drained")] {
+        if number > 0 {
+            says += &format!(", {number} {how}");
+        }
+    }
+    let paused = report
+        .paused_until_unix_ms
+        .map(|until| format!("paused: no test begins for {}", time(until.saturating_sub(report.at_unix_ms))));
+    let trouble = report.trouble.as_ref().map(|why| format!("the controller's store fails: {why}"));
+    let gone: Vec<&FleetHost> =
+        report.hosts.iter().filter(|host| matches!(host.state, AgentState::Silent | AgentState::Never)).collect();
+    Doc::new("Fleet")
+        .verdict(word, tone, &says)
+        .then(|doc| if report.incidents.is_empty() { doc } else { doc.table(incidents(report)) })
+        .table(ends(&report.tests))
+        .then(|doc| if gone.is_empty() { doc } else { doc.table(missing(&gone, report.at_unix_ms)) })
+        .then(|doc| if report.mesh.loads.is_empty() { doc } else { doc.part(crate::mesh::doc(&report.mesh)) })
+        .warnings(paused.into_iter().chain(trouble))
+}
+
+fn time(ms: u64) -> String {
+    micros(ms.saturating_mul(1_000))
+}
+
+fn incidents(report: &FleetStatus) -> Table {
+    let columns = [
+        Column::figures("no."),
+        Column::figures("for"),
+        Column::id("element"),
+        Column::words("says"),
+        Column::words("in hand").spare(1),
+    ];
+    let mut table = Table::new("incidents", "bad in two rounds or more", &columns);
+    let row = |it: &FleetIncident| {
+        Row::new(vec![
+            Cell::new(it.number.to_string()),
+            Cell::new(time(report.at_unix_ms.saturating_sub(it.since_unix_ms))),
+            Cell::new(&it.element),
+            Cell::new(&it.says),
+            Cell::new(it.acknowledged.as_deref().unwrap_or("nobody")),
+        ])
+    };
+    table.rows.extend(report.incidents.iter().map(row));
+    table
+}
+
+fn ends(tests: &[FleetTests]) -> Table {
+    let columns = [
+        Column::id("mesh"),
+        Column::words("test"),
+        Column::figures("done"),
+        Column::figures("failed"),
+        Column::figures("missed"),
+    ];
+    let mut table = Table::new("tests", "since the controller began", &columns);
+    let row = |it: &FleetTests| {
+        Row::new(vec![
+            Cell::new(&it.mesh),
+            Cell::new(&it.test),
+            Cell::new(grouped(it.done)),
+            Cell::new(grouped(it.failed)).tone_if(it.failed > 0, Tone::Mark),
+            Cell::new(grouped(it.missed)).tone_if(it.missed > 0, Tone::Mark),
+        ])
+    };
+    table.rows.extend(tests.iter().map(row));
+    table
+}
+
+fn missing(hosts: &[&FleetHost], at_ms: u64) -> Table {
+    let columns =
+        [Column::id("host"), Column::words("group"), Column::figures("silent for"), Column::words("came from")];
+    let mut table = Table::new("agents that do not answer", "", &columns);
+    let row = |it: &&FleetHost| {
+        let since = it.heard_unix_ms.map_or_else(|| "never seen".to_owned(), |at| time(at_ms.saturating_sub(at)));
+        Row::new(vec![
+            Cell::new(&it.name),
+            Cell::new(&it.group),
+            Cell::new(since),
+            Cell::new(it.address.as_deref().unwrap_or("")),
+        ])
+    };
+    table.rows.extend(hosts.iter().map(row));
+    table
 }
 
 #[cfg(test)]

@@ -92,7 +92,8 @@ const VERSION_5: &str = "
         result BLOB,
         UNIQUE (fleet, mesh, test, slot, sender, receiver)
     ) STRICT;
-    CREATE INDEX fleet_tests_open ON fleet_tests (fleet, sender, due_ms) WHERE ended = 0;
+    CREATE INDEX fleet_tests_open ON fleet_tests (fleet, mesh, test, due_ms) WHERE ended = 0;
+    CREATE INDEX fleet_tests_due ON fleet_tests (fleet, due_ms);
 ";
 
 /// The versions of a store, with the time and the program of each step.

@@ -2,13 +2,13 @@
 
 use crate::figures::{GOODPUT, LOSS, RTT};
 use narrows_mesh::Load;
-use narrows_mesh::blame::{Blame, Cell, Element, SLOW, blame};
+use narrows_mesh::blame::{Blame, Element, SLOW, blame};
 use narrows_mesh::differs::differences;
-use narrows_mesh::losing::{Losing, Way, losing};
+use narrows_mesh::losing::Losing;
+use narrows_mesh::record::{Names, cells, groups, losses};
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_model::run::mesh::{
-    MeshDiagnosis, MeshDifference, MeshLoad, MeshLoss, MeshName, MeshPath, MeshRecord, MeshReport, MeshState,
-    MeshSuspect, SCHEMA,
+    MeshDiagnosis, MeshDifference, MeshLoad, MeshLoss, MeshName, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA,
 };
 use narrows_model::words::figures::float;
 use narrows_model::words::show::plural;
@@ -16,76 +16,13 @@ use narrows_model::words::units::{self, percent};
 use narrows_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A host whose CPUs are busy for so much of the time may itself be what is slow.
-const STARVED: f64 = 0.95;
 /// Differences that come by chance more often than this are not shown, and no more than so many are.
 const CHANCE: f64 = 0.05;
 const DIFFERENCES_MAX: usize = 10;
 
-/// The group of each member: the first member that is of it.
-pub fn groups(record: &MeshRecord) -> Vec<usize> {
-    let group = |name: &str| record.members.iter().position(|member| member.group == name).unwrap_or_default();
-    record.members.iter().map(|member| group(&member.group)).collect()
-}
-
-/// The routers that traces saw, and those on each path, as places in that list.
-pub fn hops(record: &MeshRecord) -> (Vec<&str>, BTreeMap<[usize; 2], Vec<usize>>) {
-    let own: BTreeSet<&str> = record.members.iter().map(|member| member.address.as_str()).collect();
-    let is_router = |hop: &&str| !hop.is_empty() && !own.contains(hop);
-    let all = record.paths.iter().flat_map(|path| path.hops.iter().map(String::as_str)).filter(is_router);
-    let names: Vec<&str> = all.collect::<BTreeSet<_>>().into_iter().collect();
-    let way = |path: &MeshPath| {
-        let hops = path.hops.iter().map(String::as_str).filter(is_router);
-        // A router that answers at two hops is one.
-        let of: BTreeSet<usize> = hops.filter_map(|hop| names.binary_search(&hop).ok()).collect();
-        ([path.from, path.to], of.into_iter().collect())
-    };
-    let ways = record.paths.iter().map(way).collect();
-    (names, ways)
-}
-
-/// The loads that were measured: their places in the list, and what they say.
-pub fn cells(record: &MeshRecord) -> (Vec<usize>, Vec<Cell>) {
-    let (_, ways) = hops(record);
-    let cell = |(place, load): (usize, &MeshLoad)| {
-        let MeshState::Measured { goodput_bps, busy, .. } = load.state else { return None };
-        // A record may come from elsewhere.
-        if load.from.max(load.to) >= record.members.len() {
-            return None;
-        }
-        let full = |share: Option<f64>| share.is_some_and(|share| share >= STARVED);
-        let by_host = if full(busy[0]) { Some(load.from) } else { full(busy[1]).then_some(load.to) };
-        let hops = ways.get(&[load.from, load.to]).cloned().unwrap_or_default();
-        let cell = Cell { load: Load { from: load.from, to: load.to }, goodput_bps, hops, by_host };
-        Some((place, cell))
-    };
-    record.loads.iter().enumerate().filter_map(cell).unzip()
-}
-
 pub fn report(record: &MeshRecord) -> MeshReport {
-    let name = |member: usize| record.members.get(member).map(|it| it.name.clone()).unwrap_or_default();
-    let group = |member: usize| {
-        let group = record.members.get(member).map(|it| it.group.clone()).unwrap_or_default();
-        match (group.is_empty(), record.members.iter().all(|it| it.group.is_empty())) {
-            (false, _) => format!("group {group}"),
-            (true, true) => "all hosts".to_owned(),
-            (true, false) => "the hosts without a group".to_owned(),
-        }
-    };
-    let (names, ways) = hops(record);
-    let words = |element: Element| match element {
-        Element::Host(a) => format!("host {}", name(a)),
-        Element::Sends(a) => format!("host {} (sending)", name(a)),
-        Element::Receives(a) => format!("host {} (receiving)", name(a)),
-        Element::Way(a, b) if a == b => {
-            let (of, group) = (group(a), if group(a).starts_with("group ") { "hosts of " } else { "" });
-            format!("the network between {group}{of}")
-        }
-        Element::Way(a, b) => format!("the paths from {} to {}", group(a), group(b)),
-        Element::Between(a, b) => format!("the paths between {} and {}", group(a), group(b)),
-        Element::Hop(hop) => format!("router {}", names.get(hop).copied().unwrap_or_default()),
-        Element::Pair(a, b) => format!("only the path {} to {}", name(a), name(b)),
-    };
+    let known = Names::of(record);
+    let (name, words) = (|member| known.host(member), |element| known.words(element));
     let (places, cells) = cells(record);
     let groups = groups(record);
     let Blame { suspects, starved, expected_bps } = blame(&groups, &cells);
@@ -132,7 +69,7 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         paths: record.paths.clone(),
         expected_bps: expected,
         slow: slow_loads,
-        losing: losses(record, &groups, &ways)
+        losing: losses(record)
             .into_iter()
             .map(|Losing { element, or, sent, lost }| MeshLoss {
                 element: words(element),
@@ -152,20 +89,6 @@ pub fn report(record: &MeshRecord) -> MeshReport {
     };
     report.headline = headline(&report);
     report
-}
-
-/// The elements that lose packets of probes.
-fn losses(record: &MeshRecord, groups: &[usize], ways: &BTreeMap<[usize; 2], Vec<usize>>) -> Vec<Losing> {
-    let way = |from: usize, to: usize, sent, lost| {
-        let hops = ways.get(&[from, to]).cloned().unwrap_or_default();
-        Way { load: Load { from, to }, hops, sent, lost }
-    };
-    let known = |path: &&MeshPath| path.from.max(path.to) < record.members.len();
-    let probed = record.paths.iter().filter(known).filter_map(|path| Some((path, path.packets?)));
-    let ways = probed.flat_map(|(path, [sent, up, down])| {
-        [way(path.from, path.to, sent, up), way(path.to, path.from, sent.saturating_sub(up), down)]
-    });
-    losing(groups, &ways.collect::<Vec<_>>())
 }
 
 fn named(member: &narrows_model::run::mesh::MeshMember) -> MeshName {

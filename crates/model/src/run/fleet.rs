@@ -1,5 +1,6 @@
-//! A fleet before it runs: what its tests cost.
+//! A fleet before it runs: what its tests cost; and while it runs.
 
+use crate::run::mesh::MeshReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,4 +44,80 @@ impl FleetCheck {
     pub fn is_possible(&self) -> bool {
         self.tests.iter().all(|test| test.wrong.is_empty())
     }
+}
+
+pub const STATUS_SCHEMA: &str = "narrows.fleet-status/1";
+
+/// A fleet that runs: what is bad, who is there, how tests ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetStatus {
+    /// Always [`STATUS_SCHEMA`].
+    pub schema: String,
+    pub name: String,
+    /// When it was asked.
+    pub at_unix_ms: u64,
+    /// No test begins until then.
+    pub paused_until_unix_ms: Option<u64>,
+    pub incidents: Vec<FleetIncident>,
+    pub hosts: Vec<FleetHost>,
+    pub tests: Vec<FleetTests>,
+    /// The last results of all paths, and what they blame.
+    pub mesh: MeshReport,
+    /// Why the controller itself does not work as it should, if so.
+    pub trouble: Option<String>,
+}
+
+impl FleetStatus {
+    /// Whether nothing is bad, and every agent is there.
+    pub fn is_well(&self) -> bool {
+        let is_gone = |host: &FleetHost| matches!(host.state, AgentState::Silent | AgentState::Never);
+        self.incidents.is_empty() && self.trouble.is_none() && !self.hosts.iter().any(is_gone)
+    }
+}
+
+/// Something that is bad for longer than a round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetIncident {
+    pub number: u64,
+    pub element: String,
+    pub says: String,
+    pub since_unix_ms: u64,
+    /// Who has it in hand.
+    pub acknowledged: Option<String>,
+}
+
+/// How an agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentState {
+    Up,
+    /// It was there, and says nothing.
+    Silent,
+    /// It never came since the controller began.
+    Never,
+    /// It gets no tests.
+    Drained,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetHost {
+    pub name: String,
+    pub group: String,
+    pub state: AgentState,
+    /// Where its agent comes from.
+    pub address: Option<String>,
+    pub version: Option<String>,
+    /// When it was last heard of.
+    pub heard_unix_ms: Option<u64>,
+}
+
+/// How the tests of one kind of a mesh ended since the controller began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetTests {
+    pub mesh: String,
+    /// As `probe of 3000 ms each 60000 ms`.
+    pub test: String,
+    pub done: u64,
+    pub failed: u64,
+    pub missed: u64,
 }

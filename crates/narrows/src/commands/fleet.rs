@@ -2,13 +2,27 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::flags::FormatArg;
+use crate::flags::values::{duration, millis};
 use crate::output::{printed, style};
+use crate::session::stop_on_interrupt;
 use clap::Subcommand;
-use narrows_model::run::fleet::FleetCheck;
+use narrows_model::run::fleet::{FleetCheck, FleetStatus};
+use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, ControllerSpec, Wish};
+use narrows_runner::remote::TargetSpec;
+use narrows_runner::{state, stored, trust, trusted};
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-/// Test many hosts again and again
+/// Test many hosts again and again, and report what gets worse
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows fleet check fleet.toml               what it will cost\n  \
+    narrows fleet controller fleet.toml          on one host\n  \
+    narrows fleet token fleet.toml a1 > a1.token there, for each host\n  \
+    narrows fleet agent CONTROLLER --token-file a1.token\n  \
+    narrows fleet status                         on the controller's host\n\
+    docs/fleet.md describes the file.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -16,10 +30,21 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Tell what the file of a fleet asks for: tests, bytes and time of a day
     Check(Check),
+    Controller(Controller),
+    Token(Token),
+    Agent(Agent),
+    Status(Status),
+    /// Read the file of the fleet again
+    Apply(Way),
+    Run(Run),
+    Pause(Pause),
+    Drain(Drain),
+    Acknowledge(Acknowledge),
+    Mute(Mute),
 }
 
+/// Tell what the file of a fleet asks for: tests, bytes and time of a day
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows fleet check fleet.toml\n  \
@@ -33,11 +58,217 @@ struct Check {
     format: FormatArg<FleetCheck>,
 }
 
+/// Give agents their tests, keep what they find, and report what gets worse
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    narrows fleet controller fleet.toml\n\
+    What it keeps is in the store that `narrows store` names. It runs until Ctrl-C; agents then keep what they find.")]
+struct Controller {
+    /// The file of the fleet (TOML)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Port for agents and users, TCP; 0 takes a free one
+    #[arg(long, short = 'p', default_value_t = CONTROLLER_PORT, value_name = "PORT")]
+    port: u16,
+    /// Listen at this address only (default: all addresses of this host)
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Option<IpAddr>,
+}
+
+/// Print the token of a host's agent; to be run on the controller's host
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  narrows fleet token fleet.toml a1 | ssh a1 'cat > a1.token'")]
+struct Token {
+    /// The file of the fleet (TOML)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Its name in the file
+    host: String,
+}
+
+/// Make the tests that a controller gives this host
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    narrows fleet agent controller.example --token-file a1.token\n\
+    It needs no root: run it as a user of its own, as the unit of the packages does.\n\
+    Other agents load it at its port, and probe it at the next one (UDP).")]
+struct Agent {
+    /// The controller: host or host:port
+    controller: String,
+    /// File with this host's token, which `narrows fleet token` printed (default: that of `narrows trust`)
+    #[arg(long, value_name = "PATH")]
+    token_file: Option<PathBuf>,
+    /// Port at which other agents load this host, TCP and UDP; 0 takes free ones
+    #[arg(long, short = 'p', default_value_t = fleet::AGENT_PORT, value_name = "PORT")]
+    port: u16,
+}
+
+/// Where the controller of a user is.
+#[derive(Debug, clap::Args)]
+struct Way {
+    /// The controller: host or host:port (default: this host)
+    #[arg(long, value_name = "HOST")]
+    controller: Option<String>,
+    /// File with the token of its users (default: that of this host's controller, or of `narrows trust`)
+    #[arg(long, value_name = "PATH")]
+    token_file: Option<PathBuf>,
+}
+
+/// Tell what is bad, which agents are there, and how tests end
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows fleet status\n  \
+    narrows fleet status --controller noc.example --token-file users.token --format json\n\
+    Exit code: 0 nothing is bad; 3 an incident is open, or an agent is silent.")]
+struct Status {
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    format: FormatArg<FleetStatus>,
+}
+
+/// Make the tests of a mesh now, beside those that are due
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// The mesh (default: all)
+    mesh: Option<String>,
+    #[command(flatten)]
+    way: Way,
+}
+
+/// Begin no test for a time
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  narrows fleet pause 2h\n  narrows fleet pause 0s    go on")]
+struct Pause {
+    /// For so long
+    #[arg(value_parser = duration, value_name = "TIME")]
+    time: Duration,
+    #[command(flatten)]
+    way: Way,
+}
+
+/// Give a host no more tests, as before its maintenance
+#[derive(Debug, clap::Args)]
+struct Drain {
+    host: String,
+    /// Give it tests again
+    #[arg(long)]
+    back: bool,
+    #[command(flatten)]
+    way: Way,
+}
+
+/// Say that somebody has an incident in hand
+#[derive(Debug, clap::Args)]
+struct Acknowledge {
+    /// Its number
+    incident: u64,
+    /// Who
+    #[arg(long, value_name = "NAME", env = "USER")]
+    by: String,
+    #[command(flatten)]
+    way: Way,
+}
+
+/// Report nothing of an element for a time
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  narrows fleet mute 'host a1' 4h\n  narrows fleet mute 'agent *' 1d")]
+struct Mute {
+    /// As incidents name it; `*` at its end: all that begin so
+    element: String,
+    /// For so long
+    #[arg(value_parser = duration, value_name = "TIME")]
+    time: Duration,
+    #[command(flatten)]
+    way: Way,
+}
+
+fn place() -> Result<PathBuf, Failure> {
+    state::directory().ok_or_else(|| Failure::run("there is no place for the fleet: set HOME or XDG_STATE_HOME"))
+}
+
+/// A controller with the token that was given, or is stored.
+fn target(word: &str, token_file: Option<&std::path::Path>) -> Result<TargetSpec, Failure> {
+    let mut spec = TargetSpec { asked: word.to_owned(), family: None, port: CONTROLLER_PORT, token: None };
+    let (host, port, ssh) = spec.server().map_err(Failure::usage)?;
+    if ssh.is_some() {
+        return Err(Failure::usage("a controller is named as host or host:port"));
+    }
+    let given = trust::client_token(token_file).map_err(Failure::run)?;
+    let stored = || trusted::token_of(&trusted::file().ok()?, &host, port);
+    spec.token = given.or_else(stored);
+    if spec.token.is_none() {
+        return Err(Failure::usage(format!(
+            "cannot show the controller a token: name its file with --token-file, or store it with `narrows trust {host} -p {port} --token-file FILE`"
+        )));
+    }
+    Ok(spec)
+}
+
+impl Way {
+    fn spec(&self) -> Result<TargetSpec, Failure> {
+        let own = place()?.join("controller/token");
+        match &self.controller {
+            Some(word) => target(word, self.token_file.as_deref()),
+            None => target("127.0.0.1", Some(self.token_file.as_deref().unwrap_or(&own))),
+        }
+    }
+
+    fn ask(&self, wish: &Wish) -> Outcome {
+        printed(&fleet::ask(&self.spec()?, wish).map_err(Failure::run)?)
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        let What::Check(check) = self.what;
-        let report = narrows_runner::fleet::check(&check.file).map_err(Failure::usage)?;
-        printed(&check.format.write(&report, style())?)?;
-        Ok(if report.is_possible() { 0 } else { 3 })
+        match self.what {
+            What::Check(it) => {
+                let report = fleet::check(&it.file).map_err(Failure::usage)?;
+                printed(&it.format.write(&report, style())?)?;
+                Ok(if report.is_possible() { 0 } else { 3 })
+            }
+            What::Controller(it) => it.run(),
+            What::Token(it) => printed(&fleet::token_of(&it.file, &it.host, &place()?).map_err(Failure::usage)?),
+            What::Agent(it) => it.run(),
+            What::Status(it) => {
+                let report = fleet::status(&it.way.spec()?).map_err(Failure::run)?;
+                printed(&it.format.write(&report, style())?)?;
+                Ok(if report.is_well() { 0 } else { 3 })
+            }
+            What::Apply(way) => way.ask(&Wish::Apply),
+            What::Run(it) => it.way.ask(&Wish::Run { mesh: it.mesh }),
+            What::Pause(it) => it.way.ask(&Wish::Pause { for_ms: millis(it.time) }),
+            What::Drain(it) => it.way.ask(&Wish::Drain { host: it.host, back: it.back }),
+            What::Acknowledge(it) => it.way.ask(&Wish::Acknowledge { incident: it.incident, who: it.by }),
+            What::Mute(it) => it.way.ask(&Wish::Mute { element: it.element, for_ms: millis(it.time) }),
+        }
+    }
+}
+
+impl Controller {
+    fn run(self) -> Outcome {
+        let spec = ControllerSpec {
+            file: self.file,
+            port: Some(self.port),
+            bind: self.bind,
+            state: place()?,
+            store: stored::address().map_err(Failure::run)?,
+        };
+        fleet::controller(&spec, &stop_on_interrupt()?, &mut |line| crate::failure::note!("{line}"))
+            .map_err(Failure::run)?;
+        Ok(0)
+    }
+}
+
+impl Agent {
+    fn run(self) -> Outcome {
+        let spec = AgentSpec {
+            controller: target(&self.controller, self.token_file.as_deref())?,
+            port: Some(self.port),
+            state: place()?.join("agent"),
+        };
+        let stop = || stop_on_interrupt().map_err(|failure| failure.to_string());
+        fleet::agent(&spec, &stop, &mut |line| crate::failure::note!("{line}")).map_err(Failure::run)?;
+        Ok(0)
     }
 }

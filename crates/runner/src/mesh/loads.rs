@@ -5,6 +5,7 @@ use super::orders::{Answer, LoadOrder, Loaded, Order};
 use crate::{Stop, result_of};
 use narrows_mesh::Load;
 use narrows_mesh::blame::{Element, blame};
+use narrows_mesh::record::{cells, groups};
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::mesh::{MeshDiagnosis, MeshLoad, MeshRecord, MeshState};
 use narrows_model::run::report::VerdictView;
@@ -12,7 +13,6 @@ use narrows_model::words::figures::float;
 use narrows_model::words::{show::plural, units};
 use narrows_model::{Direction, Place, Run, Status};
 use narrows_sys::clock;
-use narrows_views::mesh::{cells, groups};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

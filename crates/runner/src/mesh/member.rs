@@ -119,7 +119,7 @@ const TRACES_APART: Duration = Duration::from_secs(1);
 /// Round trips take no longer, so a trace ends in this time where it ends at all.
 const TRACE_LASTS: Duration = Duration::from_secs(6);
 
-fn probe(order: &ProbeOrder) -> Vec<Probed> {
+pub(crate) fn probe(order: &ProbeOrder) -> Vec<Probed> {
     std::thread::scope(|scope| {
         let one = |(nth, (to, port)): (usize, &(IpAddr, Option<u16>))| {
             let (to, port) = (*to, *port);
@@ -148,9 +148,9 @@ fn probe(order: &ProbeOrder) -> Vec<Probed> {
 }
 
 /// What packets tell: round trips, and those that were sent, lost on the path there, and lost on the path back.
-type Packets = (Option<[f64; 3]>, Option<[u64; 3]>);
+pub(crate) type Packets = (Option<[f64; 3]>, Option<[u64; 3]>);
 
-fn packets(to: SocketAddr, order: &ProbeOrder) -> Result<Packets, String> {
+pub(crate) fn packets(to: SocketAddr, order: &ProbeOrder) -> Result<Packets, String> {
     let plan = StampPlan {
         packets: order.packets,
         interval_us: order.interval_us,
@@ -218,7 +218,7 @@ fn diagnose(order: LoadOrder) -> Result<Run, String> {
 pub(super) const DIAGNOSIS_MS: u64 = 20_000;
 const KNOWN_WITHIN: f64 = 0.05;
 
-fn load(order: LoadOrder) -> Result<Loaded, String> {
+pub(crate) fn load(order: LoadOrder) -> Result<Loaded, String> {
     let (mut ends, target) = both(&order)?;
     let down = order.plan.direction == Direction::Down;
     let plan = LoadPlan::Tcp(order.plan);

@@ -3,9 +3,9 @@
 
 mod host;
 mod loads;
-mod member;
+pub(crate) mod member;
 mod members;
-mod orders;
+pub(crate) mod orders;
 mod proof;
 mod spec;
 
@@ -18,12 +18,12 @@ use members::Members;
 use narrows_mesh::Load;
 use narrows_mesh::blame::Cell;
 use narrows_mesh::design::{ALL_UP_TO, denser, pairs};
+use narrows_mesh::record::{cells, groups, hops};
 use narrows_mesh::rounds::rounds;
 use narrows_model::Run;
 use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPath, MeshRecord, MeshState};
 use narrows_model::words::{show::plural, units};
 use narrows_sys::clock;
-use narrows_views::mesh::{cells, groups, hops};
 use std::time::Duration;
 
 /// Makes it once, or once in so long until it is stopped.

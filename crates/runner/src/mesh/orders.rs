@@ -37,31 +37,31 @@ pub(super) enum Order {
 
 /// Probes of the paths to other members, all at once.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ProbeOrder {
+pub(crate) struct ProbeOrder {
     /// Where to, and the port of the reflector there if packets are to be sent.
-    pub(super) to: Vec<(IpAddr, Option<u16>)>,
+    pub(crate) to: Vec<(IpAddr, Option<u16>)>,
     /// Packets to each, and the time between two of them.
-    pub(super) packets: u32,
-    pub(super) interval_us: u64,
+    pub(crate) packets: u32,
+    pub(crate) interval_us: u64,
 }
 
 /// What they saw of one path.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Probed {
-    pub(super) rtt_us: Option<[f64; 3]>,
-    pub(super) packets: Option<[u64; 3]>,
-    pub(super) mtu_bytes: Option<u32>,
-    pub(super) hops: Vec<String>,
-    pub(super) remarks: Vec<String>,
+pub(crate) struct Probed {
+    pub(crate) rtt_us: Option<[f64; 3]>,
+    pub(crate) packets: Option<[u64; 3]>,
+    pub(crate) mtu_bytes: Option<u32>,
+    pub(crate) hops: Vec<String>,
+    pub(crate) remarks: Vec<String>,
 }
 
 /// A load of another member.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct LoadOrder {
-    pub(super) to: SocketAddr,
+pub(crate) struct LoadOrder {
+    pub(crate) to: SocketAddr,
     /// The other member's token, as revealed.
-    pub(super) token: String,
-    pub(super) plan: TcpPlan,
+    pub(crate) token: String,
+    pub(crate) plan: TcpPlan,
 }
 
 /// What a member answers; one answer to each order but [`Order::Beat`], and the first before any.
@@ -93,11 +93,11 @@ pub(super) struct Hello {
 
 /// What a load carried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Loaded {
-    pub(super) goodput_bps: f64,
-    pub(super) retransmits: Option<u64>,
+pub(crate) struct Loaded {
+    pub(crate) goodput_bps: f64,
+    pub(crate) retransmits: Option<u64>,
     /// Of the sender and of the receiver.
-    pub(super) busy: [Option<f64>; 2],
+    pub(crate) busy: [Option<f64>; 2],
 }
 
 /// Writes a line.

@@ -109,6 +109,17 @@ impl Remote {
         Session::open(self, SessionUse::Look, &mut |_, _| true)
     }
 
+    /// Sends a request beside any session, and waits for its answer.
+    pub(crate) fn post<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl serde::Serialize + Sync),
+        limit: Duration,
+    ) -> Result<T, RemoteError> {
+        let channel = self.channel()?;
+        self.runtime().block_on(channel.call(Method::POST, path, body, limit))
+    }
+
     pub(super) fn instruments(&self) -> LiveInstruments {
         self.0.instruments
     }

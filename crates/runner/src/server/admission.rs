@@ -34,16 +34,22 @@ impl Admission {
         lock(&self.0).from.contains(&address.to_canonical())
     }
 
+    /// These addresses, and no others.
+    pub fn only(&self, addresses: &[IpAddr]) {
+        let from = addresses.iter().map(IpAddr::to_canonical).collect();
+        *lock(&self.0) = Came { from, sealed: true };
+    }
+
     /// From now on nobody comes from a new address.
     pub fn seal(&self) {
         lock(&self.0).sealed = true;
     }
 }
 
-/// Lets other hosts measure with this server, as long as the session that asked for it.
+/// Lets other hosts measure with this server, as long as the session that asked for it, or as a fleet's controller says.
 #[derive(Debug)]
 pub(super) struct Pass {
-    /// The number of that session; it has one pass.
+    /// The number of that session; it has one pass. From [`OF_LOADS`] on: of a load of a fleet.
     session: u64,
     secret: Secret,
     /// The most that a load of its holder may carry, bit/s: that of the session.
@@ -59,11 +65,28 @@ impl PartialEq for Pass {
 
 impl Eq for Pass {}
 
-/// The passes of a server: one for each session that has asked for one.
+/// No session has such a number.
+const OF_LOADS: u64 = 1 << 63;
+
+/// The passes of a server: one for each session that has asked for one, and those of loads of a fleet.
 #[derive(Debug, Default)]
-pub(super) struct Passes(Mutex<Vec<Arc<Pass>>>);
+pub struct Passes(Mutex<Vec<Arc<Pass>>>);
 
 impl Passes {
+    /// These passes of loads, and no others of them.
+    pub(crate) fn of_loads(&self, secrets: &[Secret]) {
+        let mut all = lock(&self.0);
+        let is_wanted = |pass: &Arc<Pass>| secrets.iter().any(|secret| same_secret(secret, &pass.secret));
+        all.retain(|pass| pass.session < OF_LOADS || is_wanted(pass));
+        for secret in secrets {
+            if !all.iter().any(|pass| same_secret(secret, &pass.secret)) {
+                let session = all.iter().map(|pass| pass.session).fold(OF_LOADS, u64::max) + 1;
+                let (rate_bps, admission) = (None, Admission::default());
+                all.push(Arc::new(Pass { session, secret: secret.clone(), rate_bps, admission }));
+            }
+        }
+    }
+
     /// A pass instead of the one that the session had. `open_most_bps`: of a guest's loads.
     pub(super) fn issue(&self, session: u64, secret: Secret, holder: &Holder, open_most_bps: u64) {
         let rate_bps = holder.max_bps(open_most_bps);
@@ -109,6 +132,20 @@ mod tests {
         assert_eq!((of(2), of(3)), (Some((7, None)), Some((8, Some(9)))));
         passes.end(7);
         assert_eq!((of(2).is_none(), of(3).is_some()), (true, true));
+    }
+
+    #[test]
+    fn passes_of_loads_come_and_go_beside_those_of_sessions() {
+        let passes = Passes::default();
+        let secret = |byte| Secret::new([byte; 24]);
+        passes.issue(7, secret(1), &Holder::Server, 1);
+        passes.of_loads(&[secret(2), secret(3)]);
+        let kept = passes.find(&secret(3)).expect("a pass");
+        passes.of_loads(&[secret(3), secret(4)]);
+        assert!(passes.find(&secret(2)).is_none() && passes.knows(&kept), "who measures goes on");
+        assert_ne!(passes.find(&secret(4)), Some(kept), "each is one of its own");
+        passes.of_loads(&[]);
+        assert!(passes.find(&secret(1)).is_some() && passes.find(&secret(4)).is_none());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How a server is started.
 
-use super::admission::Admission;
+use super::admission::{Admission, Passes};
 use super::audit::AuditTo;
 use crate::DEFAULT_PORT;
 use crate::helper::Separation;
@@ -22,6 +22,8 @@ pub struct ServeConfig {
     pub state: PathBuf,
     /// Whom a server admits that has its key and token for this run alone: in memory, and in no file.
     pub of_one_run: Option<Arc<Admission>>,
+    /// Passes that others give beside those that sessions ask for.
+    pub passes: Arc<Passes>,
     /// Where the token is, if not in the state directory.
     pub token_file: Option<PathBuf>,
     /// Whether clients without a token may measure, within limits.
@@ -66,6 +68,7 @@ impl ServeConfig {
             bind: None,
             state,
             of_one_run: None,
+            passes: Arc::default(),
             token_file: None,
             open: false,
             open_most_bps: 1_000_000_000,

@@ -5,9 +5,10 @@ use super::limits::{GREETING, SHOW_RIGHT, UNACKNOWLEDGED};
 use super::rights::Caller;
 use super::shared::{Shared, source_of};
 use super::trial::{self, part};
-use super::unauthenticated::Pending;
+use super::unauthenticated::{Pending, Unauthenticated};
 use crate::VERSION;
 use crate::trust::Identity;
+use axum::Router;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -27,7 +28,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 
 /// The TLS side of the server.
-pub(super) fn acceptor(identity: &Identity) -> Result<TlsAcceptor, tokio_rustls::rustls::Error> {
+pub(crate) fn acceptor(identity: &Identity) -> Result<TlsAcceptor, tokio_rustls::rustls::Error> {
     acceptor_of(identity, &[b"h2", b"http/1.1"])
 }
 
@@ -89,7 +90,7 @@ async fn greet(
     });
     if let Ok(Some(tls)) = greeted.await {
         let caller = Caller { address: Some(address.ip().to_canonical()), pending: Some(pending) };
-        control(&shared, tls, caller).await;
+        control(api::router(shared), tls, caller).await;
     }
 }
 
@@ -130,13 +131,35 @@ async fn data(shared: &Shared, mut stream: TcpStream, pending: &Pending) {
 /// Serves the control connection over standard input and output, as `ssh HOST narrows serve --stdio` has it: HTTP/2 without TLS,
 /// since ssh has authenticated both ends. The server ends with its input.
 pub(super) async fn standard_streams(shared: Arc<Shared>) {
-    control(&shared, tokio::io::join(tokio::io::stdin(), tokio::io::stdout()), Caller::of_ssh()).await;
+    let streams = tokio::io::join(tokio::io::stdin(), tokio::io::stdout());
+    control(api::router(shared.clone()), streams, Caller::of_ssh()).await;
     shared.stop();
 }
 
-/// Serves the control API on a connection until it ends, or until it has not shown in time that it belongs here.
-async fn control(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, caller: Caller) {
-    let router = TowerToHyperService::new(api::router(shared.clone()));
+/// Accepts connections with TLS alone, for these requests, for ever.
+pub(crate) async fn accept_api(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
+    let unauthenticated = Unauthenticated::default();
+    loop {
+        let Ok((stream, address)) = listener.accept().await else {
+            sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let pending = unauthenticated.enter(source_of(address.ip()));
+        let (acceptor, router, greeted) = (acceptor.clone(), router.clone(), pending.clone());
+        let task = tokio::spawn(async move {
+            let _ = stream.set_nodelay(true);
+            let _ = tcp::set_user_timeout(&stream, UNACKNOWLEDGED);
+            let Ok(Ok(tls)) = timeout(GREETING, acceptor.accept(stream)).await else { return };
+            let caller = Caller { address: Some(address.ip().to_canonical()), pending: Some(greeted) };
+            control(router, tls, caller).await;
+        });
+        pending.is_served_by(task.abort_handle());
+    }
+}
+
+/// Serves requests on a connection until it ends, or until it has not shown in time that it belongs here.
+async fn control(router: Router, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, caller: Caller) {
+    let router = TowerToHyperService::new(router);
     let pending = caller.pending.clone();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(caller.clone());

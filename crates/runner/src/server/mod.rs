@@ -19,12 +19,12 @@ mod holder;
 mod iperf3;
 mod life;
 mod limits;
-mod listen;
+pub(crate) mod listen;
 mod reflector;
-mod refusal;
-mod request;
+pub(crate) mod refusal;
+pub(crate) mod request;
 mod responsiveness;
-mod rights;
+pub(crate) mod rights;
 mod running;
 mod session;
 mod shared;
@@ -33,7 +33,7 @@ mod turns;
 mod unauthenticated;
 
 pub use crate::helper::{Separation, SeparationError};
-pub use admission::Admission;
+pub use admission::{Admission, Passes};
 pub use audit::AuditTo;
 pub use config::{ServeConfig, StampConfig};
 

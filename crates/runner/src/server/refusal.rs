@@ -9,13 +9,13 @@ use narrows_wire::api::{Reason, Refusal};
 
 /// A request that is not done. Its answer carries it as an extension, for the audit log.
 #[derive(Debug, Clone)]
-pub(super) struct Refused {
+pub(crate) struct Refused {
     pub(super) reason: Reason,
     pub(super) message: String,
 }
 
 impl Refused {
-    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }
 
@@ -24,15 +24,15 @@ impl Refused {
         &self.message
     }
 
-    pub(super) fn not_found(what: &str) -> Self {
+    pub(crate) fn not_found(what: &str) -> Self {
         Self::new(Reason::NotFound, format!("unknown {what}; it may have ended"))
     }
 
-    pub(super) fn failed(why: impl std::fmt::Display) -> Self {
+    pub(crate) fn failed(why: impl std::fmt::Display) -> Self {
         Self::new(Reason::Failed, why.to_string())
     }
 
-    pub(super) fn bad(why: impl std::fmt::Display) -> Self {
+    pub(crate) fn bad(why: impl std::fmt::Display) -> Self {
         Self::new(Reason::BadRequest, why.to_string())
     }
 
@@ -44,7 +44,7 @@ impl Refused {
         )
     }
 
-    pub(super) fn wrong_token() -> Self {
+    pub(crate) fn wrong_token() -> Self {
         Self::new(Reason::WrongToken, "wrong token: copy the file whose path `narrows serve` printed at start")
     }
 
@@ -78,7 +78,7 @@ impl IntoResponse for Refused {
 }
 
 /// A value as the body of an answer, with an end of line for those who read it in a terminal.
-pub(super) fn json(value: &impl serde::Serialize) -> Response<Body> {
+pub(crate) fn json(value: &impl serde::Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
         Ok(mut bytes) => {
             bytes.push(b'\n');

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-pub(super) type Answer = Result<Response<Body>, Refused>;
+pub(crate) type Answer = Result<Response<Body>, Refused>;
 
 /// A request of a session.
 pub(super) struct Asked {
@@ -106,11 +106,12 @@ pub(super) fn done() -> Answer {
 }
 
 /// Runs what blocks on a thread of its own. It goes on where the request is given up.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Refused::failed(format!("internal error: {error}")))
 }
 
-async fn read<T: DeserializeOwned + Send + 'static>(body: Body, most: usize) -> Result<T, Refused> {
+/// Reads a body as JSON, within limits of size and time.
+pub(crate) async fn read<T: DeserializeOwned + Send + 'static>(body: Body, most: usize) -> Result<T, Refused> {
     let collected = timeout(BODY, Limited::new(body, most).collect()).await;
     let bytes = match collected {
         Err(_) => return Err(Refused::bad(format!("no complete body within {} s", BODY.as_secs()))),

@@ -35,11 +35,11 @@ pub(super) fn own_address_of_ssh() -> Option<IpAddr> {
 
 /// The connection that a request came in on.
 #[derive(Debug, Clone)]
-pub(super) struct Caller {
+pub(crate) struct Caller {
     /// The other end's address; `None` where only ssh knows it.
-    pub(super) address: Option<IpAddr>,
+    pub(crate) address: Option<IpAddr>,
     /// Its place among the unproven; `None` over ssh, which has proved it.
-    pub(super) pending: Option<Pending>,
+    pub(crate) pending: Option<Pending>,
 }
 
 impl Caller {

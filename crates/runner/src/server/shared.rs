@@ -43,7 +43,7 @@ pub(super) struct Shared {
     pub(super) port: u16,
     pub(super) secret: Option<Secret>,
     pub(super) tokens: Arc<Tokens>,
-    pub(super) passes: Passes,
+    pub(super) passes: Arc<Passes>,
     pub(super) audit: Audit,
     pub(super) unauthenticated: Unauthenticated,
     pub(super) tuner: Tuning,
@@ -87,11 +87,11 @@ impl Shared {
         let gate = Gate::new(config.parallel, config.queue);
         let table = Table { gate, next: 0, sessions: HashMap::new(), alive: 0, expected: HashMap::new() };
         Self {
+            passes: config.passes.clone(),
             config,
             port,
             secret,
             tokens: Arc::new(tokens),
-            passes: Passes::default(),
             audit,
             unauthenticated: Unauthenticated::default(),
             tuner: tuning,

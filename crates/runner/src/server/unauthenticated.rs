@@ -41,7 +41,7 @@ impl Drop for Kept {
 
 /// The entry of one connection, removed on drop.
 #[derive(Debug, Clone)]
-pub(super) struct Pending(Arc<Place>);
+pub(crate) struct Pending(Arc<Place>);
 
 #[derive(Debug)]
 struct Place {
@@ -84,7 +84,7 @@ impl Pending {
     }
 
     /// Removes the connection from the limit: it has authenticated.
-    pub(super) fn admit(&self) {
+    pub(crate) fn admit(&self) {
         lock(&self.0.unauthenticated.0).waiting.remove(&self.0.id);
     }
 

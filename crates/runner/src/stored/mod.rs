@@ -71,6 +71,16 @@ pub fn place() -> Result<PathBuf, Error> {
     chosen().map_or_else(local_file, |chosen| Ok(narrows_store::shown(&chosen)))
 }
 
+/// Where the store is, for who opens it: its file, whose directory is made, or its address.
+/// Errors: there is no place for it.
+pub fn address() -> Result<PathBuf, Error> {
+    let place = chosen().map_or_else(local_file, Ok)?;
+    if let Some(directory) = place.parent().filter(|_| !narrows_store::is_address(&place)) {
+        narrows_sys::files::make_directory(directory)?;
+    }
+    Ok(place)
+}
+
 /// The store, which is made if there is none.
 pub fn store() -> Result<Store, Error> {
     opened().map(|(store, _)| store)

@@ -61,21 +61,12 @@ impl FleetTests<'_> {
         })())
     }
 
-    /// Rows that begin with a name, each with what else it has; rows of what is in the file no more are left out.
-    fn rows<T>(
-        &self,
-        sql: &str,
-        values: Vec<Value>,
-        more: impl Fn(&mut Cells) -> std::result::Result<T, Fault>,
-    ) -> Result<Vec<(Name, T)>> {
+    /// The names of rows; those of what is in the file no more are left out.
+    fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<Name>> {
         let read = || {
-            let mut found = Vec::new();
-            for mut row in self.store.database.rows(sql, values)? {
-                let name = self.named(&mut row)?;
-                let more = more(&mut row)?;
-                found.extend(name.map(|name| (name, more)));
-            }
-            Ok(found)
+            let rows = self.store.database.rows(sql, values)?;
+            let named = rows.into_iter().map(|mut row| self.named(&mut row));
+            Ok(named.collect::<std::result::Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         };
         read().map_err(self.store.failed("write to"))
     }
@@ -106,22 +97,30 @@ impl Truth for FleetTests<'_> {
         self.store.database.together(all).map_err(self.store.failed("write to"))
     }
 
-    fn lease(&mut self, host: usize, now_ms: u64, until_ms: u64, most: usize) -> Result<Vec<Lease>> {
+    fn planned(&mut self) -> Result<Option<u64>> {
+        let sql = "SELECT due_ms FROM fleet_tests WHERE fleet = ? ORDER BY due_ms DESC LIMIT 1";
+        let read = || {
+            let row = self.store.database.rows(sql, values![self.fleet.name.clone()])?.pop();
+            Ok(row.map(|mut row| row.integer()).transpose()?.map(i64::unsigned_abs))
+        };
+        read().map_err(self.store.failed("read"))
+    }
+
+    fn lease(&mut self, names: &[Name], now_ms: u64, until_ms: u64) -> Result<Vec<Option<Lease>>> {
         // Of two who ask at the same time one changes the row first, and the other one sees that nobody's lease has ended.
         let sql = format!(
-            "UPDATE fleet_tests SET fence = fence + 1, until_ms = ?1 WHERE ended = 0 AND until_ms <= ?2 AND number IN
-                (SELECT number FROM fleet_tests WHERE fleet = ?3 AND sender = ?4 AND ended = 0 AND due_ms <= ?2 AND until_ms <= ?2
-                 ORDER BY due_ms, number LIMIT ?5)
-             RETURNING {NAMES}, fence, due_ms"
+            "UPDATE fleet_tests SET fence = fence + 1, until_ms = ? WHERE {IS} AND ended = {OPEN} AND until_ms <= ? RETURNING fence"
         );
-        let host = self.hosts[host].to_owned();
-        let (now, until, most) = (integer(now_ms), integer(until_ms), integer(most as u64));
-        let values = values![until, now, self.fleet.name.clone(), host, most];
-        let given = self.rows(&sql, values, |row| Ok((row.integer()?.unsigned_abs(), row.integer()?)))?;
-        let mut given: Vec<_> =
-            given.into_iter().map(|(name, (fence, due))| (due, Lease { name, fence, until_ms })).collect();
-        given.sort_unstable_by_key(|(due, lease)| (*due, lease.name));
-        Ok(given.into_iter().map(|(_, lease)| lease).collect())
+        let all = || {
+            let give = |name: &Name| {
+                let values = [values![integer(until_ms)], self.columns(name), values![integer(now_ms)]].concat();
+                let row = self.store.database.rows(&sql, values)?.pop();
+                let fence = row.map(|mut row| row.integer()).transpose()?;
+                Ok(fence.map(|fence| Lease { name: *name, fence: fence.unsigned_abs(), until_ms }))
+            };
+            names.iter().map(give).collect()
+        };
+        self.store.database.together(all).map_err(self.store.failed("write to"))
     }
 
     fn extend(&mut self, lease: &Lease, until_ms: u64) -> Result<bool> {
@@ -146,12 +145,15 @@ impl Truth for FleetTests<'_> {
         Ok(if self.count(&sql, name)? > 0 { Taken::Again } else { Taken::TooLate })
     }
 
-    fn miss(&mut self, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>> {
+    fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>> {
         let sql = format!(
-            "UPDATE fleet_tests SET ended = {MISSED} WHERE fleet = ? AND ended = {OPEN} AND due_ms < ? AND until_ms <= ? RETURNING {NAMES}"
+            "UPDATE fleet_tests SET ended = {MISSED}
+             WHERE fleet = ? AND mesh = ? AND test = ? AND ended = {OPEN} AND due_ms < ? AND until_ms <= ? RETURNING {NAMES}"
         );
-        let values = values![self.fleet.name.clone(), integer(due_before_ms), integer(now_ms)];
-        let mut missed: Vec<Name> = self.rows(&sql, values, |_| Ok(()))?.into_iter().map(|(name, ())| name).collect();
+        let of = &self.fleet.meshes[mesh];
+        let (mesh, test) = (of.name.clone(), of.tests[test].word());
+        let values = values![self.fleet.name.clone(), mesh, test, integer(due_before_ms), integer(now_ms)];
+        let mut missed: Vec<Name> = self.rows(&sql, values)?;
         missed.sort_unstable();
         Ok(missed)
     }

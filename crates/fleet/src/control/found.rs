@@ -1,0 +1,219 @@
+//! What agents found, as far as it can be believed.
+
+use super::{Agent, Control, Counts, HOUR_MS, Has, Kind, Load, Name, Truth, Up};
+use crate::plan::Fleet;
+use crate::talk::{Found, OUTCOMES_MAX, Outcome, Ticket};
+use crate::truth::{Lease, Taken};
+use narrows_model::Snapshot;
+use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPath, MeshPlan, MeshRecord, MeshState};
+use narrows_model::words::show::clean;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// No load carries more, bit/s.
+const MOST_BPS: f64 = 1e14;
+/// Of a path.
+const HOPS_MAX: usize = 64;
+/// Of a sentence of an agent, in characters.
+const WORDS_MAX: usize = 300;
+/// Orders of one agent.
+const WORKING_MAX: usize = 10_000;
+/// A result stands for the path for so long.
+const STANDS_MS: u64 = 25 * HOUR_MS;
+
+/// The last results of all paths.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    loads: BTreeMap<Load, (u64, MeshLoad)>,
+    paths: BTreeMap<Load, (u64, MeshPath)>,
+}
+
+impl Known {
+    fn take(&mut self, load: Load, by_receiver: bool, found: Found, now_ms: u64) {
+        match found {
+            Found::Load(state) => {
+                let Load { from, to } = load;
+                let kept = MeshLoad { from, to, opened_by_receiver: by_receiver, state, beside_others_bps: None };
+                self.loads.insert(load, (now_ms, kept));
+            }
+            Found::Probe(mut path) => {
+                // Routers are not looked for in each probe.
+                if path.hops.is_empty()
+                    && let Some((_, before)) = self.paths.get_mut(&load)
+                {
+                    (path.hops, path.mtu_bytes) =
+                        (std::mem::take(&mut before.hops), path.mtu_bytes.or(before.mtu_bytes));
+                }
+                self.paths.insert(load, (now_ms, path));
+            }
+        }
+    }
+
+    pub(super) fn has_path(&self, load: Load) -> bool {
+        self.paths.contains_key(&load)
+    }
+
+    /// The paths of which something was found since a time.
+    pub(super) fn since(&self, kind: Kind, since_ms: u64) -> BTreeSet<Load> {
+        match kind {
+            Kind::Load => self.loads.iter().filter(|(_, (at, _))| *at >= since_ms).map(|(load, _)| *load).collect(),
+            Kind::Probe => {
+                let probed = self.paths.iter().filter(|(_, (at, _))| *at >= since_ms).map(|(load, _)| *load);
+                // Packets go there and back.
+                probed.flat_map(|load| [load, Load { from: load.to, to: load.from }]).collect()
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, now_ms: u64) {
+        self.loads.retain(|_, (at, _)| now_ms < *at + STANDS_MS);
+        self.paths.retain(|_, (at, _)| now_ms < *at + STANDS_MS);
+    }
+
+    pub(super) fn record(
+        &self,
+        fleet: &Fleet,
+        absent: &dyn Fn(usize) -> Option<String>,
+        address: &dyn Fn(usize) -> String,
+    ) -> MeshRecord {
+        let member = |(at, (name, host)): (usize, (&String, &crate::plan::Host))| MeshMember {
+            name: name.clone(),
+            group: host.group.clone(),
+            address: address(at),
+            absent: absent(at),
+            host: Snapshot::default(),
+        };
+        let lasts = |kind| {
+            let tests = fleet.meshes.iter().flat_map(|mesh| &mesh.tests).filter(|test| test.kind == kind);
+            tests.map(|test| test.lasts_ms).max().unwrap_or(0)
+        };
+        MeshRecord {
+            plan: MeshPlan {
+                duration_ms: lasts(Kind::Load),
+                streams: 1,
+                probe_ms: lasts(Kind::Probe),
+                diagnose: false,
+                try_fixes: false,
+                budget_ms: None,
+                budget_bytes: None,
+            },
+            members: fleet.hosts.iter().enumerate().map(member).collect(),
+            paths: self.paths.values().map(|(_, path)| path.clone()).collect(),
+            loads: self.loads.values().map(|(_, load)| load.clone()).collect(),
+            diagnoses: Vec::new(),
+            ended_early: None,
+            interrupted: false,
+        }
+    }
+}
+
+/// What an agent says of a path, without what cannot be; `None`: nothing of it can.
+fn sound(found: Found, load: Load) -> Option<Found> {
+    let share = |share: Option<f64>| share.filter(|share| (0.0..=1.0).contains(share));
+    let words = |words: &str| clean(&words.chars().take(WORDS_MAX).collect::<String>());
+    Some(match found {
+        Found::Load(MeshState::Measured { goodput_bps, retransmits, busy }) => {
+            let goodput_bps = Some(goodput_bps).filter(|bps| (0.0..MOST_BPS).contains(bps))?;
+            Found::Load(MeshState::Measured { goodput_bps, retransmits, busy: busy.map(share) })
+        }
+        Found::Load(MeshState::Unreachable(why)) => Found::Load(MeshState::Unreachable(words(&why))),
+        Found::Load(MeshState::Failed(why)) => Found::Load(MeshState::Failed(words(&why))),
+        Found::Load(MeshState::NotMade) => return None,
+        Found::Probe(path) => {
+            let time = |us: &f64| (0.0..1e9).contains(us);
+            Found::Probe(MeshPath {
+                from: load.from,
+                to: load.to,
+                rtt_us: path.rtt_us.filter(|all| all.iter().all(time)),
+                packets: path.packets.filter(|[sent, up, down]| up.saturating_add(*down) <= *sent && *sent < 1_000_000),
+                mtu_bytes: path.mtu_bytes,
+                hops: path
+                    .hops
+                    .iter()
+                    .take(HOPS_MAX)
+                    .filter_map(|hop| hop.parse::<IpAddr>().ok())
+                    .map(|it| it.to_string())
+                    .collect(),
+                remarks: path.remarks.iter().take(3).map(|remark| words(remark)).collect(),
+            })
+        }
+    })
+}
+
+/// What an agent says of itself, without what cannot be.
+fn sound_agent(agent: &Agent) -> Option<Agent> {
+    let word = |word: &str, most: usize| word.len() <= most && word.chars().all(|c| c.is_ascii_graphic());
+    let is = word(&agent.version, 40) && word(&agent.fingerprint, 64) && word(&agent.started, 64);
+    is.then(|| agent.clone())
+}
+
+impl<T: Truth> Control<'_, T> {
+    /// Hears a host's agent, which comes from an address. What it has now, and which of its outcomes need not come again; `None`: it says
+    /// nothing that can be.
+    /// Errors: the store's.
+    pub fn heard(
+        &mut self,
+        host: usize,
+        from: IpAddr,
+        up: Up,
+        now_ms: u64,
+    ) -> Result<Option<(Has, Vec<Ticket>)>, T::Error> {
+        let Some(agent) = sound_agent(&up.agent) else { return Ok(None) };
+        let seat = &mut self.seats[host];
+        (seat.agent, seat.heard_ms) = (Some((agent, from)), now_ms);
+        let mut taken = Vec::new();
+        for Outcome { ticket, found } in up.outcomes.into_iter().take(OUTCOMES_MAX) {
+            if let Some(name) = self.named(&ticket) {
+                self.outcome(host, name, ticket.fence, found, now_ms)?;
+            }
+            taken.push(ticket);
+        }
+        let working: BTreeSet<Ticket> = up.working.into_iter().take(WORKING_MAX).collect();
+        Ok(Some((Has { working, admitted: up.admitted }, taken)))
+    }
+
+    fn outcome(&mut self, host: usize, name: Name, fence: u64, found: Found, now_ms: u64) -> Result<(), T::Error> {
+        let Load { from, to } = name.load;
+        let running = self.running.get(&name);
+        // An agent speaks of its own tests only.
+        if running.map_or(![from, to].contains(&host), |it| it.opener != host) {
+            return Ok(());
+        }
+        let Some(found) = sound(found, name.load) else { return Ok(()) };
+        if matches!(found, Found::Load(MeshState::Unreachable(_))) {
+            let other = Self::other(&name, host);
+            self.unreached.insert([host, other]);
+            if let Some(running) = self.running.get_mut(&name).filter(|it| it.lease.fence == fence)
+                && !self.unreached.contains(&[other, host])
+            {
+                running.opener = other;
+                return Ok(());
+            }
+        } else if matches!(found, Found::Load(MeshState::Measured { .. })) {
+            self.unreached.remove(&[host, Self::other(&name, host)]);
+        }
+        let result = serde_json::to_vec(&found).unwrap_or_default();
+        let lease = Lease { name, fence, until_ms: 0 };
+        if self.truth.end(&lease, &result)? == Taken::Stored {
+            self.count(&name, &found, now_ms);
+            self.known.take(name.load, host == to, found, now_ms);
+            self.over(name);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, name: &Name, found: &Found, now_ms: u64) {
+        let place = (name.mesh, name.test);
+        let is_found = matches!(found, Found::Load(MeshState::Measured { .. }))
+            || matches!(found, Found::Probe(path) if path.rtt_us.is_some());
+        let Counts { done, failed, .. } = self.counts.entry(place).or_default();
+        *(if is_found { done } else { failed }) += 1;
+        if let Found::Load(MeshState::Measured { goodput_bps, .. }) = found {
+            let day = now_ms / super::DAY_MS;
+            let bytes = (goodput_bps * self.test(place).lasts_ms as f64 / 8e3) as u64;
+            let (of, sum) = self.carried.entry(place).or_default();
+            *sum = if *of == day { sum.saturating_add(bytes) } else { bytes };
+            *of = day;
+        }
+    }
+}

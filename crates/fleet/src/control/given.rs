@@ -1,0 +1,135 @@
+//! What is given to agents: tests, and whom to let in.
+
+use super::{
+    AGAIN_MS, AROUND_MS, Admits, Control, Down, Has, Kind, LEAD_MS, Load, Name, Order, Place, Planned, Running,
+    Secrets, SocketAddr, TRACED_EACH, Ticket, Truth, What,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Tests of one kind that are given together, at most.
+const GIVEN_MAX: usize = 2_000;
+
+impl<T: Truth> Control<'_, T> {
+    /// Gives what is due and whose hosts are free.
+    pub(super) fn give(&mut self, now_ms: u64) -> Result<(), T::Error> {
+        if now_ms < self.paused_until_ms {
+            return Ok(());
+        }
+        let day = now_ms / super::DAY_MS;
+        let mut busy: BTreeSet<usize> = BTreeSet::new();
+        for (name, _) in self.running.iter().filter(|(name, _)| self.is_load(name)) {
+            busy.extend([name.load.from, name.load.to]);
+        }
+        let mut wanted: BTreeMap<Place, Vec<(u64, Planned)>> = BTreeMap::new();
+        for entry in self.due.iter().take_while(|(at_ms, _)| *at_ms <= now_ms + LEAD_MS) {
+            let Name { mesh, test, load: Load { from, to }, .. } = entry.1.name;
+            let place = (mesh, test);
+            if !self.is_there(from, now_ms) || !self.is_there(to, now_ms) {
+                continue;
+            }
+            let given = wanted.entry(place).or_default();
+            if given.len() >= GIVEN_MAX {
+                continue;
+            }
+            if self.is_load(&entry.1.name) {
+                let most = self.test(place).bytes_a_day;
+                let carried = self.carried.get(&place).filter(|(of, _)| *of == day).map_or(0, |(_, bytes)| *bytes);
+                if most.is_some_and(|most| carried >= most) || busy.contains(&from) || busy.contains(&to) {
+                    continue;
+                }
+                busy.extend([from, to]);
+            }
+            given.push(*entry);
+        }
+        for (place, entries) in wanted {
+            let names: Vec<Name> = entries.iter().map(|(_, planned)| planned.name).collect();
+            let until_ms = now_ms + LEAD_MS + self.test(place).lasts_ms + AROUND_MS;
+            let leases = self.truth.lease(&names, now_ms, until_ms)?;
+            for ((at_ms, planned), lease) in entries.into_iter().zip(leases) {
+                self.due.remove(&(at_ms, planned));
+                let Some(lease) = lease else {
+                    self.due.insert((now_ms + AGAIN_MS, planned));
+                    continue;
+                };
+                let opener = self.opener(planned.name.load);
+                self.begins(Running { lease, opener, due_ms: planned.due_ms });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_load(&self, name: &Name) -> bool {
+        self.test((name.mesh, name.test)).kind == Kind::Load
+    }
+
+    /// The sender, unless only the receiver is known to reach the other one.
+    fn opener(&self, Load { from, to }: Load) -> usize {
+        let reached = |a, b| !self.unreached.contains(&[a, b]);
+        if !reached(from, to) && reached(to, from) { to } else { from }
+    }
+
+    /// The other end of a test, as its opener sees it.
+    pub(super) fn other(name: &Name, opener: usize) -> usize {
+        if opener == name.load.from { name.load.to } else { name.load.from }
+    }
+
+    /// What an agent should have that it has not; `None`: nothing.
+    pub fn down(&self, host: usize, has: &Has, secrets: Secrets<'_>, now_ms: u64) -> Option<Down> {
+        let admits = self.admits(host, secrets);
+        let mine = self.running_of(host).filter(|it| it.opener == host);
+        let orders = mine.filter_map(|it| self.order(it, has, secrets, now_ms)).collect();
+        let admits = (admits.version != has.admitted).then_some(admits);
+        let down = Down { taken: Vec::new(), orders, admits };
+        (!down.orders.is_empty() || down.admits.is_some()).then_some(down)
+    }
+
+    fn order(&self, running: &Running, has: &Has, secrets: Secrets<'_>, now_ms: u64) -> Option<Order> {
+        let Running { lease, opener, due_ms } = running;
+        let ticket = self.ticket(lease);
+        if has.working.contains(&ticket) {
+            return None;
+        }
+        let test = self.test((lease.name.mesh, lease.name.test));
+        let other = Self::other(&lease.name, *opener);
+        let (agent, _) = self.seats[other].agent.as_ref()?;
+        let secret = secrets(&self.pass(running));
+        let what = match test.kind {
+            Kind::Load => What::Load { down: *opener == lease.name.load.to },
+            Kind::Probe => {
+                let trace = lease.name.slot.is_multiple_of(TRACED_EACH) || !self.known.has_path(lease.name.load);
+                What::Probe { stamp: agent.stamp, trace }
+            }
+        };
+        Some(Order {
+            ticket,
+            what,
+            in_ms: due_ms.saturating_sub(now_ms),
+            lasts_ms: test.lasts_ms,
+            ends_in_ms: lease.until_ms.saturating_sub(now_ms),
+            to: SocketAddr::new(self.address(other)?, agent.port),
+            token: format!("narrows1.{}.{secret}", agent.fingerprint),
+        })
+    }
+
+    /// What a pass is for: a load, and the process of the host that lets it in.
+    fn pass(&self, running: &Running) -> String {
+        let other = Self::other(&running.lease.name, running.opener);
+        let started = self.seats[other].agent.as_ref().map_or("", |(agent, _)| agent.started.as_str());
+        let ticket = self.ticket(&running.lease);
+        let Ticket { mesh, test, slot, from, to, fence } = ticket;
+        [mesh, test, slot.to_string(), from, to, fence.to_string(), started.to_owned()].join("\0")
+    }
+
+    /// Whom a host lets in now.
+    fn admits(&self, host: usize, secrets: Secrets<'_>) -> Admits {
+        let (mut passes, mut peers) = (Vec::new(), Vec::new());
+        for running in self.running_of(host).filter(|it| it.opener != host) {
+            if self.is_load(&running.lease.name) {
+                passes.push(secrets(&self.pass(running)));
+            } else {
+                peers.extend(self.seats[running.opener].agent.as_ref().map(|(_, from)| *from));
+            }
+        }
+        Admits::of(passes, peers)
+    }
+}

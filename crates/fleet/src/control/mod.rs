@@ -1,0 +1,360 @@
+//! The controller: which tests are given to whom when, what they found, and what is reported of that. No IO and no clock, so days of
+//! thousands of hosts can be simulated.
+
+mod found;
+mod given;
+
+use crate::incident::{Message, Rules};
+use crate::judge::Judge;
+use crate::plan::{Fleet, Kind, Test};
+use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
+use crate::talk::{Admits, Agent, Down, Order, Ticket, Up, What};
+use crate::truth::{Lease, Truth};
+use found::Known;
+use narrows_mesh::Load;
+use narrows_model::run::mesh::MeshRecord;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+/// An agent that said nothing for so long is silent.
+pub const SILENT_MS: u64 = 60_000;
+/// Tests are written down so long before they are due.
+const AHEAD_MS: u64 = 300_000;
+/// A test is given so long before it is due: its other host must know of it.
+const LEAD_MS: u64 = 4_000;
+/// What may come beside the time of a test before somebody else gets it.
+const AROUND_MS: u64 = 30_000;
+/// No more of what was due before is written down.
+const DAY_MS: u64 = 24 * HOUR_MS;
+/// How often it is looked what came to nothing.
+const LATE_MS: u64 = 5_000;
+/// A test that somebody else has, or that is over, is asked for again after so long.
+const AGAIN_MS: u64 = 15_000;
+/// Routers of a path are looked for in each so manieth probe of it.
+const TRACED_EACH: u64 = 30;
+
+/// The place of an agent.
+#[derive(Debug, Default)]
+struct Seat {
+    agent: Option<(Agent, IpAddr)>,
+    heard_ms: u64,
+    /// Since when it is expected.
+    since_ms: u64,
+    /// It gets no tests.
+    drained: bool,
+}
+
+/// A test that was given.
+#[derive(Debug)]
+struct Running {
+    lease: Lease,
+    /// Who makes its connections.
+    opener: usize,
+    due_ms: u64,
+}
+
+/// The tests of a slot that are not over, and when no more are waited for.
+#[derive(Debug)]
+struct Round {
+    left: BTreeSet<Load>,
+    began_ms: u64,
+    closes_ms: u64,
+}
+
+/// How the tests of one kind of a mesh ended since the controller began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub done: u64,
+    pub failed: u64,
+    pub missed: u64,
+}
+
+/// What an agent has already.
+#[derive(Debug, Default)]
+pub struct Has {
+    working: BTreeSet<Ticket>,
+    admitted: u64,
+}
+
+/// The secret of a pass, from what it is for.
+pub type Secrets<'a> = &'a dyn Fn(&str) -> String;
+
+/// A mesh and a test of it, as places in the file.
+type Place = (usize, usize);
+
+#[derive(Debug)]
+pub struct Control<'a, T> {
+    fleet: &'a Fleet,
+    schedule: Schedule<'a>,
+    truth: T,
+    names: Vec<&'a str>,
+    seats: Vec<Seat>,
+    next_hour: Option<u64>,
+    looks_ms: u64,
+    /// With the time when each is next tried.
+    due: BTreeSet<(u64, Planned)>,
+    running: BTreeMap<Name, Running>,
+    /// The running tests of each host.
+    of_host: Vec<BTreeSet<Name>>,
+    rounds: BTreeMap<(Place, u64), Round>,
+    /// Hosts that could not connect to others, with the others.
+    unreached: BTreeSet<[usize; 2]>,
+    known: Known,
+    counts: BTreeMap<Place, Counts>,
+    /// Bytes of loads on a day, by test.
+    carried: BTreeMap<Place, (u64, u64)>,
+    paused_until_ms: u64,
+    judge: Judge,
+}
+
+impl<'a, T: Truth> Control<'a, T> {
+    /// `now_ms`: agents are expected from then on.
+    pub fn new(fleet: &'a Fleet, truth: T, now_ms: u64) -> Self {
+        let seat = |_: &_| Seat { since_ms: now_ms, ..Seat::default() };
+        Self {
+            fleet,
+            schedule: Schedule::new(fleet),
+            truth,
+            names: fleet.hosts.keys().map(String::as_str).collect(),
+            seats: fleet.hosts.values().map(seat).collect(),
+            next_hour: None,
+            looks_ms: 0,
+            due: BTreeSet::new(),
+            running: BTreeMap::new(),
+            of_host: vec![BTreeSet::new(); fleet.hosts.len()],
+            rounds: BTreeMap::new(),
+            unreached: BTreeSet::new(),
+            known: Known::default(),
+            counts: BTreeMap::new(),
+            carried: BTreeMap::new(),
+            paused_until_ms: 0,
+            judge: Judge::new(Rules::default()),
+        }
+    }
+
+    /// The place of a host.
+    pub fn host(&self, name: &str) -> Option<usize> {
+        self.names.binary_search(&name).ok()
+    }
+
+    pub const fn judge(&mut self) -> &mut Judge {
+        &mut self.judge
+    }
+
+    /// No test begins until then.
+    pub const fn pause(&mut self, until_ms: u64) {
+        self.paused_until_ms = until_ms;
+    }
+
+    /// Until when no test begins, if so.
+    pub fn paused(&self, now_ms: u64) -> Option<u64> {
+        Some(self.paused_until_ms).filter(|until_ms| *until_ms > now_ms)
+    }
+
+    /// A host gets no tests, or gets them again.
+    pub fn drain(&mut self, host: usize, is: bool) {
+        self.seats[host].drained = is;
+    }
+
+    /// Plans tests of a mesh now, beside those of the schedule; how many.
+    /// Errors: the store's.
+    pub fn run(&mut self, mesh: usize, now_ms: u64) -> Result<usize, T::Error> {
+        let tests = self.fleet.meshes[mesh].tests.len();
+        let of_test = |test| {
+            let loads = self.schedule.rounds(mesh, test).iter().flatten();
+            // The time is no number of periods: no slot has it.
+            loads.map(move |load| Planned { due_ms: now_ms, name: Name { mesh, test, slot: now_ms, load: *load } })
+        };
+        let all: Vec<Planned> = (0..tests).flat_map(of_test).collect();
+        self.write_down(&all)?;
+        Ok(all.len())
+    }
+
+    fn test(&self, (mesh, test): Place) -> &'a Test {
+        &self.fleet.meshes[mesh].tests[test]
+    }
+
+    /// How late a test may begin.
+    fn patience_ms(&self, place: Place) -> u64 {
+        let test = self.test(place);
+        test.every_ms.min(if test.kind == Kind::Load { 600_000 } else { 60_000 })
+    }
+
+    /// What is due, what came to nothing, and what is to be reported now; to be called each second or so.
+    /// Errors: the store's.
+    pub fn tick(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
+        let (mut hour, from_ms) = match self.next_hour {
+            Some(hour) => (hour, 0),
+            // What was due while no controller was there was missed, and is named so.
+            None => {
+                let planned_ms = self.truth.planned()?.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
+                (planned_ms / HOUR_MS, planned_ms)
+            }
+        };
+        while hour * HOUR_MS <= now_ms + AHEAD_MS {
+            let mut tests = self.schedule.of_hour(hour);
+            tests.retain(|test| test.due_ms >= from_ms);
+            self.write_down(&tests)?;
+            hour += 1;
+            self.next_hour = Some(hour);
+        }
+        if now_ms >= self.looks_ms + LATE_MS {
+            self.looks_ms = now_ms;
+            self.late(now_ms)?;
+        }
+        self.give(now_ms)?;
+        Ok(self.judged(now_ms))
+    }
+
+    fn write_down(&mut self, tests: &[Planned]) -> Result<(), T::Error> {
+        self.truth.plan(tests)?;
+        for test in tests {
+            let Name { mesh, test: nth, slot, load } = test.name;
+            let place = (mesh, nth);
+            let closes_ms = test.due_ms + self.patience_ms(place) + self.test(place).lasts_ms + AROUND_MS;
+            let fresh = || Round { left: BTreeSet::new(), began_ms: test.due_ms, closes_ms: 0 };
+            let round = self.rounds.entry((place, slot)).or_insert_with(fresh);
+            round.left.insert(load);
+            round.closes_ms = round.closes_ms.max(closes_ms);
+            self.due.insert((test.due_ms, *test));
+        }
+        Ok(())
+    }
+
+    /// Names what was missed, and takes back what was given to somebody who does not answer.
+    fn late(&mut self, now_ms: u64) -> Result<(), T::Error> {
+        let over: Vec<Name> =
+            self.running.iter().filter(|(_, it)| it.lease.until_ms <= now_ms).map(|(name, _)| *name).collect();
+        for name in over {
+            if let Some(Running { due_ms, .. }) = self.ends(&name) {
+                self.due.insert((now_ms, Planned { due_ms, name }));
+            }
+        }
+        for (mesh, tests) in self.fleet.meshes.iter().map(|mesh| mesh.tests.len()).enumerate() {
+            for test in 0..tests {
+                let before_ms = now_ms.saturating_sub(self.patience_ms((mesh, test)));
+                for name in self.truth.miss(mesh, test, before_ms, now_ms)? {
+                    self.counts.entry((mesh, test)).or_default().missed += 1;
+                    self.over(name);
+                }
+            }
+        }
+        let patience: BTreeMap<Place, u64> = self.places().map(|place| (place, self.patience_ms(place))).collect();
+        let is_late = |it: &Planned| it.due_ms + patience[&(it.name.mesh, it.name.test)] < now_ms;
+        self.due.retain(|(_, planned)| !is_late(planned));
+        Ok(())
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let of = |(mesh, it): (usize, &crate::plan::Mesh)| (0..it.tests.len()).map(move |test| (mesh, test));
+        self.fleet.meshes.iter().enumerate().flat_map(of)
+    }
+
+    fn begins(&mut self, running: Running) {
+        let name = running.lease.name;
+        [name.load.from, name.load.to].into_iter().for_each(|host| _ = self.of_host[host].insert(name));
+        self.running.insert(name, running);
+    }
+
+    fn ends(&mut self, name: &Name) -> Option<Running> {
+        [name.load.from, name.load.to].into_iter().for_each(|host| _ = self.of_host[host].remove(name));
+        self.running.remove(name)
+    }
+
+    fn running_of(&self, host: usize) -> impl Iterator<Item = &Running> {
+        self.of_host[host].iter().filter_map(|name| self.running.get(name))
+    }
+
+    /// A test is over, whatever became of it.
+    fn over(&mut self, name: Name) {
+        self.ends(&name);
+        if let Some(round) = self.rounds.get_mut(&((name.mesh, name.test), name.slot)) {
+            round.left.remove(&name.load);
+        }
+    }
+
+    /// Rounds that are over, as far as people want to hear of them; and agents that are silent.
+    fn judged(&mut self, now_ms: u64) -> Vec<Message> {
+        let is_over = |(_, round): &(&(Place, u64), &Round)| round.left.is_empty() || round.closes_ms <= now_ms;
+        let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
+        let mut messages = self.judge.agents(now_ms, &self.silent(now_ms));
+        if over.is_empty() {
+            return messages;
+        }
+        self.known.forget(now_ms);
+        let record = self.record(now_ms);
+        for key in over {
+            let Some(round) = self.rounds.remove(&key) else { continue };
+            let kind = self.test(key.0).kind;
+            let fresh = self.known.since(kind, round.began_ms);
+            messages.extend(self.judge.round(now_ms, &record, kind, &fresh));
+        }
+        messages
+    }
+
+    /// Each host, with since when nothing is heard of it.
+    fn silent(&self, now_ms: u64) -> Vec<(&'a str, Option<u64>)> {
+        let since = |seat: &Seat| {
+            let last_ms = seat.heard_ms.max(seat.since_ms);
+            (now_ms >= last_ms + SILENT_MS && !seat.drained).then_some(last_ms)
+        };
+        self.names.iter().zip(&self.seats).map(|(name, seat)| (*name, since(seat))).collect()
+    }
+
+    fn is_there(&self, host: usize, now_ms: u64) -> bool {
+        let seat = &self.seats[host];
+        seat.agent.is_some() && !seat.drained && now_ms < seat.heard_ms + SILENT_MS
+    }
+
+    /// Whether a host's agent is heard of.
+    pub fn is_silent(&self, host: usize, now_ms: u64) -> bool {
+        let seat = &self.seats[host];
+        seat.agent.is_none() || now_ms >= seat.heard_ms + SILENT_MS
+    }
+
+    /// Each host, its version and when it was last heard of; nothing of those that never were.
+    pub fn agents(&self) -> impl Iterator<Item = (&'a str, Option<(&Agent, IpAddr)>, u64, bool)> {
+        self.names.iter().zip(&self.seats).map(|(name, seat)| {
+            (*name, seat.agent.as_ref().map(|(agent, from)| (agent, *from)), seat.heard_ms, seat.drained)
+        })
+    }
+
+    /// How tests ended, by the places of mesh and test.
+    pub fn counts(&self) -> impl Iterator<Item = (Place, Counts)> {
+        self.places().map(|place| (place, self.counts.get(&place).copied().unwrap_or_default()))
+    }
+
+    /// The last results of all paths, as a mesh.
+    pub fn record(&self, now_ms: u64) -> MeshRecord {
+        let absent = |host: usize| self.is_silent(host, now_ms).then(|| "its agent is silent".to_owned());
+        let address = |host: usize| self.address(host).map(|it| it.to_string()).unwrap_or_default();
+        self.known.record(self.fleet, &absent, &address)
+    }
+
+    /// Where others load a host.
+    fn address(&self, host: usize) -> Option<IpAddr> {
+        let (_, from) = self.seats[host].agent.as_ref()?;
+        let named = self.fleet.hosts.values().nth(host).and_then(|it| it.address.parse().ok());
+        Some(named.unwrap_or(*from))
+    }
+
+    fn ticket(&self, lease: &Lease) -> Ticket {
+        let Name { mesh, test, slot, load } = lease.name;
+        let of = &self.fleet.meshes[mesh];
+        Ticket {
+            mesh: of.name.clone(),
+            test: of.tests[test].word(),
+            slot,
+            from: self.names[load.from].to_owned(),
+            to: self.names[load.to].to_owned(),
+            fence: lease.fence,
+        }
+    }
+
+    fn named(&self, ticket: &Ticket) -> Option<Name> {
+        let mesh = self.fleet.meshes.iter().position(|it| it.name == ticket.mesh)?;
+        let test = self.fleet.meshes[mesh].tests.iter().position(|it| it.word() == ticket.test)?;
+        let load = Load { from: self.host(&ticket.from)?, to: self.host(&ticket.to)? };
+        Some(Name { mesh, test, slot: ticket.slot, load })
+    }
+}

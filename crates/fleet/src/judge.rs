@@ -1,0 +1,173 @@
+//! What a round of tests says of hosts, paths and routers, so that one fault is one incident, whatever it is called.
+//!
+//! From round to round the same fault may look like a host, like its sending, or like one of its paths. What ties these together are the
+//! paths that suffer: an element is the one of before if it has the same words, or else if it explains some of the same paths.
+
+use crate::incident::{Incidents, Message, Rules, Seen};
+use crate::plan::Kind;
+use narrows_mesh::Load;
+use narrows_mesh::blame::{Element, blame};
+use narrows_mesh::record::{Names, cells, groups, losses};
+use narrows_model::run::mesh::MeshRecord;
+use narrows_model::words::show::plural;
+use narrows_model::words::units::{bps, percent};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rounds with less of their tests than this say nothing good.
+#[derive(Debug, Default)]
+pub struct Judge {
+    incidents: Incidents,
+    /// The paths of each element that was bad, with the kind of test that shows it.
+    of: BTreeMap<String, (Kind, BTreeSet<Load>)>,
+}
+
+/// What a round blames.
+struct Blamed {
+    element: String,
+    says: String,
+    paths: BTreeSet<Load>,
+}
+
+impl Judge {
+    pub fn new(rules: Rules) -> Self {
+        Self { incidents: Incidents::new(rules), ..Self::default() }
+    }
+
+    pub const fn incidents(&mut self) -> &mut Incidents {
+        &mut self.incidents
+    }
+
+    /// What is open, to be read.
+    pub fn open(&self) -> Vec<&crate::incident::Incident> {
+        self.incidents.open()
+    }
+
+    /// Agents: each with since when it is silent.
+    pub(crate) fn agents(&mut self, now_ms: u64, agents: &[(&str, Option<u64>)]) -> Vec<Message> {
+        let seen = agents.iter().map(|(name, since)| {
+            let seen = since.map_or(Seen::Good, |since_ms| {
+                Seen::Bad(format!("nothing is heard of its agent for {} s", (now_ms - since_ms.min(now_ms)) / 1_000))
+            });
+            (format!("agent {name}"), seen)
+        });
+        let seen: Vec<(String, Seen)> =
+            seen.filter(|(name, seen)| *seen != Seen::Good || self.incidents.knows(name)).collect();
+        self.incidents.round(now_ms, &seen)
+    }
+
+    /// A round of tests of one kind: `fresh` are the paths of which it found something.
+    pub(crate) fn round(
+        &mut self,
+        now_ms: u64,
+        record: &MeshRecord,
+        kind: Kind,
+        fresh: &BTreeSet<Load>,
+    ) -> Vec<Message> {
+        let (blamed, bad) = match kind {
+            Kind::Load => slow(record),
+            Kind::Probe => lossy(record),
+        };
+        let mut seen = Vec::new();
+        let mut matched = BTreeSet::new();
+        for Blamed { element, says, paths } in blamed {
+            // What was found before this round was judged before.
+            if paths.is_disjoint(fresh) {
+                continue;
+            }
+            let key = self.known_as(kind, &element, &paths, &matched).unwrap_or(element);
+            matched.insert(key.clone());
+            self.of.insert(key.clone(), (kind, paths));
+            seen.push((key, Seen::Bad(says)));
+        }
+        for (key, (of, paths)) in &self.of {
+            if *of == kind && !matched.contains(key) {
+                let found = paths.iter().any(|path| fresh.contains(path) && !bad.contains(path));
+                seen.push((key.clone(), if found { Seen::Good } else { Seen::Unknown }));
+            }
+        }
+        let messages = self.incidents.round(now_ms, &seen);
+        let incidents = &self.incidents;
+        self.of.retain(|key, _| incidents.knows(key));
+        messages
+    }
+
+    /// What an element was called before.
+    fn known_as(&self, kind: Kind, element: &str, paths: &BTreeSet<Load>, taken: &BTreeSet<String>) -> Option<String> {
+        let free = |key: &&String| !taken.contains(*key);
+        if self.of.get(element).is_some_and(|(of, _)| *of == kind) && !taken.contains(element) {
+            return Some(element.to_owned());
+        }
+        let of_kind = self.of.iter().filter(|(key, (of, _))| *of == kind && free(key));
+        let shared = of_kind.map(|(key, (_, known))| (known.intersection(paths).count(), key));
+        shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, key)| key.clone())
+    }
+}
+
+/// Elements that carry less than they should, and all slow paths.
+fn slow(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
+    let (names, (_, cells)) = (Names::of(record), cells(record));
+    let found = blame(&groups(record), &cells);
+    let should = |load: &Load| {
+        let at = cells.iter().position(|cell| cell.load == *load);
+        at.map_or((0.0, 1.0), |at| (cells[at].goodput_bps, found.expected_bps[at]))
+    };
+    let mut bad = BTreeSet::new();
+    let blamed = found.suspects.iter().map(|suspect| {
+        bad.extend(suspect.loads.iter().copied());
+        let part = |load: &Load| should(load).0 / should(load).1;
+        let worst = suspect.loads.iter().min_by(|a, b| part(a).total_cmp(&part(b)));
+        let worst = worst.map_or_else(String::new, |load| {
+            let (is, usual) = should(load);
+            let [from, to] = [load.from, load.to].map(|host| names.host(host));
+            format!("; worst {from} to {to}: {} of {}", bps(is), bps(usual))
+        });
+        let count = plural(suspect.loads.len() as u64, "path");
+        let others = others(&names, &suspect.or);
+        Blamed {
+            element: names.words(suspect.element),
+            says: format!("carries {} of what it should on {count}{others}{worst}", percent(suspect.carries)),
+            paths: suspect.loads.iter().copied().collect(),
+        }
+    });
+    (blamed.collect(), bad)
+}
+
+/// Elements that lose packets of probes, and all paths that do.
+fn lossy(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
+    let names = Names::of(record);
+    let mut bad = BTreeSet::new();
+    let blamed = losses(record).into_iter().map(|losing| {
+        let paths = paths(record, losing.element);
+        bad.extend(paths.iter().copied());
+        let others = others(&names, &losing.or);
+        let share = losing.lost as f64 / losing.sent.max(1) as f64;
+        Blamed {
+            element: names.words(losing.element),
+            says: format!("loses {} of its probe packets{others}: {} of {}", percent(share), losing.lost, losing.sent),
+            paths,
+        }
+    });
+    (blamed.collect(), bad)
+}
+
+/// The probed paths over an element.
+fn paths(record: &MeshRecord, element: Element) -> BTreeSet<Load> {
+    let (groups, (_, ways)) = (groups(record), narrows_mesh::record::hops(record));
+    let both = record
+        .paths
+        .iter()
+        .flat_map(|path| [Load { from: path.from, to: path.to }, Load { from: path.to, to: path.from }]);
+    let passes = |load: &Load| {
+        let hops = ways.get(&[load.from, load.to]).map_or(&[][..], Vec::as_slice);
+        narrows_mesh::blame::elements(&groups, *load, hops).contains(&element)
+    };
+    both.filter(passes).collect()
+}
+
+fn others(names: &Names<'_>, or: &[Element]) -> String {
+    match or {
+        [] => String::new(),
+        [one] => format!(" (or it is {})", names.words(*one)),
+        many => format!(" (or one of {} others)", many.len()),
+    }
+}

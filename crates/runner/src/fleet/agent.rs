@@ -1,0 +1,280 @@
+//! An agent: it asks the controller for work, serves the other agents, and keeps what it found until the controller has it.
+
+use super::AGENT_PORT;
+use super::line::{Https, Line};
+use super::spool::Spool;
+use crate::mesh::member::{load, packets, probe};
+use crate::mesh::orders::{LoadOrder, Loaded, ProbeOrder, Probed};
+use crate::remote::TargetSpec;
+use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
+use crate::{Stop, VERSION, instruments::LiveInstruments, lock};
+use narrows_fleet::cost::PROBE_BPS;
+use narrows_fleet::talk::{Agent, Down, Found, Order, Outcome, Ticket, Up, What};
+use narrows_model::Direction;
+use narrows_model::load::tcp::{Limit, TcpPlan};
+use narrows_model::run::mesh::{MeshPath, MeshState};
+use narrows_sys::clock;
+use narrows_wire::token::{Secret, Token};
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How an agent is started.
+#[derive(Debug)]
+pub struct AgentSpec {
+    /// The controller, with the token of this host.
+    pub controller: TargetSpec,
+    /// Where the others load this host; its reflector has the next port. 0: free ones.
+    pub port: Option<u16>,
+    pub state: PathBuf,
+}
+
+/// Tests at one time; more are not taken.
+const RUNNING_MAX: usize = 256;
+/// How long a connection to another agent may take.
+const CONNECTS: Duration = Duration::from_secs(3);
+/// The other host may know of a load a little later.
+const ADMITS: Duration = Duration::from_secs(1);
+const ADMITS_TRIES: u32 = 4;
+/// Pauses before the controller is tried again: each is twice the last.
+const AGAIN: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
+/// A probe and its reply as IPv4 packets of an Ethernet.
+const PROBE_BITS: u64 = 2 * 8 * (44 + 28 + 14);
+/// How often a wait looks whether it was stopped.
+const LOOKS: Duration = Duration::from_millis(100);
+
+/// Works until it is stopped. `stop` makes what stops it, once privileges are dropped; `watch` gets what a user should know.
+/// Errors: it cannot serve, its place on disk cannot be used, or there is nothing to stop it by.
+pub fn agent(
+    spec: &AgentSpec,
+    stop: &dyn Fn() -> Result<Stop, String>,
+    watch: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let (passes, admission) = (Arc::new(Passes::default()), Arc::new(Admission::default()));
+    let spool = Spool::open(spec.state.join("spool"))?;
+    let server = serve(spec, &passes, &admission)?;
+    let stop = &stop()?;
+    watch(&format!("others load this host at port {} (TCP and UDP)", server.port()));
+    if !spool.is_empty() {
+        watch("what an earlier agent found is still to be delivered");
+    }
+    let me = Agent {
+        version: VERSION.to_owned(),
+        port: server.port(),
+        fingerprint: server.token().map(|token| token.fingerprint.to_string()).unwrap_or_default(),
+        stamp: server.stamp_port().unwrap_or_default(),
+        started: Secret::new(narrows_sys::random::bytes().map_err(|error| error.to_string())?).reveal(),
+    };
+    let (found, outcomes) = channel();
+    let mut working = Working { me, spool, passes, admission, admitted: 0, running: BTreeSet::new(), found };
+    let (words, answers) = speak(Box::new(Https::new(spec.controller.clone())));
+    let mut pause = AGAIN[0];
+    let mut connected = false;
+    while !stop.is_set() {
+        if words.send(working.up()).is_err() {
+            break;
+        }
+        match wait(&answers, &outcomes, &mut working, stop) {
+            Some(Ok(down)) => {
+                if !connected {
+                    watch("the controller answers");
+                }
+                (connected, pause) = (true, AGAIN[0]);
+                working.obey(down, stop);
+            }
+            Some(Err(why)) => {
+                if connected || pause == AGAIN[0] {
+                    watch(&format!("no controller: {why}"));
+                }
+                connected = false;
+                rest(pause, &outcomes, &mut working, stop);
+                pause = AGAIN[1].min(pause * 2);
+            }
+            None => {}
+        }
+        if let Some(trouble) = working.spool.trouble.take() {
+            watch(&format!("what is found stays in memory: {trouble}"));
+        }
+    }
+    server.stop();
+    Ok(())
+}
+
+fn serve(spec: &AgentSpec, passes: &Arc<Passes>, admission: &Arc<Admission>) -> Result<ServerHandle, String> {
+    let port = spec.port.unwrap_or(AGENT_PORT);
+    let nobody = Admission::default();
+    nobody.seal();
+    let stamp_port = if port == 0 { 0 } else { port + 1 };
+    let config = ServeConfig {
+        port,
+        of_one_run: Some(Arc::new(nobody)),
+        passes: passes.clone(),
+        stamp: Some(StampConfig { port: stamp_port, admission: Some(admission.clone()), ..StampConfig::default() }),
+        ..ServeConfig::new(spec.state.clone(), LiveInstruments { collect: true })
+    };
+    Server::start(config).map_err(|error| error.to_string())
+}
+
+/// A thread that speaks with the controller: a word waits there for as long as nothing is to be said.
+fn speak(mut line: Box<dyn Line + Send>) -> (Sender<Up>, Receiver<Result<Down, String>>) {
+    let (words, said) = channel::<Up>();
+    let (heard, answers) = channel();
+    std::thread::spawn(move || {
+        for up in said {
+            if heard.send(line.exchange(&up)).is_err() {
+                break;
+            }
+        }
+    });
+    (words, answers)
+}
+
+/// What an agent has in hand.
+struct Working {
+    me: Agent,
+    spool: Spool,
+    passes: Arc<Passes>,
+    admission: Arc<Admission>,
+    admitted: u64,
+    running: BTreeSet<Ticket>,
+    found: Sender<Outcome>,
+}
+
+/// Waits for an answer, and takes what tests found meanwhile; `None`: it was stopped.
+fn wait(
+    answers: &Receiver<Result<Down, String>>,
+    outcomes: &Receiver<Outcome>,
+    working: &mut Working,
+    stop: &Stop,
+) -> Option<Result<Down, String>> {
+    loop {
+        match answers.recv_timeout(LOOKS) {
+            Ok(answer) => return Some(answer),
+            Err(RecvTimeoutError::Disconnected) => return Some(Err("the connection ended".to_owned())),
+            Err(RecvTimeoutError::Timeout) if stop.is_set() => return None,
+            Err(RecvTimeoutError::Timeout) => working.take(outcomes),
+        }
+    }
+}
+
+fn rest(pause: Duration, outcomes: &Receiver<Outcome>, working: &mut Working, stop: &Stop) {
+    // Agents that lost one controller do not come back at the same moment.
+    let share = narrows_sys::random::bytes::<1>().map_or(128, |[byte]| u32::from(byte));
+    let until = clock::now() + pause / 2 + pause * share / 255;
+    while !stop.is_set() && clock::now() < until {
+        clock::sleep(LOOKS);
+        working.take(outcomes);
+    }
+}
+
+impl Working {
+    fn take(&mut self, outcomes: &Receiver<Outcome>) {
+        while let Ok(outcome) = outcomes.try_recv() {
+            self.running.remove(&outcome.ticket);
+            self.spool.put(outcome);
+        }
+    }
+
+    fn up(&self) -> Up {
+        let working = self.running.iter().chain(self.spool.tickets()).cloned().collect();
+        Up { agent: self.me.clone(), outcomes: self.spool.first(), working, admitted: self.admitted }
+    }
+
+    fn obey(&mut self, down: Down, stop: &Stop) {
+        self.spool.taken(&down.taken);
+        if let Some(admits) = down.admits {
+            let bearer = |secret: &String| Secret::from_bearer(&format!("Bearer {secret}"));
+            self.passes.of_loads(&admits.passes.iter().filter_map(bearer).collect::<Vec<_>>());
+            self.admission.only(&admits.peers);
+            self.admitted = admits.version;
+        }
+        for order in down.orders {
+            let is_known = self.running.contains(&order.ticket) || self.spool.tickets().any(|it| *it == order.ticket);
+            if is_known || self.running.len() >= RUNNING_MAX {
+                continue;
+            }
+            self.running.insert(order.ticket.clone());
+            let (found, stop) = (self.found.clone(), stop.clone());
+            std::thread::spawn(move || {
+                let ticket = order.ticket.clone();
+                let outcome = Outcome { ticket, found: make(&order, &stop) };
+                let _ = found.send(outcome);
+            });
+        }
+    }
+}
+
+/// Makes a test when it is due.
+fn make(order: &Order, stop: &Stop) -> Found {
+    let began = clock::now();
+    let (due, ends) = (began + Duration::from_millis(order.in_ms), began + Duration::from_millis(order.ends_in_ms));
+    while !stop.is_set() && clock::now() < due {
+        clock::sleep(LOOKS.min(due.saturating_duration_since(clock::now())));
+    }
+    match order.what {
+        What::Load { down } => Found::Load(loaded(order, down, ends, stop)),
+        What::Probe { stamp, trace } => Found::Probe(probed(order, SocketAddr::new(order.to.ip(), stamp), trace)),
+    }
+}
+
+/// Routers answer a host once a second: one trace at a time.
+static TRACES: Mutex<()> = Mutex::new(());
+
+fn probed(order: &Order, to: SocketAddr, trace: bool) -> MeshPath {
+    let interval_us = PROBE_BITS * 1_000_000 / PROBE_BPS;
+    let count = (order.lasts_ms * 1_000 / interval_us).max(3);
+    let packets_of = ProbeOrder { to: Vec::new(), packets: u32::try_from(count).unwrap_or(u32::MAX), interval_us };
+    let mut seen = if trace {
+        let _one = lock(&TRACES);
+        let to = vec![(to.ip(), None)];
+        probe(&ProbeOrder { to, packets: 0, interval_us }).pop().unwrap_or_default()
+    } else {
+        Probed::default()
+    };
+    match packets(to, &packets_of) {
+        Ok((rtt_us, packets)) => (seen.rtt_us, seen.packets) = (rtt_us, packets),
+        Err(why) => seen.remarks.push(why),
+    }
+    let Probed { rtt_us, packets, mtu_bytes, hops, remarks } = seen;
+    MeshPath { from: 0, to: 0, rtt_us, packets, mtu_bytes, hops, remarks }
+}
+
+fn loaded(order: &Order, down: bool, ends: Instant, stop: &Stop) -> MeshState {
+    let lasts = Duration::from_millis(order.lasts_ms);
+    let plan = TcpPlan {
+        streams: 1,
+        direction: if down { Direction::Down } else { Direction::Up },
+        limit: Limit::DurationMs(order.lasts_ms),
+        // Slow start is not what a path carries.
+        omit_ms: (order.lasts_ms / 5).min(1_000),
+        ..TcpPlan::default()
+    };
+    let mut failed = "it was stopped".to_owned();
+    for _ in 0..ADMITS_TRIES {
+        if stop.is_set() {
+            break;
+        }
+        if clock::now() + lasts > ends {
+            failed = "there was no time left for it".to_owned();
+            break;
+        }
+        if let Err(error) = TcpStream::connect_timeout(&order.to, CONNECTS) {
+            let why = error.to_string();
+            return MeshState::Unreachable(why.split(" (os error").next().unwrap_or_default().to_owned());
+        }
+        if order.token.parse::<Token>().is_err() {
+            return MeshState::Failed("invalid token of the other host".to_owned());
+        }
+        match load(LoadOrder { to: order.to, token: order.token.clone(), plan: plan.clone() }) {
+            Ok(Loaded { goodput_bps, retransmits, busy }) => {
+                return MeshState::Measured { goodput_bps, retransmits, busy };
+            }
+            Err(why) => failed = why,
+        }
+        clock::sleep(ADMITS);
+    }
+    MeshState::Failed(failed)
+}

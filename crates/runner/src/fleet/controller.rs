@@ -1,0 +1,304 @@
+//! The controller: one thread decides, with the store; others carry words between it and the network.
+
+use super::CONTROLLER_PORT;
+use super::keys::{Hosts, Keys};
+use super::line::HOLDS;
+use super::requests::{self, Wish};
+use crate::Stop;
+use crate::server::listen::{accept_api, acceptor};
+use narrows_fleet::control::{Control, Has};
+use narrows_fleet::incident::Message;
+use narrows_fleet::plan::Fleet;
+use narrows_fleet::talk::{Down, Ticket, Up};
+use narrows_fleet::truth::Truth;
+use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus, FleetTests, STATUS_SCHEMA};
+use narrows_store::Store;
+use narrows_sys::{clock, net};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How a controller is started.
+#[derive(Debug)]
+pub struct ControllerSpec {
+    /// The file of the fleet; read again when it is applied.
+    pub file: PathBuf,
+    /// Where agents and users reach it; `None`: [`CONTROLLER_PORT`]; 0: a free one.
+    pub port: Option<u16>,
+    pub bind: Option<IpAddr>,
+    pub state: PathBuf,
+    /// The store: a file, or an address of PostgreSQL.
+    pub store: PathBuf,
+}
+
+/// How often it looks what is due.
+const TICK: Duration = Duration::from_millis(250);
+/// An agent at work is answered so soon: what it found should not wait.
+const WORKS: Duration = Duration::from_secs(1);
+
+/// What the thread that decides is asked.
+pub(super) enum Asked {
+    Up { host: usize, from: IpAddr, up: Up, answer: oneshot::Sender<Down> },
+    Wish(Wish, oneshot::Sender<Result<serde_json::Value, String>>),
+}
+
+/// An agent that waits for something to do.
+struct Waiting {
+    host: usize,
+    has: Has,
+    until: Instant,
+    answer: oneshot::Sender<Down>,
+}
+
+/// Why a fleet's thread ends.
+enum Ended {
+    Stopped,
+    /// Its file is to be read again.
+    Applied,
+}
+
+/// Milliseconds since the epoch.
+pub(super) fn now_ms() -> u64 {
+    clock::unix_us() / 1_000
+}
+
+/// Runs a fleet until it is stopped. `watch` gets what a user should know.
+/// Errors: its file makes no sense, its store cannot be opened, or its port is taken.
+pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str)) -> Result<(), String> {
+    let mut fleet = super::read(&spec.file)?;
+    let keys = Keys::of(&spec.state)?;
+    let mut store = Store::open(&spec.store).map_err(|error| error.to_string())?;
+    let hosts = Arc::new(RwLock::new(Hosts::of(&keys, &fleet)));
+    let port = spec.port.unwrap_or(CONTROLLER_PORT);
+    let at = spec.bind.map(|address| SocketAddr::new(address, port));
+    let listener = at.map_or_else(|| net::listen(port), net::listen_at);
+    let listener = listener.map_err(|error| format!("cannot listen for agents: {error}"))?;
+    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    listener.set_nonblocking(true).map_err(|error| error.to_string())?;
+    let (ask, asked) = channel();
+    let router = requests::router(keys.identity.token.secret.clone(), hosts.clone(), ask);
+    let acceptor = acceptor(&keys.identity).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start the controller: {error}"))?;
+    runtime.spawn(async move {
+        if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
+            accept_api(listener, acceptor, router).await;
+        }
+    });
+    watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
+    watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
+    loop {
+        match decide(&fleet, &mut store, &keys, &asked, stop, watch) {
+            Ended::Stopped => break,
+            Ended::Applied => match super::read(&spec.file) {
+                Ok(read) => {
+                    *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
+                    fleet = read;
+                    watch("the file was read again");
+                }
+                Err(why) => watch(&format!("the fleet stays as it was: {why}")),
+            },
+        }
+    }
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    Ok(())
+}
+
+/// Decides for a fleet as its file is now.
+fn decide(
+    fleet: &Fleet,
+    store: &mut Store,
+    keys: &Keys,
+    asked: &Receiver<Asked>,
+    stop: &Stop,
+    watch: &mut dyn FnMut(&str),
+) -> Ended {
+    let mut control = Control::new(fleet, store.tests_of(fleet), now_ms());
+    let secrets = |of: &str| keys.secret(of).reveal();
+    let mut waiting: Vec<Waiting> = Vec::new();
+    let mut trouble: Option<String> = None;
+    let mut next_tick = clock::now();
+    while !stop.is_set() {
+        match asked.recv_timeout(next_tick.saturating_duration_since(clock::now())) {
+            Ok(Asked::Up { host, from, up, answer }) => {
+                let works = !up.working.is_empty();
+                let heard = control.heard(host, from, up, now_ms());
+                match noted(heard, &mut trouble, watch) {
+                    Some(Some((has, taken))) => {
+                        // One word of an agent waits at a time.
+                        waiting.retain(|other| other.host != host);
+                        let until = clock::now() + if works { WORKS } else { HOLDS };
+                        let waits = Waiting { host, has, until, answer };
+                        waiting.extend(answered(&control, waits, taken, &secrets));
+                    }
+                    // Without an answer it says it again.
+                    Some(None) | None => {}
+                }
+            }
+            Ok(Asked::Wish(Wish::Apply, answer)) => {
+                let _ = answer.send(Ok(serde_json::json!({})));
+                return Ended::Applied;
+            }
+            Ok(Asked::Wish(wish, answer)) => {
+                let _ = answer.send(granted(&mut control, fleet, wish, trouble.clone()));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                next_tick = clock::now() + TICK;
+                let messages = control.tick(now_ms());
+                for message in noted(messages, &mut trouble, watch).into_iter().flatten() {
+                    watch(&sentence(&message));
+                }
+                waiting = waiting.into_iter().filter_map(|it| answered(&control, it, Vec::new(), &secrets)).collect();
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,
+        }
+    }
+    Ended::Stopped
+}
+
+/// What the store answered; its failure is said once.
+fn noted<T>(
+    outcome: Result<T, narrows_store::Error>,
+    trouble: &mut Option<String>,
+    watch: &mut dyn FnMut(&str),
+) -> Option<T> {
+    match outcome {
+        Ok(outcome) => {
+            *trouble = None;
+            Some(outcome)
+        }
+        Err(error) => {
+            let why = error.to_string();
+            if trouble.as_ref() != Some(&why) {
+                watch(&format!("the store fails: {why}"));
+            }
+            *trouble = Some(why);
+            None
+        }
+    }
+}
+
+/// Answers an agent if there is something to say; else it waits on.
+fn answered<T: Truth>(
+    control: &Control<'_, T>,
+    waiting: Waiting,
+    taken: Vec<Ticket>,
+    secrets: &dyn Fn(&str) -> String,
+) -> Option<Waiting> {
+    let down = control.down(waiting.host, &waiting.has, secrets, now_ms());
+    if down.is_none() && taken.is_empty() && clock::now() < waiting.until {
+        return (!waiting.answer.is_closed()).then_some(waiting);
+    }
+    let _ = waiting.answer.send(Down { taken, ..down.unwrap_or_default() });
+    None
+}
+
+/// Does what a user wishes.
+fn granted<T: Truth<Error = narrows_store::Error>>(
+    control: &mut Control<'_, T>,
+    fleet: &Fleet,
+    wish: Wish,
+    trouble: Option<String>,
+) -> Result<serde_json::Value, String> {
+    let host = |control: &Control<'_, T>, name: &str| {
+        control.host(name).ok_or_else(|| format!("the fleet has no host {name}"))
+    };
+    let says = match wish {
+        Wish::Status => {
+            return serde_json::to_value(status(control, fleet, trouble)).map_err(|error| error.to_string());
+        }
+        Wish::Pause { for_ms } => {
+            control.pause(now_ms().saturating_add(for_ms));
+            if for_ms == 0 { "tests begin again".to_owned() } else { "no test begins until then".to_owned() }
+        }
+        Wish::Drain { host: name, back } => {
+            let at = host(control, &name)?;
+            control.drain(at, !back);
+            if back { format!("{name} gets tests again") } else { format!("{name} gets no more tests") }
+        }
+        Wish::Run { mesh } => {
+            let of = |it: &narrows_fleet::plan::Mesh| mesh.as_ref().is_none_or(|name| *name == it.name);
+            let places: Vec<usize> =
+                fleet.meshes.iter().enumerate().filter(|(_, it)| of(it)).map(|(nth, _)| nth).collect();
+            if places.is_empty() {
+                return Err(format!("the fleet has no mesh {}", mesh.unwrap_or_default()));
+            }
+            let planned: Result<Vec<usize>, _> = places.into_iter().map(|at| control.run(at, now_ms())).collect();
+            let count: usize = planned.map_err(|error| error.to_string())?.into_iter().sum();
+            format!("{count} tests are due now")
+        }
+        Wish::Acknowledge { incident, who } => {
+            if !control.judge().incidents().acknowledge(incident, &who) {
+                return Err(format!("there is no open incident {incident}"));
+            }
+            format!("incident {incident} is in the hands of {who}")
+        }
+        Wish::Mute { element, for_ms } => {
+            control.judge().incidents().mute(&element, now_ms().saturating_add(for_ms));
+            format!("nothing is reported of {element} until then")
+        }
+        Wish::Apply => return Err("this is done elsewhere".to_owned()),
+    };
+    Ok(serde_json::Value::String(says))
+}
+
+fn status<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, trouble: Option<String>) -> FleetStatus {
+    let at = now_ms();
+    let incident = |it: &narrows_fleet::incident::Incident| FleetIncident {
+        number: it.number,
+        element: it.element.clone(),
+        says: it.says.clone(),
+        since_unix_ms: it.since_ms,
+        acknowledged: it.acknowledged.clone(),
+    };
+    let incidents = control.judge().open().into_iter().map(incident).collect();
+    let groups = fleet.hosts.values().map(|host| host.group.clone());
+    let hosts =
+        control.agents().zip(groups).enumerate().map(|(nth, ((name, agent, heard, drained), group))| FleetHost {
+            name: name.to_owned(),
+            group,
+            state: match (agent.is_some(), control.is_silent(nth, at)) {
+                _ if drained => AgentState::Drained,
+                (false, _) => AgentState::Never,
+                (true, true) => AgentState::Silent,
+                (true, false) => AgentState::Up,
+            },
+            address: agent.map(|(_, from)| from.to_string()),
+            version: agent.map(|(agent, _)| agent.version.clone()),
+            heard_unix_ms: agent.map(|_| heard),
+        });
+    let tests = control.counts().map(|((mesh, test), counts)| FleetTests {
+        mesh: fleet.meshes[mesh].name.clone(),
+        test: fleet.meshes[mesh].tests[test].word(),
+        done: counts.done,
+        failed: counts.failed,
+        missed: counts.missed,
+    });
+    FleetStatus {
+        schema: STATUS_SCHEMA.to_owned(),
+        name: fleet.name.clone(),
+        at_unix_ms: at,
+        paused_until_unix_ms: control.paused(at),
+        incidents,
+        hosts: hosts.collect(),
+        tests: tests.collect(),
+        mesh: narrows_views::mesh::report(&control.record(at)),
+        trouble,
+    }
+}
+
+/// A message in a sentence.
+fn sentence(message: &Message) -> String {
+    match message {
+        Message::Began(it) => format!("incident {}: {}: {}", it.number, it.element, it.says),
+        Message::Over { incident, after_ms } => format!(
+            "incident {} is over after {}: {}",
+            incident.number,
+            narrows_model::words::units::micros(after_ms * 1_000),
+            incident.element
+        ),
+    }
+}

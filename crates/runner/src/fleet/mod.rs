@@ -1,0 +1,40 @@
+//! Fleets: hosts that are tested again and again, by agents that a controller gives work.
+
+mod agent;
+mod controller;
+mod keys;
+mod line;
+mod requests;
+mod spool;
+
+pub use agent::{AgentSpec, agent};
+pub use controller::{ControllerSpec, controller};
+pub use keys::token_of;
+pub use requests::{Wish, ask, status};
+
+use narrows_fleet::{cost, plan::Fleet};
+use narrows_model::run::fleet::FleetCheck;
+use narrows_sys::files;
+use std::path::Path;
+
+/// Where a controller listens, TCP.
+pub const CONTROLLER_PORT: u16 = 5223;
+/// Where an agent is loaded, TCP and UDP; its reflector has the next one.
+pub const AGENT_PORT: u16 = 5221;
+
+/// No file of a fleet is larger: a hundred thousand hosts take a few megabytes.
+const FILE_MAX_BYTES: u64 = 64 << 20;
+
+/// Reads the file of a fleet.
+/// Errors: it cannot be read, or makes no sense: each mistake in a line.
+pub(crate) fn read(file: &Path) -> Result<Fleet, String> {
+    let text = files::read(file, FILE_MAX_BYTES).map_err(|error| error.to_string())?;
+    let text = String::from_utf8(text).map_err(|_| format!("cannot read {}: it is no UTF-8", file.display()))?;
+    Fleet::read(&text).map_err(|why| format!("cannot use {}: {why}", file.display()))
+}
+
+/// What the file of a fleet asks for.
+/// Errors: it cannot be read, or makes no sense: each mistake in a line.
+pub fn check(file: &Path) -> Result<FleetCheck, String> {
+    read(file).map(|fleet| cost::check(&fleet))
+}

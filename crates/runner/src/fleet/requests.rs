@@ -1,0 +1,178 @@
+//! The controller's requests: words of agents, each with the token of its host, and wishes of users, with the controller's own.
+
+use super::controller::Asked;
+use super::keys::Hosts;
+use super::line::{HOLDS, PATH};
+use crate::instruments::LiveInstruments;
+use crate::remote::{Options, Remote, TargetSpec};
+use crate::server::refusal::{Refused, json};
+use crate::server::request::{Answer, read};
+use crate::server::rights::Caller;
+use crate::trust::same_secret;
+use crate::{VERSION, lock};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::IntoResponse as _;
+use axum::routing::{get, post};
+use narrows_fleet::talk::Up;
+use narrows_model::run::fleet::FleetStatus;
+use narrows_wire::PROTOCOL;
+use narrows_wire::api::{Hello, Permissions, Reason};
+use narrows_wire::token::Secret;
+use narrows_wire::version::{PROTOCOL_HEADER, check_header};
+use serde::{Deserialize, Serialize};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// A word of an agent: an outcome is a few hundred bytes, and it says what it works on.
+const UP_MAX_BYTES: usize = 4 << 20;
+/// Users are answered in this time.
+const ANSWERS: Duration = Duration::from_secs(20);
+const WISH_PATH: &str = "/v1/fleet/wish";
+
+/// What a user wants of a controller.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wish {
+    Status,
+    /// The file is read again.
+    Apply,
+    /// No test begins for so long; 0: they do.
+    Pause {
+        for_ms: u64,
+    },
+    /// A host gets no tests, or gets them again.
+    Drain {
+        host: String,
+        back: bool,
+    },
+    /// Tests of a mesh, or of all, now.
+    Run {
+        mesh: Option<String>,
+    },
+    Acknowledge {
+        incident: u64,
+        who: String,
+    },
+    /// Of an element, or of names that begin so (`*`), nothing is reported for so long.
+    Mute {
+        element: String,
+        for_ms: u64,
+    },
+}
+
+/// What all requests share.
+struct Door {
+    users: Secret,
+    hosts: Arc<RwLock<Hosts>>,
+    ask: Mutex<Sender<Asked>>,
+}
+
+/// Who asks.
+#[derive(Clone, Copy)]
+enum Who {
+    User,
+    Host(usize),
+}
+
+pub(super) fn router(users: Secret, hosts: Arc<RwLock<Hosts>>, ask: Sender<Asked>) -> Router {
+    let door = Arc::new(Door { users, hosts, ask: Mutex::new(ask) });
+    Router::new()
+        .route("/v1/hello", get(hello))
+        .route(PATH, post(up))
+        .route(WISH_PATH, post(wish))
+        .layer(from_fn_with_state(door.clone(), enter))
+        .with_state(door)
+}
+
+/// Lets in who shows a secret of the fleet.
+async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> axum::response::Response {
+    match who(&door, request.headers()) {
+        Ok(who) => {
+            if let Some(pending) = request.extensions().get::<Caller>().and_then(|caller| caller.pending.clone()) {
+                pending.admit();
+            }
+            request.extensions_mut().insert(who);
+            next.run(request).await
+        }
+        Err(refused) => refused.into_response(),
+    }
+}
+
+fn who(door: &Door, headers: &HeaderMap) -> Result<Who, Refused> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    check_header(text(PROTOCOL_HEADER), VERSION)
+        .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
+    let shown = text(header::AUTHORIZATION.as_str()).and_then(Secret::from_bearer);
+    let wrong = || Refused::new(Reason::WrongToken, "the controller does not know this token");
+    let shown = shown.ok_or_else(wrong)?;
+    if same_secret(&shown, &door.users) {
+        return Ok(Who::User);
+    }
+    let hosts = door.hosts.read().unwrap_or_else(PoisonError::into_inner);
+    hosts.find(&shown).map(Who::Host).ok_or_else(wrong)
+}
+
+async fn hello() -> Answer {
+    Ok(json(&Hello {
+        version: VERSION.to_owned(),
+        protocol: PROTOCOL,
+        host: narrows_sys::process::host_name(),
+        data_port: 0,
+        data_address: None,
+        permissions: Permissions { measure: false, inventory: false, tune: false, trial_most_ms: 0 },
+        capabilities: vec!["fleet".to_owned()],
+    }))
+}
+
+async fn up(
+    State(door): State<Arc<Door>>,
+    Extension(who): Extension<Who>,
+    Extension(caller): Extension<Caller>,
+    body: Body,
+) -> Answer {
+    let Who::Host(host) = who else { return Err(Refused::new(Reason::NotAllowed, "this is the token of users")) };
+    let from = caller.address.ok_or_else(|| Refused::bad("unknown address"))?;
+    let up: Up = read(body, UP_MAX_BYTES).await?;
+    let (answer, answered) = oneshot::channel();
+    lock(&door.ask).send(Asked::Up { host, from, up, answer }).map_err(Refused::failed)?;
+    let down = tokio::time::timeout(HOLDS + Duration::from_secs(5), answered).await;
+    let down = down.map_err(|_| Refused::failed("the controller is overloaded"))?;
+    Ok(json(&down.map_err(|_| Refused::failed("it was not understood, or said again meanwhile"))?))
+}
+
+async fn wish(State(door): State<Arc<Door>>, Extension(who): Extension<Who>, body: Body) -> Answer {
+    if !matches!(who, Who::User) {
+        return Err(Refused::new(Reason::NotAllowed, "this is the token of an agent"));
+    }
+    let wish: Wish = read(body, UP_MAX_BYTES).await?;
+    let (answer, answered) = oneshot::channel();
+    lock(&door.ask).send(Asked::Wish(wish, answer)).map_err(Refused::failed)?;
+    let answered = tokio::time::timeout(ANSWERS, answered).await;
+    let answered = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
+    Ok(json(&answered.map_err(Refused::failed)?.map_err(Refused::bad)?))
+}
+
+/// Asks a controller for something; its answer in a sentence.
+/// Errors: it cannot be reached, or refuses.
+pub fn ask(controller: &TargetSpec, wish: &Wish) -> Result<String, String> {
+    let answer: serde_json::Value = asked(controller, wish)?;
+    Ok(answer.as_str().unwrap_or_default().to_owned())
+}
+
+/// How a fleet is.
+/// Errors: the controller cannot be reached, or refuses.
+pub fn status(controller: &TargetSpec) -> Result<FleetStatus, String> {
+    asked(controller, &Wish::Status)
+}
+
+fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, wish: &Wish) -> Result<T, String> {
+    let remote = Remote::connect(controller, &Options::new(LiveInstruments { collect: false }));
+    let remote = remote.map_err(|error| error.to_string())?;
+    remote.post(WISH_PATH, wish, ANSWERS + ANSWERS / 2).map_err(|error| error.to_string())
+}
