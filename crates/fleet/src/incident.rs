@@ -4,6 +4,7 @@
 //! incident, and one good round no recovery. What could not be judged (nobody tested it, or the tester itself was out of CPU) counts as
 //! neither.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How an element did in a round.
@@ -12,12 +13,14 @@ pub enum Seen {
     Good,
     /// In a sentence: `8 paths carry 60 % of what they should: all leave host7 by eth0; receive ring drops`.
     Bad(String),
+    /// The same of one path that nothing else bears out: it takes a round more.
+    BadAlone(String),
     /// It was not tested, or who tested it was limited itself.
     Unknown,
 }
 
 /// When an incident begins and ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     /// Bad rounds in a row before it is reported.
     pub confirm: u32,
@@ -40,7 +43,7 @@ pub enum Message {
     Over { incident: Incident, after_ms: u64 },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incident {
     /// The first is 1; an element that is bad again later has another one.
     pub number: u64,
@@ -52,7 +55,7 @@ pub struct Incident {
     pub acknowledged: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct State {
     bad: u32,
     good: u32,
@@ -64,7 +67,7 @@ struct State {
 }
 
 /// The incidents of a fleet.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Incidents {
     rules: Rules,
     of: BTreeMap<String, State>,
@@ -83,6 +86,11 @@ impl Incidents {
         let mut open: Vec<&Incident> = self.of.values().filter_map(|state| state.open.as_ref()).collect();
         open.sort_unstable_by_key(|incident| (incident.since_ms, incident.number));
         open
+    }
+
+    /// Whether an incident of an element is open.
+    pub(crate) fn is_open(&self, element: &str) -> bool {
+        self.of.get(element).is_some_and(|state| state.open.is_some())
     }
 
     /// Whether an element is bad, or was not long ago.
@@ -124,7 +132,8 @@ impl Incidents {
         let state = self.of.entry(element.to_owned()).or_default();
         match seen {
             Seen::Unknown => None,
-            Seen::Bad(says) => {
+            Seen::Bad(says) | Seen::BadAlone(says) => {
+                let confirm = rules.confirm + u32::from(matches!(seen, Seen::BadAlone(_)));
                 if state.bad == 0 {
                     state.first_bad_ms = at_ms;
                 }
@@ -134,7 +143,7 @@ impl Incidents {
                     says.clone_into(&mut open.says);
                     return None;
                 }
-                if state.bad < rules.confirm {
+                if state.bad < confirm {
                     return None;
                 }
                 // Back so soon, it was never over.

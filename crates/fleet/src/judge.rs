@@ -11,9 +11,10 @@ use narrows_mesh::record::{Names, cells, groups, losses};
 use narrows_model::run::mesh::MeshRecord;
 use narrows_model::words::show::plural;
 use narrows_model::words::units::{bps, percent};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rounds with less of their tests than this say nothing good.
+/// What is bad, and what it was called.
 #[derive(Debug, Default)]
 pub struct Judge {
     incidents: Incidents,
@@ -24,11 +25,36 @@ pub struct Judge {
 /// What a round blames.
 struct Blamed {
     element: String,
-    says: String,
+    seen: Seen,
     paths: BTreeSet<Load>,
 }
 
+/// Of an element that is bad for the first time so many paths are tested again: as many show that the others are, too.
+const AGAIN: usize = 3;
+
+/// A [`Judge`] in names of hosts, which hold whatever becomes of the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Kept {
+    incidents: Incidents,
+    of: BTreeMap<String, (Kind, Vec<[String; 2]>)>,
+}
+
 impl Judge {
+    /// To be kept.
+    pub(crate) fn kept(&self, names: &[&str]) -> Kept {
+        let named = |load: &Load| [load.from, load.to].map(|host| names[host].to_owned());
+        let of = self.of.iter().map(|(key, (kind, paths))| (key.clone(), (*kind, paths.iter().map(named).collect())));
+        Kept { incidents: self.incidents.clone(), of: of.collect() }
+    }
+
+    /// As it was kept; hosts that are gone are left out.
+    pub(crate) fn restored(kept: Kept, names: &[&str]) -> Self {
+        let place = |name: &String| names.binary_search(&name.as_str()).ok();
+        let load = |[from, to]: &[String; 2]| Some(Load { from: place(from)?, to: place(to)? });
+        let of = kept.of.into_iter().map(|(key, (kind, paths))| (key, (kind, paths.iter().filter_map(load).collect())));
+        Self { incidents: kept.incidents, of: of.collect() }
+    }
+
     pub fn new(rules: Rules) -> Self {
         Self { incidents: Incidents::new(rules), ..Self::default() }
     }
@@ -69,7 +95,7 @@ impl Judge {
         };
         let mut seen = Vec::new();
         let mut matched = BTreeSet::new();
-        for Blamed { element, says, paths } in blamed {
+        for Blamed { element, seen: bad, paths } in blamed {
             // What was found before this round was judged before.
             if paths.is_disjoint(fresh) {
                 continue;
@@ -77,7 +103,7 @@ impl Judge {
             let key = self.known_as(kind, &element, &paths, &matched).unwrap_or(element);
             matched.insert(key.clone());
             self.of.insert(key.clone(), (kind, paths));
-            seen.push((key, Seen::Bad(says)));
+            seen.push((key, bad));
         }
         for (key, (of, paths)) in &self.of {
             if *of == kind && !matched.contains(key) {
@@ -89,6 +115,12 @@ impl Judge {
         let incidents = &self.incidents;
         self.of.retain(|key, _| incidents.knows(key));
         messages
+    }
+
+    /// Paths that are to be tested again at once, alone, before what they show is reported.
+    pub(crate) fn doubtful(&self, kind: Kind) -> Vec<Load> {
+        let of_kind = self.of.iter().filter(|(key, (of, _))| *of == kind && !self.incidents.is_open(key));
+        of_kind.flat_map(|(_, (_, paths))| paths.iter().copied().take(AGAIN)).collect()
     }
 
     /// What an element was called before.
@@ -123,9 +155,10 @@ fn slow(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
         });
         let count = plural(suspect.loads.len() as u64, "path");
         let others = others(&names, &suspect.or);
+        let says = format!("carries {} of what it should on {count}{others}{worst}", percent(suspect.carries));
         Blamed {
             element: names.words(suspect.element),
-            says: format!("carries {} of what it should on {count}{others}{worst}", percent(suspect.carries)),
+            seen: if matches!(suspect.element, Element::Pair(..)) { Seen::BadAlone(says) } else { Seen::Bad(says) },
             paths: suspect.loads.iter().copied().collect(),
         }
     });
@@ -141,11 +174,8 @@ fn lossy(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
         bad.extend(paths.iter().copied());
         let others = others(&names, &losing.or);
         let share = losing.lost as f64 / losing.sent.max(1) as f64;
-        Blamed {
-            element: names.words(losing.element),
-            says: format!("loses {} of its probe packets{others}: {} of {}", percent(share), losing.lost, losing.sent),
-            paths,
-        }
+        let says = format!("loses {} of its probe packets{others}: {} of {}", percent(share), losing.lost, losing.sent);
+        Blamed { element: names.words(losing.element), seen: Seen::Bad(says), paths }
     });
     (blamed.collect(), bad)
 }

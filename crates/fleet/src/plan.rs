@@ -2,7 +2,7 @@
 
 use narrows_mesh::design;
 use narrows_model::words::units::{parse_bps, parse_duration, parse_size};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Hosts of one fleet, at most.
@@ -63,7 +63,7 @@ pub enum Design {
     Representatives,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Packets at a low rate: round trip and loss.

@@ -43,10 +43,6 @@ pub trait Truth {
     /// Errors: the store's.
     fn lease(&mut self, names: &[Name], now_ms: u64, until_ms: u64) -> Result<Vec<Option<Lease>>, Self::Error>;
 
-    /// Keeps a lease for longer; `false`: it is not the newest, or the test is over.
-    /// Errors: the store's.
-    fn extend(&mut self, lease: &Lease, until_ms: u64) -> Result<bool, Self::Error>;
-
     /// Stores a result.
     /// Errors: the store's.
     fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken, Self::Error>;
@@ -54,6 +50,18 @@ pub trait Truth {
     /// Names as missed what of a test was due before a time and is in nobody's hands now.
     /// Errors: the store's.
     fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error>;
+
+    /// The results of a test that was due since a time, in the order of that.
+    /// Errors: the store's.
+    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<(Name, Vec<u8>)>, Self::Error>;
+
+    /// Keeps what a controller knows beside tests, instead of what it kept before.
+    /// Errors: the store's.
+    fn keep(&mut self, state: &[u8]) -> Result<(), Self::Error>;
+
+    /// What was kept last.
+    /// Errors: the store's.
+    fn kept(&mut self) -> Result<Option<Vec<u8>>, Self::Error>;
 }
 
 /// All in memory, for simulations.
@@ -62,6 +70,7 @@ pub struct Memory {
     tests: BTreeMap<Name, Kept>,
     /// Those that are not over, by mesh, test and the time they are due.
     open: BTreeSet<(usize, usize, u64, Name)>,
+    state: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Default)]
@@ -78,9 +87,9 @@ pub enum End {
 }
 
 impl Memory {
-    /// How each test ended; `None`: it is not over.
-    pub fn ends(&self) -> impl Iterator<Item = (Name, Option<&End>)> {
-        self.tests.iter().map(|(name, kept)| (*name, kept.end.as_ref()))
+    /// When each test was due and how it ended; `None`: it is not over.
+    pub fn ends(&self) -> impl Iterator<Item = (Name, u64, Option<&End>)> {
+        self.tests.iter().map(|(name, kept)| (*name, kept.due_ms, kept.end.as_ref()))
     }
 
     fn close(&mut self, name: Name, end: End) {
@@ -120,12 +129,6 @@ impl Truth for Memory {
         Ok(names.iter().map(give).collect())
     }
 
-    fn extend(&mut self, lease: &Lease, until_ms: u64) -> Result<bool, Self::Error> {
-        let kept = self.tests.get_mut(&lease.name).filter(|kept| kept.end.is_none());
-        let newest = kept.and_then(|kept| kept.lease.as_mut()).filter(|it| it.fence == lease.fence);
-        Ok(newest.map(|it| it.until_ms = it.until_ms.max(until_ms)).is_some())
-    }
-
     fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken, Self::Error> {
         let Some(kept) = self.tests.get(&lease.name) else { return Ok(Taken::TooLate) };
         let is_newest = kept.lease.is_some_and(|it| it.fence == lease.fence);
@@ -146,6 +149,26 @@ impl Truth for Memory {
         let names: Vec<Name> = late.filter(|(.., name)| is_free(name)).map(|(.., name)| *name).collect();
         names.iter().for_each(|name| self.close(*name, End::Missed));
         Ok(names)
+    }
+
+    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<(Name, Vec<u8>)>, Self::Error> {
+        let of = |(name, kept): &(&Name, &Kept)| (name.mesh, name.test) == (mesh, test) && kept.due_ms >= since_ms;
+        let result = |(name, kept): (&Name, &Kept)| match &kept.end {
+            Some(End::Result(result)) => Some((kept.due_ms, *name, result.clone())),
+            _ => None,
+        };
+        let mut found: Vec<_> = self.tests.iter().filter(of).filter_map(result).collect();
+        found.sort_unstable();
+        Ok(found.into_iter().map(|(_, name, result)| (name, result)).collect())
+    }
+
+    fn keep(&mut self, state: &[u8]) -> Result<(), Self::Error> {
+        self.state = Some(state.to_vec());
+        Ok(())
+    }
+
+    fn kept(&mut self) -> Result<Option<Vec<u8>>, Self::Error> {
+        Ok(self.state.clone())
     }
 }
 
@@ -175,27 +198,32 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     let names = tests.map(|it| it.name);
     let lease = |truth: &mut T, names: &[Name], now, until| truth.lease(names, now, until).expect("leases");
     let unknown = Name { slot: 77, ..names[0] };
-    let [Some(first), None] = lease(truth, &[names[0], unknown], 150, 500)[..] else { panic!("one of two") };
-    assert_eq!((first.name, first.until_ms), (names[0], 500));
+    let given = lease(truth, &[names[0], unknown], 150, 500);
+    let first = given[0].expect("a lease");
+    assert_eq!((first.name, first.until_ms, given[1]), (names[0], 500, None));
     assert_eq!(lease(truth, &names[..1], 160, 500), [None], "it has an owner");
     // The lease ends, another one takes it: what the first says does not count any more.
-    let [Some(second), Some(long)] = lease(truth, &names[..2], 500, 800)[..] else { panic!("both are free") };
+    let [second, slow] = [0, 1].map(|nth| lease(truth, &names[nth..=nth], 500, 2_000)[0].expect("it is free"));
     assert!(second.fence > first.fence);
-    assert!(!truth.extend(&first, 9_000).expect("extended"));
     assert_eq!(truth.end(&first, b"old").expect("an end"), Taken::TooLate);
     assert_eq!(truth.end(&second, b"new").expect("an end"), Taken::Stored);
     assert_eq!(truth.end(&second, b"new").expect("an end"), Taken::Again, "given twice");
     assert_eq!(truth.end(&first, b"old").expect("an end"), Taken::TooLate);
     assert_eq!(lease(truth, &names[..1], 900, 999), [None], "it is over");
-    // A long test is kept; then it is in nobody's hands, and so is what nobody asked for.
-    assert!(truth.extend(&long, 2_000).expect("extended"));
+    // What somebody has is not missed before its lease ends; what nobody asked for is.
     assert!(truth.miss(0, 0, 100, 1_500).expect("missed").is_empty(), "it is not late");
     assert_eq!(truth.miss(0, 0, 1_000, 1_500).expect("missed"), [names[2]]);
     assert_eq!(truth.miss(0, 0, 1_000, 2_000).expect("missed"), [names[1]]);
-    assert_eq!(truth.end(&long, b"late").expect("an end"), Taken::TooLate, "it is named as missed");
+    assert_eq!(truth.end(&slow, b"late").expect("an end"), Taken::TooLate, "it is named as missed");
     assert!(truth.miss(0, 0, 9_000, 9_000).expect("missed").is_empty());
     assert_eq!(lease(truth, &names, 9_000, 9_900), [None; 3]);
     assert_eq!(truth.end(&Lease { name: unknown, ..first }, b"").expect("an end"), Taken::TooLate);
+    assert_eq!(truth.results(0, 0, 100).expect("results"), [(names[0], b"new".to_vec())]);
+    assert!(truth.results(0, 0, 101).expect("results").is_empty());
+    assert_eq!(truth.kept().expect("a state"), None);
+    truth.keep(b"one").expect("kept");
+    truth.keep(b"two").expect("kept");
+    assert_eq!(truth.kept().expect("a state").as_deref(), Some(&b"two"[..]));
 }
 
 #[cfg(test)]
@@ -264,7 +292,7 @@ mod tests {
             assert!(stored.values().all(|times| *times == 1), "seed {seed}");
             assert!(stored.keys().all(|name| !missed.contains(name)), "seed {seed}");
             assert_eq!((stored.len() + missed.len(), truth.ends().count()), (200, 200), "seed {seed}");
-            assert!(truth.ends().all(|(_, end)| end.is_some()), "seed {seed}");
+            assert!(truth.ends().all(|(.., end)| end.is_some()), "seed {seed}");
         }
     }
 }

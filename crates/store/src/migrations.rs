@@ -94,6 +94,7 @@ const VERSION_5: &str = "
     ) STRICT;
     CREATE INDEX fleet_tests_open ON fleet_tests (fleet, mesh, test, due_ms) WHERE ended = 0;
     CREATE INDEX fleet_tests_due ON fleet_tests (fleet, due_ms);
+    CREATE TABLE fleets (fleet TEXT PRIMARY KEY, state BLOB NOT NULL) STRICT;
 ";
 
 /// The versions of a store, with the time and the program of each step.

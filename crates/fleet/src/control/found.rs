@@ -29,7 +29,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    fn take(&mut self, load: Load, by_receiver: bool, found: Found, now_ms: u64) {
+    pub(super) fn take(&mut self, load: Load, by_receiver: bool, found: Found, now_ms: u64) {
         match found {
             Found::Load(state) => {
                 let Load { from, to } = load;
@@ -53,6 +53,14 @@ impl Known {
         self.paths.contains_key(&load)
     }
 
+    /// Whether two paths have a router in common, as far as traces show.
+    pub(super) fn share(&self, one: Load, other: Load) -> bool {
+        let back = |load: Load| Load { from: load.to, to: load.from };
+        let hops =
+            |load: Load| self.paths.get(&load).or_else(|| self.paths.get(&back(load))).map(|(_, path)| &path.hops);
+        hops(one).zip(hops(other)).is_some_and(|(one, other)| one.iter().any(|hop| other.contains(hop)))
+    }
+
     /// The paths of which something was found since a time.
     pub(super) fn since(&self, kind: Kind, since_ms: u64) -> BTreeSet<Load> {
         match kind {
@@ -62,6 +70,13 @@ impl Known {
                 // Packets go there and back.
                 probed.flat_map(|load| [load, Load { from: load.to, to: load.from }]).collect()
             }
+        }
+    }
+
+    pub(super) fn miss(&mut self, kind: Kind, load: Load) {
+        match kind {
+            Kind::Load => _ = self.loads.remove(&load),
+            Kind::Probe => _ = self.paths.remove(&load),
         }
     }
 

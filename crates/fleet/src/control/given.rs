@@ -16,10 +16,8 @@ impl<T: Truth> Control<'_, T> {
             return Ok(());
         }
         let day = now_ms / super::DAY_MS;
-        let mut busy: BTreeSet<usize> = BTreeSet::new();
-        for (name, _) in self.running.iter().filter(|(name, _)| self.is_load(name)) {
-            busy.extend([name.load.from, name.load.to]);
-        }
+        let mut running: Vec<Name> = self.running.keys().filter(|name| self.is_load(name)).copied().collect();
+        let mut busy: BTreeSet<usize> = running.iter().flat_map(|name| [name.load.from, name.load.to]).collect();
         let mut wanted: BTreeMap<Place, Vec<(u64, Planned)>> = BTreeMap::new();
         for entry in self.due.iter().take_while(|(at_ms, _)| *at_ms <= now_ms + LEAD_MS) {
             let Name { mesh, test, load: Load { from, to }, .. } = entry.1.name;
@@ -37,7 +35,11 @@ impl<T: Truth> Control<'_, T> {
                 if most.is_some_and(|most| carried >= most) || busy.contains(&from) || busy.contains(&to) {
                     continue;
                 }
+                if !self.alone.is_empty() && running.iter().any(|other| self.disturb(&entry.1.name, other)) {
+                    continue;
+                }
                 busy.extend([from, to]);
+                running.push(entry.1.name);
             }
             given.push(*entry);
         }
@@ -56,6 +58,12 @@ impl<T: Truth> Control<'_, T> {
             }
         }
         Ok(())
+    }
+
+    /// Whether two loads may not run together: one of them is to run alone, and they share a router.
+    fn disturb(&self, one: &Name, other: &Name) -> bool {
+        let is_alone = self.alone.contains(one) || self.alone.contains(other);
+        is_alone && self.known.share(one.load, other.load)
     }
 
     pub(super) fn is_load(&self, name: &Name) -> bool {

@@ -3,6 +3,7 @@
 
 mod found;
 mod given;
+mod kept;
 
 use crate::incident::{Message, Rules};
 use crate::judge::Judge;
@@ -72,8 +73,8 @@ pub struct Counts {
 /// What an agent has already.
 #[derive(Debug, Default)]
 pub struct Has {
-    working: BTreeSet<Ticket>,
-    admitted: u64,
+    pub working: BTreeSet<Ticket>,
+    pub admitted: u64,
 }
 
 /// The secret of a pass, from what it is for.
@@ -96,6 +97,8 @@ pub struct Control<'a, T> {
     running: BTreeMap<Name, Running>,
     /// The running tests of each host.
     of_host: Vec<BTreeSet<Name>>,
+    /// Tests beside which no other load may pass the same routers.
+    alone: BTreeSet<Name>,
     rounds: BTreeMap<(Place, u64), Round>,
     /// Hosts that could not connect to others, with the others.
     unreached: BTreeSet<[usize; 2]>,
@@ -105,6 +108,8 @@ pub struct Control<'a, T> {
     carried: BTreeMap<Place, (u64, u64)>,
     paused_until_ms: u64,
     judge: Judge,
+    /// What was kept last.
+    kept: Vec<u8>,
 }
 
 impl<'a, T: Truth> Control<'a, T> {
@@ -122,6 +127,7 @@ impl<'a, T: Truth> Control<'a, T> {
             due: BTreeSet::new(),
             running: BTreeMap::new(),
             of_host: vec![BTreeSet::new(); fleet.hosts.len()],
+            alone: BTreeSet::new(),
             rounds: BTreeMap::new(),
             unreached: BTreeSet::new(),
             known: Known::default(),
@@ -129,7 +135,13 @@ impl<'a, T: Truth> Control<'a, T> {
             carried: BTreeMap::new(),
             paused_until_ms: 0,
             judge: Judge::new(Rules::default()),
+            kept: Vec::new(),
         }
+    }
+
+    /// What is known of tests, for the next controller.
+    pub fn into_truth(self) -> T {
+        self.truth
     }
 
     /// The place of a host.
@@ -187,6 +199,7 @@ impl<'a, T: Truth> Control<'a, T> {
             Some(hour) => (hour, 0),
             // What was due while no controller was there was missed, and is named so.
             None => {
+                self.restore(now_ms)?;
                 let planned_ms = self.truth.planned()?.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
                 (planned_ms / HOUR_MS, planned_ms)
             }
@@ -203,7 +216,7 @@ impl<'a, T: Truth> Control<'a, T> {
             self.late(now_ms)?;
         }
         self.give(now_ms)?;
-        Ok(self.judged(now_ms))
+        self.judged(now_ms)
     }
 
     fn write_down(&mut self, tests: &[Planned]) -> Result<(), T::Error> {
@@ -235,6 +248,8 @@ impl<'a, T: Truth> Control<'a, T> {
                 let before_ms = now_ms.saturating_sub(self.patience_ms((mesh, test)));
                 for name in self.truth.miss(mesh, test, before_ms, now_ms)? {
                     self.counts.entry((mesh, test)).or_default().missed += 1;
+                    // What was found before says nothing of now.
+                    self.known.miss(self.test((mesh, test)).kind, name.load);
                     self.over(name);
                 }
             }
@@ -268,18 +283,19 @@ impl<'a, T: Truth> Control<'a, T> {
     /// A test is over, whatever became of it.
     fn over(&mut self, name: Name) {
         self.ends(&name);
+        self.alone.remove(&name);
         if let Some(round) = self.rounds.get_mut(&((name.mesh, name.test), name.slot)) {
             round.left.remove(&name.load);
         }
     }
 
     /// Rounds that are over, as far as people want to hear of them; and agents that are silent.
-    fn judged(&mut self, now_ms: u64) -> Vec<Message> {
+    fn judged(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
         let is_over = |(_, round): &(&(Place, u64), &Round)| round.left.is_empty() || round.closes_ms <= now_ms;
         let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
         let mut messages = self.judge.agents(now_ms, &self.silent(now_ms));
         if over.is_empty() {
-            return messages;
+            return Ok(messages);
         }
         self.known.forget(now_ms);
         let record = self.record(now_ms);
@@ -288,8 +304,20 @@ impl<'a, T: Truth> Control<'a, T> {
             let kind = self.test(key.0).kind;
             let fresh = self.known.since(kind, round.began_ms);
             messages.extend(self.judge.round(now_ms, &record, kind, &fresh));
+            if kind == Kind::Load {
+                self.again(key.0, &fresh, now_ms)?;
+            }
         }
-        messages
+        Ok(messages)
+    }
+
+    /// Plans what looks bad once more, alone: what it shows then counts as another round.
+    fn again(&mut self, (mesh, test): Place, fresh: &BTreeSet<Load>, now_ms: u64) -> Result<(), T::Error> {
+        let doubtful = self.judge.doubtful(Kind::Load).into_iter().filter(|load| fresh.contains(load));
+        let name = |load| Name { mesh, test, slot: now_ms, load };
+        let tests: Vec<Planned> = doubtful.map(|load| Planned { due_ms: now_ms, name: name(load) }).collect();
+        self.alone.extend(tests.iter().map(|it| it.name));
+        self.write_down(&tests)
     }
 
     /// Each host, with since when nothing is heard of it.

@@ -151,6 +151,7 @@ fn decide(
                 for message in noted(messages, &mut trouble, watch).into_iter().flatten() {
                     watch(&sentence(&message));
                 }
+                noted(control.keep(), &mut trouble, watch);
                 waiting = waiting.into_iter().filter_map(|it| answered(&control, it, Vec::new(), &secrets)).collect();
             }
             Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,

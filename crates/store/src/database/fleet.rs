@@ -61,12 +61,21 @@ impl FleetTests<'_> {
         })())
     }
 
-    /// The names of rows; those of what is in the file no more are left out.
-    fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<Name>> {
+    /// Rows that begin with a name, each with what else it has; those of what is in the file no more are left out.
+    fn rows<R>(
+        &self,
+        sql: &str,
+        values: Vec<Value>,
+        more: impl Fn(&mut Cells) -> std::result::Result<R, Fault>,
+    ) -> Result<Vec<(Name, R)>> {
         let read = || {
-            let rows = self.store.database.rows(sql, values)?;
-            let named = rows.into_iter().map(|mut row| self.named(&mut row));
-            Ok(named.collect::<std::result::Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+            let mut found = Vec::new();
+            for mut row in self.store.database.rows(sql, values)? {
+                let name = self.named(&mut row)?;
+                let more = more(&mut row)?;
+                found.extend(name.map(|name| (name, more)));
+            }
+            Ok(found)
         };
         read().map_err(self.store.failed("write to"))
     }
@@ -123,16 +132,6 @@ impl Truth for FleetTests<'_> {
         self.store.database.together(all).map_err(self.store.failed("write to"))
     }
 
-    fn extend(&mut self, lease: &Lease, until_ms: u64) -> Result<bool> {
-        let sql = format!(
-            "UPDATE fleet_tests SET until_ms = CASE WHEN until_ms > ? THEN until_ms ELSE ? END
-             WHERE {IS} AND fence = ? AND ended = 0 RETURNING number"
-        );
-        let until = integer(until_ms);
-        let values = [values![until, until], self.columns(&lease.name), values![integer(lease.fence)]].concat();
-        Ok(self.count(&sql, values)? > 0)
-    }
-
     fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken> {
         let name = [self.columns(&lease.name), values![integer(lease.fence)]].concat();
         let sql = format!(
@@ -153,9 +152,33 @@ impl Truth for FleetTests<'_> {
         let of = &self.fleet.meshes[mesh];
         let (mesh, test) = (of.name.clone(), of.tests[test].word());
         let values = values![self.fleet.name.clone(), mesh, test, integer(due_before_ms), integer(now_ms)];
-        let mut missed: Vec<Name> = self.rows(&sql, values)?;
+        let mut missed: Vec<Name> = self.rows(&sql, values, |_| Ok(()))?.into_iter().map(|(name, ())| name).collect();
         missed.sort_unstable();
         Ok(missed)
+    }
+
+    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<(Name, Vec<u8>)>> {
+        let sql = format!(
+            "SELECT {NAMES}, result FROM fleet_tests
+             WHERE fleet = ? AND mesh = ? AND test = ? AND ended = {RESULT} AND due_ms >= ? ORDER BY due_ms, number"
+        );
+        let of = &self.fleet.meshes[mesh];
+        let (mesh, test) = (of.name.clone(), of.tests[test].word());
+        self.rows(&sql, values![self.fleet.name.clone(), mesh, test, integer(since_ms)], Cells::blob)
+    }
+
+    fn keep(&mut self, state: &[u8]) -> Result<()> {
+        let sql = "INSERT INTO fleets (fleet, state) VALUES (?, ?) ON CONFLICT (fleet) DO UPDATE SET state = excluded.state RETURNING fleet";
+        self.count(sql, values![self.fleet.name.clone(), state.to_vec()]).map(drop)
+    }
+
+    fn kept(&mut self) -> Result<Option<Vec<u8>>> {
+        let sql = "SELECT state FROM fleets WHERE fleet = ?";
+        let read = || {
+            let row = self.store.database.rows(sql, values![self.fleet.name.clone()])?.pop();
+            row.map(|mut row| row.blob()).transpose()
+        };
+        read().map_err(self.store.failed("read"))
     }
 }
 

@@ -1,0 +1,62 @@
+//! What a controller knows beside tests, so that the next one goes on where it ended.
+
+use super::{Control, HOUR_MS, Truth};
+use crate::judge::{Judge, Kept as KeptJudge};
+use crate::talk::Found;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    judge: KeptJudge,
+    unreached: Vec<[String; 2]>,
+    drained: Vec<String>,
+    paused_until_ms: u64,
+}
+
+/// No older results are looked for.
+const BACK_MS: u64 = 20 * HOUR_MS;
+
+impl<T: Truth> Control<'_, T> {
+    /// Keeps what has to be known after a restart; to be called when what [`Control::tick`] returned is on its way.
+    /// Errors: the store's.
+    pub fn keep(&mut self) -> Result<(), T::Error> {
+        let name = |host: &usize| self.names[*host].to_owned();
+        let drained = self.seats.iter().enumerate().filter(|(_, seat)| seat.drained).map(|(host, _)| name(&host));
+        let kept = Kept {
+            judge: self.judge.kept(&self.names),
+            unreached: self.unreached.iter().map(|pair| pair.each_ref().map(name)).collect(),
+            drained: drained.collect(),
+            paused_until_ms: self.paused_until_ms,
+        };
+        let bytes = serde_json::to_vec(&kept).unwrap_or_default();
+        if self.kept != bytes {
+            self.truth.keep(&bytes)?;
+            self.kept = bytes;
+        }
+        Ok(())
+    }
+
+    /// Takes over what an earlier controller knew.
+    pub(super) fn restore(&mut self, now_ms: u64) -> Result<(), T::Error> {
+        let kept = self.truth.kept()?.unwrap_or_default();
+        // What another version wrote and this one cannot read is no reason not to begin.
+        if let Ok(kept) = serde_json::from_slice::<Kept>(&kept) {
+            self.judge = Judge::restored(kept.judge, &self.names);
+            let pair = |[a, b]: &[String; 2]| Some([self.host(a)?, self.host(b)?]);
+            self.unreached = kept.unreached.iter().filter_map(pair).collect();
+            for host in kept.drained.iter().filter_map(|name| self.host(name)).collect::<Vec<_>>() {
+                self.seats[host].drained = true;
+            }
+            self.paused_until_ms = kept.paused_until_ms;
+        }
+        for place in self.places().collect::<Vec<_>>() {
+            let since_ms = now_ms.saturating_sub(BACK_MS.min(2 * self.test(place).every_ms));
+            for (name, result) in self.truth.results(place.0, place.1, since_ms)? {
+                if let Ok(found) = serde_json::from_slice::<Found>(&result) {
+                    self.known.take(name.load, false, found, since_ms);
+                }
+            }
+        }
+        Ok(())
+    }
+}
