@@ -243,7 +243,7 @@ pub fn alertmanager(messages: &[Message], fleet: &str) -> Value {
     let alert = |message: &Message| {
         let (incident, after_ms) = parts(message);
         let mut alert = serde_json::json!({
-            // They are what tells alerts from each other: those of a beginning and of its end are the same.
+            // They identify an alert: those of its beginning and of its end are the same.
             "labels": {
                 "alertname": "NarrowsIncident",
                 "fleet": name(fleet),
@@ -405,8 +405,7 @@ mod tests {
 
     #[test]
     fn hostile_names_stay_names() {
-        let hostile =
-            format!("\"<!channel>\r\nBcc: all@example.org\r\n\r\n\u{1b}[31m\u{202e}&{}", "ä".repeat(10_000));
+        let hostile = format!("\"<!channel>\r\nBcc: all@example.org\r\n\r\n\u{1b}[31m\u{202e}&{}", "ä".repeat(10_000));
         for message in both(&hostile) {
             let mail = mail(&message, &hostile, "n@example.org");
             let chat = chat(&message, &hostile);

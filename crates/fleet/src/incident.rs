@@ -98,6 +98,11 @@ impl Incidents {
         self.of.get(element).is_some_and(|state| state.bad > 0 || state.open.is_some())
     }
 
+    /// Those that are open and not muted.
+    pub fn audible(&self) -> Vec<&Incident> {
+        self.open().into_iter().filter(|incident| !self.is_muted(&incident.element)).collect()
+    }
+
     /// Nothing is reported of these elements until then: a name, or the beginning of names with `*` at its end.
     pub fn mute(&mut self, which: &str, until_ms: u64) {
         self.muted.retain(|(known, _)| known != which);

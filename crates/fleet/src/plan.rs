@@ -1,5 +1,6 @@
 //! The file of a fleet (TOML): hosts, meshes of them, and the tests of each mesh.
 
+use crate::alert::{ALERTS_MAX, Alert};
 use narrows_mesh::design;
 use narrows_model::words::units::{parse_bps, parse_duration, parse_size};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -17,6 +18,8 @@ pub struct Fleet {
     pub hosts: BTreeMap<String, Host>,
     #[serde(rename = "mesh")]
     pub meshes: Vec<Mesh>,
+    #[serde(rename = "alert", default)]
+    pub alerts: Vec<Alert>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -170,6 +173,15 @@ impl Fleet {
         if !(2..=HOSTS_MAX).contains(&self.hosts.len()) {
             wrong.push(format!("a fleet has 2 to {HOSTS_MAX} hosts, and not {}", self.hosts.len()));
         }
+        let is_address = |host: &Host| host.address.is_empty() || host.address.parse::<std::net::IpAddr>().is_ok();
+        for (name, host) in self.hosts.iter().filter(|(_, host)| !is_address(host)) {
+            wrong.push(format!("host {name}: `{}` is no IP address", host.address));
+        }
+        if self.alerts.len() > ALERTS_MAX {
+            wrong.push(format!("a fleet has {ALERTS_MAX} alerts at most, and not {}", self.alerts.len()));
+        }
+        let mistake = |(nth, alert): (usize, &Alert)| Some(format!("alert {}: {}", nth + 1, alert.mistake()?));
+        wrong.extend(self.alerts.iter().enumerate().filter_map(mistake));
         let mut names = BTreeSet::new();
         for mesh in &self.meshes {
             let of = format!("mesh {}", mesh.name);
@@ -288,6 +300,10 @@ mod tests {
             ("color = 1", "unknown field `color`"),
             ("hosts = ['@z', 'e']", "mesh all: no host or @group of this name: @z, e"),
             ("design = 'star'", "`from` goes with the designs star and disjoint"),
+            (
+                "[[mesh.test]]\nkind = 'probe'\nevery = '1m'\n[[alert]]\nform = 'chat'\n[[mesh]]\nname = 'x'",
+                "alert 1: ",
+            ),
             ("hosts = ['a']", "its design leaves no pair of hosts"),
             ("[[mesh.test]]\nkind = 'load'\nevery = '60m'", "two of its tests are the same"),
         ] {

@@ -16,6 +16,7 @@ pub mod doc;
 #[path = "../tests/reports/samples/fits.rs"]
 mod fits;
 mod fleet;
+pub mod fleet_metrics;
 pub mod format;
 pub mod frames;
 pub mod history;

@@ -135,7 +135,9 @@ impl<T: Truth> Control<'_, T> {
             if self.is_load(&running.lease.name) {
                 passes.push(secrets(&self.pass(running)));
             } else {
+                // It may come from where it is loaded, or from where the controller sees it.
                 peers.extend(self.seats[running.opener].agent.as_ref().map(|(_, from)| *from));
+                peers.extend(self.address(running.opener));
             }
         }
         Admits::of(passes, peers)

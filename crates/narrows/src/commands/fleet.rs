@@ -3,11 +3,11 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::FormatArg;
 use crate::flags::values::{duration, millis};
-use crate::output::{printed, style};
+use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
 use narrows_model::run::fleet::{FleetCheck, FleetStatus};
-use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, ControllerSpec, Wish};
+use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, ControllerSpec, Holder, Wish};
 use narrows_runner::remote::TargetSpec;
 use narrows_runner::{state, stored, trust, trusted};
 use std::net::IpAddr;
@@ -31,6 +31,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     Check(Check),
+    Import(Import),
     Controller(Controller),
     Token(Token),
     Agent(Agent),
@@ -58,6 +59,17 @@ struct Check {
     format: FormatArg<FleetCheck>,
 }
 
+/// Write the file of a fleet from a pSConfig template of perfSONAR
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    narrows fleet import psconfig.json > fleet.toml\n\
+    What could not be taken over is written to standard error.")]
+struct Import {
+    /// The template (JSON)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
 /// Give agents their tests, keep what they find, and report what gets worse
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
@@ -83,7 +95,11 @@ struct Token {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Its name in the file
-    host: String,
+    #[arg(required_unless_present = "metrics")]
+    host: Option<String>,
+    /// The secret of a scraper instead, which may read /metrics and nothing else
+    #[arg(long, conflicts_with = "host")]
+    metrics: bool,
 }
 
 /// Make the tests that a controller gives this host
@@ -227,8 +243,17 @@ impl Args {
                 printed(&it.format.write(&report, style())?)?;
                 Ok(if report.is_possible() { 0 } else { 3 })
             }
+            What::Import(it) => {
+                let (text, remarks) = fleet::imported(&it.file).map_err(Failure::usage)?;
+                remarks.iter().for_each(|remark| crate::failure::note!("note: {remark}"));
+                print(&text)?;
+                Ok(0)
+            }
             What::Controller(it) => it.run(),
-            What::Token(it) => printed(&fleet::token_of(&it.file, &it.host, &place()?).map_err(Failure::usage)?),
+            What::Token(it) => {
+                let holder = it.host.as_deref().map_or(Holder::Scraper, Holder::Agent);
+                printed(&fleet::token_of(&it.file, holder, &place()?).map_err(Failure::usage)?)
+            }
             What::Agent(it) => it.run(),
             What::Status(it) => {
                 let report = fleet::status(&it.way.spec()?).map_err(Failure::run)?;

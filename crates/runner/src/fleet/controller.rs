@@ -1,13 +1,14 @@
 //! The controller: one thread decides, with the store; others carry words between it and the network.
 
 use super::CONTROLLER_PORT;
+use super::alerts::Alerts;
 use super::keys::{Hosts, Keys};
 use super::line::HOLDS;
 use super::requests::{self, Wish};
 use crate::Stop;
 use crate::server::listen::{accept_api, acceptor};
+use narrows_fleet::alert::sentence;
 use narrows_fleet::control::{Control, Has};
-use narrows_fleet::incident::Message;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::talk::{Down, Ticket, Up};
 use narrows_fleet::truth::Truth;
@@ -69,6 +70,7 @@ pub(super) fn now_ms() -> u64 {
 /// Errors: its file makes no sense, its store cannot be opened, or its port is taken.
 pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str)) -> Result<(), String> {
     let mut fleet = super::read(&spec.file)?;
+    let mut alerts = Alerts::start(&fleet.alerts, &fleet.name)?;
     let keys = Keys::of(&spec.state)?;
     let mut store = Store::open(&spec.store).map_err(|error| error.to_string())?;
     let hosts = Arc::new(RwLock::new(Hosts::of(&keys, &fleet)));
@@ -79,7 +81,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
     let (ask, asked) = channel();
-    let router = requests::router(keys.identity.token.secret.clone(), hosts.clone(), ask);
+    let router = requests::router(&keys, hosts.clone(), ask);
     let acceptor = acceptor(&keys.identity).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start the controller: {error}"))?;
@@ -91,16 +93,19 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
     loop {
-        match decide(&fleet, &mut store, &keys, &asked, stop, watch) {
+        match decide(&fleet, &mut store, &keys, &asked, stop, &mut alerts, watch) {
             Ended::Stopped => break,
-            Ended::Applied => match super::read(&spec.file) {
-                Ok(read) => {
-                    *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
-                    fleet = read;
-                    watch("the file was read again");
+            Ended::Applied => {
+                let read = super::read(&spec.file);
+                match read.and_then(|read| Ok((Alerts::start(&read.alerts, &read.name)?, read))) {
+                    Ok((started, read)) => {
+                        *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
+                        (alerts, fleet) = (started, read);
+                        watch("the file was read again");
+                    }
+                    Err(why) => watch(&format!("the fleet stays as it was: {why}")),
                 }
-                Err(why) => watch(&format!("the fleet stays as it was: {why}")),
-            },
+            }
         }
     }
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -114,6 +119,7 @@ fn decide(
     keys: &Keys,
     asked: &Receiver<Asked>,
     stop: &Stop,
+    alerts: &mut Alerts,
     watch: &mut dyn FnMut(&str),
 ) -> Ended {
     let mut control = Control::new(fleet, store.tests_of(fleet), now_ms());
@@ -126,31 +132,29 @@ fn decide(
             Ok(Asked::Up { host, from, up, answer }) => {
                 let works = !up.working.is_empty();
                 let heard = control.heard(host, from, up, now_ms());
-                match noted(heard, &mut trouble, watch) {
-                    Some(Some((has, taken))) => {
-                        // One word of an agent waits at a time.
-                        waiting.retain(|other| other.host != host);
-                        let until = clock::now() + if works { WORKS } else { HOLDS };
-                        let waits = Waiting { host, has, until, answer };
-                        waiting.extend(answered(&control, waits, taken, &secrets));
-                    }
-                    // Without an answer it says it again.
-                    Some(None) | None => {}
-                }
+                // Without an answer it says it again.
+                let Some(Some((has, taken))) = noted(heard, &mut trouble, watch) else { continue };
+                // One word of an agent waits at a time.
+                waiting.retain(|other| other.host != host);
+                let until = clock::now() + if works { WORKS } else { HOLDS };
+                let waits = Waiting { host, has, until, answer };
+                waiting.extend(answered(&control, waits, taken, &secrets));
             }
             Ok(Asked::Wish(Wish::Apply, answer)) => {
                 let _ = answer.send(Ok(serde_json::json!({})));
                 return Ended::Applied;
             }
             Ok(Asked::Wish(wish, answer)) => {
-                let _ = answer.send(granted(&mut control, fleet, wish, trouble.clone()));
+                let _ = answer.send(granted(&mut control, fleet, wish, trouble.clone().or_else(|| alerts.trouble())));
             }
             Err(RecvTimeoutError::Timeout) => {
                 next_tick = clock::now() + TICK;
                 let messages = control.tick(now_ms());
                 for message in noted(messages, &mut trouble, watch).into_iter().flatten() {
                     watch(&sentence(&message));
+                    alerts.send(&message);
                 }
+                alerts.look(&control.judge().incidents().audible(), watch);
                 noted(control.keep(), &mut trouble, watch);
                 waiting = waiting.into_iter().filter_map(|it| answered(&control, it, Vec::new(), &secrets)).collect();
             }
@@ -288,18 +292,5 @@ fn status<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, trouble: Option
         tests: tests.collect(),
         mesh: narrows_views::mesh::report(&control.record(at)),
         trouble,
-    }
-}
-
-/// A message in a sentence.
-fn sentence(message: &Message) -> String {
-    match message {
-        Message::Began(it) => format!("incident {}: {}: {}", it.number, it.element, it.says),
-        Message::Over { incident, after_ms } => format!(
-            "incident {} is over after {}: {}",
-            incident.number,
-            narrows_model::words::units::micros(after_ms * 1_000),
-            incident.element
-        ),
     }
 }

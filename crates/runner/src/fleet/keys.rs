@@ -1,6 +1,7 @@
 //! The secrets of a fleet, all derived from the controller's key: nothing else has to be kept, and each host has its own.
 
 use crate::trust::Identity;
+use narrows_sys::files;
 use narrows_wire::Token;
 use narrows_wire::token::Secret;
 use ring::{digest, hmac};
@@ -27,6 +28,11 @@ impl Keys {
         let mut bytes = [0; 24];
         bytes.copy_from_slice(&tag.as_ref()[..24]);
         Secret::new(bytes)
+    }
+
+    /// What a scraper shows.
+    pub(super) fn of_scraper(&self) -> Secret {
+        self.secret("scraper")
     }
 
     /// What a host's agent shows.
@@ -60,13 +66,37 @@ fn place(state: &Path) -> std::path::PathBuf {
     state.join("controller")
 }
 
-/// The token of a host's agent, on the controller's host.
+/// Whom a token is for.
+#[derive(Debug, Clone, Copy)]
+pub enum Holder<'a> {
+    /// The agent of a host.
+    Agent(&'a str),
+    /// Who reads figures, and nothing else.
+    Scraper,
+}
+
+/// A token, on the controller's host; of a scraper the secret, as it shows it to the controller.
 /// Errors: no host of the file has the name; the file, or the controller's key, cannot be used.
-pub fn token_of(file: &Path, host: &str, state: &Path) -> Result<String, String> {
+pub fn token_of(file: &Path, holder: Holder<'_>, state: &Path) -> Result<String, String> {
     let fleet = super::read(file)?;
-    if !fleet.hosts.contains_key(host) {
+    if let Holder::Agent(host) = holder
+        && !fleet.hosts.contains_key(host)
+    {
         return Err(format!("cannot make a token: {} has no host {host}", file.display()));
     }
+    let key = place(state).join("server.pem");
+    if !files::exists(&key) {
+        return Err(format!(
+            "cannot make a token: there is no controller's key at {}; start `narrows fleet controller` once, as its user",
+            key.display()
+        ));
+    }
     let keys = Keys::of(state)?;
-    Ok(Token { fingerprint: keys.identity.token.fingerprint, secret: keys.of_host(&fleet.name, host) }.reveal())
+    Ok(match holder {
+        Holder::Scraper => keys.of_scraper().reveal(),
+        Holder::Agent(host) => {
+            let secret = keys.of_host(&fleet.name, host);
+            Token { fingerprint: keys.identity.token.fingerprint, secret }.reveal()
+        }
+    })
 }

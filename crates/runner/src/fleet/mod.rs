@@ -1,6 +1,7 @@
 //! Fleets: hosts that are tested again and again, by agents that a controller gives work.
 
 mod agent;
+mod alerts;
 mod controller;
 mod keys;
 mod line;
@@ -9,10 +10,10 @@ mod spool;
 
 pub use agent::{AgentSpec, agent};
 pub use controller::{ControllerSpec, controller};
-pub use keys::token_of;
+pub use keys::{Holder, token_of};
 pub use requests::{Wish, ask, status};
 
-use narrows_fleet::{cost, plan::Fleet};
+use narrows_fleet::{cost, plan::Fleet, psconfig};
 use narrows_model::run::fleet::FleetCheck;
 use narrows_sys::files;
 use std::path::Path;
@@ -37,4 +38,12 @@ pub(crate) fn read(file: &Path) -> Result<Fleet, String> {
 /// Errors: it cannot be read, or makes no sense: each mistake in a line.
 pub fn check(file: &Path) -> Result<FleetCheck, String> {
     read(file).map(|fleet| cost::check(&fleet))
+}
+
+/// The file of a fleet that does what a pSConfig template asks for, and in a sentence each what could not be taken over.
+/// Errors: the template cannot be read, or none of its tasks has a counterpart.
+pub fn imported(file: &Path) -> Result<(String, Vec<String>), String> {
+    let text = files::read(file, psconfig::TEMPLATE_MAX_BYTES).map_err(|error| error.to_string())?;
+    let text = String::from_utf8(text).map_err(|_| format!("cannot read {}: it is no UTF-8", file.display()))?;
+    psconfig::imported(&text).map_err(|why| format!("{}: {why}", file.display()))
 }

@@ -1,7 +1,7 @@
 //! The controller's requests: words of agents, each with the token of its host, and wishes of users, with the controller's own.
 
 use super::controller::Asked;
-use super::keys::Hosts;
+use super::keys::{Hosts, Keys};
 use super::line::{HOLDS, PATH};
 use crate::instruments::LiveInstruments;
 use crate::remote::{Options, Remote, TargetSpec};
@@ -19,6 +19,7 @@ use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use narrows_fleet::talk::Up;
 use narrows_model::run::fleet::FleetStatus;
+use narrows_render::fleet_metrics;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{Hello, Permissions, Reason};
 use narrows_wire::token::Secret;
@@ -34,6 +35,7 @@ const UP_MAX_BYTES: usize = 4 << 20;
 /// Users are answered in this time.
 const ANSWERS: Duration = Duration::from_secs(20);
 const WISH_PATH: &str = "/v1/fleet/wish";
+const METRICS_PATH: &str = "/metrics";
 
 /// What a user wants of a controller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -69,6 +71,7 @@ pub enum Wish {
 /// What all requests share.
 struct Door {
     users: Secret,
+    scraper: Secret,
     hosts: Arc<RwLock<Hosts>>,
     ask: Mutex<Sender<Asked>>,
 }
@@ -77,22 +80,25 @@ struct Door {
 #[derive(Clone, Copy)]
 enum Who {
     User,
+    Scraper,
     Host(usize),
 }
 
-pub(super) fn router(users: Secret, hosts: Arc<RwLock<Hosts>>, ask: Sender<Asked>) -> Router {
-    let door = Arc::new(Door { users, hosts, ask: Mutex::new(ask) });
+pub(super) fn router(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Asked>) -> Router {
+    let (users, scraper) = (keys.identity.token.secret.clone(), keys.of_scraper());
+    let door = Arc::new(Door { users, scraper, hosts, ask: Mutex::new(ask) });
     Router::new()
         .route("/v1/hello", get(hello))
         .route(PATH, post(up))
         .route(WISH_PATH, post(wish))
+        .route(METRICS_PATH, get(scrape))
         .layer(from_fn_with_state(door.clone(), enter))
         .with_state(door)
 }
 
 /// Lets in who shows a secret of the fleet.
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> axum::response::Response {
-    match who(&door, request.headers()) {
+    match who(&door, request.uri().path(), request.headers()) {
         Ok(who) => {
             if let Some(pending) = request.extensions().get::<Caller>().and_then(|caller| caller.pending.clone()) {
                 pending.admit();
@@ -104,15 +110,21 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     }
 }
 
-fn who(door: &Door, headers: &HeaderMap) -> Result<Who, Refused> {
+fn who(door: &Door, path: &str, headers: &HeaderMap) -> Result<Who, Refused> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    check_header(text(PROTOCOL_HEADER), VERSION)
-        .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
+    // Scrapers know nothing of our protocol.
+    if path != METRICS_PATH {
+        check_header(text(PROTOCOL_HEADER), VERSION)
+            .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
+    }
     let shown = text(header::AUTHORIZATION.as_str()).and_then(Secret::from_bearer);
     let wrong = || Refused::new(Reason::WrongToken, "the controller does not know this token");
     let shown = shown.ok_or_else(wrong)?;
     if same_secret(&shown, &door.users) {
         return Ok(Who::User);
+    }
+    if same_secret(&shown, &door.scraper) {
+        return Ok(Who::Scraper);
     }
     let hosts = door.hosts.read().unwrap_or_else(PoisonError::into_inner);
     hosts.find(&shown).map(Who::Host).ok_or_else(wrong)
@@ -148,14 +160,27 @@ async fn up(
 
 async fn wish(State(door): State<Arc<Door>>, Extension(who): Extension<Who>, body: Body) -> Answer {
     if !matches!(who, Who::User) {
-        return Err(Refused::new(Reason::NotAllowed, "this is the token of an agent"));
+        return Err(Refused::new(Reason::NotAllowed, "this needs the token of the fleet's users"));
     }
     let wish: Wish = read(body, UP_MAX_BYTES).await?;
+    Ok(json(&granted(&door, wish).await?))
+}
+
+/// The fleet's figures, as a scraper reads them.
+async fn scrape(State(door): State<Arc<Door>>, Extension(who): Extension<Who>) -> Answer {
+    if matches!(who, Who::Host(_)) {
+        return Err(Refused::new(Reason::NotAllowed, "this is the token of an agent"));
+    }
+    let status: FleetStatus = serde_json::from_value(granted(&door, Wish::Status).await?).map_err(Refused::failed)?;
+    Ok(([(header::CONTENT_TYPE, fleet_metrics::CONTENT_TYPE)], fleet_metrics::metrics(&status)).into_response())
+}
+
+async fn granted(door: &Door, wish: Wish) -> Result<serde_json::Value, Refused> {
     let (answer, answered) = oneshot::channel();
     lock(&door.ask).send(Asked::Wish(wish, answer)).map_err(Refused::failed)?;
     let answered = tokio::time::timeout(ANSWERS, answered).await;
     let answered = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
-    Ok(json(&answered.map_err(Refused::failed)?.map_err(Refused::bad)?))
+    answered.map_err(Refused::failed)?.map_err(Refused::bad)
 }
 
 /// Asks a controller for something; its answer in a sentence.

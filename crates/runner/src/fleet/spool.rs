@@ -101,7 +101,7 @@ mod tests {
         let mut spool = Spool::open(directory.clone()).expect("a spool");
         (0..12).for_each(|slot| spool.put(outcome(slot)));
         spool.taken(&[outcome(3).ticket, outcome(99).ticket]);
-        std::fs::write(directory.join("13.json"), "{\"half").expect("written");
+        files::write_whole(&directory.join("13.json"), b"{\"half", 0o600).expect("written");
         drop(spool);
         let mut spool = Spool::open(directory.clone()).expect("a spool");
         let slots: Vec<u64> = spool.first().iter().map(|it| it.ticket.slot).collect();

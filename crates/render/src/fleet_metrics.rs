@@ -1,0 +1,445 @@
+//! A fleet as metrics (OpenMetrics 1.0): how its controller is, the figures of each host, and of pairs only those that are slow: a scraper
+//! that got all pairs of a thousand hosts would be busy with nothing else.
+
+use narrows_model::run::fleet::{AgentState, FleetStatus};
+use narrows_model::run::mesh::{MeshName, MeshReport, MeshState};
+use narrows_model::words::figures::float;
+use std::collections::BTreeSet;
+
+/// What the answer to a scraper is, in the words of HTTP.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Pairs that are named one by one; where a whole site is slow, the worst.
+const PAIRS_MAX: usize = 1_000;
+
+/// The labels of a series, and its value.
+type Sample = (String, f64);
+
+/// A fleet as a scraper reads it.
+pub fn metrics(status: &FleetStatus) -> String {
+    let mut all = Exposition(String::new());
+    controller(&mut all, status);
+    incidents(&mut all, status);
+    hosts(&mut all, &status.mesh);
+    slow(&mut all, &status.mesh);
+    all.0 + "# EOF\n"
+}
+
+/// Families of series, one after the other.
+struct Exposition(String);
+
+impl Exposition {
+    /// Writes a family: what it is, and each series of it once.
+    fn family(&mut self, kind: &str, name: &str, unit: &str, help: &str, samples: impl IntoIterator<Item = Sample>) {
+        let end = match kind {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        self.0 += &format!("# TYPE {name} {kind}\n");
+        if !unit.is_empty() {
+            self.0 += &format!("# UNIT {name} {unit}\n");
+        }
+        self.0 += &format!("# HELP {name} {help}\n");
+        let mut known = BTreeSet::new();
+        for (labels, value) in samples {
+            if value.is_finite() && !known.contains(&labels) {
+                self.0 += &format!("{name}{end}{labels} {value}\n");
+                known.insert(labels);
+            }
+        }
+    }
+
+    fn gauge(&mut self, name: &str, unit: &str, help: &str, samples: impl IntoIterator<Item = Sample>) {
+        self.family("gauge", name, unit, help, samples);
+    }
+
+    /// A figure of the whole fleet.
+    fn one(&mut self, name: &str, unit: &str, help: &str, value: f64) {
+        self.gauge(name, unit, help, [(String::new(), value)]);
+    }
+}
+
+/// Names with values, which others gave them.
+fn labels(all: &[(&str, &str)]) -> String {
+    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let all: Vec<String> = all.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    format!("{{{}}}", all.join(","))
+}
+
+fn flag(is: bool) -> f64 {
+    if is { 1.0 } else { 0.0 }
+}
+
+fn seconds(unix_ms: u64) -> f64 {
+    float(unix_ms) / 1e3
+}
+
+fn controller(all: &mut Exposition, status: &FleetStatus) {
+    let build = (labels(&[("version", env!("CARGO_PKG_VERSION"))]), 1.0);
+    all.family("info", "narrows_build", "", "The version of the controller.", [build]);
+    let at = "When the controller said this, seconds since 1970.";
+    all.one("narrows_fleet_status_timestamp_seconds", "seconds", at, seconds(status.at_unix_ms));
+    let store = "Whether what is found can be stored: 1 yes, 0 no.";
+    all.one("narrows_fleet_store_up", "", store, flag(status.trouble.is_none()));
+    let paused = "Whether no test begins, as somebody asked for: 1 yes, 0 no.";
+    all.one("narrows_fleet_paused", "", paused, flag(status.paused_until_unix_ms.is_some()));
+    let states = [
+        ("up", AgentState::Up),
+        ("silent", AgentState::Silent),
+        ("never", AgentState::Never),
+        ("drained", AgentState::Drained),
+    ];
+    let agents = states.map(|(word, state)| {
+        let count = status.hosts.iter().filter(|host| host.state == state).count();
+        (labels(&[("state", word)]), float(count as u64))
+    });
+    all.gauge("narrows_fleet_agents", "", "Agents by their state.", agents);
+    let tests = status.tests.iter().flat_map(|it| {
+        let ends = [("done", it.done), ("failed", it.failed), ("missed", it.missed)];
+        ends.map(|(end, count)| {
+            (labels(&[("mesh", it.mesh.as_str()), ("test", it.test.as_str()), ("end", end)]), float(count))
+        })
+    });
+    let help = "Tests that ended, by how, since the controller began.";
+    all.family("counter", "narrows_fleet_tests", "", help, tests);
+}
+
+fn incidents(all: &mut Exposition, status: &FleetStatus) {
+    let each = |value: fn(u64) -> f64| -> Vec<Sample> {
+        let sample = |(number, element, since): (String, &str, u64)| {
+            (labels(&[("number", number.as_str()), ("element", element)]), value(since))
+        };
+        let parts = status.incidents.iter().map(|it| (it.number.to_string(), it.element.as_str(), it.since_unix_ms));
+        parts.map(sample).collect()
+    };
+    let open = float(status.incidents.len() as u64);
+    all.one("narrows_fleet_incidents_open", "", "Incidents that are not over.", open);
+    all.gauge("narrows_incident", "", "An incident that is not over: 1.", each(|_| 1.0));
+    let help = "When an incident that is not over began, seconds since 1970.";
+    all.gauge("narrows_incident_start_time_seconds", "seconds", help, each(seconds));
+}
+
+/// What the last tests of a host found; of two figures, the first is of what it sent and the second of what it received.
+#[derive(Default)]
+struct OfHost {
+    goodput_bps: [Vec<f64>; 2],
+    rtt_us: Vec<f64>,
+    sent: [u64; 2],
+    lost: [u64; 2],
+}
+
+const WAYS: [&str; 2] = ["sent", "received"];
+
+fn of_hosts(mesh: &MeshReport) -> Vec<OfHost> {
+    let mut of: Vec<OfHost> = mesh.members.iter().map(|_| OfHost::default()).collect();
+    for load in &mesh.loads {
+        let MeshState::Measured { goodput_bps, .. } = load.state else { continue };
+        for (way, host) in [load.from, load.to].into_iter().enumerate() {
+            if let Some(it) = of.get_mut(host) {
+                it.goodput_bps[way].push(goodput_bps);
+            }
+        }
+    }
+    for path in &mesh.paths {
+        let [from, to] = [path.from, path.to];
+        for host in [from, to] {
+            if let (Some(it), Some([_, median, _])) = (of.get_mut(host), path.rtt_us) {
+                it.rtt_us.push(median);
+            }
+        }
+        let [sent, up, down] = path.packets.unwrap_or_default();
+        // What was lost on the way there did not set out on the way back.
+        for (hosts, sent, lost) in [([from, to], sent, up), ([to, from], sent.saturating_sub(up), down)] {
+            for (way, host) in hosts.into_iter().enumerate() {
+                if let Some(it) = of.get_mut(host) {
+                    it.sent[way] = it.sent[way].saturating_add(sent);
+                    it.lost[way] = it.lost[way].saturating_add(lost);
+                }
+            }
+        }
+    }
+    of
+}
+
+fn hosts(all: &mut Exposition, mesh: &MeshReport) {
+    let of = of_hosts(mesh);
+    let members = || mesh.members.iter().zip(&of);
+    let by_way = |figure: fn(&OfHost, usize) -> Option<f64>| -> Vec<Sample> {
+        let each = |(host, it): (&MeshName, &OfHost)| {
+            let sample = |(way, word): (usize, &str)| Some((named(host, &[("direction", word)]), figure(it, way)?));
+            WAYS.into_iter().enumerate().filter_map(sample).collect::<Vec<Sample>>()
+        };
+        members().flat_map(each).collect()
+    };
+    let goodput = by_way(|it, way| median(&it.goodput_bps[way]).map(|bps| bps / 8.0));
+    let help = "Median of the last loads of a host with the others.";
+    all.gauge("narrows_host_goodput_bytes_per_second", "bytes_per_second", help, goodput);
+    let rtt = members().filter_map(|(host, it)| Some((named(host, &[]), median(&it.rtt_us)? / 1e6)));
+    let help = "Median of the last probes between a host and the others.";
+    all.gauge("narrows_host_round_trip_seconds", "seconds", help, rtt);
+    let loss = by_way(|it, way| (it.sent[way] > 0).then(|| float(it.lost[way]) / float(it.sent[way])));
+    let help = "Part of the packets of the last probes that was lost, of all paths of a host.";
+    all.gauge("narrows_host_probe_loss_ratio", "ratio", help, loss);
+}
+
+fn named(host: &MeshName, more: &[(&str, &str)]) -> String {
+    let mut all = vec![("host", host.name.as_str()), ("group", host.group.as_str())];
+    all.extend_from_slice(more);
+    labels(&all)
+}
+
+fn slow(all: &mut Exposition, mesh: &MeshReport) {
+    let name = |at: usize| mesh.members.get(at).map(|it| it.name.as_str());
+    let loads = mesh.loads.iter().zip(&mesh.expected_bps).zip(&mesh.slow).filter(|(_, is_slow)| **is_slow);
+    let mut pairs: Vec<(String, f64, f64)> = loads
+        .filter_map(|((load, expected), _)| {
+            let MeshState::Measured { goodput_bps, .. } = load.state else { return None };
+            let pair = labels(&[("from", name(load.from)?), ("to", name(load.to)?)]);
+            Some((pair, goodput_bps / 8.0, (*expected)? / 8.0))
+        })
+        .collect();
+    pairs.sort_by(|(_, a, of_a), (_, b, of_b)| (a / of_a).total_cmp(&(b / of_b)));
+    let help = "Pairs whose last load carried less than it should.";
+    all.one("narrows_fleet_slow_pairs", "", help, float(pairs.len() as u64));
+    pairs.truncate(PAIRS_MAX);
+    let goodput = pairs.iter().map(|(pair, goodput, _)| (pair.clone(), *goodput));
+    let help = "What the last load of a slow pair carried.";
+    all.gauge("narrows_pair_goodput_bytes_per_second", "bytes_per_second", help, goodput);
+    let expected = pairs.iter().map(|(pair, _, expected)| (pair.clone(), *expected));
+    let help = "What the last load of a slow pair should have carried.";
+    all.gauge("narrows_pair_goodput_expected_bytes_per_second", "bytes_per_second", help, expected);
+}
+
+fn median(figures: &[f64]) -> Option<f64> {
+    let mut sorted: Vec<f64> = figures.iter().copied().filter(|it| it.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    Some(f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::run::fleet::{FleetHost, FleetIncident, FleetTests, STATUS_SCHEMA};
+    use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshPlan, SCHEMA};
+    use std::collections::BTreeMap;
+
+    const ODD: &str = "b\\\"\n} 7 # {";
+
+    fn mesh() -> MeshReport {
+        let member = |name: &str| MeshName {
+            name: name.to_owned(),
+            group: "rack".to_owned(),
+            address: String::new(),
+            absent: None,
+        };
+        let load = |from, to, goodput_bps| MeshLoad {
+            from,
+            to,
+            opened_by_receiver: false,
+            state: MeshState::Measured { goodput_bps, retransmits: None, busy: [None; 2] },
+            beside_others_bps: None,
+        };
+        let failed = MeshLoad { state: MeshState::Failed("no".to_owned()), ..load(1, 0, 0.0) };
+        let path = |from, to, us, packets| MeshPath { from, to, rtt_us: us, packets, ..MeshPath::default() };
+        MeshReport {
+            schema: SCHEMA.to_owned(),
+            plan: MeshPlan {
+                duration_ms: 3_000,
+                streams: 1,
+                probe_ms: 3_000,
+                diagnose: false,
+                try_fixes: false,
+                budget_ms: None,
+                budget_bytes: None,
+            },
+            members: ["a", ODD, "c", "a"].map(member).to_vec(),
+            paths: vec![
+                path(0, 1, Some([1e3, 2e3, 9e3]), Some([100, 10, 9])),
+                path(0, 2, Some([1e3, 4e3, 9e3]), None),
+                path(9, 0, None, Some([100, 0, 50])),
+            ],
+            loads: vec![load(0, 1, 8e8), load(0, 2, 4e8), load(2, 0, f64::NAN), failed, load(0, 9, 8e9)],
+            expected_bps: vec![Some(1.6e9), None, Some(8e8), None, Some(8e9)],
+            slow: vec![true, true, false, true, true],
+            losing: Vec::new(),
+            suspects: Vec::new(),
+            starved: Vec::new(),
+            differences: Vec::new(),
+            diagnoses: Vec::new(),
+            ended_early: None,
+            headline: String::new(),
+            interrupted: false,
+        }
+    }
+
+    fn status() -> FleetStatus {
+        let host = |state| FleetHost {
+            name: "h".to_owned(),
+            group: String::new(),
+            state,
+            address: None,
+            version: None,
+            heard_unix_ms: None,
+        };
+        let incident = |number, element: &str| FleetIncident {
+            number,
+            element: element.to_owned(),
+            says: "slow".to_owned(),
+            since_unix_ms: 1_700_000_000_500,
+            acknowledged: None,
+        };
+        let tests = FleetTests { mesh: ODD.to_owned(), test: "load".to_owned(), done: 3, failed: 2, missed: 1 };
+        FleetStatus {
+            schema: STATUS_SCHEMA.to_owned(),
+            name: "site".to_owned(),
+            at_unix_ms: 1_700_000_060_000,
+            paused_until_unix_ms: None,
+            incidents: vec![incident(7, "host a"), incident(8, ODD)],
+            hosts: [AgentState::Up, AgentState::Up, AgentState::Silent].map(host).to_vec(),
+            tests: vec![tests.clone(), tests],
+            mesh: mesh(),
+            trouble: Some("disk full".to_owned()),
+        }
+    }
+
+    /// What is behind labels, each `name="value"` with its escapes.
+    fn behind_labels(text: &str) -> &str {
+        let mut rest = text.strip_prefix('{').expect("an opening brace");
+        loop {
+            let (name, value) = rest.split_once("=\"").expect("a label");
+            assert!(!name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase()), "{text}");
+            let mut is_escaped = false;
+            let is_end = |c: char| {
+                assert!(c != '\n' && (!is_escaped || "\\\"n".contains(c)), "{text}");
+                let ends = c == '"' && !is_escaped;
+                is_escaped = c == '\\' && !is_escaped;
+                ends
+            };
+            let end = value.find(is_end).expect("a closing quote");
+            rest = &value[end + 1..];
+            match rest.strip_prefix(',') {
+                Some(next) => rest = next,
+                None => return rest.strip_prefix('}').expect("a closing brace"),
+            }
+        }
+    }
+
+    /// Reads an exposition as a strict reader does: its series, each with its value.
+    fn read(text: &str) -> BTreeMap<String, f64> {
+        let body = text.strip_suffix("# EOF\n").expect("an end");
+        let (mut families, mut found) = (Vec::new(), BTreeMap::new());
+        let mut end = "";
+        for line in body.split_terminator('\n') {
+            if let Some(says) = line.strip_prefix("# ") {
+                let parts: Vec<&str> = says.splitn(3, ' ').collect();
+                match parts[..] {
+                    ["TYPE", name, kind] => {
+                        assert!(!families.contains(&name), "{name} is not in one piece");
+                        families.push(name);
+                        end = [("gauge", ""), ("counter", "_total"), ("info", "_info")]
+                            .into_iter()
+                            .find_map(|(it, end)| (it == kind).then_some(end))
+                            .expect("a type");
+                    }
+                    ["UNIT", name, unit] => {
+                        assert!(families.last() == Some(&name) && name.ends_with(&format!("_{unit}")), "{line}");
+                    }
+                    ["HELP", name, help] => assert!(families.last() == Some(&name) && !help.is_empty(), "{line}"),
+                    _ => panic!("what is this: {line}"),
+                }
+                continue;
+            }
+            let name = format!("{}{end}", families.last().expect("a family"));
+            let rest = line.strip_prefix(name.as_str()).expect("a series of the family");
+            let value = if rest.starts_with('{') { behind_labels(rest) } else { rest };
+            let number: f64 = value.strip_prefix(' ').and_then(|it| it.parse().ok()).expect("a number");
+            assert!(number.is_finite() && value.bytes().all(|b| b" -.0123456789".contains(&b)), "{line}");
+            let series = line[..line.len() - value.len()].to_owned();
+            assert!(found.insert(series, number).is_none(), "twice: {line}");
+        }
+        found
+    }
+
+    #[test]
+    fn a_strict_reader_finds_all_figures() {
+        let found = read(&metrics(&status()));
+        let odd = "b\\\\\\\"\\n} 7 # {";
+        let build = format!("narrows_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
+        let missed = format!("narrows_fleet_tests_total{{mesh=\"{odd}\",test=\"load\",end=\"missed\"}}");
+        let incident = format!("narrows_incident{{number=\"8\",element=\"{odd}\"}}");
+        let goodput = format!("narrows_pair_goodput_bytes_per_second{{from=\"a\",to=\"{odd}\"}}");
+        let expected = format!("narrows_pair_goodput_expected_bytes_per_second{{from=\"a\",to=\"{odd}\"}}");
+        for (series, value) in [
+            (build.as_str(), 1.0),
+            ("narrows_fleet_status_timestamp_seconds", 1_700_000_060.0),
+            ("narrows_fleet_store_up", 0.0),
+            ("narrows_fleet_paused", 0.0),
+            ("narrows_fleet_agents{state=\"up\"}", 2.0),
+            ("narrows_fleet_agents{state=\"never\"}", 0.0),
+            (missed.as_str(), 1.0),
+            ("narrows_fleet_incidents_open", 2.0),
+            (incident.as_str(), 1.0),
+            ("narrows_incident_start_time_seconds{number=\"7\",element=\"host a\"}", 1_700_000_000.5),
+            // 800 and 400 Mbit/s, and 8 Gbit/s to a host that is not there.
+            ("narrows_host_goodput_bytes_per_second{host=\"a\",group=\"rack\",direction=\"sent\"}", 1e8),
+            ("narrows_host_goodput_bytes_per_second{host=\"c\",group=\"rack\",direction=\"received\"}", 5e7),
+            ("narrows_host_round_trip_seconds{host=\"a\",group=\"rack\"}", 0.003),
+            // 10 of 100 on the way there, 9 of the other 90 on the way back; and 50 of 100 to a.
+            ("narrows_host_probe_loss_ratio{host=\"a\",group=\"rack\",direction=\"sent\"}", 60.0 / 200.0),
+            ("narrows_host_probe_loss_ratio{host=\"a\",group=\"rack\",direction=\"received\"}", 9.0 / 190.0),
+            ("narrows_fleet_slow_pairs", 1.0),
+            (goodput.as_str(), 1e8),
+            (expected.as_str(), 2e8),
+        ] {
+            assert_eq!(found.get(series), Some(&value), "{series} in {found:#?}");
+        }
+        let of = |name: &str| found.keys().filter(|it| it.starts_with(name)).count();
+        assert_eq!((of("narrows_fleet_tests_total"), of("narrows_pair_"), of("narrows_incident{")), (3, 2, 2));
+    }
+
+    #[test]
+    fn an_empty_fleet_is_an_exposition_too() {
+        let mut empty = status();
+        (empty.incidents, empty.hosts, empty.tests, empty.trouble) = (Vec::new(), Vec::new(), Vec::new(), None);
+        (empty.mesh.members, empty.mesh.loads, empty.mesh.paths) = (Vec::new(), Vec::new(), Vec::new());
+        empty.paused_until_unix_ms = Some(1);
+        let found = read(&metrics(&empty));
+        assert_eq!((found["narrows_fleet_store_up"], found["narrows_fleet_paused"]), (1.0, 1.0));
+        assert!(!found.keys().any(|it| it.starts_with("narrows_host_") || it.starts_with("narrows_pair_")));
+    }
+
+    #[test]
+    fn only_the_worst_of_many_slow_pairs_are_named() {
+        let mut many = status();
+        let worst = many.mesh.loads[0].clone();
+        let host = many.mesh.members[0].clone();
+        let others: Vec<MeshLoad> = (0..1_999).map(|to| MeshLoad { from: 1_999, to, ..worst.clone() }).collect();
+        many.mesh.members = (0..2_000).map(|nth| MeshName { name: format!("h{nth}"), ..host.clone() }).collect();
+        many.mesh.loads = others.into_iter().chain([worst]).collect();
+        many.mesh.expected_bps = (0..1_999).map(|_| Some(1e9)).chain([Some(9e9)]).collect();
+        many.mesh.slow = vec![true; 2_000];
+        let found = read(&metrics(&many));
+        assert_eq!(found["narrows_fleet_slow_pairs"], 2_000.0);
+        assert!(found.contains_key("narrows_pair_goodput_bytes_per_second{from=\"h0\",to=\"h1\"}"));
+        assert_eq!(found.keys().filter(|it| it.starts_with("narrows_pair_")).count(), 2 * PAIRS_MAX);
+    }
+
+    #[test]
+    fn dashboard_and_rules_ask_for_what_there_is() {
+        let text = metrics(&status());
+        let names: BTreeSet<&str> = text.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
+        for file in [
+            include_str!("../../../packaging/grafana-fleet.json"),
+            include_str!("../../../packaging/prometheus-fleet.rules.yml"),
+        ] {
+            let asked = file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let asked: Vec<&str> = asked.filter(|word| word.starts_with("narrows_")).collect();
+            assert!(!asked.is_empty());
+            for word in asked {
+                assert!(names.contains(word), "{word}");
+            }
+        }
+    }
+}

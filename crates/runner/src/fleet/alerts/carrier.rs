@@ -1,0 +1,199 @@
+//! How a message reaches a target: requests over TCP or TLS, and mails.
+
+use crate::remote::{resolve, words};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Collected, Full, Limited};
+use hyper::Request;
+use hyper::client::conn::http1;
+use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
+use hyper_util::rt::TokioIo;
+use lettre::address::Envelope;
+use lettre::message::header::{HeaderName, HeaderValue};
+use lettre::message::{Mailbox, SinglePart};
+use lettre::transport::smtp::client::{CertificateStore, Tls, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
+use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
+use narrows_fleet::alert::{Mail, Place, Target};
+use narrows_model::words::show::clean;
+use narrows_sys::{clock, net, process};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// To an address of a target.
+const CONNECTS: Duration = Duration::from_secs(5);
+/// For a request with its answer.
+const ANSWERS: Duration = Duration::from_secs(10);
+/// For a mail. A server may look at it for long, and one that was taken all the same would be sent twice.
+const TAKES: Duration = Duration::from_secs(60);
+/// Of an answer that is no success.
+const ANSWER_MAX_BYTES: usize = 16 << 10;
+const WORDS_CHARS_MAX: usize = 300;
+
+/// Why a delivery failed, and whether the next try may not.
+pub(super) struct Failed {
+    pub(super) why: String,
+    pub(super) again: bool,
+}
+
+impl Failed {
+    fn new(why: &str, again: bool) -> Self {
+        Self { why: clean(&why.chars().take(WORDS_CHARS_MAX).collect::<String>()), again }
+    }
+}
+
+/// What reaches a target.
+pub(super) enum Carrier {
+    Http(Place, Option<TlsConnector>),
+    Mail(Box<AsyncSmtpTransport<Tokio1Executor>>, Envelope),
+}
+
+impl Carrier {
+    pub(super) fn of(target: &Target, tls: Option<&TlsConnector>) -> Result<Self, String> {
+        match target {
+            Target::Webhook(place, _) | Target::Alertmanager(place) => {
+                let tls = place.tls.then(|| tls.cloned().ok_or("there is no TLS")).transpose()?;
+                Ok(Self::Http(place.clone(), tls))
+            }
+            Target::Mail { server: Place { host, port, .. }, from, to } => {
+                let address = |word: &String| word.parse::<lettre::Address>().map_err(|error| words(&error));
+                let to = to.iter().map(address).collect::<Result<Vec<_>, _>>()?;
+                let envelope = Envelope::new(Some(address(from)?), to).map_err(|error| words(&error))?;
+                // Whoever could forge the certificate could as well hide that there is TLS, so checking it protects nobody (RFC 7435).
+                let tls = TlsParameters::builder(host.clone())
+                    .certificate_store(CertificateStore::None)
+                    .dangerous_accept_invalid_certs(true)
+                    .dangerous_accept_invalid_hostnames(true)
+                    .build()
+                    .map_err(|error| error.to_string())?;
+                let server = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host.as_str())
+                    .port(*port)
+                    .hello_name(ClientId::Domain(process::host_name()))
+                    .timeout(Some(CONNECTS))
+                    .tls(Tls::Opportunistic(tls))
+                    .build();
+                Ok(Self::Mail(Box::new(server), envelope))
+            }
+        }
+    }
+
+    pub(super) async fn carry(&self, body: &[u8]) -> Result<(), Failed> {
+        let late = |limit: Duration| Failed::new(&format!("no answer within {} s", limit.as_secs()), true);
+        match self {
+            Self::Http(place, tls) => {
+                let posted = timeout(ANSWERS, post(place, tls.as_ref(), body)).await;
+                posted.unwrap_or_else(|_| Err(late(ANSWERS)))
+            }
+            Self::Mail(server, envelope) => match timeout(TAKES, server.send_raw(envelope, body)).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(Failed::new(&error.to_string(), !error.is_permanent())),
+                Err(_) => Err(late(TAKES)),
+            },
+        }
+    }
+}
+
+/// A mail as it is sent.
+pub(super) fn letter(mail: &Mail, from: &str, to: &[String]) -> Result<Vec<u8>, String> {
+    let mailbox = |word: &str| word.parse::<Mailbox>().map_err(|error| words(&error));
+    // Nobody's absence should be answered to it (RFC 3834).
+    let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
+    let mut builder = lettre::Message::builder()
+        .from(mailbox(from)?)
+        .date(SystemTime::UNIX_EPOCH + Duration::from_micros(clock::unix_us()))
+        .subject(mail.subject.as_str())
+        .message_id(Some(mail.id.clone()))
+        .raw_header(automatic);
+    for to in to {
+        builder = builder.to(mailbox(to)?);
+    }
+    if let Some(id) = &mail.answers {
+        builder = builder.in_reply_to(id.clone()).references(id.clone());
+    }
+    let letter = builder.singlepart(SinglePart::plain(mail.text.clone())).map_err(|error| words(&error))?;
+    Ok(letter.formatted())
+}
+
+/// The authorities that this host trusts.
+pub(super) fn authorities() -> Result<RootCertStore, String> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut all = RootCertStore::empty();
+    all.add_parsable_certificates(found.certs);
+    if all.is_empty() {
+        let why = found.errors.first().map_or_else(|| "there are none".to_owned(), ToString::to_string);
+        return Err(format!("cannot read the certificate authorities of this host: {why}; install ca-certificates"));
+    }
+    Ok(all)
+}
+
+pub(super) fn tls(authorities: RootCertStore) -> Result<TlsConnector, String> {
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("cannot set up TLS: {error}"))?;
+    Ok(TlsConnector::from(Arc::new(config.with_root_certificates(authorities).with_no_client_auth())))
+}
+
+/// Posts a body. A redirect is no success: it would lead the message elsewhere.
+async fn post(place: &Place, tls: Option<&TlsConnector>, body: &[u8]) -> Result<(), Failed> {
+    let request = Request::post(place.path.as_str())
+        .header(HOST, place.authority.as_str())
+        .header(CONTENT_TYPE, "application/json")
+        .header(USER_AGENT, "narrows")
+        .body(Full::new(Bytes::copy_from_slice(body)))
+        .map_err(|error| Failed::new(&words(&error), false))?;
+    let stream = connect(place).await.map_err(|why| Failed::new(&why, true))?;
+    let Some(tls) = tls else { return exchange(stream, request).await };
+    let name = ServerName::try_from(place.host.clone()).map_err(|error| Failed::new(&words(&error), false))?;
+    let stream = tls.connect(name, stream).await.map_err(|error| Failed::new(&words(&error), true))?;
+    exchange(stream, request).await
+}
+
+/// Connects to the first address that answers; the error is of the last one.
+async fn connect(place: &Place) -> Result<TcpStream, String> {
+    let addresses = resolve(&place.host, place.port, None).await.map_err(|error| error.to_string())?;
+    let connecting = move || {
+        let mut outcome = Err("it has no address".to_owned());
+        for address in addresses {
+            let stream = net::connect(address, CONNECTS, |_| Ok::<_, narrows_sys::Error>(()));
+            outcome = stream.map_err(|error| error.to_string());
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
+    };
+    let stream = spawn_blocking(connecting).await.map_err(|error| words(&error))??;
+    stream.set_nonblocking(true).map_err(|error| words(&error))?;
+    TcpStream::from_std(stream).map_err(|error| words(&error))
+}
+
+async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(), Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let failed = |error: hyper::Error| Failed::new(&words(&error), true);
+    let (mut requests, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
+    // The connection ends with this function, however that ends.
+    let mut connections = JoinSet::new();
+    connections.spawn(async move {
+        let _ = connection.await;
+    });
+    let answer = requests.send_request(request).await.map_err(failed)?;
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let says = Limited::new(answer.into_body(), ANSWER_MAX_BYTES).collect().await;
+    let says = says.map(Collected::to_bytes).unwrap_or_default();
+    // Of the client's errors, these two are those of a moment: 408 Request Timeout and 429 Too Many Requests.
+    let again = status.is_server_error() || [408, 429].contains(&status.as_u16());
+    let why = format!("it answers {status} {}", String::from_utf8_lossy(&says));
+    Err(Failed::new(why.trim_end(), again))
+}
