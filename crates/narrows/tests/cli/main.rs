@@ -14,6 +14,7 @@ mod connections;
 mod ends;
 mod far;
 mod files;
+mod fleet;
 mod frames;
 mod habits;
 mod help;

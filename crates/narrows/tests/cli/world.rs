@@ -194,7 +194,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    fn of(mut command: Command) -> Self {
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.spawn().expect("the program");
         let out = BufReader::new(child.stdout.take().expect("piped"));
         let err = BufReader::new(child.stderr.take().expect("piped"));

@@ -1,0 +1,136 @@
+//! `narrows fleet`: a controller and agents on the loopback device.
+
+use crate::world::{Running, World, alone, on_loopback, soon, word};
+use serde_json::Value;
+use std::time::Duration;
+
+const FILE: &str = "name = 'site'\nhosts.a = { address = '127.0.0.1' }\nhosts.b = { address = '127.0.0.1' }\n\
+    [[mesh]]\nname = 'all'\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\nlasts = '300ms'\n\
+    [[mesh.test]]\nkind = 'probe'\nevery = '1h'\nlasts = '500ms'\n";
+
+/// The controller at a port, and the port as a word.
+fn controller(world: &World, file: &str, port: &str) -> (Running, String) {
+    let mut controller = world.start(&["fleet", "controller", file, "--port", port]);
+    let line = controller.line_of_errors();
+    let port = line.split_once(" listens on port ").and_then(|(_, rest)| rest.split(';').next());
+    let port = port.unwrap_or_else(|| panic!("no controller: {line}")).to_owned();
+    (controller, port)
+}
+
+/// An agent with a state of its own, which the controller answers.
+fn agent(world: &World, port: &str, host: &str, token: &str) -> Running {
+    let at = format!("127.0.0.1:{port}");
+    let mut command = world.command(&["fleet", "agent", &at, "--token-file", token, "--port", "0"]);
+    command.env("XDG_STATE_HOME", world.path(host));
+    let mut agent = Running::of(command);
+    agent.await_error("the controller answers");
+    agent
+}
+
+fn ask(world: &World, port: &str, words: &[&str]) -> crate::world::Said {
+    let (way, own) = (format!("127.0.0.1:{port}"), word(&world.state().join("controller/token")));
+    world.run(&[&["fleet"], words, &["--controller", &way, "--token-file", &own]].concat())
+}
+
+fn status(world: &World, port: &str) -> Value {
+    ask(world, port, &["status", "--format", "json"]).json()
+}
+
+/// How the tests of a kind ended: done, failed, missed.
+fn ended(status: &Value, nth: usize) -> [u64; 3] {
+    ["done", "failed", "missed"].map(|it| status["tests"][nth][it].as_u64().expect("a number"))
+}
+
+#[test]
+fn tests_are_made_by_agents_and_kept_while_the_controller_is_away() {
+    on_loopback(|world| {
+        let file = world.file("fleet.toml", FILE);
+        let refused = world.run(&["fleet", "token", &file, "a"]);
+        assert!(refused.err.contains("there is no controller's key"), "{refused:?}");
+        let (first, port) = controller(world, &file, "0");
+        let token = |host: &str| {
+            let printed = world.run(&["fleet", "token", &file, host]);
+            world.file(&format!("{host}.token"), &printed.out)
+        };
+        let _agents = ["a", "b"].map(|host| agent(world, &port, host, &token(host)));
+        let asked = ask(world, &port, &["run"]);
+        assert!(asked.out.contains("3 tests are due now"), "{asked:?}");
+        assert!(
+            soon(Duration::from_millis(500), || {
+                let status = status(world, &port);
+                [ended(&status, 0), ended(&status, 1)] == [[2, 0, 0], [1, 0, 0]]
+            }),
+            "{:#}",
+            status(world, &port)
+        );
+        let said = ask(world, &port, &["status"]);
+        assert!(said.code == Some(0) && said.out.contains("2 of 2 agents answer"), "{said:?}");
+        assert!(said.out.contains("2 of 2 loads measured"), "the grid: {said:?}");
+        // Both are loads of a real program, in both directions.
+        let loads = status(world, &port)["mesh"]["loads"].clone();
+        let carried = |nth: usize| loads[nth]["state"]["measured"]["goodput_bps"].as_f64();
+        assert!((0..2).all(|nth| carried(nth) > Some(1e6)), "{loads:#}");
+        // While no controller is there, what was begun is finished and kept.
+        ask(world, &port, &["run"]);
+        std::thread::sleep(Duration::from_millis(1_000));
+        first.signal(15);
+        first.end();
+        std::thread::sleep(Duration::from_secs(4));
+        let (_second, port) = controller(world, &file, &port);
+        assert!(
+            soon(Duration::from_millis(500), || {
+                let status = status(world, &port);
+                // The load of the other direction, which waited for its hosts, is named as missed later.
+                [ended(&status, 0), ended(&status, 1)] == [[1, 0, 0]; 2]
+            }),
+            "{:#}",
+            status(world, &port)
+        );
+    });
+}
+
+#[test]
+fn who_shows_the_wrong_token_gets_nothing() {
+    on_loopback(|world| {
+        let file = world.file("fleet.toml", FILE);
+        let (_controller, port) = controller(world, &file, "0");
+        let printed = world.run(&["fleet", "token", &file, "a"]).out;
+        let of_agent = world.file("a.token", &printed);
+        let at = format!("127.0.0.1:{port}");
+        // An agent's token is no user's, and the other way round.
+        let said = world.run(&["fleet", "pause", "1h", "--controller", &at, "--token-file", &of_agent]);
+        assert!(said.err.contains("needs the token of the fleet's users"), "{said:?}");
+        let of_users = word(&world.state().join("controller/token"));
+        let mut agent = world.start(&["fleet", "agent", &at, "--token-file", &of_users, "--port", "0"]);
+        agent.await_error("no controller: ");
+        let other = format!("{}{}", &printed[..printed.len() - 5], "AAAA\n");
+        let other = world.file("other.token", &other);
+        let said = world.run(&["fleet", "status", "--controller", &at, "--token-file", &other]);
+        assert!(said.err.contains("does not know this token"), "{said:?}");
+        assert!(ask(world, &port, &["drain", "nobody"]).err.contains("no host nobody"));
+        assert!(ask(world, &port, &["run", "nothing"]).err.contains("no mesh nothing"));
+        let said = ask(world, &port, &["pause", "1h"]);
+        assert!(said.code == Some(0), "{said:?}");
+        assert!(ask(world, &port, &["status"]).out.contains("no test begins for"), "paused");
+    });
+}
+
+#[test]
+fn a_file_that_makes_no_sense_and_a_template_are_read() {
+    let world = alone();
+    let file = world.file("fleet.toml", &FILE.replace("127.0.0.1", "nowhere"));
+    let refused = world.run(&["fleet", "check", &file]);
+    assert!(refused.code == Some(2) && refused.err.contains("`nowhere` is no IP address"), "{refused:?}");
+    let template = world.file(
+        "psconfig.json",
+        "{\"addresses\":{\"a\":{\"address\":\"192.0.2.1\"},\"b\":{\"address\":\"192.0.2.2\"}},\
+         \"groups\":{\"g\":{\"type\":\"mesh\",\"addresses\":[{\"name\":\"a\"},{\"name\":\"b\"}]}},\
+         \"schedules\":{\"s\":{\"repeat\":\"PT2H\"}},\"tests\":{\"t\":{\"type\":\"throughput\",\"spec\":{\"duration\":\"PT5S\"}}},\
+         \"tasks\":{\"k\":{\"group\":\"g\",\"test\":\"t\",\"schedule\":\"s\",\"archives\":[\"x\"]}}}",
+    );
+    let imported = world.run(&["fleet", "import", &template]);
+    assert!(imported.code == Some(0) && imported.err.contains("archive"), "{imported:?}");
+    let file = world.file("imported.toml", &imported.out);
+    let checked = world.run(&["fleet", "check", &file]);
+    assert!(checked.code == Some(0) && checked.out.contains("POSSIBLE"), "{checked:?}");
+}
