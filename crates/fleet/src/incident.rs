@@ -13,8 +13,6 @@ pub enum Seen {
     Good,
     /// In a sentence: `8 paths carry 60 % of what they should: all leave host7 by eth0; receive ring drops`.
     Bad(String),
-    /// The same of one path that nothing else bears out: it takes a round more.
-    BadAlone(String),
     /// It was not tested, or who tested it was limited itself.
     Unknown,
 }
@@ -88,6 +86,23 @@ impl Incidents {
         open
     }
 
+    /// What was called so is called otherwise now; nothing of it is reported yet, or what was is no more what is open.
+    pub(crate) fn rename(&mut self, element: &str, now: &str) {
+        if let Some(state) = self.of.remove(element) {
+            self.of.insert(now.to_owned(), State { open: None, ..state });
+        }
+    }
+
+    /// It is part of something else.
+    pub(crate) fn forget(&mut self, element: &str) {
+        self.of.remove(element);
+    }
+
+    /// What was last seen bad of an element.
+    pub(crate) fn says(&self, element: &str) -> String {
+        self.of.get(element).map(|state| state.says.clone()).unwrap_or_default()
+    }
+
     /// Whether an incident of an element is open.
     pub(crate) fn is_open(&self, element: &str) -> bool {
         self.of.get(element).is_some_and(|state| state.open.is_some())
@@ -137,8 +152,7 @@ impl Incidents {
         let state = self.of.entry(element.to_owned()).or_default();
         match seen {
             Seen::Unknown => None,
-            Seen::Bad(says) | Seen::BadAlone(says) => {
-                let confirm = rules.confirm + u32::from(matches!(seen, Seen::BadAlone(_)));
+            Seen::Bad(says) => {
                 if state.bad == 0 {
                     state.first_bad_ms = at_ms;
                 }
@@ -148,7 +162,7 @@ impl Incidents {
                     says.clone_into(&mut open.says);
                     return None;
                 }
-                if state.bad < confirm {
+                if state.bad < rules.confirm {
                     return None;
                 }
                 // Back so soon, it was never over.

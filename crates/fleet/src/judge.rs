@@ -6,7 +6,7 @@
 use crate::incident::{Incidents, Message, Rules, Seen};
 use crate::plan::Kind;
 use narrows_mesh::Load;
-use narrows_mesh::blame::{Element, blame};
+use narrows_mesh::blame::{Element, SLOW, blame};
 use narrows_mesh::record::{Names, cells, groups, losses};
 use narrows_model::run::mesh::MeshRecord;
 use narrows_model::words::show::plural;
@@ -25,7 +25,7 @@ pub struct Judge {
 /// What a round blames.
 struct Blamed {
     element: String,
-    seen: Seen,
+    says: String,
     paths: BTreeSet<Load>,
 }
 
@@ -95,15 +95,12 @@ impl Judge {
         };
         let mut seen = Vec::new();
         let mut matched = BTreeSet::new();
-        for Blamed { element, seen: bad, paths } in blamed {
-            // What was found before this round was judged before.
-            if paths.is_disjoint(fresh) {
-                continue;
-            }
-            let key = self.known_as(kind, &element, &paths, &matched).unwrap_or(element);
+        // What was found before this round was judged before.
+        for Blamed { element, says, paths } in blamed.into_iter().filter(|it| !it.paths.is_disjoint(fresh)) {
+            let key = self.named(kind, element, &paths, &matched);
             matched.insert(key.clone());
             self.of.insert(key.clone(), (kind, paths));
-            seen.push((key, bad));
+            seen.push((key, Seen::Bad(says)));
         }
         for (key, (of, paths)) in &self.of {
             if *of == kind && !matched.contains(key) {
@@ -111,27 +108,71 @@ impl Judge {
                 seen.push((key.clone(), if found { Seen::Good } else { Seen::Unknown }));
             }
         }
-        let messages = self.incidents.round(now_ms, &seen);
+        self.report(now_ms, &seen)
+    }
+
+    /// Loads that were made again, alone. Where they are as slow, what several paths bear out counts as seen in another round; one path
+    /// alone does not: where a fault begins in the middle of a round, all that it slows down looks like that.
+    pub(crate) fn again(&mut self, now_ms: u64, record: &MeshRecord, fresh: &BTreeSet<Load>) -> Vec<Message> {
+        let (_, cells) = cells(record);
+        let expected = blame(&groups(record), &cells).expected_bps;
+        let is_slow = |load: &Load| {
+            let at = cells.iter().position(|cell| cell.load == *load);
+            at.is_some_and(|at| cells[at].goodput_bps < SLOW * expected[at])
+        };
+        let judged = |(key, (_, paths)): (&String, &(Kind, BTreeSet<Load>))| {
+            let mut tested = paths.intersection(fresh).peekable();
+            tested.peek()?;
+            let seen = match (tested.any(is_slow), paths.len()) {
+                (false, _) => Seen::Good,
+                (true, 1) => Seen::Unknown,
+                (true, _) => Seen::Bad(self.incidents.says(key)),
+            };
+            Some((key.clone(), seen))
+        };
+        let seen: Vec<(String, Seen)> =
+            self.of.iter().filter(|(_, (of, _))| *of == Kind::Load).filter_map(judged).collect();
+        self.report(now_ms, &seen)
+    }
+
+    fn report(&mut self, now_ms: u64, seen: &[(String, Seen)]) -> Vec<Message> {
+        let messages = self.incidents.round(now_ms, seen);
         let incidents = &self.incidents;
         self.of.retain(|key, _| incidents.knows(key));
         messages
     }
 
     /// Paths that are to be tested again at once, alone, before what they show is reported.
-    pub(crate) fn doubtful(&self, kind: Kind) -> Vec<Load> {
-        let of_kind = self.of.iter().filter(|(key, (of, _))| *of == kind && !self.incidents.is_open(key));
-        of_kind.flat_map(|(_, (_, paths))| paths.iter().copied().take(AGAIN)).collect()
+    pub(crate) fn doubtful(&self) -> Vec<Load> {
+        let pending = self.of.iter().filter(|(key, (of, _))| *of == Kind::Load && !self.incidents.is_open(key));
+        pending.flat_map(|(_, (_, paths))| paths.iter().copied().take(AGAIN)).collect()
     }
 
-    /// What an element was called before.
-    fn known_as(&self, kind: Kind, element: &str, paths: &BTreeSet<Load>, taken: &BTreeSet<String>) -> Option<String> {
-        let free = |key: &&String| !taken.contains(*key);
-        if self.of.get(element).is_some_and(|(of, _)| *of == kind) && !taken.contains(element) {
-            return Some(element.to_owned());
+    /// The name by which an element goes on: its own, or that of the open incident that it is. What is not reported yet takes the new
+    /// name, and so does what was a small part of it.
+    fn named(&mut self, kind: Kind, element: String, paths: &BTreeSet<Load>, taken: &BTreeSet<String>) -> String {
+        let shared = |(key, (of, known)): (&String, &(Kind, BTreeSet<Load>))| {
+            let count = known.intersection(paths).count();
+            (*of == kind && count > 0 && !taken.contains(key)).then(|| (count, known.len(), key.clone()))
+        };
+        let mut before: Vec<(usize, usize, String)> = self.of.iter().filter_map(shared).collect();
+        before.sort_unstable();
+        let same = (self.of.contains_key(&element) && !taken.contains(&element)).then(|| element.clone());
+        let open = before.iter().rev().find(|(_, known, key)| self.incidents.is_open(key) && 2 * known >= paths.len());
+        let key = same.or_else(|| open.map(|(.., key)| key.clone())).unwrap_or_else(|| {
+            if let Some((.., most)) = before.last() {
+                self.incidents.rename(most, &element);
+                self.of.remove(most);
+            }
+            element
+        });
+        for (_, known, part) in before {
+            if part != key && (!self.incidents.is_open(&part) || 2 * known < paths.len()) {
+                self.incidents.forget(&part);
+                self.of.remove(&part);
+            }
         }
-        let of_kind = self.of.iter().filter(|(key, (of, _))| *of == kind && free(key));
-        let shared = of_kind.map(|(key, (_, known))| (known.intersection(paths).count(), key));
-        shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, key)| key.clone())
+        key
     }
 }
 
@@ -156,11 +197,7 @@ fn slow(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
         let count = plural(suspect.loads.len() as u64, "path");
         let others = others(&names, &suspect.or);
         let says = format!("carries {} of what it should on {count}{others}{worst}", percent(suspect.carries));
-        Blamed {
-            element: names.words(suspect.element),
-            seen: if matches!(suspect.element, Element::Pair(..)) { Seen::BadAlone(says) } else { Seen::Bad(says) },
-            paths: suspect.loads.iter().copied().collect(),
-        }
+        Blamed { element: names.words(suspect.element), says, paths: suspect.loads.iter().copied().collect() }
     });
     (blamed.collect(), bad)
 }
@@ -175,7 +212,7 @@ fn lossy(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
         let others = others(&names, &losing.or);
         let share = losing.lost as f64 / losing.sent.max(1) as f64;
         let says = format!("loses {} of its probe packets{others}: {} of {}", percent(share), losing.lost, losing.sent);
-        Blamed { element: names.words(losing.element), seen: Seen::Bad(says), paths }
+        Blamed { element: names.words(losing.element), says, paths }
     });
     (blamed.collect(), bad)
 }

@@ -169,7 +169,7 @@ impl<T: Truth> Control<'_, T> {
     pub fn heard(
         &mut self,
         host: usize,
-        from: IpAddr,
+        from: Option<IpAddr>,
         up: Up,
         now_ms: u64,
     ) -> Result<Option<(Has, Vec<Ticket>)>, T::Error> {

@@ -6,6 +6,8 @@ use super::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Orders in one word; the others come with the next.
+const ORDERS_MAX: usize = 500;
 /// Tests of one kind that are given together, at most.
 const GIVEN_MAX: usize = 2_000;
 
@@ -85,7 +87,7 @@ impl<T: Truth> Control<'_, T> {
     pub fn down(&self, host: usize, has: &Has, secrets: Secrets<'_>, now_ms: u64) -> Option<Down> {
         let admits = self.admits(host, secrets);
         let mine = self.running_of(host).filter(|it| it.opener == host);
-        let orders = mine.filter_map(|it| self.order(it, has, secrets, now_ms)).collect();
+        let orders = mine.filter_map(|it| self.order(it, has, secrets, now_ms)).take(ORDERS_MAX).collect();
         let admits = (admits.version != has.admitted).then_some(admits);
         let down = Down { taken: Vec::new(), orders, admits };
         (!down.orders.is_empty() || down.admits.is_some()).then_some(down)
@@ -136,7 +138,7 @@ impl<T: Truth> Control<'_, T> {
                 passes.push(secrets(&self.pass(running)));
             } else {
                 // It may come from where it is loaded, or from where the controller sees it.
-                peers.extend(self.seats[running.opener].agent.as_ref().map(|(_, from)| *from));
+                peers.extend(self.seats[running.opener].agent.as_ref().and_then(|(_, from)| *from));
                 peers.extend(self.address(running.opener));
             }
         }

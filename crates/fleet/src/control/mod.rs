@@ -37,12 +37,25 @@ const TRACED_EACH: u64 = 30;
 /// The place of an agent.
 #[derive(Debug, Default)]
 struct Seat {
-    agent: Option<(Agent, IpAddr)>,
+    /// With the address that it comes from, where that is known.
+    agent: Option<(Agent, Option<IpAddr>)>,
     heard_ms: u64,
     /// Since when it is expected.
     since_ms: u64,
     /// It gets no tests.
     drained: bool,
+}
+
+/// A host and its agent.
+#[derive(Debug, Clone, Copy)]
+pub struct Member<'a> {
+    pub name: &'a str,
+    /// `None`: it was never heard of.
+    pub version: Option<&'a str>,
+    /// Where it comes from, where that is known.
+    pub from: Option<IpAddr>,
+    pub heard_ms: u64,
+    pub drained: bool,
 }
 
 /// A test that was given.
@@ -58,6 +71,9 @@ struct Running {
 #[derive(Debug)]
 struct Round {
     left: BTreeSet<Load>,
+    /// Whether it makes tests again, and which.
+    again: bool,
+    of: BTreeSet<Load>,
     began_ms: u64,
     closes_ms: u64,
 }
@@ -225,7 +241,13 @@ impl<'a, T: Truth> Control<'a, T> {
             let Name { mesh, test: nth, slot, load } = test.name;
             let place = (mesh, nth);
             let closes_ms = test.due_ms + self.patience_ms(place) + self.test(place).lasts_ms + AROUND_MS;
-            let fresh = || Round { left: BTreeSet::new(), began_ms: test.due_ms, closes_ms: 0 };
+            let fresh = || Round {
+                left: BTreeSet::new(),
+                again: false,
+                of: BTreeSet::new(),
+                began_ms: test.due_ms,
+                closes_ms: 0,
+            };
             let round = self.rounds.entry((place, slot)).or_insert_with(fresh);
             round.left.insert(load);
             round.closes_ms = round.closes_ms.max(closes_ms);
@@ -303,6 +325,10 @@ impl<'a, T: Truth> Control<'a, T> {
             let Some(round) = self.rounds.remove(&key) else { continue };
             let kind = self.test(key.0).kind;
             let fresh = self.known.since(kind, round.began_ms);
+            if round.again {
+                messages.extend(self.judge.again(now_ms, &record, &round.of.intersection(&fresh).copied().collect()));
+                continue;
+            }
             messages.extend(self.judge.round(now_ms, &record, kind, &fresh));
             if kind == Kind::Load {
                 self.again(key.0, &fresh, now_ms)?;
@@ -313,11 +339,15 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// Plans what looks bad once more, alone: what it shows then counts as another round.
     fn again(&mut self, (mesh, test): Place, fresh: &BTreeSet<Load>, now_ms: u64) -> Result<(), T::Error> {
-        let doubtful = self.judge.doubtful(Kind::Load).into_iter().filter(|load| fresh.contains(load));
+        let doubtful = self.judge.doubtful().into_iter().filter(|load| fresh.contains(load));
         let name = |load| Name { mesh, test, slot: now_ms, load };
         let tests: Vec<Planned> = doubtful.map(|load| Planned { due_ms: now_ms, name: name(load) }).collect();
         self.alone.extend(tests.iter().map(|it| it.name));
-        self.write_down(&tests)
+        self.write_down(&tests)?;
+        if let Some(round) = self.rounds.get_mut(&((mesh, test), now_ms)) {
+            (round.again, round.of) = (true, round.left.clone());
+        }
+        Ok(())
     }
 
     /// Each host, with since when nothing is heard of it.
@@ -331,7 +361,7 @@ impl<'a, T: Truth> Control<'a, T> {
 
     fn is_there(&self, host: usize, now_ms: u64) -> bool {
         let seat = &self.seats[host];
-        seat.agent.is_some() && !seat.drained && now_ms < seat.heard_ms + SILENT_MS
+        !seat.drained && now_ms < seat.heard_ms + SILENT_MS && self.address(host).is_some()
     }
 
     /// Whether a host's agent is heard of.
@@ -340,10 +370,14 @@ impl<'a, T: Truth> Control<'a, T> {
         seat.agent.is_none() || now_ms >= seat.heard_ms + SILENT_MS
     }
 
-    /// Each host, its version and when it was last heard of; nothing of those that never were.
-    pub fn agents(&self) -> impl Iterator<Item = (&'a str, Option<(&Agent, IpAddr)>, u64, bool)> {
-        self.names.iter().zip(&self.seats).map(|(name, seat)| {
-            (*name, seat.agent.as_ref().map(|(agent, from)| (agent, *from)), seat.heard_ms, seat.drained)
+    /// Each host of the file with its agent.
+    pub fn agents(&self) -> impl Iterator<Item = Member<'_>> {
+        self.names.iter().zip(&self.seats).map(|(name, seat)| Member {
+            name,
+            version: seat.agent.as_ref().map(|(agent, _)| agent.version.as_str()),
+            from: seat.agent.as_ref().and_then(|(_, from)| *from),
+            heard_ms: seat.heard_ms,
+            drained: seat.drained,
         })
     }
 
@@ -363,7 +397,7 @@ impl<'a, T: Truth> Control<'a, T> {
     fn address(&self, host: usize) -> Option<IpAddr> {
         let (_, from) = self.seats[host].agent.as_ref()?;
         let named = self.fleet.hosts.values().nth(host).and_then(|it| it.address.parse().ok());
-        Some(named.unwrap_or(*from))
+        named.or(*from)
     }
 
     fn ticket(&self, lease: &Lease) -> Ticket {

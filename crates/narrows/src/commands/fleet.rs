@@ -34,6 +34,7 @@ enum What {
     Import(Import),
     Controller(Controller),
     Token(Token),
+    Nats(Nats),
     Agent(Agent),
     Status(Status),
     /// Read the file of the fleet again
@@ -85,6 +86,9 @@ struct Controller {
     /// Listen at this address only (default: all addresses of this host)
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
+    /// Take the words of agents from this bus, too: nats://host:port; `narrows fleet nats` prints its users
+    #[arg(long, value_name = "ADDRESS")]
+    nats: Option<String>,
 }
 
 /// Print the token of a host's agent; to be run on the controller's host
@@ -102,6 +106,17 @@ struct Token {
     metrics: bool,
 }
 
+/// Print the users of a fleet for the configuration of a nats-server; to be run on the controller's host
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  narrows fleet nats fleet.toml > /etc/nats/narrows.conf    include it in nats-server.conf"
+)]
+struct Nats {
+    /// The file of the fleet (TOML)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
 /// Make the tests that a controller gives this host
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
@@ -109,7 +124,7 @@ struct Token {
     It needs no root: run it as a user of its own, as the unit of the packages does.\n\
     Other agents load it at its port, and probe it at the next one (UDP).")]
 struct Agent {
-    /// The controller: host or host:port
+    /// The controller: host or host:port; or the bus: nats://host:port
     controller: String,
     /// File with this host's token, which `narrows fleet token` printed (default: that of `narrows trust`)
     #[arg(long, value_name = "PATH")]
@@ -206,11 +221,15 @@ fn place() -> Result<PathBuf, Failure> {
 /// A controller with the token that was given, or is stored.
 fn target(word: &str, token_file: Option<&std::path::Path>) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { asked: word.to_owned(), family: None, port: CONTROLLER_PORT, token: None };
+    let given = trust::client_token(token_file).map_err(Failure::run)?;
+    if fleet::is_bus(word) {
+        spec.token = given;
+        return if spec.token.is_some() { Ok(spec) } else { Err(Failure::usage("a bus needs --token-file")) };
+    }
     let (host, port, ssh) = spec.server().map_err(Failure::usage)?;
     if ssh.is_some() {
         return Err(Failure::usage("a controller is named as host or host:port"));
     }
-    let given = trust::client_token(token_file).map_err(Failure::run)?;
     let stored = || trusted::token_of(&trusted::file().ok()?, &host, port);
     spec.token = given.or_else(stored);
     if spec.token.is_none() {
@@ -254,6 +273,7 @@ impl Args {
                 let holder = it.host.as_deref().map_or(Holder::Scraper, Holder::Agent);
                 printed(&fleet::token_of(&it.file, holder, &place()?).map_err(Failure::usage)?)
             }
+            What::Nats(it) => printed(&fleet::users_of(&it.file, &place()?).map_err(Failure::usage)?),
             What::Agent(it) => it.run(),
             What::Status(it) => {
                 let report = fleet::status(&it.way.spec()?).map_err(Failure::run)?;
@@ -278,6 +298,7 @@ impl Controller {
             bind: self.bind,
             state: place()?,
             store: stored::address().map_err(Failure::run)?,
+            bus: self.nats,
         };
         fleet::controller(&spec, &stop_on_interrupt()?, &mut |line| crate::failure::note!("{line}"))
             .map_err(Failure::run)?;

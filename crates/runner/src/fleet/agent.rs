@@ -1,7 +1,7 @@
 //! An agent: it asks the controller for work, serves the other agents, and keeps what it found until the controller has it.
 
 use super::AGENT_PORT;
-use super::line::{Https, Line};
+use super::line::{Line, line};
 use super::spool::Spool;
 use crate::mesh::member::{load, packets, probe};
 use crate::mesh::orders::{LoadOrder, Loaded, ProbeOrder, Probed};
@@ -34,6 +34,8 @@ pub struct AgentSpec {
 
 /// Tests at one time; more are not taken.
 const RUNNING_MAX: usize = 256;
+/// That one word names: of what waits longer than a lease lasts no order comes again.
+const WORKING_MAX: usize = 2_000;
 /// How long a connection to another agent may take.
 const CONNECTS: Duration = Duration::from_secs(3);
 /// The other host may know of a load a little later.
@@ -70,7 +72,7 @@ pub fn agent(
     };
     let (found, outcomes) = channel();
     let mut working = Working { me, spool, passes, admission, admitted: 0, running: BTreeSet::new(), found };
-    let (words, answers) = speak(Box::new(Https::new(spec.controller.clone())));
+    let (words, answers) = speak(line(&spec.controller)?);
     let mut pause = AGAIN[0];
     let mut connected = false;
     while !stop.is_set() {
@@ -179,7 +181,7 @@ impl Working {
     }
 
     fn up(&self) -> Up {
-        let working = self.running.iter().chain(self.spool.tickets()).cloned().collect();
+        let working = self.running.iter().chain(self.spool.tickets()).take(WORKING_MAX).cloned().collect();
         Up { agent: self.me.clone(), outcomes: self.spool.first(), working, admitted: self.admitted }
     }
 

@@ -33,6 +33,8 @@ pub struct ControllerSpec {
     pub state: PathBuf,
     /// The store: a file, or an address of PostgreSQL.
     pub store: PathBuf,
+    /// A bus of agents beside HTTPS: `nats://host:port`.
+    pub bus: Option<String>,
 }
 
 /// How often it looks what is due.
@@ -42,7 +44,7 @@ const WORKS: Duration = Duration::from_secs(1);
 
 /// What the thread that decides is asked.
 pub(super) enum Asked {
-    Up { host: usize, from: IpAddr, up: Up, answer: oneshot::Sender<Down> },
+    Up { host: usize, from: Option<IpAddr>, up: Up, answer: oneshot::Sender<Down> },
     Wish(Wish, oneshot::Sender<Result<serde_json::Value, String>>),
 }
 
@@ -81,6 +83,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
     let (ask, asked) = channel();
+    let to_bus = spec.bus.clone().map(|bus| (bus, ask.clone()));
     let router = requests::router(&keys, hosts.clone(), ask);
     let acceptor = acceptor(&keys.identity).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -90,6 +93,9 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
             accept_api(listener, acceptor, router).await;
         }
     });
+    if let Some((bus, ask)) = to_bus {
+        on_bus(&runtime, bus, &keys, hosts.clone(), ask)?;
+    }
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
     loop {
@@ -110,6 +116,32 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     }
     runtime.shutdown_timeout(Duration::from_millis(100));
     Ok(())
+}
+
+/// Takes words of agents from a bus, too.
+/// Errors: this build knows none, or there is no such address.
+#[cfg(feature = "nats")]
+fn on_bus(
+    runtime: &tokio::runtime::Runtime,
+    bus: String,
+    keys: &Keys,
+    hosts: Arc<RwLock<Hosts>>,
+    ask: std::sync::mpsc::Sender<Asked>,
+) -> Result<(), String> {
+    let words = runtime.block_on(super::nats::subscribe(&bus, &keys.of_bus()))?;
+    runtime.spawn(super::nats::listen(words, hosts, ask));
+    Ok(())
+}
+
+#[cfg(not(feature = "nats"))]
+fn on_bus(
+    _: &tokio::runtime::Runtime,
+    _: String,
+    _: &Keys,
+    _: Arc<RwLock<Hosts>>,
+    _: std::sync::mpsc::Sender<Asked>,
+) -> Result<(), String> {
+    Err(super::NO_NATS.to_owned())
 }
 
 /// Decides for a fleet as its file is now.
@@ -271,7 +303,7 @@ fn status<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, trouble: Option
                 (true, true) => AgentState::Silent,
                 (true, false) => AgentState::Up,
             },
-            address: agent.map(|(_, from)| from.to_string()),
+            address: agent.and_then(|(_, from)| from).map(|from| from.to_string()),
             version: agent.map(|(agent, _)| agent.version.clone()),
             heard_unix_ms: agent.map(|_| heard),
         });

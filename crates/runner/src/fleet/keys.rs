@@ -22,6 +22,18 @@ impl Keys {
         Ok(Self { identity, key })
     }
 
+    /// Reads the key of a controller that was started before.
+    pub(super) fn existing(state: &Path) -> Result<Self, String> {
+        let key = place(state).join("server.pem");
+        if files::exists(&key) {
+            return Self::of(state);
+        }
+        Err(format!(
+            "there is no controller's key at {}; start `narrows fleet controller` once, as its user",
+            key.display()
+        ))
+    }
+
     /// A secret for something (HMAC-SHA256, the first 192 bits).
     pub(super) fn secret(&self, of: &str) -> Secret {
         let tag = hmac::sign(&self.key, of.as_bytes());
@@ -30,30 +42,56 @@ impl Keys {
         Secret::new(bytes)
     }
 
+    /// The controller's own on a bus.
+    #[cfg(feature = "nats")]
+    pub(super) fn of_bus(&self) -> Secret {
+        self.secret("bus")
+    }
+
     /// What a scraper shows.
     pub(super) fn of_scraper(&self) -> Secret {
         self.secret("scraper")
     }
 
     /// What a host's agent shows.
-    fn of_host(&self, fleet: &str, host: &str) -> Secret {
+    pub(super) fn of_host(&self, fleet: &str, host: &str) -> Secret {
         self.secret(&format!("host\0{fleet}\0{host}"))
     }
 }
 
 /// The hosts of a fleet by their secrets, which are not kept: a look-up tells nothing of them by its time.
 #[derive(Default)]
-pub(super) struct Hosts(HashMap<[u8; 32], usize>);
+pub(super) struct Hosts {
+    of: HashMap<[u8; 32], usize>,
+    /// By their users of a bus, whose words are sealed.
+    #[cfg(feature = "nats")]
+    users: HashMap<String, (usize, Secret)>,
+}
 
 impl Hosts {
     pub(super) fn of(keys: &Keys, fleet: &narrows_fleet::plan::Fleet) -> Self {
         let entry = |(nth, host): (usize, &String)| (digest_of(&keys.of_host(&fleet.name, host)), nth);
-        Self(fleet.hosts.keys().enumerate().map(entry).collect())
+        Self {
+            of: fleet.hosts.keys().enumerate().map(entry).collect(),
+            #[cfg(feature = "nats")]
+            users: fleet.hosts.keys().enumerate().filter_map(|it| user_of(keys, &fleet.name, it)).collect(),
+        }
     }
 
     pub(super) fn find(&self, shown: &Secret) -> Option<usize> {
-        self.0.get(&digest_of(shown)).copied()
+        self.of.get(&digest_of(shown)).copied()
     }
+
+    #[cfg(feature = "nats")]
+    pub(super) fn of_user(&self, user: &str) -> Option<(usize, Secret)> {
+        self.users.get(user).cloned()
+    }
+}
+
+#[cfg(feature = "nats")]
+fn user_of(keys: &Keys, fleet: &str, (nth, host): (usize, &String)) -> Option<(String, (usize, Secret))> {
+    let secret = keys.of_host(fleet, host);
+    Some((super::nats::user(&secret).ok()?.public_key(), (nth, secret)))
 }
 
 fn digest_of(secret: &Secret) -> [u8; 32] {
@@ -84,14 +122,7 @@ pub fn token_of(file: &Path, holder: Holder<'_>, state: &Path) -> Result<String,
     {
         return Err(format!("cannot make a token: {} has no host {host}", file.display()));
     }
-    let key = place(state).join("server.pem");
-    if !files::exists(&key) {
-        return Err(format!(
-            "cannot make a token: there is no controller's key at {}; start `narrows fleet controller` once, as its user",
-            key.display()
-        ));
-    }
-    let keys = Keys::of(state)?;
+    let keys = Keys::existing(state).map_err(|why| format!("cannot make a token: {why}"))?;
     Ok(match holder {
         Holder::Scraper => keys.of_scraper().reveal(),
         Holder::Agent(host) => {

@@ -5,12 +5,17 @@ mod alerts;
 mod controller;
 mod keys;
 mod line;
+#[cfg(feature = "nats")]
+mod nats;
 mod requests;
 mod spool;
 
 pub use agent::{AgentSpec, agent};
 pub use controller::{ControllerSpec, controller};
 pub use keys::{Holder, token_of};
+pub use line::is_bus;
+#[cfg(feature = "nats")]
+pub use nats::users_of;
 pub use requests::{Wish, ask, status};
 
 use narrows_fleet::{cost, plan::Fleet, psconfig};
@@ -47,3 +52,13 @@ pub fn imported(file: &Path) -> Result<(String, Vec<String>), String> {
     let text = String::from_utf8(text).map_err(|_| format!("cannot read {}: it is no UTF-8", file.display()))?;
     psconfig::imported(&text).map_err(|why| format!("{}: {why}", file.display()))
 }
+
+/// What the configuration of a nats-server needs for a fleet.
+/// Errors: this build knows no NATS.
+#[cfg(not(feature = "nats"))]
+pub fn users_of(_: &Path, _: &Path) -> Result<String, String> {
+    Err(NO_NATS.to_owned())
+}
+
+#[cfg(not(feature = "nats"))]
+const NO_NATS: &str = "this build of narrows has no NATS: it takes one with the feature `nats`";

@@ -152,7 +152,7 @@ async fn up(
     let from = caller.address.ok_or_else(|| Refused::bad("unknown address"))?;
     let up: Up = read(body, UP_MAX_BYTES).await?;
     let (answer, answered) = oneshot::channel();
-    lock(&door.ask).send(Asked::Up { host, from, up, answer }).map_err(Refused::failed)?;
+    lock(&door.ask).send(Asked::Up { host, from: Some(from), up, answer }).map_err(Refused::failed)?;
     let down = tokio::time::timeout(HOLDS + Duration::from_secs(5), answered).await;
     let down = down.map_err(|_| Refused::failed("the controller is overloaded"))?;
     Ok(json(&down.map_err(|_| Refused::failed("it was not understood, or said again meanwhile"))?))

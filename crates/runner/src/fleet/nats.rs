@@ -1,0 +1,201 @@
+//! Words over NATS: each agent publishes its own subject and gets answers in its own inbox, nothing else.
+//!
+//! The bus carries and decides nothing: what it loses is said again, and each word is sealed with the host's secret, so that the bus can
+//! neither forge words nor orders. The key of an agent's user (nkey) follows from the same secret: a token is all that an agent has.
+
+use super::controller::Asked;
+use super::keys::{Hosts, Keys};
+use super::line::{AROUND, HOLDS, Line};
+use async_nats::{Client, ConnectOptions, Message, Request, Subscriber};
+use bytes::Bytes;
+use narrows_fleet::talk::{Down, Up};
+use narrows_wire::token::Secret;
+use nkeys::{KeyPair, KeyPairType};
+use ring::hmac;
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+/// The subjects of agents; behind it stands the public key of the agent's user.
+const SUBJECT: &str = "narrows.up";
+/// Controllers share the words of agents.
+const QUEUE: &str = "controllers";
+/// For the connection, and for one that is made again.
+const CONNECTS: Duration = Duration::from_secs(10);
+const TAG_BYTES: usize = 32;
+
+/// Which way a word goes: none can be turned round.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    Up,
+    /// The answer to the word with this tag.
+    Down(&'a [u8]),
+}
+
+/// A word with its seal (HMAC-SHA256) before it.
+fn seal(secret: &Secret, way: Way<'_>, body: &[u8]) -> Bytes {
+    let mut sealed = tag(secret, way, body).as_ref().to_vec();
+    sealed.extend_from_slice(body);
+    sealed.into()
+}
+
+fn tag(secret: &Secret, way: Way<'_>, body: &[u8]) -> hmac::Tag {
+    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, secret.bytes()));
+    match way {
+        Way::Up => context.update(b"up\0"),
+        Way::Down(of) => {
+            context.update(b"down\0");
+            context.update(of);
+        }
+    }
+    context.update(body);
+    context.sign()
+}
+
+/// The word, and its tag, if the seal is whole.
+fn unseal<'a>(secret: &Secret, way: Way<'_>, sealed: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let (shown, body) = sealed.split_at_checked(TAG_BYTES)?;
+    subtle::ConstantTimeEq::ct_eq(shown, tag(secret, way, body).as_ref()).unwrap_u8().eq(&1).then_some((body, shown))
+}
+
+/// The user that a secret is on the bus.
+pub(super) fn user(secret: &Secret) -> Result<KeyPair, String> {
+    let mut seed = [0; 32];
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.bytes());
+    seed.copy_from_slice(hmac::sign(&key, b"nkey").as_ref());
+    KeyPair::new_from_raw(KeyPairType::User, seed).map_err(|error| error.to_string())
+}
+
+async fn connect(address: &str, secret: &Secret) -> Result<Client, String> {
+    let user = user(secret)?;
+    let seed = user.seed().map_err(|error| error.to_string())?;
+    let options = ConnectOptions::with_nkey(seed)
+        .name("narrows")
+        .connection_timeout(CONNECTS)
+        .custom_inbox_prefix(inbox(&user.public_key()))
+        .retry_on_initial_connect();
+    options.connect(address).await.map_err(|error| format!("cannot connect to {address}: {error}"))
+}
+
+fn inbox(user: &str) -> String {
+    format!("_INBOX.{user}")
+}
+
+/// An agent's end.
+pub(super) struct Nats {
+    runtime: Runtime,
+    client: Client,
+    subject: String,
+    secret: Secret,
+}
+
+impl Nats {
+    /// `address`: `nats://host:port`.
+    /// Errors: there is no such address.
+    pub(super) fn new(address: &str, secret: &Secret) -> Result<Self, String> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let client = runtime.block_on(connect(address, secret))?;
+        let subject = format!("{SUBJECT}.{}", user(secret)?.public_key());
+        Ok(Self { runtime, client, subject, secret: secret.clone() })
+    }
+}
+
+impl Line for Nats {
+    fn exchange(&mut self, up: &Up) -> Result<Down, String> {
+        let body = serde_json::to_vec(up).map_err(|error| error.to_string())?;
+        let sealed = seal(&self.secret, Way::Up, &body);
+        let of = sealed.slice(..TAG_BYTES);
+        let request = Request::new().payload(sealed).timeout(Some(HOLDS + AROUND));
+        let asked = self.client.send_request(self.subject.clone(), request);
+        let answer = self.runtime.block_on(asked).map_err(|error| error.to_string())?;
+        let (body, _) =
+            unseal(&self.secret, Way::Down(&of), &answer.payload).ok_or("an answer that is not the controller's")?;
+        serde_json::from_slice(body).map_err(|error| format!("cannot parse its answer: {error}"))
+    }
+}
+
+/// Subscribes to the words of agents.
+/// Errors: there is no such address.
+pub(super) async fn subscribe(address: &str, own: &Secret) -> Result<(Client, Subscriber), String> {
+    let client = connect(address, own).await?;
+    let words = client.queue_subscribe(format!("{SUBJECT}.*"), QUEUE.to_owned()).await;
+    words.map(|words| (client, words)).map_err(|error| error.to_string())
+}
+
+/// Takes the words of agents for ever.
+pub(super) async fn listen((client, mut words): (Client, Subscriber), hosts: Arc<RwLock<Hosts>>, ask: Sender<Asked>) {
+    while let Some(word) = futures_util::StreamExt::next(&mut words).await {
+        let Some((host, secret, up, tag)) = heard(&hosts, &word) else { continue };
+        let Some(reply) = word.reply else { continue };
+        let (answer, answered) = oneshot::channel();
+        if ask.send(Asked::Up { host, from: None, up, answer }).is_err() {
+            break;
+        }
+        let client = client.clone();
+        tokio::spawn(async move {
+            if let Ok(Ok(down)) = tokio::time::timeout(HOLDS + AROUND, answered).await
+                && let Ok(body) = serde_json::to_vec(&down)
+            {
+                // What is lost is asked for again.
+                let _ = client.publish(reply, seal(&secret, Way::Down(&tag), &body)).await;
+            }
+        });
+    }
+}
+
+/// Whose word it is, and what it says.
+fn heard(hosts: &RwLock<Hosts>, word: &Message) -> Option<(usize, Secret, Up, Vec<u8>)> {
+    let user = word.subject.as_str().rsplit('.').next()?;
+    let (host, secret) = hosts.read().unwrap_or_else(PoisonError::into_inner).of_user(user)?;
+    let (body, tag) = unseal(&secret, Way::Up, &word.payload)?;
+    Some((host, secret, serde_json::from_slice(body).ok()?, tag.to_vec()))
+}
+
+/// What the configuration of a nats-server needs for a fleet: its users and what each may do.
+/// Errors: the file, or the controller's key, cannot be used.
+pub fn users_of(file: &Path, state: &Path) -> Result<String, String> {
+    let fleet = super::read(file)?;
+    let keys = Keys::existing(state)?;
+    let line = |secret: &Secret, publish: &dyn Fn(&str) -> String, subscribe: &dyn Fn(&str) -> String, who: &str| {
+        let user = user(secret)?.public_key();
+        let (publish, subscribe) = (publish(&user), subscribe(&user));
+        Ok::<_, String>(format!(
+            "      {{ nkey: {user}, permissions: {{ publish: \"{publish}\", subscribe: \"{subscribe}\" }} }} # {who}\n"
+        ))
+    };
+    let mut lines = line(&keys.of_bus(), &|_| "_INBOX.>".to_owned(), &|_| format!("{SUBJECT}.*"), "the controller")?;
+    for host in fleet.hosts.keys() {
+        let secret = keys.of_host(&fleet.name, host);
+        lines += &line(&secret, &|user| format!("{SUBJECT}.{user}"), &|user| format!("{}.>", inbox(user)), host)?;
+    }
+    Ok(format!("accounts {{\n  NARROWS {{\n    users: [\n{lines}    ]\n  }}\n}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_was_changed_turned_round_or_sealed_by_another_is_none() {
+        let [own, other] = [1, 2].map(|byte| Secret::new([byte; 24]));
+        let up = seal(&own, Way::Up, b"word");
+        let (body, tag) = unseal(&own, Way::Up, &up).expect("whole");
+        assert_eq!(body, b"word");
+        assert!(unseal(&other, Way::Up, &up).is_none() && unseal(&own, Way::Down(b""), &up).is_none());
+        let down = seal(&own, Way::Down(tag), b"answer");
+        assert!(unseal(&own, Way::Down(tag), &down).is_some() && unseal(&own, Way::Down(&up[1..33]), &down).is_none());
+        let mut changed = up.to_vec();
+        *changed.last_mut().expect("a byte") ^= 1;
+        assert!(unseal(&own, Way::Up, &changed).is_none() && unseal(&own, Way::Up, &up[..20]).is_none());
+    }
+
+    #[test]
+    fn a_user_follows_from_the_secret() {
+        let key = |byte| user(&Secret::new([byte; 24])).expect("a key").public_key();
+        assert!(key(1) == key(1) && key(1) != key(2) && key(1).starts_with('U'));
+    }
+}
