@@ -293,20 +293,19 @@ fn status<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, trouble: Option
     };
     let incidents = control.judge().open().into_iter().map(incident).collect();
     let groups = fleet.hosts.values().map(|host| host.group.clone());
-    let hosts =
-        control.agents().zip(groups).enumerate().map(|(nth, ((name, agent, heard, drained), group))| FleetHost {
-            name: name.to_owned(),
-            group,
-            state: match (agent.is_some(), control.is_silent(nth, at)) {
-                _ if drained => AgentState::Drained,
-                (false, _) => AgentState::Never,
-                (true, true) => AgentState::Silent,
-                (true, false) => AgentState::Up,
-            },
-            address: agent.and_then(|(_, from)| from).map(|from| from.to_string()),
-            version: agent.map(|(agent, _)| agent.version.clone()),
-            heard_unix_ms: agent.map(|_| heard),
-        });
+    let hosts = control.agents().zip(groups).enumerate().map(|(nth, (member, group))| FleetHost {
+        name: member.name.to_owned(),
+        group,
+        state: match (member.version.is_some(), control.is_silent(nth, at)) {
+            _ if member.drained => AgentState::Drained,
+            (false, _) => AgentState::Never,
+            (true, true) => AgentState::Silent,
+            (true, false) => AgentState::Up,
+        },
+        address: member.from.map(|from| from.to_string()),
+        version: member.version.map(str::to_owned),
+        heard_unix_ms: member.version.map(|_| member.heard_ms),
+    });
     let tests = control.counts().map(|((mesh, test), counts)| FleetTests {
         mesh: fleet.meshes[mesh].name.clone(),
         test: fleet.meshes[mesh].tests[test].word(),
