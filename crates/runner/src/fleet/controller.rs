@@ -94,7 +94,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
         }
     });
     if let Some((bus, ask)) = to_bus {
-        on_bus(&runtime, bus, &keys, hosts.clone(), ask)?;
+        on_bus(&runtime, &bus, &keys, hosts.clone(), ask)?;
     }
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
@@ -123,12 +123,12 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
 #[cfg(feature = "nats")]
 fn on_bus(
     runtime: &tokio::runtime::Runtime,
-    bus: String,
+    bus: &str,
     keys: &Keys,
     hosts: Arc<RwLock<Hosts>>,
     ask: std::sync::mpsc::Sender<Asked>,
 ) -> Result<(), String> {
-    let words = runtime.block_on(super::nats::subscribe(&bus, &keys.of_bus()))?;
+    let words = runtime.block_on(super::nats::subscribe(bus, &keys.of_bus()))?;
     runtime.spawn(super::nats::listen(words, hosts, ask));
     Ok(())
 }
@@ -136,7 +136,7 @@ fn on_bus(
 #[cfg(not(feature = "nats"))]
 fn on_bus(
     _: &tokio::runtime::Runtime,
-    _: String,
+    _: &str,
     _: &Keys,
     _: Arc<RwLock<Hosts>>,
     _: std::sync::mpsc::Sender<Asked>,
