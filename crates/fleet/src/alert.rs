@@ -209,7 +209,7 @@ fn subject(message: &Message) -> String {
 /// A message in a sentence.
 pub fn sentence(message: &Message) -> String {
     match message {
-        Message::Began(it) => format!("{}: {}", subject(message), words(&it.says, SAYS_CHARS_MAX)),
+        Message::Began(it) => format!("{}: {}", subject(message), words(&it.words(), SAYS_CHARS_MAX)),
         Message::Over { .. } => subject(message),
     }
 }
@@ -227,6 +227,7 @@ pub fn json(message: &Message, fleet: &str) -> Value {
         "since": utc(incident.since_ms / 1_000),
         "after_ms": after_ms,
         "acknowledged": incident.acknowledged.as_deref().map(name),
+        "diagnosis": incident.verdict.as_ref().map(|it| words(it, SAYS_CHARS_MAX)),
     })
 }
 
@@ -252,7 +253,7 @@ pub fn alertmanager(messages: &[Message], fleet: &str) -> Value {
             },
             "annotations": {
                 "summary": sentence(message),
-                "description": words(&incident.says, SAYS_CHARS_MAX),
+                "description": words(&incident.words(), SAYS_CHARS_MAX),
             },
             "startsAt": utc(incident.since_ms / 1_000),
         });
@@ -305,7 +306,15 @@ mod tests {
 
     fn incident(element: &str) -> Incident {
         let says = "carries 40 % of what it should".to_owned();
-        Incident { number: 7, element: element.to_owned(), says, since_ms: SINCE_MS, acknowledged: None }
+        Incident {
+            number: 7,
+            element: element.to_owned(),
+            says,
+            since_ms: SINCE_MS,
+            acknowledged: None,
+            verdict: None,
+            reported: true,
+        }
     }
 
     fn both(element: &str) -> [Message; 2] {
@@ -375,7 +384,7 @@ mod tests {
         let [began, over] = both("host b1");
         let want = serde_json::json!({
             "schema": "narrows.fleet-alert/1", "fleet": "site", "state": "began", "number": 7, "element": "host b1",
-            "says": "carries 40 % of what it should", "since": "2023-11-14T22:13:20Z", "after_ms": null, "acknowledged": null,
+            "says": "carries 40 % of what it should", "since": "2023-11-14T22:13:20Z", "after_ms": null, "acknowledged": null, "diagnosis": null,
         });
         assert_eq!(json(&began, "site"), want);
         let over = json(&over, "site");

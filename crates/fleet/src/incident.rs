@@ -51,6 +51,20 @@ pub struct Incident {
     pub since_ms: u64,
     /// Who has it in hand, by their own word.
     pub acknowledged: Option<String>,
+    /// What a diagnosis of its worst path says, once there is one.
+    #[serde(default)]
+    pub verdict: Option<String>,
+    /// Whether people know of it.
+    #[serde(default)]
+    pub reported: bool,
+}
+
+impl Incident {
+    /// What is bad, and what its diagnosis says.
+    pub(crate) fn words(&self) -> String {
+        let verdict = self.verdict.as_ref().map_or_else(String::new, |verdict| format!("; diagnosis: {verdict}"));
+        format!("{}{verdict}", self.says)
+    }
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -86,10 +100,10 @@ impl Incidents {
         open
     }
 
-    /// What was called so is called otherwise now; nothing of it is reported yet, or what was is no more what is open.
+    /// What was called so is called otherwise now; nothing of it is reported yet.
     pub(crate) fn rename(&mut self, element: &str, now: &str) {
         if let Some(state) = self.of.remove(element) {
-            self.of.insert(now.to_owned(), State { open: None, ..state });
+            self.of.insert(now.to_owned(), state);
         }
     }
 
@@ -113,9 +127,24 @@ impl Incidents {
         self.of.get(element).is_some_and(|state| state.bad > 0 || state.open.is_some())
     }
 
-    /// Those that are open and not muted.
+    /// Reports an open incident, with what its diagnosis says; `None`: it is over, or known already.
+    pub(crate) fn report(&mut self, number: u64, verdict: Option<String>) -> Option<Message> {
+        let of = self.of.values_mut().filter_map(|state| state.open.as_mut());
+        let incident = of.into_iter().find(|it| it.number == number && !it.reported)?;
+        (incident.verdict, incident.reported) = (verdict, true);
+        Some(Message::Began(incident.clone()))
+    }
+
+    /// Open incidents that nobody knows of, but that somebody should: they are not muted, and do not get better.
+    pub(crate) fn unreported(&self) -> Vec<u64> {
+        let bad = self.of.iter().filter(|(element, state)| state.good == 0 && !self.is_muted(element));
+        let open = bad.filter_map(|(_, state)| state.open.as_ref());
+        open.filter(|incident| !incident.reported).map(|incident| incident.number).collect()
+    }
+
+    /// Those that are open, known and not muted.
     pub fn audible(&self) -> Vec<&Incident> {
-        self.open().into_iter().filter(|incident| !self.is_muted(&incident.element)).collect()
+        self.open().into_iter().filter(|it| it.reported && !self.is_muted(&it.element)).collect()
     }
 
     /// Nothing is reported of these elements until then: a name, or the beginning of names with `*` at its end.
@@ -131,13 +160,16 @@ impl Incidents {
         found.map(|incident| incident.acknowledged = Some(who.to_owned())).is_some()
     }
 
-    /// What a round of tests says of elements, and what is to be reported of that. An element that is not named was not tested.
+    /// What a round of tests says of elements, and what is to be reported of that. An element that is not named was not tested. What began is
+    /// reported by [`Incidents::report`], and its end only where that was.
     pub fn round(&mut self, at_ms: u64, seen: &[(String, Seen)]) -> Vec<Message> {
         self.muted.retain(|(_, until_ms)| *until_ms > at_ms);
         let mut reported = Vec::new();
         for (element, seen) in seen {
             let message = self.judge(at_ms, element, seen);
-            reported.extend(message.filter(|_| !self.is_muted(element)));
+            let is_news = |it: &Message| matches!(it, Message::Over { incident, .. } if incident.reported);
+            // Whoever heard of the beginning hears of the end.
+            reported.extend(message.filter(is_news));
         }
         reported
     }
@@ -179,6 +211,8 @@ impl Incidents {
                     says: says.clone(),
                     since_ms: state.first_bad_ms,
                     acknowledged: None,
+                    verdict: None,
+                    reported: false,
                 };
                 state.open = Some(incident.clone());
                 Some(Message::Began(incident))
@@ -204,8 +238,16 @@ mod tests {
         Seen::Bad(says.to_owned())
     }
 
+    /// What is reported of a round, without diagnoses.
+    fn of_round(incidents: &mut Incidents, at: u64, seen: (String, Seen)) -> Vec<Message> {
+        let mut messages = incidents.round(at, &[seen]);
+        let new = incidents.unreported();
+        messages.extend(new.into_iter().filter_map(|number| incidents.report(number, None)));
+        messages
+    }
+
     fn reported(incidents: &mut Incidents, rounds: impl IntoIterator<Item = (u64, Seen)>) -> Vec<Message> {
-        rounds.into_iter().flat_map(|(at, seen)| incidents.round(at, &[("host a".to_owned(), seen)])).collect()
+        rounds.into_iter().flat_map(|(at, seen)| of_round(incidents, at, ("host a".to_owned(), seen))).collect()
     }
 
     #[test]
@@ -252,9 +294,9 @@ mod tests {
         let mut incidents = Incidents::new(Rules::default());
         incidents.mute("host *", 100);
         let both = |at| [("host a".to_owned(), bad("x")), ("trunk r1".to_owned(), bad("y"))].map(|it| (at, it));
-        let all: Vec<Message> = (0..5).flat_map(both).flat_map(|(at, it)| incidents.round(at, &[it])).collect();
+        let all: Vec<Message> = (0..5).flat_map(both).flat_map(|(at, it)| of_round(&mut incidents, at, it)).collect();
         assert!(matches!(&all[..], [Message::Began(Incident { element, .. })] if element == "trunk r1"), "{all:?}");
         assert_eq!(incidents.open().len(), 2, "it is known all the same");
-        assert_eq!(reported(&mut incidents, [(101, Seen::Good), (102, Seen::Good)]).len(), 1);
+        assert_eq!(reported(&mut incidents, [(101, Seen::Good), (102, Seen::Good)]).len(), 0, "nobody knows of it");
     }
 }

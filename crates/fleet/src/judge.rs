@@ -18,8 +18,32 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Judge {
     incidents: Incidents,
-    /// The paths of each element that was bad, with the kind of test that shows it.
-    of: BTreeMap<String, (Kind, BTreeSet<Load>)>,
+    of: BTreeMap<String, Sides>,
+}
+
+/// What each kind of test shows of an element.
+type Sides = BTreeMap<Kind, Side>;
+
+#[derive(Debug, Default)]
+struct Side {
+    paths: BTreeSet<Load>,
+    /// Whether its last round was bad.
+    bad: bool,
+}
+
+/// A [`Judge`] in names of hosts, which hold whatever becomes of the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Kept {
+    incidents: Incidents,
+    of: Vec<KeptSide>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KeptSide {
+    element: String,
+    kind: Kind,
+    bad: bool,
+    paths: Vec<[String; 2]>,
 }
 
 /// What a round blames.
@@ -32,27 +56,31 @@ struct Blamed {
 /// Of an element that is bad for the first time so many paths are tested again: as many show that the others are, too.
 const AGAIN: usize = 3;
 
-/// A [`Judge`] in names of hosts, which hold whatever becomes of the file.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Kept {
-    incidents: Incidents,
-    of: BTreeMap<String, (Kind, Vec<[String; 2]>)>,
-}
-
 impl Judge {
     /// To be kept.
     pub(crate) fn kept(&self, names: &[&str]) -> Kept {
         let named = |load: &Load| [load.from, load.to].map(|host| names[host].to_owned());
-        let of = self.of.iter().map(|(key, (kind, paths))| (key.clone(), (*kind, paths.iter().map(named).collect())));
-        Kept { incidents: self.incidents.clone(), of: of.collect() }
+        let sides =
+            self.of.iter().flat_map(|(element, sides)| sides.iter().map(move |(kind, side)| (element, kind, side)));
+        let kept = |(element, kind, side): (&String, &Kind, &Side)| KeptSide {
+            element: element.clone(),
+            kind: *kind,
+            bad: side.bad,
+            paths: side.paths.iter().map(named).collect(),
+        };
+        Kept { incidents: self.incidents.clone(), of: sides.map(kept).collect() }
     }
 
     /// As it was kept; hosts that are gone are left out.
     pub(crate) fn restored(kept: Kept, names: &[&str]) -> Self {
         let place = |name: &String| names.binary_search(&name.as_str()).ok();
         let load = |[from, to]: &[String; 2]| Some(Load { from: place(from)?, to: place(to)? });
-        let of = kept.of.into_iter().map(|(key, (kind, paths))| (key, (kind, paths.iter().filter_map(load).collect())));
-        Self { incidents: kept.incidents, of: of.collect() }
+        let mut of: BTreeMap<String, Sides> = BTreeMap::new();
+        for KeptSide { element, kind, bad, paths } in kept.of {
+            let side = Side { paths: paths.iter().filter_map(load).collect(), bad };
+            of.entry(element).or_default().insert(kind, side);
+        }
+        Self { incidents: kept.incidents, of }
     }
 
     pub fn new(rules: Rules) -> Self {
@@ -99,14 +127,15 @@ impl Judge {
         for Blamed { element, says, paths } in blamed.into_iter().filter(|it| !it.paths.is_disjoint(fresh)) {
             let key = self.named(kind, element, &paths, &matched);
             matched.insert(key.clone());
-            self.of.insert(key.clone(), (kind, paths));
+            self.of.entry(key.clone()).or_default().insert(kind, Side { paths, bad: true });
             seen.push((key, Seen::Bad(says)));
         }
-        for (key, (of, paths)) in &self.of {
-            if *of == kind && !matched.contains(key) {
-                let found = paths.iter().any(|path| fresh.contains(path) && !bad.contains(path));
-                seen.push((key.clone(), if found { Seen::Good } else { Seen::Unknown }));
-            }
+        for (key, sides) in self.of.iter_mut().filter(|(key, _)| !matched.contains(*key)) {
+            let Some(side) = sides.get_mut(&kind) else { continue };
+            side.bad &= !side.paths.iter().any(|path| fresh.contains(path) && !bad.contains(path));
+            // What only loads, or only probes, show to be well is not.
+            let is_bad = sides.values().any(|side| side.bad);
+            seen.push((key.clone(), if is_bad { Seen::Unknown } else { Seen::Good }));
         }
         self.report(now_ms, &seen)
     }
@@ -120,18 +149,24 @@ impl Judge {
             let at = cells.iter().position(|cell| cell.load == *load);
             at.is_some_and(|at| cells[at].goodput_bps < SLOW * expected[at])
         };
-        let judged = |(key, (_, paths)): (&String, &(Kind, BTreeSet<Load>))| {
-            let mut tested = paths.intersection(fresh).peekable();
-            tested.peek()?;
-            let seen = match (tested.any(is_slow), paths.len()) {
-                (false, _) => Seen::Good,
-                (true, 1) => Seen::Unknown,
-                (true, _) => Seen::Bad(self.incidents.says(key)),
-            };
-            Some((key.clone(), seen))
-        };
-        let seen: Vec<(String, Seen)> =
-            self.of.iter().filter(|(_, (of, _))| *of == Kind::Load).filter_map(judged).collect();
+        let mut seen = Vec::new();
+        for (key, sides) in &mut self.of {
+            let Some(side) = sides.get_mut(&Kind::Load) else { continue };
+            let mut tested = side.paths.intersection(fresh).peekable();
+            if tested.peek().is_none() {
+                continue;
+            }
+            side.bad = tested.any(is_slow);
+            seen.push((
+                key.clone(),
+                match (side.bad, side.paths.len()) {
+                    (true, 1) => Seen::Unknown,
+                    (true, _) => Seen::Bad(self.incidents.says(key)),
+                    (false, _) if sides.values().any(|side| side.bad) => Seen::Unknown,
+                    (false, _) => Seen::Good,
+                },
+            ));
+        }
         self.report(now_ms, &seen)
     }
 
@@ -142,32 +177,43 @@ impl Judge {
         messages
     }
 
+    /// The loads of an element.
+    pub(crate) fn paths(&self, element: &str) -> Option<&BTreeSet<Load>> {
+        self.of.get(element)?.get(&Kind::Load).map(|side| &side.paths)
+    }
+
     /// Paths that are to be tested again at once, alone, before what they show is reported.
     pub(crate) fn doubtful(&self) -> Vec<Load> {
-        let pending = self.of.iter().filter(|(key, (of, _))| *of == Kind::Load && !self.incidents.is_open(key));
-        pending.flat_map(|(_, (_, paths))| paths.iter().copied().take(AGAIN)).collect()
+        let pending = self.of.iter().filter(|(key, _)| !self.incidents.is_open(key));
+        let loads = pending.filter_map(|(_, sides)| sides.get(&Kind::Load).filter(|side| side.bad));
+        loads.flat_map(|side| side.paths.iter().copied().take(AGAIN)).collect()
     }
 
     /// The name by which an element goes on: its own, or that of the open incident that it is. What is not reported yet takes the new
-    /// name, and so does what was a small part of it.
+    /// name, and so does what was a part of it.
     fn named(&mut self, kind: Kind, element: String, paths: &BTreeSet<Load>, taken: &BTreeSet<String>) -> String {
-        let shared = |(key, (of, known)): (&String, &(Kind, BTreeSet<Load>))| {
+        let shared = |(key, sides): (&String, &Sides)| {
+            let known = &sides.get(&kind)?.paths;
             let count = known.intersection(paths).count();
-            (*of == kind && count > 0 && !taken.contains(key)).then(|| (count, known.len(), key.clone()))
+            (count > 0 && !taken.contains(key)).then(|| (count, known.len(), key.clone()))
         };
         let mut before: Vec<(usize, usize, String)> = self.of.iter().filter_map(shared).collect();
         before.sort_unstable();
         let same = (self.of.contains_key(&element) && !taken.contains(&element)).then(|| element.clone());
         let open = before.iter().rev().find(|(_, known, key)| self.incidents.is_open(key) && 2 * known >= paths.len());
         let key = same.or_else(|| open.map(|(.., key)| key.clone())).unwrap_or_else(|| {
-            if let Some((.., most)) = before.last() {
+            if let Some((.., most)) = before.iter().rev().find(|(.., key)| !self.incidents.is_open(key)) {
                 self.incidents.rename(most, &element);
-                self.of.remove(most);
+                if let Some(sides) = self.of.remove(most) {
+                    self.of.insert(element.clone(), sides);
+                }
             }
             element
         });
-        for (_, known, part) in before {
-            if part != key && (!self.incidents.is_open(&part) || 2 * known < paths.len()) {
+        for (.., part) in before {
+            // What was reported has an end of its own.
+            let stays = self.incidents.is_open(&part) || self.of.get(&part).is_none_or(|sides| sides.len() > 1);
+            if part != key && !stays {
                 self.incidents.forget(&part);
                 self.of.remove(&part);
             }

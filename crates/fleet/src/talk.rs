@@ -58,6 +58,8 @@ pub struct Outcome {
 pub enum Found {
     Load(MeshState),
     Probe(MeshPath),
+    /// What a diagnosis says in a sentence, or why there is none.
+    Diagnosis(Result<String, String>),
 }
 
 /// What the controller answers.
@@ -90,6 +92,8 @@ pub struct Order {
 pub enum What {
     /// `down`: the other host sends.
     Load { down: bool },
+    /// The same, diagnosed.
+    Diagnose { down: bool },
     /// Packets to the reflector at this port of the other host; with its routers, if so.
     Probe { stamp: u16, trace: bool },
 }

@@ -40,6 +40,8 @@ struct Faults {
     loses: BTreeMap<usize, f64>,
     /// Who has no CPU time.
     starved: BTreeSet<usize>,
+    /// Who cannot be connected to.
+    closed: BTreeSet<usize>,
     /// Whose agent is away.
     away: BTreeSet<usize>,
     /// Part of the words that are lost, or come once more later.
@@ -149,6 +151,7 @@ impl World {
         let messages = control.tick(now_ms).expect("a tick");
         self.messages.extend(messages.into_iter().map(|message| (now_ms, message)));
         control.keep().expect("kept");
+        let stirred = control.stirred();
         let mut busy: BTreeSet<usize> = BTreeSet::new();
         for host in 0..self.stubs.len() {
             if self.faults.away.contains(&host) {
@@ -158,7 +161,7 @@ impl World {
             }
             for (at, order) in self.stubs[host].working.values().cloned().collect::<Vec<_>>() {
                 let runs = at <= now_ms && now_ms < at + order.lasts_ms;
-                if runs && matches!(order.what, What::Load { .. }) {
+                if runs && !matches!(order.what, What::Probe { .. }) {
                     let both = [place(&order.ticket.from), place(&order.ticket.to)];
                     assert!(both.iter().all(|it| busy.insert(*it)), "two loads at one host: {both:?}");
                 }
@@ -171,16 +174,10 @@ impl World {
             self.loads = !busy.is_empty();
             let stub = &self.stubs[host];
             let works = !stub.working.is_empty() || !stub.outcomes.is_empty();
-            if works || now_ms / 1_000 % 20 == host as u64 % 20 || self.is_due(control, host) {
+            if works || now_ms / 1_000 % 20 == host as u64 % 20 || stirred.contains(&host) {
                 self.exchange(control, host);
             }
         }
-    }
-
-    /// Whether a word that waits at the controller would be answered.
-    fn is_due(&self, control: &Control<'_, Memory>, host: usize) -> bool {
-        let has = Has { admitted: self.stubs[host].admits.version, ..Has::default() };
-        control.down(host, &has, &secret, self.now_ms).is_some()
     }
 
     fn run(&mut self, control: &mut Control<'_, Memory>, minutes: u64) {
@@ -190,14 +187,17 @@ impl World {
     fn found(&mut self, host: usize, order: &Order) -> Found {
         let (from, to) = (place(&order.ticket.from), place(&order.ticket.to));
         match order.what {
+            What::Diagnose { .. } => Found::Diagnosis(Ok(format!("limited at h{from:03}"))),
             What::Load { down } => {
                 let other = if host == from { to } else { from };
                 assert_eq!(down, host == to);
+                if self.faults.closed.contains(&other) {
+                    return Found::Load(MeshState::Unreachable("connection refused".to_owned()));
+                }
                 let is_let_in = self.stubs[other].admits.passes.iter().any(|it| order.token.ends_with(it.as_str()));
-                if self.faults.away.contains(&other) || (!is_let_in && self.faults.words > 0.0) {
+                if self.faults.away.contains(&other) || !is_let_in {
                     return Found::Load(MeshState::Failed("it does not answer".to_owned()));
                 }
-                assert!(is_let_in, "the other host does not know of a load");
                 Found::Load(self.carried(from, to))
             }
             What::Probe { .. } if self.faults.away.contains(&to) => {
@@ -232,7 +232,10 @@ impl World {
     /// What was reported since a time, in the order of words: `began host h001 (sending)`.
     fn reported(&self, since_ms: u64) -> Vec<String> {
         let words = |(_, message): &(u64, Message)| match message {
-            Message::Began(it) => format!("began {}", it.element),
+            Message::Began(it) => {
+                assert_eq!(it.verdict.is_some(), it.says.starts_with("carries"), "what is slow is diagnosed: {it:?}");
+                format!("began {}", it.element)
+            }
             Message::Over { incident, .. } => format!("over {}", incident.element),
         };
         let mut reported: Vec<String> = self.messages.iter().filter(|(at, _)| *at >= since_ms).map(words).collect();
@@ -305,6 +308,22 @@ fn quiet_hours_with_agents_that_go_dips_and_starved_hosts_report_agents_only() {
         assert_eq!(others, Vec::<&String>::new(), "seed {seed}");
         assert!((2..=8).contains(&reported.len()), "four times one went: seed {seed}: {reported:?}");
     }
+}
+
+#[test]
+fn who_can_connect_opens_the_loads_of_both_directions() {
+    let fleet = fleet(6, 1);
+    let mut world = World::new(&fleet, 4);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.faults.closed = BTreeSet::from([2, 5]);
+    world.run(&mut control, 40);
+    let record = control.record(world.now_ms);
+    let state = |from: usize, to: usize| record.loads.iter().find(|it| (it.from, it.to) == (from, to)).expect("a load");
+    assert!(matches!(state(1, 2).state, MeshState::Measured { .. }) && state(1, 2).opened_by_receiver);
+    assert!(matches!(state(2, 1).state, MeshState::Measured { .. }) && !state(2, 1).opened_by_receiver);
+    let both = [state(2, 5), state(5, 2)];
+    assert!(both.iter().all(|it| matches!(it.state, MeshState::Unreachable(_))), "{both:?}");
+    assert_eq!(world.reported(0), Vec::<String>::new());
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn incidents(report: &FleetStatus) -> Table {
             Cell::new(it.number.to_string()),
             Cell::new(time(report.at_unix_ms.saturating_sub(it.since_unix_ms))),
             Cell::new(&it.element),
-            Cell::new(&it.says),
+            Cell::new(it.diagnosis.as_ref().map_or_else(|| it.says.clone(), |of| format!("{}; {of}", it.says))),
             Cell::new(it.acknowledged.as_deref().unwrap_or("nobody")),
         ])
     };

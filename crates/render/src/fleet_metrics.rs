@@ -289,6 +289,7 @@ mod tests {
             says: "slow".to_owned(),
             since_unix_ms: 1_700_000_000_500,
             acknowledged: None,
+            diagnosis: None,
         };
         let tests = FleetTests { mesh: ODD.to_owned(), test: "load".to_owned(), done: 3, failed: 2, missed: 1 };
         FleetStatus {

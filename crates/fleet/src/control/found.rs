@@ -36,6 +36,7 @@ impl Known {
                 let kept = MeshLoad { from, to, opened_by_receiver: by_receiver, state, beside_others_bps: None };
                 self.loads.insert(load, (now_ms, kept));
             }
+            Found::Diagnosis(_) => {}
             Found::Probe(mut path) => {
                 // Routers are not looked for in each probe.
                 if path.hops.is_empty()
@@ -47,6 +48,10 @@ impl Known {
                 self.paths.insert(load, (now_ms, path));
             }
         }
+    }
+
+    pub(super) fn load(&self, load: Load) -> Option<&MeshState> {
+        self.loads.get(&load).map(|(_, it)| &it.state)
     }
 
     pub(super) fn has_path(&self, load: Load) -> bool {
@@ -134,6 +139,7 @@ fn sound(found: Found, load: Load) -> Option<Found> {
         Found::Load(MeshState::Unreachable(why)) => Found::Load(MeshState::Unreachable(words(&why))),
         Found::Load(MeshState::Failed(why)) => Found::Load(MeshState::Failed(words(&why))),
         Found::Load(MeshState::NotMade) => return None,
+        Found::Diagnosis(says) => Found::Diagnosis(says.map(|it| words(&it)).map_err(|it| words(&it))),
         Found::Probe(path) => {
             let time = |us: &f64| (0.0..1e9).contains(us);
             Found::Probe(MeshPath {
@@ -202,6 +208,7 @@ impl<T: Truth> Control<'_, T> {
                 && !self.unreached.contains(&[other, host])
             {
                 running.opener = other;
+                self.stirred.extend([host, other]);
                 return Ok(());
             }
         } else if matches!(found, Found::Load(MeshState::Measured { .. })) {
@@ -210,6 +217,9 @@ impl<T: Truth> Control<'_, T> {
         let result = serde_json::to_vec(&found).unwrap_or_default();
         let lease = Lease { name, fence, until_ms: 0 };
         if self.truth.end(&lease, &result)? == Taken::Stored {
+            if let Found::Diagnosis(says) = &found {
+                self.diagnosis(&name, says.clone());
+            }
             self.count(&name, &found, now_ms);
             self.known.take(name.load, host == to, found, now_ms);
             self.over(name);
@@ -220,7 +230,8 @@ impl<T: Truth> Control<'_, T> {
     fn count(&mut self, name: &Name, found: &Found, now_ms: u64) {
         let place = (name.mesh, name.test);
         let is_found = matches!(found, Found::Load(MeshState::Measured { .. }))
-            || matches!(found, Found::Probe(path) if path.rtt_us.is_some());
+            || matches!(found, Found::Probe(path) if path.rtt_us.is_some())
+            || matches!(found, Found::Diagnosis(Ok(_)));
         let Counts { done, failed, .. } = self.counts.entry(place).or_default();
         *(if is_found { done } else { failed }) += 1;
         if let Found::Load(MeshState::Measured { goodput_bps, .. }) = found {

@@ -34,7 +34,8 @@ impl<T: Truth> Control<'_, T> {
             if self.is_load(&entry.1.name) {
                 let most = self.test(place).bytes_a_day;
                 let carried = self.carried.get(&place).filter(|(of, _)| *of == day).map_or(0, |(_, bytes)| *bytes);
-                if most.is_some_and(|most| carried >= most) || busy.contains(&from) || busy.contains(&to) {
+                let is_early = now_ms < self.loads_from_ms;
+                if is_early || most.is_some_and(|most| carried >= most) || busy.contains(&from) || busy.contains(&to) {
                     continue;
                 }
                 if !self.alone.is_empty() && running.iter().any(|other| self.disturb(&entry.1.name, other)) {
@@ -47,7 +48,8 @@ impl<T: Truth> Control<'_, T> {
         }
         for (place, entries) in wanted {
             let names: Vec<Name> = entries.iter().map(|(_, planned)| planned.name).collect();
-            let until_ms = now_ms + LEAD_MS + self.test(place).lasts_ms + AROUND_MS;
+            let lasts_ms = names.iter().map(|name| self.lasts_ms(name)).fold(self.test(place).lasts_ms, u64::max);
+            let until_ms = now_ms + LEAD_MS + lasts_ms + AROUND_MS;
             let leases = self.truth.lease(&names, now_ms, until_ms)?;
             for ((at_ms, planned), lease) in entries.into_iter().zip(leases) {
                 self.due.remove(&(at_ms, planned));
@@ -103,8 +105,10 @@ impl<T: Truth> Control<'_, T> {
         let other = Self::other(&lease.name, *opener);
         let (agent, _) = self.seats[other].agent.as_ref()?;
         let secret = secrets(&self.pass(running));
+        let down = *opener == lease.name.load.to;
         let what = match test.kind {
-            Kind::Load => What::Load { down: *opener == lease.name.load.to },
+            Kind::Load if self.is_diagnosis(&lease.name) => What::Diagnose { down },
+            Kind::Load => What::Load { down },
             Kind::Probe => {
                 let trace = lease.name.slot.is_multiple_of(TRACED_EACH) || !self.known.has_path(lease.name.load);
                 What::Probe { stamp: agent.stamp, trace }
@@ -114,7 +118,7 @@ impl<T: Truth> Control<'_, T> {
             ticket,
             what,
             in_ms: due_ms.saturating_sub(now_ms),
-            lasts_ms: test.lasts_ms,
+            lasts_ms: self.lasts_ms(&lease.name),
             ends_in_ms: lease.until_ms.saturating_sub(now_ms),
             to: SocketAddr::new(self.address(other)?, agent.port),
             token: format!("narrows1.{}.{secret}", agent.fingerprint),

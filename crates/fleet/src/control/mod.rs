@@ -1,6 +1,7 @@
 //! The controller: which tests are given to whom when, what they found, and what is reported of that. No IO and no clock, so days of
 //! thousands of hosts can be simulated.
 
+mod diagnosed;
 mod found;
 mod given;
 mod kept;
@@ -71,9 +72,8 @@ struct Running {
 #[derive(Debug)]
 struct Round {
     left: BTreeSet<Load>,
-    /// Whether it makes tests again, and which.
-    again: bool,
-    of: BTreeSet<Load>,
+    /// Which tests it makes again, if it does.
+    again: Option<BTreeSet<Load>>,
     began_ms: u64,
     closes_ms: u64,
 }
@@ -113,6 +113,10 @@ pub struct Control<'a, T> {
     running: BTreeMap<Name, Running>,
     /// The running tests of each host.
     of_host: Vec<BTreeSet<Name>>,
+    /// Hosts whose running tests changed since somebody asked for that.
+    stirred: BTreeSet<usize>,
+    /// Loads that are diagnosed, for the numbers of incidents of which nobody knows yet, and until when that is waited for.
+    diagnosed: BTreeMap<Name, (u64, u64)>,
     /// Tests beside which no other load may pass the same routers.
     alone: BTreeSet<Name>,
     rounds: BTreeMap<(Place, u64), Round>,
@@ -123,7 +127,11 @@ pub struct Control<'a, T> {
     /// Bytes of loads on a day, by test.
     carried: BTreeMap<Place, (u64, u64)>,
     paused_until_ms: u64,
+    /// No load is given before.
+    loads_from_ms: u64,
     judge: Judge,
+    /// To be reported at the next look.
+    ready: Vec<Message>,
     /// What was kept last.
     kept: Vec<u8>,
 }
@@ -143,14 +151,18 @@ impl<'a, T: Truth> Control<'a, T> {
             due: BTreeSet::new(),
             running: BTreeMap::new(),
             of_host: vec![BTreeSet::new(); fleet.hosts.len()],
+            stirred: BTreeSet::new(),
             alone: BTreeSet::new(),
+            diagnosed: BTreeMap::new(),
             rounds: BTreeMap::new(),
             unreached: BTreeSet::new(),
             known: Known::default(),
             counts: BTreeMap::new(),
             carried: BTreeMap::new(),
             paused_until_ms: 0,
+            loads_from_ms: 0,
             judge: Judge::new(Rules::default()),
+            ready: Vec::new(),
             kept: Vec::new(),
         }
     }
@@ -198,6 +210,11 @@ impl<'a, T: Truth> Control<'a, T> {
         Ok(all.len())
     }
 
+    /// How long a test takes.
+    fn lasts_ms(&self, name: &Name) -> u64 {
+        if self.is_diagnosis(name) { diagnosed::LASTS_MS } else { self.test((name.mesh, name.test)).lasts_ms }
+    }
+
     fn test(&self, (mesh, test): Place) -> &'a Test {
         &self.fleet.meshes[mesh].tests[test]
     }
@@ -216,7 +233,10 @@ impl<'a, T: Truth> Control<'a, T> {
             // What was due while no controller was there was missed, and is named so.
             None => {
                 self.restore(now_ms)?;
-                let planned_ms = self.truth.planned()?.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
+                let planned = self.truth.planned()?;
+                // What an earlier controller gave may still run.
+                self.loads_from_ms = if planned.is_some() { now_ms + LEAD_MS + diagnosed::LASTS_MS } else { now_ms };
+                let planned_ms = planned.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
                 (planned_ms / HOUR_MS, planned_ms)
             }
         };
@@ -241,13 +261,7 @@ impl<'a, T: Truth> Control<'a, T> {
             let Name { mesh, test: nth, slot, load } = test.name;
             let place = (mesh, nth);
             let closes_ms = test.due_ms + self.patience_ms(place) + self.test(place).lasts_ms + AROUND_MS;
-            let fresh = || Round {
-                left: BTreeSet::new(),
-                again: false,
-                of: BTreeSet::new(),
-                began_ms: test.due_ms,
-                closes_ms: 0,
-            };
+            let fresh = || Round { left: BTreeSet::new(), again: None, began_ms: test.due_ms, closes_ms: 0 };
             let round = self.rounds.entry((place, slot)).or_insert_with(fresh);
             round.left.insert(load);
             round.closes_ms = round.closes_ms.max(closes_ms);
@@ -290,12 +304,15 @@ impl<'a, T: Truth> Control<'a, T> {
     fn begins(&mut self, running: Running) {
         let name = running.lease.name;
         [name.load.from, name.load.to].into_iter().for_each(|host| _ = self.of_host[host].insert(name));
+        self.stirred.extend([name.load.from, name.load.to]);
         self.running.insert(name, running);
     }
 
     fn ends(&mut self, name: &Name) -> Option<Running> {
+        let running = self.running.remove(name)?;
         [name.load.from, name.load.to].into_iter().for_each(|host| _ = self.of_host[host].remove(name));
-        self.running.remove(name)
+        self.stirred.extend([name.load.from, name.load.to]);
+        Some(running)
     }
 
     fn running_of(&self, host: usize) -> impl Iterator<Item = &Running> {
@@ -306,6 +323,7 @@ impl<'a, T: Truth> Control<'a, T> {
     fn over(&mut self, name: Name) {
         self.ends(&name);
         self.alone.remove(&name);
+        self.diagnosed.remove(&name);
         if let Some(round) = self.rounds.get_mut(&((name.mesh, name.test), name.slot)) {
             round.left.remove(&name.load);
         }
@@ -315,18 +333,24 @@ impl<'a, T: Truth> Control<'a, T> {
     fn judged(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
         let is_over = |(_, round): &(&(Place, u64), &Round)| round.left.is_empty() || round.closes_ms <= now_ms;
         let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
-        let mut messages = self.judge.agents(now_ms, &self.silent(now_ms));
+        let mut messages = std::mem::take(&mut self.ready);
+        if self.looks_ms == now_ms {
+            messages.extend(self.judge.agents(now_ms, &self.silent(now_ms)));
+        }
         if over.is_empty() {
+            messages.extend(self.reported(None, now_ms)?);
             return Ok(messages);
         }
         self.known.forget(now_ms);
         let record = self.record(now_ms);
+        let place = over.iter().map(|(place, _)| *place).find(|place| self.test(*place).kind == Kind::Load);
         for key in over {
             let Some(round) = self.rounds.remove(&key) else { continue };
             let kind = self.test(key.0).kind;
             let fresh = self.known.since(kind, round.began_ms);
-            if round.again {
-                messages.extend(self.judge.again(now_ms, &record, &round.of.intersection(&fresh).copied().collect()));
+            if let Some(of) = &round.again {
+                let made = of.intersection(&fresh).copied().collect();
+                messages.extend(self.judge.again(now_ms, &record, &made));
                 continue;
             }
             messages.extend(self.judge.round(now_ms, &record, kind, &fresh));
@@ -334,6 +358,7 @@ impl<'a, T: Truth> Control<'a, T> {
                 self.again(key.0, &fresh, now_ms)?;
             }
         }
+        messages.extend(self.reported(place, now_ms)?);
         Ok(messages)
     }
 
@@ -345,7 +370,7 @@ impl<'a, T: Truth> Control<'a, T> {
         self.alone.extend(tests.iter().map(|it| it.name));
         self.write_down(&tests)?;
         if let Some(round) = self.rounds.get_mut(&((mesh, test), now_ms)) {
-            (round.again, round.of) = (true, round.left.clone());
+            round.again = Some(round.left.clone());
         }
         Ok(())
     }
@@ -368,6 +393,11 @@ impl<'a, T: Truth> Control<'a, T> {
     pub fn is_silent(&self, host: usize, now_ms: u64) -> bool {
         let seat = &self.seats[host];
         seat.agent.is_none() || now_ms >= seat.heard_ms + SILENT_MS
+    }
+
+    /// Hosts that may have something else to do than when this was asked last.
+    pub fn stirred(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.stirred)
     }
 
     /// Each host of the file with its agent.

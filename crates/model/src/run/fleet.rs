@@ -84,6 +84,8 @@ pub struct FleetIncident {
     pub since_unix_ms: u64,
     /// Who has it in hand.
     pub acknowledged: Option<String>,
+    /// What a diagnosis of its worst path says.
+    pub diagnosis: Option<String>,
 }
 
 /// How an agent is.

@@ -60,13 +60,14 @@ struct Check {
     format: FormatArg<FleetCheck>,
 }
 
-/// Write the file of a fleet from a pSConfig template of perfSONAR
+/// Write the file of a fleet from a pSConfig template of perfSONAR, or from the hosts of `narrows mesh`
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  \
-    narrows fleet import psconfig.json > fleet.toml\n\
+#[command(after_help = "Examples:\n  \
+    narrows fleet import psconfig.json > fleet.toml\n  \
+    narrows fleet import cluster.txt > fleet.toml\n\
     What could not be taken over is written to standard error.")]
 struct Import {
-    /// The template (JSON)
+    /// The template (JSON), or a file of hosts as `narrows mesh --hosts` reads it
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

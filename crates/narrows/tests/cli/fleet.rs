@@ -130,6 +130,10 @@ fn a_file_that_makes_no_sense_and_a_template_are_read() {
     );
     let imported = world.run(&["fleet", "import", &template]);
     assert!(imported.code == Some(0) && imported.err.contains("archive"), "{imported:?}");
+    let hosts = world.run(&["fleet", "import", &world.file("hosts.txt", "ssh://root@a rack1\n192.0.2.7 rack2\n")]);
+    assert!(hosts.out.contains("192.0.2.7") && hosts.out.contains("rack1") && hosts.code == Some(0), "{hosts:?}");
+    let file = world.file("hosts.toml", &hosts.out);
+    assert!(world.run(&["fleet", "check", &file]).out.contains("2 hosts"));
     let file = world.file("imported.toml", &imported.out);
     let checked = world.run(&["fleet", "check", &file]);
     assert!(checked.code == Some(0) && checked.out.contains("POSSIBLE"), "{checked:?}");

@@ -3,16 +3,17 @@
 use super::AGENT_PORT;
 use super::line::{Line, line};
 use super::spool::Spool;
-use crate::mesh::member::{load, packets, probe};
+use crate::mesh::loads::said;
+use crate::mesh::member::{DIAGNOSIS_MS, diagnose, load, packets, probe};
 use crate::mesh::orders::{LoadOrder, Loaded, ProbeOrder, Probed};
 use crate::remote::TargetSpec;
 use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
 use crate::{Stop, VERSION, instruments::LiveInstruments, lock};
 use narrows_fleet::cost::PROBE_BPS;
 use narrows_fleet::talk::{Agent, Down, Found, Order, Outcome, Ticket, Up, What};
-use narrows_model::Direction;
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::mesh::{MeshPath, MeshState};
+use narrows_model::{Direction, Place};
 use narrows_sys::clock;
 use narrows_wire::token::{Secret, Token};
 use std::collections::BTreeSet;
@@ -218,6 +219,7 @@ fn make(order: &Order, stop: &Stop) -> Found {
     }
     match order.what {
         What::Load { down } => Found::Load(loaded(order, down, ends, stop)),
+        What::Diagnose { down } => Found::Diagnosis(diagnosed(order, down)),
         What::Probe { stamp, trace } => Found::Probe(probed(order, SocketAddr::new(order.to.ip(), stamp), trace)),
     }
 }
@@ -244,16 +246,34 @@ fn probed(order: &Order, to: SocketAddr, trace: bool) -> MeshPath {
     MeshPath { from: 0, to: 0, rtt_us, packets, mtu_bytes, hops, remarks }
 }
 
-fn loaded(order: &Order, down: bool, ends: Instant, stop: &Stop) -> MeshState {
-    let lasts = Duration::from_millis(order.lasts_ms);
+fn load_of(order: &Order, down: bool, lasts_ms: u64) -> LoadOrder {
     let plan = TcpPlan {
         streams: 1,
         direction: if down { Direction::Down } else { Direction::Up },
-        limit: Limit::DurationMs(order.lasts_ms),
+        limit: Limit::DurationMs(lasts_ms),
         // Slow start is not what a path carries.
-        omit_ms: (order.lasts_ms / 5).min(1_000),
+        omit_ms: (lasts_ms / 5).min(1_000),
         ..TcpPlan::default()
     };
+    LoadOrder { to: order.to, token: order.token.clone(), plan }
+}
+
+/// What limits a load, in a sentence whose places are the hosts of the fleet.
+fn diagnosed(order: &Order, down: bool) -> Result<String, String> {
+    let run = diagnose(load_of(order, down, DIAGNOSIS_MS * 2 / 5))?;
+    let report = narrows_diagnose::report(&run).ok_or("nothing was measured")?;
+    let Ticket { from, to, .. } = &order.ticket;
+    let [opener, other] = if down { [to, from] } else { [from, to] };
+    let (says, _, fix) = said(&report.verdict, |place| match place {
+        Place::Path => "on the path".to_owned(),
+        Place::Client => format!("at {opener}"),
+        Place::Server => format!("at {other}"),
+    });
+    Ok(fix.map_or_else(|| says.clone(), |fix| format!("{says}; {fix}")))
+}
+
+fn loaded(order: &Order, down: bool, ends: Instant, stop: &Stop) -> MeshState {
+    let lasts = Duration::from_millis(order.lasts_ms);
     let mut failed = "it was stopped".to_owned();
     for _ in 0..ADMITS_TRIES {
         if stop.is_set() {
@@ -270,7 +290,7 @@ fn loaded(order: &Order, down: bool, ends: Instant, stop: &Stop) -> MeshState {
         if order.token.parse::<Token>().is_err() {
             return MeshState::Failed("invalid token of the other host".to_owned());
         }
-        match load(LoadOrder { to: order.to, token: order.token.clone(), plan: plan.clone() }) {
+        match load(load_of(order, down, order.lasts_ms)) {
             Ok(Loaded { goodput_bps, retransmits, busy }) => {
                 return MeshState::Measured { goodput_bps, retransmits, busy };
             }

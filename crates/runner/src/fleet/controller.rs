@@ -15,6 +15,7 @@ use narrows_fleet::truth::Truth;
 use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus, FleetTests, STATUS_SCHEMA};
 use narrows_store::Store;
 use narrows_sys::{clock, net};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -156,44 +157,62 @@ fn decide(
 ) -> Ended {
     let mut control = Control::new(fleet, store.tests_of(fleet), now_ms());
     let secrets = |of: &str| keys.secret(of).reveal();
-    let mut waiting: Vec<Waiting> = Vec::new();
+    let mut waiting: HashMap<usize, Waiting> = HashMap::new();
     let mut trouble: Option<String> = None;
     let mut next_tick = clock::now();
     while !stop.is_set() {
+        // Whatever agents say in between, it looks what is due.
+        if clock::now() >= next_tick {
+            next_tick = clock::now() + TICK;
+            let messages = control.tick(now_ms());
+            for message in noted(messages, &mut trouble, watch).into_iter().flatten() {
+                watch(&sentence(&message));
+                alerts.send(&message);
+            }
+            alerts.look(&control.judge().incidents().audible(), watch);
+            noted(control.keep(), &mut trouble, watch);
+            release(&control, &mut waiting, &secrets);
+        }
         match asked.recv_timeout(next_tick.saturating_duration_since(clock::now())) {
             Ok(Asked::Up { host, from, up, answer }) => {
                 let works = !up.working.is_empty();
                 let heard = control.heard(host, from, up, now_ms());
                 // Without an answer it says it again.
                 let Some(Some((has, taken))) = noted(heard, &mut trouble, watch) else { continue };
-                // One word of an agent waits at a time.
-                waiting.retain(|other| other.host != host);
                 let until = clock::now() + if works { WORKS } else { HOLDS };
                 let waits = Waiting { host, has, until, answer };
-                waiting.extend(answered(&control, waits, taken, &secrets));
+                // One word of an agent waits at a time.
+                waiting.remove(&host);
+                waiting.extend(answered(&control, waits, taken, &secrets).map(|waits| (host, waits)));
             }
             Ok(Asked::Wish(Wish::Apply, answer)) => {
-                let _ = answer.send(Ok(serde_json::json!({})));
+                let _ = answer.send(Ok(serde_json::json!("the file is read again")));
                 return Ended::Applied;
             }
             Ok(Asked::Wish(wish, answer)) => {
                 let _ = answer.send(granted(&mut control, fleet, wish, trouble.clone().or_else(|| alerts.trouble())));
             }
-            Err(RecvTimeoutError::Timeout) => {
-                next_tick = clock::now() + TICK;
-                let messages = control.tick(now_ms());
-                for message in noted(messages, &mut trouble, watch).into_iter().flatten() {
-                    watch(&sentence(&message));
-                    alerts.send(&message);
-                }
-                alerts.look(&control.judge().incidents().audible(), watch);
-                noted(control.keep(), &mut trouble, watch);
-                waiting = waiting.into_iter().filter_map(|it| answered(&control, it, Vec::new(), &secrets)).collect();
-            }
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,
         }
+        stir(&mut control, &mut waiting, &secrets);
     }
     Ended::Stopped
+}
+
+/// Answers those that waited long enough.
+fn release<T: Truth>(
+    control: &Control<'_, T>,
+    waiting: &mut HashMap<usize, Waiting>,
+    secrets: &dyn Fn(&str) -> String,
+) {
+    let now = clock::now();
+    let is_over = |(_, it): &(&usize, &Waiting)| it.until <= now || it.answer.is_closed();
+    let over: Vec<usize> = waiting.iter().filter(is_over).map(|(host, _)| *host).collect();
+    for host in over {
+        let waits = waiting.remove(&host);
+        waits.map(|waits| answered(control, waits, Vec::new(), secrets));
+    }
 }
 
 /// What the store answered; its failure is said once.
@@ -215,6 +234,19 @@ fn noted<T>(
             *trouble = Some(why);
             None
         }
+    }
+}
+
+/// Answers those that wait and have something else to do now.
+fn stir<T: Truth>(
+    control: &mut Control<'_, T>,
+    waiting: &mut HashMap<usize, Waiting>,
+    secrets: &dyn Fn(&str) -> String,
+) {
+    for host in control.stirred() {
+        let waits = waiting.remove(&host);
+        let on = waits.and_then(|waits| answered(control, waits, Vec::new(), secrets));
+        waiting.extend(on.map(|waits| (host, waits)));
     }
 }
 
@@ -290,6 +322,7 @@ fn status<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, trouble: Option
         says: it.says.clone(),
         since_unix_ms: it.since_ms,
         acknowledged: it.acknowledged.clone(),
+        diagnosis: it.verdict.clone(),
     };
     let incidents = control.judge().open().into_iter().map(incident).collect();
     let groups = fleet.hosts.values().map(|host| host.group.clone());

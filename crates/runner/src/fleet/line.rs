@@ -195,7 +195,7 @@ mod tests {
 
     fn found(order: &Order) -> Found {
         match order.what {
-            What::Load { .. } => {
+            What::Load { .. } | What::Diagnose { .. } => {
                 Found::Load(MeshState::Measured { goodput_bps: 1e9, retransmits: None, busy: [None; 2] })
             }
             What::Probe { .. } => {
@@ -252,7 +252,8 @@ mod tests {
         server.arg("-c").arg(&file).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         let server = server.spawn().ok()?;
         let until = clock::now() + Duration::from_secs(10);
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let at = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        while std::net::TcpStream::connect_timeout(&at, Duration::from_secs(1)).is_err() {
             assert!(clock::now() < until, "no nats-server");
             clock::sleep(Duration::from_millis(20));
         }
@@ -266,7 +267,7 @@ mod tests {
         let state = place.path();
         files::write_whole(&state.join("fleet.toml"), FILE.as_bytes(), 0o600).expect("a file");
         crate::fleet::keys::Keys::of(state).expect("a key");
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
+        let port = narrows_sys::net::listen(0).expect("a port").local_addr().expect("its address").port();
         let Some(mut server) = bus(state, port) else {
             eprintln!("NOT CHECKED: NATS, since nats-server is missing (apt-get install nats-server)");
             return;

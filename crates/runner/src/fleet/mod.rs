@@ -18,6 +18,7 @@ pub use line::is_bus;
 pub use nats::users_of;
 pub use requests::{Wish, ask, status};
 
+use crate::remote::TargetSpec;
 use narrows_fleet::{cost, plan::Fleet, psconfig};
 use narrows_model::run::fleet::FleetCheck;
 use narrows_sys::files;
@@ -45,12 +46,45 @@ pub fn check(file: &Path) -> Result<FleetCheck, String> {
     read(file).map(|fleet| cost::check(&fleet))
 }
 
-/// The file of a fleet that does what a pSConfig template asks for, and in a sentence each what could not be taken over.
-/// Errors: the template cannot be read, or none of its tasks has a counterpart.
+/// The file of a fleet that does what a pSConfig template asks for, or that tests the hosts of `narrows mesh --hosts` again and again; and in a
+/// sentence each what could not be taken over.
+/// Errors: the file cannot be read, names too few hosts, or none of its tasks has a counterpart.
 pub fn imported(file: &Path) -> Result<(String, Vec<String>), String> {
     let text = files::read(file, psconfig::TEMPLATE_MAX_BYTES).map_err(|error| error.to_string())?;
     let text = String::from_utf8(text).map_err(|_| format!("cannot read {}: it is no UTF-8", file.display()))?;
+    if !text.trim_start().starts_with('{') {
+        return of_hosts(file);
+    }
     psconfig::imported(&text).map_err(|why| format!("{}: {why}", file.display()))
+}
+
+/// Loads each hour and probes each minute between the hosts of a mesh.
+fn of_hosts(file: &Path) -> Result<(String, Vec<String>), String> {
+    let (mut hosts, mut remarks) = (toml::Table::new(), Vec::new());
+    for listed in crate::mesh::listed(file)? {
+        let target = TargetSpec { asked: listed.name.clone(), family: None, port: AGENT_PORT, token: None };
+        let (name, ..) = target.server().map_err(|error| error.to_string())?;
+        let mut host = toml::Table::new();
+        if !listed.group.is_empty() {
+            host.insert("group".to_owned(), listed.group.into());
+        }
+        if name.parse::<std::net::IpAddr>().is_ok() {
+            host.insert("address".to_owned(), name.clone().into());
+        }
+        if hosts.insert(name.clone(), host.into()).is_some() {
+            remarks.push(format!("{name} is named twice"));
+        }
+    }
+    let test = |kind: &str, every: &str| {
+        toml::Table::from_iter([("kind", kind), ("every", every)].map(|(key, value)| (key.to_owned(), value.into())))
+    };
+    let mut mesh = toml::Table::from_iter([("name".to_owned(), "all".into()), ("design".to_owned(), "regular".into())]);
+    mesh.insert("test".to_owned(), vec![test("load", "1h"), test("probe", "1m")].into());
+    let mut fleet = toml::Table::from_iter([("name".to_owned(), "fleet".into()), ("hosts".to_owned(), hosts.into())]);
+    fleet.insert("mesh".to_owned(), vec![mesh].into());
+    let text = toml::to_string(&fleet).map_err(|error| error.to_string())?;
+    Fleet::read(&text).map_err(|why| format!("cannot use {}: {why}", file.display()))?;
+    Ok((text, remarks))
 }
 
 /// What the configuration of a nats-server needs for a fleet.

@@ -29,7 +29,7 @@ const DIAGNOSED: usize = 6;
 pub(super) const BESIDE_MS: u64 = 1_500;
 
 /// A verdict whose places are hosts: its sentence, its first cause, and the first command that mends it.
-fn said(verdict: &VerdictView, place: impl Fn(Place) -> String) -> (String, Option<String>, Option<String>) {
+pub(crate) fn said(verdict: &VerdictView, place: impl Fn(Place) -> String) -> (String, Option<String>, Option<String>) {
     let Some(cause) = verdict.causes.first().filter(|_| verdict.status == Status::Limited) else {
         return (verdict.headline.clone(), verdict.causes.first().map(|it| it.id.clone()), None);
     };

@@ -203,7 +203,7 @@ fn both(order: &LoadOrder) -> Result<(LiveEnds, narrows_model::Target), String> 
     Ok((LiveEnds::new(remote, session, INSTRUMENTS, None, Stop::new()), target))
 }
 
-fn diagnose(order: LoadOrder) -> Result<Run, String> {
+pub(crate) fn diagnose(order: LoadOrder) -> Result<Run, String> {
     let (mut ends, target) = both(&order)?;
     let plan = DiagnosePlan {
         budget_ms: DIAGNOSIS_MS,
@@ -215,7 +215,7 @@ fn diagnose(order: LoadOrder) -> Result<Run, String> {
 }
 
 /// As `narrows diagnose` has them.
-pub(super) const DIAGNOSIS_MS: u64 = 20_000;
+pub(crate) const DIAGNOSIS_MS: u64 = 20_000;
 const KNOWN_WITHIN: f64 = 0.05;
 
 pub(crate) fn load(order: LoadOrder) -> Result<Loaded, String> {

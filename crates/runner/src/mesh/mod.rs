@@ -2,7 +2,7 @@
 //! is slow, and a diagnosis of each suspect.
 
 mod host;
-mod loads;
+pub(crate) mod loads;
 pub(crate) mod member;
 mod members;
 pub(crate) mod orders;

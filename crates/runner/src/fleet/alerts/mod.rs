@@ -214,7 +214,15 @@ mod tests {
 
     fn began(number: u64) -> Message {
         let [element, says] = ["host b1", "loses 4 % of its probe packets"].map(str::to_owned);
-        Message::Began(Incident { number, element, says, since_ms: 0, acknowledged: None })
+        Message::Began(Incident {
+            number,
+            element,
+            says,
+            since_ms: 0,
+            acknowledged: None,
+            verdict: None,
+            reported: true,
+        })
     }
 
     fn targets(lines: &[String]) -> Vec<Target> {

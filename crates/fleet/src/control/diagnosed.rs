@@ -1,0 +1,65 @@
+//! An incident is diagnosed before it is reported, so that people read what is to be done about it.
+
+use super::{Control, Load, Message, Name, Place, Planned, Truth};
+use narrows_model::run::mesh::MeshState;
+
+/// A diagnosis takes no longer.
+pub(super) const LASTS_MS: u64 = 30_000;
+/// It is waited for so long; then the incident is reported without it.
+const WAITS_MS: u64 = 120_000;
+/// Loads that are diagnosed at one time: an outage of everything is reported, not examined.
+const AT_ONCE: usize = 16;
+
+impl<T: Truth> Control<'_, T> {
+    /// What is to be reported of incidents that nobody knows of: those that nothing is left to be found out about. `place`: the test whose
+    /// round is over.
+    pub(super) fn reported(&mut self, place: Option<Place>, now_ms: u64) -> Result<Vec<Message>, T::Error> {
+        let mut messages = Vec::new();
+        for number in self.judge.incidents().unreported() {
+            let running = self.diagnosed.values().find(|(of, _)| *of == number).copied();
+            if running.is_some_and(|(_, until_ms)| now_ms < until_ms) {
+                continue;
+            }
+            if running.is_none()
+                && let Some(name) = place.and_then(|place| self.worst(number, place, now_ms))
+            {
+                let test = Planned { due_ms: now_ms, name };
+                self.truth.plan(&[test])?;
+                self.diagnosed.insert(name, (number, now_ms + WAITS_MS));
+                self.due.insert((now_ms, test));
+                continue;
+            }
+            self.diagnosed.retain(|_, (of, _)| *of != number);
+            messages.extend(self.judge.incidents().report(number, None));
+        }
+        Ok(messages)
+    }
+
+    /// The diagnosis of the worst path of an incident; `None`: it has no path of loads, or there is no turn for it.
+    fn worst(&mut self, number: u64, (mesh, test): Place, now_ms: u64) -> Option<Name> {
+        let element = self.judge.open().into_iter().find(|it| it.number == number)?.element.clone();
+        let paths = self.judge.paths(&element)?;
+        let there = |load: &&Load| self.is_there(load.from, now_ms) && self.is_there(load.to, now_ms);
+        let carried = |load: &Load| match self.known.load(*load) {
+            Some(MeshState::Measured { goodput_bps, .. }) => *goodput_bps,
+            _ => f64::INFINITY,
+        };
+        let worst = paths.iter().filter(there).min_by(|a, b| carried(a).total_cmp(&carried(b)))?;
+        // No other test has this slot: what is made again has the one before.
+        let name = Name { mesh, test, slot: now_ms + 1, load: *worst };
+        (self.diagnosed.len() < AT_ONCE && !self.diagnosed.contains_key(&name)).then_some(name)
+    }
+
+    /// Whether a test is a diagnosis.
+    pub(super) fn is_diagnosis(&self, name: &Name) -> bool {
+        self.diagnosed.contains_key(name)
+    }
+
+    /// A diagnosis is there: its incident can be reported.
+    pub(super) fn diagnosis(&mut self, name: &Name, says: Result<String, String>) {
+        if let Some((number, _)) = self.diagnosed.remove(name) {
+            let verdict = says.unwrap_or_else(|why| format!("not known: {why}"));
+            self.ready.extend(self.judge.incidents().report(number, Some(verdict)));
+        }
+    }
+}
