@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub const PROBE_BPS: u64 = 20_000;
 
 /// What is stored of a test: its figures and its share of the indexes.
-pub const STORED_BYTES: u64 = 400;
+pub const STORED_BYTES: u64 = 350;
 
 /// The part of the day that is not quiet.
 fn awake(test: &Test) -> f64 {

@@ -105,6 +105,8 @@ pub struct Control<'a, T> {
     schedule: Schedule<'a>,
     truth: T,
     names: Vec<&'a str>,
+    /// Those that the file names.
+    addresses: Vec<Option<IpAddr>>,
     seats: Vec<Seat>,
     next_hour: Option<u64>,
     looks_ms: u64,
@@ -145,6 +147,7 @@ impl<'a, T: Truth> Control<'a, T> {
             schedule: Schedule::new(fleet),
             truth,
             names: fleet.hosts.keys().map(String::as_str).collect(),
+            addresses: fleet.hosts.values().map(|host| host.address.parse().ok()).collect(),
             seats: fleet.hosts.values().map(seat).collect(),
             next_hour: None,
             looks_ms: 0,
@@ -426,8 +429,7 @@ impl<'a, T: Truth> Control<'a, T> {
     /// Where others load a host.
     fn address(&self, host: usize) -> Option<IpAddr> {
         let (_, from) = self.seats[host].agent.as_ref()?;
-        let named = self.fleet.hosts.values().nth(host).and_then(|it| it.address.parse().ok());
-        named.or(*from)
+        self.addresses[host].or(*from)
     }
 
     fn ticket(&self, lease: &Lease) -> Ticket {
