@@ -24,7 +24,7 @@ pub struct Rules {
     pub confirm: u32,
     /// Good rounds in a row before it is over.
     pub recover: u32,
-    /// What becomes bad again so soon after it was over is the same incident, of which nothing is reported.
+    /// What becomes bad again so soon after it was over is the same incident: it has the same number and beginning.
     pub again_ms: u64,
 }
 
@@ -165,12 +165,17 @@ impl Incidents {
     pub fn round(&mut self, at_ms: u64, seen: &[(String, Seen)]) -> Vec<Message> {
         self.muted.retain(|(_, until_ms)| *until_ms > at_ms);
         let mut reported = Vec::new();
+        let again_ms = self.rules.again_ms;
         for (element, seen) in seen {
             let message = self.judge(at_ms, element, seen);
             let is_news = |it: &Message| matches!(it, Message::Over { incident, .. } if incident.reported);
             // Whoever heard of the beginning hears of the end.
             reported.extend(message.filter(is_news));
         }
+        // What was well for long is forgotten.
+        let is_over =
+            |it: &State| it.last.as_ref().is_none_or(|(_, over_ms)| at_ms.saturating_sub(*over_ms) >= again_ms);
+        self.of.retain(|_, it| it.bad > 0 || it.open.is_some() || !is_over(it));
         reported
     }
 
@@ -201,7 +206,7 @@ impl Incidents {
                 if let Some((last, over_ms)) = state.last.take()
                     && at_ms.saturating_sub(over_ms) < rules.again_ms
                 {
-                    state.open = Some(Incident { says: says.clone(), ..last });
+                    state.open = Some(Incident { says: says.clone(), reported: false, ..last });
                     return None;
                 }
                 self.count += 1;
@@ -282,7 +287,8 @@ mod tests {
         let round = |from: u64, seen: Seen| [(from, seen.clone()), (from + 1, seen)];
         assert_eq!(reported(&mut incidents, round(0, bad("x"))).len(), 1);
         assert_eq!(reported(&mut incidents, round(10, Seen::Good)).len(), 1);
-        assert_eq!(reported(&mut incidents, round(20, bad("x"))), []);
+        let again = reported(&mut incidents, round(20, bad("x")));
+        assert!(matches!(&again[..], [Message::Began(Incident { number: 1, since_ms: 0, .. })]), "{again:?}");
         assert_eq!((incidents.open()[0].number, incidents.open()[0].since_ms), (1, 0));
         assert_eq!(reported(&mut incidents, round(30, Seen::Good)).len(), 1);
         let later = reported(&mut incidents, round(30 + 2 * HOUR, bad("x")));

@@ -97,15 +97,20 @@ impl Judge {
     }
 
     /// Agents: each with since when it is silent.
-    pub(crate) fn agents(&mut self, now_ms: u64, agents: &[(&str, Option<u64>)]) -> Vec<Message> {
+    pub(crate) fn agents(&mut self, now_ms: u64, agents: &[(&str, Option<u64>)], names: &[&str]) -> Vec<Message> {
         let seen = agents.iter().map(|(name, since)| {
             let seen = since.map_or(Seen::Good, |since_ms| {
                 Seen::Bad(format!("nothing is heard of its agent for {} s", (now_ms - since_ms.min(now_ms)) / 1_000))
             });
             (format!("agent {name}"), seen)
         });
-        let seen: Vec<(String, Seen)> =
+        let mut seen: Vec<(String, Seen)> =
             seen.filter(|(name, seen)| *seen != Seen::Good || self.incidents.knows(name)).collect();
+        // Those that left the file are silent no more.
+        let is_gone = |it: &&crate::incident::Incident| {
+            it.element.strip_prefix("agent ").is_some_and(|name| names.binary_search(&name).is_err())
+        };
+        seen.extend(self.incidents.open().into_iter().filter(is_gone).map(|it| (it.element.clone(), Seen::Good)));
         self.incidents.round(now_ms, &seen)
     }
 
@@ -117,12 +122,14 @@ impl Judge {
         kind: Kind,
         fresh: &BTreeSet<Load>,
     ) -> Vec<Message> {
-        let (blamed, bad) = match kind {
+        let (mut blamed, bad) = match kind {
             Kind::Load => slow(record),
             Kind::Probe => lossy(record),
         };
         let mut seen = Vec::new();
         let mut matched = BTreeSet::new();
+        // Those that keep their names come first, so that no other one takes them.
+        blamed.sort_by_key(|it| !self.of.contains_key(&it.element));
         // What was found before this round was judged before.
         for Blamed { element, says, paths } in blamed.into_iter().filter(|it| !it.paths.is_disjoint(fresh)) {
             let key = self.named(kind, element, &paths, &matched);
@@ -132,7 +139,12 @@ impl Judge {
         }
         for (key, sides) in self.of.iter_mut().filter(|(key, _)| !matched.contains(*key)) {
             let Some(side) = sides.get_mut(&kind) else { continue };
-            side.bad &= !side.paths.iter().any(|path| fresh.contains(path) && !bad.contains(path));
+            // What it was on may be in the file no more.
+            if !side.paths.is_empty() && side.paths.is_disjoint(fresh) {
+                continue;
+            }
+            side.bad &=
+                !side.paths.is_empty() && !side.paths.iter().any(|path| fresh.contains(path) && !bad.contains(path));
             // What only loads, or only probes, show to be well is not.
             let is_bad = sides.values().any(|side| side.bad);
             seen.push((key.clone(), if is_bad { Seen::Unknown } else { Seen::Good }));
@@ -146,7 +158,7 @@ impl Judge {
         let (_, cells) = cells(record);
         let expected = blame(&groups(record), &cells).expected_bps;
         let is_slow = |load: &Load| {
-            let at = cells.iter().position(|cell| cell.load == *load);
+            let at = cells.binary_search_by_key(load, |cell| cell.load).ok();
             at.is_some_and(|at| cells[at].goodput_bps < SLOW * expected[at])
         };
         let mut seen = Vec::new();
@@ -200,7 +212,8 @@ impl Judge {
         let mut before: Vec<(usize, usize, String)> = self.of.iter().filter_map(shared).collect();
         before.sort_unstable();
         let same = (self.of.contains_key(&element) && !taken.contains(&element)).then(|| element.clone());
-        let open = before.iter().rev().find(|(_, known, key)| self.incidents.is_open(key) && 2 * known >= paths.len());
+        let most = |count: &usize, known: &usize| 2 * known >= paths.len() && 2 * count >= *known.min(&paths.len());
+        let open = before.iter().rev().find(|(count, known, key)| self.incidents.is_open(key) && most(count, known));
         let key = same.or_else(|| open.map(|(.., key)| key.clone())).unwrap_or_else(|| {
             if let Some((.., most)) = before.iter().rev().find(|(.., key)| !self.incidents.is_open(key)) {
                 self.incidents.rename(most, &element);
@@ -227,7 +240,7 @@ fn slow(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
     let (names, (_, cells)) = (Names::of(record), cells(record));
     let found = blame(&groups(record), &cells);
     let should = |load: &Load| {
-        let at = cells.iter().position(|cell| cell.load == *load);
+        let at = cells.binary_search_by_key(load, |cell| cell.load).ok();
         at.map_or((0.0, 1.0), |at| (cells[at].goodput_bps, found.expected_bps[at]))
     };
     let mut bad = BTreeSet::new();

@@ -7,7 +7,7 @@ use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshRecord, MeshState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A host whose CPUs are busy for so much of the time may itself be what is slow.
-const STARVED: f64 = 0.95;
+pub const STARVED: f64 = 0.95;
 
 /// The group of each member: the first member that is of it.
 pub fn groups(record: &MeshRecord) -> Vec<usize> {

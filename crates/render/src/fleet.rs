@@ -91,7 +91,7 @@ fn status(report: &FleetStatus) -> Doc {
         .table(ends(&report.tests))
         .then(|doc| if gone.is_empty() { doc } else { doc.table(missing(&gone, report.at_unix_ms)) })
         .then(|doc| if report.mesh.loads.is_empty() { doc } else { doc.part(crate::mesh::doc(&report.mesh)) })
-        .warnings(paused.into_iter().chain(trouble))
+        .warnings(paused.into_iter().chain(trouble).chain(report.alerts_trouble.clone()))
 }
 
 fn time(ms: u64) -> String {

@@ -302,6 +302,7 @@ mod tests {
             tests: vec![tests.clone(), tests],
             mesh: mesh(),
             trouble: Some("disk full".to_owned()),
+            alerts_trouble: None,
         }
     }
 

@@ -3,8 +3,6 @@
 use super::{Control, Load, Message, Name, Place, Planned, Truth};
 use narrows_model::run::mesh::MeshState;
 
-/// A diagnosis takes no longer.
-pub(super) const LASTS_MS: u64 = 30_000;
 /// It is waited for so long; then the incident is reported without it.
 const WAITS_MS: u64 = 120_000;
 /// Loads that are diagnosed at one time: an outage of everything is reported, not examined.
@@ -57,7 +55,10 @@ impl<T: Truth> Control<'_, T> {
 
     /// A diagnosis is there: its incident can be reported.
     pub(super) fn diagnosis(&mut self, name: &Name, says: Result<String, String>) {
-        if let Some((number, _)) = self.diagnosed.remove(name) {
+        if let Some((number, _)) = self.diagnosed.remove(name)
+            // Meanwhile it may have been muted, or got better.
+            && self.judge.incidents().unreported().contains(&number)
+        {
             let verdict = says.unwrap_or_else(|why| format!("not known: {why}"));
             self.ready.extend(self.judge.incidents().report(number, Some(verdict)));
         }

@@ -1,13 +1,11 @@
 //! What agents found, as far as it can be believed.
 
-use super::{Agent, Control, Counts, HOUR_MS, Has, Kind, Load, Name, Truth, Up};
-use crate::plan::Fleet;
+use super::{Agent, Control, Counts, Has, Load, Name, Truth, Up};
 use crate::talk::{Found, OUTCOMES_MAX, Outcome, Ticket};
 use crate::truth::{Lease, Taken};
-use narrows_model::Snapshot;
-use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPath, MeshPlan, MeshRecord, MeshState};
+use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::words::show::clean;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// No load carries more, bit/s.
@@ -18,114 +16,6 @@ const HOPS_MAX: usize = 64;
 const WORDS_MAX: usize = 300;
 /// Orders of one agent.
 const WORKING_MAX: usize = 10_000;
-/// A result stands for the path for so long.
-const STANDS_MS: u64 = 25 * HOUR_MS;
-
-/// The last results of all paths.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    loads: BTreeMap<Load, (u64, MeshLoad)>,
-    paths: BTreeMap<Load, (u64, MeshPath)>,
-}
-
-impl Known {
-    pub(super) fn take(&mut self, load: Load, by_receiver: bool, found: Found, now_ms: u64) {
-        match found {
-            Found::Load(state) => {
-                let Load { from, to } = load;
-                let kept = MeshLoad { from, to, opened_by_receiver: by_receiver, state, beside_others_bps: None };
-                self.loads.insert(load, (now_ms, kept));
-            }
-            Found::Diagnosis(_) => {}
-            Found::Probe(mut path) => {
-                // Routers are not looked for in each probe.
-                if path.hops.is_empty()
-                    && let Some((_, before)) = self.paths.get_mut(&load)
-                {
-                    (path.hops, path.mtu_bytes) =
-                        (std::mem::take(&mut before.hops), path.mtu_bytes.or(before.mtu_bytes));
-                }
-                self.paths.insert(load, (now_ms, path));
-            }
-        }
-    }
-
-    pub(super) fn load(&self, load: Load) -> Option<&MeshState> {
-        self.loads.get(&load).map(|(_, it)| &it.state)
-    }
-
-    pub(super) fn has_path(&self, load: Load) -> bool {
-        self.paths.contains_key(&load)
-    }
-
-    /// Whether two paths have a router in common, as far as traces show.
-    pub(super) fn share(&self, one: Load, other: Load) -> bool {
-        let back = |load: Load| Load { from: load.to, to: load.from };
-        let hops =
-            |load: Load| self.paths.get(&load).or_else(|| self.paths.get(&back(load))).map(|(_, path)| &path.hops);
-        hops(one).zip(hops(other)).is_some_and(|(one, other)| one.iter().any(|hop| other.contains(hop)))
-    }
-
-    /// The paths of which something was found since a time.
-    pub(super) fn since(&self, kind: Kind, since_ms: u64) -> BTreeSet<Load> {
-        match kind {
-            Kind::Load => self.loads.iter().filter(|(_, (at, _))| *at >= since_ms).map(|(load, _)| *load).collect(),
-            Kind::Probe => {
-                let probed = self.paths.iter().filter(|(_, (at, _))| *at >= since_ms).map(|(load, _)| *load);
-                // Packets go there and back.
-                probed.flat_map(|load| [load, Load { from: load.to, to: load.from }]).collect()
-            }
-        }
-    }
-
-    pub(super) fn miss(&mut self, kind: Kind, load: Load) {
-        match kind {
-            Kind::Load => _ = self.loads.remove(&load),
-            Kind::Probe => _ = self.paths.remove(&load),
-        }
-    }
-
-    pub(super) fn forget(&mut self, now_ms: u64) {
-        self.loads.retain(|_, (at, _)| now_ms < *at + STANDS_MS);
-        self.paths.retain(|_, (at, _)| now_ms < *at + STANDS_MS);
-    }
-
-    pub(super) fn record(
-        &self,
-        fleet: &Fleet,
-        absent: &dyn Fn(usize) -> Option<String>,
-        address: &dyn Fn(usize) -> String,
-    ) -> MeshRecord {
-        let member = |(at, (name, host)): (usize, (&String, &crate::plan::Host))| MeshMember {
-            name: name.clone(),
-            group: host.group.clone(),
-            address: address(at),
-            absent: absent(at),
-            host: Snapshot::default(),
-        };
-        let lasts = |kind| {
-            let tests = fleet.meshes.iter().flat_map(|mesh| &mesh.tests).filter(|test| test.kind == kind);
-            tests.map(|test| test.lasts_ms).max().unwrap_or(0)
-        };
-        MeshRecord {
-            plan: MeshPlan {
-                duration_ms: lasts(Kind::Load),
-                streams: 1,
-                probe_ms: lasts(Kind::Probe),
-                diagnose: false,
-                try_fixes: false,
-                budget_ms: None,
-                budget_bytes: None,
-            },
-            members: fleet.hosts.iter().enumerate().map(member).collect(),
-            paths: self.paths.values().map(|(_, path)| path.clone()).collect(),
-            loads: self.loads.values().map(|(_, load)| load.clone()).collect(),
-            diagnoses: Vec::new(),
-            ended_early: None,
-            interrupted: false,
-        }
-    }
-}
 
 /// What an agent says of a path, without what cannot be; `None`: nothing of it can.
 fn sound(found: Found, load: Load) -> Option<Found> {
@@ -198,6 +88,11 @@ impl<T: Truth> Control<'_, T> {
         let running = self.running.get(&name);
         // An agent speaks of its own tests only.
         if running.map_or(![from, to].contains(&host), |it| it.opener != host) {
+            return Ok(());
+        }
+        // Nor of another kind of test, nor of a turn that it has no more.
+        if self.is_load(&name) == matches!(found, Found::Probe(_)) || running.is_some_and(|it| it.lease.fence != fence)
+        {
             return Ok(());
         }
         let Some(found) = sound(found, name.load) else { return Ok(()) };

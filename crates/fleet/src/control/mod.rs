@@ -5,6 +5,7 @@ mod diagnosed;
 mod found;
 mod given;
 mod kept;
+mod known;
 
 use crate::incident::{Message, Rules};
 use crate::judge::Judge;
@@ -12,7 +13,7 @@ use crate::plan::{Fleet, Kind, Test};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
 use crate::talk::{Admits, Agent, Down, Order, Ticket, Up, What};
 use crate::truth::{Lease, Truth};
-use found::Known;
+use known::Known;
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,8 @@ const LEAD_MS: u64 = 4_000;
 const AROUND_MS: u64 = 30_000;
 /// No more of what was due before is written down.
 const DAY_MS: u64 = 24 * HOUR_MS;
+/// A diagnosis takes no longer.
+const DIAGNOSIS_MS: u64 = 30_000;
 /// How often it is looked what came to nothing.
 const LATE_MS: u64 = 5_000;
 /// A test that somebody else has, or that is over, is asked for again after so long.
@@ -72,8 +75,10 @@ struct Running {
 #[derive(Debug)]
 struct Round {
     left: BTreeSet<Load>,
-    /// Which tests it makes again, if it does.
-    again: Option<BTreeSet<Load>>,
+    /// All of them.
+    of: BTreeSet<Load>,
+    /// Whether it makes tests again.
+    again: bool,
     began_ms: u64,
     closes_ms: u64,
 }
@@ -203,10 +208,14 @@ impl<'a, T: Truth> Control<'a, T> {
     /// Errors: the store's.
     pub fn run(&mut self, mesh: usize, now_ms: u64) -> Result<usize, T::Error> {
         let tests = self.fleet.meshes[mesh].tests.len();
-        let of_test = |test| {
-            let loads = self.schedule.rounds(mesh, test).iter().flatten();
+        let of_test = |test: usize| {
+            let lasts_ms = self.fleet.meshes[mesh].tests[test].lasts_ms + crate::schedule::BESIDE_MS;
+            let rounds = self.schedule.rounds(mesh, test).iter().enumerate();
             // The time is no number of periods: no slot has it.
-            loads.map(move |load| Planned { due_ms: now_ms, name: Name { mesh, test, slot: now_ms, load: *load } })
+            rounds.flat_map(move |(nth, loads)| {
+                let due_ms = now_ms + nth as u64 * lasts_ms;
+                loads.iter().map(move |load| Planned { due_ms, name: Name { mesh, test, slot: now_ms, load: *load } })
+            })
         };
         let all: Vec<Planned> = (0..tests).flat_map(of_test).collect();
         self.write_down(&all)?;
@@ -215,7 +224,7 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// How long a test takes.
     fn lasts_ms(&self, name: &Name) -> u64 {
-        if self.is_diagnosis(name) { diagnosed::LASTS_MS } else { self.test((name.mesh, name.test)).lasts_ms }
+        if self.is_diagnosis(name) { DIAGNOSIS_MS } else { self.test((name.mesh, name.test)).lasts_ms }
     }
 
     fn test(&self, (mesh, test): Place) -> &'a Test {
@@ -232,15 +241,17 @@ impl<'a, T: Truth> Control<'a, T> {
     /// Errors: the store's.
     pub fn tick(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
         let (mut hour, from_ms) = match self.next_hour {
-            Some(hour) => (hour, 0),
+            // After a long sleep not all of it is written down.
+            Some(hour) => (hour.max(now_ms.saturating_sub(DAY_MS) / HOUR_MS), 0),
             // What was due while no controller was there was missed, and is named so.
             None => {
                 self.restore(now_ms)?;
                 let planned = self.truth.planned()?;
                 // What an earlier controller gave may still run.
-                self.loads_from_ms = if planned.is_some() { now_ms + LEAD_MS + diagnosed::LASTS_MS } else { now_ms };
+                self.loads_from_ms = if planned.is_some() { now_ms + LEAD_MS + DIAGNOSIS_MS } else { now_ms };
                 let planned_ms = planned.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
-                (planned_ms / HOUR_MS, planned_ms)
+                // Loads of a slot may be due in the next hour.
+                (planned_ms.saturating_sub(HOUR_MS) / HOUR_MS, planned_ms)
             }
         };
         while hour * HOUR_MS <= now_ms + AHEAD_MS {
@@ -264,9 +275,16 @@ impl<'a, T: Truth> Control<'a, T> {
             let Name { mesh, test: nth, slot, load } = test.name;
             let place = (mesh, nth);
             let closes_ms = test.due_ms + self.patience_ms(place) + self.test(place).lasts_ms + AROUND_MS;
-            let fresh = || Round { left: BTreeSet::new(), again: None, began_ms: test.due_ms, closes_ms: 0 };
+            let fresh = || Round {
+                left: BTreeSet::new(),
+                of: BTreeSet::new(),
+                again: false,
+                began_ms: test.due_ms,
+                closes_ms: 0,
+            };
             let round = self.rounds.entry((place, slot)).or_insert_with(fresh);
             round.left.insert(load);
+            round.of.insert(load);
             round.closes_ms = round.closes_ms.max(closes_ms);
             self.due.insert((test.due_ms, *test));
         }
@@ -338,7 +356,7 @@ impl<'a, T: Truth> Control<'a, T> {
         let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
         let mut messages = std::mem::take(&mut self.ready);
         if self.looks_ms == now_ms {
-            messages.extend(self.judge.agents(now_ms, &self.silent(now_ms)));
+            messages.extend(self.judge.agents(now_ms, &self.silent(now_ms), &self.names));
         }
         if over.is_empty() {
             messages.extend(self.reported(None, now_ms)?);
@@ -350,10 +368,12 @@ impl<'a, T: Truth> Control<'a, T> {
         for key in over {
             let Some(round) = self.rounds.remove(&key) else { continue };
             let kind = self.test(key.0).kind;
-            let fresh = self.known.since(kind, round.began_ms);
-            if let Some(of) = &round.again {
-                let made = of.intersection(&fresh).copied().collect();
-                messages.extend(self.judge.again(now_ms, &record, &made));
+            // What other rounds found meanwhile is judged with them; packets of probes go there and back.
+            let back = |load: &Load| Load { from: load.to, to: load.from };
+            let is_of = |load: &Load| round.of.contains(load) || kind == Kind::Probe && round.of.contains(&back(load));
+            let fresh: BTreeSet<Load> = self.known.since(kind, round.began_ms).into_iter().filter(is_of).collect();
+            if round.again {
+                messages.extend(self.judge.again(now_ms, &record, &fresh));
                 continue;
             }
             messages.extend(self.judge.round(now_ms, &record, kind, &fresh));
@@ -373,7 +393,7 @@ impl<'a, T: Truth> Control<'a, T> {
         self.alone.extend(tests.iter().map(|it| it.name));
         self.write_down(&tests)?;
         if let Some(round) = self.rounds.get_mut(&((mesh, test), now_ms)) {
-            round.again = Some(round.left.clone());
+            round.again = true;
         }
         Ok(())
     }
@@ -384,7 +404,10 @@ impl<'a, T: Truth> Control<'a, T> {
             let last_ms = seat.heard_ms.max(seat.since_ms);
             (now_ms >= last_ms + SILENT_MS && !seat.drained).then_some(last_ms)
         };
-        self.names.iter().zip(&self.seats).map(|(name, seat)| (*name, since(seat))).collect()
+        // Of those that may still come nothing is known.
+        let known =
+            |(_, seat): &(&&str, &Seat)| seat.agent.is_some() || seat.drained || now_ms >= seat.since_ms + SILENT_MS;
+        self.names.iter().zip(&self.seats).filter(known).map(|(name, seat)| (*name, since(seat))).collect()
     }
 
     fn is_there(&self, host: usize, now_ms: u64) -> bool {
@@ -429,7 +452,9 @@ impl<'a, T: Truth> Control<'a, T> {
     /// Where others load a host.
     fn address(&self, host: usize) -> Option<IpAddr> {
         let (_, from) = self.seats[host].agent.as_ref()?;
-        self.addresses[host].or(*from)
+        // By a loopback address each would load itself.
+        let is_far = |it: &IpAddr| !it.is_loopback() && !it.is_unspecified();
+        self.addresses[host].or(from.filter(is_far))
     }
 
     fn ticket(&self, lease: &Lease) -> Ticket {

@@ -63,15 +63,21 @@ pub struct FleetStatus {
     pub tests: Vec<FleetTests>,
     /// The last results of all paths, and what they blame.
     pub mesh: MeshReport,
-    /// Why the controller itself does not work as it should, if so.
+    /// Why the store does not work, if so.
     pub trouble: Option<String>,
+    /// Why alerts do not arrive, if so.
+    #[serde(default)]
+    pub alerts_trouble: Option<String>,
 }
 
 impl FleetStatus {
     /// Whether nothing is bad, and every agent is there.
     pub fn is_well(&self) -> bool {
         let is_gone = |host: &FleetHost| matches!(host.state, AgentState::Silent | AgentState::Never);
-        self.incidents.is_empty() && self.trouble.is_none() && !self.hosts.iter().any(is_gone)
+        self.incidents.is_empty()
+            && self.trouble.is_none()
+            && self.alerts_trouble.is_none()
+            && !self.hosts.iter().any(is_gone)
     }
 }
 

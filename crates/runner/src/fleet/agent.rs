@@ -1,8 +1,9 @@
 //! An agent: it asks the controller for work, serves the other agents, and keeps what it found until the controller has it.
 
 use super::AGENT_PORT;
-use super::line::{Line, line};
+use super::line::Line;
 use super::spool::Spool;
+use super::ways::line;
 use crate::mesh::loads::said;
 use crate::mesh::member::{DIAGNOSIS_MS, diagnose, load, packets, probe};
 use crate::mesh::orders::{LoadOrder, Loaded, ProbeOrder, Probed};
@@ -10,7 +11,7 @@ use crate::remote::TargetSpec;
 use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
 use crate::{Stop, VERSION, instruments::LiveInstruments, lock};
 use narrows_fleet::cost::PROBE_BPS;
-use narrows_fleet::talk::{Agent, Down, Found, Order, Outcome, Ticket, Up, What};
+use narrows_fleet::talk::{Admits, Agent, Down, Found, Order, Outcome, Ticket, Up, What};
 use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::{Direction, Place};
@@ -37,6 +38,10 @@ pub struct AgentSpec {
 const RUNNING_MAX: usize = 256;
 /// That one word names: of what waits longer than a lease lasts no order comes again.
 const WORKING_MAX: usize = 2_000;
+/// A test lasts no longer, as its file allows.
+const LASTS_MAX_MS: u64 = 600_000;
+/// Without the controller nobody is let in for longer: it is longer than a lease.
+const ADMITTED: Duration = Duration::from_secs(90);
 /// How long a connection to another agent may take.
 const CONNECTS: Duration = Duration::from_secs(3);
 /// The other host may know of a load a little later.
@@ -75,8 +80,9 @@ pub fn agent(
     let mut working = Working { me, spool, passes, admission, admitted: 0, running: BTreeSet::new(), found };
     let (words, answers) = speak(line(&spec.controller)?);
     let mut pause = AGAIN[0];
-    let mut connected = false;
+    let (mut connected, mut heard) = (false, clock::now());
     while !stop.is_set() {
+        working.take(&outcomes);
         if words.send(working.up()).is_err() {
             break;
         }
@@ -85,7 +91,7 @@ pub fn agent(
                 if !connected {
                     watch("the controller answers");
                 }
-                (connected, pause) = (true, AGAIN[0]);
+                (connected, pause, heard) = (true, AGAIN[0], clock::now());
                 working.obey(down, stop);
             }
             Some(Err(why)) => {
@@ -93,6 +99,9 @@ pub fn agent(
                     watch(&format!("no controller: {why}"));
                 }
                 connected = false;
+                if heard.elapsed() > ADMITTED {
+                    working.admit(&Admits::default());
+                }
                 rest(pause, &outcomes, &mut working, stop);
                 pause = AGAIN[1].min(pause * 2);
             }
@@ -102,6 +111,7 @@ pub fn agent(
             watch(&format!("what is found stays in memory: {trouble}"));
         }
     }
+    working.take(&outcomes);
     server.stop();
     Ok(())
 }
@@ -186,15 +196,21 @@ impl Working {
         Up { agent: self.me.clone(), outcomes: self.spool.first(), working, admitted: self.admitted }
     }
 
+    /// Lets in these, and nobody else.
+    fn admit(&mut self, admits: &Admits) {
+        let bearer = |secret: &String| Secret::from_bearer(&format!("Bearer {secret}"));
+        self.passes.of_loads(&admits.passes.iter().filter_map(bearer).collect::<Vec<_>>());
+        self.admission.only(&admits.peers);
+        self.admitted = admits.version;
+    }
+
     fn obey(&mut self, down: Down, stop: &Stop) {
         self.spool.taken(&down.taken);
         if let Some(admits) = down.admits {
-            let bearer = |secret: &String| Secret::from_bearer(&format!("Bearer {secret}"));
-            self.passes.of_loads(&admits.passes.iter().filter_map(bearer).collect::<Vec<_>>());
-            self.admission.only(&admits.peers);
-            self.admitted = admits.version;
+            self.admit(&admits);
         }
-        for order in down.orders {
+        for mut order in down.orders {
+            order.lasts_ms = order.lasts_ms.min(LASTS_MAX_MS);
             let is_known = self.running.contains(&order.ticket) || self.spool.tickets().any(|it| *it == order.ticket);
             if is_known || self.running.len() >= RUNNING_MAX {
                 continue;

@@ -2,22 +2,23 @@
 
 use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
+use super::asked::{Asked, Wish, now_ms};
 use super::keys::{Hosts, Keys};
 use super::line::HOLDS;
-use super::requests::{self, Wish};
+use super::requests;
 use crate::Stop;
 use crate::server::listen::{accept_api, acceptor};
 use narrows_fleet::alert::sentence;
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::talk::{Down, Ticket, Up};
+use narrows_fleet::talk::{Down, Ticket};
 use narrows_fleet::truth::Truth;
 use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus, FleetTests, STATUS_SCHEMA};
 use narrows_store::Store;
 use narrows_sys::{clock, net};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -43,12 +44,6 @@ const TICK: Duration = Duration::from_millis(250);
 /// An agent at work is answered so soon: what it found should not wait.
 const WORKS: Duration = Duration::from_secs(1);
 
-/// What the thread that decides is asked.
-pub(super) enum Asked {
-    Up { host: usize, from: Option<IpAddr>, up: Up, answer: oneshot::Sender<Down> },
-    Wish(Wish, oneshot::Sender<Result<serde_json::Value, String>>),
-}
-
 /// An agent that waits for something to do.
 struct Waiting {
     host: usize,
@@ -60,13 +55,8 @@ struct Waiting {
 /// Why a fleet's thread ends.
 enum Ended {
     Stopped,
-    /// Its file is to be read again.
-    Applied,
-}
-
-/// Milliseconds since the epoch.
-pub(super) fn now_ms() -> u64 {
-    clock::unix_us() / 1_000
+    /// Its file was read again.
+    Applied(Box<Fleet>),
 }
 
 /// Runs a fleet until it is stopped. `watch` gets what a user should know.
@@ -100,19 +90,16 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
     loop {
-        match decide(&fleet, &mut store, &keys, &asked, stop, &mut alerts, watch) {
+        match decide((&fleet, &spec.file), &mut store, &keys, &asked, stop, &mut alerts, watch) {
             Ended::Stopped => break,
-            Ended::Applied => {
-                let read = super::read(&spec.file);
-                match read.and_then(|read| Ok((Alerts::start(&read.alerts, &read.name)?, read))) {
-                    Ok((started, read)) => {
-                        *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
-                        (alerts, fleet) = (started, read);
-                        watch("the file was read again");
-                    }
-                    Err(why) => watch(&format!("the fleet stays as it was: {why}")),
+            Ended::Applied(read) => match Alerts::start(&read.alerts, &read.name) {
+                Ok(started) => {
+                    *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
+                    (alerts, fleet) = (started, *read);
+                    watch("the file was read again");
                 }
-            }
+                Err(why) => watch(&format!("the fleet stays as it was: {why}")),
+            },
         }
     }
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -147,7 +134,7 @@ fn on_bus(
 
 /// Decides for a fleet as its file is now.
 fn decide(
-    fleet: &Fleet,
+    (fleet, file): (&Fleet, &Path),
     store: &mut Store,
     keys: &Keys,
     asked: &Receiver<Asked>,
@@ -175,6 +162,8 @@ fn decide(
         }
         match asked.recv_timeout(next_tick.saturating_duration_since(clock::now())) {
             Ok(Asked::Up { host, from, up, answer }) => {
+                // It may have left the file meanwhile.
+                let Some(host) = control.host(&host) else { continue };
                 let works = !up.working.is_empty();
                 let heard = control.heard(host, from, up, now_ms());
                 // Without an answer it says it again.
@@ -185,18 +174,23 @@ fn decide(
                 waiting.remove(&host);
                 waiting.extend(answered(&control, waits, taken, &secrets).map(|waits| (host, waits)));
             }
-            Ok(Asked::Wish(Wish::Apply, answer)) => {
-                let _ = answer.send(Ok(serde_json::json!("the file is read again")));
-                return Ended::Applied;
-            }
+            Ok(Asked::Wish(Wish::Apply, answer)) => match super::read(file) {
+                Ok(read) => {
+                    noted(control.keep(), &mut trouble, watch);
+                    let _ = answer.send(Ok(serde_json::json!("the file was read again")));
+                    return Ended::Applied(Box::new(read));
+                }
+                Err(why) => _ = answer.send(Err(format!("the fleet stays as it was: {why}"))),
+            },
             Ok(Asked::Wish(wish, answer)) => {
-                let _ = answer.send(granted(&mut control, fleet, wish, trouble.clone().or_else(|| alerts.trouble())));
+                let _ = answer.send(granted(&mut control, fleet, wish, [trouble.clone(), alerts.trouble()]));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,
         }
         stir(&mut control, &mut waiting, &secrets);
     }
+    noted(control.keep(), &mut trouble, watch);
     Ended::Stopped
 }
 
@@ -270,7 +264,7 @@ fn granted<T: Truth<Error = narrows_store::Error>>(
     control: &mut Control<'_, T>,
     fleet: &Fleet,
     wish: Wish,
-    trouble: Option<String>,
+    trouble: [Option<String>; 2],
 ) -> Result<serde_json::Value, String> {
     let host = |control: &Control<'_, T>, name: &str| {
         control.host(name).ok_or_else(|| format!("the fleet has no host {name}"))
@@ -314,7 +308,11 @@ fn granted<T: Truth<Error = narrows_store::Error>>(
     Ok(serde_json::Value::String(says))
 }
 
-fn status<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, trouble: Option<String>) -> FleetStatus {
+fn status<T: Truth>(
+    control: &mut Control<'_, T>,
+    fleet: &Fleet,
+    [trouble, alerts_trouble]: [Option<String>; 2],
+) -> FleetStatus {
     let at = now_ms();
     let incident = |it: &narrows_fleet::incident::Incident| FleetIncident {
         number: it.number,
@@ -356,5 +354,6 @@ fn status<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, trouble: Option
         tests: tests.collect(),
         mesh: narrows_views::mesh::report(&control.record(at)),
         trouble,
+        alerts_trouble,
     }
 }

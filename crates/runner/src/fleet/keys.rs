@@ -62,36 +62,45 @@ impl Keys {
 /// The hosts of a fleet by their secrets, which are not kept: a look-up tells nothing of them by its time.
 #[derive(Default)]
 pub(super) struct Hosts {
-    of: HashMap<[u8; 32], usize>,
+    of: HashMap<[u8; 32], String>,
     /// By their users of a bus, whose words are sealed.
     #[cfg(feature = "nats")]
-    users: HashMap<String, (usize, Secret)>,
+    users: HashMap<String, (String, Secret)>,
 }
 
 impl Hosts {
     pub(super) fn of(keys: &Keys, fleet: &narrows_fleet::plan::Fleet) -> Self {
-        let entry = |(nth, host): (usize, &String)| (digest_of(&keys.of_host(&fleet.name, host)), nth);
+        let entry = |host: &String| (digest_of(&keys.of_host(&fleet.name, host)), host.clone());
         Self {
-            of: fleet.hosts.keys().enumerate().map(entry).collect(),
+            of: fleet.hosts.keys().map(entry).collect(),
             #[cfg(feature = "nats")]
-            users: fleet.hosts.keys().enumerate().filter_map(|it| user_of(keys, &fleet.name, it)).collect(),
+            users: fleet.hosts.keys().filter_map(|it| user_of(keys, &fleet.name, it)).collect(),
         }
     }
 
-    pub(super) fn find(&self, shown: &Secret) -> Option<usize> {
-        self.of.get(&digest_of(shown)).copied()
+    pub(super) fn find(&self, shown: &Secret) -> Option<String> {
+        self.of.get(&digest_of(shown)).cloned()
     }
 
     #[cfg(feature = "nats")]
-    pub(super) fn of_user(&self, user: &str) -> Option<(usize, Secret)> {
+    pub(super) fn of_user(&self, user: &str) -> Option<(String, Secret)> {
         self.users.get(user).cloned()
     }
 }
 
 #[cfg(feature = "nats")]
-fn user_of(keys: &Keys, fleet: &str, (nth, host): (usize, &String)) -> Option<(String, (usize, Secret))> {
+/// The user that a secret is on the bus.
+pub(super) fn user(secret: &Secret) -> Result<nkeys::KeyPair, String> {
+    let mut seed = [0; 32];
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.bytes());
+    seed.copy_from_slice(hmac::sign(&key, b"nkey").as_ref());
+    nkeys::KeyPair::new_from_raw(nkeys::KeyPairType::User, seed).map_err(|error| error.to_string())
+}
+
+#[cfg(feature = "nats")]
+fn user_of(keys: &Keys, fleet: &str, host: &str) -> Option<(String, (String, Secret))> {
     let secret = keys.of_host(fleet, host);
-    Some((super::nats::user(&secret).ok()?.public_key(), (nth, secret)))
+    Some((user(&secret).ok()?.public_key(), (host.to_owned(), secret)))
 }
 
 fn digest_of(secret: &Secret) -> [u8; 32] {

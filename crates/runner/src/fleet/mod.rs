@@ -2,6 +2,7 @@
 
 mod agent;
 mod alerts;
+mod asked;
 mod controller;
 mod keys;
 mod line;
@@ -9,14 +10,16 @@ mod line;
 mod nats;
 mod requests;
 mod spool;
+mod ways;
 
 pub use agent::{AgentSpec, agent};
+pub use asked::Wish;
 pub use controller::{ControllerSpec, controller};
 pub use keys::{Holder, token_of};
 pub use line::is_bus;
 #[cfg(feature = "nats")]
 pub use nats::users_of;
-pub use requests::{Wish, ask, status};
+pub use requests::{ask, status};
 
 use crate::remote::TargetSpec;
 use narrows_fleet::{cost, plan::Fleet, psconfig};

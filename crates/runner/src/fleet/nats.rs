@@ -3,14 +3,13 @@
 //! The bus carries and decides nothing: what it loses is said again, and each word is sealed with the host's secret, so that the bus can
 //! neither forge words nor orders. The key of an agent's user (nkey) follows from the same secret: a token is all that an agent has.
 
-use super::controller::Asked;
-use super::keys::{Hosts, Keys};
+use super::asked::Asked;
+use super::keys::{Hosts, Keys, user};
 use super::line::{AROUND, HOLDS, Line};
 use async_nats::{Client, ConnectOptions, Message, Request, Subscriber};
 use bytes::Bytes;
 use narrows_fleet::talk::{Down, Up};
 use narrows_wire::token::Secret;
-use nkeys::{KeyPair, KeyPairType};
 use ring::hmac;
 use std::path::Path;
 use std::sync::mpsc::Sender;
@@ -59,14 +58,6 @@ fn tag(secret: &Secret, way: Way<'_>, body: &[u8]) -> hmac::Tag {
 fn unseal<'a>(secret: &Secret, way: Way<'_>, sealed: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (shown, body) = sealed.split_at_checked(TAG_BYTES)?;
     subtle::ConstantTimeEq::ct_eq(shown, tag(secret, way, body).as_ref()).unwrap_u8().eq(&1).then_some((body, shown))
-}
-
-/// The user that a secret is on the bus.
-pub(super) fn user(secret: &Secret) -> Result<KeyPair, String> {
-    let mut seed = [0; 32];
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.bytes());
-    seed.copy_from_slice(hmac::sign(&key, b"nkey").as_ref());
-    KeyPair::new_from_raw(KeyPairType::User, seed).map_err(|error| error.to_string())
 }
 
 async fn connect(address: &str, secret: &Secret) -> Result<Client, String> {
@@ -148,7 +139,7 @@ pub(super) async fn listen((client, mut words): (Client, Subscriber), hosts: Arc
 }
 
 /// Whose word it is, and what it says.
-fn heard(hosts: &RwLock<Hosts>, word: &Message) -> Option<(usize, Secret, Up, Vec<u8>)> {
+fn heard(hosts: &RwLock<Hosts>, word: &Message) -> Option<(String, Secret, Up, Vec<u8>)> {
     let user = word.subject.as_str().rsplit('.').next()?;
     let (host, secret) = hosts.read().unwrap_or_else(PoisonError::into_inner).of_user(user)?;
     let (body, tag) = unseal(&secret, Way::Up, &word.payload)?;

@@ -1,6 +1,6 @@
 //! The controller's requests: words of agents, each with the token of its host, and wishes of users, with the controller's own.
 
-use super::controller::Asked;
+use super::asked::{Asked, Wish};
 use super::keys::{Hosts, Keys};
 use super::line::{HOLDS, PATH};
 use crate::instruments::LiveInstruments;
@@ -24,7 +24,6 @@ use narrows_wire::PROTOCOL;
 use narrows_wire::api::{Hello, Permissions, Reason};
 use narrows_wire::token::Secret;
 use narrows_wire::version::{PROTOCOL_HEADER, check_header};
-use serde::{Deserialize, Serialize};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -37,37 +36,6 @@ const ANSWERS: Duration = Duration::from_secs(20);
 const WISH_PATH: &str = "/v1/fleet/wish";
 const METRICS_PATH: &str = "/metrics";
 
-/// What a user wants of a controller.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wish {
-    Status,
-    /// The file is read again.
-    Apply,
-    /// No test begins for so long; 0: they do.
-    Pause {
-        for_ms: u64,
-    },
-    /// A host gets no tests, or gets them again.
-    Drain {
-        host: String,
-        back: bool,
-    },
-    /// Tests of a mesh, or of all, now.
-    Run {
-        mesh: Option<String>,
-    },
-    Acknowledge {
-        incident: u64,
-        who: String,
-    },
-    /// Of an element, or of names that begin so (`*`), nothing is reported for so long.
-    Mute {
-        element: String,
-        for_ms: u64,
-    },
-}
-
 /// What all requests share.
 struct Door {
     users: Secret,
@@ -77,11 +45,11 @@ struct Door {
 }
 
 /// Who asks.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Who {
     User,
     Scraper,
-    Host(usize),
+    Host(String),
 }
 
 pub(super) fn router(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Asked>) -> Router {

@@ -1,0 +1,49 @@
+//! What the thread that decides for a fleet is asked.
+
+use narrows_fleet::talk::{Down, Up};
+use narrows_sys::clock;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use tokio::sync::oneshot;
+
+/// What the thread that decides is asked.
+pub(super) enum Asked {
+    Up { host: String, from: Option<IpAddr>, up: Up, answer: oneshot::Sender<Down> },
+    Wish(Wish, oneshot::Sender<Result<serde_json::Value, String>>),
+}
+
+/// What a user wants of a controller.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wish {
+    Status,
+    /// The file is read again.
+    Apply,
+    /// No test begins for so long; 0: they do.
+    Pause {
+        for_ms: u64,
+    },
+    /// A host gets no tests, or gets them again.
+    Drain {
+        host: String,
+        back: bool,
+    },
+    /// Tests of a mesh, or of all, now.
+    Run {
+        mesh: Option<String>,
+    },
+    Acknowledge {
+        incident: u64,
+        who: String,
+    },
+    /// Of an element, or of names that begin so (`*`), nothing is reported for so long.
+    Mute {
+        element: String,
+        for_ms: u64,
+    },
+}
+
+/// Milliseconds since the epoch.
+pub(super) fn now_ms() -> u64 {
+    clock::unix_us() / 1_000
+}

@@ -1,0 +1,236 @@
+//! The ways of words to a controller.
+
+use super::line::{Https, Line, is_bus};
+use crate::remote::TargetSpec;
+
+/// The way to a controller: `host[:port]`, or `nats://host:port` of a bus.
+/// Errors: it is no such way.
+pub(super) fn line(to: &TargetSpec) -> Result<Box<dyn Line + Send>, String> {
+    if !is_bus(&to.asked) {
+        return Ok(Box::new(Https::new(to.clone())));
+    }
+    #[cfg(feature = "nats")]
+    {
+        let secret = &to.token.as_ref().ok_or("an agent needs its token")?.secret;
+        Ok(Box::new(super::nats::Nats::new(&to.asked, secret)?))
+    }
+    #[cfg(not(feature = "nats"))]
+    Err(super::NO_NATS.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stop;
+    use crate::fleet::asked::Wish;
+    use crate::fleet::requests::{ask, status};
+    use crate::fleet::{ControllerSpec, Holder, controller, token_of};
+    use narrows_fleet::talk::{Agent, Found, Order, Outcome, Ticket, Up, What};
+    use narrows_model::run::mesh::{MeshPath, MeshState};
+    use narrows_sys::{clock, files};
+    use narrows_wire::Token;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    const HOSTS: [&str; 3] = ["a", "b", "c"];
+    /// Loads in both directions and probes, of three pairs.
+    const TESTS: u64 = 6 + 3;
+    const FILE: &str = "name = 'three'\nhosts.a = { address = '192.0.2.1' }\nhosts.b = { address = '192.0.2.2' }\n\
+        hosts.c = { address = '192.0.2.3' }\n[[mesh]]\nname = 'all'\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\nlasts = '200ms'\n\
+        [[mesh.test]]\nkind = 'probe'\nevery = '1h'\nlasts = '200ms'\n";
+
+    /// A controller that runs while the test does.
+    struct Running {
+        stop: Stop,
+        thread: Option<std::thread::JoinHandle<()>>,
+        users: TargetSpec,
+    }
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            self.stop.stop();
+            if let Some(thread) = self.thread.take() {
+                thread.join().expect("the controller");
+            }
+        }
+    }
+
+    fn target(at: &str, token: Token) -> TargetSpec {
+        TargetSpec { asked: at.to_owned(), family: None, port: 0, token: Some(token) }
+    }
+
+    fn run(state: &Path, bus: Option<String>) -> Running {
+        let file = state.join("fleet.toml");
+        files::write_whole(&file, FILE.as_bytes(), 0o600).expect("a file");
+        let (state, store) = (state.to_owned(), state.join("runs.db"));
+        let spec = ControllerSpec { file, port: Some(0), bind: None, state: state.clone(), store, bus };
+        let (stop, (said, heard)) = (Stop::new(), channel());
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let mut watch = |line: &str| _ = said.send(line.to_owned());
+            controller(&spec, &stopped, &mut watch).expect("a controller");
+        });
+        let line = heard.recv().expect("its first line");
+        let port = line.split_once(" listens on port ").and_then(|(_, rest)| rest.split(';').next()).expect("a port");
+        let token = crate::trust::read_token(&state.join("controller/token")).expect("a token");
+        Running { stop, thread: Some(thread), users: target(&format!("127.0.0.1:{port}"), token) }
+    }
+
+    /// An agent whose tests are found at once, on a way that loses, repeats and turns round what it carries.
+    struct Stub {
+        line: Box<dyn Line + Send>,
+        up: Up,
+        old: Vec<Up>,
+        done: BTreeSet<Ticket>,
+        random: u64,
+    }
+
+    impl Stub {
+        fn new(nth: u64, line: Box<dyn Line + Send>) -> Self {
+            let word = str::to_owned;
+            let fingerprint = Token {
+                fingerprint: narrows_wire::token::Fingerprint([7; 32]),
+                secret: narrows_wire::token::Secret::new([0; 24]),
+            };
+            let agent = Agent {
+                version: word("1"),
+                port: 5221,
+                fingerprint: fingerprint.fingerprint.to_string(),
+                stamp: 5222,
+                started: nth.to_string(),
+            };
+            let up = Up { agent, outcomes: Vec::new(), working: Vec::new(), admitted: 0 };
+            Self { line, up, old: Vec::new(), done: BTreeSet::new(), random: 88_172_645_463_325_252 + nth }
+        }
+
+        /// Xorshift64 (G. Marsaglia 2003).
+        fn one_in(&mut self, many: u64) -> bool {
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            self.random.is_multiple_of(many)
+        }
+
+        fn exchange(&mut self) {
+            self.up.working = self.up.outcomes.iter().map(|it| it.ticket.clone()).collect();
+            // Something to say makes the controller answer at once.
+            if self.up.working.is_empty() {
+                let [mesh, test, from, to] = ["none"; 4].map(str::to_owned);
+                self.up.working.push(Ticket { mesh, test, slot: 0, from, to, fence: 0 });
+            }
+            if self.one_in(5)
+                && let Some(old) = self.old.pop()
+            {
+                let _ = self.line.exchange(&old);
+            }
+            if self.one_in(4) {
+                self.old.push(self.up.clone());
+            }
+            let (is_lost, is_repeated) = (self.one_in(4), self.one_in(4));
+            if is_repeated {
+                let _ = self.line.exchange(&self.up);
+            }
+            let Ok(down) = self.line.exchange(&self.up) else { return };
+            if is_lost {
+                return;
+            }
+            self.up.outcomes.retain(|it| !down.taken.contains(&it.ticket));
+            if let Some(admits) = down.admits {
+                self.up.admitted = admits.version;
+            }
+            for order in down.orders {
+                if self.done.insert(order.ticket.clone()) {
+                    self.up.outcomes.push(Outcome { ticket: order.ticket.clone(), found: found(&order) });
+                }
+            }
+        }
+    }
+
+    fn found(order: &Order) -> Found {
+        match order.what {
+            What::Load { .. } | What::Diagnose { .. } => {
+                Found::Load(MeshState::Measured { goodput_bps: 1e9, retransmits: None, busy: [None; 2] })
+            }
+            What::Probe { .. } => {
+                Found::Probe(MeshPath { rtt_us: Some([1.0; 3]), packets: Some([9, 0, 0]), ..MeshPath::default() })
+            }
+        }
+    }
+
+    /// Each planned test ends once, whatever the way to the controller loses, repeats or turns round. `way`: of agents; `break_it` is
+    /// called in the middle.
+    fn conforms(state: &Path, bus: Option<&str>, break_it: &mut dyn FnMut()) {
+        let running = run(state, bus.map(str::to_owned));
+        let way = bus.unwrap_or(&running.users.asked).to_owned();
+        let agent = |(nth, host): (u64, &&str)| {
+            let token = token_of(&state.join("fleet.toml"), Holder::Agent(host), state).expect("a token");
+            Stub::new(nth, line(&target(&way, token.parse().expect("a token"))).expect("a way"))
+        };
+        let mut agents: Vec<Stub> = (1..).zip(&HOSTS).map(agent).collect();
+        let mut asked = 0;
+        let until = clock::now() + Duration::from_secs(60);
+        let ends = |it: &narrows_model::run::fleet::FleetStatus| {
+            it.tests.iter().map(|it| it.done + it.failed + it.missed).sum::<u64>()
+        };
+        loop {
+            std::thread::scope(|scope| agents.iter_mut().for_each(|agent| _ = scope.spawn(move || agent.exchange())));
+            let status = status(&running.users).expect("a status");
+            if ends(&status) == TESTS * asked {
+                if asked == 3 {
+                    assert!(status.tests.iter().all(|it| it.failed + it.missed == 0), "{:?}", status.tests);
+                    break;
+                }
+                if asked == 1 {
+                    break_it();
+                }
+                ask(&running.users, &Wish::Run { mesh: None }).expect("planned");
+                asked += 1;
+            }
+            assert!(clock::now() < until && ends(&status) <= TESTS * asked, "{:?}", status.tests);
+        }
+    }
+
+    #[test]
+    fn https_conforms() {
+        conforms(tempfile::tempdir().expect("a directory").path(), None, &mut || {});
+    }
+
+    /// A nats-server for the users of a fleet, where there is one; it ends with this thread.
+    #[cfg(feature = "nats")]
+    fn bus(state: &Path, port: u16) -> Option<std::process::Child> {
+        let users = crate::fleet::users_of(&state.join("fleet.toml"), state).expect("users");
+        let file = state.join("nats.conf");
+        files::write_whole(&file, format!("listen: 127.0.0.1:{port}\n{users}\n").as_bytes(), 0o600).expect("a file");
+        let mut server = narrows_sys::process::bound_command("nats-server");
+        server.arg("-c").arg(&file).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        let server = server.spawn().ok()?;
+        let until = clock::now() + Duration::from_secs(10);
+        let at = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        while std::net::TcpStream::connect_timeout(&at, Duration::from_secs(1)).is_err() {
+            assert!(clock::now() < until, "no nats-server");
+            clock::sleep(Duration::from_millis(20));
+        }
+        Some(server)
+    }
+
+    #[cfg(feature = "nats")]
+    #[test]
+    fn nats_conforms_where_its_server_is_killed_and_comes_back() {
+        let place = tempfile::tempdir().expect("a directory");
+        let state = place.path();
+        files::write_whole(&state.join("fleet.toml"), FILE.as_bytes(), 0o600).expect("a file");
+        crate::fleet::keys::Keys::of(state).expect("a key");
+        let port = narrows_sys::net::listen(0).expect("a port").local_addr().expect("its address").port();
+        let Some(mut server) = bus(state, port) else {
+            // The gate names what it could not check.
+            return;
+        };
+        conforms(state, Some(&format!("nats://127.0.0.1:{port}")), &mut || {
+            server.kill().and_then(|()| server.wait()).expect("its end");
+            server = bus(state, port).expect("a server");
+        });
+        server.kill().and_then(|()| server.wait()).expect("its end");
+    }
+}
