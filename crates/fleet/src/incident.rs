@@ -169,7 +169,7 @@ impl Incidents {
         for (element, seen) in seen {
             let message = self.judge(at_ms, element, seen);
             let is_news = |it: &Message| matches!(it, Message::Over { incident, .. } if incident.reported);
-            // Whoever heard of the beginning hears of the end.
+            // An end is reported only where the beginning was.
             reported.extend(message.filter(is_news));
         }
         // What was well for long is forgotten.
@@ -202,7 +202,7 @@ impl Incidents {
                 if state.bad < rules.confirm {
                     return None;
                 }
-                // Back so soon, it was never over.
+                // Bad again so soon, it is the same one, and reported again.
                 if let Some((last, over_ms)) = state.last.take()
                     && at_ms.saturating_sub(over_ms) < rules.again_ms
                 {

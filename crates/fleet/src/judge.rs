@@ -1,7 +1,7 @@
 //! What a round of tests says of hosts, paths and routers, so that one fault is one incident, whatever it is called.
 //!
 //! From round to round the same fault may look like a host, like its sending, or like one of its paths. What ties these together are the
-//! paths that suffer: an element is the one of before if it has the same words, or else if it explains some of the same paths.
+//! paths that suffer: it is the same element if it has the same name, or else if it explains many of the same paths.
 
 use crate::incident::{Incidents, Message, Rules, Seen};
 use crate::plan::Kind;

@@ -103,14 +103,15 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// When in its period a test begins: by its name, so that it stays where others come and go (FNV-1a).
+/// When in its period a test begins: by its name, so that it stays where others come and go.
 fn shift(mesh: &str, test: &Test) -> u64 {
     let word = test.word();
-    let hash = mesh
-        .bytes()
-        .chain(word.bytes())
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    hash % test.every_ms
+    fnv(mesh.bytes().chain(word.bytes())) % test.every_ms
+}
+
+/// FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo).
+pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn is_quiet(test: &Test, at_ms: u64) -> bool {

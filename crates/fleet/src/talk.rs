@@ -3,6 +3,7 @@
 //! All of it is level-triggered: an agent says what it has, the controller what it should have. So a word that is lost, repeated or late
 //! costs time and nothing else, whatever carries it.
 
+use crate::schedule::fnv;
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
@@ -110,15 +111,13 @@ pub struct Admits {
 }
 
 impl Admits {
-    /// Sorts them, and sums them up (FNV-1a).
+    /// Sorts them, and sums them up.
     pub(crate) fn of(mut passes: Vec<String>, mut peers: Vec<IpAddr>) -> Self {
         passes.sort_unstable();
         peers.sort_unstable();
         peers.dedup();
         let words = passes.iter().cloned().chain(peers.iter().map(ToString::to_string));
-        let version = words.fold(0xcbf2_9ce4_8422_2325_u64, |sum, word| {
-            word.bytes().chain([0]).fold(sum, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-        });
+        let version = fnv(words.flat_map(|word| word.into_bytes().into_iter().chain([0])));
         Self { version, passes, peers }
     }
 }

@@ -28,6 +28,11 @@ impl<T: Truth> Control<'_, T> {
                 continue;
             }
             self.diagnosed.retain(|_, (of, _)| *of != number);
+            // What was not given until now is no load of its own.
+            if running.is_some() {
+                let is_known = |it: &Planned| self.rounds.contains_key(&((it.name.mesh, it.name.test), it.name.slot));
+                self.due.retain(|(_, it)| is_known(it));
+            }
             messages.extend(self.judge.incidents().report(number, None));
         }
         Ok(messages)

@@ -31,11 +31,11 @@ const AROUND_MS: u64 = 30_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 /// A diagnosis takes no longer.
 const DIAGNOSIS_MS: u64 = 30_000;
-/// How often it is looked what came to nothing.
+/// How often it looks for tests that came to nothing.
 const LATE_MS: u64 = 5_000;
 /// A test that somebody else has, or that is over, is asked for again after so long.
 const AGAIN_MS: u64 = 15_000;
-/// Routers of a path are looked for in each so manieth probe of it.
+/// Every so many probes of a path its routers are traced.
 const TRACED_EACH: u64 = 30;
 
 /// The place of an agent.

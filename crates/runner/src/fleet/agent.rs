@@ -4,15 +4,15 @@ use super::AGENT_PORT;
 use super::line::Line;
 use super::spool::Spool;
 use super::ways::line;
-use crate::mesh::loads::said;
+use crate::mesh::loads::{plan, said};
 use crate::mesh::member::{DIAGNOSIS_MS, diagnose, load, packets, probe};
+use crate::mesh::members::PROBE_BITS;
 use crate::mesh::orders::{LoadOrder, Loaded, ProbeOrder, Probed};
 use crate::remote::TargetSpec;
 use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
 use crate::{Stop, VERSION, instruments::LiveInstruments, lock};
 use narrows_fleet::cost::PROBE_BPS;
 use narrows_fleet::talk::{Admits, Agent, Down, Found, Order, Outcome, Ticket, Up, What};
-use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::{Direction, Place};
 use narrows_sys::clock;
@@ -49,8 +49,6 @@ const ADMITS: Duration = Duration::from_secs(1);
 const ADMITS_TRIES: u32 = 4;
 /// Pauses before the controller is tried again: each is twice the last.
 const AGAIN: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
-/// A probe and its reply as IPv4 packets of an Ethernet.
-const PROBE_BITS: u64 = 2 * 8 * (44 + 28 + 14);
 /// How often a wait looks whether it was stopped.
 const LOOKS: Duration = Duration::from_millis(100);
 
@@ -120,7 +118,8 @@ fn serve(spec: &AgentSpec, passes: &Arc<Passes>, admission: &Arc<Admission>) -> 
     let port = spec.port.unwrap_or(AGENT_PORT);
     let nobody = Admission::default();
     nobody.seal();
-    let stamp_port = if port == 0 { 0 } else { port + 1 };
+    let stamp_port = if port == 0 { Some(0) } else { port.checked_add(1) };
+    let stamp_port = stamp_port.ok_or("the port must be below 65535: the reflector has the next one")?;
     let config = ServeConfig {
         port,
         of_one_run: Some(Arc::new(nobody)),
@@ -263,14 +262,7 @@ fn probed(order: &Order, to: SocketAddr, trace: bool) -> MeshPath {
 }
 
 fn load_of(order: &Order, down: bool, lasts_ms: u64) -> LoadOrder {
-    let plan = TcpPlan {
-        streams: 1,
-        direction: if down { Direction::Down } else { Direction::Up },
-        limit: Limit::DurationMs(lasts_ms),
-        // Slow start is not what a path carries.
-        omit_ms: (lasts_ms / 5).min(1_000),
-        ..TcpPlan::default()
-    };
+    let plan = plan(1, if down { Direction::Down } else { Direction::Up }, lasts_ms);
     LoadOrder { to: order.to, token: order.token.clone(), plan }
 }
 

@@ -38,6 +38,18 @@ pub(crate) fn said(verdict: &VerdictView, place: impl Fn(Place) -> String) -> (S
     (says, Some(cause.id.clone()), fix)
 }
 
+/// The load of a mesh, in both directions the same.
+pub(crate) fn plan(streams: u32, direction: Direction, duration_ms: u64) -> TcpPlan {
+    TcpPlan {
+        streams,
+        direction,
+        limit: Limit::DurationMs(duration_ms),
+        // Slow start is not what a path carries.
+        omit_ms: (duration_ms / 5).min(1_000),
+        ..TcpPlan::default()
+    }
+}
+
 /// Who makes loads.
 pub(super) struct Loads<'a> {
     pub(super) members: &'a Members,
@@ -140,14 +152,7 @@ impl<'a> Loads<'a> {
             (load.from, load.to, Direction::Up)
         };
         let (to, token, _) = self.members.at(other).ok_or("the other host is gone")?;
-        let plan = TcpPlan {
-            streams: record.plan.streams,
-            direction,
-            limit: Limit::DurationMs(duration_ms),
-            // Slow start is not what a path carries.
-            omit_ms: (duration_ms / 5).min(1_000),
-            ..TcpPlan::default()
-        };
+        let plan = plan(record.plan.streams, direction, duration_ms);
         Ok((by, LoadOrder { to, token, plan }))
     }
 

@@ -4,7 +4,7 @@
 mod host;
 pub(crate) mod loads;
 pub(crate) mod member;
-mod members;
+pub(crate) mod members;
 pub(crate) mod orders;
 mod proof;
 mod spec;
