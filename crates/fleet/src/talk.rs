@@ -1,6 +1,6 @@
-//! What agents and the controller say to each other.
+//! The messages between agents and the controller.
 //!
-//! All of it is level-triggered: an agent says what it has, the controller what it should have. So a word that is lost, repeated or late
+//! All of it is level-triggered: an agent says what it has, the controller what it should have. So a message that is lost, repeated or late
 //! costs time and nothing else, whatever carries it.
 
 use crate::schedule::fnv;
@@ -8,7 +8,7 @@ use narrows_model::run::mesh::{MeshPath, MeshState};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
-/// Outcomes in one word of an agent, at most; the others wait.
+/// Most outcomes in one message of an agent; the others wait.
 pub const OUTCOMES_MAX: usize = 64;
 
 /// An agent says who it is, what it found, and asks for work.

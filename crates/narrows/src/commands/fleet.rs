@@ -87,7 +87,7 @@ struct Controller {
     /// Listen at this address only (default: all addresses of this host)
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
-    /// Take the words of agents from this bus, too: nats://host:port; `narrows fleet nats` prints its users
+    /// NATS server for agents, beside HTTPS: nats://host:port; `narrows fleet nats` prints its users
     #[arg(long, value_name = "ADDRESS")]
     nats: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The controller: one thread decides, with the store; others carry words between it and the network.
+//! The controller: one thread decides, with the store; others carry messages between it and the network.
 
 use super::CONTROLLER_PORT;
 use super::alerts::Alerts;

@@ -1,13 +1,13 @@
-//! How an agent's words reach the controller. Whatever carries them may lose and repeat them.
+//! The transport of an agent's messages to the controller. It may lose and repeat them.
 
 use crate::instruments::LiveInstruments;
 use crate::remote::{Options, Remote, TargetSpec};
 use narrows_fleet::talk::{Down, Up};
 use std::time::Duration;
 
-/// What carries words.
+/// A transport.
 pub(super) trait Line {
-    /// Says something and gets the answer, which may take as long as the controller has nothing to say.
+    /// Sends a message and waits for the answer: a long poll.
     /// Errors: it did not arrive, or its answer did not.
     fn exchange(&mut self, up: &Up) -> Result<Down, String>;
 }

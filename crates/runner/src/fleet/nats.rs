@@ -1,7 +1,7 @@
-//! Words over NATS: each agent publishes its own subject and gets answers in its own inbox, nothing else.
+//! Messages over NATS: each agent publishes its own subject and reads its own inbox, nothing else.
 //!
-//! The bus carries and decides nothing: what it loses is said again, and each word is sealed with the host's secret, so that the bus can
-//! neither forge words nor orders. The key of an agent's user (nkey) follows from the same secret: a token is all that an agent has.
+//! The bus carries and decides nothing: what it loses is sent again, and each message is sealed with the host's secret, so that the bus can
+//! forge neither results nor orders. The key of an agent's user (nkey) follows from the same secret: a token is all that an agent has.
 
 use super::asked::Asked;
 use super::keys::{Hosts, Keys, user};
@@ -20,21 +20,21 @@ use tokio::sync::oneshot;
 
 /// The subjects of agents; behind it stands the public key of the agent's user.
 const SUBJECT: &str = "narrows.up";
-/// Controllers share the words of agents.
+/// Controllers share the messages of agents.
 const QUEUE: &str = "controllers";
 /// For the connection, and for one that is made again.
 const CONNECTS: Duration = Duration::from_secs(10);
 const TAG_BYTES: usize = 32;
 
-/// Which way a word goes: none can be turned round.
+/// The direction of a message: none can be sent back.
 #[derive(Clone, Copy)]
 enum Way<'a> {
     Up,
-    /// The answer to the word with this tag.
+    /// The answer to the message with this tag.
     Down(&'a [u8]),
 }
 
-/// A word with its seal (HMAC-SHA256) before it.
+/// A message with its seal (HMAC-SHA256) before it.
 fn seal(secret: &Secret, way: Way<'_>, body: &[u8]) -> Bytes {
     let mut sealed = tag(secret, way, body).as_ref().to_vec();
     sealed.extend_from_slice(body);
@@ -54,7 +54,7 @@ fn tag(secret: &Secret, way: Way<'_>, body: &[u8]) -> hmac::Tag {
     context.sign()
 }
 
-/// The word, and its tag, if the seal is whole.
+/// The message and its tag, if the seal is valid.
 fn unseal<'a>(secret: &Secret, way: Way<'_>, sealed: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (shown, body) = sealed.split_at_checked(TAG_BYTES)?;
     subtle::ConstantTimeEq::ct_eq(shown, tag(secret, way, body).as_ref()).unwrap_u8().eq(&1).then_some((body, shown))
@@ -103,13 +103,13 @@ impl Line for Nats {
         let request = Request::new().payload(sealed).timeout(Some(HOLDS + AROUND));
         let asked = self.client.send_request(self.subject.clone(), request);
         let answer = self.runtime.block_on(asked).map_err(|error| error.to_string())?;
-        let (body, _) =
-            unseal(&self.secret, Way::Down(&of), &answer.payload).ok_or("an answer that is not the controller's")?;
+        let (body, _) = unseal(&self.secret, Way::Down(&of), &answer.payload)
+            .ok_or("the answer is not sealed by the controller")?;
         serde_json::from_slice(body).map_err(|error| format!("cannot parse its answer: {error}"))
     }
 }
 
-/// Subscribes to the words of agents.
+/// Subscribes to the messages of agents.
 /// Errors: there is no such address.
 pub(super) async fn subscribe(address: &str, own: &Secret) -> Result<(Client, Subscriber), String> {
     let client = connect(address, own).await?;
@@ -117,7 +117,7 @@ pub(super) async fn subscribe(address: &str, own: &Secret) -> Result<(Client, Su
     words.map(|words| (client, words)).map_err(|error| error.to_string())
 }
 
-/// Takes the words of agents for ever.
+/// Receives the messages of agents for ever.
 pub(super) async fn listen((client, mut words): (Client, Subscriber), hosts: Arc<RwLock<Hosts>>, ask: Sender<Asked>) {
     while let Some(word) = futures_util::StreamExt::next(&mut words).await {
         let Some((host, secret, up, tag)) = heard(&hosts, &word) else { continue };
@@ -138,7 +138,7 @@ pub(super) async fn listen((client, mut words): (Client, Subscriber), hosts: Arc
     }
 }
 
-/// Whose word it is, and what it says.
+/// The sender of a message, and its content.
 fn heard(hosts: &RwLock<Hosts>, word: &Message) -> Option<(String, Secret, Up, Vec<u8>)> {
     let user = word.subject.as_str().rsplit('.').next()?;
     let (host, secret) = hosts.read().unwrap_or_else(PoisonError::into_inner).of_user(user)?;

@@ -1,4 +1,4 @@
-//! The controller's requests: words of agents, each with the token of its host, and wishes of users, with the controller's own.
+//! The controller's requests: messages of agents, each with the token of its host, and commands of users, with the controller's own.
 
 use super::asked::{Asked, Wish};
 use super::keys::{Hosts, Keys};
@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A word of an agent: an outcome is a few hundred bytes, and it says what it works on.
+/// A message of an agent: its outcomes have a few hundred bytes each.
 const UP_MAX_BYTES: usize = 4 << 20;
 /// Users are answered in this time.
 const ANSWERS: Duration = Duration::from_secs(20);
@@ -123,7 +123,7 @@ async fn up(
     lock(&door.ask).send(Asked::Up { host, from: Some(from), up, answer }).map_err(Refused::failed)?;
     let down = tokio::time::timeout(HOLDS + Duration::from_secs(5), answered).await;
     let down = down.map_err(|_| Refused::failed("the controller is overloaded"))?;
-    Ok(json(&down.map_err(|_| Refused::failed("it was not understood, or said again meanwhile"))?))
+    Ok(json(&down.map_err(|_| Refused::failed("invalid message, or a newer one replaced it"))?))
 }
 
 async fn wish(State(door): State<Arc<Door>>, Extension(who): Extension<Who>, body: Body) -> Answer {

@@ -1,10 +1,10 @@
-//! The ways of words to a controller.
+//! The transports to a controller.
 
 use super::line::{Https, Line, is_bus};
 use crate::remote::TargetSpec;
 
-/// The way to a controller: `host[:port]`, or `nats://host:port` of a bus.
-/// Errors: it is no such way.
+/// The transport to a controller: `host[:port]`, or `nats://host:port` of a bus.
+/// Errors: the address is invalid.
 pub(super) fn line(to: &TargetSpec) -> Result<Box<dyn Line + Send>, String> {
     if !is_bus(&to.asked) {
         return Ok(Box::new(Https::new(to.clone())));
