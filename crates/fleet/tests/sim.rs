@@ -1,9 +1,9 @@
-//! A fleet in simulated time: the real controller, agents that answer by a model of a network, words that are lost, late and repeated.
+//! A fleet in simulated time: the real controller, agents that answer by a model of a network, messages that are lost, late and repeated.
 
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::incident::Message;
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::talk::{Admits, Agent, Found, Order, Outcome, Ticket, Up, What};
+use narrows_fleet::protocol::{Admits, Agent, Found, Order, Outcome, Poll, Ticket, What};
 use narrows_fleet::truth::{End, Memory};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +44,8 @@ struct Faults {
     closed: BTreeSet<usize>,
     /// Whose agent is away.
     away: BTreeSet<usize>,
-    /// Part of the words that are lost, or come once more later.
-    words: f64,
+    /// Part of the messages that are lost, or come once more later.
+    messages: f64,
     /// Part of the loads that carry half, for no reason.
     dips: f64,
 }
@@ -56,18 +56,18 @@ struct Stub {
     working: BTreeMap<Ticket, (u64, Order)>,
     outcomes: Vec<Outcome>,
     admits: Admits,
-    /// An old word.
-    old: Option<Up>,
+    /// An old poll.
+    old: Option<Poll>,
 }
 
 impl Stub {
-    fn up(&self) -> Up {
+    fn poll(&self) -> Poll {
         let word = str::to_owned;
         let started = self.started.to_string();
         let agent = Agent { version: word("1"), port: 5221, fingerprint: word("f"), stamp: 5222, started };
         let outcomes: Vec<Outcome> = self.outcomes.iter().take(3).cloned().collect();
         let working = self.working.keys().chain(self.outcomes.iter().map(|it| &it.ticket)).cloned().collect();
-        Up { agent, outcomes, working, admitted: self.admits.version }
+        Poll { agent, outcomes, working, admitted: self.admits.version }
     }
 }
 
@@ -115,29 +115,29 @@ impl World {
         }
     }
 
-    /// An exchange of words, which may be lost on each way.
+    /// An exchange of messages, which may be lost on each way.
     fn exchange(&mut self, control: &mut Control<'_, Memory>, host: usize) {
         let from = IpAddr::from([192, 0, 2, u8::try_from(host).expect("few hosts")]);
-        let (up, words, now_ms) = (self.stubs[host].up(), self.faults.words, self.now_ms);
-        if self.random.is(words)
-            && let Some(old) = self.stubs[host].old.replace(up.clone())
+        let (poll, loss, now_ms) = (self.stubs[host].poll(), self.faults.messages, self.now_ms);
+        if self.random.is(loss)
+            && let Some(old) = self.stubs[host].old.replace(poll.clone())
         {
-            control.heard(host, Some(from), old, now_ms).expect("heard");
+            control.poll(host, Some(from), old, now_ms).expect("polled");
         }
-        if self.random.is(words) {
+        if self.random.is(loss) {
             return;
         }
-        let (has, taken): (Has, _) = control.heard(host, Some(from), up, now_ms).expect("heard").expect("sound");
-        let down = control.down(host, &has, &secret, now_ms).unwrap_or_default();
-        if self.random.is(words) {
+        let (has, taken): (Has, _) = control.poll(host, Some(from), poll, now_ms).expect("polled").expect("sound");
+        let reply = control.reply(host, &has, &secret, now_ms).unwrap_or_default();
+        if self.random.is(loss) {
             return;
         }
         let stub = &mut self.stubs[host];
         stub.outcomes.retain(|outcome| !taken.contains(&outcome.ticket));
-        if let Some(admits) = down.admits {
+        if let Some(admits) = reply.admits {
             stub.admits = admits;
         }
-        for order in down.orders {
+        for order in reply.orders {
             if !stub.outcomes.iter().any(|it| it.ticket == order.ticket) {
                 stub.working.entry(order.ticket.clone()).or_insert((now_ms + order.in_ms, order));
             }
@@ -151,7 +151,7 @@ impl World {
         let messages = control.tick(now_ms).expect("a tick");
         self.messages.extend(messages.into_iter().map(|message| (now_ms, message)));
         control.keep().expect("kept");
-        let stirred = control.stirred();
+        let changed = control.changed();
         let mut busy: BTreeSet<usize> = BTreeSet::new();
         for host in 0..self.stubs.len() {
             if self.faults.away.contains(&host) {
@@ -174,7 +174,7 @@ impl World {
             self.loads = !busy.is_empty();
             let stub = &self.stubs[host];
             let works = !stub.working.is_empty() || !stub.outcomes.is_empty();
-            if works || now_ms / 1_000 % 20 == host as u64 % 20 || stirred.contains(&host) {
+            if works || now_ms / 1_000 % 20 == host as u64 % 20 || changed.contains(&host) {
                 self.exchange(control, host);
             }
         }
@@ -331,7 +331,7 @@ fn whatever_dies_each_planned_test_ran_once_or_is_named_as_missed() {
     for seed in 1..4 {
         let fleet = fleet(10, 2);
         let mut world = World::new(&fleet, seed);
-        world.faults.words = 0.2;
+        world.faults.messages = 0.2;
         let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
         for _ in 0..40 {
             match world.random.below(4) {

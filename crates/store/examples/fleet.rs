@@ -4,7 +4,7 @@
 
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::talk::{Admits, Agent, Found, Order, Outcome, Up, What};
+use narrows_fleet::protocol::{Admits, Agent, Found, Order, Outcome, Poll, What};
 use narrows_fleet::{cost, truth::Truth};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_store::Store;
@@ -73,15 +73,17 @@ fn exchange<T: Truth>(control: &mut Control<'_, T>, stub: &mut Stub, host: usize
     let outcomes: Vec<Outcome> = stub.outcomes.iter().take(64).cloned().collect();
     let working = stub.working.values().flatten().map(|it| it.ticket.clone());
     let working = working.chain(stub.outcomes.iter().map(|it| it.ticket.clone())).collect();
-    let up = Up { agent, outcomes, working, admitted: stub.admits.version };
+    let poll = Poll { agent, outcomes, working, admitted: stub.admits.version };
     let from = IpAddr::from([10, (host >> 16) as u8, (host >> 8) as u8, host as u8]);
-    let Some((has, taken)): Option<(Has, Vec<_>)> = control.heard(host, Some(from), up, now_ms)? else { return Ok(()) };
+    let Some((has, taken)): Option<(Has, Vec<_>)> = control.poll(host, Some(from), poll, now_ms)? else {
+        return Ok(());
+    };
     stub.outcomes.retain(|it| !taken.contains(&it.ticket));
-    let Some(down) = control.down(host, &has, &|_| "s".to_owned(), now_ms) else { return Ok(()) };
-    if let Some(admits) = down.admits {
+    let Some(reply) = control.reply(host, &has, &|_| "s".to_owned(), now_ms) else { return Ok(()) };
+    if let Some(admits) = reply.admits {
         stub.admits = admits;
     }
-    for order in down.orders {
+    for order in reply.orders {
         stub.working.entry(now_ms + order.in_ms + order.lasts_ms).or_default().push(order);
     }
     Ok(())
@@ -118,7 +120,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for second in 0..days as u64 * 86_400 {
         let now_ms = BEGIN_MS + second * 1_000;
         reported += looks.took(|| control.tick(now_ms))?.len();
-        let mut turn = control.stirred();
+        let mut turn = control.changed();
         turn.extend((0..hosts).skip((second % SPEAKS_S) as usize).step_by(SPEAKS_S as usize));
         while let Some(entry) = ready.first_entry().filter(|it| *it.key() <= now_ms) {
             for host in entry.remove() {

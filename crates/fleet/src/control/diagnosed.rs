@@ -43,7 +43,7 @@ impl<T: Truth> Control<'_, T> {
         let element = self.judge.open().into_iter().find(|it| it.number == number)?.element.clone();
         let paths = self.judge.paths(&element)?;
         let there = |load: &&Load| self.is_there(load.from, now_ms) && self.is_there(load.to, now_ms);
-        let carried = |load: &Load| match self.known.load(*load) {
+        let carried = |load: &Load| match self.latest.load(*load) {
             Some(MeshState::Measured { goodput_bps, .. }) => *goodput_bps,
             _ => f64::INFINITY,
         };

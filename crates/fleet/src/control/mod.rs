@@ -2,18 +2,18 @@
 //! thousands of hosts can be simulated.
 
 mod diagnosed;
-mod found;
-mod given;
-mod kept;
-mod known;
+mod latest;
+mod orders;
+mod outcome;
+mod state;
 
 use crate::incident::{Message, Rules};
 use crate::judge::Judge;
 use crate::plan::{Fleet, Kind, Test};
+use crate::protocol::{Admits, Agent, Order, Poll, Reply, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
-use crate::talk::{Admits, Agent, Down, Order, Ticket, Up, What};
 use crate::truth::{Lease, Truth};
-use known::Known;
+use latest::Latest;
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ const TRACED_EACH: u64 = 30;
 
 /// The place of an agent.
 #[derive(Debug, Default)]
-struct Seat {
+struct Session {
     /// With the address that it comes from, where that is known.
     agent: Option<(Agent, Option<IpAddr>)>,
     heard_ms: u64,
@@ -112,7 +112,7 @@ pub struct Control<'a, T> {
     names: Vec<&'a str>,
     /// Those that the file names.
     addresses: Vec<Option<IpAddr>>,
-    seats: Vec<Seat>,
+    sessions: Vec<Session>,
     next_hour: Option<u64>,
     looks_ms: u64,
     /// With the time when each is next tried.
@@ -121,7 +121,7 @@ pub struct Control<'a, T> {
     /// The running tests of each host.
     of_host: Vec<BTreeSet<Name>>,
     /// Hosts whose running tests changed since somebody asked for that.
-    stirred: BTreeSet<usize>,
+    changed: BTreeSet<usize>,
     /// Loads that are diagnosed, for the numbers of incidents of which nobody knows yet, and until when that is waited for.
     diagnosed: BTreeMap<Name, (u64, u64)>,
     /// Tests beside which no other load may pass the same routers.
@@ -129,7 +129,7 @@ pub struct Control<'a, T> {
     rounds: BTreeMap<(Place, u64), Round>,
     /// Hosts that could not connect to others, with the others.
     unreached: BTreeSet<[usize; 2]>,
-    known: Known,
+    latest: Latest,
     counts: BTreeMap<Place, Counts>,
     /// Bytes of loads on a day, by test.
     carried: BTreeMap<Place, (u64, u64)>,
@@ -146,25 +146,25 @@ pub struct Control<'a, T> {
 impl<'a, T: Truth> Control<'a, T> {
     /// `now_ms`: agents are expected from then on.
     pub fn new(fleet: &'a Fleet, truth: T, now_ms: u64) -> Self {
-        let seat = |_: &_| Seat { since_ms: now_ms, ..Seat::default() };
+        let session = |_: &_| Session { since_ms: now_ms, ..Session::default() };
         Self {
             fleet,
             schedule: Schedule::new(fleet),
             truth,
             names: fleet.hosts.keys().map(String::as_str).collect(),
             addresses: fleet.hosts.values().map(|host| host.address.parse().ok()).collect(),
-            seats: fleet.hosts.values().map(seat).collect(),
+            sessions: fleet.hosts.values().map(session).collect(),
             next_hour: None,
             looks_ms: 0,
             due: BTreeSet::new(),
             running: BTreeMap::new(),
             of_host: vec![BTreeSet::new(); fleet.hosts.len()],
-            stirred: BTreeSet::new(),
+            changed: BTreeSet::new(),
             alone: BTreeSet::new(),
             diagnosed: BTreeMap::new(),
             rounds: BTreeMap::new(),
             unreached: BTreeSet::new(),
-            known: Known::default(),
+            latest: Latest::default(),
             counts: BTreeMap::new(),
             carried: BTreeMap::new(),
             paused_until_ms: 0,
@@ -201,7 +201,7 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// A host gets no tests, or gets them again.
     pub fn drain(&mut self, host: usize, is: bool) {
-        self.seats[host].drained = is;
+        self.sessions[host].drained = is;
     }
 
     /// Plans tests of a mesh now, beside those of the schedule; how many.
@@ -306,7 +306,7 @@ impl<'a, T: Truth> Control<'a, T> {
                 for name in self.truth.miss(mesh, test, before_ms, now_ms)? {
                     self.counts.entry((mesh, test)).or_default().missed += 1;
                     // What was found before says nothing of now.
-                    self.known.miss(self.test((mesh, test)).kind, name.load);
+                    self.latest.miss(self.test((mesh, test)).kind, name.load);
                     self.over(name);
                 }
             }
@@ -325,14 +325,14 @@ impl<'a, T: Truth> Control<'a, T> {
     fn begins(&mut self, running: Running) {
         let name = running.lease.name;
         [name.load.from, name.load.to].into_iter().for_each(|host| _ = self.of_host[host].insert(name));
-        self.stirred.extend([name.load.from, name.load.to]);
+        self.changed.extend([name.load.from, name.load.to]);
         self.running.insert(name, running);
     }
 
     fn ends(&mut self, name: &Name) -> Option<Running> {
         let running = self.running.remove(name)?;
         [name.load.from, name.load.to].into_iter().for_each(|host| _ = self.of_host[host].remove(name));
-        self.stirred.extend([name.load.from, name.load.to]);
+        self.changed.extend([name.load.from, name.load.to]);
         Some(running)
     }
 
@@ -362,7 +362,7 @@ impl<'a, T: Truth> Control<'a, T> {
             messages.extend(self.reported(None, now_ms)?);
             return Ok(messages);
         }
-        self.known.forget(now_ms);
+        self.latest.forget(now_ms);
         let record = self.record(now_ms);
         let place = over.iter().map(|(place, _)| *place).find(|place| self.test(*place).kind == Kind::Load);
         for key in over {
@@ -371,7 +371,7 @@ impl<'a, T: Truth> Control<'a, T> {
             // What other rounds found meanwhile is judged with them; packets of probes go there and back.
             let back = |load: &Load| Load { from: load.to, to: load.from };
             let is_of = |load: &Load| round.of.contains(load) || kind == Kind::Probe && round.of.contains(&back(load));
-            let fresh: BTreeSet<Load> = self.known.since(kind, round.began_ms).into_iter().filter(is_of).collect();
+            let fresh: BTreeSet<Load> = self.latest.since(kind, round.began_ms).into_iter().filter(is_of).collect();
             if round.again {
                 messages.extend(self.judge.again(now_ms, &record, &fresh));
                 continue;
@@ -400,40 +400,41 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// Each host, with since when nothing is heard of it.
     fn silent(&self, now_ms: u64) -> Vec<(&'a str, Option<u64>)> {
-        let since = |seat: &Seat| {
-            let last_ms = seat.heard_ms.max(seat.since_ms);
-            (now_ms >= last_ms + SILENT_MS && !seat.drained).then_some(last_ms)
+        let since = |session: &Session| {
+            let last_ms = session.heard_ms.max(session.since_ms);
+            (now_ms >= last_ms + SILENT_MS && !session.drained).then_some(last_ms)
         };
         // Of those that may still come nothing is known.
-        let known =
-            |(_, seat): &(&&str, &Seat)| seat.agent.is_some() || seat.drained || now_ms >= seat.since_ms + SILENT_MS;
-        self.names.iter().zip(&self.seats).filter(known).map(|(name, seat)| (*name, since(seat))).collect()
+        let known = |(_, session): &(&&str, &Session)| {
+            session.agent.is_some() || session.drained || now_ms >= session.since_ms + SILENT_MS
+        };
+        self.names.iter().zip(&self.sessions).filter(known).map(|(name, session)| (*name, since(session))).collect()
     }
 
     fn is_there(&self, host: usize, now_ms: u64) -> bool {
-        let seat = &self.seats[host];
-        !seat.drained && now_ms < seat.heard_ms + SILENT_MS && self.address(host).is_some()
+        let session = &self.sessions[host];
+        !session.drained && now_ms < session.heard_ms + SILENT_MS && self.address(host).is_some()
     }
 
     /// Whether a host's agent is heard of.
     pub fn is_silent(&self, host: usize, now_ms: u64) -> bool {
-        let seat = &self.seats[host];
-        seat.agent.is_none() || now_ms >= seat.heard_ms + SILENT_MS
+        let session = &self.sessions[host];
+        session.agent.is_none() || now_ms >= session.heard_ms + SILENT_MS
     }
 
     /// Hosts that may have something else to do than when this was asked last.
-    pub fn stirred(&mut self) -> BTreeSet<usize> {
-        std::mem::take(&mut self.stirred)
+    pub fn changed(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Each host of the file with its agent.
     pub fn agents(&self) -> impl Iterator<Item = Member<'_>> {
-        self.names.iter().zip(&self.seats).map(|(name, seat)| Member {
+        self.names.iter().zip(&self.sessions).map(|(name, session)| Member {
             name,
-            version: seat.agent.as_ref().map(|(agent, _)| agent.version.as_str()),
-            from: seat.agent.as_ref().and_then(|(_, from)| *from),
-            heard_ms: seat.heard_ms,
-            drained: seat.drained,
+            version: session.agent.as_ref().map(|(agent, _)| agent.version.as_str()),
+            from: session.agent.as_ref().and_then(|(_, from)| *from),
+            heard_ms: session.heard_ms,
+            drained: session.drained,
         })
     }
 
@@ -446,12 +447,12 @@ impl<'a, T: Truth> Control<'a, T> {
     pub fn record(&self, now_ms: u64) -> MeshRecord {
         let absent = |host: usize| self.is_silent(host, now_ms).then(|| "its agent is silent".to_owned());
         let address = |host: usize| self.address(host).map(|it| it.to_string()).unwrap_or_default();
-        self.known.record(self.fleet, &absent, &address)
+        self.latest.record(self.fleet, &absent, &address)
     }
 
     /// Where others load a host.
     fn address(&self, host: usize) -> Option<IpAddr> {
-        let (_, from) = self.seats[host].agent.as_ref()?;
+        let (_, from) = self.sessions[host].agent.as_ref()?;
         // By a loopback address each would load itself.
         let is_far = |it: &IpAddr| !it.is_loopback() && !it.is_unspecified();
         self.addresses[host].or(from.filter(is_far))

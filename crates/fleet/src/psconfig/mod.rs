@@ -222,7 +222,7 @@ impl<'a> Import<'a> {
         let end = test.end()?;
         let template = self.template;
         let found = template.addresses.iter().find(|(name, it)| it.address == end || name.as_str() == end);
-        found.and_then(|(name, address)| self.seat(name, address))
+        found.and_then(|(name, address)| self.session(name, address))
     }
 
     /// The hosts that selectors name.
@@ -238,13 +238,13 @@ impl<'a> Import<'a> {
                 self.remarks.note(object, &format!("it selects {word}, which is no address or class known here"));
                 continue;
             };
-            hosts.extend(all.into_iter().filter_map(|(name, address)| self.seat(name, address)));
+            hosts.extend(all.into_iter().filter_map(|(name, address)| self.session(name, address)));
         }
         hosts
     }
 
     /// The host of an address, which is one of the fleet from now on; `None`: it is disabled.
-    fn seat(&mut self, name: &str, address: &'a Address) -> Option<String> {
+    fn session(&mut self, name: &str, address: &'a Address) -> Option<String> {
         if self.template.is_disabled(address) {
             return None;
         }

@@ -7,7 +7,7 @@ use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
 use narrows_model::run::fleet::{FleetCheck, FleetStatus};
-use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, ControllerSpec, Holder, Wish};
+use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder};
 use narrows_runner::remote::TargetSpec;
 use narrows_runner::{state, stored, trust, trusted};
 use std::net::IpAddr;
@@ -250,8 +250,8 @@ impl Way {
         }
     }
 
-    fn ask(&self, wish: &Wish) -> Outcome {
-        printed(&fleet::ask(&self.spec()?, wish).map_err(Failure::run)?)
+    fn ask(&self, command: &Command) -> Outcome {
+        printed(&fleet::ask(&self.spec()?, command).map_err(Failure::run)?)
     }
 }
 
@@ -281,12 +281,12 @@ impl Args {
                 printed(&it.format.write(&report, style())?)?;
                 Ok(if report.is_well() { 0 } else { 3 })
             }
-            What::Apply(way) => way.ask(&Wish::Apply),
-            What::Run(it) => it.way.ask(&Wish::Run { mesh: it.mesh }),
-            What::Pause(it) => it.way.ask(&Wish::Pause { for_ms: millis(it.time) }),
-            What::Drain(it) => it.way.ask(&Wish::Drain { host: it.host, back: it.back }),
-            What::Acknowledge(it) => it.way.ask(&Wish::Acknowledge { incident: it.incident, who: it.by }),
-            What::Mute(it) => it.way.ask(&Wish::Mute { element: it.element, for_ms: millis(it.time) }),
+            What::Apply(way) => way.ask(&Command::Apply),
+            What::Run(it) => it.way.ask(&Command::Run { mesh: it.mesh }),
+            What::Pause(it) => it.way.ask(&Command::Pause { for_ms: millis(it.time) }),
+            What::Drain(it) => it.way.ask(&Command::Drain { host: it.host, back: it.back }),
+            What::Acknowledge(it) => it.way.ask(&Command::Acknowledge { incident: it.incident, who: it.by }),
+            What::Mute(it) => it.way.ask(&Command::Mute { element: it.element, for_ms: millis(it.time) }),
         }
     }
 }

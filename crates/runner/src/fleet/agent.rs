@@ -1,9 +1,9 @@
 //! An agent: it asks the controller for work, serves the other agents, and keeps what it found until the controller has it.
 
 use super::AGENT_PORT;
-use super::line::Line;
 use super::spool::Spool;
-use super::ways::line;
+use super::transport::Transport;
+use super::transport::transport;
 use crate::mesh::loads::{plan, said};
 use crate::mesh::member::{DIAGNOSIS_MS, diagnose, load, packets, probe};
 use crate::mesh::members::PROBE_BITS;
@@ -12,7 +12,7 @@ use crate::remote::TargetSpec;
 use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
 use crate::{Stop, VERSION, instruments::LiveInstruments, lock};
 use narrows_fleet::cost::PROBE_BPS;
-use narrows_fleet::talk::{Admits, Agent, Down, Found, Order, Outcome, Ticket, Up, What};
+use narrows_fleet::protocol::{Admits, Agent, Found, Order, Outcome, Poll, Reply, Ticket, What};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::{Direction, Place};
 use narrows_sys::clock;
@@ -36,7 +36,7 @@ pub struct AgentSpec {
 
 /// Tests at one time; more are not taken.
 const RUNNING_MAX: usize = 256;
-/// That one word names: of what waits longer than a lease lasts no order comes again.
+/// That one poll names: of what waits longer than a lease lasts no order comes again.
 const WORKING_MAX: usize = 2_000;
 /// A test lasts no longer, as its file allows.
 const LASTS_MAX_MS: u64 = 600_000;
@@ -76,21 +76,21 @@ pub fn agent(
     };
     let (found, outcomes) = channel();
     let mut working = Working { me, spool, passes, admission, admitted: 0, running: BTreeSet::new(), found };
-    let (words, answers) = speak(line(&spec.controller)?);
+    let (polls, replies) = converse(transport(&spec.controller)?);
     let mut pause = AGAIN[0];
     let (mut connected, mut heard) = (false, clock::now());
     while !stop.is_set() {
         working.take(&outcomes);
-        if words.send(working.up()).is_err() {
+        if polls.send(working.poll()).is_err() {
             break;
         }
-        match wait(&answers, &outcomes, &mut working, stop) {
-            Some(Ok(down)) => {
+        match wait(&replies, &outcomes, &mut working, stop) {
+            Some(Ok(reply)) => {
                 if !connected {
                     watch("the controller answers");
                 }
                 (connected, pause, heard) = (true, AGAIN[0], clock::now());
-                working.obey(down, stop);
+                working.handle(reply, stop);
             }
             Some(Err(why)) => {
                 if connected || pause == AGAIN[0] {
@@ -130,18 +130,18 @@ fn serve(spec: &AgentSpec, passes: &Arc<Passes>, admission: &Arc<Admission>) -> 
     Server::start(config).map_err(|error| error.to_string())
 }
 
-/// A thread that speaks with the controller: a word waits there for as long as nothing is to be said.
-fn speak(mut line: Box<dyn Line + Send>) -> (Sender<Up>, Receiver<Result<Down, String>>) {
-    let (words, said) = channel::<Up>();
-    let (heard, answers) = channel();
+/// A thread that exchanges messages with the controller: a poll waits there for as long as there is no reply.
+fn converse(mut transport: Box<dyn Transport + Send>) -> (Sender<Poll>, Receiver<Result<Reply, String>>) {
+    let (polls, asked) = channel::<Poll>();
+    let (answered, replies) = channel();
     std::thread::spawn(move || {
-        for up in said {
-            if heard.send(line.exchange(&up)).is_err() {
+        for poll in asked {
+            if answered.send(transport.exchange(&poll)).is_err() {
                 break;
             }
         }
     });
-    (words, answers)
+    (polls, replies)
 }
 
 /// What an agent has in hand.
@@ -157,13 +157,13 @@ struct Working {
 
 /// Waits for an answer, and takes what tests found meanwhile; `None`: it was stopped.
 fn wait(
-    answers: &Receiver<Result<Down, String>>,
+    replies: &Receiver<Result<Reply, String>>,
     outcomes: &Receiver<Outcome>,
     working: &mut Working,
     stop: &Stop,
-) -> Option<Result<Down, String>> {
+) -> Option<Result<Reply, String>> {
     loop {
-        match answers.recv_timeout(LOOKS) {
+        match replies.recv_timeout(LOOKS) {
             Ok(answer) => return Some(answer),
             Err(RecvTimeoutError::Disconnected) => return Some(Err("the connection ended".to_owned())),
             Err(RecvTimeoutError::Timeout) if stop.is_set() => return None,
@@ -190,9 +190,9 @@ impl Working {
         }
     }
 
-    fn up(&self) -> Up {
+    fn poll(&self) -> Poll {
         let working = self.running.iter().chain(self.spool.tickets()).take(WORKING_MAX).cloned().collect();
-        Up { agent: self.me.clone(), outcomes: self.spool.first(), working, admitted: self.admitted }
+        Poll { agent: self.me.clone(), outcomes: self.spool.first(), working, admitted: self.admitted }
     }
 
     /// Lets in these, and nobody else.
@@ -203,12 +203,12 @@ impl Working {
         self.admitted = admits.version;
     }
 
-    fn obey(&mut self, down: Down, stop: &Stop) {
-        self.spool.taken(&down.taken);
-        if let Some(admits) = down.admits {
+    fn handle(&mut self, reply: Reply, stop: &Stop) {
+        self.spool.taken(&reply.taken);
+        if let Some(admits) = reply.admits {
             self.admit(&admits);
         }
-        for mut order in down.orders {
+        for mut order in reply.orders {
             order.lasts_ms = order.lasts_ms.min(LASTS_MAX_MS);
             let is_known = self.running.contains(&order.ticket) || self.spool.tickets().any(|it| *it == order.ticket);
             if is_known || self.running.len() >= RUNNING_MAX {

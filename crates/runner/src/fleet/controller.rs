@@ -2,16 +2,16 @@
 
 use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
-use super::asked::{Asked, Wish, now_ms};
+use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
-use super::line::HOLDS;
 use super::requests;
+use super::transport::HOLDS;
 use crate::Stop;
 use crate::server::listen::{accept_api, acceptor};
 use narrows_fleet::alert::sentence;
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::talk::{Down, Ticket};
+use narrows_fleet::protocol::{Reply, Ticket};
 use narrows_fleet::truth::Truth;
 use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus, FleetTests, STATUS_SCHEMA};
 use narrows_store::Store;
@@ -49,7 +49,7 @@ struct Waiting {
     host: usize,
     has: Has,
     until: Instant,
-    answer: oneshot::Sender<Down>,
+    answer: oneshot::Sender<Reply>,
 }
 
 /// Why a fleet's thread ends.
@@ -106,7 +106,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     Ok(())
 }
 
-/// Takes words of agents from a bus, too.
+/// Takes messages of agents from a bus, too.
 /// Errors: this build knows none, or there is no such address.
 #[cfg(feature = "nats")]
 fn on_bus(
@@ -114,10 +114,10 @@ fn on_bus(
     bus: &str,
     keys: &Keys,
     hosts: Arc<RwLock<Hosts>>,
-    ask: std::sync::mpsc::Sender<Asked>,
+    ask: std::sync::mpsc::Sender<Event>,
 ) -> Result<(), String> {
-    let words = runtime.block_on(super::nats::subscribe(bus, &keys.of_bus()))?;
-    runtime.spawn(super::nats::listen(words, hosts, ask));
+    let messages = runtime.block_on(super::nats::subscribe(bus, &keys.of_bus()))?;
+    runtime.spawn(super::nats::listen(messages, hosts, ask));
     Ok(())
 }
 
@@ -127,7 +127,7 @@ fn on_bus(
     _: &str,
     _: &Keys,
     _: Arc<RwLock<Hosts>>,
-    _: std::sync::mpsc::Sender<Asked>,
+    _: std::sync::mpsc::Sender<Event>,
 ) -> Result<(), String> {
     Err(super::NO_NATS.to_owned())
 }
@@ -137,7 +137,7 @@ fn decide(
     (fleet, file): (&Fleet, &Path),
     store: &mut Store,
     keys: &Keys,
-    asked: &Receiver<Asked>,
+    asked: &Receiver<Event>,
     stop: &Stop,
     alerts: &mut Alerts,
     watch: &mut dyn FnMut(&str),
@@ -161,20 +161,20 @@ fn decide(
             release(&control, &mut waiting, &secrets);
         }
         match asked.recv_timeout(next_tick.saturating_duration_since(clock::now())) {
-            Ok(Asked::Up { host, from, up, answer }) => {
+            Ok(Event::Poll { host, from, poll, answer }) => {
                 // It may have left the file meanwhile.
                 let Some(host) = control.host(&host) else { continue };
-                let works = !up.working.is_empty();
-                let heard = control.heard(host, from, up, now_ms());
-                // Without an answer it says it again.
-                let Some(Some((has, taken))) = noted(heard, &mut trouble, watch) else { continue };
+                let works = !poll.working.is_empty();
+                let polled = control.poll(host, from, poll, now_ms());
+                // Without a reply it polls again.
+                let Some(Some((has, taken))) = noted(polled, &mut trouble, watch) else { continue };
                 let until = clock::now() + if works { WORKS } else { HOLDS };
                 let waits = Waiting { host, has, until, answer };
-                // One word of an agent waits at a time.
+                // One poll of an agent waits at a time.
                 waiting.remove(&host);
                 waiting.extend(answered(&control, waits, taken, &secrets).map(|waits| (host, waits)));
             }
-            Ok(Asked::Wish(Wish::Apply, answer)) => match super::read(file) {
+            Ok(Event::Command(Command::Apply, answer)) => match super::read(file) {
                 Ok(read) => {
                     noted(control.keep(), &mut trouble, watch);
                     let _ = answer.send(Ok(serde_json::json!("the file was read again")));
@@ -182,13 +182,13 @@ fn decide(
                 }
                 Err(why) => _ = answer.send(Err(format!("the fleet stays as it was: {why}"))),
             },
-            Ok(Asked::Wish(wish, answer)) => {
-                let _ = answer.send(granted(&mut control, fleet, wish, [trouble.clone(), alerts.trouble()]));
+            Ok(Event::Command(command, answer)) => {
+                let _ = answer.send(executed(&mut control, fleet, command, [trouble.clone(), alerts.trouble()]));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,
         }
-        stir(&mut control, &mut waiting, &secrets);
+        wake(&mut control, &mut waiting, &secrets);
     }
     noted(control.keep(), &mut trouble, watch);
     Ended::Stopped
@@ -232,12 +232,12 @@ fn noted<T>(
 }
 
 /// Answers those that wait and have something else to do now.
-fn stir<T: Truth>(
+fn wake<T: Truth>(
     control: &mut Control<'_, T>,
     waiting: &mut HashMap<usize, Waiting>,
     secrets: &dyn Fn(&str) -> String,
 ) {
-    for host in control.stirred() {
+    for host in control.changed() {
         let waits = waiting.remove(&host);
         let on = waits.and_then(|waits| answered(control, waits, Vec::new(), secrets));
         waiting.extend(on.map(|waits| (host, waits)));
@@ -251,38 +251,38 @@ fn answered<T: Truth>(
     taken: Vec<Ticket>,
     secrets: &dyn Fn(&str) -> String,
 ) -> Option<Waiting> {
-    let down = control.down(waiting.host, &waiting.has, secrets, now_ms());
-    if down.is_none() && taken.is_empty() && clock::now() < waiting.until {
+    let reply = control.reply(waiting.host, &waiting.has, secrets, now_ms());
+    if reply.is_none() && taken.is_empty() && clock::now() < waiting.until {
         return (!waiting.answer.is_closed()).then_some(waiting);
     }
-    let _ = waiting.answer.send(Down { taken, ..down.unwrap_or_default() });
+    let _ = waiting.answer.send(Reply { taken, ..reply.unwrap_or_default() });
     None
 }
 
 /// Does what a user wishes.
-fn granted<T: Truth<Error = narrows_store::Error>>(
+fn executed<T: Truth<Error = narrows_store::Error>>(
     control: &mut Control<'_, T>,
     fleet: &Fleet,
-    wish: Wish,
+    command: Command,
     trouble: [Option<String>; 2],
 ) -> Result<serde_json::Value, String> {
     let host = |control: &Control<'_, T>, name: &str| {
         control.host(name).ok_or_else(|| format!("the fleet has no host {name}"))
     };
-    let says = match wish {
-        Wish::Status => {
+    let says = match command {
+        Command::Status => {
             return serde_json::to_value(status(control, fleet, trouble)).map_err(|error| error.to_string());
         }
-        Wish::Pause { for_ms } => {
+        Command::Pause { for_ms } => {
             control.pause(now_ms().saturating_add(for_ms));
             if for_ms == 0 { "tests begin again".to_owned() } else { "no test begins until then".to_owned() }
         }
-        Wish::Drain { host: name, back } => {
+        Command::Drain { host: name, back } => {
             let at = host(control, &name)?;
             control.drain(at, !back);
             if back { format!("{name} gets tests again") } else { format!("{name} gets no more tests") }
         }
-        Wish::Run { mesh } => {
+        Command::Run { mesh } => {
             let of = |it: &narrows_fleet::plan::Mesh| mesh.as_ref().is_none_or(|name| *name == it.name);
             let places: Vec<usize> =
                 fleet.meshes.iter().enumerate().filter(|(_, it)| of(it)).map(|(nth, _)| nth).collect();
@@ -293,17 +293,17 @@ fn granted<T: Truth<Error = narrows_store::Error>>(
             let count: usize = planned.map_err(|error| error.to_string())?.into_iter().sum();
             format!("{count} tests are due now")
         }
-        Wish::Acknowledge { incident, who } => {
+        Command::Acknowledge { incident, who } => {
             if !control.judge().incidents().acknowledge(incident, &who) {
                 return Err(format!("there is no open incident {incident}"));
             }
             format!("incident {incident} is in the hands of {who}")
         }
-        Wish::Mute { element, for_ms } => {
+        Command::Mute { element, for_ms } => {
             control.judge().incidents().mute(&element, now_ms().saturating_add(for_ms));
             format!("nothing is reported of {element} until then")
         }
-        Wish::Apply => return Err("this is done elsewhere".to_owned()),
+        Command::Apply => return Err("this is done elsewhere".to_owned()),
     };
     Ok(serde_json::Value::String(says))
 }

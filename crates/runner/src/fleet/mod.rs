@@ -2,24 +2,23 @@
 
 mod agent;
 mod alerts;
-mod asked;
+mod command;
 mod controller;
 mod keys;
-mod line;
 #[cfg(feature = "nats")]
 mod nats;
 mod requests;
 mod spool;
-mod ways;
+mod transport;
 
 pub use agent::{AgentSpec, agent};
-pub use asked::Wish;
+pub use command::Command;
 pub use controller::{ControllerSpec, controller};
 pub use keys::{Holder, token_of};
-pub use line::is_bus;
 #[cfg(feature = "nats")]
 pub use nats::users_of;
 pub use requests::{ask, status};
+pub use transport::is_bus;
 
 use crate::remote::TargetSpec;
 use narrows_fleet::{cost, plan::Fleet, psconfig};

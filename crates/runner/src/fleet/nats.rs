@@ -3,12 +3,12 @@
 //! The bus carries and decides nothing: what it loses is sent again, and each message is sealed with the host's secret, so that the bus can
 //! forge neither results nor orders. The key of an agent's user (nkey) follows from the same secret: a token is all that an agent has.
 
-use super::asked::Asked;
+use super::command::Event;
 use super::keys::{Hosts, Keys, user};
-use super::line::{AROUND, HOLDS, Line};
+use super::transport::{AROUND, HOLDS, Transport};
 use async_nats::{Client, ConnectOptions, Message, Request, Subscriber};
 use bytes::Bytes;
-use narrows_fleet::talk::{Down, Up};
+use narrows_fleet::protocol::{Poll, Reply};
 use narrows_wire::token::Secret;
 use ring::hmac;
 use std::path::Path;
@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 /// The subjects of agents; behind it stands the public key of the agent's user.
-const SUBJECT: &str = "narrows.up";
+const SUBJECT: &str = "narrows.poll";
 /// Controllers share the messages of agents.
 const QUEUE: &str = "controllers";
 /// For the connection, and for one that is made again.
@@ -28,25 +28,25 @@ const TAG_BYTES: usize = 32;
 
 /// The direction of a message: none can be sent back.
 #[derive(Clone, Copy)]
-enum Way<'a> {
-    Up,
+enum Direction<'a> {
+    Poll,
     /// The answer to the message with this tag.
-    Down(&'a [u8]),
+    Reply(&'a [u8]),
 }
 
 /// A message with its seal (HMAC-SHA256) before it.
-fn seal(secret: &Secret, way: Way<'_>, body: &[u8]) -> Bytes {
-    let mut sealed = tag(secret, way, body).as_ref().to_vec();
+fn seal(secret: &Secret, direction: Direction<'_>, body: &[u8]) -> Bytes {
+    let mut sealed = tag(secret, direction, body).as_ref().to_vec();
     sealed.extend_from_slice(body);
     sealed.into()
 }
 
-fn tag(secret: &Secret, way: Way<'_>, body: &[u8]) -> hmac::Tag {
+fn tag(secret: &Secret, direction: Direction<'_>, body: &[u8]) -> hmac::Tag {
     let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, secret.bytes()));
-    match way {
-        Way::Up => context.update(b"up\0"),
-        Way::Down(of) => {
-            context.update(b"down\0");
+    match direction {
+        Direction::Poll => context.update(b"poll\0"),
+        Direction::Reply(of) => {
+            context.update(b"reply\0");
             context.update(of);
         }
     }
@@ -55,9 +55,12 @@ fn tag(secret: &Secret, way: Way<'_>, body: &[u8]) -> hmac::Tag {
 }
 
 /// The message and its tag, if the seal is valid.
-fn unseal<'a>(secret: &Secret, way: Way<'_>, sealed: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+fn unseal<'a>(secret: &Secret, direction: Direction<'_>, sealed: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (shown, body) = sealed.split_at_checked(TAG_BYTES)?;
-    subtle::ConstantTimeEq::ct_eq(shown, tag(secret, way, body).as_ref()).unwrap_u8().eq(&1).then_some((body, shown))
+    subtle::ConstantTimeEq::ct_eq(shown, tag(secret, direction, body).as_ref())
+        .unwrap_u8()
+        .eq(&1)
+        .then_some((body, shown))
 }
 
 async fn connect(address: &str, secret: &Secret) -> Result<Client, String> {
@@ -95,15 +98,15 @@ impl Nats {
     }
 }
 
-impl Line for Nats {
-    fn exchange(&mut self, up: &Up) -> Result<Down, String> {
-        let body = serde_json::to_vec(up).map_err(|error| error.to_string())?;
-        let sealed = seal(&self.secret, Way::Up, &body);
+impl Transport for Nats {
+    fn exchange(&mut self, poll: &Poll) -> Result<Reply, String> {
+        let body = serde_json::to_vec(poll).map_err(|error| error.to_string())?;
+        let sealed = seal(&self.secret, Direction::Poll, &body);
         let of = sealed.slice(..TAG_BYTES);
         let request = Request::new().payload(sealed).timeout(Some(HOLDS + AROUND));
         let asked = self.client.send_request(self.subject.clone(), request);
         let answer = self.runtime.block_on(asked).map_err(|error| error.to_string())?;
-        let (body, _) = unseal(&self.secret, Way::Down(&of), &answer.payload)
+        let (body, _) = unseal(&self.secret, Direction::Reply(&of), &answer.payload)
             .ok_or("the answer is not sealed by the controller")?;
         serde_json::from_slice(body).map_err(|error| format!("cannot parse its answer: {error}"))
     }
@@ -113,36 +116,40 @@ impl Line for Nats {
 /// Errors: there is no such address.
 pub(super) async fn subscribe(address: &str, own: &Secret) -> Result<(Client, Subscriber), String> {
     let client = connect(address, own).await?;
-    let words = client.queue_subscribe(format!("{SUBJECT}.*"), QUEUE.to_owned()).await;
-    words.map(|words| (client, words)).map_err(|error| error.to_string())
+    let messages = client.queue_subscribe(format!("{SUBJECT}.*"), QUEUE.to_owned()).await;
+    messages.map(|messages| (client, messages)).map_err(|error| error.to_string())
 }
 
 /// Receives the messages of agents for ever.
-pub(super) async fn listen((client, mut words): (Client, Subscriber), hosts: Arc<RwLock<Hosts>>, ask: Sender<Asked>) {
-    while let Some(word) = futures_util::StreamExt::next(&mut words).await {
-        let Some((host, secret, up, tag)) = heard(&hosts, &word) else { continue };
-        let Some(reply) = word.reply else { continue };
+pub(super) async fn listen(
+    (client, mut messages): (Client, Subscriber),
+    hosts: Arc<RwLock<Hosts>>,
+    ask: Sender<Event>,
+) {
+    while let Some(message) = futures_util::StreamExt::next(&mut messages).await {
+        let Some((host, secret, poll, tag)) = heard(&hosts, &message) else { continue };
+        let Some(inbox) = message.reply else { continue };
         let (answer, answered) = oneshot::channel();
-        if ask.send(Asked::Up { host, from: None, up, answer }).is_err() {
+        if ask.send(Event::Poll { host, from: None, poll, answer }).is_err() {
             break;
         }
         let client = client.clone();
         tokio::spawn(async move {
-            if let Ok(Ok(down)) = tokio::time::timeout(HOLDS + AROUND, answered).await
-                && let Ok(body) = serde_json::to_vec(&down)
+            if let Ok(Ok(reply)) = tokio::time::timeout(HOLDS + AROUND, answered).await
+                && let Ok(body) = serde_json::to_vec(&reply)
             {
                 // What is lost is asked for again.
-                let _ = client.publish(reply, seal(&secret, Way::Down(&tag), &body)).await;
+                let _ = client.publish(inbox, seal(&secret, Direction::Reply(&tag), &body)).await;
             }
         });
     }
 }
 
 /// The sender of a message, and its content.
-fn heard(hosts: &RwLock<Hosts>, word: &Message) -> Option<(String, Secret, Up, Vec<u8>)> {
-    let user = word.subject.as_str().rsplit('.').next()?;
+fn heard(hosts: &RwLock<Hosts>, message: &Message) -> Option<(String, Secret, Poll, Vec<u8>)> {
+    let user = message.subject.as_str().rsplit('.').next()?;
     let (host, secret) = hosts.read().unwrap_or_else(PoisonError::into_inner).of_user(user)?;
-    let (body, tag) = unseal(&secret, Way::Up, &word.payload)?;
+    let (body, tag) = unseal(&secret, Direction::Poll, &message.payload)?;
     Some((host, secret, serde_json::from_slice(body).ok()?, tag.to_vec()))
 }
 
@@ -173,15 +180,22 @@ mod tests {
     #[test]
     fn a_word_that_was_changed_turned_round_or_sealed_by_another_is_none() {
         let [own, other] = [1, 2].map(|byte| Secret::new([byte; 24]));
-        let up = seal(&own, Way::Up, b"word");
-        let (body, tag) = unseal(&own, Way::Up, &up).expect("whole");
-        assert_eq!(body, b"word");
-        assert!(unseal(&other, Way::Up, &up).is_none() && unseal(&own, Way::Down(b""), &up).is_none());
-        let down = seal(&own, Way::Down(tag), b"answer");
-        assert!(unseal(&own, Way::Down(tag), &down).is_some() && unseal(&own, Way::Down(&up[1..33]), &down).is_none());
-        let mut changed = up.to_vec();
+        let poll = seal(&own, Direction::Poll, b"message");
+        let (body, tag) = unseal(&own, Direction::Poll, &poll).expect("whole");
+        assert_eq!(body, b"message");
+        assert!(
+            unseal(&other, Direction::Poll, &poll).is_none() && unseal(&own, Direction::Reply(b""), &poll).is_none()
+        );
+        let reply = seal(&own, Direction::Reply(tag), b"answer");
+        assert!(
+            unseal(&own, Direction::Reply(tag), &reply).is_some()
+                && unseal(&own, Direction::Reply(&poll[1..33]), &reply).is_none()
+        );
+        let mut changed = poll.to_vec();
         *changed.last_mut().expect("a byte") ^= 1;
-        assert!(unseal(&own, Way::Up, &changed).is_none() && unseal(&own, Way::Up, &up[..20]).is_none());
+        assert!(
+            unseal(&own, Direction::Poll, &changed).is_none() && unseal(&own, Direction::Poll, &poll[..20]).is_none()
+        );
     }
 
     #[test]

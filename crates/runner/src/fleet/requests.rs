@@ -1,8 +1,8 @@
 //! The controller's requests: messages of agents, each with the token of its host, and commands of users, with the controller's own.
 
-use super::asked::{Asked, Wish};
+use super::command::{Command, Event};
 use super::keys::{Hosts, Keys};
-use super::line::{HOLDS, PATH};
+use super::transport::{HOLDS, PATH};
 use crate::instruments::LiveInstruments;
 use crate::remote::{Options, Remote, TargetSpec};
 use crate::server::refusal::{Refused, json};
@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
-use narrows_fleet::talk::Up;
+use narrows_fleet::protocol::Poll;
 use narrows_model::run::fleet::FleetStatus;
 use narrows_render::fleet_metrics;
 use narrows_wire::PROTOCOL;
@@ -33,7 +33,7 @@ use tokio::sync::oneshot;
 const UP_MAX_BYTES: usize = 4 << 20;
 /// Users are answered in this time.
 const ANSWERS: Duration = Duration::from_secs(20);
-const WISH_PATH: &str = "/v1/fleet/wish";
+const COMMAND_PATH: &str = "/v1/fleet/command";
 const METRICS_PATH: &str = "/metrics";
 
 /// What all requests share.
@@ -41,7 +41,7 @@ struct Door {
     users: Secret,
     scraper: Secret,
     hosts: Arc<RwLock<Hosts>>,
-    ask: Mutex<Sender<Asked>>,
+    ask: Mutex<Sender<Event>>,
 }
 
 /// Who asks.
@@ -52,13 +52,13 @@ enum Who {
     Host(String),
 }
 
-pub(super) fn router(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Asked>) -> Router {
+pub(super) fn router(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Event>) -> Router {
     let (users, scraper) = (keys.identity.token.secret.clone(), keys.of_scraper());
     let door = Arc::new(Door { users, scraper, hosts, ask: Mutex::new(ask) });
     Router::new()
         .route("/v1/hello", get(hello))
-        .route(PATH, post(up))
-        .route(WISH_PATH, post(wish))
+        .route(PATH, post(poll))
+        .route(COMMAND_PATH, post(command))
         .route(METRICS_PATH, get(scrape))
         .layer(from_fn_with_state(door.clone(), enter))
         .with_state(door)
@@ -110,7 +110,7 @@ async fn hello() -> Answer {
     }))
 }
 
-async fn up(
+async fn poll(
     State(door): State<Arc<Door>>,
     Extension(who): Extension<Who>,
     Extension(caller): Extension<Caller>,
@@ -118,20 +118,20 @@ async fn up(
 ) -> Answer {
     let Who::Host(host) = who else { return Err(Refused::new(Reason::NotAllowed, "this is the token of users")) };
     let from = caller.address.ok_or_else(|| Refused::bad("unknown address"))?;
-    let up: Up = read(body, UP_MAX_BYTES).await?;
+    let poll: Poll = read(body, UP_MAX_BYTES).await?;
     let (answer, answered) = oneshot::channel();
-    lock(&door.ask).send(Asked::Up { host, from: Some(from), up, answer }).map_err(Refused::failed)?;
-    let down = tokio::time::timeout(HOLDS + Duration::from_secs(5), answered).await;
-    let down = down.map_err(|_| Refused::failed("the controller is overloaded"))?;
-    Ok(json(&down.map_err(|_| Refused::failed("invalid message, or a newer one replaced it"))?))
+    lock(&door.ask).send(Event::Poll { host, from: Some(from), poll, answer }).map_err(Refused::failed)?;
+    let reply = tokio::time::timeout(HOLDS + Duration::from_secs(5), answered).await;
+    let reply = reply.map_err(|_| Refused::failed("the controller is overloaded"))?;
+    Ok(json(&reply.map_err(|_| Refused::failed("invalid message, or a newer one replaced it"))?))
 }
 
-async fn wish(State(door): State<Arc<Door>>, Extension(who): Extension<Who>, body: Body) -> Answer {
+async fn command(State(door): State<Arc<Door>>, Extension(who): Extension<Who>, body: Body) -> Answer {
     if !matches!(who, Who::User) {
         return Err(Refused::new(Reason::NotAllowed, "this needs the token of the fleet's users"));
     }
-    let wish: Wish = read(body, UP_MAX_BYTES).await?;
-    Ok(json(&granted(&door, wish).await?))
+    let command: Command = read(body, UP_MAX_BYTES).await?;
+    Ok(json(&executed(&door, command).await?))
 }
 
 /// The fleet's figures, as a scraper reads them.
@@ -139,13 +139,14 @@ async fn scrape(State(door): State<Arc<Door>>, Extension(who): Extension<Who>) -
     if matches!(who, Who::Host(_)) {
         return Err(Refused::new(Reason::NotAllowed, "this is the token of an agent"));
     }
-    let status: FleetStatus = serde_json::from_value(granted(&door, Wish::Status).await?).map_err(Refused::failed)?;
+    let status: FleetStatus =
+        serde_json::from_value(executed(&door, Command::Status).await?).map_err(Refused::failed)?;
     Ok(([(header::CONTENT_TYPE, fleet_metrics::CONTENT_TYPE)], fleet_metrics::metrics(&status)).into_response())
 }
 
-async fn granted(door: &Door, wish: Wish) -> Result<serde_json::Value, Refused> {
+async fn executed(door: &Door, command: Command) -> Result<serde_json::Value, Refused> {
     let (answer, answered) = oneshot::channel();
-    lock(&door.ask).send(Asked::Wish(wish, answer)).map_err(Refused::failed)?;
+    lock(&door.ask).send(Event::Command(command, answer)).map_err(Refused::failed)?;
     let answered = tokio::time::timeout(ANSWERS, answered).await;
     let answered = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
     answered.map_err(Refused::failed)?.map_err(Refused::bad)
@@ -153,19 +154,19 @@ async fn granted(door: &Door, wish: Wish) -> Result<serde_json::Value, Refused> 
 
 /// Asks a controller for something; its answer in a sentence.
 /// Errors: it cannot be reached, or refuses.
-pub fn ask(controller: &TargetSpec, wish: &Wish) -> Result<String, String> {
-    let answer: serde_json::Value = asked(controller, wish)?;
+pub fn ask(controller: &TargetSpec, command: &Command) -> Result<String, String> {
+    let answer: serde_json::Value = asked(controller, command)?;
     Ok(answer.as_str().unwrap_or_default().to_owned())
 }
 
 /// How a fleet is.
 /// Errors: the controller cannot be reached, or refuses.
 pub fn status(controller: &TargetSpec) -> Result<FleetStatus, String> {
-    asked(controller, &Wish::Status)
+    asked(controller, &Command::Status)
 }
 
-fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, wish: &Wish) -> Result<T, String> {
+fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, command: &Command) -> Result<T, String> {
     let remote = Remote::connect(controller, &Options::new(LiveInstruments { collect: false }));
     let remote = remote.map_err(|error| error.to_string())?;
-    remote.post(WISH_PATH, wish, ANSWERS + ANSWERS / 2).map_err(|error| error.to_string())
+    remote.post(COMMAND_PATH, command, ANSWERS + ANSWERS / 2).map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! Outcomes that the controller has not acknowledged, on disk: neither it nor the agent may be there for days.
 
-use narrows_fleet::talk::{OUTCOMES_MAX, Outcome, Ticket};
+use narrows_fleet::protocol::{OUTCOMES_MAX, Outcome, Ticket};
 use narrows_sys::files;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ impl Spool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_fleet::talk::Found;
+    use narrows_fleet::protocol::Found;
     use narrows_model::run::mesh::MeshState;
 
     fn outcome(slot: u64) -> Outcome {

@@ -10,10 +10,11 @@ use crate::measure;
 use crate::remote::{Options, Remote, TargetSpec};
 use crate::server::{Admission, ServeConfig, ServeError, Server, StampConfig};
 use crate::{Stop, VERSION, result_of, stamp, trace};
+use narrows_model::keys;
 use narrows_model::load::stamp::StampPlan;
 use narrows_model::run::measure::EndCpu;
 use narrows_model::words::figures::float;
-use narrows_model::{DiagnosePlan, Direction, LoadPlan, Run, TracePlan};
+use narrows_model::{DiagnosePlan, Direction, LoadPlan, Run, TcpEndRecord, TcpPlan, TracePlan};
 use narrows_sys::clock;
 use narrows_views::measure::tcp;
 use std::io::{BufReader, stdin, stdout};
@@ -218,19 +219,34 @@ pub(crate) fn diagnose(order: LoadOrder) -> Result<Run, String> {
 pub(crate) const DIAGNOSIS_MS: u64 = 20_000;
 const KNOWN_WITHIN: f64 = 0.05;
 
+/// The part of the periods of its control group in which an end had used up its CPU quota; `None`: it has none, or few of them were seen.
+/// Source: Documentation/scheduler/sched-bwc.rst, statistics.
+fn throttled(end: &TcpEndRecord) -> Option<f64> {
+    let counts = end.after.counts_since(&end.before);
+    let [times, periods] = [keys::CGROUP_CPU_THROTTLED, keys::CGROUP_CPU_PERIODS].map(|key| counts.get(key.name));
+    let (times, periods) = (*times?, *periods?);
+    (periods >= 5).then(|| float(times.min(periods)) / float(periods))
+}
+
 pub(crate) fn load(order: LoadOrder) -> Result<Loaded, String> {
     let (mut ends, target) = both(&order)?;
     let down = order.plan.direction == Direction::Down;
     let plan = LoadPlan::Tcp(order.plan);
     let run = measure::measure(&mut ends, &plan, target, (String::new(), String::new()), &mut ());
-    let report = tcp::build(&run).ok_or_else(|| match run.ending {
-        narrows_model::Ending::Failed(why) => why,
+    let report = tcp::build(&run).ok_or_else(|| match &run.ending {
+        narrows_model::Ending::Failed(why) => why.clone(),
         _ => "nothing was measured".to_owned(),
     })?;
     let flow = report.summary.flows.first().ok_or("nothing was measured")?;
-    let busy =
-        |end: Option<&EndCpu>| end.and_then(|end| end.host).map(|host| 1.0 - host.idle / float(host.cores.into()));
-    let ends = [busy(report.summary.client.as_ref()), busy(report.summary.server.as_ref())];
+    let trial = run.trials_of::<TcpPlan>().last().map(|(_, trial)| trial);
+    let busy = |end: Option<&EndCpu>, record: Option<&TcpEndRecord>| {
+        let host = end.and_then(|end| end.host).map(|host| 1.0 - host.idle / float(host.cores.into()));
+        [host, record.and_then(throttled)].into_iter().flatten().reduce(f64::max)
+    };
+    let ends = [
+        busy(report.summary.client.as_ref(), trial.map(|it| it.client)),
+        busy(report.summary.server.as_ref(), trial.map(|it| it.server)),
+    ];
     Ok(Loaded {
         goodput_bps: flow.total.goodput_bps,
         retransmits: flow.total.columns.retransmits,

@@ -1,12 +1,12 @@
 //! What is given to agents: tests, and whom to let in.
 
 use super::{
-    AGAIN_MS, AROUND_MS, Admits, Control, Down, Has, Kind, LEAD_MS, Load, Name, Order, Place, Planned, Running,
+    AGAIN_MS, AROUND_MS, Admits, Control, Has, Kind, LEAD_MS, Load, Name, Order, Place, Planned, Reply, Running,
     Secrets, SocketAddr, TRACED_EACH, Ticket, Truth, What,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Orders in one word; the others come with the next.
+/// Orders in one reply; the others come with the next.
 const ORDERS_MAX: usize = 500;
 /// Tests of one kind that are given together, at most.
 const GIVEN_MAX: usize = 2_000;
@@ -67,7 +67,7 @@ impl<T: Truth> Control<'_, T> {
     /// Whether two loads may not run together: one of them is to run alone, and they share a router.
     fn disturb(&self, one: &Name, other: &Name) -> bool {
         let is_alone = self.alone.contains(one) || self.alone.contains(other);
-        is_alone && self.known.share(one.load, other.load)
+        is_alone && self.latest.share(one.load, other.load)
     }
 
     pub(super) fn is_load(&self, name: &Name) -> bool {
@@ -86,13 +86,13 @@ impl<T: Truth> Control<'_, T> {
     }
 
     /// What an agent should have that it has not; `None`: nothing.
-    pub fn down(&self, host: usize, has: &Has, secrets: Secrets<'_>, now_ms: u64) -> Option<Down> {
+    pub fn reply(&self, host: usize, has: &Has, secrets: Secrets<'_>, now_ms: u64) -> Option<Reply> {
         let admits = self.admits(host, secrets);
         let mine = self.running_of(host).filter(|it| it.opener == host);
         let orders = mine.filter_map(|it| self.order(it, has, secrets, now_ms)).take(ORDERS_MAX).collect();
         let admits = (admits.version != has.admitted).then_some(admits);
-        let down = Down { taken: Vec::new(), orders, admits };
-        (!down.orders.is_empty() || down.admits.is_some()).then_some(down)
+        let reply = Reply { taken: Vec::new(), orders, admits };
+        (!reply.orders.is_empty() || reply.admits.is_some()).then_some(reply)
     }
 
     fn order(&self, running: &Running, has: &Has, secrets: Secrets<'_>, now_ms: u64) -> Option<Order> {
@@ -103,14 +103,14 @@ impl<T: Truth> Control<'_, T> {
         }
         let test = self.test((lease.name.mesh, lease.name.test));
         let other = Self::other(&lease.name, *opener);
-        let (agent, _) = self.seats[other].agent.as_ref()?;
+        let (agent, _) = self.sessions[other].agent.as_ref()?;
         let secret = secrets(&self.pass(running));
         let down = *opener == lease.name.load.to;
         let what = match test.kind {
             Kind::Load if self.is_diagnosis(&lease.name) => What::Diagnose { down },
             Kind::Load => What::Load { down },
             Kind::Probe => {
-                let trace = lease.name.slot.is_multiple_of(TRACED_EACH) || !self.known.has_path(lease.name.load);
+                let trace = lease.name.slot.is_multiple_of(TRACED_EACH) || !self.latest.has_path(lease.name.load);
                 What::Probe { stamp: agent.stamp, trace }
             }
         };
@@ -128,7 +128,7 @@ impl<T: Truth> Control<'_, T> {
     /// What a pass is for: a load, and the process of the host that lets it in.
     fn pass(&self, running: &Running) -> String {
         let other = Self::other(&running.lease.name, running.opener);
-        let started = self.seats[other].agent.as_ref().map_or("", |(agent, _)| agent.started.as_str());
+        let started = self.sessions[other].agent.as_ref().map_or("", |(agent, _)| agent.started.as_str());
         let ticket = self.ticket(&running.lease);
         let Ticket { mesh, test, slot, from, to, fence } = ticket;
         [mesh, test, slot.to_string(), from, to, fence.to_string(), started.to_owned()].join("\0")
@@ -142,7 +142,7 @@ impl<T: Truth> Control<'_, T> {
                 passes.push(secrets(&self.pass(running)));
             } else {
                 // It may come from where it is loaded, or from where the controller sees it.
-                peers.extend(self.seats[running.opener].agent.as_ref().and_then(|(_, from)| *from));
+                peers.extend(self.sessions[running.opener].agent.as_ref().and_then(|(_, from)| *from));
                 peers.extend(self.address(running.opener));
             }
         }

@@ -2,7 +2,7 @@
 
 use super::{Control, HOUR_MS, Truth};
 use crate::judge::{Judge, Kept as KeptJudge};
-use crate::talk::Found;
+use crate::protocol::Found;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -21,7 +21,8 @@ impl<T: Truth> Control<'_, T> {
     /// Errors: the store's.
     pub fn keep(&mut self) -> Result<(), T::Error> {
         let name = |host: &usize| self.names[*host].to_owned();
-        let drained = self.seats.iter().enumerate().filter(|(_, seat)| seat.drained).map(|(host, _)| name(&host));
+        let drained =
+            self.sessions.iter().enumerate().filter(|(_, session)| session.drained).map(|(host, _)| name(&host));
         let kept = Kept {
             judge: self.judge.kept(&self.names),
             unreached: self.unreached.iter().map(|pair| pair.each_ref().map(name)).collect(),
@@ -45,7 +46,7 @@ impl<T: Truth> Control<'_, T> {
             let pair = |[a, b]: &[String; 2]| Some([self.host(a)?, self.host(b)?]);
             self.unreached = kept.unreached.iter().filter_map(pair).collect();
             for host in kept.drained.iter().filter_map(|name| self.host(name)).collect::<Vec<_>>() {
-                self.seats[host].drained = true;
+                self.sessions[host].drained = true;
             }
             self.paused_until_ms = kept.paused_until_ms;
         }
@@ -53,7 +54,7 @@ impl<T: Truth> Control<'_, T> {
             let since_ms = now_ms.saturating_sub(BACK_MS.min(2 * self.test(place).every_ms));
             for (name, result) in self.truth.results(place.0, place.1, since_ms)? {
                 if let Ok(found) = serde_json::from_slice::<Found>(&result) {
-                    self.known.take(name.load, false, found, since_ms);
+                    self.latest.take(name.load, false, found, since_ms);
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! The last results of all paths.
 
 use crate::plan::{Fleet, Host, Kind};
+use crate::protocol::Found;
 use crate::schedule::HOUR_MS;
-use crate::talk::Found;
 use narrows_mesh::Load;
 use narrows_mesh::record::STARVED;
 use narrows_model::Snapshot;
@@ -14,12 +14,12 @@ const STANDS_MS: u64 = 25 * HOUR_MS;
 
 /// The last results of all paths.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct Latest {
     loads: BTreeMap<Load, (u64, MeshLoad)>,
     paths: BTreeMap<Load, (u64, MeshPath)>,
 }
 
-impl Known {
+impl Latest {
     pub(super) fn take(&mut self, load: Load, by_receiver: bool, found: Found, now_ms: u64) {
         match found {
             Found::Load(state) => {

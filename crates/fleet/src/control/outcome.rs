@@ -1,7 +1,7 @@
 //! What agents found, as far as it can be believed.
 
-use super::{Agent, Control, Counts, Has, Load, Name, Truth, Up};
-use crate::talk::{Found, OUTCOMES_MAX, Outcome, Ticket};
+use super::{Agent, Control, Counts, Has, Load, Name, Poll, Truth};
+use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Ticket};
 use crate::truth::{Lease, Taken};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::words::show::clean;
@@ -59,28 +59,28 @@ fn sound_agent(agent: &Agent) -> Option<Agent> {
 }
 
 impl<T: Truth> Control<'_, T> {
-    /// Hears a host's agent, which comes from an address. What it has now, and which of its outcomes need not come again; `None`: it says
-    /// nothing that can be.
+    /// Takes a poll of a host's agent, which comes from an address. What the agent has now, and which of its outcomes are acknowledged; `None`:
+    /// the poll is invalid.
     /// Errors: the store's.
-    pub fn heard(
+    pub fn poll(
         &mut self,
         host: usize,
         from: Option<IpAddr>,
-        up: Up,
+        poll: Poll,
         now_ms: u64,
     ) -> Result<Option<(Has, Vec<Ticket>)>, T::Error> {
-        let Some(agent) = sound_agent(&up.agent) else { return Ok(None) };
-        let seat = &mut self.seats[host];
-        (seat.agent, seat.heard_ms) = (Some((agent, from)), now_ms);
+        let Some(agent) = sound_agent(&poll.agent) else { return Ok(None) };
+        let session = &mut self.sessions[host];
+        (session.agent, session.heard_ms) = (Some((agent, from)), now_ms);
         let mut taken = Vec::new();
-        for Outcome { ticket, found } in up.outcomes.into_iter().take(OUTCOMES_MAX) {
+        for Outcome { ticket, found } in poll.outcomes.into_iter().take(OUTCOMES_MAX) {
             if let Some(name) = self.named(&ticket) {
                 self.outcome(host, name, ticket.fence, found, now_ms)?;
             }
             taken.push(ticket);
         }
-        let working: BTreeSet<Ticket> = up.working.into_iter().take(WORKING_MAX).collect();
-        Ok(Some((Has { working, admitted: up.admitted }, taken)))
+        let working: BTreeSet<Ticket> = poll.working.into_iter().take(WORKING_MAX).collect();
+        Ok(Some((Has { working, admitted: poll.admitted }, taken)))
     }
 
     fn outcome(&mut self, host: usize, name: Name, fence: u64, found: Found, now_ms: u64) -> Result<(), T::Error> {
@@ -103,7 +103,7 @@ impl<T: Truth> Control<'_, T> {
                 && !self.unreached.contains(&[other, host])
             {
                 running.opener = other;
-                self.stirred.extend([host, other]);
+                self.changed.extend([host, other]);
                 return Ok(());
             }
         } else if matches!(found, Found::Load(MeshState::Measured { .. })) {
@@ -116,7 +116,7 @@ impl<T: Truth> Control<'_, T> {
                 self.diagnosis(&name, says.clone());
             }
             self.count(&name, &found, now_ms);
-            self.known.take(name.load, host == to, found, now_ms);
+            self.latest.take(name.load, host == to, found, now_ms);
             self.over(name);
         }
         Ok(())

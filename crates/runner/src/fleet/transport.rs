@@ -1,11 +1,58 @@
-//! The transports to a controller.
+//! The transport of an agent's messages to the controller. It may lose and repeat them.
 
-use super::line::{Https, Line, is_bus};
-use crate::remote::TargetSpec;
+use crate::instruments::LiveInstruments;
+use crate::remote::{Options, Remote, TargetSpec};
+use narrows_fleet::protocol::{Poll, Reply};
+use std::time::Duration;
+
+/// A transport.
+pub(super) trait Transport {
+    /// Sends a message and waits for the answer: a long poll.
+    /// Errors: it did not arrive, or its answer did not.
+    fn exchange(&mut self, poll: &Poll) -> Result<Reply, String>;
+}
+
+/// The controller answers at least so often.
+pub(super) const HOLDS: Duration = Duration::from_secs(25);
+/// Beside that.
+pub(super) const AROUND: Duration = Duration::from_secs(10);
+
+/// The path of the request.
+pub(super) const PATH: &str = "/v1/fleet/poll";
+
+/// Requests over HTTPS; the connection is made anew where it was lost.
+pub(super) struct Https {
+    to: TargetSpec,
+    remote: Option<Remote>,
+}
+
+impl Https {
+    pub(super) const fn new(to: TargetSpec) -> Self {
+        Self { to, remote: None }
+    }
+}
+
+/// Whether an address is that of a bus.
+pub fn is_bus(address: &str) -> bool {
+    address.starts_with("nats://") || address.starts_with("tls://")
+}
+
+impl Transport for Https {
+    fn exchange(&mut self, poll: &Poll) -> Result<Reply, String> {
+        let remote = match self.remote.take() {
+            Some(remote) => remote,
+            None => Remote::connect(&self.to, &Options::new(LiveInstruments { collect: false }))
+                .map_err(|it| it.to_string())?,
+        };
+        let reply = remote.post(PATH, poll, HOLDS + AROUND).map_err(|error| error.to_string())?;
+        self.remote = Some(remote);
+        Ok(reply)
+    }
+}
 
 /// The transport to a controller: `host[:port]`, or `nats://host:port` of a bus.
 /// Errors: the address is invalid.
-pub(super) fn line(to: &TargetSpec) -> Result<Box<dyn Line + Send>, String> {
+pub(super) fn transport(to: &TargetSpec) -> Result<Box<dyn Transport + Send>, String> {
     if !is_bus(&to.asked) {
         return Ok(Box::new(Https::new(to.clone())));
     }
@@ -22,10 +69,10 @@ pub(super) fn line(to: &TargetSpec) -> Result<Box<dyn Line + Send>, String> {
 mod tests {
     use super::*;
     use crate::Stop;
-    use crate::fleet::asked::Wish;
+    use crate::fleet::command::Command;
     use crate::fleet::requests::{ask, status};
     use crate::fleet::{ControllerSpec, Holder, controller, token_of};
-    use narrows_fleet::talk::{Agent, Found, Order, Outcome, Ticket, Up, What};
+    use narrows_fleet::protocol::{Agent, Found, Order, Outcome, Poll, Ticket, What};
     use narrows_model::run::mesh::{MeshPath, MeshState};
     use narrows_sys::{clock, files};
     use narrows_wire::Token;
@@ -78,17 +125,17 @@ mod tests {
         Running { stop, thread: Some(thread), users: target(&format!("127.0.0.1:{port}"), token) }
     }
 
-    /// An agent whose tests are found at once, on a way that loses, repeats and turns round what it carries.
+    /// An agent whose tests are found at once, on a transport that loses, repeats and reorders what it carries.
     struct Stub {
-        line: Box<dyn Line + Send>,
-        up: Up,
-        old: Vec<Up>,
+        transport: Box<dyn Transport + Send>,
+        poll: Poll,
+        old: Vec<Poll>,
         done: BTreeSet<Ticket>,
         random: u64,
     }
 
     impl Stub {
-        fn new(nth: u64, line: Box<dyn Line + Send>) -> Self {
+        fn new(nth: u64, transport: Box<dyn Transport + Send>) -> Self {
             let word = str::to_owned;
             let fingerprint = Token {
                 fingerprint: narrows_wire::token::Fingerprint([7; 32]),
@@ -101,8 +148,8 @@ mod tests {
                 stamp: 5222,
                 started: nth.to_string(),
             };
-            let up = Up { agent, outcomes: Vec::new(), working: Vec::new(), admitted: 0 };
-            Self { line, up, old: Vec::new(), done: BTreeSet::new(), random: 88_172_645_463_325_252 + nth }
+            let poll = Poll { agent, outcomes: Vec::new(), working: Vec::new(), admitted: 0 };
+            Self { transport, poll, old: Vec::new(), done: BTreeSet::new(), random: 88_172_645_463_325_252 + nth }
         }
 
         /// Xorshift64 (G. Marsaglia 2003).
@@ -114,35 +161,35 @@ mod tests {
         }
 
         fn exchange(&mut self) {
-            self.up.working = self.up.outcomes.iter().map(|it| it.ticket.clone()).collect();
+            self.poll.working = self.poll.outcomes.iter().map(|it| it.ticket.clone()).collect();
             // Something to say makes the controller answer at once.
-            if self.up.working.is_empty() {
+            if self.poll.working.is_empty() {
                 let [mesh, test, from, to] = ["none"; 4].map(str::to_owned);
-                self.up.working.push(Ticket { mesh, test, slot: 0, from, to, fence: 0 });
+                self.poll.working.push(Ticket { mesh, test, slot: 0, from, to, fence: 0 });
             }
             if self.one_in(5)
                 && let Some(old) = self.old.pop()
             {
-                let _ = self.line.exchange(&old);
+                let _ = self.transport.exchange(&old);
             }
             if self.one_in(4) {
-                self.old.push(self.up.clone());
+                self.old.push(self.poll.clone());
             }
             let (is_lost, is_repeated) = (self.one_in(4), self.one_in(4));
             if is_repeated {
-                let _ = self.line.exchange(&self.up);
+                let _ = self.transport.exchange(&self.poll);
             }
-            let Ok(down) = self.line.exchange(&self.up) else { return };
+            let Ok(reply) = self.transport.exchange(&self.poll) else { return };
             if is_lost {
                 return;
             }
-            self.up.outcomes.retain(|it| !down.taken.contains(&it.ticket));
-            if let Some(admits) = down.admits {
-                self.up.admitted = admits.version;
+            self.poll.outcomes.retain(|it| !reply.taken.contains(&it.ticket));
+            if let Some(admits) = reply.admits {
+                self.poll.admitted = admits.version;
             }
-            for order in down.orders {
+            for order in reply.orders {
                 if self.done.insert(order.ticket.clone()) {
-                    self.up.outcomes.push(Outcome { ticket: order.ticket.clone(), found: found(&order) });
+                    self.poll.outcomes.push(Outcome { ticket: order.ticket.clone(), found: found(&order) });
                 }
             }
         }
@@ -159,14 +206,14 @@ mod tests {
         }
     }
 
-    /// Each planned test ends once, whatever the way to the controller loses, repeats or turns round. `way`: of agents; `break_it` is
+    /// Each planned test ends once, whatever the transport to the controller loses, repeats or reorders. `break_it` is
     /// called in the middle.
     fn conforms(state: &Path, bus: Option<&str>, break_it: &mut dyn FnMut()) {
         let running = run(state, bus.map(str::to_owned));
-        let way = bus.unwrap_or(&running.users.asked).to_owned();
+        let address = bus.unwrap_or(&running.users.asked).to_owned();
         let agent = |(nth, host): (u64, &&str)| {
             let token = token_of(&state.join("fleet.toml"), Holder::Agent(host), state).expect("a token");
-            Stub::new(nth, line(&target(&way, token.parse().expect("a token"))).expect("a way"))
+            Stub::new(nth, transport(&target(&address, token.parse().expect("a token"))).expect("a transport"))
         };
         let mut agents: Vec<Stub> = (1..).zip(&HOSTS).map(agent).collect();
         let mut asked = 0;
@@ -185,7 +232,7 @@ mod tests {
                 if asked == 1 {
                     break_it();
                 }
-                ask(&running.users, &Wish::Run { mesh: None }).expect("planned");
+                ask(&running.users, &Command::Run { mesh: None }).expect("planned");
                 asked += 1;
             }
             assert!(clock::now() < until && ends(&status) <= TESTS * asked, "{:?}", status.tests);

@@ -1,21 +1,21 @@
-//! What the thread that decides for a fleet is asked.
+//! What the thread that decides for a fleet receives.
 
-use narrows_fleet::talk::{Down, Up};
+use narrows_fleet::protocol::{Poll, Reply};
 use narrows_sys::clock;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use tokio::sync::oneshot;
 
-/// What the thread that decides is asked.
-pub(super) enum Asked {
-    Up { host: String, from: Option<IpAddr>, up: Up, answer: oneshot::Sender<Down> },
-    Wish(Wish, oneshot::Sender<Result<serde_json::Value, String>>),
+/// What the thread that decides receives.
+pub(super) enum Event {
+    Poll { host: String, from: Option<IpAddr>, poll: Poll, answer: oneshot::Sender<Reply> },
+    Command(Command, oneshot::Sender<Result<serde_json::Value, String>>),
 }
 
-/// What a user wants of a controller.
+/// What a user asks of a controller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wish {
+pub enum Command {
     Status,
     /// The file is read again.
     Apply,

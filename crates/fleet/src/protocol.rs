@@ -13,7 +13,7 @@ pub const OUTCOMES_MAX: usize = 64;
 
 /// An agent says who it is, what it found, and asks for work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Up {
+pub struct Poll {
     pub agent: Agent,
     /// Not acknowledged yet; [`OUTCOMES_MAX`] at most.
     pub outcomes: Vec<Outcome>,
@@ -36,7 +36,7 @@ pub struct Agent {
     pub started: String,
 }
 
-/// A test with its lease, in words that hold whatever becomes of the file.
+/// A test with its lease, by names that hold whatever becomes of the file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ticket {
     pub mesh: String,
@@ -65,8 +65,8 @@ pub enum Found {
 
 /// What the controller answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Down {
-    /// Outcomes that need not be said again.
+pub struct Reply {
+    /// Outcomes that need not be sent again.
     pub taken: Vec<Ticket>,
     pub orders: Vec<Order>,
     /// `None`: as they are there.
