@@ -9,6 +9,15 @@ use std::collections::HashMap;
 /// Probes of a path keep to this rate with their answers, bit/s.
 pub const PROBE_BPS: u64 = 20_000;
 
+/// The time between two probes of a path.
+pub const PROBE_INTERVAL_US: u64 = narrows_mesh::PROBE_BITS * 1_000_000 / PROBE_BPS;
+
+/// The packets of a probe that lasts so long.
+pub const fn probe_packets(lasts_ms: u64) -> u64 {
+    let count = lasts_ms * 1_000 / PROBE_INTERVAL_US;
+    if count > 3 { count } else { 3 }
+}
+
 /// What is stored of a test: its figures and its share of the indexes.
 pub const STORED_BYTES: u64 = 350;
 
@@ -22,7 +31,8 @@ pub fn check(fleet: &Fleet) -> FleetCheck {
     let schedule = Schedule::new(fleet);
     let of_mesh = |(at, mesh): (usize, &Mesh)| {
         let pairs = fleet.pairs(mesh);
-        let cost = |(nth, test)| cost(mesh, test, &pairs, schedule.rounds(at, nth).len() as u64);
+        let rounds = |nth| [schedule.rounds(at, nth).len(), schedule.never(at, nth)].map(|it| it as u64);
+        let cost = |(nth, test)| cost(mesh, test, &pairs, rounds(nth));
         mesh.tests.iter().enumerate().map(cost).collect::<Vec<_>>()
     };
     FleetCheck {
@@ -33,7 +43,7 @@ pub fn check(fleet: &Fleet) -> FleetCheck {
     }
 }
 
-fn cost(mesh: &Mesh, test: &Test, pairs: &[[usize; 2]], rounds: u64) -> FleetCost {
+fn cost(mesh: &Mesh, test: &Test, pairs: &[[usize; 2]], [rounds, never]: [u64; 2]) -> FleetCost {
     let is_load = test.kind == Kind::Load;
     let slots = awake(test) * 24.0 * HOUR_MS as f64 / test.every_ms as f64;
     let tests_a_day = (slots * (pairs.len() * if is_load { 2 } else { 1 }) as f64).round() as u64;
@@ -46,6 +56,11 @@ fn cost(mesh: &Mesh, test: &Test, pairs: &[[usize; 2]], rounds: u64) -> FleetCos
     if slot_ms > test.every_ms {
         let [takes, every] = [slot_ms, test.every_ms].map(|ms| micros(ms * 1_000));
         wrong.push(format!("all pairs take {takes}, and it repeats every {every}: less often, or the design regular"));
+    }
+    if never > 0 {
+        wrong.push(format!(
+            "{never} of its {rounds} rounds are always in its quiet hours: those pairs are never tested"
+        ));
     }
     if let Some(most) = test.bytes_a_day.filter(|most| bytes_a_day > *most) {
         wrong.push(format!("{} a day are more than its bytes-a-day of {}", amount(bytes_a_day), amount(most)));

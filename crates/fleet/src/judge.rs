@@ -56,6 +56,21 @@ struct Blamed {
 /// Of an element that is bad for the first time so many paths are tested again: as many show that the others are, too.
 const AGAIN: usize = 3;
 
+/// An agent that said nothing for so long is silent.
+pub const SILENT_MS: u64 = 60_000;
+
+/// From so many agents on some are a group.
+const GROUP: usize = 3;
+/// So many of a group that are silent are one incident, which is over when few are.
+const MOST: f64 = 0.75;
+const FEW: f64 = 0.25;
+/// Agents that one fault silences do not fall silent at one moment: they poll each half a minute.
+const OTHERS_MS: u64 = 30_000;
+
+fn seconds(now_ms: u64, since_ms: u64) -> String {
+    format!("{} s", now_ms.saturating_sub(since_ms) / 1_000)
+}
+
 impl Judge {
     /// To be kept.
     pub(crate) fn kept(&self, names: &[&str]) -> Kept {
@@ -96,21 +111,52 @@ impl Judge {
         self.incidents.open()
     }
 
-    /// Agents: each with since when it is silent.
-    pub(crate) fn agents(&mut self, now_ms: u64, agents: &[(&str, Option<u64>)], names: &[&str]) -> Vec<Message> {
-        let seen = agents.iter().map(|(name, since)| {
-            let seen = since.map_or(Seen::Good, |since_ms| {
-                Seen::Bad(format!("nothing is heard of its agent for {} s", (now_ms - since_ms.min(now_ms)) / 1_000))
+    /// Agents: each with its group and since when it is silent. Where most of a group are, that is one incident, and where most of all are.
+    pub(crate) fn agents(&mut self, now_ms: u64, agents: &[(&str, &str, Option<u64>)]) -> Vec<Message> {
+        let groups: BTreeSet<&str> = agents.iter().map(|(_, group, _)| *group).collect();
+        let of_group = |group: &str| (format!("the agents of group {group}"), Some(group.to_owned()));
+        let mut sets = vec![("all agents".to_owned(), None)];
+        sets.extend(groups.iter().filter(|group| groups.len() > 1 && !group.is_empty()).map(|group| of_group(group)));
+        let mut seen: Vec<(String, Seen)> = Vec::new();
+        let mut covered: BTreeSet<&str> = BTreeSet::new();
+        for (element, group) in sets {
+            let of: Vec<_> = agents.iter().filter(|it| group.as_deref().is_none_or(|group| it.1 == group)).collect();
+            let silent: Vec<u64> = of.iter().filter_map(|(.., since)| *since).collect();
+            let part = silent.len() as f64 / of.len().max(1) as f64;
+            let is_bad = of.len() >= GROUP && part >= MOST && of.iter().any(|(name, ..)| !covered.contains(name));
+            let says = silent.iter().min().map_or_else(String::new, |since_ms| {
+                format!("nothing is heard of {} of {} for {}", silent.len(), of.len(), seconds(now_ms, *since_ms))
             });
-            (format!("agent {name}"), seen)
-        });
-        let mut seen: Vec<(String, Seen)> =
-            seen.filter(|(name, seen)| *seen != Seen::Good || self.incidents.knows(name)).collect();
+            if is_bad || self.incidents.knows(&element) {
+                covered.extend(of.iter().map(|(name, ..)| *name));
+            }
+            let found = if is_bad {
+                Seen::Bad(says)
+            } else if part < FEW {
+                Seen::Good
+            } else {
+                Seen::Unknown
+            };
+            seen.push((element, found));
+        }
+        for (name, _, since) in agents {
+            let found = match since {
+                None => Seen::Good,
+                // Others of its group may be silent a little later.
+                Some(since_ms) if covered.contains(name) || now_ms < since_ms + SILENT_MS + OTHERS_MS => Seen::Unknown,
+                Some(since_ms) => Seen::Bad(format!("nothing is heard of it for {}", seconds(now_ms, *since_ms))),
+            };
+            seen.push((format!("agent {name}"), found));
+        }
         // Those that left the file are silent no more.
+        let known: BTreeSet<String> = seen.iter().map(|(element, _)| element.clone()).collect();
         let is_gone = |it: &&crate::incident::Incident| {
-            it.element.strip_prefix("agent ").is_some_and(|name| names.binary_search(&name).is_err())
+            it.element.starts_with("agent ") || it.element.starts_with("the agents of ")
         };
-        seen.extend(self.incidents.open().into_iter().filter(is_gone).map(|it| (it.element.clone(), Seen::Good)));
+        let gone = self.incidents.open().into_iter().filter(is_gone).filter(|it| !known.contains(&it.element));
+        let gone: Vec<_> = gone.map(|it| (it.element.clone(), Seen::Good)).collect();
+        seen.retain(|(name, seen)| matches!(seen, Seen::Bad(_)) || self.incidents.knows(name));
+        seen.extend(gone);
         self.incidents.round(now_ms, &seen)
     }
 
@@ -255,7 +301,10 @@ fn slow(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
         });
         let count = plural(suspect.loads.len() as u64, "path");
         let others = others(&names, &suspect.or);
-        let says = format!("carries {} of what it should on {count}{others}{worst}", percent(suspect.carries));
+        let says = match suspect.carries {
+            0.0 => format!("carries nothing on {count}{others}"),
+            carries => format!("carries {} of what it should on {count}{others}{worst}", percent(carries)),
+        };
         Blamed { element: names.words(suspect.element), says, paths: suspect.loads.iter().copied().collect() }
     });
     (blamed.collect(), bad)

@@ -71,7 +71,7 @@ impl<'a> Schedule<'a> {
                 let first = shift(&place.name, test);
                 let begins = |slot: u64| slot * test.every_ms + first;
                 let slots = (from.saturating_sub(first)).div_ceil(test.every_ms)..;
-                for slot in slots.take_while(|slot| begins(*slot) < to).filter(|slot| !is_quiet(test, begins(*slot))) {
+                for slot in slots.take_while(|slot| begins(*slot) < to) {
                     for (round, loads) in self.rounds[mesh][nth].iter().enumerate() {
                         let due_ms = begins(slot) + round as u64 * (test.lasts_ms + BESIDE_MS);
                         let name = |load: &Load| Name { mesh, test: nth, slot, load: *load };
@@ -82,7 +82,19 @@ impl<'a> Schedule<'a> {
         }
         all.sort_unstable();
         self.slip(&mut all);
+        all.retain(|it| !is_quiet(&self.fleet.meshes[it.name.mesh].tests[it.name.test], it.due_ms));
         all
+    }
+
+    /// The rounds of a test that are in its quiet hours in each slot of a week.
+    pub fn never(&self, mesh: usize, test: usize) -> usize {
+        let (of, test_of) = (&self.fleet.meshes[mesh], &self.fleet.meshes[mesh].tests[test]);
+        let slots = (7 * 24 * HOUR_MS / test_of.every_ms).max(1);
+        let due_ms = |slot: u64, round: usize| {
+            slot * test_of.every_ms + shift(&of.name, test_of) + round as u64 * (test_of.lasts_ms + BESIDE_MS)
+        };
+        let is_never = |round: &usize| (0..slots).all(|slot| is_quiet(test_of, due_ms(slot, *round)));
+        (0..self.rounds[mesh][test].len()).filter(is_never).count()
     }
 
     /// Moves each load behind those that its hosts have before it.

@@ -15,3 +15,6 @@ pub struct Load {
     pub from: usize,
     pub to: usize,
 }
+
+/// A probe (RFC 8762) and its reply as IPv4 packets of an Ethernet.
+pub const PROBE_BITS: u64 = 2 * 8 * (44 + 28 + 14);

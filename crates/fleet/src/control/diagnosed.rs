@@ -1,7 +1,6 @@
 //! An incident is diagnosed before it is reported, so that people read what is to be done about it.
 
 use super::{Control, Load, Message, Name, Place, Planned, Truth};
-use narrows_model::run::mesh::MeshState;
 
 /// It is waited for so long; then the incident is reported without it.
 const WAITS_MS: u64 = 120_000;
@@ -43,10 +42,8 @@ impl<T: Truth> Control<'_, T> {
         let element = self.judge.open().into_iter().find(|it| it.number == number)?.element.clone();
         let paths = self.judge.paths(&element)?;
         let there = |load: &&Load| self.is_there(load.from, now_ms) && self.is_there(load.to, now_ms);
-        let carried = |load: &Load| match self.latest.load(*load) {
-            Some(MeshState::Measured { goodput_bps, .. }) => *goodput_bps,
-            _ => f64::INFINITY,
-        };
+        let ran = |load, at_ms| self.ran(load, at_ms);
+        let carried = |load: &Load| self.latest.carried(*load, &ran).unwrap_or(f64::INFINITY);
         let worst = paths.iter().filter(there).min_by(|a, b| carried(a).total_cmp(&carried(b)))?;
         // No other test has this slot: what is made again has the one before.
         let name = Name { mesh, test, slot: now_ms + 1, load: *worst };

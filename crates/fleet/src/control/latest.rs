@@ -1,5 +1,6 @@
 //! The last results of all paths.
 
+use crate::cost::probe_packets;
 use crate::plan::{Fleet, Host, Kind};
 use crate::protocol::Found;
 use crate::schedule::HOUR_MS;
@@ -12,11 +13,40 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A result stands for the path for so long.
 const STANDS_MS: u64 = 25 * HOUR_MS;
 
+/// The last result of a path.
+#[derive(Debug)]
+struct Last<T> {
+    at_ms: u64,
+    /// `None`: it was missed since.
+    it: Option<T>,
+    /// Whether anything of this path ever arrived: what never did may be filtered, and is no outage.
+    worked: bool,
+}
+
 /// The last results of all paths.
 #[derive(Debug, Default)]
 pub(super) struct Latest {
-    loads: BTreeMap<Load, (u64, MeshLoad)>,
-    paths: BTreeMap<Load, (u64, MeshPath)>,
+    loads: BTreeMap<Load, Last<MeshLoad>>,
+    paths: BTreeMap<Load, Last<MeshPath>>,
+}
+
+/// Whether the agents of a path ran from before a test until after it, which ended at a time. What then arrives nowhere, the network lost.
+pub(super) type Ran<'a> = &'a dyn Fn(Load, u64) -> bool;
+
+const fn back(load: Load) -> Load {
+    Load { from: load.to, to: load.from }
+}
+
+impl Last<MeshLoad> {
+    fn is_dead(&self) -> bool {
+        self.worked && matches!(self.it, Some(MeshLoad { state: MeshState::Unreachable(_), .. }))
+    }
+}
+
+impl Last<MeshPath> {
+    fn is_dead(&self) -> bool {
+        self.worked && self.it.as_ref().is_some_and(|path| path.rtt_us.is_none() && path.packets.is_none())
+    }
 }
 
 impl Latest {
@@ -24,78 +54,100 @@ impl Latest {
         match found {
             Found::Load(state) => {
                 let Load { from, to } = load;
-                let kept = MeshLoad { from, to, opened_by_receiver: by_receiver, state, beside_others_bps: None };
-                self.loads.insert(load, (now_ms, kept));
+                let worked =
+                    matches!(state, MeshState::Measured { .. }) || self.loads.get(&load).is_some_and(|it| it.worked);
+                let it = MeshLoad { from, to, opened_by_receiver: by_receiver, state, beside_others_bps: None };
+                self.loads.insert(load, Last { at_ms: now_ms, it: Some(it), worked });
             }
             Found::Diagnosis(_) => {}
             Found::Probe(mut path) => {
                 // A stored result has the places of an older file.
                 (path.from, path.to) = (load.from, load.to);
+                let mut before = self.paths.remove(&load);
                 // Routers are not looked for in each probe.
                 if path.hops.is_empty()
-                    && let Some((_, before)) = self.paths.get_mut(&load)
+                    && let Some(before) = before.as_mut().and_then(|last| last.it.as_mut())
                 {
                     (path.hops, path.mtu_bytes) =
                         (std::mem::take(&mut before.hops), path.mtu_bytes.or(before.mtu_bytes));
                 }
-                self.paths.insert(load, (now_ms, path));
+                let worked = path.rtt_us.is_some() || before.is_some_and(|it| it.worked);
+                self.paths.insert(load, Last { at_ms: now_ms, it: Some(path), worked });
             }
         }
     }
 
-    pub(super) fn load(&self, load: Load) -> Option<&MeshState> {
-        self.loads.get(&load).map(|(_, it)| &it.state)
+    /// What a load carried, bit/s; `None`: it was not measured.
+    pub(super) fn carried(&self, load: Load, ran: Ran<'_>) -> Option<f64> {
+        let last = self.loads.get(&load)?;
+        match last.it.as_ref()?.state {
+            MeshState::Measured { goodput_bps, .. } => Some(goodput_bps),
+            _ => (last.is_dead() && ran(load, last.at_ms)).then_some(0.0),
+        }
     }
 
     pub(super) fn has_path(&self, load: Load) -> bool {
-        self.paths.contains_key(&load)
+        self.paths.get(&load).is_some_and(|last| last.it.is_some())
     }
 
     /// Whether two paths have a router in common, as far as traces show.
     pub(super) fn share(&self, one: Load, other: Load) -> bool {
-        let back = |load: Load| Load { from: load.to, to: load.from };
-        let hops =
-            |load: Load| self.paths.get(&load).or_else(|| self.paths.get(&back(load))).map(|(_, path)| &path.hops);
+        let path = |load: Load| self.paths.get(&load)?.it.as_ref().map(|path| &path.hops);
+        let hops = |load: Load| path(load).or_else(|| path(back(load)));
         hops(one).zip(hops(other)).is_some_and(|(one, other)| one.iter().any(|hop| other.contains(hop)))
     }
 
+    /// When the last test of a path ended, of which nothing arrived though something did before; `None`: it is otherwise.
+    pub(super) fn dead_since(&self, kind: Kind, load: Load) -> Option<u64> {
+        match kind {
+            Kind::Load => self.loads.get(&load).filter(|it| it.is_dead()).map(|it| it.at_ms),
+            Kind::Probe => self.paths.get(&load).filter(|it| it.is_dead()).map(|it| it.at_ms),
+        }
+    }
+
     /// The paths of which something was found since a time.
-    pub(super) fn since(&self, kind: Kind, since_ms: u64) -> BTreeSet<Load> {
+    pub(super) fn since(&self, kind: Kind, since_ms: u64, ran: Ran<'_>) -> BTreeSet<Load> {
         match kind {
             // What failed, or was limited by a host itself, shows nothing of the network.
             Kind::Load => {
-                let shows = |it: &MeshLoad| {
-                    let MeshState::Measured { busy, .. } = it.state else { return false };
-                    busy.iter().flatten().all(|share| *share < STARVED)
+                let shows = |(load, last): &(&Load, &Last<MeshLoad>)| match last.it.as_ref().map(|it| &it.state) {
+                    Some(MeshState::Measured { busy, .. }) => busy.iter().flatten().all(|share| *share < STARVED),
+                    _ => last.is_dead() && ran(**load, last.at_ms),
                 };
-                self.loads.iter().filter(|(_, (at, it))| *at >= since_ms && shows(it)).map(|(load, _)| *load).collect()
+                let new = self.loads.iter().filter(|(_, last)| last.at_ms >= since_ms);
+                new.filter(shows).map(|(load, _)| *load).collect()
             }
             Kind::Probe => {
-                let found = self.paths.iter().filter(|(_, (at, it))| *at >= since_ms && it.packets.is_some());
-                let probed = found.map(|(load, _)| *load);
+                let shows = |(load, last): &(&Load, &Last<MeshPath>)| {
+                    last.it.as_ref().is_some_and(|path| path.packets.is_some())
+                        || last.is_dead() && ran(**load, last.at_ms)
+                };
+                let new = self.paths.iter().filter(|(_, last)| last.at_ms >= since_ms);
                 // Packets go there and back.
-                probed.flat_map(|load| [load, Load { from: load.to, to: load.from }]).collect()
+                new.filter(shows).flat_map(|(load, _)| [*load, back(*load)]).collect()
             }
         }
     }
 
     pub(super) fn miss(&mut self, kind: Kind, load: Load) {
         match kind {
-            Kind::Load => _ = self.loads.remove(&load),
-            Kind::Probe => _ = self.paths.remove(&load),
+            Kind::Load => _ = self.loads.get_mut(&load).map(|last| last.it = None),
+            Kind::Probe => _ = self.paths.get_mut(&load).map(|last| last.it = None),
         }
     }
 
     pub(super) fn forget(&mut self, now_ms: u64) {
-        self.loads.retain(|_, (at, _)| now_ms < *at + STANDS_MS);
-        self.paths.retain(|_, (at, _)| now_ms < *at + STANDS_MS);
+        self.loads.retain(|_, last| now_ms < last.at_ms + STANDS_MS);
+        self.paths.retain(|_, last| now_ms < last.at_ms + STANDS_MS);
     }
 
+    /// As a mesh. `ran`: what is dead carries nothing, and loses all; without it, it is as its test ended.
     pub(super) fn record(
         &self,
         fleet: &Fleet,
         absent: &dyn Fn(usize) -> Option<String>,
         address: &dyn Fn(usize) -> String,
+        ran: Option<Ran<'_>>,
     ) -> MeshRecord {
         let member = |(at, (name, host)): (usize, (&String, &Host))| MeshMember {
             name: name.clone(),
@@ -108,6 +160,17 @@ impl Latest {
             let tests = fleet.meshes.iter().flat_map(|mesh| &mesh.tests).filter(|test| test.kind == kind);
             tests.map(|test| test.lasts_ms).max().unwrap_or(0)
         };
+        let sent = probe_packets(lasts(Kind::Probe));
+        let has_run = |load: &Load, at_ms: u64| ran.is_some_and(|ran| ran(*load, at_ms));
+        let path = |(load, last): (&Load, &Last<MeshPath>)| {
+            let packets = (last.is_dead() && has_run(load, last.at_ms)).then_some([sent, sent, 0]);
+            last.it.as_ref().map(|path| MeshPath { packets: packets.or(path.packets), ..path.clone() })
+        };
+        let load = |(load, last): (&Load, &Last<MeshLoad>)| {
+            let nothing = MeshState::Measured { goodput_bps: 0.0, retransmits: None, busy: [None; 2] };
+            let dead = (last.is_dead() && has_run(load, last.at_ms)).then_some(nothing);
+            last.it.as_ref().map(|it| MeshLoad { state: dead.unwrap_or_else(|| it.state.clone()), ..it.clone() })
+        };
         MeshRecord {
             plan: MeshPlan {
                 duration_ms: lasts(Kind::Load),
@@ -119,8 +182,8 @@ impl Latest {
                 budget_bytes: None,
             },
             members: fleet.hosts.iter().enumerate().map(member).collect(),
-            paths: self.paths.values().map(|(_, path)| path.clone()).collect(),
-            loads: self.loads.values().map(|(_, load)| load.clone()).collect(),
+            paths: self.paths.iter().filter_map(path).collect(),
+            loads: self.loads.iter().filter_map(load).collect(),
             diagnoses: Vec::new(),
             ended_early: None,
             interrupted: false,

@@ -5,22 +5,22 @@ mod diagnosed;
 mod latest;
 mod orders;
 mod outcome;
+mod rounds;
 mod state;
 
 use crate::incident::{Message, Rules};
-use crate::judge::Judge;
+use crate::judge::{Judge, SILENT_MS};
 use crate::plan::{Fleet, Kind, Test};
 use crate::protocol::{Admits, Agent, Order, Poll, Reply, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
 use crate::truth::{Lease, Truth};
-use latest::Latest;
+use latest::{Latest, Ran};
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
+use rounds::Round;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// An agent that said nothing for so long is silent.
-pub const SILENT_MS: u64 = 60_000;
 /// Tests are written down so long before they are due.
 const AHEAD_MS: u64 = 300_000;
 /// A test is given so long before it is due: its other host must know of it.
@@ -31,6 +31,8 @@ const AROUND_MS: u64 = 30_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 /// A diagnosis takes no longer.
 const DIAGNOSIS_MS: u64 = 30_000;
+/// Without a tick for so long, the controller was stopped.
+const SLEPT_MS: u64 = 15_000;
 /// How often it looks for tests that came to nothing.
 const LATE_MS: u64 = 5_000;
 /// A test that somebody else has, or that is over, is asked for again after so long.
@@ -44,6 +46,8 @@ struct Session {
     /// With the address that it comes from, where that is known.
     agent: Option<(Agent, Option<IpAddr>)>,
     heard_ms: u64,
+    /// Since when this process of it is known.
+    began_ms: u64,
     /// Since when it is expected.
     since_ms: u64,
     /// It gets no tests.
@@ -69,18 +73,6 @@ struct Running {
     /// Who makes its connections.
     opener: usize,
     due_ms: u64,
-}
-
-/// The tests of a slot that are not over, and when no more are waited for.
-#[derive(Debug)]
-struct Round {
-    left: BTreeSet<Load>,
-    /// All of them.
-    of: BTreeSet<Load>,
-    /// Whether it makes tests again.
-    again: bool,
-    began_ms: u64,
-    closes_ms: u64,
 }
 
 /// How the tests of one kind of a mesh ended since the controller began.
@@ -115,6 +107,8 @@ pub struct Control<'a, T> {
     sessions: Vec<Session>,
     next_hour: Option<u64>,
     looks_ms: u64,
+    /// The last [`Control::tick`].
+    ticked_ms: u64,
     /// With the time when each is next tried.
     due: BTreeSet<(u64, Planned)>,
     running: BTreeMap<Name, Running>,
@@ -156,6 +150,7 @@ impl<'a, T: Truth> Control<'a, T> {
             sessions: fleet.hosts.values().map(session).collect(),
             next_hour: None,
             looks_ms: 0,
+            ticked_ms: now_ms,
             due: BTreeSet::new(),
             running: BTreeMap::new(),
             of_host: vec![BTreeSet::new(); fleet.hosts.len()],
@@ -240,6 +235,11 @@ impl<'a, T: Truth> Control<'a, T> {
     /// What is due, what came to nothing, and what is to be reported now; to be called each second or so.
     /// Errors: the store's.
     pub fn tick(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
+        if now_ms >= self.ticked_ms + SLEPT_MS {
+            // Who slept itself hears of nobody.
+            self.sessions.iter_mut().for_each(|session| session.since_ms = now_ms);
+        }
+        self.ticked_ms = now_ms;
         let (mut hour, from_ms) = match self.next_hour {
             // After a long sleep not all of it is written down.
             Some(hour) => (hour.max(now_ms.saturating_sub(DAY_MS) / HOUR_MS), 0),
@@ -350,67 +350,6 @@ impl<'a, T: Truth> Control<'a, T> {
         }
     }
 
-    /// Rounds that are over, as far as people want to hear of them; and agents that are silent.
-    fn judged(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
-        let is_over = |(_, round): &(&(Place, u64), &Round)| round.left.is_empty() || round.closes_ms <= now_ms;
-        let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
-        let mut messages = std::mem::take(&mut self.ready);
-        if self.looks_ms == now_ms {
-            messages.extend(self.judge.agents(now_ms, &self.silent(now_ms), &self.names));
-        }
-        if over.is_empty() {
-            messages.extend(self.reported(None, now_ms)?);
-            return Ok(messages);
-        }
-        self.latest.forget(now_ms);
-        let record = self.record(now_ms);
-        let place = over.iter().map(|(place, _)| *place).find(|place| self.test(*place).kind == Kind::Load);
-        for key in over {
-            let Some(round) = self.rounds.remove(&key) else { continue };
-            let kind = self.test(key.0).kind;
-            // What other rounds found meanwhile is judged with them; packets of probes go there and back.
-            let back = |load: &Load| Load { from: load.to, to: load.from };
-            let is_of = |load: &Load| round.of.contains(load) || kind == Kind::Probe && round.of.contains(&back(load));
-            let fresh: BTreeSet<Load> = self.latest.since(kind, round.began_ms).into_iter().filter(is_of).collect();
-            if round.again {
-                messages.extend(self.judge.again(now_ms, &record, &fresh));
-                continue;
-            }
-            messages.extend(self.judge.round(now_ms, &record, kind, &fresh));
-            if kind == Kind::Load {
-                self.again(key.0, &fresh, now_ms)?;
-            }
-        }
-        messages.extend(self.reported(place, now_ms)?);
-        Ok(messages)
-    }
-
-    /// Plans what looks bad once more, alone: what it shows then counts as another round.
-    fn again(&mut self, (mesh, test): Place, fresh: &BTreeSet<Load>, now_ms: u64) -> Result<(), T::Error> {
-        let doubtful = self.judge.doubtful().into_iter().filter(|load| fresh.contains(load));
-        let name = |load| Name { mesh, test, slot: now_ms, load };
-        let tests: Vec<Planned> = doubtful.map(|load| Planned { due_ms: now_ms, name: name(load) }).collect();
-        self.alone.extend(tests.iter().map(|it| it.name));
-        self.write_down(&tests)?;
-        if let Some(round) = self.rounds.get_mut(&((mesh, test), now_ms)) {
-            round.again = true;
-        }
-        Ok(())
-    }
-
-    /// Each host, with since when nothing is heard of it.
-    fn silent(&self, now_ms: u64) -> Vec<(&'a str, Option<u64>)> {
-        let since = |session: &Session| {
-            let last_ms = session.heard_ms.max(session.since_ms);
-            (now_ms >= last_ms + SILENT_MS && !session.drained).then_some(last_ms)
-        };
-        // Of those that may still come nothing is known.
-        let known = |(_, session): &(&&str, &Session)| {
-            session.agent.is_some() || session.drained || now_ms >= session.since_ms + SILENT_MS
-        };
-        self.names.iter().zip(&self.sessions).filter(known).map(|(name, session)| (*name, since(session))).collect()
-    }
-
     fn is_there(&self, host: usize, now_ms: u64) -> bool {
         let session = &self.sessions[host];
         !session.drained && now_ms < session.heard_ms + SILENT_MS && self.address(host).is_some()
@@ -445,9 +384,13 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// The last results of all paths, as a mesh.
     pub fn record(&self, now_ms: u64) -> MeshRecord {
+        self.as_mesh(now_ms, None)
+    }
+
+    fn as_mesh(&self, now_ms: u64, ran: Option<Ran<'_>>) -> MeshRecord {
         let absent = |host: usize| self.is_silent(host, now_ms).then(|| "its agent is silent".to_owned());
         let address = |host: usize| self.address(host).map(|it| it.to_string()).unwrap_or_default();
-        self.latest.record(self.fleet, &absent, &address)
+        self.latest.record(self.fleet, &absent, &address, ran)
     }
 
     /// Where others load a host.

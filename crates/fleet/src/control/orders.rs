@@ -110,7 +110,10 @@ impl<T: Truth> Control<'_, T> {
             Kind::Load if self.is_diagnosis(&lease.name) => What::Diagnose { down },
             Kind::Load => What::Load { down },
             Kind::Probe => {
-                let trace = lease.name.slot.is_multiple_of(TRACED_EACH) || !self.latest.has_path(lease.name.load);
+                // Each path in a slot of its own: routers answer a host once a second.
+                let Load { from, to } = lease.name.load;
+                let turn = lease.name.slot.wrapping_add((31 * from + to) as u64);
+                let trace = turn.is_multiple_of(TRACED_EACH) || !self.latest.has_path(lease.name.load);
                 What::Probe { stamp: agent.stamp, trace }
             }
         };

@@ -10,6 +10,8 @@ use std::net::IpAddr;
 
 /// No load carries more, bit/s.
 const MOST_BPS: f64 = 1e14;
+/// No load counts for more than this multiple of what its test is expected to carry.
+const BEYOND: f64 = 20.0;
 /// Of a path.
 const HOPS_MAX: usize = 64;
 /// Of a sentence of an agent, in characters.
@@ -71,6 +73,9 @@ impl<T: Truth> Control<'_, T> {
     ) -> Result<Option<(Has, Vec<Ticket>)>, T::Error> {
         let Some(agent) = sound_agent(&poll.agent) else { return Ok(None) };
         let session = &mut self.sessions[host];
+        if session.agent.as_ref().is_none_or(|(known, _)| known.started != agent.started) {
+            session.began_ms = now_ms;
+        }
         (session.agent, session.heard_ms) = (Some((agent, from)), now_ms);
         let mut taken = Vec::new();
         for Outcome { ticket, found } in poll.outcomes.into_iter().take(OUTCOMES_MAX) {
@@ -131,7 +136,9 @@ impl<T: Truth> Control<'_, T> {
         *(if is_found { done } else { failed }) += 1;
         if let Found::Load(MeshState::Measured { goodput_bps, .. }) = found {
             let day = now_ms / super::DAY_MS;
-            let bytes = (goodput_bps * self.test(place).lasts_ms as f64 / 8e3) as u64;
+            // A wrong figure does not use up the day.
+            let most_bps = BEYOND * self.test(place).expect_bps as f64;
+            let bytes = (goodput_bps.min(most_bps) * self.test(place).lasts_ms as f64 / 8e3) as u64;
             let (of, sum) = self.carried.entry(place).or_default();
             *sum = if *of == day { sum.saturating_add(bytes) } else { bytes };
             *of = day;

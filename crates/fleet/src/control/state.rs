@@ -1,6 +1,6 @@
 //! What a controller knows beside tests, so that the next one goes on where it ended.
 
-use super::{Control, HOUR_MS, Truth};
+use super::{Control, HOUR_MS, Place, Truth};
 use crate::judge::{Judge, Kept as KeptJudge};
 use crate::protocol::Found;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,17 @@ struct Kept {
     unreached: Vec<[String; 2]>,
     drained: Vec<String>,
     paused_until_ms: u64,
+    /// Bytes of loads on a day.
+    #[serde(default)]
+    carried: Vec<Carried>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Carried {
+    mesh: String,
+    test: String,
+    day: u64,
+    bytes: u64,
 }
 
 /// No older results are looked for.
@@ -23,11 +34,18 @@ impl<T: Truth> Control<'_, T> {
         let name = |host: &usize| self.names[*host].to_owned();
         let drained =
             self.sessions.iter().enumerate().filter(|(_, session)| session.drained).map(|(host, _)| name(&host));
+        let carried = |(place, (day, bytes)): (&Place, &(u64, u64))| Carried {
+            mesh: self.fleet.meshes[place.0].name.clone(),
+            test: self.test(*place).word(),
+            day: *day,
+            bytes: *bytes,
+        };
         let kept = Kept {
             judge: self.judge.kept(&self.names),
             unreached: self.unreached.iter().map(|pair| pair.each_ref().map(name)).collect(),
             drained: drained.collect(),
             paused_until_ms: self.paused_until_ms,
+            carried: self.carried.iter().map(carried).collect(),
         };
         let bytes = serde_json::to_vec(&kept).unwrap_or_default();
         if self.kept != bytes {
@@ -49,6 +67,13 @@ impl<T: Truth> Control<'_, T> {
                 self.sessions[host].drained = true;
             }
             self.paused_until_ms = kept.paused_until_ms;
+            for place in self.places().collect::<Vec<_>>() {
+                let is =
+                    |it: &&Carried| it.mesh == self.fleet.meshes[place.0].name && it.test == self.test(place).word();
+                if let Some(Carried { day, bytes, .. }) = kept.carried.iter().find(is) {
+                    self.carried.insert(place, (*day, *bytes));
+                }
+            }
         }
         for place in self.places().collect::<Vec<_>>() {
             let since_ms = now_ms.saturating_sub(BACK_MS.min(2 * self.test(place).every_ms));

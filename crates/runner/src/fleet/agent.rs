@@ -6,12 +6,11 @@ use super::transport::Transport;
 use super::transport::transport;
 use crate::mesh::loads::{plan, said};
 use crate::mesh::member::{DIAGNOSIS_MS, diagnose, load, packets, probe};
-use crate::mesh::members::PROBE_BITS;
 use crate::mesh::orders::{LoadOrder, Loaded, ProbeOrder, Probed};
 use crate::remote::TargetSpec;
 use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
 use crate::{Stop, VERSION, instruments::LiveInstruments, lock};
-use narrows_fleet::cost::PROBE_BPS;
+use narrows_fleet::cost::{PROBE_INTERVAL_US, probe_packets};
 use narrows_fleet::protocol::{Admits, Agent, Found, Order, Outcome, Poll, Reply, Ticket, What};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::{Direction, Place};
@@ -243,8 +242,7 @@ fn make(order: &Order, stop: &Stop) -> Found {
 static TRACES: Mutex<()> = Mutex::new(());
 
 fn probed(order: &Order, to: SocketAddr, trace: bool) -> MeshPath {
-    let interval_us = PROBE_BITS * 1_000_000 / PROBE_BPS;
-    let count = (order.lasts_ms * 1_000 / interval_us).max(3);
+    let (interval_us, count) = (PROBE_INTERVAL_US, probe_packets(order.lasts_ms));
     let packets_of = ProbeOrder { to: Vec::new(), packets: u32::try_from(count).unwrap_or(u32::MAX), interval_us };
     let mut seen = if trace {
         let _one = lock(&TRACES);

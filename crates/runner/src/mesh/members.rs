@@ -27,8 +27,6 @@ const TRIES: Duration = Duration::from_millis(300);
 
 /// Probes of all paths of a host together keep to this, bit/s.
 const PROBES_BPS: u64 = 200_000;
-/// A probe and its reply as IPv4 packets of an Ethernet.
-pub(crate) const PROBE_BITS: u64 = 2 * 8 * (44 + 28 + 14);
 /// Two probes of a path are no closer.
 const PROBES_APART_US: u64 = 20_000;
 /// Traces begin a second apart, and the last takes its time.

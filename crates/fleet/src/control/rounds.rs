@@ -1,0 +1,105 @@
+//! Rounds of tests: when one is over, and what it says.
+
+use super::{AROUND_MS, Control, Kind, Load, Message, Name, Place, Planned, SILENT_MS, Session, Truth};
+use std::collections::BTreeSet;
+
+/// The tests of a slot that are not over, and when no more are waited for.
+#[derive(Debug)]
+pub(super) struct Round {
+    pub(super) left: BTreeSet<Load>,
+    /// All of them.
+    pub(super) of: BTreeSet<Load>,
+    /// Whether it makes tests again.
+    pub(super) again: bool,
+    pub(super) began_ms: u64,
+    pub(super) closes_ms: u64,
+}
+
+impl<'a, T: Truth> Control<'a, T> {
+    /// Rounds that are over, as far as people want to hear of them; and agents that are silent.
+    pub(super) fn judged(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
+        let is_over = |(key, round): &(&(Place, u64), &Round)| {
+            round.closes_ms <= now_ms || round.left.is_empty() && !self.waits(key.0, round, now_ms)
+        };
+        let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
+        let mut messages = std::mem::take(&mut self.ready);
+        if self.looks_ms == now_ms {
+            messages.extend(self.judge.agents(now_ms, &self.silent(now_ms)));
+        }
+        if over.is_empty() {
+            messages.extend(self.reported(None, now_ms)?);
+            return Ok(messages);
+        }
+        self.latest.forget(now_ms);
+        let record = self.as_mesh(now_ms, Some(&|load, at_ms| self.ran(load, at_ms)));
+        let place = over.iter().map(|(place, _)| *place).find(|place| self.test(*place).kind == Kind::Load);
+        for key in over {
+            let Some(round) = self.rounds.remove(&key) else { continue };
+            let kind = self.test(key.0).kind;
+            // What other rounds found meanwhile is judged with them; packets of probes go there and back.
+            let back = |load: &Load| Load { from: load.to, to: load.from };
+            let is_of = |load: &Load| round.of.contains(load) || kind == Kind::Probe && round.of.contains(&back(load));
+            let ran = |load, at_ms| self.ran(load, at_ms);
+            let since = self.latest.since(kind, round.began_ms, &ran);
+            let fresh: BTreeSet<Load> = since.into_iter().filter(is_of).collect();
+            if round.again {
+                messages.extend(self.judge.again(now_ms, &record, &fresh));
+                continue;
+            }
+            messages.extend(self.judge.round(now_ms, &record, kind, &fresh));
+            if kind == Kind::Load {
+                self.again(key.0, &fresh, now_ms)?;
+            }
+        }
+        messages.extend(self.reported(place, now_ms)?);
+        Ok(messages)
+    }
+
+    /// Plans what looks bad once more, alone: what it shows then counts as another round.
+    fn again(&mut self, (mesh, test): Place, fresh: &BTreeSet<Load>, now_ms: u64) -> Result<(), T::Error> {
+        let doubtful = self.judge.doubtful().into_iter().filter(|load| fresh.contains(load));
+        let name = |load| Name { mesh, test, slot: now_ms, load };
+        let tests: Vec<Planned> = doubtful.map(|load| Planned { due_ms: now_ms, name: name(load) }).collect();
+        self.alone.extend(tests.iter().map(|it| it.name));
+        self.write_down(&tests)?;
+        if let Some(round) = self.rounds.get_mut(&((mesh, test), now_ms)) {
+            round.again = true;
+        }
+        Ok(())
+    }
+
+    /// Each host, with its group and since when nothing is heard of it.
+    pub(super) fn silent(&self, now_ms: u64) -> Vec<(&'a str, &'a str, Option<u64>)> {
+        let since = |session: &Session| {
+            let last_ms = session.heard_ms.max(session.since_ms);
+            (now_ms >= last_ms + SILENT_MS && !session.drained).then_some(last_ms)
+        };
+        // Of those that may still come nothing is known.
+        let known = |(_, session): &(&&str, &Session)| {
+            session.agent.is_some() || session.drained || now_ms >= session.since_ms + SILENT_MS
+        };
+        let groups = self.fleet.hosts.values().map(|host| host.group.as_str());
+        let known = self.names.iter().zip(&self.sessions).zip(groups).filter(|(it, _)| known(it));
+        known.map(|((name, session), group)| (*name, group, since(session))).collect()
+    }
+
+    /// Whether the agents of a path ran from before a test until after it, which ended at a time.
+    pub(super) fn ran(&self, load: Load, at_ms: u64) -> bool {
+        let ran = |host: usize| {
+            let session = &self.sessions[host];
+            session.agent.is_some() && session.began_ms + AROUND_MS <= at_ms && session.heard_ms >= at_ms
+        };
+        ran(load.from) && ran(load.to)
+    }
+
+    /// Whether a path of a round is dead, and it is not known yet whether an agent is.
+    fn waits(&self, place: Place, round: &Round, now_ms: u64) -> bool {
+        let kind = self.test(place).kind;
+        let unheard = |load: &Load, at_ms: u64| {
+            [load.from, load.to]
+                .iter()
+                .any(|host| self.sessions[*host].heard_ms < at_ms && !self.is_silent(*host, now_ms))
+        };
+        round.of.iter().any(|load| self.latest.dead_since(kind, *load).is_some_and(|at_ms| unheard(load, at_ms)))
+    }
+}
