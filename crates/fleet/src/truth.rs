@@ -4,8 +4,10 @@
 //! name, a lease with a number that only grows (a fencing token), and one end. A result counts once, and only with the newest lease, so an
 //! agent that was away for long overwrites nothing (M. Kleppmann, *How to do distributed locking*, 2016).
 
-use crate::schedule::{Name, Planned};
+use crate::protocol::Found;
+use crate::schedule::{HOUR_MS, Name, Planned};
 use narrows_mesh::Load;
+use narrows_model::run::mesh::MeshState;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The right to make a test, until a time.
@@ -25,6 +27,61 @@ pub enum Taken {
     Again,
     /// Another lease was given since, or the test was named as missed: it does not count.
     TooLate,
+}
+
+/// Figures of days are kept for so long: the same month of last year is still there.
+pub const DAYS_KEPT_MS: u64 = 400 * 24 * HOUR_MS;
+
+/// What is known of one test, or of those of a day.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Point {
+    /// When it was due, or when the day began.
+    pub due_ms: u64,
+    /// Tests; of a single one, 1.
+    pub tests: u64,
+    /// Those that were missed, or found nothing.
+    pub failed: u64,
+    /// Goodput (bit/s) or round-trip time (microseconds): least, middle, most; of days the middle is the mean of the tests'.
+    pub figures: Option<[f64; 3]>,
+    /// Probe packets, and those that were lost.
+    pub packets: [u64; 2],
+}
+
+impl Point {
+    /// Of one test by what it found; `None`: it was missed.
+    pub fn of(due_ms: u64, result: Option<&[u8]>) -> Self {
+        let found = result.and_then(|result| serde_json::from_slice::<Found>(result).ok());
+        let (figures, packets) = match found {
+            Some(Found::Load(MeshState::Measured { goodput_bps, .. })) => (Some([goodput_bps; 3]), [0; 2]),
+            Some(Found::Probe(path)) => {
+                let packets = path.packets.map_or([0; 2], |[sent, up, down]| [sent, up.saturating_add(down)]);
+                (path.rtt_us, packets)
+            }
+            _ => (None, [0; 2]),
+        };
+        Self { due_ms, tests: 1, failed: u64::from(figures.is_none()), figures, packets }
+    }
+
+    /// Both together.
+    pub fn and(&self, other: &Self) -> Self {
+        let found = |it: &Self| (it.tests.saturating_sub(it.failed)) as f64;
+        let both = |[a, b, c]: [f64; 3], [x, y, z]: [f64; 3]| {
+            let middle = (b * found(self) + y * found(other)) / (found(self) + found(other)).max(1.0);
+            [a.min(x), middle, c.max(z)]
+        };
+        Self {
+            due_ms: self.due_ms.min(other.due_ms),
+            tests: self.tests + other.tests,
+            failed: self.failed + other.failed,
+            figures: self.figures.zip(other.figures).map(|(a, b)| both(a, b)).or(self.figures).or(other.figures),
+            packets: [0, 1].map(|nth| self.packets[nth].saturating_add(other.packets[nth])),
+        }
+    }
+}
+
+/// The beginning of a day (UTC).
+pub const fn day_of(at_ms: u64) -> u64 {
+    at_ms - at_ms % (24 * HOUR_MS)
 }
 
 /// Where tests and their ends are kept. A store implements it on its tables, with the same answers.
@@ -55,6 +112,19 @@ pub trait Truth {
     /// Errors: the store's.
     fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<(Name, Vec<u8>)>, Self::Error>;
 
+    /// What is known of a path's tests that were due since a time, the earliest first: each test, and the days of those that were folded.
+    /// Errors: the store's.
+    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>, Self::Error>;
+
+    /// Folds tests that were due before a time into one figure a day for each path, at most so many at once; how many there were. Days are
+    /// kept for [`DAYS_KEPT_MS`] more.
+    /// Errors: the store's.
+    fn fold(&mut self, before_ms: u64, most: usize) -> Result<usize, Self::Error>;
+
+    /// Whether a controller leads until a time: nobody else does now. The others stand by.
+    /// Errors: the store's.
+    fn lead(&mut self, controller: &str, now_ms: u64, until_ms: u64) -> Result<bool, Self::Error>;
+
     /// Keeps what a controller knows beside tests, instead of what it kept before.
     /// Errors: the store's.
     fn keep(&mut self, state: &[u8]) -> Result<(), Self::Error>;
@@ -70,6 +140,9 @@ pub struct Memory {
     tests: BTreeMap<Name, Kept>,
     /// Those that are not over, by mesh, test and the time they are due.
     open: BTreeSet<(usize, usize, u64, Name)>,
+    /// By mesh, test, path and day.
+    days: BTreeMap<(usize, usize, Load, u64), Point>,
+    leader: Option<(String, u64)>,
     state: Option<Vec<u8>>,
 }
 
@@ -162,6 +235,43 @@ impl Truth for Memory {
         Ok(found.into_iter().map(|(_, name, result)| (name, result)).collect())
     }
 
+    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>, Self::Error> {
+        let days = self.days.range((mesh, test, load, day_of(since_ms))..=(mesh, test, load, u64::MAX));
+        let is = |name: &Name| (name.mesh, name.test, name.load) == (mesh, test, load);
+        let ended = self.tests.iter().filter(|(name, kept)| is(name) && kept.due_ms >= since_ms);
+        let point = |(_, kept): (&Name, &Kept)| match kept.end.as_ref()? {
+            End::Result(result) => Some(Point::of(kept.due_ms, Some(result))),
+            End::Missed => Some(Point::of(kept.due_ms, None)),
+        };
+        let mut found: Vec<Point> = days.map(|(_, point)| point.clone()).chain(ended.filter_map(point)).collect();
+        found.sort_by_key(|point| point.due_ms);
+        Ok(found)
+    }
+
+    fn fold(&mut self, before_ms: u64, most: usize) -> Result<usize, Self::Error> {
+        let old = self.tests.iter().filter(|(_, kept)| kept.due_ms < before_ms).map(|(name, _)| *name);
+        let old: Vec<Name> = old.take(most).collect();
+        for name in &old {
+            let Some(Kept { due_ms, end, .. }) = self.tests.remove(name) else { continue };
+            self.open.remove(&(name.mesh, name.test, due_ms, *name));
+            let Some(end) = end else { continue };
+            let point = Point::of(due_ms, if let End::Result(result) = &end { Some(result) } else { None });
+            let point = Point { due_ms: day_of(due_ms), ..point };
+            let day = self.days.entry((name.mesh, name.test, name.load, point.due_ms));
+            day.and_modify(|day| *day = day.and(&point)).or_insert(point);
+        }
+        self.days.retain(|(.., day), _| *day >= before_ms.saturating_sub(DAYS_KEPT_MS));
+        Ok(old.len())
+    }
+
+    fn lead(&mut self, controller: &str, now_ms: u64, until_ms: u64) -> Result<bool, Self::Error> {
+        let is_free = self.leader.as_ref().is_none_or(|(who, until_ms)| who == controller || *until_ms <= now_ms);
+        if is_free {
+            self.leader = Some((controller.to_owned(), until_ms));
+        }
+        Ok(is_free)
+    }
+
     fn keep(&mut self, state: &[u8]) -> Result<(), Self::Error> {
         self.state = Some(state.to_vec());
         Ok(())
@@ -220,10 +330,55 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     assert_eq!(truth.end(&Lease { name: unknown, ..first }, b"").expect("an end"), Taken::TooLate);
     assert_eq!(truth.results(0, 0, 100).expect("results"), [(names[0], b"new".to_vec())]);
     assert!(truth.results(0, 0, 101).expect("results").is_empty());
+    folds(truth, names[0].load);
+    let mut leads = |who, now, until| truth.lead(who, now, until).expect("an answer");
+    assert!(leads("a", 0, 15) && !leads("b", 14, 29) && leads("a", 10, 25), "one leads, and goes on");
+    assert!(leads("b", 25, 40) && !leads("a", 26, 41), "it was away for too long");
     assert_eq!(truth.kept().expect("a state"), None);
     truth.keep(b"one").expect("kept");
     truth.keep(b"two").expect("kept");
     assert_eq!(truth.kept().expect("a state").as_deref(), Some(&b"two"[..]));
+}
+
+/// Tests of two days become a figure for each, once.
+#[cfg(any(test, feature = "conformance"))]
+fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
+    let day = 24 * HOUR_MS;
+    let probe = |rtt_us: f64, lost: u64| {
+        let path = narrows_model::run::mesh::MeshPath {
+            rtt_us: Some([rtt_us, 2.0 * rtt_us, 3.0 * rtt_us]),
+            packets: Some([50, lost, 0]),
+            ..Default::default()
+        };
+        serde_json::to_vec(&Found::Probe(path)).expect("JSON")
+    };
+    let name = |slot| Name { mesh: 0, test: 0, slot, load };
+    let due = |slot: u64| 10 * day + (slot - 1_000) * day / 2;
+    let slots = [1_000, 1_001, 1_002];
+    truth.plan(&slots.map(|slot| Planned { due_ms: due(slot), name: name(slot) })).expect("planned");
+    for (slot, result) in [(1_000, probe(100.0, 3)), (1_001, probe(200.0, 0))] {
+        let lease = truth.lease(&[name(slot)], 0, 1).expect("a lease")[0].expect("it is free");
+        truth.end(&lease, &result).expect("an end");
+    }
+    truth.miss(0, 0, 12 * day, 12 * day).expect("missed");
+    let point = |due_ms, tests, failed, figures, packets| Point { due_ms, tests, failed, figures, packets };
+    let first = point(due(1_000), 1, 0, Some([100.0, 200.0, 300.0]), [50, 3]);
+    let found = truth.series(0, 0, load, 9 * day).expect("a series");
+    assert_eq!((found.len(), &found[0], found[2].failed), (3, &first, 1), "{found:?}");
+    let both = point(10 * day, 2, 0, Some([100.0, 300.0, 600.0]), [100, 3]);
+    let folded = |truth: &mut T, before_ms| {
+        // A little at a time; what the conformance made before is older.
+        std::iter::from_fn(|| Some(truth.fold(before_ms, 1).expect("folded"))).take_while(|count| *count > 0).count()
+    };
+    assert!(folded(truth, 11 * day) >= 2);
+    assert_eq!(folded(truth, 11 * day), 0, "it is done once");
+    assert_eq!(truth.series(0, 0, load, 9 * day).expect("a series"), [both, found[2].clone()]);
+    assert!(folded(truth, 12 * day) > 0);
+    assert_eq!(truth.series(0, 0, load, 9 * day).expect("a series").len(), 2);
+    folded(truth, 12 * day + DAYS_KEPT_MS);
+    assert_eq!(truth.plan(&[Planned { due_ms: 900 * day, name: name(5_000) }]).expect("planned"), 1);
+    truth.fold(901 * day, 9).expect("folded");
+    assert_eq!(truth.series(0, 0, load, 9 * day).expect("a series"), [], "days are not kept for ever");
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use super::{Result, Store};
 use crate::Error;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::schedule::{Name, Planned};
-use narrows_fleet::truth::{Lease, Taken, Truth};
+use narrows_fleet::truth::{DAYS_KEPT_MS, Lease, Point, Taken, Truth, day_of};
 use narrows_mesh::Load;
+use std::collections::BTreeMap;
 
 /// The tests of one fleet in a store. There they have the names of its file, so that its lines may change their order.
 #[derive(Debug)]
@@ -23,6 +24,25 @@ const MISSED: i64 = 2;
 
 const NAMES: &str = "mesh, test, slot, sender, receiver";
 const IS: &str = "fleet = ? AND mesh = ? AND test = ? AND slot = ? AND sender = ? AND receiver = ?";
+
+const OF_PATH: &str = "fleet = ? AND mesh = ? AND test = ? AND sender = ? AND receiver = ?";
+/// The place of the slot among a name's columns.
+const SLOT: usize = 3;
+const FIGURES: &str = "day_ms, tests, failed, least, middle, most, sent, lost";
+
+/// What is known of a day.
+fn figures(row: &mut Cells) -> std::result::Result<Point, Fault> {
+    let [due_ms, tests, failed] = [row.integer()?, row.integer()?, row.integer()?].map(i64::unsigned_abs);
+    let figures = [row.real()?, row.real()?, row.real()?];
+    let packets = [row.integer()?, row.integer()?].map(i64::unsigned_abs);
+    Ok(Point { due_ms, tests, failed, figures: (failed < tests).then_some(figures), packets })
+}
+
+/// What is known of a test by when it was due, how it ended, and its result; `None`: it has no end.
+fn single(row: &mut Cells) -> std::result::Result<Option<Point>, Fault> {
+    let (due_ms, ended, result) = (row.integer()?.unsigned_abs(), row.integer()?, row.blob()?);
+    Ok((ended != OPEN).then(|| Point::of(due_ms, (ended == RESULT).then_some(&result))))
+}
 
 impl Store {
     /// The tests of a fleet.
@@ -47,6 +67,33 @@ impl FleetTests<'_> {
             self.hosts[name.load.from].to_owned(),
             self.hosts[name.load.to].to_owned()
         ]
+    }
+
+    /// A path of a test as the columns have it.
+    fn path(&self, name: &Name) -> Vec<Value> {
+        let mut columns = self.columns(name);
+        columns.remove(SLOT);
+        columns
+    }
+
+    /// Adds to what is known of a path's day.
+    fn fold_day(&self, path: &[String; 4], day: &Point) -> std::result::Result<(), Fault> {
+        let mut of = values![self.fleet.name.clone()];
+        of.extend(path.iter().cloned().map(Value::from));
+        of.push(integer(day.due_ms).into());
+        let sql = format!("SELECT {FIGURES} FROM fleet_days WHERE {OF_PATH} AND day_ms = ?");
+        let known = self.store.database.rows(&sql, of.clone())?.pop();
+        let known = known.map(|mut row| figures(&mut row)).transpose()?;
+        let Point { tests, failed, figures, packets, .. } = known.map_or_else(|| day.clone(), |known| known.and(day));
+        let [least, middle, most] = figures.unwrap_or_default();
+        let [tests, failed, sent, lost] = [tests, failed, packets[0], packets[1]].map(integer);
+        let sql = format!(
+            "INSERT INTO fleet_days (fleet, mesh, test, sender, receiver, {FIGURES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT (fleet, mesh, test, sender, receiver, day_ms) DO UPDATE SET tests = excluded.tests, failed = excluded.failed,
+             least = excluded.least, middle = excluded.middle, most = excluded.most, sent = excluded.sent, lost = excluded.lost"
+        );
+        let values = [of, values![tests, failed, least, middle, most, sent, lost]].concat();
+        self.store.database.rows(&sql, values).map(drop)
     }
 
     /// The name of a row; `None` where the file has that mesh, test or host no more.
@@ -165,6 +212,67 @@ impl Truth for FleetTests<'_> {
         let of = &self.fleet.meshes[mesh];
         let (mesh, test) = (of.name.clone(), of.tests[test].word());
         self.rows(&sql, values![self.fleet.name.clone(), mesh, test, integer(since_ms)], Cells::blob)
+    }
+
+    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>> {
+        let path = self.path(&Name { mesh, test, slot: 0, load });
+        let days = format!("SELECT {FIGURES} FROM fleet_days WHERE {OF_PATH} AND day_ms >= ? ORDER BY day_ms");
+        let tests = format!(
+            "SELECT due_ms, ended, COALESCE(result, ?) FROM fleet_tests
+             WHERE {OF_PATH} AND due_ms >= ? AND ended <> {OPEN} ORDER BY due_ms"
+        );
+        let read = || {
+            let mut found = Vec::new();
+            let values = [path.clone(), values![integer(day_of(since_ms))]].concat();
+            for mut row in self.store.database.rows(&days, values)? {
+                found.push(figures(&mut row)?);
+            }
+            let values = [values![Vec::new()], path.clone(), values![integer(since_ms)]].concat();
+            for mut row in self.store.database.rows(&tests, values)? {
+                found.extend(single(&mut row)?);
+            }
+            found.sort_by_key(|point| point.due_ms);
+            Ok(found)
+        };
+        read().map_err(self.store.failed("read"))
+    }
+
+    fn fold(&mut self, before_ms: u64, most: usize) -> Result<usize> {
+        let tests = format!(
+            "SELECT number, mesh, test, sender, receiver, due_ms, ended, COALESCE(result, ?) FROM fleet_tests
+             WHERE fleet = ? AND due_ms < ? ORDER BY due_ms LIMIT ?"
+        );
+        let all = || {
+            let values = values![Vec::new(), self.fleet.name.clone(), integer(before_ms), integer(most as u64)];
+            let rows = self.store.database.rows(&tests, values)?;
+            let count = rows.len();
+            let mut days: BTreeMap<([String; 4], u64), Point> = BTreeMap::new();
+            for mut row in rows {
+                let number = row.integer()?;
+                let path = [row.text()?, row.text()?, row.text()?, row.text()?];
+                self.store.database.rows("DELETE FROM fleet_tests WHERE number = ?", values![number])?;
+                let Some(point) = single(&mut row)? else { continue };
+                let day = Point { due_ms: day_of(point.due_ms), ..point };
+                let of = days.entry((path, day.due_ms));
+                of.and_modify(|it| *it = it.and(&day)).or_insert(day);
+            }
+            for ((path, _), day) in days {
+                self.fold_day(&path, &day)?;
+            }
+            let old = integer(before_ms.saturating_sub(DAYS_KEPT_MS));
+            let sql = "DELETE FROM fleet_days WHERE fleet = ? AND day_ms < ?";
+            self.store.database.rows(sql, values![self.fleet.name.clone(), old])?;
+            Ok(count)
+        };
+        self.store.database.together(all).map_err(self.store.failed("write to"))
+    }
+
+    fn lead(&mut self, controller: &str, now_ms: u64, until_ms: u64) -> Result<bool> {
+        let sql = "INSERT INTO fleet_leaders (fleet, controller, until_ms) VALUES (?, ?, ?)
+             ON CONFLICT (fleet) DO UPDATE SET controller = excluded.controller, until_ms = excluded.until_ms
+             WHERE fleet_leaders.controller = excluded.controller OR fleet_leaders.until_ms <= ? RETURNING fleet";
+        let values = values![self.fleet.name.clone(), controller.to_owned(), integer(until_ms), integer(now_ms)];
+        self.count(sql, values).map(|count| count > 0)
     }
 
     fn keep(&mut self, state: &[u8]) -> Result<()> {
