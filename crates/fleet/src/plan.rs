@@ -20,6 +20,13 @@ pub struct Fleet {
     pub meshes: Vec<Mesh>,
     #[serde(rename = "alert", default)]
     pub alerts: Vec<Alert>,
+    /// Tests are kept for so long; of older ones a figure a day.
+    #[serde(rename = "keep", default = "month", deserialize_with = "duration")]
+    pub keep_ms: u64,
+}
+
+const fn month() -> u64 {
+    30 * 24 * 3_600_000
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -176,6 +183,9 @@ impl Fleet {
         let is_address = |host: &Host| host.address.is_empty() || host.address.parse::<std::net::IpAddr>().is_ok();
         for (name, host) in self.hosts.iter().filter(|(_, host)| !is_address(host)) {
             wrong.push(format!("host {name}: `{}` is no IP address", host.address));
+        }
+        if self.keep_ms < 2 * 24 * 3_600_000 {
+            wrong.push("keep is 2d at least: what is bad is seen by comparison with yesterday".to_owned());
         }
         if self.alerts.len() > ALERTS_MAX {
             wrong.push(format!("a fleet has {ALERTS_MAX} alerts at most, and not {}", self.alerts.len()));

@@ -29,6 +29,12 @@ pub(crate) fn plot(title: &str, subtitle: &str, all: &[(&str, Unit)], curves: &[
     let mut top = 84.0 + legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries) + 20.0;
     let end = curves.iter().flat_map(|it| it.figures.iter().flatten()).map(|it| it.0);
     let xs = Scale::from_zero(end);
+    let last = curves.iter().flat_map(|it| it.figures.iter().flatten()).map(|it| it.0).fold(0.0, f64::max);
+    let (unit, seconds) = match last {
+        last if last > 259_200.0 => ("d", 86_400.0),
+        last if last > 7_200.0 => ("h", 3_600.0),
+        _ => ("s", 1.0),
+    };
     for at in figures {
         let (name, of) = all[at];
         let ys = Scale::from_zero(curves.iter().flat_map(|it| &it.figures[at]).map(|it| it.1));
@@ -38,7 +44,7 @@ pub(crate) fn plot(title: &str, subtitle: &str, all: &[(&str, Unit)], curves: &[
             Unit::Count | Unit::Number => tick(it),
             _ => value(of, it),
         });
-        panel.axis_x(&mut canvas, &xs.ticks(10.0), "", |it| format!("{} s", tick(it)));
+        panel.axis_x(&mut canvas, &xs.ticks(10.0), "", |it| format!("{} {unit}", tick(it / seconds)));
         for (nth, curve) in curves.iter().enumerate() {
             let points = &curve.figures[at];
             if points.len() > MARKERS_MAX {

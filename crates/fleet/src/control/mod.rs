@@ -13,7 +13,7 @@ use crate::judge::{Judge, SILENT_MS};
 use crate::plan::{Fleet, Kind, Test};
 use crate::protocol::{Admits, Agent, Order, Poll, Reply, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
-use crate::truth::{Lease, Truth};
+use crate::truth::{Lease, Point, Truth};
 use latest::{Latest, Ran};
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
@@ -31,6 +31,9 @@ const AROUND_MS: u64 = 30_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 /// A diagnosis takes no longer.
 const DIAGNOSIS_MS: u64 = 30_000;
+/// How often old tests are folded, and how many at once.
+const FOLD_MS: u64 = 600_000;
+const FOLDED_MAX: usize = 2_000;
 /// Without a tick for so long, the controller was stopped.
 const SLEPT_MS: u64 = 15_000;
 /// How often it looks for tests that came to nothing.
@@ -107,6 +110,8 @@ pub struct Control<'a, T> {
     sessions: Vec<Session>,
     next_hour: Option<u64>,
     looks_ms: u64,
+    /// When it folds old tests again.
+    folds_ms: u64,
     /// The last [`Control::tick`].
     ticked_ms: u64,
     /// With the time when each is next tried.
@@ -150,6 +155,7 @@ impl<'a, T: Truth> Control<'a, T> {
             sessions: fleet.hosts.values().map(session).collect(),
             next_hour: None,
             looks_ms: 0,
+            folds_ms: now_ms,
             ticked_ms: now_ms,
             due: BTreeSet::new(),
             running: BTreeMap::new(),
@@ -266,6 +272,11 @@ impl<'a, T: Truth> Control<'a, T> {
             self.late(now_ms)?;
         }
         self.give(now_ms)?;
+        if now_ms >= self.folds_ms {
+            // A little at a time: agents wait meanwhile.
+            let count = self.truth.fold(now_ms.saturating_sub(self.fleet.keep_ms), FOLDED_MAX)?;
+            self.folds_ms = now_ms + if count < FOLDED_MAX { FOLD_MS } else { 0 };
+        }
         self.judged(now_ms)
     }
 
@@ -380,6 +391,33 @@ impl<'a, T: Truth> Control<'a, T> {
     /// How tests ended, by the places of mesh and test.
     pub fn counts(&self) -> impl Iterator<Item = (Place, Counts)> {
         self.places().map(|place| (place, self.counts.get(&place).copied().unwrap_or_default()))
+    }
+
+    /// Whether this controller, and no other, leads the fleet until a time.
+    /// Errors: the store's.
+    pub fn lead(&mut self, me: &str, now_ms: u64, until_ms: u64) -> Result<bool, T::Error> {
+        self.truth.lead(me, now_ms, until_ms)
+    }
+
+    /// What is known of the tests from one host to another since a time, by mesh and test. Probes go there and back: a path has those that
+    /// the other host sends.
+    /// Errors: the store's.
+    pub fn series(&mut self, from: usize, to: usize, since_ms: u64) -> Result<Vec<(Place, Vec<Point>)>, T::Error> {
+        let mut all = Vec::new();
+        for place in self.places().collect::<Vec<_>>() {
+            let there = Load { from, to };
+            let back = Load { from: to, to: from };
+            let both = if self.test(place).kind == Kind::Probe { vec![there, back] } else { vec![there] };
+            let mut points = Vec::new();
+            for load in both {
+                points.extend(self.truth.series(place.0, place.1, load, since_ms)?);
+            }
+            points.sort_by_key(|point| point.due_ms);
+            if !points.is_empty() {
+                all.push((place, points));
+            }
+        }
+        Ok(all)
     }
 
     /// The last results of all paths, as a mesh.

@@ -46,6 +46,48 @@ impl FleetCheck {
     }
 }
 
+pub const HISTORY_SCHEMA: &str = "narrows.fleet-history/1";
+
+/// What the tests from one host to another found over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetHistory {
+    /// Always [`HISTORY_SCHEMA`].
+    pub schema: String,
+    pub from: String,
+    pub to: String,
+    pub since_unix_ms: u64,
+    pub until_unix_ms: u64,
+    pub tests: Vec<FleetSeries>,
+}
+
+/// One test of a mesh over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetSeries {
+    pub mesh: String,
+    /// As `probe of 3000 ms each 60000 ms`.
+    pub test: String,
+    /// `probe` or `load`.
+    pub kind: String,
+    /// The earliest first.
+    pub points: Vec<FleetPoint>,
+}
+
+/// A test, or those of a day (UTC) where single ones are not kept any more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetPoint {
+    /// When it was due, or when the day began.
+    pub at_unix_ms: u64,
+    /// Tests; of a single one, 1.
+    pub tests: u64,
+    /// Those that were missed, or found nothing.
+    pub failed: u64,
+    /// Of loads goodput, bit/s, of probes round-trip time, microseconds: least, middle, most; of days the middle is the mean of the tests'.
+    pub figures: Option<[f64; 3]>,
+    /// Probe packets, and those that were lost.
+    pub sent: u64,
+    pub lost: u64,
+}
+
 pub const STATUS_SCHEMA: &str = "narrows.fleet-status/1";
 
 /// A fleet that runs: what is bad, who is there, how tests ended.

@@ -6,7 +6,7 @@ use crate::flags::values::{duration, millis};
 use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
-use narrows_model::run::fleet::{FleetCheck, FleetStatus};
+use narrows_model::run::fleet::{FleetCheck, FleetHistory, FleetStatus};
 use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder};
 use narrows_runner::remote::TargetSpec;
 use narrows_runner::{state, stored, trust, trusted};
@@ -37,6 +37,7 @@ enum What {
     Nats(Nats),
     Agent(Agent),
     Status(Status),
+    History(History),
     /// Read the file of the fleet again
     Apply(Way),
     Run(Run),
@@ -125,8 +126,9 @@ struct Nats {
     It needs no root: run it as a user of its own, as the unit of the packages does.\n\
     Other agents load it at its port, and probe it at the next one (UDP).")]
 struct Agent {
-    /// The controller: host or host:port; or the bus: nats://host:port
-    controller: String,
+    /// The controller: host or host:port, several with commas between; or the bus: nats://host:port
+    #[arg(value_delimiter = ',', required = true)]
+    controller: Vec<String>,
     /// File with this host's token, which `narrows fleet token` printed (default: that of `narrows trust`)
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
@@ -157,6 +159,26 @@ struct Status {
     way: Way,
     #[command(flatten)]
     format: FormatArg<FleetStatus>,
+}
+
+/// Tell what the tests from one host to another found over time
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    narrows fleet history a1 b3\n  \
+    narrows fleet history a1 b3 --last 30d --format csv\n\
+    Single tests are kept as long as the fleet's file says (keep, 30 days); then a figure a day.")]
+struct History {
+    /// The host that sends
+    from: String,
+    /// The host that receives
+    to: String,
+    /// So long until now
+    #[arg(long, value_parser = duration, default_value = "1d", value_name = "TIME")]
+    last: Duration,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    format: FormatArg<FleetHistory>,
 }
 
 /// Make the tests of a mesh now, beside those that are due
@@ -281,6 +303,10 @@ impl Args {
                 printed(&it.format.write(&report, style())?)?;
                 Ok(if report.is_well() { 0 } else { 3 })
             }
+            What::History(it) => {
+                let report = fleet::history(&it.way.spec()?, &it.from, &it.to, it.last).map_err(Failure::run)?;
+                printed(&it.format.write(&report, style())?)
+            }
             What::Apply(way) => way.ask(&Command::Apply),
             What::Run(it) => it.way.ask(&Command::Run { mesh: it.mesh }),
             What::Pause(it) => it.way.ask(&Command::Pause { for_ms: millis(it.time) }),
@@ -310,7 +336,9 @@ impl Controller {
 impl Agent {
     fn run(self) -> Outcome {
         let spec = AgentSpec {
-            controller: target(&self.controller, self.token_file.as_deref())?,
+            controllers: (self.controller.iter())
+                .map(|word| target(word, self.token_file.as_deref()))
+                .collect::<Result<_, _>>()?,
             port: Some(self.port),
             state: place()?.join("agent"),
         };

@@ -17,9 +17,9 @@ fn controller(world: &World, file: &str, port: &str) -> (Running, String) {
     (controller, port)
 }
 
-/// An agent with a state of its own, which the controller answers.
-fn agent(world: &World, port: &str, host: &str, token: &str) -> Running {
-    let at = format!("127.0.0.1:{port}");
+/// An agent with a state of its own, which the first of these controllers answers.
+fn agent(world: &World, ports: [&str; 2], host: &str, token: &str) -> Running {
+    let at = ports.map(|port| format!("127.0.0.1:{port}")).join(",");
     let mut command = world.command(&["fleet", "agent", &at, "--token-file", token, "--port", "0"]);
     command.env("XDG_STATE_HOME", world.path(host));
     let mut agent = Running::of(command);
@@ -48,11 +48,14 @@ fn tests_are_made_by_agents_and_kept_while_the_controller_is_away() {
         let refused = world.run(&["fleet", "token", &file, "a"]);
         assert!(refused.err.contains("there is no controller's key"), "{refused:?}");
         let (first, port) = controller(world, &file, "0");
+        let (mut second, other) = controller(world, &file, "0");
+        second.await_error("another controller leads the fleet");
+        assert!(ask(world, &other, &["status"]).err.contains("another controller leads the fleet"));
         let token = |host: &str| {
             let printed = world.run(&["fleet", "token", &file, host]);
             world.file(&format!("{host}.token"), &printed.out)
         };
-        let _agents = ["a", "b"].map(|host| agent(world, &port, host, &token(host)));
+        let _agents = ["a", "b"].map(|host| agent(world, [&other, &port], host, &token(host)));
         let asked = ask(world, &port, &["run"]);
         assert!(asked.out.contains("3 tests are due now"), "{asked:?}");
         assert!(
@@ -70,13 +73,20 @@ fn tests_are_made_by_agents_and_kept_while_the_controller_is_away() {
         let loads = status(world, &port)["mesh"]["loads"].clone();
         let carried = |nth: usize| loads[nth]["state"]["measured"]["goodput_bps"].as_f64();
         assert!((0..2).all(|nth| carried(nth) > Some(1e6)), "{loads:#}");
+        let over_time = ask(world, &port, &["history", "a", "b"]);
+        assert!(over_time.code == Some(0) && over_time.out.contains("a to b: 2 tests in the last"), "{over_time:?}");
+        assert_eq!(ask(world, &port, &["history", "b", "a", "--format", "csv"]).out.lines().count(), 3);
+        assert!(ask(world, &port, &["history", "a", "z"]).err.contains("no host z"));
         // While no controller is there, what was begun is finished and kept.
         ask(world, &port, &["run"]);
         std::thread::sleep(Duration::from_millis(1_000));
-        first.signal(15);
+        for controller in [&second, &first] {
+            controller.signal(15);
+        }
         first.end();
+        second.end();
         std::thread::sleep(Duration::from_secs(4));
-        let (_second, port) = controller(world, &file, &port);
+        let (_third, port) = controller(world, &file, &other);
         assert!(
             soon(Duration::from_millis(500), || {
                 let status = status(world, &port);

@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 /// How an agent is started.
 #[derive(Debug)]
 pub struct AgentSpec {
-    /// The controller, with the token of this host.
-    pub controller: TargetSpec,
+    /// The controllers, of which one leads, or a bus; with the token of this host.
+    pub controllers: Vec<TargetSpec>,
     /// Where the others load this host; its reflector has the next port. 0: free ones.
     pub port: Option<u16>,
     pub state: PathBuf,
@@ -75,7 +75,7 @@ pub fn agent(
     };
     let (found, outcomes) = channel();
     let mut working = Working { me, spool, passes, admission, admitted: 0, running: BTreeSet::new(), found };
-    let (polls, replies) = converse(transport(&spec.controller)?);
+    let (polls, replies) = converse(transport(&spec.controllers)?);
     let mut pause = AGAIN[0];
     let (mut connected, mut heard) = (false, clock::now());
     while !stop.is_set() {

@@ -28,6 +28,12 @@ pub enum Command {
         host: String,
         back: bool,
     },
+    /// What was found from one host to another in the last so long.
+    History {
+        from: String,
+        to: String,
+        last_ms: u64,
+    },
     /// Tests of a mesh, or of all, now.
     Run {
         mesh: Option<String>,

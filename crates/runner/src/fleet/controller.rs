@@ -12,8 +12,11 @@ use narrows_fleet::alert::sentence;
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::protocol::{Reply, Ticket};
-use narrows_fleet::truth::Truth;
-use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus, FleetTests, STATUS_SCHEMA};
+use narrows_fleet::truth::{Point, Truth};
+use narrows_model::run::fleet::{
+    AgentState, FleetHistory, FleetHost, FleetIncident, FleetPoint, FleetSeries, FleetStatus, FleetTests,
+    HISTORY_SCHEMA, STATUS_SCHEMA,
+};
 use narrows_store::Store;
 use narrows_sys::{clock, net};
 use std::collections::HashMap;
@@ -22,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// How a controller is started.
 #[derive(Debug)]
@@ -41,6 +44,9 @@ pub struct ControllerSpec {
 
 /// How often it looks what is due.
 const TICK: Duration = Duration::from_millis(250);
+/// A controller leads for so long, and says so again so often.
+const LEADS_MS: u64 = 15_000;
+const RENEWS: Duration = Duration::from_secs(5);
 /// An agent at work is answered so soon: what it found should not wait.
 const WORKS: Duration = Duration::from_secs(1);
 
@@ -55,6 +61,8 @@ struct Waiting {
 /// Why a fleet's thread ends.
 enum Ended {
     Stopped,
+    /// It leads no more.
+    Deposed,
     /// Its file was read again.
     Applied(Box<Fleet>),
 }
@@ -73,7 +81,8 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let listener = listener.map_err(|error| format!("cannot listen for agents: {error}"))?;
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
-    let (ask, asked) = channel();
+    let (ask, events) = channel();
+    let leads = watch::Sender::new(false);
     let to_bus = spec.bus.clone().map(|bus| (bus, ask.clone()));
     let router = requests::router(&keys, hosts.clone(), ask);
     let acceptor = acceptor(&keys.identity).map_err(|error| error.to_string())?;
@@ -85,13 +94,18 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
         }
     });
     if let Some((bus, ask)) = to_bus {
-        on_bus(&runtime, &bus, &keys, hosts.clone(), ask)?;
+        on_bus(&runtime, &bus, &keys, (hosts.clone(), leads.subscribe()), ask)?;
     }
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
-    loop {
-        match decide((&fleet, &spec.file), &mut store, &keys, &asked, stop, &mut alerts, watch) {
+    let me = format!("{} {} {port}", narrows_sys::process::host_name(), spec.state.display());
+    while stands_by(&fleet, &mut store, &me, &events, stop, watch) {
+        leads.send_replace(true);
+        let ended = decide((&fleet, &spec.file), &mut store, (&keys, &me), &events, stop, &mut alerts, watch);
+        leads.send_replace(false);
+        match ended {
             Ended::Stopped => break,
+            Ended::Deposed => watch("another controller leads the fleet now, or the store does not answer"),
             Ended::Applied(read) => match Alerts::start(&read.alerts, &read.name) {
                 Ok(started) => {
                     *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
@@ -106,6 +120,43 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     Ok(())
 }
 
+/// Waits until this controller leads its fleet; `false`: it was stopped before.
+fn stands_by(
+    fleet: &Fleet,
+    store: &mut Store,
+    me: &str,
+    events: &Receiver<Event>,
+    stop: &Stop,
+    watch: &mut dyn FnMut(&str),
+) -> bool {
+    let (mut trouble, mut is_second) = (None, false);
+    while !stop.is_set() {
+        let leads = store.tests_of(fleet).lead(me, now_ms(), now_ms() + LEADS_MS);
+        match noted(leads, &mut trouble, watch) {
+            Some(true) => return true,
+            Some(false) if !is_second => {
+                watch("another controller leads the fleet: this one stands by");
+                is_second = true;
+            }
+            _ => {}
+        }
+        let until = clock::now() + RENEWS / 5;
+        while let Ok(event) = events.recv_timeout(until.saturating_duration_since(clock::now())) {
+            match event {
+                // It asks the next one.
+                Event::Poll { .. } => {}
+                Event::Command(_, answer) => {
+                    let _ = answer.send(Err("another controller leads the fleet: this one stands by".to_owned()));
+                }
+            }
+        }
+    }
+    false
+}
+
+/// Who and where agents are, and whether this controller leads them.
+type Agents = (Arc<RwLock<Hosts>>, watch::Receiver<bool>);
+
 /// Takes messages of agents from a bus, too.
 /// Errors: this build knows none, or there is no such address.
 #[cfg(feature = "nats")]
@@ -113,11 +164,11 @@ fn on_bus(
     runtime: &tokio::runtime::Runtime,
     bus: &str,
     keys: &Keys,
-    hosts: Arc<RwLock<Hosts>>,
+    agents: Agents,
     ask: std::sync::mpsc::Sender<Event>,
 ) -> Result<(), String> {
-    let messages = runtime.block_on(super::nats::subscribe(bus, &keys.of_bus()))?;
-    runtime.spawn(super::nats::listen(messages, hosts, ask));
+    let client = runtime.block_on(super::nats::connect(bus, &keys.of_bus()))?;
+    runtime.spawn(super::nats::listen(client, keys.of_bus(), agents, ask));
     Ok(())
 }
 
@@ -126,7 +177,7 @@ fn on_bus(
     _: &tokio::runtime::Runtime,
     _: &str,
     _: &Keys,
-    _: Arc<RwLock<Hosts>>,
+    _: Agents,
     _: std::sync::mpsc::Sender<Event>,
 ) -> Result<(), String> {
     Err(super::NO_NATS.to_owned())
@@ -136,8 +187,8 @@ fn on_bus(
 fn decide(
     (fleet, file): (&Fleet, &Path),
     store: &mut Store,
-    keys: &Keys,
-    asked: &Receiver<Event>,
+    (keys, me): (&Keys, &str),
+    events: &Receiver<Event>,
     stop: &Stop,
     alerts: &mut Alerts,
     watch: &mut dyn FnMut(&str),
@@ -147,6 +198,7 @@ fn decide(
     let mut waiting: HashMap<usize, Waiting> = HashMap::new();
     let mut trouble: Option<String> = None;
     let mut next_tick = clock::now();
+    let (mut renews, mut led) = (clock::now() + RENEWS, clock::now());
     while !stop.is_set() {
         // Whatever agents say in between, it looks what is due.
         if clock::now() >= next_tick {
@@ -158,9 +210,19 @@ fn decide(
             }
             alerts.look(&control.judge().incidents().audible(), watch);
             noted(control.keep(), &mut trouble, watch);
+            if clock::now() >= renews {
+                renews = clock::now() + RENEWS;
+                match noted(control.lead(me, now_ms(), now_ms() + LEADS_MS), &mut trouble, watch) {
+                    Some(true) => led = clock::now(),
+                    Some(false) => return Ended::Deposed,
+                    // Meanwhile another one may.
+                    None if led.elapsed() >= Duration::from_millis(LEADS_MS) => return Ended::Deposed,
+                    None => {}
+                }
+            }
             release(&control, &mut waiting, &secrets);
         }
-        match asked.recv_timeout(next_tick.saturating_duration_since(clock::now())) {
+        match events.recv_timeout(next_tick.saturating_duration_since(clock::now())) {
             Ok(Event::Poll { host, from, poll, answer }) => {
                 // It may have left the file meanwhile.
                 let Some(host) = control.host(&host) else { continue };
@@ -191,6 +253,8 @@ fn decide(
         wake(&mut control, &mut waiting, &secrets);
     }
     noted(control.keep(), &mut trouble, watch);
+    // Another one need not wait.
+    let _ = control.lead(me, now_ms(), now_ms());
     Ended::Stopped
 }
 
@@ -273,6 +337,13 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
         Command::Status => {
             return serde_json::to_value(status(control, fleet, trouble)).map_err(|error| error.to_string());
         }
+        Command::History { from, to, last_ms } => {
+            let since = now_ms().saturating_sub(last_ms);
+            let ends = [host(control, &from)?, host(control, &to)?];
+            let found = control.series(ends[0], ends[1], since).map_err(|error| error.to_string())?;
+            let history = history(fleet, [from, to], since, found);
+            return serde_json::to_value(history).map_err(|error| error.to_string());
+        }
         Command::Pause { for_ms } => {
             control.pause(now_ms().saturating_add(for_ms));
             if for_ms == 0 { "tests begin again".to_owned() } else { "no test begins until then".to_owned() }
@@ -306,6 +377,30 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
         Command::Apply => return Err("this is done elsewhere".to_owned()),
     };
     Ok(serde_json::Value::String(says))
+}
+
+fn history(
+    fleet: &Fleet,
+    [from, to]: [String; 2],
+    since_unix_ms: u64,
+    found: Vec<((usize, usize), Vec<Point>)>,
+) -> FleetHistory {
+    let point = |it: Point| FleetPoint {
+        at_unix_ms: it.due_ms,
+        tests: it.tests,
+        failed: it.failed,
+        figures: it.figures,
+        sent: it.packets[0],
+        lost: it.packets[1],
+    };
+    let series = |((mesh, test), points): ((usize, usize), Vec<Point>)| FleetSeries {
+        mesh: fleet.meshes[mesh].name.clone(),
+        test: fleet.meshes[mesh].tests[test].word(),
+        kind: fleet.meshes[mesh].tests[test].kind.word().to_owned(),
+        points: points.into_iter().map(point).collect(),
+    };
+    let (schema, tests) = (HISTORY_SCHEMA.to_owned(), found.into_iter().map(series).collect());
+    FleetHistory { schema, from, to, since_unix_ms, until_unix_ms: now_ms(), tests }
 }
 
 fn status<T: Truth>(

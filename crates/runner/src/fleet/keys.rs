@@ -1,5 +1,6 @@
 //! The secrets of a fleet, all derived from the controller's key: nothing else has to be kept, and each host has its own.
 
+use crate::lock;
 use crate::trust::Identity;
 use narrows_sys::files;
 use narrows_wire::Token;
@@ -7,6 +8,7 @@ use narrows_wire::token::Secret;
 use ring::{digest, hmac};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Mutex;
 
 /// The controller's key and what follows from it.
 pub(super) struct Keys {
@@ -66,7 +68,12 @@ pub(super) struct Hosts {
     /// By their users of a bus, whose words are sealed.
     #[cfg(feature = "nats")]
     users: HashMap<String, (String, Secret)>,
+    /// Polls of each host in a second.
+    polls: Mutex<HashMap<String, (u64, u32)>>,
 }
+
+/// An agent polls each second at most, and again when something changes.
+const POLLS_MAX: u32 = 30;
 
 impl Hosts {
     pub(super) fn of(keys: &Keys, fleet: &narrows_fleet::plan::Fleet) -> Self {
@@ -75,11 +82,21 @@ impl Hosts {
             of: fleet.hosts.keys().map(entry).collect(),
             #[cfg(feature = "nats")]
             users: fleet.hosts.keys().filter_map(|it| user_of(keys, &fleet.name, it)).collect(),
+            polls: Mutex::default(),
         }
     }
 
     pub(super) fn find(&self, shown: &Secret) -> Option<String> {
         self.of.get(&digest_of(shown)).cloned()
+    }
+
+    /// Whether a host may poll in this second: one that floods the controller keeps no other from it.
+    pub(super) fn may_poll(&self, host: &str, second: u64) -> bool {
+        let mut polls = lock(&self.polls);
+        let (of, count) = polls.entry(host.to_owned()).or_default();
+        *count = if *of == second { count.saturating_add(1) } else { 1 };
+        *of = second;
+        *count <= POLLS_MAX
     }
 
     #[cfg(feature = "nats")]

@@ -17,7 +17,7 @@ pub use controller::{ControllerSpec, controller};
 pub use keys::{Holder, token_of};
 #[cfg(feature = "nats")]
 pub use nats::users_of;
-pub use requests::{ask, status};
+pub use requests::{ask, history, status};
 pub use transport::is_bus;
 
 use crate::remote::TargetSpec;

@@ -1,6 +1,6 @@
 //! The controller's requests: messages of agents, each with the token of its host, and commands of users, with the controller's own.
 
-use super::command::{Command, Event};
+use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
 use super::transport::{HOLDS, PATH};
 use crate::instruments::LiveInstruments;
@@ -18,7 +18,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use narrows_fleet::protocol::Poll;
-use narrows_model::run::fleet::FleetStatus;
+use narrows_model::run::fleet::{FleetHistory, FleetStatus};
 use narrows_render::fleet_metrics;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{Hello, Permissions, Reason};
@@ -117,13 +117,18 @@ async fn poll(
     body: Body,
 ) -> Answer {
     let Who::Host(host) = who else { return Err(Refused::new(Reason::NotAllowed, "this is the token of users")) };
+    if !door.hosts.read().unwrap_or_else(PoisonError::into_inner).may_poll(&host, now_ms() / 1_000) {
+        return Err(Refused::new(Reason::NotAllowed, "too many polls in a second"));
+    }
     let from = caller.address.ok_or_else(|| Refused::bad("unknown address"))?;
     let poll: Poll = read(body, UP_MAX_BYTES).await?;
     let (answer, answered) = oneshot::channel();
     lock(&door.ask).send(Event::Poll { host, from: Some(from), poll, answer }).map_err(Refused::failed)?;
     let reply = tokio::time::timeout(HOLDS + Duration::from_secs(5), answered).await;
     let reply = reply.map_err(|_| Refused::failed("the controller is overloaded"))?;
-    Ok(json(&reply.map_err(|_| Refused::failed("invalid message, or a newer one replaced it"))?))
+    Ok(json(&reply.map_err(|_| {
+        Refused::failed("no reply: the message is invalid, a newer one replaced it, or this controller stands by")
+    })?))
 }
 
 async fn command(State(door): State<Arc<Door>>, Extension(who): Extension<Who>, body: Body) -> Answer {
@@ -163,6 +168,13 @@ pub fn ask(controller: &TargetSpec, command: &Command) -> Result<String, String>
 /// Errors: the controller cannot be reached, or refuses.
 pub fn status(controller: &TargetSpec) -> Result<FleetStatus, String> {
     asked(controller, &Command::Status)
+}
+
+/// What was found from one host to another in the last so long.
+/// Errors: the controller cannot be reached, refuses, or the fleet has no such host.
+pub fn history(controller: &TargetSpec, from: &str, to: &str, last: Duration) -> Result<FleetHistory, String> {
+    let last_ms = u64::try_from(last.as_millis()).unwrap_or(u64::MAX);
+    asked(controller, &Command::History { from: from.to_owned(), to: to.to_owned(), last_ms })
 }
 
 fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, command: &Command) -> Result<T, String> {

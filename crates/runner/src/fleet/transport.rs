@@ -20,16 +20,12 @@ pub(super) const AROUND: Duration = Duration::from_secs(10);
 /// The path of the request.
 pub(super) const PATH: &str = "/v1/fleet/poll";
 
-/// Requests over HTTPS; the connection is made anew where it was lost.
+/// Requests over HTTPS; the connection is made anew where it was lost, with the next controller if there are several.
 pub(super) struct Https {
-    to: TargetSpec,
+    to: Vec<TargetSpec>,
+    /// The place of the one that is asked.
+    at: usize,
     remote: Option<Remote>,
-}
-
-impl Https {
-    pub(super) const fn new(to: TargetSpec) -> Self {
-        Self { to, remote: None }
-    }
 }
 
 /// Whether an address is that of a bus.
@@ -39,9 +35,23 @@ pub fn is_bus(address: &str) -> bool {
 
 impl Transport for Https {
     fn exchange(&mut self, poll: &Poll) -> Result<Reply, String> {
+        let mut failed = "there is no controller".to_owned();
+        for _ in 0..self.to.len() {
+            match self.ask(poll) {
+                Ok(reply) => return Ok(reply),
+                Err(why) => failed = why,
+            }
+            self.at = (self.at + 1) % self.to.len();
+        }
+        Err(failed)
+    }
+}
+
+impl Https {
+    fn ask(&mut self, poll: &Poll) -> Result<Reply, String> {
         let remote = match self.remote.take() {
             Some(remote) => remote,
-            None => Remote::connect(&self.to, &Options::new(LiveInstruments { collect: false }))
+            None => Remote::connect(&self.to[self.at], &Options::new(LiveInstruments { collect: false }))
                 .map_err(|it| it.to_string())?,
         };
         let reply = remote.post(PATH, poll, HOLDS + AROUND).map_err(|error| error.to_string())?;
@@ -50,16 +60,18 @@ impl Transport for Https {
     }
 }
 
-/// The transport to a controller: `host[:port]`, or `nats://host:port` of a bus.
+/// The transport to controllers of one fleet: each as `host[:port]`, or one bus as `nats://host:port`.
 /// Errors: the address is invalid.
-pub(super) fn transport(to: &TargetSpec) -> Result<Box<dyn Transport + Send>, String> {
-    if !is_bus(&to.asked) {
-        return Ok(Box::new(Https::new(to.clone())));
+pub(super) fn transport(to: &[TargetSpec]) -> Result<Box<dyn Transport + Send>, String> {
+    let buses: Vec<&TargetSpec> = to.iter().filter(|it| is_bus(&it.asked)).collect();
+    if buses.is_empty() {
+        return Ok(Box::new(Https { to: to.to_vec(), at: 0, remote: None }));
     }
     #[cfg(feature = "nats")]
     {
-        let secret = &to.token.as_ref().ok_or("an agent needs its token")?.secret;
-        Ok(Box::new(super::nats::Nats::new(&to.asked, secret)?))
+        let token = buses.iter().find_map(|it| it.token.as_ref()).ok_or("an agent needs its token")?;
+        let servers: Vec<&str> = buses.iter().map(|it| it.asked.as_str()).collect();
+        Ok(Box::new(super::nats::Nats::new(&servers.join(","), &token.secret)?))
     }
     #[cfg(not(feature = "nats"))]
     Err(super::NO_NATS.to_owned())
@@ -213,7 +225,7 @@ mod tests {
         let address = bus.unwrap_or(&running.users.asked).to_owned();
         let agent = |(nth, host): (u64, &&str)| {
             let token = token_of(&state.join("fleet.toml"), Holder::Agent(host), state).expect("a token");
-            Stub::new(nth, transport(&target(&address, token.parse().expect("a token"))).expect("a transport"))
+            Stub::new(nth, transport(&[target(&address, token.parse().expect("a token"))]).expect("a transport"))
         };
         let mut agents: Vec<Stub> = (1..).zip(&HOSTS).map(agent).collect();
         let mut asked = 0;

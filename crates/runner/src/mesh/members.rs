@@ -333,7 +333,7 @@ impl Members {
             of[*b].push(*a);
         }
         let most = of.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        let interval_us = (most * PROBE_BITS * 1_000_000 / PROBES_BPS).max(PROBES_APART_US);
+        let interval_us = (most * narrows_mesh::PROBE_BITS * 1_000_000 / PROBES_BPS).max(PROBES_APART_US);
         let packets = u32::try_from((lasts_ms * 1_000).div_ceil(interval_us)).unwrap_or(u32::MAX);
         // The side that can connect sends the packets, too.
         let sends = |from: usize, to: usize| match self.unreached(from, to) {

@@ -238,13 +238,11 @@ impl Truth for FleetTests<'_> {
     }
 
     fn fold(&mut self, before_ms: u64, most: usize) -> Result<usize> {
-        let tests = format!(
-            "SELECT number, mesh, test, sender, receiver, due_ms, ended, COALESCE(result, ?) FROM fleet_tests
-             WHERE fleet = ? AND due_ms < ? ORDER BY due_ms LIMIT ?"
-        );
+        let tests = "SELECT number, mesh, test, sender, receiver, due_ms, ended, COALESCE(result, ?) FROM fleet_tests
+             WHERE fleet = ? AND due_ms < ? ORDER BY due_ms LIMIT ?";
         let all = || {
             let values = values![Vec::new(), self.fleet.name.clone(), integer(before_ms), integer(most as u64)];
-            let rows = self.store.database.rows(&tests, values)?;
+            let rows = self.store.database.rows(tests, values)?;
             let count = rows.len();
             let mut days: BTreeMap<([String; 4], u64), Point> = BTreeMap::new();
             for mut row in rows {
