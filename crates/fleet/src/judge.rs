@@ -5,12 +5,13 @@
 
 use crate::incident::{Incidents, Message, Rules, Seen};
 use crate::plan::Kind;
+use crate::usual::due_us;
 use narrows_mesh::Load;
-use narrows_mesh::blame::{Element, SLOW, blame};
-use narrows_mesh::record::{Names, cells, groups, losses};
+use narrows_mesh::blame::{Cell, Element, SLOW, blame, cover};
+use narrows_mesh::record::{Names, cells, groups, hops, losses};
 use narrows_model::run::mesh::MeshRecord;
 use narrows_model::words::show::plural;
-use narrows_model::words::units::{bps, percent};
+use narrows_model::words::units::{bps, micros, percent};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,11 +168,23 @@ impl Judge {
         record: &MeshRecord,
         kind: Kind,
         fresh: &BTreeSet<Load>,
+        before: &Before<'_>,
     ) -> Vec<Message> {
         let (mut blamed, bad) = match kind {
-            Kind::Load => slow(record),
-            Kind::Probe => lossy(record),
+            Kind::Load => slow(record, before),
+            Kind::Probe => {
+                let (mut blamed, mut bad) = lossy(record);
+                let (late, paths) = late(record, before, &bad);
+                blamed.extend(late);
+                bad.extend(paths);
+                (blamed, bad)
+            }
         };
+        let tested = match kind {
+            Kind::Load => record.loads.len(),
+            Kind::Probe => 2 * record.paths.len(),
+        };
+        blamed = together(blamed, tested);
         let mut seen = Vec::new();
         let mut matched = BTreeSet::new();
         // Those that keep their names come first, so that no other one takes them.
@@ -199,14 +212,25 @@ impl Judge {
     }
 
     /// Loads that were made again, alone. Where they are as slow, what several paths bear out counts as seen in another round; one path
-    /// alone does not: where a fault begins in the middle of a round, all that it slows down looks like that.
-    pub(crate) fn again(&mut self, now_ms: u64, record: &MeshRecord, fresh: &BTreeSet<Load>) -> Vec<Message> {
-        let (_, cells) = cells(record);
+    /// alone does not: where a fault begins in the middle of a round, all that it slows down looks like that. Nor do many at once.
+    pub(crate) fn again(
+        &mut self,
+        now_ms: u64,
+        record: &MeshRecord,
+        fresh: &BTreeSet<Load>,
+        before: &Before<'_>,
+    ) -> Vec<Message> {
+        let cells = with_past(record, before);
         let expected = blame(&groups(record), &cells).expected_bps;
         let is_slow = |load: &Load| {
             let at = cells.binary_search_by_key(load, |cell| cell.load).ok();
             at.is_some_and(|at| cells[at].goodput_bps < SLOW * expected[at])
         };
+        // Many at once may be one thing, of which this round saw a part.
+        let is_new = |(key, sides): &(&String, &Sides)| {
+            !self.incidents.is_open(key) && sides.get(&Kind::Load).is_some_and(|side| side.bad && side.paths.len() > 1)
+        };
+        let are_many = self.of.iter().filter(is_new).count() >= GROUP;
         let mut seen = Vec::new();
         for (key, sides) in &mut self.of {
             let Some(side) = sides.get_mut(&Kind::Load) else { continue };
@@ -218,7 +242,7 @@ impl Judge {
             seen.push((
                 key.clone(),
                 match (side.bad, side.paths.len()) {
-                    (true, 1) => Seen::Unknown,
+                    (true, count) if count == 1 || are_many => Seen::Unknown,
                     (true, _) => Seen::Bad(self.incidents.says(key)),
                     (false, _) if sides.values().any(|side| side.bad) => Seen::Unknown,
                     (false, _) => Seen::Good,
@@ -281,9 +305,70 @@ impl Judge {
     }
 }
 
+/// What paths did before.
+pub(crate) struct Before<'a> {
+    /// What a load carried, bit/s.
+    pub(crate) goodput_bps: &'a dyn Fn(Load) -> Option<f64>,
+    /// How long the round trip of a probed path took, and takes now, microseconds.
+    pub(crate) round_trip_us: &'a dyn Fn(Load) -> Option<[f64; 2]>,
+}
+
+/// The loads of a mesh, with what each carried before.
+fn with_past(record: &MeshRecord, before: &Before<'_>) -> Vec<Cell> {
+    let (_, cells) = cells(record);
+    cells.into_iter().map(|cell| Cell { usual_bps: (before.goodput_bps)(cell.load), ..cell }).collect()
+}
+
+/// Where nearly all paths are bad and no single element is to blame, it is one thing.
+fn together(blamed: Vec<Blamed>, tested: usize) -> Vec<Blamed> {
+    let paths: BTreeSet<Load> = blamed.iter().flat_map(|it| it.paths.iter().copied()).collect();
+    if blamed.len() < GROUP || (paths.len() as f64) < MOST * tested as f64 {
+        return blamed;
+    }
+    let says = blamed.first().map(|it| format!("{}: {}", it.element, it.says)).unwrap_or_default();
+    let says = format!("{} of {tested} are bad; {says}", plural(paths.len() as u64, "path"));
+    vec![Blamed { element: "all paths".to_owned(), says, paths }]
+}
+
+/// Elements whose round trips take longer than before, and all such paths; what loses packets is known to be bad.
+fn late(record: &MeshRecord, before: &Before<'_>, lossy: &BTreeSet<Load>) -> (Vec<Blamed>, BTreeSet<Load>) {
+    let (names, groups, (_, hops)) = (Names::of(record), groups(record), hops(record));
+    let known: Vec<(Cell, [f64; 2])> = (record.paths.iter())
+        .map(|path| Load { from: path.from, to: path.to })
+        .filter(|load| !lossy.contains(load) && load.from.max(load.to) < record.members.len())
+        .filter_map(|load| {
+            let times = (before.round_trip_us)(load)?;
+            let hops = hops.get(&[load.from, load.to]).cloned().unwrap_or_default();
+            Some((Cell { load, goodput_bps: 0.0, hops, by_host: None, usual_bps: None }, times))
+        })
+        .collect();
+    let parts: Vec<(&Cell, f64)> = known.iter().map(|(cell, [was, is])| (cell, due_us(*was) / is)).collect();
+    let mut bad = BTreeSet::new();
+    let blamed = cover(&groups, &parts).into_iter().map(|suspect| {
+        let of = |load: &Load| known.iter().find(|(cell, _)| cell.load == *load).map_or([0.0; 2], |(_, times)| *times);
+        let worst = suspect.loads.iter().max_by(|a, b| (of(a)[1] / of(a)[0]).total_cmp(&(of(b)[1] / of(b)[0])));
+        let worst = worst.map_or_else(String::new, |load| {
+            let ([was, is], [from, to]) = (of(load), [load.from, load.to].map(|host| names.host(host)));
+            format!("{from} and {to}: {}, before {}", micros(is.round() as u64), micros(was.round() as u64))
+        });
+        let count = plural(suspect.loads.len() as u64, "path");
+        let says = format!("longer round trips on {count}{}; worst {worst}", others(&names, &suspect.or));
+        let paths: BTreeSet<Load> =
+            suspect.loads.iter().flat_map(|load| [*load, Load { from: load.to, to: load.from }]).collect();
+        bad.extend(paths.iter().copied());
+        // A round trip takes both directions.
+        let element = match suspect.element {
+            Element::Pair(a, b) => called(&names, Element::Host(a), &[Element::Host(b)]),
+            element => called(&names, element, &suspect.or),
+        };
+        Blamed { element, says, paths }
+    });
+    (blamed.collect(), bad)
+}
+
 /// Elements that carry less than they should, and all slow paths.
-fn slow(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
-    let (names, (_, cells)) = (Names::of(record), cells(record));
+fn slow(record: &MeshRecord, before: &Before<'_>) -> (Vec<Blamed>, BTreeSet<Load>) {
+    let (names, cells) = (Names::of(record), with_past(record, before));
     let found = blame(&groups(record), &cells);
     let should = |load: &Load| {
         let at = cells.binary_search_by_key(load, |cell| cell.load).ok();
@@ -305,7 +390,11 @@ fn slow(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
             0.0 => format!("carries nothing on {count}{others}"),
             carries => format!("carries {} of what it should on {count}{others}{worst}", percent(carries)),
         };
-        Blamed { element: names.words(suspect.element), says, paths: suspect.loads.iter().copied().collect() }
+        Blamed {
+            element: called(&names, suspect.element, &suspect.or),
+            says,
+            paths: suspect.loads.iter().copied().collect(),
+        }
     });
     (blamed.collect(), bad)
 }
@@ -320,14 +409,14 @@ fn lossy(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
         let others = others(&names, &losing.or);
         let share = losing.lost as f64 / losing.sent.max(1) as f64;
         let says = format!("loses {} of its probe packets{others}: {} of {}", percent(share), losing.lost, losing.sent);
-        Blamed { element: names.words(losing.element), says, paths }
+        Blamed { element: called(&names, losing.element, &losing.or), says, paths }
     });
     (blamed.collect(), bad)
 }
 
 /// The probed paths over an element.
 fn paths(record: &MeshRecord, element: Element) -> BTreeSet<Load> {
-    let (groups, (_, ways)) = (groups(record), narrows_mesh::record::hops(record));
+    let (groups, (_, ways)) = (groups(record), hops(record));
     let both = record
         .paths
         .iter()
@@ -337,6 +426,21 @@ fn paths(record: &MeshRecord, element: Element) -> BTreeSet<Load> {
         narrows_mesh::blame::elements(&groups, *load, hops).contains(&element)
     };
     both.filter(passes).collect()
+}
+
+/// What an element is called. Of two hosts that explain the same paths neither is accused.
+fn called(names: &Names<'_>, element: Element, or: &[Element]) -> String {
+    let both = or.iter().find_map(|it| match (element, it) {
+        (Element::Host(one), Element::Host(other)) => Some([one, *other]),
+        _ => None,
+    });
+    both.map_or_else(
+        || names.words(element),
+        |both| {
+            let [one, other] = both.map(|host| names.host(host));
+            format!("the path between {one} and {other}")
+        },
+    )
 }
 
 fn others(names: &Names<'_>, or: &[Element]) -> String {

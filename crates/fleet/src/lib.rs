@@ -14,3 +14,4 @@ pub mod protocol;
 pub mod psconfig;
 pub mod schedule;
 pub mod truth;
+mod usual;

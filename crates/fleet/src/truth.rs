@@ -84,6 +84,9 @@ pub const fn day_of(at_ms: u64) -> u64 {
     at_ms - at_ms % (24 * HOUR_MS)
 }
 
+/// When a test was due, its name and its result.
+pub type Ended = (u64, Name, Vec<u8>);
+
 /// Where tests and their ends are kept. A store implements it on its tables, with the same answers.
 pub trait Truth {
     type Error;
@@ -108,9 +111,9 @@ pub trait Truth {
     /// Errors: the store's.
     fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error>;
 
-    /// The results of a test that was due since a time, in the order of that.
+    /// The results of a test that was due since a time, with that and in its order.
     /// Errors: the store's.
-    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<(Name, Vec<u8>)>, Self::Error>;
+    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<Ended>, Self::Error>;
 
     /// What is known of a path's tests that were due since a time, the earliest first: each test, and the days of those that were folded.
     /// Errors: the store's.
@@ -224,7 +227,7 @@ impl Truth for Memory {
         Ok(names)
     }
 
-    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<(Name, Vec<u8>)>, Self::Error> {
+    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<Ended>, Self::Error> {
         let of = |(name, kept): &(&Name, &Kept)| (name.mesh, name.test) == (mesh, test) && kept.due_ms >= since_ms;
         let result = |(name, kept): (&Name, &Kept)| match &kept.end {
             Some(End::Result(result)) => Some((kept.due_ms, *name, result.clone())),
@@ -232,7 +235,7 @@ impl Truth for Memory {
         };
         let mut found: Vec<_> = self.tests.iter().filter(of).filter_map(result).collect();
         found.sort_unstable();
-        Ok(found.into_iter().map(|(_, name, result)| (name, result)).collect())
+        Ok(found)
     }
 
     fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>, Self::Error> {
@@ -328,7 +331,7 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     assert!(truth.miss(0, 0, 9_000, 9_000).expect("missed").is_empty());
     assert_eq!(lease(truth, &names, 9_000, 9_900), [None; 3]);
     assert_eq!(truth.end(&Lease { name: unknown, ..first }, b"").expect("an end"), Taken::TooLate);
-    assert_eq!(truth.results(0, 0, 100).expect("results"), [(names[0], b"new".to_vec())]);
+    assert_eq!(truth.results(0, 0, 100).expect("results"), [(100, names[0], b"new".to_vec())]);
     assert!(truth.results(0, 0, 101).expect("results").is_empty());
     folds(truth, names[0].load);
     let mut leads = |who, now, until| truth.lead(who, now, until).expect("an answer");

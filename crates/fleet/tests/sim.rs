@@ -38,6 +38,10 @@ struct Faults {
     trunk: BTreeMap<[usize; 2], f64>,
     /// Part of the packets that a host loses when it receives.
     loses: BTreeMap<usize, f64>,
+    /// By how much all loads carry less.
+    all: Option<f64>,
+    /// Round trips of one host, microseconds.
+    far: BTreeMap<usize, f64>,
     /// Groups between which nothing passes.
     cut: Option<[usize; 2]>,
     /// Who has no CPU time.
@@ -140,6 +144,10 @@ impl World {
             stub.admits = admits;
         }
         for order in reply.orders {
+            // Its lease would end before.
+            if order.in_ms + order.lasts_ms > order.ends_in_ms {
+                continue;
+            }
             if !stub.outcomes.iter().any(|it| it.ticket == order.ticket) {
                 stub.working.entry(order.ticket.clone()).or_insert((now_ms + order.in_ms, order));
             }
@@ -211,7 +219,13 @@ impl World {
             }
             What::Probe { .. } => {
                 let packets = Some([43, self.lost(to), self.lost(from)]);
-                Found::Probe(MeshPath { rtt_us: Some([90.0, 100.0, 120.0]), packets, ..MeshPath::default() })
+                let of = |host: &usize| self.faults.far.get(host).copied();
+                let least = of(&from).or_else(|| of(&to)).unwrap_or(90.0) + 20.0 * self.random.part();
+                Found::Probe(MeshPath {
+                    rtt_us: Some([least, least + 10.0, least + 30.0]),
+                    packets,
+                    ..MeshPath::default()
+                })
             }
         }
     }
@@ -232,7 +246,7 @@ impl World {
         let faults = &self.faults;
         let trunk = [self.groups[from], self.groups[to]];
         let part = |part: Option<&f64>| part.copied().unwrap_or(1.0);
-        let part = part(faults.sends.get(&from)).min(part(faults.trunk.get(&trunk)));
+        let part = part(faults.sends.get(&from)).min(part(faults.trunk.get(&trunk))).min(part(faults.all.as_ref()));
         let is_starved = |host: usize| faults.starved.contains(&host);
         let busy = [from, to].map(|host| Some(if is_starved(host) { 0.99 } else { 0.2 }));
         let slow = if is_starved(from) || is_starved(to) { 0.4 } else { 1.0 };
@@ -327,6 +341,37 @@ fn what_arrives_nowhere_any_more_is_an_incident_and_a_site_that_is_silent_is_one
     world.now_ms += 3_600_000;
     world.run(&mut control, 30);
     assert_eq!(world.reported(since), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_worse_than_it_was_is_an_incident_where_no_other_path_shows_it() {
+    for hosts in [2, 12] {
+        let fleet = fleet(hosts, if hosts == 2 { 1 } else { 3 });
+        let mut world = World::new(&fleet, 9);
+        let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+        world.run(&mut control, 100);
+        assert_eq!(world.reported(0), Vec::<String>::new());
+        let truth = control.into_truth();
+        // Another controller knows what was usual.
+        let mut control = Control::new(&fleet, truth, world.now_ms);
+        world.run(&mut control, 3);
+        let since = world.now_ms;
+        world.faults.all = Some(0.5);
+        world.run(&mut control, 45);
+        let element = if hosts == 2 { "the path between h000 and h001" } else { "all paths" };
+        assert_eq!(world.reported(since), [format!("began {element}")], "{hosts}");
+        world.run(&mut control, 300);
+        let since = world.now_ms;
+        world.faults.all = None;
+        world.run(&mut control, 45);
+        assert_eq!(world.reported(since), [format!("over {element}")], "{hosts}: it became usual");
+        // A host that is further away than it was.
+        let since = world.now_ms;
+        world.faults.far = BTreeMap::from([(1, 20_000.0)]);
+        world.run(&mut control, 20);
+        let element = if hosts == 2 { "the path between h000 and h001" } else { "host h001" };
+        assert_eq!(world.reported(since), [format!("began {element}")], "{hosts}");
+    }
 }
 
 #[test]

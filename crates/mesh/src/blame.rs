@@ -19,6 +19,8 @@ pub struct Cell {
     pub hops: Vec<usize>,
     /// Whether one of its hosts says that it could do no more for lack of time: that accuses no network.
     pub by_host: Option<usize>,
+    /// What it carried before, where that is known: it should carry as much now.
+    pub usual_bps: Option<f64>,
 }
 
 /// What may be slow.
@@ -183,7 +185,8 @@ fn expected_bps(groups: &[usize], cells: &[Cell]) -> Vec<f64> {
     };
     let (sends, receives) = (usual(|load| load.from), usual(|load| load.to));
     let of = |usual: &BTreeMap<usize, f64>, host: usize| usual.get(&groups[host]).copied().unwrap_or(f64::INFINITY);
-    cells.iter().map(|cell| of(&sends, cell.load.from).min(of(&receives, cell.load.to)).max(1.0)).collect()
+    let like_others = |load: Load| of(&sends, load.from).min(of(&receives, load.to));
+    cells.iter().map(|cell| like_others(cell.load).max(cell.usual_bps.unwrap_or(0.0)).max(1.0)).collect()
 }
 
 #[cfg(test)]
@@ -198,7 +201,7 @@ pub(crate) mod tests {
         let loads = pairs.iter().flat_map(|[a, b]| [Load { from: *a, to: *b }, Load { from: *b, to: *a }]);
         loads
             .map(|load| {
-                let mut cell = Cell { load, goodput_bps: 1e9, hops: Vec::new(), by_host: None };
+                let mut cell = Cell { load, goodput_bps: 1e9, hops: Vec::new(), by_host: None, usual_bps: None };
                 let on_way = elements(groups, cell.load, &cell.hops);
                 let least = slow.iter().filter(|(element, _)| on_way.contains(element)).map(|(_, part)| *part);
                 cell.goodput_bps *= least.fold(1.0, f64::min) * (1.0 + 0.08 * (2.0 * noise() - 1.0));
@@ -251,8 +254,13 @@ pub(crate) mod tests {
 
     #[test]
     fn two_hosts_cannot_tell_which_of_them_it_is() {
-        let cell =
-            |from, to, goodput_bps| Cell { load: Load { from, to }, goodput_bps, hops: Vec::new(), by_host: None };
+        let cell = |from, to, goodput_bps| Cell {
+            load: Load { from, to },
+            goodput_bps,
+            hops: Vec::new(),
+            by_host: None,
+            usual_bps: None,
+        };
         let all =
             [cell(0, 1, 1e8), cell(1, 0, 1e9), cell(0, 2, 1e9), cell(2, 0, 1e9), cell(1, 2, 1e9), cell(2, 1, 1e9)];
         let found = blame(&[0, 0, 0], &all);

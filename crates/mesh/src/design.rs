@@ -126,7 +126,9 @@ mod tests {
     fn loaded(groups: &[usize], pairs: &[[usize; 2]], bad: Element) -> Vec<Cell> {
         let loads = pairs.iter().flat_map(|[a, b]| [Load { from: *a, to: *b }, Load { from: *b, to: *a }]);
         let goodput_bps = |load| if elements(groups, load, &[]).contains(&bad) { 0.5e9 } else { 1e9 };
-        loads.map(|load| Cell { load, goodput_bps: goodput_bps(load), hops: Vec::new(), by_host: None }).collect()
+        loads
+            .map(|load| Cell { load, goodput_bps: goodput_bps(load), hops: Vec::new(), by_host: None, usual_bps: None })
+            .collect()
     }
 
     #[test]

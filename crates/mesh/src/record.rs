@@ -43,7 +43,7 @@ pub fn cells(record: &MeshRecord) -> (Vec<usize>, Vec<Cell>) {
         let full = |share: Option<f64>| share.is_some_and(|share| share >= STARVED);
         let by_host = if full(busy[0]) { Some(load.from) } else { full(busy[1]).then_some(load.to) };
         let hops = ways.get(&[load.from, load.to]).cloned().unwrap_or_default();
-        let cell = Cell { load: Load { from: load.from, to: load.to }, goodput_bps, hops, by_host };
+        let cell = Cell { load: Load { from: load.from, to: load.to }, goodput_bps, hops, by_host, usual_bps: None };
         Some((place, cell))
     };
     record.loads.iter().enumerate().filter_map(cell).unzip()

@@ -4,7 +4,9 @@ use crate::cost::probe_packets;
 use crate::plan::{Fleet, Host, Kind};
 use crate::protocol::Found;
 use crate::schedule::HOUR_MS;
+use crate::usual::{Usual, is_late};
 use narrows_mesh::Load;
+use narrows_mesh::blame::SLOW;
 use narrows_mesh::record::STARVED;
 use narrows_model::Snapshot;
 use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPath, MeshPlan, MeshRecord, MeshState};
@@ -21,6 +23,7 @@ struct Last<T> {
     it: Option<T>,
     /// Whether anything of this path ever arrived: what never did may be filtered, and is no outage.
     worked: bool,
+    usual: Usual,
 }
 
 /// The last results of all paths.
@@ -32,6 +35,14 @@ pub(super) struct Latest {
 
 /// Whether the agents of a path ran from before a test until after it, which ended at a time. What then arrives nowhere, the network lost.
 pub(super) type Ran<'a> = &'a dyn Fn(Load, u64) -> bool;
+
+/// Of what a path carried, and of how long its round trip took: so much was seldom worse.
+const LOW: f64 = 0.1;
+const HIGH: f64 = 0.9;
+
+fn is_starved(busy: &[Option<f64>; 2]) -> bool {
+    busy.iter().flatten().any(|share| *share >= STARVED)
+}
 
 const fn back(load: Load) -> Load {
     Load { from: load.to, to: load.from }
@@ -54,10 +65,18 @@ impl Latest {
         match found {
             Found::Load(state) => {
                 let Load { from, to } = load;
-                let worked =
-                    matches!(state, MeshState::Measured { .. }) || self.loads.get(&load).is_some_and(|it| it.worked);
+                let before = self.loads.remove(&load);
+                let mut worked = before.as_ref().is_some_and(|it| it.worked);
+                let mut usual = before.map(|it| it.usual).unwrap_or_default();
+                if let MeshState::Measured { goodput_bps, busy, .. } = &state {
+                    worked = true;
+                    if !is_starved(busy) {
+                        let is_worse = usual.quantile(LOW).is_some_and(|low| *goodput_bps < SLOW * low);
+                        usual.take(now_ms, *goodput_bps, is_worse);
+                    }
+                }
                 let it = MeshLoad { from, to, opened_by_receiver: by_receiver, state, beside_others_bps: None };
-                self.loads.insert(load, Last { at_ms: now_ms, it: Some(it), worked });
+                self.loads.insert(load, Last { at_ms: now_ms, it: Some(it), worked, usual });
             }
             Found::Diagnosis(_) => {}
             Found::Probe(mut path) => {
@@ -71,8 +90,13 @@ impl Latest {
                     (path.hops, path.mtu_bytes) =
                         (std::mem::take(&mut before.hops), path.mtu_bytes.or(before.mtu_bytes));
                 }
-                let worked = path.rtt_us.is_some() || before.is_some_and(|it| it.worked);
-                self.paths.insert(load, Last { at_ms: now_ms, it: Some(path), worked });
+                let worked = path.rtt_us.is_some() || before.as_ref().is_some_and(|it| it.worked);
+                let mut usual = before.map(|it| it.usual).unwrap_or_default();
+                if let Some([least_us, ..]) = path.rtt_us {
+                    let is_worse = usual.quantile(HIGH).is_some_and(|high| is_late(least_us, high));
+                    usual.take(now_ms, least_us, is_worse);
+                }
+                self.paths.insert(load, Last { at_ms: now_ms, it: Some(path), worked, usual });
             }
         }
     }
@@ -84,6 +108,18 @@ impl Latest {
             MeshState::Measured { goodput_bps, .. } => Some(goodput_bps),
             _ => (last.is_dead() && ran(load, last.at_ms)).then_some(0.0),
         }
+    }
+
+    /// What a load carried before, bit/s.
+    pub(super) fn usual_bps(&self, load: Load) -> Option<f64> {
+        self.loads.get(&load)?.usual.quantile(LOW)
+    }
+
+    /// How long the round trip of a path took before, and takes now, microseconds: the least of the packets of a probe, since queues come
+    /// and go.
+    pub(super) fn round_trip_us(&self, load: Load) -> Option<[f64; 2]> {
+        let last = self.paths.get(&load)?;
+        Some([last.usual.quantile(HIGH)?, last.it.as_ref()?.rtt_us?[0]])
     }
 
     pub(super) fn has_path(&self, load: Load) -> bool {
@@ -111,7 +147,7 @@ impl Latest {
             // What failed, or was limited by a host itself, shows nothing of the network.
             Kind::Load => {
                 let shows = |(load, last): &(&Load, &Last<MeshLoad>)| match last.it.as_ref().map(|it| &it.state) {
-                    Some(MeshState::Measured { busy, .. }) => busy.iter().flatten().all(|share| *share < STARVED),
+                    Some(MeshState::Measured { busy, .. }) => !is_starved(busy),
                     _ => last.is_dead() && ran(**load, last.at_ms),
                 };
                 let new = self.loads.iter().filter(|(_, last)| last.at_ms >= since_ms);

@@ -254,7 +254,8 @@ impl<'a, T: Truth> Control<'a, T> {
                 self.restore(now_ms)?;
                 let planned = self.truth.planned()?;
                 // What an earlier controller gave may still run.
-                self.loads_from_ms = if planned.is_some() { now_ms + LEAD_MS + DIAGNOSIS_MS } else { now_ms };
+                self.loads_from_ms =
+                    if planned.is_some() { now_ms + LEAD_MS + DIAGNOSIS_MS + AROUND_MS } else { now_ms };
                 let planned_ms = planned.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
                 // Loads of a slot may be due in the next hour.
                 (planned_ms.saturating_sub(HOUR_MS) / HOUR_MS, planned_ms)

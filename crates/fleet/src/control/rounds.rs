@@ -1,6 +1,7 @@
 //! Rounds of tests: when one is over, and what it says.
 
 use super::{AROUND_MS, Control, Kind, Load, Message, Name, Place, Planned, SILENT_MS, Session, Truth};
+use crate::judge::Before;
 use std::collections::BTreeSet;
 
 /// The tests of a slot that are not over, and when no more are waited for.
@@ -42,11 +43,15 @@ impl<'a, T: Truth> Control<'a, T> {
             let ran = |load, at_ms| self.ran(load, at_ms);
             let since = self.latest.since(kind, round.began_ms, &ran);
             let fresh: BTreeSet<Load> = since.into_iter().filter(is_of).collect();
+            let before = Before {
+                goodput_bps: &|load| self.latest.usual_bps(load),
+                round_trip_us: &|load| self.latest.round_trip_us(load),
+            };
             if round.again {
-                messages.extend(self.judge.again(now_ms, &record, &fresh));
+                messages.extend(self.judge.again(now_ms, &record, &fresh, &before));
                 continue;
             }
-            messages.extend(self.judge.round(now_ms, &record, kind, &fresh));
+            messages.extend(self.judge.round(now_ms, &record, kind, &fresh, &before));
             if kind == Kind::Load {
                 self.again(key.0, &fresh, now_ms)?;
             }

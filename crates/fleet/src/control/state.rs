@@ -1,6 +1,6 @@
 //! What a controller knows beside tests, so that the next one goes on where it ended.
 
-use super::{Control, HOUR_MS, Place, Truth};
+use super::{Control, HOUR_MS, Kind, Place, Truth};
 use crate::judge::{Judge, Kept as KeptJudge};
 use crate::protocol::Found;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,9 @@ struct Carried {
     bytes: u64,
 }
 
-/// No older results are looked for.
-const BACK_MS: u64 = 20 * HOUR_MS;
+/// Results of so long tell what is usual.
+const LOADS_BACK_MS: u64 = 20 * HOUR_MS;
+const PROBES_BACK_MS: u64 = 6 * HOUR_MS;
 
 impl<T: Truth> Control<'_, T> {
     /// Keeps what has to be known after a restart; to be called when what [`Control::tick`] returned is on its way.
@@ -76,10 +77,11 @@ impl<T: Truth> Control<'_, T> {
             }
         }
         for place in self.places().collect::<Vec<_>>() {
-            let since_ms = now_ms.saturating_sub(BACK_MS.min(2 * self.test(place).every_ms));
-            for (name, result) in self.truth.results(place.0, place.1, since_ms)? {
+            let back_ms = if self.test(place).kind == Kind::Load { LOADS_BACK_MS } else { PROBES_BACK_MS };
+            let since_ms = now_ms.saturating_sub(back_ms);
+            for (due_ms, name, result) in self.truth.results(place.0, place.1, since_ms)? {
                 if let Ok(found) = serde_json::from_slice::<Found>(&result) {
-                    self.latest.take(name.load, false, found, since_ms);
+                    self.latest.take(name.load, false, found, due_ms);
                 }
             }
         }

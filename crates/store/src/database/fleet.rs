@@ -5,7 +5,7 @@ use super::{Result, Store};
 use crate::Error;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::schedule::{Name, Planned};
-use narrows_fleet::truth::{DAYS_KEPT_MS, Lease, Point, Taken, Truth, day_of};
+use narrows_fleet::truth::{DAYS_KEPT_MS, Ended, Lease, Point, Taken, Truth, day_of};
 use narrows_mesh::Load;
 use std::collections::BTreeMap;
 
@@ -204,14 +204,16 @@ impl Truth for FleetTests<'_> {
         Ok(missed)
     }
 
-    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<(Name, Vec<u8>)>> {
+    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<Ended>> {
         let sql = format!(
-            "SELECT {NAMES}, result FROM fleet_tests
+            "SELECT {NAMES}, due_ms, result FROM fleet_tests
              WHERE fleet = ? AND mesh = ? AND test = ? AND ended = {RESULT} AND due_ms >= ? ORDER BY due_ms, number"
         );
         let of = &self.fleet.meshes[mesh];
         let (mesh, test) = (of.name.clone(), of.tests[test].word());
-        self.rows(&sql, values![self.fleet.name.clone(), mesh, test, integer(since_ms)], Cells::blob)
+        let more = |row: &mut Cells| Ok((row.integer()?.unsigned_abs(), row.blob()?));
+        let rows = self.rows(&sql, values![self.fleet.name.clone(), mesh, test, integer(since_ms)], more)?;
+        Ok(rows.into_iter().map(|(name, (due_ms, result))| (due_ms, name, result)).collect())
     }
 
     fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>> {
