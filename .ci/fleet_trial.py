@@ -58,8 +58,7 @@ def clean():
     """Removes the namespaces of a trial with the processes in them, and its control groups."""
     names, groups = leftovers()
     for name in names:
-        for process in sh(f'ip netns pids {name}', check=False).split():
-            os.kill(int(process), signal.SIGKILL)
+        sh(f'ip netns pids {name} | xargs -r kill -9', check=False)
     time.sleep(0.5 if names else 0)
     for name in names:
         sh(f'ip netns del {name}', check=False)
@@ -82,7 +81,7 @@ class Network:
     def up(self):
         for router in range(3):
             sh(f'ip netns add ftr{router}; ip -n ftr{router} link set lo up')
-            # Between the pairs of addresses in the set nothing passes.
+            # Nothing passes between the pairs of addresses in the set.
             sh('sysctl -qw net.ipv4.ip_forward=1; nft "table inet trial { set cut { type ipv4_addr . ipv4_addr; flags interval; }; '
                'chain forward { type filter hook forward priority 0; ip saddr . ip daddr @cut drop; }; }"', f'ftr{router}')
         for a, b in PAIRS:
@@ -98,7 +97,8 @@ class Network:
             router, gateway = f'ftr{self.site(host)}', self.address(host)[:-1] + '1'
             sh(f'ip netns add {name}; ip link add e0 netns {name} type veth peer name h{host} netns {router}; '
                f'ip -n {router} addr add {gateway}/24 dev h{host}; ip -n {router} link set h{host} up')
-            sh(f'ip addr add {self.address(host)}/24 dev e0; ip link set e0 up; ip link set lo up; ip route add default via {gateway}', name)
+            sh(f'ip addr add {self.address(host)}/24 dev e0; ip link set e0 up; ip link set lo up; ip route add default via {gateway}',
+               name)
             self.shape(host)
 
     def shape(self, host, ways=('sending', 'receiving'), part=1.0):
@@ -116,7 +116,7 @@ class Network:
         table = '"table inet loss { chain input { type filter hook input priority 0; numgen random mod 20 0 drop; }; }"'
         sh(f'nft {table if is_on else "delete table inet loss"}', f'fth{host}')
 
-    def cut(self, router, a, b, is_on):
+    def partition(self, router, a, b, is_on):
         """Lets a router drop what passes between two addresses or networks."""
         sh(f"nft {'add' if is_on else 'delete'} element inet trial cut '{{ {a} . {b}, {b} . {a} }}'", f'ftr{router}')
 
@@ -124,7 +124,8 @@ class Network:
         """What an agent could have left changed in each host. Counters and numbers that the kernel gives are left out."""
         script = ("tc qdisc show | sed 's/ 8[0-9a-f]*: / /'; nft list ruleset; ip -o link | sed 's/ qdisc .*//'; ip route; ss -Hlntu; "
                   "sysctl -a -r '^net\\.' 2>/dev/null | grep -v conntrack_count")
-        return {name: [*sh(script, name).splitlines(), 'processes ' + sh(f'ip netns pids {name}').replace('\n', ' ')] for name in self.names}
+        processes = lambda name: 'processes ' + ' '.join(sh(f'ip netns pids {name}').split())
+        return {name: [*sh(script, name).splitlines(), processes(name)] for name in self.names}
 
 class Program:
     """A program in a namespace. Where it ends by itself it is started again, as its unit does."""
@@ -183,13 +184,13 @@ class Sink(http.server.BaseHTTPRequestHandler):
         pass
 
 class Sampler(threading.Thread):
-    """Looks again and again whether a host moves data with two others at the same time, by sock_diag(7): ss for each would take a CPU."""
+    """Samples whether a host exchanges data with two others at the same time. By sock_diag(7), since ss for each host would take a CPU."""
     EVERY, BUSY_BPS = 0.3, 2e6
 
     def __init__(self, names):
         super().__init__(daemon=True)
         self.links = {name: socket_in(name, socket.AF_NETLINK, socket.SOCK_RAW, 4) for name in names}
-        self.looks, self.loads, self.twice, self.is_over = 0, 0, [], threading.Event()
+        self.samples, self.loads, self.twice, self.is_over = 0, 0, [], threading.Event()
 
     def run(self):
         before = {name: (time.monotonic(), {}) for name in self.links}
@@ -205,7 +206,7 @@ class Sampler(threading.Thread):
                 self.loads += len(busy) > 0
                 if len(busy) > 1:
                     self.twice.append(f'{time.strftime("%H:%M:%S")} {name} with {" and ".join(busy)}')
-            self.looks += 1
+            self.samples += 1
 
     @staticmethod
     def connections(link):
@@ -372,13 +373,14 @@ class Trial:
         return [it['element'] for it in self.heard[since:] if it['state'] == state]
 
     def finish(self):
-        """Ends all programs as their units do, and looks what they left."""
+        """Stops all programs as their units do, and checks what they left."""
         programs = list(self.programs.values())
         # Its unit starts a controller again that finds no store.
         may = ('controller', 'postgres') if self.options.scenario == 'chaos' else ()
-        self.check_none('no program ended by itself', [f'{it.name}: {it.alone} times' for it in programs if it.alone and it.name not in may])
+        alone = [f'{it.name}: {it.alone} times' for it in programs if it.alone and it.name not in may]
+        self.check_none('no program ended by itself', alone)
         self.check_none('no program panicked', [it.name for it in programs if any('panicked' in line for line in it.said())])
-        self.check_none('all programs end when they are told to', [it.name for it in reversed(programs) if not it.end()])
+        self.check_none('all programs end on SIGTERM', [it.name for it in reversed(programs) if not it.end()])
         after = self.network.state()
         changed = [f'{name}: {line}' for name in after for line in sorted(set(self.before[name]) ^ set(after[name]))]
         self.check_none('hosts are as before', changed, f'{sum(map(len, after.values()))} settings of {len(after)} hosts')
@@ -439,7 +441,8 @@ def faults(trial):
     trial.run(4 * trial.period + 60, lambda: set(trial.messages('over', middle)) >= set(reported))
     trial.run(10)
     over, new = sorted(trial.messages('over', middle)), trial.messages('began', middle)
-    trial.check('each is over once, and nothing else begins', over == reported and not new, f'{len(over)}, open {set(reported) - set(over)}, {new}')
+    figures = f'{len(over)}, still open {set(reported) - set(over)}, new {new}'
+    trial.check('each is over once, and nothing else begins', over == reported and not new, figures)
     def after(state, element, since):
         return ' '.join(f'{it["at"] - since:.0f}' for it in trial.heard[mark:] if (it['state'], it['element']) == (state, element)) or '-'
     print(f'\n{"fault":<26}{"element":<46}{"reported after s":>18}{"over after s":>14}')
@@ -473,7 +476,8 @@ def dip(trial, host, dips):
 def felt(trial, dips):
     """How many of these loads were slow."""
     result = 'CAST(result AS TEXT)' if trial.postgres is None else "convert_from(result, 'UTF8')"
-    sql = f"SELECT {result} FROM fleet_tests WHERE test LIKE 'load%' AND ended = 1 AND slot = {{}} AND sender = '{{}}' AND receiver = '{{}}'"
+    sql = (f"SELECT {result} FROM fleet_tests WHERE test LIKE 'load%' AND ended = 1 "
+           "AND slot = {} AND sender = '{}' AND receiver = '{}'")
     rates = [re.search(r'"goodput_bps":([\d.e+]+)', row[0]) for of in dips for row in trial.rows(sql.format(*of))]
     return sum(float(rate[1]) < 0.8e6 * RATE for rate in rates if rate)
 
@@ -518,31 +522,26 @@ def chaos(trial):
     rng, network, is_down, count = trial.random, trial.network, set(), collections.Counter()
     sampler = Sampler(network.names)
     sampler.start()
-    # A new controller gives no loads for a minute: where it is killed too often, none are made.
-    weights = {'agent': 50, 'controller': 4, 'host cut off': 26, 'groups cut off': 12 if network.pairs else 0}
-    weights |= {} if trial.postgres is None else {'nats': 5, 'postgres': 3}
-
-    def target(kind):
-        """A program, or a router and two ends between which it is to drop all."""
-        if kind == 'host cut off':
-            host = rng.randrange(network.hosts)
-            return network.site(host), network.address(host), CONTROLLER
-        if kind == 'groups cut off':
-            a, b = rng.choice(network.pairs)
-            return a, f'10.{100 + a}.0.0/16', f'10.{100 + b}.0.0/16'
-        return rng.choice(trial.names) if kind == 'agent' else kind
+    hosts, links = network.hosts, len(network.pairs)
+    # What can be taken down, and how often; a partition is a router and two ends. Of a new controller the first minute has no loads, so it
+    # is not killed too often.
+    targets = [('killed', 'controller', 4)] + [('killed', name, 50 / hosts) for name in trial.names]
+    targets += [('killed', 'nats', 5), ('killed', 'postgres', 3)] if trial.postgres else []
+    targets += [('partition', (network.site(it), network.address(it), CONTROLLER), 26 / hosts) for it in range(hosts)]
+    targets += [('partition', (a, f'10.{100 + a}.0.0/16', f'10.{100 + b}.0.0/16'), 12 / links) for a, b in network.pairs]
 
     def strike():
-        while (what := target(kind := rng.choices(list(weights), weights.values())[0])) in is_down:
-            pass
-        is_cut, lasts = kind.endswith('off'), rng.uniform(0, 30 if kind.endswith('off') else 20)
+        """Takes one of them down that is not, for a while."""
+        free = [it for it in targets if it[1] not in is_down]
+        kind, what, _ = rng.choices(free, [weight for *_, weight in free])[0]
+        is_partition, lasts = kind == 'partition', rng.uniform(0, 30 if kind == 'partition' else 20)
         is_down.add(what)
-        count[kind] += 1
-        say(kind, ' and '.join(what[1:]) if is_cut else what, f'for {lasts:.0f} s')
-        network.cut(*what, True) if is_cut else trial.programs[what].kill()
+        count['agent' if what in trial.names else 'partition' if is_partition else what] += 1
+        say(kind, ' | '.join(what[1:]) if is_partition else what, f'for {lasts:.0f} s')
+        network.partition(*what, True) if is_partition else trial.programs[what].kill()
         def undo():
             is_down.discard(what)
-            network.cut(*what, False) if is_cut else trial.programs[what].start()
+            network.partition(*what, False) if is_partition else trial.programs[what].start()
         trial.at(lasts, undo)
 
     length = 60 * trial.minutes(trial.options.events / 10)
@@ -557,7 +556,7 @@ def chaos(trial):
     is_looking = sampler.is_alive() and sampler.loads > 0
     sampler.is_over.set()
     trial.check('no host is in two loads at one time', is_looking and not sampler.twice,
-                sampler.twice[:5] or f'{sampler.looks} looks at each host, {sampler.loads} of them found a load')
+                sampler.twice[:5] or f'{sampler.samples} samples of each host, {sampler.loads} with a load')
 
 def audit(trial, settled, ends):
     """What the store knows of each test; since some time all are made, and `ends` were known before."""
@@ -565,7 +564,8 @@ def audit(trial, settled, ends):
     # So long a test may wait for its turn, and then be in the hands of an agent that is gone.
     for kind, before in (('load', now - min(trial.period, 600) - LEASE), ('probe', now - PROBES_EVERY - LEASE)):
         of = f"FROM fleet_tests WHERE test LIKE '{kind}%'"
-        rows = trial.rows(f'SELECT ended, CASE WHEN result IS NULL THEN 0 ELSE 1 END, COUNT(*) {of} AND due_ms < {int(before * 1e3)} GROUP BY 1, 2')
+        has = 'CASE WHEN result IS NULL THEN 0 ELSE 1 END'
+        rows = trial.rows(f'SELECT ended, {has}, COUNT(*) {of} AND due_ms < {int(before * 1e3)} GROUP BY 1, 2')
         found = {(ended, has): many for ended, has, many in rows}
         trial.check(f'each {kind} has one end', found and not set(found) - {(1, 1), (2, 0)},
                     f'results {found.get((1, 1), 0)}, missed {found.get((2, 0), 0)}, without an end {found.get((0, 0), 0)}')
@@ -633,8 +633,8 @@ def arguments():
     add('--nats', default='nats-server', help='the program nats-server')
     add('--seed', type=int, default=1, help='of what is drawn (default: 1)')
     add('--load-every', type=int, help='seconds (default: twice what the loads of all pairs take)')
-    add('--minutes', type=float, help='faults: the healthy time (two periods of loads); quiet: both days (25); chaos: the time of the events '
-        '(6 s each); upgrade: all (6)')
+    add('--minutes', type=float, help='faults: the healthy time (two periods of loads); quiet: both days (25); '
+        'chaos: the time of the events (6 s each); upgrade: all (6)')
     add('--rounds', type=int, default=3, help='faults: periods of loads until all is reported (default: 3)')
     add('--events', type=int, default=200, help='chaos: kills and partitions (default: 200)')
     add('--calm', type=int, help='chaos: seconds after them (default: a period of loads and 150 s)')

@@ -60,6 +60,9 @@ const AGAIN: usize = 3;
 /// An agent that said nothing for so long is silent.
 pub const SILENT_MS: u64 = 60_000;
 
+/// A clock that is out by more is an incident: times of different hosts cannot be put beside each other.
+const CLOCK_MS: u64 = 2_000;
+
 /// From so many agents on some are a group.
 const GROUP: usize = 3;
 /// So many of a group that are silent are one incident, which is over when few are.
@@ -158,6 +161,31 @@ impl Judge {
         let gone: Vec<_> = gone.map(|it| (it.element.clone(), Seen::Good)).collect();
         seen.retain(|(name, seen)| matches!(seen, Seen::Bad(_)) || self.incidents.knows(name));
         seen.extend(gone);
+        self.incidents.round(now_ms, &seen)
+    }
+
+    /// Clocks, each with by how much it is behind the controller's, ms.
+    pub(crate) fn clocks(&mut self, now_ms: u64, clocks: &[(&str, i64)]) -> Vec<Message> {
+        let is_off = |behind_ms: i64| behind_ms.unsigned_abs() > CLOCK_MS;
+        let says = |behind_ms: i64| {
+            let way = if behind_ms > 0 { "behind" } else { "ahead of" };
+            format!("it is {} {way} the controller's", micros(behind_ms.unsigned_abs().saturating_mul(1_000)))
+        };
+        let off = clocks.iter().filter(|(_, behind_ms)| is_off(*behind_ms)).count();
+        // Where most are off, it is the controller's own.
+        let is_own = clocks.len() >= GROUP && off as f64 >= MOST * clocks.len() as f64;
+        let own =
+            if is_own { Seen::Bad(format!("{off} of {} hosts have another time", clocks.len())) } else { Seen::Good };
+        let mut seen = vec![("the controller's clock".to_owned(), own)];
+        for (name, behind_ms) in clocks {
+            let found = match is_off(*behind_ms) {
+                false => Seen::Good,
+                true if is_own => Seen::Unknown,
+                true => Seen::Bad(says(*behind_ms)),
+            };
+            seen.push((format!("the clock of {name}"), found));
+        }
+        seen.retain(|(name, seen)| matches!(seen, Seen::Bad(_)) || self.incidents.knows(name));
         self.incidents.round(now_ms, &seen)
     }
 

@@ -21,6 +21,16 @@ pub struct Poll {
     pub working: Vec<Ticket>,
     /// The [`Admits::version`] that is in force there.
     pub admitted: u64,
+    #[serde(default)]
+    pub clock: Option<Clock>,
+}
+
+/// The clock of a host when its agent polled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    pub at_unix_ms: u64,
+    /// By how much it may be out, as its kernel says (adjtimex(2)); `None`: nothing sets it.
+    pub error_us: Option<u64>,
 }
 
 /// How an agent is loaded by others.

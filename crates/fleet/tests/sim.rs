@@ -3,7 +3,7 @@
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::incident::Message;
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::protocol::{Admits, Agent, Found, Order, Outcome, Poll, Ticket, What};
+use narrows_fleet::protocol::{Admits, Agent, Clock, Found, Order, Outcome, Poll, Ticket, What};
 use narrows_fleet::truth::{End, Memory};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +42,8 @@ struct Faults {
     all: Option<f64>,
     /// Round trips of one host, microseconds.
     far: BTreeMap<usize, f64>,
+    /// By how much clocks are behind, ms.
+    behind: BTreeMap<usize, u64>,
     /// Groups between which nothing passes.
     cut: Option<[usize; 2]>,
     /// Who has no CPU time.
@@ -73,7 +75,7 @@ impl Stub {
         let agent = Agent { version: word("1"), port: 5221, fingerprint: word("f"), stamp: 5222, started };
         let outcomes: Vec<Outcome> = self.outcomes.iter().take(3).cloned().collect();
         let working = self.working.keys().chain(self.outcomes.iter().map(|it| &it.ticket)).cloned().collect();
-        Poll { agent, outcomes, working, admitted: self.admits.version }
+        Poll { agent, outcomes, working, admitted: self.admits.version, clock: None }
     }
 }
 
@@ -124,7 +126,9 @@ impl World {
     /// An exchange of messages, which may be lost on each way.
     fn exchange(&mut self, control: &mut Control<'_, Memory>, host: usize) {
         let from = IpAddr::from([192, 0, 2, u8::try_from(host).expect("few hosts")]);
-        let (poll, loss, now_ms) = (self.stubs[host].poll(), self.faults.messages, self.now_ms);
+        let (mut poll, loss, now_ms) = (self.stubs[host].poll(), self.faults.messages, self.now_ms);
+        let behind_ms = self.faults.behind.get(&host).copied().unwrap_or(0);
+        poll.clock = Some(Clock { at_unix_ms: now_ms - behind_ms, error_us: None });
         if self.random.is(loss)
             && let Some(old) = self.stubs[host].old.replace(poll.clone())
         {
@@ -330,6 +334,16 @@ fn what_arrives_nowhere_any_more_is_an_incident_and_a_site_that_is_silent_is_one
     world.faults.away.clear();
     world.run(&mut control, 40);
     assert_eq!(world.reported(since), ["over agent h005", "over the agents of group g1"]);
+    let since = world.now_ms;
+    world.faults.behind = BTreeMap::from([(3, 5_000)]);
+    world.run(&mut control, 20);
+    world.faults.behind = (0..24).map(|host| (host, 5_000)).collect();
+    world.run(&mut control, 20);
+    world.faults.behind.clear();
+    world.run(&mut control, 20);
+    let both = ["the clock of h003", "the controller's clock"];
+    let wanted: Vec<String> = ["began", "over"].iter().flat_map(|it| both.map(|of| format!("{it} {of}"))).collect();
+    assert_eq!(world.reported(since), wanted);
     // The controller's own network; then it is stopped for an hour.
     let since = world.now_ms;
     world.faults.away = (0..24).collect();

@@ -202,7 +202,15 @@ fn status(report: &FleetStatus) -> Doc {
         .table(ends(&report.tests))
         .then(|doc| if gone.is_empty() { doc } else { doc.table(missing(&gone, report.at_unix_ms)) })
         .then(|doc| if report.mesh.loads.is_empty() { doc } else { doc.part(crate::mesh::doc(&report.mesh)) })
+        .warnings(report.hosts.iter().filter_map(off))
         .warnings(paused.into_iter().chain(trouble).chain(report.alerts_trouble.clone()))
+}
+
+/// A clock that is off.
+fn off(host: &FleetHost) -> Option<String> {
+    let behind_ms = host.clock_behind_ms.filter(|it| it.unsigned_abs() > 2_000)?;
+    let way = if behind_ms > 0 { "behind" } else { "ahead of" };
+    Some(format!("the clock of {} is {} {way} the controller's", host.name, time(behind_ms.unsigned_abs())))
 }
 
 fn time(ms: u64) -> String {

@@ -282,6 +282,8 @@ mod tests {
             address: None,
             version: None,
             heard_unix_ms: None,
+            clock_behind_ms: None,
+            clock_error_us: None,
         };
         let incident = |number, element: &str| FleetIncident {
             number,

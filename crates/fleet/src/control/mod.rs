@@ -11,14 +11,14 @@ mod state;
 use crate::incident::{Message, Rules};
 use crate::judge::{Judge, SILENT_MS};
 use crate::plan::{Fleet, Kind, Test};
-use crate::protocol::{Admits, Agent, Order, Poll, Reply, Ticket, What};
+use crate::protocol::{Admits, Agent, Clock, Order, Poll, Reply, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
 use crate::truth::{Lease, Point, Truth};
 use latest::{Latest, Ran};
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
 use rounds::Round;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 /// Tests are written down so long before they are due.
@@ -31,6 +31,8 @@ const AROUND_MS: u64 = 30_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 /// A diagnosis takes no longer.
 const DIAGNOSIS_MS: u64 = 30_000;
+/// Polls by which a clock is judged.
+const CLOCKS: usize = 3;
 /// How often old tests are folded, and how many at once.
 const FOLD_MS: u64 = 600_000;
 const FOLDED_MAX: usize = 2_000;
@@ -55,6 +57,16 @@ struct Session {
     since_ms: u64,
     /// It gets no tests.
     drained: bool,
+    /// By how much its clock is behind, ms, at its last polls; and what its kernel says of it.
+    behind_ms: VecDeque<i64>,
+    clock: Option<Clock>,
+}
+
+impl Session {
+    /// By how much its clock is behind, ms: a poll that took long on its way tells too much. `None`: it is not known yet.
+    fn behind_ms(&self) -> Option<i64> {
+        if self.behind_ms.len() < CLOCKS { None } else { self.behind_ms.iter().copied().min_by_key(|it| it.abs()) }
+    }
 }
 
 /// A host and its agent.
@@ -67,6 +79,9 @@ pub struct Member<'a> {
     pub from: Option<IpAddr>,
     pub heard_ms: u64,
     pub drained: bool,
+    /// By how much its clock is behind the controller's, ms, where that is known; and by how much it may be out as its kernel says.
+    pub behind_ms: Option<i64>,
+    pub clock_error_us: Option<u64>,
 }
 
 /// A test that was given.
@@ -112,6 +127,8 @@ pub struct Control<'a, T> {
     looks_ms: u64,
     /// When it folds old tests again.
     folds_ms: u64,
+    /// When clocks were judged last.
+    clocks_ms: u64,
     /// The last [`Control::tick`].
     ticked_ms: u64,
     /// With the time when each is next tried.
@@ -156,6 +173,7 @@ impl<'a, T: Truth> Control<'a, T> {
             next_hour: None,
             looks_ms: 0,
             folds_ms: now_ms,
+            clocks_ms: now_ms,
             ticked_ms: now_ms,
             due: BTreeSet::new(),
             running: BTreeMap::new(),
@@ -386,6 +404,8 @@ impl<'a, T: Truth> Control<'a, T> {
             from: session.agent.as_ref().and_then(|(_, from)| *from),
             heard_ms: session.heard_ms,
             drained: session.drained,
+            behind_ms: session.behind_ms(),
+            clock_error_us: session.clock.and_then(|clock| clock.error_us),
         })
     }
 

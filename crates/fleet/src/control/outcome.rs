@@ -1,6 +1,6 @@
 //! What agents found, as far as it can be believed.
 
-use super::{Agent, Control, Counts, Has, Load, Name, Poll, Truth};
+use super::{Agent, CLOCKS, Control, Counts, Has, Load, Name, Poll, Truth};
 use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Ticket};
 use crate::truth::{Lease, Taken};
 use narrows_model::run::mesh::{MeshPath, MeshState};
@@ -75,6 +75,14 @@ impl<T: Truth> Control<'_, T> {
         let session = &mut self.sessions[host];
         if session.agent.as_ref().is_none_or(|(known, _)| known.started != agent.started) {
             session.began_ms = now_ms;
+        }
+        session.clock = poll.clock;
+        if let Some(clock) = poll.clock {
+            let [now, its] = [now_ms, clock.at_unix_ms].map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
+            session.behind_ms.push_back(now.saturating_sub(its));
+            if session.behind_ms.len() > CLOCKS {
+                session.behind_ms.pop_front();
+            }
         }
         (session.agent, session.heard_ms) = (Some((agent, from)), now_ms);
         let mut taken = Vec::new();

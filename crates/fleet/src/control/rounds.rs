@@ -4,6 +4,9 @@ use super::{AROUND_MS, Control, Kind, Load, Message, Name, Place, Planned, SILEN
 use crate::judge::Before;
 use std::collections::BTreeSet;
 
+/// How often clocks are judged: meanwhile each agent polls a few times, so that all show it where the controller's own is off.
+const CLOCKS_MS: u64 = 90_000;
+
 /// The tests of a slot that are not over, and when no more are waited for.
 #[derive(Debug)]
 pub(super) struct Round {
@@ -26,6 +29,11 @@ impl<'a, T: Truth> Control<'a, T> {
         let mut messages = std::mem::take(&mut self.ready);
         if self.looks_ms == now_ms {
             messages.extend(self.judge.agents(now_ms, &self.silent(now_ms)));
+        }
+        if now_ms >= self.clocks_ms + CLOCKS_MS {
+            self.clocks_ms = now_ms;
+            let clocks = self.names.iter().zip(&self.sessions).filter_map(|(name, it)| Some((*name, it.behind_ms()?)));
+            messages.extend(self.judge.clocks(now_ms, &clocks.collect::<Vec<_>>()));
         }
         if over.is_empty() {
             messages.extend(self.reported(None, now_ms)?);

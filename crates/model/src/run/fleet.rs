@@ -159,6 +159,12 @@ pub struct FleetHost {
     pub version: Option<String>,
     /// When it was last heard of.
     pub heard_unix_ms: Option<u64>,
+    /// By how much its clock is behind the controller's, ms, where that is known; a message's time on its way is part of it.
+    #[serde(default)]
+    pub clock_behind_ms: Option<i64>,
+    /// By how much its clock may be out, as its kernel says; `null`: nothing sets it.
+    #[serde(default)]
+    pub clock_error_us: Option<u64>,
 }
 
 /// How the tests of one kind of a mesh ended since the controller began.

@@ -11,7 +11,7 @@ use crate::remote::TargetSpec;
 use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
 use crate::{Stop, VERSION, instruments::LiveInstruments, lock};
 use narrows_fleet::cost::{PROBE_INTERVAL_US, probe_packets};
-use narrows_fleet::protocol::{Admits, Agent, Found, Order, Outcome, Poll, Reply, Ticket, What};
+use narrows_fleet::protocol::{Admits, Agent, Clock, Found, Order, Outcome, Poll, Reply, Ticket, What};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::{Direction, Place};
 use narrows_sys::clock;
@@ -181,6 +181,11 @@ fn rest(pause: Duration, outcomes: &Receiver<Outcome>, working: &mut Working, st
     }
 }
 
+fn now() -> Clock {
+    let (is_set, error_ns) = clock::error();
+    Clock { at_unix_ms: clock::unix_us() / 1_000, error_us: is_set.then_some(error_ns / 1_000) }
+}
+
 impl Working {
     fn take(&mut self, outcomes: &Receiver<Outcome>) {
         while let Ok(outcome) = outcomes.try_recv() {
@@ -191,7 +196,13 @@ impl Working {
 
     fn poll(&self) -> Poll {
         let working = self.running.iter().chain(self.spool.tickets()).take(WORKING_MAX).cloned().collect();
-        Poll { agent: self.me.clone(), outcomes: self.spool.first(), working, admitted: self.admitted }
+        Poll {
+            agent: self.me.clone(),
+            outcomes: self.spool.first(),
+            working,
+            admitted: self.admitted,
+            clock: Some(now()),
+        }
     }
 
     /// Lets in these, and nobody else.

@@ -4,19 +4,17 @@ use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
+use super::report::{history, status};
 use super::requests;
 use super::transport::HOLDS;
 use crate::Stop;
 use crate::server::listen::{accept_api, acceptor};
 use narrows_fleet::alert::sentence;
 use narrows_fleet::control::{Control, Has};
+use narrows_fleet::incident::{Incident, Message};
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::protocol::{Reply, Ticket};
-use narrows_fleet::truth::{Point, Truth};
-use narrows_model::run::fleet::{
-    AgentState, FleetHistory, FleetHost, FleetIncident, FleetPoint, FleetSeries, FleetStatus, FleetTests,
-    HISTORY_SCHEMA, STATUS_SCHEMA,
-};
+use narrows_fleet::truth::Truth;
 use narrows_store::Store;
 use narrows_sys::{clock, net};
 use std::collections::HashMap;
@@ -71,6 +69,7 @@ enum Ended {
 /// Errors: its file makes no sense, its store cannot be opened, or its port is taken.
 pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str)) -> Result<(), String> {
     let mut fleet = super::read(&spec.file)?;
+    let mut archive = Archive::default();
     let mut alerts = Alerts::start(&fleet.alerts, &fleet.name)?;
     let keys = Keys::of(&spec.state)?;
     let mut store = Store::open(&spec.store).map_err(|error| error.to_string())?;
@@ -99,8 +98,9 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
     let me = format!("{} {} {port}", narrows_sys::process::host_name(), spec.state.display());
-    while stands_by(&fleet, &mut store, &me, &events, stop, watch) {
+    while stands_by(&fleet, &mut store, &me, &events, stop, (&mut archive, &alerts), watch) {
         leads.send_replace(true);
+        archive.works(&alerts);
         let ended = decide((&fleet, &spec.file), &mut store, (&keys, &me), &events, stop, &mut alerts, watch);
         leads.send_replace(false);
         match ended {
@@ -120,6 +120,44 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     Ok(())
 }
 
+/// Whether the store works, as far as people know: no incident can be kept in it meanwhile.
+#[derive(Default)]
+struct Archive {
+    /// Whether this controller led before: others say nothing.
+    led: bool,
+    failing: Option<Incident>,
+}
+
+/// It is reported after so long.
+const SILENT_STORE_MS: u64 = 60_000;
+
+impl Archive {
+    fn works(&mut self, alerts: &Alerts) {
+        self.led = true;
+        if let Some(incident) = self.failing.take().filter(|it| it.reported) {
+            let after_ms = now_ms().saturating_sub(incident.since_ms);
+            alerts.send(&Message::Over { incident, after_ms });
+        }
+    }
+
+    fn fails(&mut self, why: Option<&str>, alerts: &Alerts) {
+        let incident = self.failing.get_or_insert_with(|| Incident {
+            number: 0,
+            element: "the controller's store".to_owned(),
+            says: String::new(),
+            since_ms: now_ms(),
+            acknowledged: None,
+            verdict: None,
+            reported: false,
+        });
+        why.unwrap_or_default().clone_into(&mut incident.says);
+        if self.led && !incident.reported && now_ms() >= incident.since_ms + SILENT_STORE_MS {
+            incident.reported = true;
+            alerts.send(&Message::Began(incident.clone()));
+        }
+    }
+}
+
 /// Waits until this controller leads its fleet; `false`: it was stopped before.
 fn stands_by(
     fleet: &Fleet,
@@ -127,6 +165,7 @@ fn stands_by(
     me: &str,
     events: &Receiver<Event>,
     stop: &Stop,
+    (archive, alerts): (&mut Archive, &Alerts),
     watch: &mut dyn FnMut(&str),
 ) -> bool {
     let (mut trouble, mut is_second) = (None, false);
@@ -138,7 +177,8 @@ fn stands_by(
                 watch("another controller leads the fleet: this one stands by");
                 is_second = true;
             }
-            _ => {}
+            Some(false) => {}
+            None => archive.fails(trouble.as_deref(), alerts),
         }
         let until = clock::now() + RENEWS / 5;
         while let Ok(event) = events.recv_timeout(until.saturating_duration_since(clock::now())) {
@@ -377,78 +417,4 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
         Command::Apply => return Err("this is done elsewhere".to_owned()),
     };
     Ok(serde_json::Value::String(says))
-}
-
-fn history(
-    fleet: &Fleet,
-    [from, to]: [String; 2],
-    since_unix_ms: u64,
-    found: Vec<((usize, usize), Vec<Point>)>,
-) -> FleetHistory {
-    let point = |it: Point| FleetPoint {
-        at_unix_ms: it.due_ms,
-        tests: it.tests,
-        failed: it.failed,
-        figures: it.figures,
-        sent: it.packets[0],
-        lost: it.packets[1],
-    };
-    let series = |((mesh, test), points): ((usize, usize), Vec<Point>)| FleetSeries {
-        mesh: fleet.meshes[mesh].name.clone(),
-        test: fleet.meshes[mesh].tests[test].word(),
-        kind: fleet.meshes[mesh].tests[test].kind.word().to_owned(),
-        points: points.into_iter().map(point).collect(),
-    };
-    let (schema, tests) = (HISTORY_SCHEMA.to_owned(), found.into_iter().map(series).collect());
-    FleetHistory { schema, from, to, since_unix_ms, until_unix_ms: now_ms(), tests }
-}
-
-fn status<T: Truth>(
-    control: &mut Control<'_, T>,
-    fleet: &Fleet,
-    [trouble, alerts_trouble]: [Option<String>; 2],
-) -> FleetStatus {
-    let at = now_ms();
-    let incident = |it: &narrows_fleet::incident::Incident| FleetIncident {
-        number: it.number,
-        element: it.element.clone(),
-        says: it.says.clone(),
-        since_unix_ms: it.since_ms,
-        acknowledged: it.acknowledged.clone(),
-        diagnosis: it.verdict.clone(),
-    };
-    let incidents = control.judge().open().into_iter().map(incident).collect();
-    let groups = fleet.hosts.values().map(|host| host.group.clone());
-    let hosts = control.agents().zip(groups).enumerate().map(|(nth, (member, group))| FleetHost {
-        name: member.name.to_owned(),
-        group,
-        state: match (member.version.is_some(), control.is_silent(nth, at)) {
-            _ if member.drained => AgentState::Drained,
-            (false, _) => AgentState::Never,
-            (true, true) => AgentState::Silent,
-            (true, false) => AgentState::Up,
-        },
-        address: member.from.map(|from| from.to_string()),
-        version: member.version.map(str::to_owned),
-        heard_unix_ms: member.version.map(|_| member.heard_ms),
-    });
-    let tests = control.counts().map(|((mesh, test), counts)| FleetTests {
-        mesh: fleet.meshes[mesh].name.clone(),
-        test: fleet.meshes[mesh].tests[test].word(),
-        done: counts.done,
-        failed: counts.failed,
-        missed: counts.missed,
-    });
-    FleetStatus {
-        schema: STATUS_SCHEMA.to_owned(),
-        name: fleet.name.clone(),
-        at_unix_ms: at,
-        paused_until_unix_ms: control.paused(at),
-        incidents,
-        hosts: hosts.collect(),
-        tests: tests.collect(),
-        mesh: narrows_views::mesh::report(&control.record(at)),
-        trouble,
-        alerts_trouble,
-    }
 }

@@ -160,7 +160,7 @@ mod tests {
                 stamp: 5222,
                 started: nth.to_string(),
             };
-            let poll = Poll { agent, outcomes: Vec::new(), working: Vec::new(), admitted: 0 };
+            let poll = Poll { agent, outcomes: Vec::new(), working: Vec::new(), admitted: 0, clock: None };
             Self { transport, poll, old: Vec::new(), done: BTreeSet::new(), random: 88_172_645_463_325_252 + nth }
         }
 
