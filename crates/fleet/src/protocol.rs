@@ -6,6 +6,7 @@
 use crate::schedule::fnv;
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 /// Most outcomes in one message of an agent; the others wait.
@@ -23,6 +24,24 @@ pub struct Poll {
     pub admitted: u64,
     #[serde(default)]
     pub clock: Option<Clock>,
+    #[serde(default)]
+    pub settings: Settings,
+}
+
+/// What a host is set to and made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Over all of them; 0: nothing is known.
+    pub sum: u64,
+    /// Only where the controller asked for them.
+    pub all: Option<BTreeMap<String, String>>,
+}
+
+impl Settings {
+    pub fn of(all: BTreeMap<String, String>) -> Self {
+        let words = all.iter().flat_map(|(key, value)| [key, value]);
+        Self { sum: fnv(words.flat_map(|word| word.bytes().chain([0]))).max(1), all: Some(all) }
+    }
 }
 
 /// The clock of a host when its agent polled.
@@ -81,6 +100,9 @@ pub struct Reply {
     pub orders: Vec<Order>,
     /// `None`: as they are there.
     pub admits: Option<Admits>,
+    /// The next poll should have all settings.
+    #[serde(default)]
+    pub wants_settings: bool,
 }
 
 /// A test to make, once, by who opens its connections.

@@ -3,7 +3,7 @@
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::incident::Message;
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::protocol::{Admits, Agent, Clock, Found, Order, Outcome, Poll, Ticket, What};
+use narrows_fleet::protocol::{Admits, Agent, Clock, Found, Order, Outcome, Poll, Settings, Ticket, What};
 use narrows_fleet::truth::{End, Memory};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +64,8 @@ struct Stub {
     working: BTreeMap<Ticket, (u64, Order)>,
     outcomes: Vec<Outcome>,
     admits: Admits,
+    /// Whether the controller asked for its settings.
+    wanted: bool,
     /// An old poll.
     old: Option<Poll>,
 }
@@ -75,7 +77,7 @@ impl Stub {
         let agent = Agent { version: word("1"), port: 5221, fingerprint: word("f"), stamp: 5222, started };
         let outcomes: Vec<Outcome> = self.outcomes.iter().take(3).cloned().collect();
         let working = self.working.keys().chain(self.outcomes.iter().map(|it| &it.ticket)).cloned().collect();
-        Poll { agent, outcomes, working, admitted: self.admits.version, clock: None }
+        Poll { agent, outcomes, working, admitted: self.admits.version, clock: None, settings: Settings::default() }
     }
 }
 
@@ -127,6 +129,9 @@ impl World {
     fn exchange(&mut self, control: &mut Control<'_, Memory>, host: usize) {
         let from = IpAddr::from([192, 0, 2, u8::try_from(host).expect("few hosts")]);
         let (mut poll, loss, now_ms) = (self.stubs[host].poll(), self.faults.messages, self.now_ms);
+        let mut settings = Settings::of(BTreeMap::from([("tcp.sack".to_owned(), host.is_multiple_of(5).to_string())]));
+        settings.all = settings.all.filter(|_| self.stubs[host].wanted);
+        poll.settings = settings;
         let behind_ms = self.faults.behind.get(&host).copied().unwrap_or(0);
         poll.clock = Some(Clock { at_unix_ms: now_ms - behind_ms, error_us: None });
         if self.random.is(loss)
@@ -144,6 +149,7 @@ impl World {
         }
         let stub = &mut self.stubs[host];
         stub.outcomes.retain(|outcome| !taken.contains(&outcome.ticket));
+        stub.wanted = reply.wants_settings;
         if let Some(admits) = reply.admits {
             stub.admits = admits;
         }
@@ -280,6 +286,8 @@ fn faults_are_found_within_three_rounds_each_with_one_message_and_one_recovery()
     let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
     world.run(&mut control, 30);
     assert_eq!(world.reported(0), Vec::<String>::new());
+    let settings = control.record(world.now_ms).members.into_iter().map(|it| it.host.settings()["tcp.sack"].clone());
+    assert!(settings.enumerate().all(|(nth, it)| it == nth.is_multiple_of(5).to_string()), "each has its own");
     // They begin in the middle of a round of loads.
     while !world.loads {
         world.step(&mut control);

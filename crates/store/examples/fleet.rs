@@ -4,7 +4,7 @@
 
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::protocol::{Admits, Agent, Found, Order, Outcome, Poll, What};
+use narrows_fleet::protocol::{Admits, Agent, Found, Order, Outcome, Poll, Settings, What};
 use narrows_fleet::{cost, truth::Truth};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_store::Store;
@@ -73,7 +73,8 @@ fn exchange<T: Truth>(control: &mut Control<'_, T>, stub: &mut Stub, host: usize
     let outcomes: Vec<Outcome> = stub.outcomes.iter().take(64).cloned().collect();
     let working = stub.working.values().flatten().map(|it| it.ticket.clone());
     let working = working.chain(stub.outcomes.iter().map(|it| it.ticket.clone())).collect();
-    let poll = Poll { agent, outcomes, working, admitted: stub.admits.version, clock: None };
+    let poll =
+        Poll { agent, outcomes, working, admitted: stub.admits.version, clock: None, settings: Settings::default() };
     let from = IpAddr::from([10, (host >> 16) as u8, (host >> 8) as u8, host as u8]);
     let Some((has, taken)): Option<(Has, Vec<_>)> = control.poll(host, Some(from), poll, now_ms)? else {
         return Ok(());

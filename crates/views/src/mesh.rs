@@ -99,16 +99,7 @@ fn named(member: &narrows_model::run::mesh::MeshMember) -> MeshName {
 /// Settings, not counters or names, that separate the slow hosts from the others.
 fn differing(record: &MeshRecord, slow: &BTreeSet<usize>) -> Vec<MeshDifference> {
     let present: Vec<usize> = (0..record.members.len()).filter(|at| record.members[*at].absent.is_none()).collect();
-    let is_setting = |fact: &narrows_model::Fact| {
-        fact.unit != narrows_model::Unit::Count && !["host.", "time."].iter().any(|it| fact.key.starts_with(it))
-    };
-    let facts: Vec<BTreeMap<String, String>> = present
-        .iter()
-        .map(|at| {
-            let facts = record.members[*at].host.facts.iter().filter(|fact| is_setting(fact));
-            facts.map(|fact| (fact.key.clone(), fact.value.to_string())).collect()
-        })
-        .collect();
+    let facts: Vec<_> = present.iter().map(|at| record.members[*at].host.settings()).collect();
     let of_members = slow;
     let slow = present.iter().enumerate().filter(|(_, at)| slow.contains(at)).map(|(nth, _)| nth).collect();
     let of_slow = |it: &MeshDiagnosis| of_members.contains(&it.from) || of_members.contains(&it.to);

@@ -11,12 +11,13 @@ mod state;
 use crate::incident::{Message, Rules};
 use crate::judge::{Judge, SILENT_MS};
 use crate::plan::{Fleet, Kind, Test};
-use crate::protocol::{Admits, Agent, Clock, Order, Poll, Reply, Ticket, What};
+use crate::protocol::{Admits, Agent, Clock, Order, Poll, Reply, Settings, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
 use crate::truth::{Lease, Point, Truth};
 use latest::{Latest, Ran};
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
+use narrows_model::{Fact, Unit, Value};
 use rounds::Round;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -60,6 +61,7 @@ struct Session {
     /// By how much its clock is behind, ms, at its last polls; and what its kernel says of it.
     behind_ms: VecDeque<i64>,
     clock: Option<Clock>,
+    settings: Settings,
 }
 
 impl Session {
@@ -106,6 +108,8 @@ pub struct Counts {
 pub struct Has {
     pub working: BTreeSet<Ticket>,
     pub admitted: u64,
+    /// Whether its settings are known here.
+    pub settings: bool,
 }
 
 /// The secret of a pass, from what it is for.
@@ -443,7 +447,18 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// The last results of all paths, as a mesh.
     pub fn record(&self, now_ms: u64) -> MeshRecord {
-        self.as_mesh(now_ms, None)
+        let mut record = self.as_mesh(now_ms, None);
+        for (member, session) in record.members.iter_mut().zip(&self.sessions) {
+            let facts = session.settings.all.iter().flatten();
+            let fact = |(key, value): (&String, &String)| Fact {
+                key: key.clone(),
+                value: Value::Text(value.clone()),
+                unit: Unit::Text,
+                source: String::new(),
+            };
+            member.host.facts = facts.map(fact).collect();
+        }
+        record
     }
 
     fn as_mesh(&self, now_ms: u64, ran: Option<Ran<'_>>) -> MeshRecord {

@@ -91,8 +91,8 @@ impl<T: Truth> Control<'_, T> {
         let mine = self.running_of(host).filter(|it| it.opener == host);
         let orders = mine.filter_map(|it| self.order(it, has, secrets, now_ms)).take(ORDERS_MAX).collect();
         let admits = (admits.version != has.admitted).then_some(admits);
-        let reply = Reply { taken: Vec::new(), orders, admits };
-        (!reply.orders.is_empty() || reply.admits.is_some()).then_some(reply)
+        let reply = Reply { taken: Vec::new(), orders, admits, wants_settings: !has.settings };
+        (!reply.orders.is_empty() || reply.admits.is_some() || reply.wants_settings).then_some(reply)
     }
 
     fn order(&self, running: &Running, has: &Has, secrets: Secrets<'_>, now_ms: u64) -> Option<Order> {

@@ -1,7 +1,7 @@
 //! What agents found, as far as it can be believed.
 
 use super::{Agent, CLOCKS, Control, Counts, Has, Load, Name, Poll, Truth};
-use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Ticket};
+use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Settings, Ticket};
 use crate::truth::{Lease, Taken};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::words::show::clean;
@@ -16,6 +16,9 @@ const BEYOND: f64 = 20.0;
 const HOPS_MAX: usize = 64;
 /// Of a sentence of an agent, in characters.
 const WORDS_MAX: usize = 300;
+/// Of a host, and the length of one.
+const SETTINGS_MAX: usize = 3_000;
+const SETTING_BYTES_MAX: usize = 300;
 /// Orders of one agent.
 const WORKING_MAX: usize = 10_000;
 
@@ -60,6 +63,18 @@ fn sound_agent(agent: &Agent) -> Option<Agent> {
     is.then(|| agent.clone())
 }
 
+/// Settings of a host, as many and as long as they can be.
+fn sound_settings(sent: Settings) -> Settings {
+    let is_sound = |(key, value): &(String, String)| {
+        key.len() <= 100 && key.chars().all(|c| c.is_ascii_graphic()) && value.len() <= SETTING_BYTES_MAX
+    };
+    let all = sent.all.map(|all| {
+        let sound = all.into_iter().filter(is_sound).take(SETTINGS_MAX);
+        sound.map(|(key, value)| (key, clean(&value))).collect()
+    });
+    Settings { sum: sent.sum, all }
+}
+
 impl<T: Truth> Control<'_, T> {
     /// Takes a poll of a host's agent, which comes from an address. What the agent has now, and which of its outcomes are acknowledged; `None`:
     /// the poll is invalid.
@@ -76,6 +91,10 @@ impl<T: Truth> Control<'_, T> {
         if session.agent.as_ref().is_none_or(|(known, _)| known.started != agent.started) {
             session.began_ms = now_ms;
         }
+        if poll.settings.all.is_some() || poll.settings.sum == 0 {
+            session.settings = sound_settings(poll.settings.clone());
+        }
+        let knows = session.settings.sum == poll.settings.sum;
         session.clock = poll.clock;
         if let Some(clock) = poll.clock {
             let [now, its] = [now_ms, clock.at_unix_ms].map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
@@ -93,7 +112,7 @@ impl<T: Truth> Control<'_, T> {
             taken.push(ticket);
         }
         let working: BTreeSet<Ticket> = poll.working.into_iter().take(WORKING_MAX).collect();
-        Ok(Some((Has { working, admitted: poll.admitted }, taken)))
+        Ok(Some((Has { working, admitted: poll.admitted, settings: knows }, taken)))
     }
 
     fn outcome(&mut self, host: usize, name: Name, fence: u64, found: Found, now_ms: u64) -> Result<(), T::Error> {

@@ -244,6 +244,14 @@ impl Snapshot {
         self.facts.dedup_by(|later, first| later.key == first.key);
     }
 
+    /// What a host is set to and made of, by key: what may be compared with other hosts. No counters, names and times.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let is_setting = |fact: &&Fact| {
+            fact.unit != Unit::Count && !["host.", "time."].iter().any(|begin| fact.key.starts_with(begin))
+        };
+        self.facts.iter().filter(is_setting).map(|fact| (fact.key.clone(), fact.value.to_string())).collect()
+    }
+
     /// What grew between `before` and `self`: every fact of unit [`Unit::Count`], as a difference.
     ///
     /// A counter that is missing on either side, or that went backwards, is left out.

@@ -11,7 +11,7 @@ use crate::remote::TargetSpec;
 use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
 use crate::{Stop, VERSION, instruments::LiveInstruments, lock};
 use narrows_fleet::cost::{PROBE_INTERVAL_US, probe_packets};
-use narrows_fleet::protocol::{Admits, Agent, Clock, Found, Order, Outcome, Poll, Reply, Ticket, What};
+use narrows_fleet::protocol::{Admits, Agent, Clock, Found, Order, Outcome, Poll, Reply, Settings, Ticket, What};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::{Direction, Place};
 use narrows_sys::clock;
@@ -48,6 +48,8 @@ const ADMITS: Duration = Duration::from_secs(1);
 const ADMITS_TRIES: u32 = 4;
 /// Pauses before the controller is tried again: each is twice the last.
 const AGAIN: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
+/// Settings are read again after so long.
+const SETTINGS_STAND: Duration = Duration::from_secs(600);
 /// How often a wait looks whether it was stopped.
 const LOOKS: Duration = Duration::from_millis(100);
 
@@ -74,7 +76,18 @@ pub fn agent(
         started: Secret::new(narrows_sys::random::bytes().map_err(|error| error.to_string())?).reveal(),
     };
     let (found, outcomes) = channel();
-    let mut working = Working { me, spool, passes, admission, admitted: 0, running: BTreeSet::new(), found };
+    let mut working = Working {
+        me,
+        spool,
+        passes,
+        admission,
+        admitted: 0,
+        running: BTreeSet::new(),
+        found,
+        settings: settings(),
+        wanted: false,
+        read: clock::now(),
+    };
     let (polls, replies) = converse(transport(&spec.controllers)?);
     let mut pause = AGAIN[0];
     let (mut connected, mut heard) = (false, clock::now());
@@ -152,6 +165,10 @@ struct Working {
     admitted: u64,
     running: BTreeSet<Ticket>,
     found: Sender<Outcome>,
+    settings: Settings,
+    /// Whether the controller asked for all of them.
+    wanted: bool,
+    read: Instant,
 }
 
 /// Waits for an answer, and takes what tests found meanwhile; `None`: it was stopped.
@@ -181,6 +198,10 @@ fn rest(pause: Duration, outcomes: &Receiver<Outcome>, working: &mut Working, st
     }
 }
 
+fn settings() -> Settings {
+    Settings::of(narrows_collect::inventory(&narrows_collect::Live::new(), None).settings())
+}
+
 fn now() -> Clock {
     let (is_set, error_ns) = clock::error();
     Clock { at_unix_ms: clock::unix_us() / 1_000, error_us: is_set.then_some(error_ns / 1_000) }
@@ -194,6 +215,12 @@ impl Working {
         }
     }
 
+    /// The sum of this host's settings, and all of them where the controller asked for that.
+    fn settings_to_send(&self) -> Settings {
+        let Settings { sum, all } = &self.settings;
+        Settings { sum: *sum, all: all.clone().filter(|_| self.wanted) }
+    }
+
     fn poll(&self) -> Poll {
         let working = self.running.iter().chain(self.spool.tickets()).take(WORKING_MAX).cloned().collect();
         Poll {
@@ -202,6 +229,7 @@ impl Working {
             working,
             admitted: self.admitted,
             clock: Some(now()),
+            settings: self.settings_to_send(),
         }
     }
 
@@ -215,6 +243,10 @@ impl Working {
 
     fn handle(&mut self, reply: Reply, stop: &Stop) {
         self.spool.taken(&reply.taken);
+        self.wanted = reply.wants_settings;
+        if self.read.elapsed() >= SETTINGS_STAND {
+            (self.settings, self.read) = (settings(), clock::now());
+        }
         if let Some(admits) = reply.admits {
             self.admit(&admits);
         }

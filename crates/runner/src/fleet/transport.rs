@@ -84,7 +84,7 @@ mod tests {
     use crate::fleet::command::Command;
     use crate::fleet::requests::{ask, status};
     use crate::fleet::{ControllerSpec, Holder, controller, token_of};
-    use narrows_fleet::protocol::{Agent, Found, Order, Outcome, Poll, Ticket, What};
+    use narrows_fleet::protocol::{Agent, Found, Order, Outcome, Poll, Settings, Ticket, What};
     use narrows_model::run::mesh::{MeshPath, MeshState};
     use narrows_sys::{clock, files};
     use narrows_wire::Token;
@@ -160,7 +160,14 @@ mod tests {
                 stamp: 5222,
                 started: nth.to_string(),
             };
-            let poll = Poll { agent, outcomes: Vec::new(), working: Vec::new(), admitted: 0, clock: None };
+            let poll = Poll {
+                agent,
+                outcomes: Vec::new(),
+                working: Vec::new(),
+                admitted: 0,
+                clock: None,
+                settings: Settings::default(),
+            };
             Self { transport, poll, old: Vec::new(), done: BTreeSet::new(), random: 88_172_645_463_325_252 + nth }
         }
 
