@@ -39,6 +39,7 @@ pub fn check(fleet: &Fleet) -> FleetCheck {
         schema: SCHEMA.to_owned(),
         name: fleet.name.clone(),
         hosts: fleet.hosts.len() as u64,
+        keep_ms: fleet.keep_ms,
         tests: fleet.meshes.iter().enumerate().flat_map(of_mesh).collect(),
     }
 }

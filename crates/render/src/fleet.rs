@@ -31,12 +31,14 @@ fn check(report: &FleetCheck) -> Doc {
         [sum(|it| it.tests_a_day), sum(|it| it.bytes_a_day), sum(|it| it.stored_bytes_a_day)];
     let (word, tone) = if report.is_possible() { ("POSSIBLE", Tone::Good) } else { ("IMPOSSIBLE", Tone::Bad) };
     let says = format!(
-        "{}: {}, {} tests a day; {} on the paths and {} in the store a day",
+        "{}: {}, {} tests a day; {} on the paths and {} in the store a day, {} in the {} that they are kept",
         report.name,
         plural(report.hosts, "host"),
         grouped(tests),
         amount(carried),
-        amount(stored)
+        amount(stored),
+        amount(stored.saturating_mul(report.keep_ms / 3_600_000) / 24),
+        time(report.keep_ms)
     );
     let columns = [
         Column::id("mesh"),
@@ -309,7 +311,13 @@ mod tests {
             ..cost.clone()
         };
         let schema = narrows_model::run::fleet::SCHEMA.to_owned();
-        let report = FleetCheck { schema, name: "site".to_owned(), hosts: 40, tests: vec![cost, often] };
+        let report = FleetCheck {
+            schema,
+            name: "site".to_owned(),
+            hosts: 40,
+            keep_ms: 30 * 86_400_000,
+            tests: vec![cost, often],
+        };
         let at = |width| check(&report).text(Style { width, ..Style::default() });
         fits("fleet", &at(NARROWEST));
         insta::assert_snapshot!("wide", at(100));

@@ -13,6 +13,9 @@ pub struct FleetCheck {
     pub schema: String,
     pub name: String,
     pub hosts: u64,
+    /// Single tests are kept for so long.
+    #[serde(default)]
+    pub keep_ms: u64,
     pub tests: Vec<FleetCost>,
 }
 

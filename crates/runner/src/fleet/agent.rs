@@ -309,7 +309,13 @@ fn load_of(order: &Order, down: bool, lasts_ms: u64) -> LoadOrder {
 
 /// What limits a load, in a sentence whose places are the hosts of the fleet.
 fn diagnosed(order: &Order, down: bool) -> Result<String, String> {
-    let run = diagnose(load_of(order, down, DIAGNOSIS_MS * 2 / 5))?;
+    let mut run = diagnose(load_of(order, down, DIAGNOSIS_MS * 2 / 5));
+    // The other host may know of it a little later.
+    if run.is_err() {
+        clock::sleep(ADMITS);
+        run = diagnose(load_of(order, down, DIAGNOSIS_MS * 2 / 5));
+    }
+    let run = run?;
     let report = narrows_diagnose::report(&run).ok_or("nothing was measured")?;
     let Ticket { from, to, .. } = &order.ticket;
     let [opener, other] = if down { [to, from] } else { [from, to] };
