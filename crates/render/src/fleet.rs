@@ -56,15 +56,20 @@ fn check(report: &FleetCheck) -> Doc {
     Doc::new("Fleet").verdict(word, tone, &says).table(table).warnings(wrong)
 }
 
-fn status(report: &FleetStatus) -> Doc {
-    let count = |state| report.hosts.iter().filter(|host| host.state == state).count() as u64;
-    let [up, silent, never, drained] =
-        [AgentState::Up, AgentState::Silent, AgentState::Never, AgentState::Drained].map(count);
-    let (word, tone) = match (report.incidents.is_empty(), report.is_well()) {
+/// How a fleet is, in a word.
+pub(crate) fn word(report: &FleetStatus) -> (&'static str, Tone) {
+    match (report.incidents.is_empty(), report.is_well()) {
         (false, _) => ("BAD", Tone::Bad),
         (true, false) => ("INCOMPLETE", Tone::Mark),
         (true, true) => ("WELL", Tone::Good),
-    };
+    }
+}
+
+/// … and in a sentence.
+pub(crate) fn sentence(report: &FleetStatus) -> String {
+    let count = |state| report.hosts.iter().filter(|host| host.state == state).count() as u64;
+    let [up, silent, never, drained] =
+        [AgentState::Up, AgentState::Silent, AgentState::Never, AgentState::Drained].map(count);
     let mut says = format!(
         "{}: {}",
         report.name,
@@ -79,6 +84,11 @@ fn status(report: &FleetStatus) -> Doc {
             says += &format!(", {number} {how}");
         }
     }
+    says
+}
+
+fn status(report: &FleetStatus) -> Doc {
+    let ((word, tone), says) = (word(report), sentence(report));
     let paused = report
         .paused_until_unix_ms
         .map(|until| format!("paused: no test begins for {}", time(until.saturating_sub(report.at_unix_ms))));

@@ -47,6 +47,14 @@ impl Latest {
         self.loads.get(&load).map(|(_, it)| &it.state)
     }
 
+    /// When a path was last measured.
+    pub(super) fn measured_ms(&self, kind: Kind, load: Load) -> Option<u64> {
+        match kind {
+            Kind::Load => self.loads.get(&load).map(|(at_ms, _)| *at_ms),
+            Kind::Probe => self.paths.get(&load).map(|(at_ms, _)| *at_ms),
+        }
+    }
+
     pub(super) fn has_path(&self, load: Load) -> bool {
         self.paths.contains_key(&load)
     }

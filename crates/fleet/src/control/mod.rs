@@ -5,6 +5,7 @@ mod diagnosed;
 mod latest;
 mod orders;
 mod outcome;
+mod series;
 mod state;
 
 use crate::incident::{Message, Rules};

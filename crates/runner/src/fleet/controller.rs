@@ -4,9 +4,12 @@ use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
-use super::requests;
+use super::page::{PageSpec, page};
+use super::requests::{self, Door};
 use super::transport::HOLDS;
 use crate::Stop;
+use crate::server::AuditTo;
+use crate::server::audit::Audit;
 use crate::server::listen::{accept_api, acceptor};
 use narrows_fleet::alert::sentence;
 use narrows_fleet::control::{Control, Has};
@@ -37,6 +40,10 @@ pub struct ControllerSpec {
     pub store: PathBuf,
     /// A bus of agents beside HTTPS: `nats://host:port`.
     pub bus: Option<String>,
+    /// The page for browsers, at the same port.
+    pub page: Option<PageSpec>,
+    /// Where it is written who changed what.
+    pub audit: Option<AuditTo>,
 }
 
 /// How often it looks what is due.
@@ -75,7 +82,13 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
     let (ask, asked) = channel();
     let to_bus = spec.bus.clone().map(|bus| (bus, ask.clone()));
-    let router = requests::router(&keys, hosts.clone(), ask);
+    let sink = spec.audit.as_ref().map(AuditTo::sink).transpose().map_err(|error| error.to_string())?;
+    let door = Arc::new(Door::new(&keys, hosts.clone(), ask, Audit::of(sink)));
+    let page =
+        spec.page.as_ref().map(|of| page(&keys, &fleet.name, door.clone(), of, spec.store.clone())).transpose()?;
+    let has_page = page.is_some();
+    let router = requests::router(door);
+    let router = page.into_iter().fold(router, axum::Router::merge);
     let acceptor = acceptor(&keys.identity).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start the controller: {error}"))?;
@@ -89,6 +102,9 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     }
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
+    if has_page {
+        watch(&format!("its page is at https://{}:{port}/", narrows_sys::process::host_name()));
+    }
     loop {
         match decide((&fleet, &spec.file), &mut store, &keys, &asked, stop, &mut alerts, watch) {
             Ended::Stopped => break,
@@ -185,6 +201,10 @@ fn decide(
             Ok(Event::Command(command, answer)) => {
                 let _ = answer.send(executed(&mut control, fleet, command, [trouble.clone(), alerts.trouble()]));
             }
+            Ok(Event::Look(answer)) => {
+                let status = status(&mut control, fleet, [trouble.clone(), alerts.trouble()]);
+                let _ = answer.send(Box::new((status, control.paths())));
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,
         }
@@ -272,6 +292,12 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
     let says = match command {
         Command::Status => {
             return serde_json::to_value(status(control, fleet, trouble)).map_err(|error| error.to_string());
+        }
+        Command::Series { from, to, hours } => {
+            let (from, to) = (host(control, &from)?, host(control, &to)?);
+            let since_ms = now_ms().saturating_sub(hours.saturating_mul(3_600_000));
+            let found = control.series(from, to, since_ms).map_err(|error| error.to_string())?;
+            return serde_json::to_value(found).map_err(|error| error.to_string());
         }
         Command::Pause { for_ms } => {
             control.pause(now_ms().saturating_add(for_ms));

@@ -7,6 +7,7 @@ mod controller;
 mod keys;
 #[cfg(feature = "nats")]
 mod nats;
+mod page;
 mod requests;
 mod spool;
 mod transport;
@@ -17,6 +18,7 @@ pub use controller::{ControllerSpec, controller};
 pub use keys::{Holder, token_of};
 #[cfg(feature = "nats")]
 pub use nats::users_of;
+pub use page::PageSpec;
 pub use requests::{ask, status};
 pub use transport::is_bus;
 

@@ -9,7 +9,7 @@
 
 mod admission;
 mod api;
-mod audit;
+pub(crate) mod audit;
 mod config;
 mod datagrams;
 mod events;
@@ -38,6 +38,7 @@ pub use audit::AuditTo;
 pub use config::{ServeConfig, StampConfig};
 
 pub(crate) use frames::bounds;
+pub(crate) use shared::source_of;
 
 use crate::VERSION;
 use crate::helper::{self, Bounds, Helpers, Role};

@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 /// The source of an address, for limits: of IPv6 a network of 64 bits is one host's.
-pub(super) fn source_of(address: IpAddr) -> IpAddr {
+pub(crate) fn source_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
         address => address,
