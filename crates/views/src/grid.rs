@@ -128,6 +128,8 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
     for run in known {
         let at = |name: &String| names.binary_search(&name.as_str()).ok().map(|at| place[at]);
         let Some(way) = at(&run.client).zip(at(&run.server)) else { continue };
+        let is_down = run.figures.iter().any(|it| it.name == "goodput down");
+        let way = if is_down { (way.1, way.0) } else { way };
         let state = match run.verdict.split(':').next().unwrap_or_default() {
             "limited" | "suspected" => CellState::Bad,
             "failed" => CellState::Failed,

@@ -8,10 +8,10 @@ use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
 use narrows_model::run::fleet::{FleetCheck, FleetStatus};
-use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder, PageSpec};
+use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder};
 use narrows_runner::remote::TargetSpec;
 use narrows_runner::server::AuditTo;
-use narrows_runner::web::Proxy;
+use narrows_runner::web::{PageSpec, Proxy};
 use narrows_runner::{state, stored, trust, trusted};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -313,14 +313,16 @@ impl Args {
 impl Controller {
     fn run(self) -> Outcome {
         let proxy = self.web_user_header.map(|header| Proxy { header, from: self.web_proxy });
+        let store = stored::address().map_err(Failure::run)?;
+        let page = self.web.then(|| PageSpec { store: store.clone(), kinds: KINDS, proxy });
         let spec = ControllerSpec {
             file: self.file,
             port: Some(self.port),
             bind: self.bind,
             state: place()?,
-            store: stored::address().map_err(Failure::run)?,
+            store,
             bus: self.nats,
-            page: self.web.then_some(PageSpec { kinds: KINDS, proxy }),
+            page,
             audit: self.audit_log.map(AuditTo::from),
         };
         fleet::controller(&spec, &stop_on_interrupt()?, &mut |line| crate::failure::note!("{line}"))

@@ -7,7 +7,9 @@ use crate::words::{clean, plural};
 use maud::{Markup, html};
 use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus};
 use narrows_model::run::grid::{CellState, Grid, GridMetric};
+use narrows_model::run::history::StoredRun;
 use narrows_model::words::date;
+use std::collections::BTreeMap;
 
 /// Something that is bad, and what can be done about it here.
 #[derive(Debug, Clone, Default)]
@@ -102,6 +104,48 @@ fn links(element: &str, hosts: &[FleetHost]) -> Vec<(String, String)> {
         links.push((format!("{from} to {to}"), address("path", &[("from", from), ("to", to)])));
     }
     links
+}
+
+/// The first view of a store: the newest run of each two hosts that is not well, with since when it is so. `runs`: the newest first.
+pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
+    let is_bad = |run: &StoredRun| ["limited", "suspected", "failed"].iter().any(|it| run.verdict.starts_with(it));
+    let of = |run: &StoredRun| [run.client.clone(), run.server.clone(), run.command.clone()];
+    let mut seen: BTreeMap<[String; 3], (Trouble, bool)> = BTreeMap::new();
+    for run in runs.iter().filter(|run| !run.server.is_empty()) {
+        let since_unix_ms = run.started_unix_us / 1_000;
+        if let Some((trouble, goes_on)) = seen.get_mut(&of(run)) {
+            // It began with the first run that said the same.
+            *goes_on &= trouble.cause.as_deref() == Some(run.verdict.as_str());
+            if *goes_on {
+                trouble.since_unix_ms = since_unix_ms;
+            }
+            continue;
+        }
+        let figure = run.figures.first().map(|it| format!("{}: {}", it.name, crate::history::value(it.unit, it.value)));
+        let trouble = Trouble {
+            element: format!("{} to {}", run.client, run.server),
+            says: format!("{}, {}", run.command, figure.unwrap_or_default()),
+            cause: Some(run.verdict.clone()),
+            since_unix_ms,
+            links: vec![
+                (format!("run {}", run.id), address("run", &[("id", &run.id)])),
+                ("all runs between them".to_owned(), address("path", &[("from", &run.client), ("to", &run.server)])),
+            ],
+            ..Trouble::default()
+        };
+        seen.insert(of(run), (trouble, is_bad(run)));
+    }
+    let newest: BTreeMap<[String; 3], bool> = runs.iter().rev().map(|run| (of(run), is_bad(run))).collect();
+    let bad = seen.into_iter().filter(|(of, _)| newest.get(of).copied().unwrap_or(false));
+    let mut troubles: Vec<Trouble> = bad.map(|(_, (trouble, _))| trouble).collect();
+    troubles.sort_by_key(|it| it.since_unix_ms);
+    let (word, tone) = if troubles.is_empty() { ("WELL", Tone::Good) } else { ("BAD", Tone::Bad) };
+    let says = match (runs.len(), troubles.len() as u64) {
+        (0, _) => format!("{name}: no run is in the store"),
+        (_, 0) => format!("{name}: no newest run of two hosts names a limit"),
+        (_, bad) => format!("{name}: {} with a limit that was found, or a run that failed", plural(bad, "path")),
+    };
+    Front { word, tone: Some(tone), says, at_unix_ms: now_unix_ms, troubles, ..Front::default() }
 }
 
 const fn class(tone: Option<Tone>) -> &'static str {

@@ -5,7 +5,7 @@ mod front;
 mod grid;
 mod parts;
 
-pub use front::{Action, Front, Host, Trouble, front, host, of_fleet};
+pub use front::{Action, Front, Host, Trouble, front, host, of_fleet, of_runs};
 pub use grid::{blocks, csv, fold, table};
 pub use parts::{found, listed, login, path, runs, side_by_side};
 

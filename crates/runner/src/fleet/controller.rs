@@ -4,13 +4,14 @@ use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
-use super::page::{PageSpec, page};
+use super::page::page;
 use super::requests::{self, Door};
 use super::transport::HOLDS;
 use crate::Stop;
 use crate::server::AuditTo;
 use crate::server::audit::Audit;
 use crate::server::listen::{accept_api, acceptor};
+use crate::web::PageSpec;
 use narrows_fleet::alert::sentence;
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::plan::Fleet;
@@ -84,8 +85,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let to_bus = spec.bus.clone().map(|bus| (bus, ask.clone()));
     let sink = spec.audit.as_ref().map(AuditTo::sink).transpose().map_err(|error| error.to_string())?;
     let door = Arc::new(Door::new(&keys, hosts.clone(), ask, Audit::of(sink)));
-    let page =
-        spec.page.as_ref().map(|of| page(&keys, &fleet.name, door.clone(), of, spec.store.clone())).transpose()?;
+    let page = spec.page.as_ref().map(|of| page(&keys, &fleet.name, door.clone(), of)).transpose()?;
     let has_page = page.is_some();
     let router = requests::router(door);
     let router = page.into_iter().fold(router, axum::Router::merge);

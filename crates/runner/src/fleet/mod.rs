@@ -18,7 +18,6 @@ pub use controller::{ControllerSpec, controller};
 pub use keys::{Holder, token_of};
 #[cfg(feature = "nats")]
 pub use nats::users_of;
-pub use page::PageSpec;
 pub use requests::{ask, status};
 pub use transport::is_bus;
 

@@ -5,44 +5,26 @@ use super::keys::Keys;
 use super::requests::Door;
 use crate::lock;
 use crate::server::refusal::Refused;
-use crate::stored::Kinds;
 use crate::trust::same_secret;
-use crate::web::Proxy;
 use crate::web::gate::{Find, Gate, Known, Visitor};
 use crate::web::source::{Ask, Now, Soon, Source};
-use crate::web::{Site, router};
+use crate::web::{PageSpec, Site, router};
 use axum::Router;
 use narrows_model::run::fleet::FleetSeries;
 use narrows_model::run::grid::GridMetric;
 use narrows_render::web;
 use narrows_views::grid;
 use narrows_wire::token::Secret;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-
-/// How the page of a controller is shown.
-#[derive(Debug, Clone)]
-pub struct PageSpec {
-    /// The kinds of records that it can show.
-    pub kinds: Kinds,
-    /// A reverse proxy that names readers.
-    pub proxy: Option<Proxy>,
-}
 
 /// The controller answers in this time.
 const ANSWERS: Duration = Duration::from_secs(20);
 
 /// The requests of a page.
 /// Errors: the header of the proxy has no valid name.
-pub(super) fn page(
-    keys: &Keys,
-    name: &str,
-    door: Arc<Door>,
-    spec: &PageSpec,
-    store: PathBuf,
-) -> Result<Router, String> {
+pub(super) fn page(keys: &Keys, name: &str, door: Arc<Door>, spec: &PageSpec) -> Result<Router, String> {
     let (users, readers) = (keys.identity.token.secret.clone(), keys.of_reader());
     let find: Find = Box::new(move |shown: &Secret| {
         // Both are compared always, so that the time does not tell which it is.
@@ -52,7 +34,7 @@ pub(super) fn page(
     });
     let source = OfFleet { name: name.to_owned(), door };
     let gate = Gate::new(find, spec.proxy.clone())?;
-    Ok(router(Arc::new(Site::new(gate, Box::new(source), store, spec.kinds))))
+    Ok(router(Arc::new(Site::new(gate, Box::new(source), spec))))
 }
 
 struct OfFleet {

@@ -16,6 +16,7 @@ use super::unauthenticated::Unauthenticated;
 use crate::helper::{Deputies, Reading, Tuning};
 use crate::lock;
 use crate::tokens::Tokens;
+use crate::web::Site;
 use narrows_sys::{sysctl, tcp};
 use narrows_wire::Key;
 use narrows_wire::api::{Reason, SessionUse};
@@ -57,6 +58,8 @@ pub(super) struct Shared {
     pub(super) traces: Arc<Semaphore>,
     /// Readings of the host's connections at a time.
     pub(super) connections: Semaphore,
+    /// What browsers are shown.
+    pub(super) site: Option<Arc<Site>>,
     /// The one port, where it is one.
     listening: OnceLock<std::net::TcpListener>,
     stop: watch::Sender<bool>,
@@ -101,6 +104,7 @@ impl Shared {
             links: Turns::default(),
             traces: Arc::new(Semaphore::new(2)),
             connections: Semaphore::new(1),
+            site: None,
             listening: OnceLock::new(),
             stop,
             table: Mutex::new(table),

@@ -30,6 +30,17 @@ use std::time::{Duration, Instant};
 /// What is shown now is read again after so long, whoever asks.
 const FRESH: Duration = Duration::from_secs(3);
 
+/// How a page is shown.
+#[derive(Debug, Clone)]
+pub struct PageSpec {
+    /// The store of the runs that it can show: a file, or an address of PostgreSQL.
+    pub store: PathBuf,
+    /// The kinds of records that it can show.
+    pub kinds: Kinds,
+    /// A reverse proxy that names readers.
+    pub proxy: Option<Proxy>,
+}
+
 /// A page, and what it is of.
 pub(crate) struct Site {
     pub(crate) gate: Gate,
@@ -41,8 +52,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    pub(crate) fn new(gate: Gate, source: Box<dyn Source>, store: PathBuf, kinds: Kinds) -> Self {
-        Self { gate, source, store, kinds, now: tokio::sync::Mutex::default() }
+    pub(crate) fn new(gate: Gate, source: Box<dyn Source>, spec: &PageSpec) -> Self {
+        Self { gate, source, store: spec.store.clone(), kinds: spec.kinds, now: tokio::sync::Mutex::default() }
     }
 
     /// How everything is. Readers that ask at the same time share the answer.
