@@ -24,10 +24,10 @@ const ROWS_MAX: usize = 50;
 const WIDTH: f64 = 1080.0;
 const LEFT: f64 = 100.0;
 const HIGH: f64 = 170.0;
-const APART: f64 = 66.0;
+const APART: f64 = 84.0;
 /// What the picture shows, in a sentence beside it.
 const SAYS: &str = "Round trip: the line is the median of each probe, the band reaches from its minimum to its 90th percentile. Loss: the part \
-    of the packets of each probe. A dashed line marks a change point, a dotted one that the routers of the path changed, and a cross a \
+    of the packets of each probe. A dashed line marks a change point, a dotted one that the routers of the path changed, and a diamond a \
     failed test.";
 
 fn doc(report: &FleetSeries) -> Doc {
@@ -127,7 +127,12 @@ pub fn picture(report: &FleetSeries) -> String {
     for (figure, title, unit, points) in &plots {
         let highest = report.points.iter().filter_map(|it| it.rtt_us.map(|all| all[2]));
         let all = points.iter().map(|it| it.1);
-        let ys = if *figure == "round trip" { Scale::from_zero(all.chain(highest)) } else { Scale::from_zero(all) };
+        let ys = match *figure {
+            "round trip" => Scale::from_zero(all.chain(highest)),
+            // Without loss the axis still says what little would be.
+            "loss" => Scale::from_zero(all.chain([0.01])),
+            _ => Scale::from_zero(all),
+        };
         let panel = Panel { left: LEFT, top, wide: WIDTH - LEFT - 40.0, high: HIGH, xs, ys };
         panel.grid_y(&mut canvas, title, |it| value(*unit, it));
         axis(&mut canvas, panel, xs);
@@ -155,7 +160,7 @@ fn axis(canvas: &mut Canvas, panel: Panel, xs: Scale) {
         let range = if to - from < 86_400e3 { 11..16 } else { 5..16 };
         words.get(range).unwrap_or_default().replace('T', " ")
     };
-    panel.axis_x(canvas, &ticks, "", label);
+    panel.axis_x(canvas, &ticks, "UTC", label);
 }
 
 /// From the minimum to the 90th percentile of each probe.

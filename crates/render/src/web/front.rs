@@ -76,8 +76,10 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         links: links(&it.element, &status.hosts),
     };
     let mut troubles: Vec<Trouble> = status.incidents.iter().map(trouble).collect();
-    // What somebody has in hand asks for less attention than what nobody has; of these the oldest is first.
-    troubles.sort_by_key(|it| (it.acknowledged.is_some(), it.since_unix_ms));
+    together(&mut troubles);
+    // What somebody has in hand asks for less attention than what nobody has, and a silent agent for less than a slow network; of these the
+    // oldest is first.
+    troubles.sort_by_key(|it| (it.acknowledged.is_some(), it.element.starts_with("agent "), it.since_unix_ms));
     let paused =
         status.paused_until_unix_ms.map(|until| format!("paused: no test begins before {}", date::utc(until / 1_000)));
     let trouble = status.trouble.as_ref().map(|why| format!("the controller's store fails: {why}"));
@@ -92,6 +94,26 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         pauses: true,
     }
 }
+
+/// Many silent agents are one trouble: the network to the controller, or the controller itself.
+fn together(troubles: &mut Vec<Trouble>) {
+    let is_agent = |it: &Trouble| it.element.starts_with(AGENT) && it.acknowledged.is_none();
+    let silent: Vec<&Trouble> = troubles.iter().filter(|it| is_agent(it)).collect();
+    if silent.len() <= AGENTS_MAX {
+        return;
+    }
+    let since_unix_ms = silent.iter().map(|it| it.since_unix_ms).min().unwrap_or(0);
+    let named: Vec<&str> = silent.iter().take(20).filter_map(|it| it.element.strip_prefix(AGENT)).collect();
+    let more = if silent.len() > named.len() { ", …" } else { "" };
+    let says = format!("nothing is heard of {}: {}{more}", plural(silent.len() as u64, "agent"), named.join(", "));
+    let all = Trouble { element: format!("{AGENT}*"), says, since_unix_ms, ..Trouble::default() };
+    troubles.retain(|it| !is_agent(it));
+    troubles.push(all);
+}
+
+const AGENT: &str = "agent ";
+/// With more they are shown together.
+const AGENTS_MAX: usize = 3;
 
 /// The hosts that an element names, and the path between two.
 fn links(element: &str, hosts: &[FleetHost]) -> Vec<(String, String)> {
@@ -175,10 +197,22 @@ fn worst(reader: &Reader<'_>, front: &Front) -> Markup {
         @for warning in &front.warnings { p.says.mark { strong { "Note" } span { (clean(warning)) } } }
         @if !front.troubles.is_empty() {
             h2.first { "Worst now" }
-            ol.troubles { @for it in &front.troubles { (trouble(reader, it)) } }
+            ol.troubles { @for it in front.troubles.iter().take(SHOWN) { (trouble(reader, it)) } }
+            @if front.troubles.len() > SHOWN {
+                @let others = &front.troubles[SHOWN..];
+                details.others {
+                    summary { (others.len()) " others" }
+                    ul { @for it in others.iter().take(LISTED) { li { (clean(&it.element)) ": " (clean(&it.says)) ", since " (time(it.since_unix_ms)) } } }
+                    @if others.len() > LISTED { p { "and " (others.len() - LISTED) " more; the report has all" } }
+                }
+            }
         }
     }
 }
+
+/// What is worst is shown with all that is known of it; then a line each.
+const SHOWN: usize = 8;
+const LISTED: usize = 100;
 
 fn trouble(reader: &Reader<'_>, it: &Trouble) -> Markup {
     html! {
@@ -192,9 +226,9 @@ fn trouble(reader: &Reader<'_>, it: &Trouble) -> Markup {
                 @if let Some(who) = &it.acknowledged { " · " (clean(who)) " has it in hand" }
                 @for (word, to) in &it.links { " · " a href=(to) { (clean(word)) } }
             }
-            @if let (Some(key), Some(number)) = (reader.key, it.number) {
+            @if let Some(key) = reader.key.filter(|_| it.number.is_some() || it.element.ends_with('*')) {
                 div.acts {
-                    @if it.acknowledged.is_none() {
+                    @if let Some(number) = it.number.filter(|_| it.acknowledged.is_none()) {
                         (form(key, Action::Acknowledge, &html! {
                             input type="hidden" name="incident" value=(number);
                             label { "Your name " input name="who" required maxlength="60" autocomplete="nickname"; }

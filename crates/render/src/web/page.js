@@ -7,8 +7,9 @@
 
   // Each time in the reader's zone, with UTC behind it where that differs.
   function times(within) {
-    for (const it of within.querySelectorAll('time[datetime]')) {
-      const at = new Date(it.dateTime);
+    for (const it of within.querySelectorAll('time[datetime], td:first-child')) {
+      if (it.tagName === 'TD' && !/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/.test(it.textContent)) continue;
+      const at = new Date(it.dateTime || it.textContent);
       if (isNaN(at) || !at.getTimezoneOffset()) continue;
       const utc = two(at.getUTCHours()) + ':' + two(at.getUTCMinutes()) + ' UTC';
       it.textContent = at.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' }) + ' (' + utc + ')';
@@ -273,10 +274,6 @@
       const [mx, my, r] = [x + cw / 2, y + ch / 2, Math.min(cw, ch) / 2 - 3];
       pen.lineWidth = 1.5;
       const box = () => pen.fillRect(x + 1, y + 1, cw - 2, ch - 2);
-      if (fold) {
-        pen.strokeStyle = ink.line;
-        pen.strokeRect(x + 0.5, y + 0.5, cw - 1, ch - 1);
-      }
       if (letter === 'g') {
         pen.fillStyle = ink.g;
         box();
@@ -322,6 +319,11 @@
         pen.arc(mx, my, letter === '?' ? 3 : 1.3, 0, 7);
         pen.fill();
       }
+      if (fold) {
+        pen.strokeStyle = ink.muted;
+        pen.lineWidth = 1;
+        pen.strokeRect(x + 1.5, y + 1.5, cw - 3, ch - 3);
+      }
       if (cell && cell.short && cw >= 44 && 'gbc'.includes(letter)) {
         pen.font = (letter === 'b' ? '600 ' : '') + '12px sans-serif';
         pen.fillStyle = letter === 'b' ? ink.paper : ink.ink;
@@ -353,7 +355,7 @@
       const [row, column] = this.at.map(at => this.axis[at]);
       if (!row || !column) return;
       const [from, to] = this.turned ? [column, row] : [row, column];
-      const cell = this.cell(row, column) || { words: 'is loaded', letter: '?' };
+      const cell = this.cell(row, column) || { words: 'loading', letter: '?' };
       const plain = it => it.name.replace(/^[\u25b8\u25be] /, '');
       const more = cell.words && !(from.fold || to.fold) ? ', ' + cell.words : '';
       const says = from.fold || to.fold ? cell.words : (this.words[cell.letter] || cell.words) + (this.words[cell.letter] ? more : '');

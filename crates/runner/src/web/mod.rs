@@ -8,6 +8,7 @@ pub(crate) mod source;
 
 pub use gate::Proxy;
 
+use crate::lock;
 use crate::server::refusal::Refused;
 use crate::server::rights::Caller;
 use crate::stored::Kinds;
@@ -24,11 +25,13 @@ use narrows_sys::clock;
 use source::{Now, Source};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What is shown now is read again after so long, whoever asks.
 const FRESH: Duration = Duration::from_secs(3);
+/// What is older is not shown.
+const OLD: Duration = Duration::from_secs(60);
 
 /// How a page is shown.
 #[derive(Debug, Clone)]
@@ -48,30 +51,63 @@ pub(crate) struct Site {
     /// The store of its runs: a file, or an address.
     pub(crate) store: PathBuf,
     pub(crate) kinds: Kinds,
-    now: tokio::sync::Mutex<Option<(Instant, Arc<Now>)>>,
+    now: Mutex<Option<Kept>>,
+    /// Held by who reads it anew.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What was shown last.
+#[derive(Clone)]
+struct Kept {
+    at: Instant,
+    took: Duration,
+    now: Arc<Now>,
 }
 
 impl Site {
     pub(crate) fn new(gate: Gate, source: Box<dyn Source>, spec: &PageSpec) -> Self {
-        Self { gate, source, store: spec.store.clone(), kinds: spec.kinds, now: tokio::sync::Mutex::default() }
+        Self { gate, source, store: spec.store.clone(), kinds: spec.kinds, now: Mutex::default(), turn: Arc::default() }
     }
 
-    /// How everything is. Readers that ask at the same time share the answer.
-    async fn now(&self) -> Result<Arc<Now>, Refused> {
-        let mut kept = self.now.lock().await;
-        if let Some((at, now)) = &*kept
-            && at.elapsed() < FRESH
+    /// How everything is. All readers share the answer. A large fleet takes a moment for it: a reader gets the last one while the next one
+    /// is made, unless that is old.
+    async fn now(self: &Arc<Self>) -> Result<Arc<Now>, Refused> {
+        let kept = lock(&self.now).clone();
+        let Some(Kept { at, took, now }) = kept.filter(|it| it.at.elapsed() < OLD) else { return self.renew().await };
+        // It costs no more than a tenth of the time of who makes it.
+        if at.elapsed() > FRESH.max(took * 10)
+            && let Ok(turn) = self.turn.clone().try_lock_owned()
         {
-            return Ok(now.clone());
+            let site = self.clone();
+            tokio::spawn(async move {
+                let _turn = turn;
+                let _ = site.read().await;
+            });
         }
+        Ok(now)
+    }
+
+    /// Waits for a new answer; readers that wait at the same time share it.
+    async fn renew(&self) -> Result<Arc<Now>, Refused> {
+        let asked = clock::now();
+        let _turn = self.turn.lock().await;
+        let kept = lock(&self.now).clone();
+        match kept.filter(|it| it.at >= asked) {
+            Some(kept) => Ok(kept.now),
+            None => self.read().await,
+        }
+    }
+
+    async fn read(&self) -> Result<Arc<Now>, Refused> {
+        let began = clock::now();
         let now = Arc::new(self.source.now().await?);
-        *kept = Some((clock::now(), now.clone()));
+        *lock(&self.now) = Some(Kept { at: began, took: began.elapsed(), now: now.clone() });
         Ok(now)
     }
 
     /// What a reader changed is to be seen at once.
-    async fn forget(&self) {
-        *self.now.lock().await = None;
+    fn forget(&self) {
+        *lock(&self.now) = None;
     }
 }
 
@@ -197,3 +233,6 @@ impl FromRequestParts<Arc<Site>> for Visitor {
         Ok(visitor)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,7 +125,7 @@ fn pairs(word: &str) -> Vec<(usize, usize)> {
 }
 
 async fn with_grid<T: Send + 'static>(
-    site: &Site,
+    site: &Arc<Site>,
     words: &Words,
     make: impl FnOnce(&Grid) -> T + Send + 'static,
 ) -> Result<T, Refused> {
@@ -304,6 +304,6 @@ pub(super) async fn act(State(site): State<Arc<Site>>, visitor: Visitor, headers
         _ => return Err(refused(Refused::bad("the form lacks something"))),
     };
     site.source.act(visitor.clone(), ask).await.map_err(refused)?;
-    site.forget().await;
+    site.forget();
     Ok(to(web::AT))
 }
