@@ -46,7 +46,7 @@ type Server = State<Arc<Shared>>;
 
 /// All requests. One line each.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
-    let page = shared.page();
+    let page = shared.page.clone();
     let requests = Router::new()
         .route("/v1/hello", get(hello))
         .route("/v1/sessions", post(open_session))

@@ -169,8 +169,8 @@ impl Server {
         let reading = deputies.reading.clone();
         let mut shared = Shared::new(config, port, secret, (tokens, audit), deputies, stop.clone());
         if let Some(page) = &shared.config.page {
-            let site = page::site(page, shared.secret.clone(), shared.tokens.clone(), reading);
-            shared.site = Some(site.map_err(ServeError::Page)?);
+            let page = page::page(page, shared.secret.clone(), reading);
+            shared.page = Some(page.map_err(ServeError::Page)?);
         }
         let shared = Arc::new(shared);
         let lost = Arc::default();

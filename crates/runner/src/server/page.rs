@@ -1,15 +1,15 @@
 //! What the page shows of this host and its store.
 
-use super::shared::Shared;
 use crate::helper::Reading;
 use crate::server::refusal::Refused;
 use crate::server::request::blocking;
 use crate::stored::{Content, Filter, Store, maintenance};
-use crate::tokens::{Allowed, Tokens};
 use crate::trust::same_secret;
 use crate::web::gate::{Find, Gate, Known};
+use crate::web::site::Site;
 use crate::web::source::{Now, Soon, Source};
-use crate::web::{PageSpec, Site};
+use crate::web::{PageSpec, router};
+use axum::Router;
 use narrows_model::run::grid::{Grid, GridMetric};
 use narrows_model::run::mesh::MeshRecord;
 use narrows_render::{Document as _, Format, Style, web};
@@ -25,20 +25,14 @@ const MESH: &str = "mesh";
 
 /// The page of a server.
 /// Errors: the header of the proxy has no valid name.
-pub(super) fn site(
-    spec: &PageSpec,
-    secret: Option<Secret>,
-    tokens: Arc<Tokens>,
-    reading: Reading,
-) -> Result<Arc<Site>, String> {
+pub(super) fn page(spec: &PageSpec, secret: Option<Secret>, reading: Reading) -> Result<Router, String> {
+    // Named tokens are for measuring: the store has the inventories of all hosts that keep runs there.
     let find: Find = Box::new(move |shown: &Secret| {
-        let named = tokens.find(shown).filter(|it| tokens.ended(it).is_none() && it.allow.contains(&Allowed::Measure));
-        let own = secret.as_ref().is_some_and(|secret| same_secret(shown, secret)).then(|| "default".to_owned());
-        let name = own.or_else(|| named.map(|it| it.name.clone()))?;
-        Some(Known { name, may_change: false })
+        let is_own = secret.as_ref().is_some_and(|secret| same_secret(shown, secret));
+        is_own.then(|| Known { name: "default".to_owned(), may_change: false })
     });
     let source = OfHost { store: spec.store.clone(), spec: spec.clone(), reading };
-    Ok(Arc::new(Site::new(Gate::new(find, spec.proxy.clone())?, Box::new(source), spec)))
+    Ok(router(Arc::new(Site::new(Gate::new(find, spec.proxy.clone())?, Box::new(source), spec))))
 }
 
 struct OfHost {
@@ -86,12 +80,5 @@ impl Source for OfHost {
             let audit = blocking(read).await?.map_err(Refused::failed)?;
             audit.write(Format::Html, Style::default()).map_err(Refused::failed)
         })
-    }
-}
-
-impl Shared {
-    /// The page, where there is one.
-    pub(super) fn page(&self) -> Option<axum::Router> {
-        self.site.clone().map(crate::web::router)
     }
 }

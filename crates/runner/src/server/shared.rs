@@ -16,7 +16,6 @@ use super::unauthenticated::Unauthenticated;
 use crate::helper::{Deputies, Reading, Tuning};
 use crate::lock;
 use crate::tokens::Tokens;
-use crate::web::Site;
 use narrows_sys::{sysctl, tcp};
 use narrows_wire::Key;
 use narrows_wire::api::{Reason, SessionUse};
@@ -59,7 +58,7 @@ pub(super) struct Shared {
     /// Readings of the host's connections at a time.
     pub(super) connections: Semaphore,
     /// What browsers are shown.
-    pub(super) site: Option<Arc<Site>>,
+    pub(super) page: Option<axum::Router>,
     /// The one port, where it is one.
     listening: OnceLock<std::net::TcpListener>,
     stop: watch::Sender<bool>,
@@ -104,7 +103,7 @@ impl Shared {
             links: Turns::default(),
             traces: Arc::new(Semaphore::new(2)),
             connections: Semaphore::new(1),
-            site: None,
+            page: None,
             listening: OnceLock::new(),
             stop,
             table: Mutex::new(table),

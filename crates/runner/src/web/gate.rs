@@ -1,6 +1,7 @@
 //! Who may see the page: sessions that begin with a token and end by themselves, names that a reverse proxy gives, and how often a token may
 //! be tried. Time is an argument.
 
+use super::spec::Proxy;
 use crate::lock;
 use crate::server::rights::Caller;
 use axum::http::{HeaderMap, HeaderName, header};
@@ -34,15 +35,6 @@ pub(crate) struct Known {
 
 /// Who a token is; asked again at each request, so that a revoked one ends its sessions.
 pub(crate) type Find = Box<dyn Fn(&Secret) -> Option<Known> + Send + Sync>;
-
-/// A reverse proxy that has checked who the reader is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proxy {
-    /// The header that names the reader.
-    pub header: String,
-    /// Addresses of the proxy: of others the header is not believed.
-    pub from: Vec<IpAddr>,
-}
 
 /// Who asks.
 #[derive(Debug, Clone)]

@@ -1,8 +1,9 @@
 //! The requests of a page but for those of runs.
 
 use super::gate::{Denied, Visitor};
+use super::runs;
+use super::site::{Shown, Site, Words, content, download, page, reader, refusal, to, written};
 use super::source::Ask;
-use super::{Site, Words, content, download, page, runs, to};
 use crate::server::refusal::{Refused, json};
 use crate::server::request::blocking;
 use crate::server::rights::Caller;
@@ -13,15 +14,13 @@ use axum::response::IntoResponse as _;
 use http_body_util::{BodyExt as _, Limited};
 use narrows_model::run::fleet::FleetSeries;
 use narrows_model::run::grid::Grid;
-use narrows_render::web::{self, Action, Reader};
-use narrows_render::{Document, Format, Style, fleet_series};
+use narrows_render::web::{self, Action};
+use narrows_render::{Format, fleet_series};
 use narrows_sys::clock;
 use narrows_views::fleet_series::judged;
 use narrows_wire::api::Reason;
 use std::sync::Arc;
 use std::time::Duration;
-
-pub(super) type Shown = Result<Response<Body>, Response<Body>>;
 
 /// A form has a few fields.
 const FORM_MAX_BYTES: usize = 8 << 10;
@@ -29,20 +28,6 @@ const FORM_TIME: Duration = Duration::from_secs(10);
 const HOUR_MS: u64 = 3_600_000;
 /// A path is shown of no more: a month.
 const HOURS_MAX: u64 = 744;
-
-pub(super) fn reader<'a>(site: &'a str, visitor: &'a Visitor) -> Reader<'a> {
-    let key = visitor.has_session.then_some(visitor.key.as_str());
-    Reader { site, name: &visitor.known.name, key: key.filter(|_| visitor.known.may_change), out: key }
-}
-
-/// A refusal as a page.
-pub(super) fn refusal(site: &Site, visitor: &Visitor, refused: &Refused) -> Response<Body> {
-    let status = refused.clone().into_response().status();
-    let name = site.source.name();
-    let mut answer = page(web::refused(&reader(&name, visitor), refused.sentence()));
-    *answer.status_mut() = status;
-    answer
-}
 
 pub(super) async fn login(words: Words) -> Response<Body> {
     page(web::login(words.get("next"), None))
@@ -167,11 +152,6 @@ pub(super) async fn report(State(site): State<Arc<Site>>, visitor: Visitor) -> S
     let name = site.source.name();
     let links = [("JSON", web::address("status.json", &[]))];
     Ok(page(web::report(&reader(&name, &visitor), "Report", &document, &links)))
-}
-
-pub(super) fn written(report: &impl Document, format: Format) -> Result<String, Refused> {
-    let text = report.write(format, Style::default()).map_err(Refused::failed)?;
-    text.ok_or_else(|| Refused::not_found("format of it"))
 }
 
 async fn series(site: &Site, words: &Words) -> Result<Option<FleetSeries>, Refused> {

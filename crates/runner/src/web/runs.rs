@@ -1,8 +1,7 @@
 //! The requests of a page for runs of the store.
 
 use super::gate::Visitor;
-use super::pages::{Shown, reader, refusal, written};
-use super::{Site, Words, download, page};
+use super::site::{Shown, Site, Words, download, page, reader, refusal, written};
 use crate::server::refusal::Refused;
 use crate::server::request::blocking;
 use crate::stored::maintenance::{self, page as listed};

@@ -1,14 +1,18 @@
 //! The page as a browser that means no good meets it.
 
-use super::gate::Known;
-use super::source::{Ask, Soon};
+use super::gate::{Gate, Known, Visitor};
+use super::site::Site;
+use super::source::{Ask, Now, Soon, Source};
 use super::*;
+use crate::lock;
+use crate::server::rights::Caller;
 use hyper_util::service::TowerToHyperService;
 use narrows_model::run::grid::{CellState, Grid, GridCell, GridGroup, GridMetric};
 use narrows_render::web::{Front, Trouble};
 use narrows_wire::token::Secret;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Mutex;
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'";
 
