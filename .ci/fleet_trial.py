@@ -619,8 +619,9 @@ def lacking(options):
     missing = [f'{name} is missing (Debian: apt-get install {package})' for name, package in needed.items() if not shutil.which(name)]
     if options.engine == 'outgrown' and not options.clean:
         missing += [] if glob.glob('/usr/lib/postgresql/*/bin/initdb') else ['PostgreSQL is missing (Debian: apt-get install postgresql)']
-        said = subprocess.run([options.narrows, 'fleet', 'nats', os.devnull], capture_output=True, text=True).stderr
-        missing += ['this narrows is built without NATS'] if 'has no NATS' in said else []
+        for program in filter(None, (options.narrows, options.old)):
+            said = subprocess.run([program, 'fleet', 'nats', os.devnull], capture_output=True, text=True).stderr
+            missing += [f'{program} has no NATS'] if 'has no NATS' in said or 'unrecognized subcommand' in said else []
     return ', '.join(missing or ['it needs root'] * (os.geteuid() != 0))
 
 def arguments():

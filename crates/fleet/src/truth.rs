@@ -84,6 +84,9 @@ pub const fn day_of(at_ms: u64) -> u64 {
     at_ms - at_ms % (24 * HOUR_MS)
 }
 
+/// When a test of a path was due, and its result.
+pub type Due = (u64, Option<Vec<u8>>);
+
 /// When a test was due, its name and its result.
 pub type Ended = (u64, Name, Vec<u8>);
 
@@ -115,9 +118,13 @@ pub trait Truth {
     /// Errors: the store's.
     fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<Ended>, Self::Error>;
 
-    /// What is known of a path's tests that were due since a time, the earliest first: each test, and the days of those that were folded.
+    /// The tests of a path that were due since a time and are over, the earliest first; without a result, they were missed.
     /// Errors: the store's.
-    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>, Self::Error>;
+    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Due>, Self::Error>;
+
+    /// The days of a path since a time, of which single tests are kept no more.
+    /// Errors: the store's.
+    fn days(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>, Self::Error>;
 
     /// Folds tests that were due before a time into one figure a day for each path, at most so many at once; how many there were. Days are
     /// kept for [`DAYS_KEPT_MS`] more.
@@ -238,16 +245,20 @@ impl Truth for Memory {
         Ok(found)
     }
 
-    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>, Self::Error> {
+    fn days(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>, Self::Error> {
         let days = self.days.range((mesh, test, load, day_of(since_ms))..=(mesh, test, load, u64::MAX));
+        Ok(days.map(|(_, point)| point.clone()).collect())
+    }
+
+    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Due>, Self::Error> {
         let is = |name: &Name| (name.mesh, name.test, name.load) == (mesh, test, load);
         let ended = self.tests.iter().filter(|(name, kept)| is(name) && kept.due_ms >= since_ms);
-        let point = |(_, kept): (&Name, &Kept)| match kept.end.as_ref()? {
-            End::Result(result) => Some(Point::of(kept.due_ms, Some(result))),
-            End::Missed => Some(Point::of(kept.due_ms, None)),
+        let due = |(_, kept): (&Name, &Kept)| match kept.end.as_ref()? {
+            End::Result(result) => Some((kept.due_ms, Some(result.clone()))),
+            End::Missed => Some((kept.due_ms, None)),
         };
-        let mut found: Vec<Point> = days.map(|(_, point)| point.clone()).chain(ended.filter_map(point)).collect();
-        found.sort_by_key(|point| point.due_ms);
+        let mut found: Vec<Due> = ended.filter_map(due).collect();
+        found.sort_unstable();
         Ok(found)
     }
 
@@ -366,8 +377,12 @@ fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
     truth.miss(0, 0, 12 * day, 12 * day).expect("missed");
     let point = |due_ms, tests, failed, figures, packets| Point { due_ms, tests, failed, figures, packets };
     let first = point(due(1_000), 1, 0, Some([100.0, 200.0, 300.0]), [50, 3]);
-    let found = truth.series(0, 0, load, 9 * day).expect("a series");
-    assert_eq!((found.len(), &found[0], found[2].failed), (3, &first, 1), "{found:?}");
+    let series = |truth: &mut T| truth.series(0, 0, load, 9 * day).expect("a series");
+    let days = |truth: &mut T| truth.days(0, 0, load, 9 * day).expect("days");
+    let found = series(truth);
+    let points: Vec<Point> = found.iter().map(|(at_ms, result)| Point::of(*at_ms, result.as_deref())).collect();
+    assert_eq!((points.len(), &points[0], points[2].failed), (3, &first, 1), "{found:?}");
+    assert_eq!(days(truth), []);
     let both = point(10 * day, 2, 0, Some([100.0, 300.0, 600.0]), [100, 3]);
     let folded = |truth: &mut T, before_ms| {
         // A little at a time; what the conformance made before is older.
@@ -375,13 +390,13 @@ fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
     };
     assert!(folded(truth, 11 * day) >= 2);
     assert_eq!(folded(truth, 11 * day), 0, "it is done once");
-    assert_eq!(truth.series(0, 0, load, 9 * day).expect("a series"), [both, found[2].clone()]);
+    assert_eq!((days(truth), series(truth)), (vec![both], vec![found[2].clone()]));
     assert!(folded(truth, 12 * day) > 0);
-    assert_eq!(truth.series(0, 0, load, 9 * day).expect("a series").len(), 2);
+    assert_eq!((days(truth).len(), series(truth).len()), (2, 0));
     folded(truth, 12 * day + DAYS_KEPT_MS);
     assert_eq!(truth.plan(&[Planned { due_ms: 900 * day, name: name(5_000) }]).expect("planned"), 1);
     truth.fold(901 * day, 9).expect("folded");
-    assert_eq!(truth.series(0, 0, load, 9 * day).expect("a series"), [], "days are not kept for ever");
+    assert_eq!(days(truth), [], "days are not kept for ever");
 }
 
 #[cfg(test)]

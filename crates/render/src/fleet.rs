@@ -1,28 +1,14 @@
 //! A fleet in words.
 
-use crate::csv;
 use crate::doc::Doc;
-use crate::format::{Writer, document};
-use crate::over_time::{Curve, plot};
+use crate::format::document;
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
-use crate::words::{plural, rounded};
-use narrows_model::Unit;
-use narrows_model::run::fleet::{
-    AgentState, FleetCheck, FleetCost, FleetHistory, FleetHost, FleetIncident, FleetPoint, FleetSeries, FleetStatus,
-    FleetTests,
-};
-use narrows_model::words::date;
-use narrows_model::words::units::{amount, bps, grouped, micros, percent};
-use std::collections::BTreeMap;
+use crate::words::plural;
+use narrows_model::run::fleet::{AgentState, FleetCheck, FleetCost, FleetHost, FleetIncident, FleetStatus, FleetTests};
+use narrows_model::words::units::{amount, grouped, micros, percent};
 
 document!(FleetCheck, "a check of a fleet", |it, _| check(it));
-document!(
-    FleetHistory,
-    "a path of a fleet over time",
-    |it, _| history(it),
-    Writer::csv("Comma-separated values, one test or day per line", |it, _| lines(it))
-);
 document!(FleetStatus, "a fleet", |it, _| status(it));
 
 fn check(report: &FleetCheck) -> Doc {
@@ -72,112 +58,20 @@ fn check(report: &FleetCheck) -> Doc {
     Doc::new("Fleet").verdict(word, tone, &says).table(table).warnings(wrong)
 }
 
-/// Rows of a table over time, at most.
-const ROWS_MAX: usize = 24;
-
-/// The columns of its CSV.
-const COLUMNS: &[&str] = &[
-    "mesh", "test", "at_unix_ms=point/at_unix_ms", "tests=point/tests", "failed=point/failed", "least=point/figures/0",
-    "middle=point/figures/1", "most=point/figures/2", "packets_sent=point/sent", "packets_lost=point/lost",
-];
-
-fn lines(report: &FleetHistory) -> serde_json::Result<String> {
-    let of = |series: &FleetSeries| {
-        let (mesh, test) = (series.mesh.clone(), series.test.clone());
-        let line = move |point: &FleetPoint| serde_json::json!({ "mesh": mesh, "test": test, "point": point });
-        series.points.iter().map(line).collect::<Vec<_>>()
-    };
-    csv::table(COLUMNS, report.tests.iter().flat_map(of))
-}
-
-fn history(report: &FleetHistory) -> Doc {
-    let count: u64 = report.tests.iter().flat_map(|it| &it.points).map(|it| it.tests).sum();
-    let says = format!(
-        "{} to {}: {} in the last {}",
-        report.from,
-        report.to,
-        plural(count, "test"),
-        time(report.until_unix_ms.saturating_sub(report.since_unix_ms))
-    );
-    let doc = Doc::new("Path over time").picture(drawn(report)).headline(&says);
-    let doc = doc.tables(report.tests.iter().map(|series| over_time(report, series)));
-    let none =
-        report.tests.is_empty().then(|| "no test of this path is in the store: see `narrows fleet check`".to_owned());
-    doc.warnings(none)
-}
-
-/// A value of a kind of test: goodput, or round-trip time.
-fn figure(kind: &str, value: f64) -> String {
-    if kind == "load" { bps(value) } else { micros(rounded(value)) }
-}
-
-/// What a series says in equal parts of the time.
-fn over_time(report: &FleetHistory, series: &FleetSeries) -> Table {
-    let columns = [
-        Column::words("from (UTC)"),
-        Column::figures("tests"),
-        Column::figures("failed"),
-        Column::figures("least"),
-        Column::figures("middle"),
-        Column::figures("most").spare(1),
-        Column::figures("packets lost").spare(2),
-    ];
-    let is_load = series.kind == "load";
-    let remark = if is_load {
-        "goodput; middle: mean"
-    } else {
-        "round-trip time; middle: mean of the medians, most: of the 90th percentiles"
-    };
-    let mut table = Table::new(format!("{}, {}", series.mesh, series.test), remark, &columns);
-    let step = (report.until_unix_ms.saturating_sub(report.since_unix_ms) / ROWS_MAX as u64).max(1);
-    let mut parts: BTreeMap<u64, Vec<&FleetPoint>> = BTreeMap::new();
-    for point in &series.points {
-        parts.entry(point.at_unix_ms.saturating_sub(report.since_unix_ms) / step).or_default().push(point);
-    }
-    for points in parts.into_values().collect::<Vec<_>>() {
-        let sum = |of: fn(&FleetPoint) -> u64| points.iter().map(|it| of(it)).fold(0_u64, u64::saturating_add);
-        let known: Vec<[f64; 3]> = points.iter().filter_map(|it| it.figures).collect();
-        let of = |nth: usize, pick: fn(f64, f64) -> f64| known.iter().map(|all| all[nth]).reduce(pick);
-        let middle = (!known.is_empty()).then(|| known.iter().map(|all| all[1]).sum::<f64>() / known.len() as f64);
-        let cell = |value: Option<f64>| Cell::maybe(value.map(|value| figure(&series.kind, value)));
-        let (sent, lost, failed) = (sum(|it| it.sent), sum(|it| it.lost), sum(|it| it.failed));
-        let share = (sent > 0).then(|| format!("{lost} of {}", grouped(sent)));
-        table.rows.push(Row::new(vec![
-            Cell::new(points.first().map_or_else(String::new, |it| date::minute(it.at_unix_ms.saturating_mul(1_000)))),
-            Cell::new(grouped(sum(|it| it.tests))),
-            Cell::new(grouped(failed)).tone_if(failed > 0, Tone::Mark),
-            cell(of(0, f64::min)),
-            cell(middle),
-            cell(of(2, f64::max)),
-            Cell::maybe(share).tone_if(lost > 0, Tone::Mark),
-        ]));
-    }
-    table
-}
-
-/// Goodput and round-trip time over time (SVG); `None`: there is nothing to draw.
-fn drawn(report: &FleetHistory) -> Option<String> {
-    let curve = |series: &FleetSeries| {
-        let seconds = |it: &FleetPoint| it.at_unix_ms.saturating_sub(report.since_unix_ms) as f64 / 1e3;
-        let points = series.points.iter().filter_map(|it| Some((seconds(it), it.figures?[1]))).collect();
-        let figures = if series.kind == "load" { vec![points, vec![]] } else { vec![vec![], points] };
-        Curve { name: format!("{}, {}", series.mesh, series.test), figures }
-    };
-    let curves: Vec<Curve> = report.tests.iter().map(curve).collect();
-    let title = format!("{} to {} over time", report.from, report.to);
-    let units = [("goodput", Unit::BitsPerSecond), ("round-trip time", Unit::Microseconds)];
-    curves.iter().any(|it| it.figures.iter().any(|all| !all.is_empty())).then(|| plot(&title, "", &units, &curves))
-}
-
-fn status(report: &FleetStatus) -> Doc {
-    let count = |state| report.hosts.iter().filter(|host| host.state == state).count() as u64;
-    let [up, silent, never, drained] =
-        [AgentState::Up, AgentState::Silent, AgentState::Never, AgentState::Drained].map(count);
-    let (word, tone) = match (report.incidents.is_empty(), report.is_well()) {
+/// How a fleet is, in a word.
+pub(crate) fn word(report: &FleetStatus) -> (&'static str, Tone) {
+    match (report.incidents.is_empty(), report.is_well()) {
         (false, _) => ("BAD", Tone::Bad),
         (true, false) => ("INCOMPLETE", Tone::Mark),
         (true, true) => ("WELL", Tone::Good),
-    };
+    }
+}
+
+/// … and in a sentence.
+pub(crate) fn sentence(report: &FleetStatus) -> String {
+    let count = |state| report.hosts.iter().filter(|host| host.state == state).count() as u64;
+    let [up, silent, never, drained] =
+        [AgentState::Up, AgentState::Silent, AgentState::Never, AgentState::Drained].map(count);
     let mut says = format!(
         "{}: {}",
         report.name,
@@ -192,6 +86,11 @@ fn status(report: &FleetStatus) -> Doc {
             says += &format!(", {number} {how}");
         }
     }
+    says
+}
+
+fn status(report: &FleetStatus) -> Doc {
+    let ((word, tone), says) = (word(report), sentence(report));
     let paused = report
         .paused_until_unix_ms
         .map(|until| format!("paused: no test begins for {}", time(until.saturating_sub(report.at_unix_ms))));

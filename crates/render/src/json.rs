@@ -6,7 +6,7 @@ use narrows_model::load::responsiveness::ResponsivenessReport;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
-use narrows_model::run::fleet::{FleetCheck, FleetHistory, FleetStatus};
+use narrows_model::run::fleet::{FleetCheck, FleetSeries, FleetStatus};
 use narrows_model::run::history::{HistoryReport, TrendReport};
 use narrows_model::run::mesh::MeshReport;
 use narrows_model::run::optimise::OptimiseReport;
@@ -39,7 +39,7 @@ const SCHEMAS: &[Published] = &[
     ("connections", || schema_for!(ConnectionsView)),
     ("diff", || schema_for!(DiffReport)),
     ("fleet-check", || schema_for!(FleetCheck)),
-    ("fleet-history", || schema_for!(FleetHistory)),
+    ("fleet-series", || schema_for!(FleetSeries)),
     ("fleet-status", || schema_for!(FleetStatus)),
     ("frames", || schema_for!(FramesReport)),
     ("history", || schema_for!(HistoryReport)),

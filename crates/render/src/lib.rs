@@ -17,6 +17,7 @@ pub mod doc;
 mod fits;
 mod fleet;
 pub mod fleet_metrics;
+pub mod fleet_series;
 pub mod format;
 pub mod frames;
 pub mod history;
@@ -43,6 +44,7 @@ pub mod sweep;
 pub mod table;
 pub mod trace;
 pub mod watch;
+pub mod web;
 pub mod words;
 
 pub use format::{AnyDocument, Document, Format, OfAnyRun, Writer};

@@ -7,6 +7,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 /// The page may fetch and run nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
+/// The style of reports.
+pub(crate) const STYLE: &str = include_str!("page.css");
+
 /// A whole page: its name, a line below it, and its content.
 pub fn document(name: &str, below: Option<&str>, main: &Markup) -> String {
     let name = clean(name);
@@ -18,7 +21,7 @@ pub fn document(name: &str, below: Option<&str>, main: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (name) }
-                style { (PreEscaped(include_str!("page.css"))) }
+                style { (PreEscaped(STYLE)) }
             }
             body {
                 header {
@@ -30,6 +33,12 @@ pub fn document(name: &str, below: Option<&str>, main: &Markup) -> String {
         }
     };
     page.into_string()
+}
+
+/// The content of a whole page, for another page; what reports say is escaped, so nothing in it looks like the ends.
+pub fn content(document: &str) -> &str {
+    let after = document.split_once("<main>").map_or("", |(_, after)| after);
+    after.rsplit_once("</main>").map_or("", |(content, _)| content)
 }
 
 /// A picture in the page; empty without one.

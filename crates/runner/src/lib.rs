@@ -41,6 +41,7 @@ pub mod trusted;
 pub mod tune;
 pub mod verify;
 pub mod watch;
+pub mod web;
 mod workers;
 
 pub use books::{document, live, measurement, nothing_arrived};

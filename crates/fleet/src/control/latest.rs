@@ -122,6 +122,14 @@ impl Latest {
         Some([last.usual.quantile(HIGH)?, last.it.as_ref()?.rtt_us?[0]])
     }
 
+    /// When a path was last measured.
+    pub(super) fn measured_ms(&self, kind: Kind, load: Load) -> Option<u64> {
+        match kind {
+            Kind::Load => self.loads.get(&load).map(|last| last.at_ms),
+            Kind::Probe => self.paths.get(&load).map(|last| last.at_ms),
+        }
+    }
+
     pub(super) fn has_path(&self, load: Load) -> bool {
         self.paths.get(&load).is_some_and(|last| last.it.is_some())
     }

@@ -6,6 +6,7 @@ mod latest;
 mod orders;
 mod outcome;
 mod rounds;
+mod series;
 mod state;
 
 use crate::incident::{Message, Rules};
@@ -13,7 +14,7 @@ use crate::judge::{Judge, SILENT_MS};
 use crate::plan::{Fleet, Kind, Test};
 use crate::protocol::{Admits, Agent, Clock, Order, Poll, Reply, Settings, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
-use crate::truth::{Lease, Point, Truth};
+use crate::truth::{Lease, Truth};
 use latest::{Latest, Ran};
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
@@ -422,27 +423,6 @@ impl<'a, T: Truth> Control<'a, T> {
     /// Errors: the store's.
     pub fn lead(&mut self, me: &str, now_ms: u64, until_ms: u64) -> Result<bool, T::Error> {
         self.truth.lead(me, now_ms, until_ms)
-    }
-
-    /// What is known of the tests from one host to another since a time, by mesh and test. Probes go there and back: a path has those that
-    /// the other host sends.
-    /// Errors: the store's.
-    pub fn series(&mut self, from: usize, to: usize, since_ms: u64) -> Result<Vec<(Place, Vec<Point>)>, T::Error> {
-        let mut all = Vec::new();
-        for place in self.places().collect::<Vec<_>>() {
-            let there = Load { from, to };
-            let back = Load { from: to, to: from };
-            let both = if self.test(place).kind == Kind::Probe { vec![there, back] } else { vec![there] };
-            let mut points = Vec::new();
-            for load in both {
-                points.extend(self.truth.series(place.0, place.1, load, since_ms)?);
-            }
-            points.sort_by_key(|point| point.due_ms);
-            if !points.is_empty() {
-                all.push((place, points));
-            }
-        }
-        Ok(all)
     }
 
     /// The last results of all paths, as a mesh.

@@ -3,6 +3,7 @@
 use crate::run::mesh::MeshReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 pub const SCHEMA: &str = "narrows.fleet-check/1";
 
@@ -47,48 +48,6 @@ impl FleetCheck {
     pub fn is_possible(&self) -> bool {
         self.tests.iter().all(|test| test.wrong.is_empty())
     }
-}
-
-pub const HISTORY_SCHEMA: &str = "narrows.fleet-history/1";
-
-/// What the tests from one host to another found over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FleetHistory {
-    /// Always [`HISTORY_SCHEMA`].
-    pub schema: String,
-    pub from: String,
-    pub to: String,
-    pub since_unix_ms: u64,
-    pub until_unix_ms: u64,
-    pub tests: Vec<FleetSeries>,
-}
-
-/// One test of a mesh over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FleetSeries {
-    pub mesh: String,
-    /// As `probe of 3000 ms each 60000 ms`.
-    pub test: String,
-    /// `probe` or `load`.
-    pub kind: String,
-    /// The earliest first.
-    pub points: Vec<FleetPoint>,
-}
-
-/// A test, or those of a day (UTC) where single ones are not kept any more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FleetPoint {
-    /// When it was due, or when the day began.
-    pub at_unix_ms: u64,
-    /// Tests; of a single one, 1.
-    pub tests: u64,
-    /// Those that were missed, or found nothing.
-    pub failed: u64,
-    /// Of loads goodput, bit/s, of probes round-trip time, microseconds: least, middle, most; of days the middle is the mean of the tests'.
-    pub figures: Option<[f64; 3]>,
-    /// Probe packets, and those that were lost.
-    pub sent: u64,
-    pub lost: u64,
 }
 
 pub const STATUS_SCHEMA: &str = "narrows.fleet-status/1";
@@ -179,4 +138,67 @@ pub struct FleetTests {
     pub done: u64,
     pub failed: u64,
     pub missed: u64,
+}
+
+/// Paths of which tests are planned, by places in the list of hosts, each with when it was last measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FleetPaths {
+    pub loads: BTreeMap<[usize; 2], Option<u64>>,
+    pub probes: BTreeMap<[usize; 2], Option<u64>>,
+}
+
+pub const SERIES_SCHEMA: &str = "narrows.fleet-series/1";
+
+/// What the tests of one path found over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetSeries {
+    /// Always [`SERIES_SCHEMA`].
+    pub schema: String,
+    pub from: String,
+    pub to: String,
+    /// In the order of time.
+    pub points: Vec<FleetPoint>,
+    /// Where a figure changed its level.
+    #[serde(default)]
+    pub changes: Vec<FleetChange>,
+}
+
+/// What one test found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetPoint {
+    pub at_unix_ms: u64,
+    pub mesh: String,
+    /// `load` or `probe`.
+    pub kind: String,
+    pub goodput_bps: Option<f64>,
+    pub retransmits: Option<u64>,
+    /// Minimum, median and 90th percentile.
+    pub rtt_us: Option<[f64; 3]>,
+    /// Packets sent in this direction, and those of them that were lost.
+    pub packets: Option<[u64; 2]>,
+    /// Routers on the path, where they were looked for.
+    pub hops: Vec<String>,
+    /// Why there is no figure.
+    pub failure: Option<String>,
+    /// What a diagnosis of the load says.
+    pub diagnosis: Option<String>,
+    /// Of how many tests this is the mean, where single ones are not kept any more; those that found nothing are named as a failure.
+    #[serde(default)]
+    pub of_tests: Option<u64>,
+}
+
+/// A figure that changed its level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetChange {
+    /// `goodput` or `round trip`.
+    pub figure: String,
+    /// The first test after it.
+    pub at_unix_ms: u64,
+    /// Mean up to the change before and after it, in the unit of the figure.
+    pub before: f64,
+    pub after: f64,
+    /// `after − before` as a part of `before`.
+    pub change: f64,
+    /// Its 95 % interval.
+    pub interval: [f64; 2],
 }

@@ -6,6 +6,7 @@ pub mod command;
 pub mod compare;
 pub mod diff;
 pub mod fleet;
+pub mod grid;
 pub mod history;
 pub mod live;
 pub mod measure;

@@ -1,14 +1,17 @@
 //! `narrows fleet`: hosts that are tested again and again.
 
+use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
 use crate::flags::FormatArg;
 use crate::flags::values::{duration, millis};
 use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
-use narrows_model::run::fleet::{FleetCheck, FleetHistory, FleetStatus};
+use narrows_model::run::fleet::{FleetCheck, FleetSeries, FleetStatus};
 use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder};
 use narrows_runner::remote::TargetSpec;
+use narrows_runner::server::AuditTo;
+use narrows_runner::web::{PageSpec, Proxy};
 use narrows_runner::{state, stored, trust, trusted};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -88,6 +91,18 @@ struct Controller {
     /// Listen at this address only (default: all addresses of this host)
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
+    /// Show the page for browsers at this port, too
+    #[arg(long)]
+    web: bool,
+    /// With --web: header by which a reverse proxy names a reader it has authenticated; such a reader changes nothing
+    #[arg(long, hide_short_help = true, value_name = "NAME", requires = "web")]
+    web_user_header: Option<String>,
+    /// With --web-user-header: addresses of that proxy
+    #[arg(long, hide_short_help = true, value_name = "ADDRESS,...", value_delimiter = ',', default_values = ["127.0.0.1", "::1"])]
+    web_proxy: Vec<IpAddr>,
+    /// Append who changed what to this file as JSON lines; `journald`: to systemd's journal
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
     /// NATS server for agents, beside HTTPS: nats://host:port; `narrows fleet nats` prints its users
     #[arg(long, value_name = "ADDRESS")]
     nats: Option<String>,
@@ -101,11 +116,14 @@ struct Token {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Its name in the file
-    #[arg(required_unless_present = "metrics")]
+    #[arg(required_unless_present_any = ["metrics", "reader"])]
     host: Option<String>,
     /// The secret of a scraper instead, which may read /metrics and nothing else
     #[arg(long, conflicts_with = "host")]
     metrics: bool,
+    /// The secret of a reader of the page instead, who changes nothing
+    #[arg(long, conflicts_with_all = ["host", "metrics"])]
+    reader: bool,
 }
 
 /// Print the users of a fleet for the configuration of a nats-server; to be run on the controller's host
@@ -178,7 +196,7 @@ struct History {
     #[command(flatten)]
     way: Way,
     #[command(flatten)]
-    format: FormatArg<FleetHistory>,
+    format: FormatArg<FleetSeries>,
 }
 
 /// Make the tests of a mesh now, beside those that are due
@@ -293,7 +311,8 @@ impl Args {
             }
             What::Controller(it) => it.run(),
             What::Token(it) => {
-                let holder = it.host.as_deref().map_or(Holder::Scraper, Holder::Agent);
+                let other = if it.reader { Holder::Reader } else { Holder::Scraper };
+                let holder = it.host.as_deref().map_or(other, Holder::Agent);
                 printed(&fleet::token_of(&it.file, holder, &place()?).map_err(Failure::usage)?)
             }
             What::Nats(it) => printed(&fleet::users_of(&it.file, &place()?).map_err(Failure::usage)?),
@@ -319,13 +338,18 @@ impl Args {
 
 impl Controller {
     fn run(self) -> Outcome {
+        let proxy = self.web_user_header.map(|header| Proxy { header, from: self.web_proxy });
+        let store = stored::address().map_err(Failure::run)?;
+        let page = self.web.then(|| PageSpec { store: store.clone(), kinds: KINDS, proxy });
         let spec = ControllerSpec {
             file: self.file,
             port: Some(self.port),
             bind: self.bind,
             state: place()?,
-            store: stored::address().map_err(Failure::run)?,
+            store,
             bus: self.nats,
+            page,
+            audit: self.audit_log.map(AuditTo::from),
         };
         fleet::controller(&spec, &stop_on_interrupt()?, &mut |line| crate::failure::note!("{line}"))
             .map_err(Failure::run)?;

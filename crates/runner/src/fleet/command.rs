@@ -1,6 +1,7 @@
 //! What the thread that decides for a fleet receives.
 
 use narrows_fleet::protocol::{Poll, Reply};
+use narrows_model::run::fleet::{FleetPaths, FleetStatus};
 use narrows_sys::clock;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -8,8 +9,15 @@ use tokio::sync::oneshot;
 
 /// What the thread that decides receives.
 pub(super) enum Event {
-    Poll { host: String, from: Option<IpAddr>, poll: Poll, answer: oneshot::Sender<Reply> },
+    Poll {
+        host: String,
+        from: Option<IpAddr>,
+        poll: Poll,
+        answer: oneshot::Sender<Reply>,
+    },
     Command(Command, oneshot::Sender<Result<serde_json::Value, String>>),
+    /// How the fleet is, and which paths are tested.
+    Look(oneshot::Sender<Box<(FleetStatus, FleetPaths)>>),
 }
 
 /// What a user asks of a controller.
@@ -28,12 +36,6 @@ pub enum Command {
         host: String,
         back: bool,
     },
-    /// What was found from one host to another in the last so long.
-    History {
-        from: String,
-        to: String,
-        last_ms: u64,
-    },
     /// Tests of a mesh, or of all, now.
     Run {
         mesh: Option<String>,
@@ -42,11 +44,32 @@ pub enum Command {
         incident: u64,
         who: String,
     },
+    /// What the tests of a path found in the last so long.
+    Series {
+        from: String,
+        to: String,
+        last_ms: u64,
+    },
     /// Of an element, or of names that begin so (`*`), nothing is reported for so long.
     Mute {
         element: String,
         for_ms: u64,
     },
+}
+
+impl Command {
+    /// What it changes, in words; `None`: it only reads.
+    pub(super) fn changes(&self) -> Option<String> {
+        Some(match self {
+            Self::Status | Self::Series { .. } => return None,
+            Self::Apply => "apply".to_owned(),
+            Self::Pause { for_ms } => format!("pause for {} s", for_ms / 1_000),
+            Self::Drain { host, back } => format!("{} {host}", if *back { "drain --back" } else { "drain" }),
+            Self::Run { mesh } => format!("run {}", mesh.as_deref().unwrap_or("all")),
+            Self::Acknowledge { incident, who } => format!("acknowledge {incident} by {who}"),
+            Self::Mute { element, for_ms } => format!("mute {element} for {} s", for_ms / 1_000),
+        })
+    }
 }
 
 /// Milliseconds since the epoch.

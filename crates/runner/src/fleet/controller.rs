@@ -4,11 +4,15 @@ use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
-use super::report::{history, status};
-use super::requests;
+use super::page::page;
+use super::report::status;
+use super::requests::{self, Door};
 use super::transport::HOLDS;
 use crate::Stop;
+use crate::server::AuditTo;
+use crate::server::audit::Audit;
 use crate::server::listen::{accept_api, acceptor};
+use crate::web::PageSpec;
 use narrows_fleet::alert::sentence;
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::incident::{Incident, Message};
@@ -38,6 +42,10 @@ pub struct ControllerSpec {
     pub store: PathBuf,
     /// A bus of agents beside HTTPS: `nats://host:port`.
     pub bus: Option<String>,
+    /// The page for browsers, at the same port.
+    pub page: Option<PageSpec>,
+    /// Where it is written who changed what.
+    pub audit: Option<AuditTo>,
 }
 
 /// How often it looks what is due.
@@ -83,7 +91,12 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let (ask, events) = channel();
     let leads = watch::Sender::new(false);
     let to_bus = spec.bus.clone().map(|bus| (bus, ask.clone()));
-    let router = requests::router(&keys, hosts.clone(), ask);
+    let sink = spec.audit.as_ref().map(AuditTo::sink).transpose().map_err(|error| error.to_string())?;
+    let door = Arc::new(Door::new(&keys, hosts.clone(), ask, Audit::of(sink)));
+    let page = spec.page.as_ref().map(|of| page(&keys, &fleet.name, door.clone(), of)).transpose()?;
+    let has_page = page.is_some();
+    let router = requests::router(door);
+    let router = page.into_iter().fold(router, axum::Router::merge);
     let acceptor = acceptor(&keys.identity).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start the controller: {error}"))?;
@@ -97,6 +110,9 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     }
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
+    if has_page {
+        watch(&format!("its page is at https://{}:{port}/", narrows_sys::process::host_name()));
+    }
     let me = format!("{} {} {port}", narrows_sys::process::host_name(), spec.state.display());
     while stands_by(&fleet, &mut store, &me, &events, stop, (&mut archive, &alerts), watch) {
         leads.send_replace(true);
@@ -183,8 +199,8 @@ fn stands_by(
         let until = clock::now() + RENEWS / 5;
         while let Ok(event) = events.recv_timeout(until.saturating_duration_since(clock::now())) {
             match event {
-                // It asks the next one.
-                Event::Poll { .. } => {}
+                // It asks the next one, and a page shows why there is no answer.
+                Event::Poll { .. } | Event::Look(_) => {}
                 Event::Command(_, answer) => {
                     let _ = answer.send(Err("another controller leads the fleet: this one stands by".to_owned()));
                 }
@@ -287,6 +303,10 @@ fn decide(
             Ok(Event::Command(command, answer)) => {
                 let _ = answer.send(executed(&mut control, fleet, command, [trouble.clone(), alerts.trouble()]));
             }
+            Ok(Event::Look(answer)) => {
+                let status = status(&mut control, fleet, [trouble.clone(), alerts.trouble()]);
+                let _ = answer.send(Box::new((status, control.paths())));
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,
         }
@@ -377,12 +397,11 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
         Command::Status => {
             return serde_json::to_value(status(control, fleet, trouble)).map_err(|error| error.to_string());
         }
-        Command::History { from, to, last_ms } => {
-            let since = now_ms().saturating_sub(last_ms);
-            let ends = [host(control, &from)?, host(control, &to)?];
-            let found = control.series(ends[0], ends[1], since).map_err(|error| error.to_string())?;
-            let history = history(fleet, [from, to], since, found);
-            return serde_json::to_value(history).map_err(|error| error.to_string());
+        Command::Series { from, to, last_ms } => {
+            let (from, to) = (host(control, &from)?, host(control, &to)?);
+            let found =
+                control.series(from, to, now_ms().saturating_sub(last_ms)).map_err(|error| error.to_string())?;
+            return serde_json::to_value(found).map_err(|error| error.to_string());
         }
         Command::Pause { for_ms } => {
             control.pause(now_ms().saturating_add(for_ms));

@@ -55,6 +55,11 @@ impl Keys {
         self.secret("scraper")
     }
 
+    /// What a reader of the page shows.
+    pub(super) fn of_reader(&self) -> Secret {
+        self.secret("reader")
+    }
+
     /// What a host's agent shows.
     pub(super) fn of_host(&self, fleet: &str, host: &str) -> Secret {
         self.secret(&format!("host\0{fleet}\0{host}"))
@@ -137,9 +142,11 @@ pub enum Holder<'a> {
     Agent(&'a str),
     /// Who reads figures, and nothing else.
     Scraper,
+    /// Who reads the page, and changes nothing.
+    Reader,
 }
 
-/// A token, on the controller's host; of a scraper the secret, as it shows it to the controller.
+/// A token, on the controller's host; of a scraper and of a reader the secret, as they show it to the controller.
 /// Errors: no host of the file has the name; the file, or the controller's key, cannot be used.
 pub fn token_of(file: &Path, holder: Holder<'_>, state: &Path) -> Result<String, String> {
     let fleet = super::read(file)?;
@@ -151,6 +158,7 @@ pub fn token_of(file: &Path, holder: Holder<'_>, state: &Path) -> Result<String,
     let keys = Keys::existing(state).map_err(|why| format!("cannot make a token: {why}"))?;
     Ok(match holder {
         Holder::Scraper => keys.of_scraper().reveal(),
+        Holder::Reader => keys.of_reader().reveal(),
         Holder::Agent(host) => {
             let secret = keys.of_host(&fleet.name, host);
             Token { fingerprint: keys.identity.token.fingerprint, secret }.reveal()

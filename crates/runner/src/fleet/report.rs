@@ -3,36 +3,8 @@
 use super::command::now_ms;
 use narrows_fleet::control::Control;
 use narrows_fleet::plan::Fleet;
-use narrows_fleet::truth::{Point, Truth};
-use narrows_model::run::fleet::{
-    AgentState, FleetHistory, FleetHost, FleetIncident, FleetPoint, FleetSeries, FleetStatus, FleetTests,
-    HISTORY_SCHEMA, STATUS_SCHEMA,
-};
-
-/// What the tests of a path found.
-pub(super) fn history(
-    fleet: &Fleet,
-    [from, to]: [String; 2],
-    since_unix_ms: u64,
-    found: Vec<((usize, usize), Vec<Point>)>,
-) -> FleetHistory {
-    let point = |it: Point| FleetPoint {
-        at_unix_ms: it.due_ms,
-        tests: it.tests,
-        failed: it.failed,
-        figures: it.figures,
-        sent: it.packets[0],
-        lost: it.packets[1],
-    };
-    let series = |((mesh, test), points): ((usize, usize), Vec<Point>)| FleetSeries {
-        mesh: fleet.meshes[mesh].name.clone(),
-        test: fleet.meshes[mesh].tests[test].word(),
-        kind: fleet.meshes[mesh].tests[test].kind.word().to_owned(),
-        points: points.into_iter().map(point).collect(),
-    };
-    let (schema, tests) = (HISTORY_SCHEMA.to_owned(), found.into_iter().map(series).collect());
-    FleetHistory { schema, from, to, since_unix_ms, until_unix_ms: now_ms(), tests }
-}
+use narrows_fleet::truth::Truth;
+use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus, FleetTests, STATUS_SCHEMA};
 
 /// How a fleet is. The troubles: the store's, and that of alerts.
 pub(super) fn status<T: Truth>(

@@ -5,6 +5,7 @@ use super::keys::{Hosts, Keys};
 use super::transport::{HOLDS, PATH};
 use crate::instruments::LiveInstruments;
 use crate::remote::{Options, Remote, TargetSpec};
+use crate::server::audit::{self, Audit, By};
 use crate::server::refusal::{Refused, json};
 use crate::server::request::{Answer, read};
 use crate::server::rights::Caller;
@@ -18,12 +19,14 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use narrows_fleet::protocol::Poll;
-use narrows_model::run::fleet::{FleetHistory, FleetStatus};
+use narrows_model::run::fleet::{FleetSeries, FleetStatus};
 use narrows_render::fleet_metrics;
+use narrows_views::fleet_series::judged;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{Hello, Permissions, Reason};
 use narrows_wire::token::Secret;
 use narrows_wire::version::{PROTOCOL_HEADER, check_header};
+use std::net::IpAddr;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -37,11 +40,44 @@ const COMMAND_PATH: &str = "/v1/fleet/command";
 const METRICS_PATH: &str = "/metrics";
 
 /// What all requests share.
-struct Door {
+pub(super) struct Door {
     users: Secret,
     scraper: Secret,
     hosts: Arc<RwLock<Hosts>>,
-    ask: Mutex<Sender<Event>>,
+    pub(super) ask: Mutex<Sender<Event>>,
+    audit: Audit,
+}
+
+impl Door {
+    pub(super) fn new(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Event>, audit: Audit) -> Self {
+        let (users, scraper) = (keys.identity.token.secret.clone(), keys.of_scraper());
+        Self { users, scraper, hosts, ask: Mutex::new(ask), audit }
+    }
+
+    /// Has a command executed that somebody asks for, and notes who changed what.
+    pub(super) async fn asked(
+        &self,
+        who: &str,
+        from: Option<IpAddr>,
+        command: Command,
+    ) -> Result<serde_json::Value, Refused> {
+        let changes = command.changes();
+        let done = self.executed(command).await;
+        if let Some(what) = changes {
+            let failure = done.as_ref().err().map(|refused| audit::text(refused.sentence()));
+            let event = audit::Event::Asked { what: audit::text(&what), failure };
+            self.audit.note(&By { who: Some(who), from, session: None }, &event);
+        }
+        done
+    }
+
+    pub(super) async fn executed(&self, command: Command) -> Result<serde_json::Value, Refused> {
+        let (answer, answered) = oneshot::channel();
+        lock(&self.ask).send(Event::Command(command, answer)).map_err(Refused::failed)?;
+        let answered = tokio::time::timeout(ANSWERS, answered).await;
+        let answered = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
+        answered.map_err(Refused::failed)?.map_err(Refused::bad)
+    }
 }
 
 /// Who asks.
@@ -52,9 +88,7 @@ enum Who {
     Host(String),
 }
 
-pub(super) fn router(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Event>) -> Router {
-    let (users, scraper) = (keys.identity.token.secret.clone(), keys.of_scraper());
-    let door = Arc::new(Door { users, scraper, hosts, ask: Mutex::new(ask) });
+pub(super) fn router(door: Arc<Door>) -> Router {
     Router::new()
         .route("/v1/hello", get(hello))
         .route(PATH, post(poll))
@@ -131,12 +165,17 @@ async fn poll(
     })?))
 }
 
-async fn command(State(door): State<Arc<Door>>, Extension(who): Extension<Who>, body: Body) -> Answer {
+async fn command(
+    State(door): State<Arc<Door>>,
+    Extension(who): Extension<Who>,
+    Extension(caller): Extension<Caller>,
+    body: Body,
+) -> Answer {
     if !matches!(who, Who::User) {
         return Err(Refused::new(Reason::NotAllowed, "this needs the token of the fleet's users"));
     }
     let command: Command = read(body, UP_MAX_BYTES).await?;
-    Ok(json(&executed(&door, command).await?))
+    Ok(json(&door.asked("users", caller.address, command).await?))
 }
 
 /// The fleet's figures, as a scraper reads them.
@@ -144,17 +183,8 @@ async fn scrape(State(door): State<Arc<Door>>, Extension(who): Extension<Who>) -
     if matches!(who, Who::Host(_)) {
         return Err(Refused::new(Reason::NotAllowed, "this is the token of an agent"));
     }
-    let status: FleetStatus =
-        serde_json::from_value(executed(&door, Command::Status).await?).map_err(Refused::failed)?;
+    let status: FleetStatus = serde_json::from_value(door.executed(Command::Status).await?).map_err(Refused::failed)?;
     Ok(([(header::CONTENT_TYPE, fleet_metrics::CONTENT_TYPE)], fleet_metrics::metrics(&status)).into_response())
-}
-
-async fn executed(door: &Door, command: Command) -> Result<serde_json::Value, Refused> {
-    let (answer, answered) = oneshot::channel();
-    lock(&door.ask).send(Event::Command(command, answer)).map_err(Refused::failed)?;
-    let answered = tokio::time::timeout(ANSWERS, answered).await;
-    let answered = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
-    answered.map_err(Refused::failed)?.map_err(Refused::bad)
 }
 
 /// Asks a controller for something; its answer in a sentence.
@@ -172,9 +202,9 @@ pub fn status(controller: &TargetSpec) -> Result<FleetStatus, String> {
 
 /// What was found from one host to another in the last so long.
 /// Errors: the controller cannot be reached, refuses, or the fleet has no such host.
-pub fn history(controller: &TargetSpec, from: &str, to: &str, last: Duration) -> Result<FleetHistory, String> {
+pub fn history(controller: &TargetSpec, from: &str, to: &str, last: Duration) -> Result<FleetSeries, String> {
     let last_ms = u64::try_from(last.as_millis()).unwrap_or(u64::MAX);
-    asked(controller, &Command::History { from: from.to_owned(), to: to.to_owned(), last_ms })
+    asked(controller, &Command::Series { from: from.to_owned(), to: to.to_owned(), last_ms }).map(judged)
 }
 
 fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, command: &Command) -> Result<T, String> {

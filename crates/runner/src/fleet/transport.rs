@@ -124,7 +124,8 @@ mod tests {
         let file = state.join("fleet.toml");
         files::write_whole(&file, FILE.as_bytes(), 0o600).expect("a file");
         let (state, store) = (state.to_owned(), state.join("runs.db"));
-        let spec = ControllerSpec { file, port: Some(0), bind: None, state: state.clone(), store, bus };
+        let (state, page, audit) = (state.clone(), None, None);
+        let spec = ControllerSpec { file, port: Some(0), bind: None, state: state.clone(), store, bus, page, audit };
         let (stop, (said, heard)) = (Stop::new(), channel());
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {

@@ -46,7 +46,8 @@ type Server = State<Arc<Shared>>;
 
 /// All requests. One line each.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
-    Router::new()
+    let page = shared.page.clone();
+    let requests = Router::new()
         .route("/v1/hello", get(hello))
         .route("/v1/sessions", post(open_session))
         .route("/v1/sessions/{id}/inventory", post(inventory))
@@ -73,7 +74,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(nothing_here)
         .layer(from_fn(packed))
         .layer(from_fn_with_state(shared.clone(), refusals))
-        .with_state(shared)
+        .with_state(shared);
+    page.into_iter().fold(requests, Router::merge)
 }
 
 /// Whether a client takes packed answers.

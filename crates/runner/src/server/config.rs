@@ -6,6 +6,7 @@ use crate::DEFAULT_PORT;
 use crate::helper::Separation;
 use crate::instruments::LiveInstruments;
 use crate::iperf3::auth::Users;
+use crate::web::PageSpec;
 use narrows_model::words::show::plural;
 use narrows_wire::stamp::Key;
 use std::net::IpAddr;
@@ -54,6 +55,8 @@ pub struct ServeConfig {
     pub responsiveness: Option<u16>,
     /// The most that all of these tests together may carry each way, in bits per second.
     pub responsiveness_rate_bps: u64,
+    /// The page for browsers, if it is shown.
+    pub page: Option<PageSpec>,
     /// How to reflect STAMP sessions, if at all.
     pub stamp: Option<StampConfig>,
     /// What this end measures with.
@@ -84,6 +87,7 @@ impl ServeConfig {
             iperf3_rate_bps: 1_000_000_000,
             responsiveness: None,
             responsiveness_rate_bps: 1_000_000_000,
+            page: None,
             stamp: None,
             instruments,
         }

@@ -9,7 +9,7 @@
 
 mod admission;
 mod api;
-mod audit;
+pub(crate) mod audit;
 mod config;
 mod datagrams;
 mod events;
@@ -20,6 +20,7 @@ mod iperf3;
 mod life;
 mod limits;
 pub(crate) mod listen;
+mod page;
 mod reflector;
 pub(crate) mod refusal;
 pub(crate) mod request;
@@ -38,6 +39,7 @@ pub use audit::AuditTo;
 pub use config::{ServeConfig, StampConfig};
 
 pub(crate) use frames::bounds;
+pub(crate) use shared::source_of;
 
 use crate::VERSION;
 use crate::helper::{self, Bounds, Helpers, Role};
@@ -79,6 +81,9 @@ pub enum ServeError {
         "the helper `{}` ended; the server stops, and its next start undoes what was changed", .0.word()
     )]
     HelperLost(Role),
+    /// The page cannot be shown.
+    #[error("cannot show the page: {0}")]
+    Page(String),
     /// No thread or no event queue.
     #[error("cannot start the server: {0}")]
     Start(std::io::Error),
@@ -95,6 +100,10 @@ impl Server {
     pub fn start(config: ServeConfig) -> Result<ServerHandle, ServeError> {
         // With fewer it serves fewer, and says so when it comes to that.
         let _ = narrows_sys::process::raise_open_files();
+        if config.page.is_some() && config.separation != Separation::None && narrows_sys::process::is_root() {
+            let why = "as root, what speaks to the network may not read the store; start the server as an ordinary user, or with --user root";
+            return Err(ServeError::Page(why.to_owned()));
+        }
         let taken = |port| {
             move |error: narrows_sys::Error| match error.errno() {
                 Some(98) => ServeError::PortTaken(port), // EADDRINUSE
@@ -157,7 +166,13 @@ impl Server {
         let secret = token.as_ref().map(|(token, _): &(Token, _)| token.secret.clone());
         let (reading, state) = (deputies.reading.clone(), config.state.clone());
         let tokens = Tokens::new(&config.state, Box::new(move || reading.tokens(&state)), FRESH);
-        let shared = Arc::new(Shared::new(config, port, secret, (tokens, audit), deputies, stop.clone()));
+        let reading = deputies.reading.clone();
+        let mut shared = Shared::new(config, port, secret, (tokens, audit), deputies, stop.clone());
+        if let Some(page) = &shared.config.page {
+            let page = page::page(page, shared.secret.clone(), reading);
+            shared.page = Some(page.map_err(ServeError::Page)?);
+        }
+        let shared = Arc::new(shared);
         let lost = Arc::default();
         helpers.watch(&stop, &lost);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
@@ -348,6 +363,7 @@ impl Drop for ServerHandle {
 /// [`ServerHandle::announcement`].
 pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
+    let shows = config.page.is_some();
     let handle = Server::start(config)?;
     // Over ssh standard error belongs to ssh: what is said there is taken for the reason of a failure.
     if handle.token.is_some() {
@@ -360,6 +376,9 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
                 "responsiveness tests are served on port {port} (https://HOST:{port}{}), without a token",
                 narrows_wire::responsiveness::WELL_KNOWN
             ));
+        }
+        if shows {
+            announce(&format!("its page is at https://{}:{}/", narrows_sys::process::host_name(), handle.port()));
         }
         announce(handle.separated());
         handle.reflects().iter().for_each(|line| announce(line));

@@ -20,7 +20,7 @@ impl Refused {
     }
 
     /// What the client is told.
-    pub(super) fn sentence(&self) -> &str {
+    pub(crate) fn sentence(&self) -> &str {
         &self.message
     }
 

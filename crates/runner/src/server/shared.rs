@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 /// The source of an address, for limits: of IPv6 a network of 64 bits is one host's.
-pub(super) fn source_of(address: IpAddr) -> IpAddr {
+pub(crate) fn source_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
         address => address,
@@ -57,6 +57,8 @@ pub(super) struct Shared {
     pub(super) traces: Arc<Semaphore>,
     /// Readings of the host's connections at a time.
     pub(super) connections: Semaphore,
+    /// What browsers are shown.
+    pub(super) page: Option<axum::Router>,
     /// The one port, where it is one.
     listening: OnceLock<std::net::TcpListener>,
     stop: watch::Sender<bool>,
@@ -101,6 +103,7 @@ impl Shared {
             links: Turns::default(),
             traces: Arc::new(Semaphore::new(2)),
             connections: Semaphore::new(1),
+            page: None,
             listening: OnceLock::new(),
             stop,
             table: Mutex::new(table),

@@ -5,7 +5,7 @@ use super::{Result, Store};
 use crate::Error;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::schedule::{Name, Planned};
-use narrows_fleet::truth::{DAYS_KEPT_MS, Ended, Lease, Point, Taken, Truth, day_of};
+use narrows_fleet::truth::{DAYS_KEPT_MS, Due, Ended, Lease, Point, Taken, Truth, day_of};
 use narrows_mesh::Load;
 use std::collections::BTreeMap;
 
@@ -216,25 +216,34 @@ impl Truth for FleetTests<'_> {
         Ok(rows.into_iter().map(|(name, (due_ms, result))| (due_ms, name, result)).collect())
     }
 
-    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>> {
+    fn series(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Due>> {
         let path = self.path(&Name { mesh, test, slot: 0, load });
-        let days = format!("SELECT {FIGURES} FROM fleet_days WHERE {OF_PATH} AND day_ms >= ? ORDER BY day_ms");
-        let tests = format!(
+        let sql = format!(
             "SELECT due_ms, ended, COALESCE(result, ?) FROM fleet_tests
-             WHERE {OF_PATH} AND due_ms >= ? AND ended <> {OPEN} ORDER BY due_ms"
+             WHERE {OF_PATH} AND due_ms >= ? AND ended <> {OPEN} ORDER BY due_ms, number"
         );
         let read = || {
-            let mut found = Vec::new();
-            let values = [path.clone(), values![integer(day_of(since_ms))]].concat();
-            for mut row in self.store.database.rows(&days, values)? {
-                found.push(figures(&mut row)?);
-            }
-            let values = [values![Vec::new()], path.clone(), values![integer(since_ms)]].concat();
-            for mut row in self.store.database.rows(&tests, values)? {
-                found.extend(single(&mut row)?);
-            }
-            found.sort_by_key(|point| point.due_ms);
-            Ok(found)
+            let values = [values![Vec::new()], path, values![integer(since_ms)]].concat();
+            let due = |mut row: Cells| {
+                let (due_ms, ended, result) = (row.integer()?.unsigned_abs(), row.integer()?, row.blob()?);
+                Ok((due_ms, (ended == RESULT).then_some(result)))
+            };
+            self.store.database.rows(&sql, values)?.into_iter().map(due).collect::<std::result::Result<_, Fault>>()
+        };
+        read().map_err(self.store.failed("read"))
+    }
+
+    fn days(&mut self, mesh: usize, test: usize, load: Load, since_ms: u64) -> Result<Vec<Point>> {
+        let path = self.path(&Name { mesh, test, slot: 0, load });
+        let sql = format!("SELECT {FIGURES} FROM fleet_days WHERE {OF_PATH} AND day_ms >= ? ORDER BY day_ms");
+        let read = || {
+            let values = [path, values![integer(day_of(since_ms))]].concat();
+            self.store
+                .database
+                .rows(&sql, values)?
+                .into_iter()
+                .map(|mut row| figures(&mut row))
+                .collect::<std::result::Result<_, Fault>>()
         };
         read().map_err(self.store.failed("read"))
     }

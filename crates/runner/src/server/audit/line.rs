@@ -15,7 +15,7 @@ const MAX_TEXT: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub(in super::super) enum Event {
+pub(crate) enum Event {
     Start {
         version: &'static str,
         port: u16,
@@ -25,6 +25,12 @@ pub(in super::super) enum Event {
     /// A client has opened a session.
     Session {
         r#use: SessionUse,
+    },
+    /// Something of a fleet was changed, or was to be: `acknowledge 3 by ada`.
+    Asked {
+        what: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
     },
     /// Other hosts may measure here until this session ends.
     Pass,
@@ -72,7 +78,7 @@ pub(in super::super) enum Event {
 /// What was done with a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(in super::super) enum Action {
+pub(crate) enum Action {
     /// From `old` to `new`.
     Set,
     /// From `new` back to `old`.
@@ -98,12 +104,12 @@ impl Event {
 
     /// Whether it changes the host or the server, which nothing else may hide.
     const fn is_change(&self) -> bool {
-        matches!(self, Self::Start { .. } | Self::Stop | Self::Changed { .. })
+        matches!(self, Self::Start { .. } | Self::Stop | Self::Changed { .. } | Self::Asked { .. })
     }
 }
 
 /// Text from outside, without control characters and not without end.
-pub(in super::super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let mut words = show::clean(&text.chars().take(MAX_TEXT + 1).collect::<String>());
     if words.chars().count() > MAX_TEXT {
         words = words.chars().take(MAX_TEXT - 1).chain(['…']).collect();
@@ -113,10 +119,10 @@ pub(in super::super) fn text(text: &str) -> String {
 
 /// Who did it: the server itself where all is missing.
 #[derive(Debug, Clone, Default)]
-pub(in super::super) struct By<'a> {
-    pub(in super::super) who: Option<&'a str>,
-    pub(in super::super) from: Option<IpAddr>,
-    pub(in super::super) session: Option<u64>,
+pub(crate) struct By<'a> {
+    pub(crate) who: Option<&'a str>,
+    pub(crate) from: Option<IpAddr>,
+    pub(crate) session: Option<u64>,
 }
 
 impl By<'_> {

@@ -6,7 +6,8 @@
 mod limit;
 mod line;
 
-pub(super) use line::{Action, By, Event, text};
+pub(super) use line::Action;
+pub(crate) use line::{By, Event, text};
 
 use crate::lock;
 use limit::Limit;
@@ -46,7 +47,7 @@ impl From<PathBuf> for AuditTo {
 
 impl AuditTo {
     /// Opens it, with the rights that the server has at its start.
-    pub(super) fn sink(&self) -> narrows_sys::Result<Sink> {
+    pub(crate) fn sink(&self) -> narrows_sys::Result<Sink> {
         Ok(match self {
             Self::File(path) => {
                 let mut file = files::Appender::open(path, 0o600)?;
@@ -61,9 +62,9 @@ impl AuditTo {
 }
 
 /// Where lines are written.
-pub(super) type Sink = Box<dyn FnMut(&str) -> narrows_sys::Result<()> + Send>;
+pub(crate) type Sink = Box<dyn FnMut(&str) -> narrows_sys::Result<()> + Send>;
 
-pub(super) struct Audit(Option<Open>);
+pub(crate) struct Audit(Option<Open>);
 
 struct Open {
     limit: Arc<Mutex<Limit>>,
@@ -73,7 +74,7 @@ struct Open {
 
 impl Audit {
     /// Writes to a sink, by a thread of its own; without one nothing is written.
-    pub(super) fn of(sink: Option<Sink>) -> Self {
+    pub(crate) fn of(sink: Option<Sink>) -> Self {
         sink.map_or(Self(None), |sink| Self::to(sink, Box::new(crate::say)))
     }
 
@@ -90,7 +91,7 @@ impl Audit {
     }
 
     /// Writes one event, or counts it as suppressed. Never waits.
-    pub(super) fn note(&self, by: &By<'_>, event: &Event) {
+    pub(crate) fn note(&self, by: &By<'_>, event: &Event) {
         let Some(open) = &self.0 else { return };
         let second = clock::unix_us() / 1_000_000;
         let line = line::line(second, by, event);

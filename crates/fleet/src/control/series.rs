@@ -1,0 +1,96 @@
+//! What is known of paths: which are planned and when each was last measured, and what the tests of one found over time.
+
+use super::{Control, Load, Truth};
+use crate::plan::Kind;
+use crate::protocol::Found;
+use crate::truth::Point;
+use narrows_model::run::fleet::{FleetPaths, FleetPoint, FleetSeries, SERIES_SCHEMA};
+use narrows_model::run::mesh::MeshState;
+
+impl<T: Truth> Control<'_, T> {
+    /// The paths of which tests are planned.
+    pub fn paths(&self) -> FleetPaths {
+        let mut paths = FleetPaths::default();
+        for place in self.places() {
+            let rounds = self.schedule.rounds(place.0, place.1);
+            for load in rounds.iter().flatten() {
+                let (way, back) = ([load.from, load.to], [load.to, load.from]);
+                let at_ms = self.latest.measured_ms(self.test(place).kind, *load);
+                match self.test(place).kind {
+                    Kind::Load => _ = paths.loads.insert(way, at_ms),
+                    // Packets go there and back.
+                    Kind::Probe => {
+                        paths.probes.insert(way, at_ms);
+                        paths.probes.insert(back, at_ms);
+                    }
+                }
+            }
+        }
+        paths
+    }
+
+    /// What the tests of a path found since a time.
+    /// Errors: the store's.
+    pub fn series(&mut self, from: usize, to: usize, since_ms: u64) -> Result<FleetSeries, T::Error> {
+        let (there, back) = (Load { from, to }, Load { from: to, to: from });
+        let mut points = Vec::new();
+        for place in self.places().collect::<Vec<_>>() {
+            let (mesh, kind) = (self.fleet.meshes[place.0].name.clone(), self.test(place).kind);
+            let named = |point: FleetPoint| FleetPoint { mesh: mesh.clone(), kind: kind.word().to_owned(), ..point };
+            let ways = if kind == Kind::Probe { vec![there, back] } else { vec![there] };
+            for load in ways {
+                let days = self.truth.days(place.0, place.1, load, since_ms)?;
+                points.extend(days.iter().map(|it| named(day(kind, it))));
+                for (at_unix_ms, result) in self.truth.series(place.0, place.1, load, since_ms)? {
+                    let found = result.and_then(|result| serde_json::from_slice::<Found>(&result).ok());
+                    let missed = || FleetPoint { failure: Some("missed".to_owned()), ..FleetPoint::default() };
+                    let found = found.map_or_else(missed, |found| point(found, load == there));
+                    points.push(named(FleetPoint { at_unix_ms, ..found }));
+                }
+            }
+        }
+        points.sort_by_key(|it| it.at_unix_ms);
+        let name = |host: usize| self.names[host].to_owned();
+        let schema = SERIES_SCHEMA.to_owned();
+        Ok(FleetSeries { schema, from: name(from), to: name(to), points, changes: Vec::new() })
+    }
+}
+
+/// The tests of a day.
+fn day(kind: Kind, it: &Point) -> FleetPoint {
+    let is_load = kind == Kind::Load;
+    FleetPoint {
+        at_unix_ms: it.due_ms,
+        goodput_bps: it.figures.filter(|_| is_load).map(|[_, mean, _]| mean),
+        rtt_us: it.figures.filter(|_| !is_load),
+        packets: (it.packets[0] > 0).then_some(it.packets),
+        failure: (it.failed > 0).then(|| format!("{} of {} tests of this day", it.failed, it.tests)),
+        of_tests: Some(it.tests),
+        ..FleetPoint::default()
+    }
+}
+
+fn point(found: Found, is_there: bool) -> FleetPoint {
+    let mut point = FleetPoint::default();
+    match found {
+        Found::Load(MeshState::Measured { goodput_bps, retransmits, .. }) => {
+            (point.goodput_bps, point.retransmits) = (Some(goodput_bps), retransmits);
+        }
+        Found::Load(MeshState::Unreachable(why) | MeshState::Failed(why)) => point.failure = Some(why),
+        Found::Load(MeshState::NotMade) => point.failure = Some("not made".to_owned()),
+        Found::Diagnosis(Ok(says)) => point.diagnosis = Some(says),
+        Found::Diagnosis(Err(why)) => point.failure = Some(why),
+        Found::Probe(path) => {
+            let lost = |[sent, up, down]: [u64; 3]| {
+                if is_there { [sent, up] } else { [sent.saturating_sub(up), down] }
+            };
+            point.rtt_us = path.rtt_us;
+            point.packets = path.packets.map(lost);
+            point.failure = if path.rtt_us.is_none() { path.remarks.last().cloned() } else { None };
+            if is_there {
+                point.hops = path.hops;
+            }
+        }
+    }
+    point
+}

@@ -1,0 +1,211 @@
+//! What the tests of one path found over time.
+
+use crate::csv;
+use crate::doc::{Doc, Sentence};
+use crate::format::{Writer, document};
+use crate::history::{signed, value};
+use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, Stroke, legend, palette};
+use crate::table::{Cell, Column, Row, Table};
+use crate::words::plural;
+use narrows_model::Unit;
+use narrows_model::run::fleet::{FleetChange, FleetPoint, FleetSeries};
+use narrows_model::words::date;
+use narrows_model::words::units::bps;
+
+document!(
+    FleetSeries,
+    "a path of a fleet over time",
+    |it, _| doc(it),
+    Writer::csv("Comma-separated values, one test per line", |it, _| csv::table(COLUMNS, &it.points))
+);
+
+/// Rows of the table of the report; CSV and JSON have all.
+const ROWS_MAX: usize = 50;
+const WIDTH: f64 = 1080.0;
+const LEFT: f64 = 100.0;
+const HIGH: f64 = 170.0;
+const APART: f64 = 84.0;
+/// What the picture shows, in a sentence beside it.
+const SAYS: &str = "Round trip: the line is the median of each probe, the band reaches from its minimum to its 90th percentile. Loss: the part \
+    of the packets of each probe. A dashed line marks a change point, a dotted one that the routers of the path changed, and a diamond a \
+    failed test.";
+
+fn doc(report: &FleetSeries) -> Doc {
+    let count = |kind: &str| report.points.iter().filter(|it| it.kind == kind).count() as u64;
+    let failed = report.points.iter().filter(|it| it.failure.is_some()).count() as u64;
+    let says = format!(
+        "{} to {}: {}, {}, {failed} without a figure",
+        report.from,
+        report.to,
+        plural(count("load"), "load"),
+        plural(count("probe"), "probe")
+    );
+    let doc = Doc::new(&format!("{} to {}", report.from, report.to)).headline(&says);
+    if report.points.is_empty() {
+        return doc.paragraph("no test of this path ended in that time");
+    }
+    let changes = report.changes.iter().map(|it| Sentence::listed(&change(it)));
+    doc.picture(Some(picture(report)))
+        .paragraph(SAYS)
+        .then(|doc| if report.changes.is_empty() { doc } else { doc.heading("changes").sentences(changes) })
+        .table(table(report))
+}
+
+fn change(it: &FleetChange) -> String {
+    let unit = if it.figure == "goodput" { Unit::BitsPerSecond } else { Unit::Microseconds };
+    let [low, high] = it.interval.map(signed);
+    let of = [it.before, it.after].map(|mean| value(unit, mean));
+    format!(
+        "{}: {} ({low} to {high}), from {} to {}, since {}",
+        it.figure,
+        signed(it.change),
+        of[0],
+        of[1],
+        time(it.at_unix_ms)
+    )
+}
+
+fn time(unix_ms: u64) -> String {
+    date::utc(unix_ms / 1_000)
+}
+
+fn table(report: &FleetSeries) -> Table {
+    let columns = [
+        Column::id("time"),
+        Column::words("test"),
+        Column::figures("goodput").spare(1),
+        Column::figures("retransmits").spare(2),
+        Column::figures("round trip").spare(1),
+        Column::figures("lost").spare(1),
+        Column::words("says").spare(1),
+    ];
+    let mut table = Table::new("tests", "the newest first; round trip: minimum, median, 90th percentile", &columns);
+    let rtt = |all: [f64; 3]| all.map(|us| format!("{:.2}", us / 1e3)).join(" / ") + " ms";
+    let row = |it: &FleetPoint| {
+        Row::new(vec![
+            Cell::new(time(it.at_unix_ms)),
+            Cell::new(format!("{}, {}", it.mesh, it.kind)),
+            Cell::maybe(it.goodput_bps.map(bps)),
+            Cell::maybe(it.retransmits.map(|it| it.to_string())),
+            Cell::maybe(it.rtt_us.map(rtt)),
+            Cell::maybe(it.packets.map(|[sent, lost]| format!("{lost} of {sent}"))),
+            Cell::new(it.failure.as_ref().or(it.diagnosis.as_ref()).map_or("", String::as_str)),
+        ])
+    };
+    table.rows.extend(report.points.iter().rev().take(ROWS_MAX).map(row));
+    table.trimmed()
+}
+
+/// Goodput, round trip with its band, and loss over time.
+pub fn picture(report: &FleetSeries) -> String {
+    let at = |it: &FleetPoint| it.at_unix_ms as f64;
+    let of = |value: fn(&FleetPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+        report.points.iter().filter_map(|it| Some((at(it), value(it)?))).collect()
+    };
+    let goodput = of(|it| it.goodput_bps);
+    let median = of(|it| it.rtt_us.map(|all| all[1]));
+    let loss = of(|it| it.packets.filter(|[sent, _]| *sent > 0).map(|[sent, lost]| lost as f64 / sent as f64));
+    let mut plots = vec![
+        ("goodput", "goodput", Unit::BitsPerSecond, goodput),
+        ("round trip", "round trip", Unit::Microseconds, median),
+        ("loss", "packets lost", Unit::Fraction, loss),
+    ];
+    plots.retain(|it| !it.3.is_empty());
+    let title = format!("{} to {}", report.from, report.to);
+    let high = 110.0 + (HIGH + APART) * plots.len() as f64;
+    let mut canvas = Canvas::titled(WIDTH, high, &crate::words::clean(&title), SAYS.split(". ").next().unwrap_or(SAYS));
+    let entries = [
+        Entry::line("each test", Look::nth(0)),
+        Entry::plain("change point", Look::nth(1).dashed("7 4")),
+        Entry::plain("routers changed", Look::nth(3).dashed("2 4")),
+        Entry::point("failed", Look { color: palette::VERMILION, ..Look::nth(2) }),
+    ];
+    let mut top = 84.0 + legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries) + 16.0;
+    let times = report.points.iter().map(at);
+    let [first, last] = [times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)];
+    let xs = Scale::Linear(first, last.max(first + 60_000.0));
+    for (figure, title, unit, points) in &plots {
+        let highest = report.points.iter().filter_map(|it| it.rtt_us.map(|all| all[2]));
+        let all = points.iter().map(|it| it.1);
+        let ys = match *figure {
+            "round trip" => Scale::from_zero(all.chain(highest)),
+            // Without loss the axis still says what little would be.
+            "loss" => Scale::from_zero(all.chain([0.01])),
+            _ => Scale::from_zero(all),
+        };
+        let panel = Panel { left: LEFT, top, wide: WIDTH - LEFT - 40.0, high: HIGH, xs, ys };
+        panel.grid_y(&mut canvas, title, |it| value(*unit, it));
+        axis(&mut canvas, panel, xs);
+        if *figure == "round trip" {
+            band(&mut canvas, panel, report);
+        }
+        marks(&mut canvas, panel, report, figure);
+        if points.len() > 150 {
+            panel.plain(&mut canvas, points, Look::nth(0));
+        } else {
+            panel
+                .series(&mut canvas, points, Look::nth(0), |(x, y)| format!("{}: {}", time(x as u64), value(*unit, y)));
+        }
+        top += HIGH + APART;
+    }
+    canvas.finish()
+}
+
+fn axis(canvas: &mut Canvas, panel: Panel, xs: Scale) {
+    let (from, to) = xs.ends();
+    let ticks: Vec<f64> = (0..=6).map(|nth| from + (to - from) * f64::from(nth) / 6.0).collect();
+    // As `2026-11-27 20:56:02`: of one day the time alone tells them apart.
+    let label = |ms: f64| {
+        let words = time(ms.max(0.0) as u64);
+        let range = if to - from < 86_400e3 { 11..16 } else { 5..16 };
+        words.get(range).unwrap_or_default().replace('T', " ")
+    };
+    panel.axis_x(canvas, &ticks, "UTC", label);
+}
+
+/// From the minimum to the 90th percentile of each probe.
+fn band(canvas: &mut Canvas, panel: Panel, report: &FleetSeries) {
+    let known: Vec<(f64, [f64; 3])> =
+        report.points.iter().filter_map(|it| Some((it.at_unix_ms as f64, it.rtt_us?))).collect();
+    let above = known.iter().map(|(x, all)| (panel.x(*x), panel.y(all[2])));
+    let below = known.iter().rev().map(|(x, all)| (panel.x(*x), panel.y(all[0])));
+    let outline: Vec<(f64, f64)> = above.chain(below).collect();
+    canvas.polygon(&outline, palette::BLUE, 0.2);
+}
+
+/// Change points of this figure, changes of routers, and tests that failed.
+fn marks(canvas: &mut Canvas, panel: Panel, report: &FleetSeries, figure: &str) {
+    let mut mark = |at_unix_ms: u64, stroke: Stroke| {
+        let x = panel.x(at_unix_ms as f64);
+        canvas.line([x, panel.top, x, panel.bottom()], stroke);
+        x
+    };
+    let mut routers: Option<&[String]> = None;
+    for point in report.points.iter().filter(|it| !it.hops.is_empty()) {
+        if routers.is_some_and(|before| before != point.hops) {
+            mark(point.at_unix_ms, Look::nth(3).dashed("2 4").stroke(1.5));
+        }
+        routers = Some(&point.hops);
+    }
+    let changes: Vec<(f64, String)> = report
+        .changes
+        .iter()
+        .filter(|it| it.figure == figure)
+        .map(|it| (mark(it.at_unix_ms, Look::nth(1).dashed("7 4").stroke(1.6)), signed(it.change)))
+        .collect();
+    for (x, words) in changes {
+        canvas.text((x + 5.0, panel.top + 12.0), &words, Font::LABEL);
+    }
+    let kind = if figure == "goodput" { "load" } else { "probe" };
+    for point in report.points.iter().filter(|it| it.kind == kind && it.failure.is_some()) {
+        let at = (panel.x(point.at_unix_ms as f64), panel.bottom() - 6.0);
+        let hint = format!("{}: {}", time(point.at_unix_ms), point.failure.as_deref().unwrap_or_default());
+        canvas.marker(Look::nth(2).marker, at, 4.0, palette::VERMILION, &hint);
+    }
+}
+
+/// Of its CSV.
+const COLUMNS: &[&str] = &[
+    "at_unix_ms", "mesh", "kind", "goodput_bps", "retransmits", "rtt_min_us=rtt_us/0", "rtt_p50_us=rtt_us/1",
+    "rtt_p90_us=rtt_us/2", "sent=packets/0", "lost=packets/1", "hops", "failure", "diagnosis",
+];

@@ -1,0 +1,397 @@
+//! The first view: what is worst now, with its cause and since when; then the grid. And what is known of a host.
+
+use super::{Reader, address, shell, time};
+use crate::doc::capitalised;
+use crate::style::Tone;
+use crate::words::{clean, plural};
+use maud::{Markup, html};
+use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus};
+use narrows_model::run::grid::{CellState, Grid, GridMetric};
+use narrows_model::run::history::StoredRun;
+use narrows_model::words::date;
+use std::collections::BTreeMap;
+
+/// Something that is bad, and what can be done about it here.
+#[derive(Debug, Clone, Default)]
+pub struct Trouble {
+    /// Of an incident.
+    pub number: Option<u64>,
+    pub element: String,
+    pub says: String,
+    /// Its cause and fix, where they are known.
+    pub cause: Option<String>,
+    pub since_unix_ms: u64,
+    pub acknowledged: Option<String>,
+    /// What says more: its name and address.
+    pub links: Vec<(String, String)>,
+}
+
+/// The first view.
+#[derive(Debug, Clone, Default)]
+pub struct Front {
+    pub word: &'static str,
+    pub tone: Option<Tone>,
+    pub says: String,
+    pub at_unix_ms: u64,
+    /// The worst first.
+    pub troubles: Vec<Trouble>,
+    pub warnings: Vec<String>,
+    /// Whether tests can be paused here.
+    pub pauses: bool,
+    pub paused: bool,
+}
+
+/// What a reader can ask for, as forms name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Acknowledge,
+    Mute,
+    Pause,
+    Resume,
+}
+
+impl Action {
+    pub const ALL: [Self; 4] = [Self::Acknowledge, Self::Mute, Self::Pause, Self::Resume];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Acknowledge => "acknowledge",
+            Self::Mute => "mute",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+/// The first view of a fleet.
+pub fn of_fleet(status: &FleetStatus) -> Front {
+    let (word, tone) = crate::fleet::word(status);
+    let trouble = |it: &FleetIncident| Trouble {
+        number: Some(it.number),
+        element: it.element.clone(),
+        says: it.says.clone(),
+        cause: it.diagnosis.clone(),
+        since_unix_ms: it.since_unix_ms,
+        acknowledged: it.acknowledged.clone(),
+        links: links(&it.element, &status.hosts),
+    };
+    let mut troubles: Vec<Trouble> = status.incidents.iter().map(trouble).collect();
+    together(&mut troubles);
+    // What somebody has in hand asks for less attention than what nobody has, and a silent agent for less than a slow network; of these the
+    // oldest is first.
+    troubles.sort_by_key(|it| (it.acknowledged.is_some(), it.element.starts_with("agent "), it.since_unix_ms));
+    let paused =
+        status.paused_until_unix_ms.map(|until| format!("paused: no test begins before {}", date::utc(until / 1_000)));
+    let trouble = status.trouble.as_ref().map(|why| format!("the controller's store fails: {why}"));
+    Front {
+        word,
+        tone: Some(tone),
+        says: crate::fleet::sentence(status),
+        at_unix_ms: status.at_unix_ms,
+        troubles,
+        paused: paused.is_some(),
+        warnings: paused.into_iter().chain(trouble).chain(status.alerts_trouble.clone()).collect(),
+        pauses: true,
+    }
+}
+
+/// Many silent agents are one trouble: the network to the controller, or the controller itself.
+fn together(troubles: &mut Vec<Trouble>) {
+    let is_agent = |it: &Trouble| it.element.starts_with(AGENT) && it.acknowledged.is_none();
+    let silent: Vec<&Trouble> = troubles.iter().filter(|it| is_agent(it)).collect();
+    if silent.len() <= AGENTS_MAX {
+        return;
+    }
+    let since_unix_ms = silent.iter().map(|it| it.since_unix_ms).min().unwrap_or(0);
+    let named: Vec<&str> = silent.iter().take(20).filter_map(|it| it.element.strip_prefix(AGENT)).collect();
+    let more = if silent.len() > named.len() { ", …" } else { "" };
+    let says = format!("nothing is heard of {}: {}{more}", plural(silent.len() as u64, "agent"), named.join(", "));
+    let all = Trouble { element: format!("{AGENT}*"), says, since_unix_ms, ..Trouble::default() };
+    troubles.retain(|it| !is_agent(it));
+    troubles.push(all);
+}
+
+const AGENT: &str = "agent ";
+/// With more they are shown together.
+const AGENTS_MAX: usize = 3;
+
+/// The hosts that an element names, and the path between two.
+fn links(element: &str, hosts: &[FleetHost]) -> Vec<(String, String)> {
+    let is = |word: &str| hosts.iter().any(|host| host.name == word);
+    let words = element.split([' ', '(', ')', ',']).filter(|word| is(word));
+    let named: Vec<&str> = words.collect();
+    let mut links: Vec<(String, String)> =
+        named.iter().map(|name| (format!("host {name}"), address("host", &[("name", name)]))).collect();
+    if let [from, to] = named[..] {
+        links.push((format!("{from} to {to}"), address("path", &[("from", from), ("to", to)])));
+    }
+    links
+}
+
+/// The first view of a store: the newest run of each two hosts that is not well, with since when it is so. `runs`: the newest first.
+pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
+    let is_bad = |run: &StoredRun| ["limited", "suspected", "failed"].iter().any(|it| run.verdict.starts_with(it));
+    let of = |run: &StoredRun| [run.client.clone(), run.server.clone(), run.command.clone()];
+    let mut seen: BTreeMap<[String; 3], (Trouble, bool)> = BTreeMap::new();
+    for run in runs.iter().filter(|run| !run.server.is_empty()) {
+        let since_unix_ms = run.started_unix_us / 1_000;
+        if let Some((trouble, goes_on)) = seen.get_mut(&of(run)) {
+            // It began with the first run that said the same.
+            *goes_on &= trouble.cause.as_deref() == Some(run.verdict.as_str());
+            if *goes_on {
+                trouble.since_unix_ms = since_unix_ms;
+            }
+            continue;
+        }
+        let figure = run.figures.first().map(|it| format!("{}: {}", it.name, crate::history::value(it.unit, it.value)));
+        let trouble = Trouble {
+            element: format!("{} to {}", run.client, run.server),
+            says: format!("{}, {}", run.command, figure.unwrap_or_default()),
+            cause: Some(run.verdict.clone()),
+            since_unix_ms,
+            links: vec![
+                (format!("run {}", run.id), address("run", &[("id", &run.id)])),
+                ("all runs between them".to_owned(), address("path", &[("from", &run.client), ("to", &run.server)])),
+            ],
+            ..Trouble::default()
+        };
+        seen.insert(of(run), (trouble, is_bad(run)));
+    }
+    let newest: BTreeMap<[String; 3], bool> = runs.iter().rev().map(|run| (of(run), is_bad(run))).collect();
+    let bad = seen.into_iter().filter(|(of, _)| newest.get(of).copied().unwrap_or(false));
+    let mut troubles: Vec<Trouble> = bad.map(|(_, (trouble, _))| trouble).collect();
+    troubles.sort_by_key(|it| it.since_unix_ms);
+    let (word, tone) = if troubles.is_empty() { ("WELL", Tone::Good) } else { ("BAD", Tone::Bad) };
+    let says = match (runs.len(), troubles.len() as u64) {
+        (0, _) => format!("{name}: no run is in the store"),
+        (_, 0) => format!("{name}: no newest run of two hosts names a limit"),
+        (_, bad) => format!("{name}: {} with a limit that was found, or a run that failed", plural(bad, "path")),
+    };
+    Front { word, tone: Some(tone), says, at_unix_ms: now_unix_ms, troubles, ..Front::default() }
+}
+
+const fn class(tone: Option<Tone>) -> &'static str {
+    match tone {
+        Some(Tone::Good) => "good",
+        Some(Tone::Bad) => "bad",
+        _ => "mark",
+    }
+}
+
+/// The first view as a page.
+pub fn front(reader: &Reader<'_>, front: &Front, grid: &Grid, metrics: &[GridMetric]) -> String {
+    let main = html! {
+        div data-live=(address("", &[])) { (worst(reader, front)) }
+        @if grid.hosts.len() > 1 { (drawn(grid, metrics)) }
+        @if front.pauses && reader.key.is_some() { (pause(reader, front)) }
+    };
+    shell(reader, reader.site, &main)
+}
+
+/// What is worst now.
+fn worst(reader: &Reader<'_>, front: &Front) -> Markup {
+    let class = format!("says {}", class(front.tone));
+    html! {
+        p class=(class) { strong { (front.word) } span { (clean(&front.says)) } }
+        p.at { "As of " (time(front.at_unix_ms)) }
+        @for warning in &front.warnings { p.says.mark { strong { "Note" } span { (clean(warning)) } } }
+        @if !front.troubles.is_empty() {
+            h2.first { "Worst now" }
+            ol.troubles { @for it in front.troubles.iter().take(SHOWN) { (trouble(reader, it)) } }
+            @if front.troubles.len() > SHOWN {
+                @let others = &front.troubles[SHOWN..];
+                details.others {
+                    summary { (others.len()) " others" }
+                    ul { @for it in others.iter().take(LISTED) { li { (clean(&it.element)) ": " (clean(&it.says)) ", since " (time(it.since_unix_ms)) } } }
+                    @if others.len() > LISTED { p { "and " (others.len() - LISTED) " more; the report has all" } }
+                }
+            }
+        }
+    }
+}
+
+/// What is worst is shown with all that is known of it; then a line each.
+const SHOWN: usize = 8;
+const LISTED: usize = 100;
+
+fn trouble(reader: &Reader<'_>, it: &Trouble) -> Markup {
+    html! {
+        li {
+            h3 { (capitalised(&clean(&it.element))) }
+            p { (clean(&it.says)) }
+            @if let Some(cause) = &it.cause { p.cause { strong { "Cause: " } (clean(cause)) } }
+            p.meta {
+                "since " (time(it.since_unix_ms))
+                @if let Some(number) = it.number { " · incident " (number) }
+                @if let Some(who) = &it.acknowledged { " · " (clean(who)) " has it in hand" }
+                @for (word, to) in &it.links { " · " a href=(to) { (clean(word)) } }
+            }
+            @if let Some(key) = reader.key.filter(|_| it.number.is_some() || it.element.ends_with('*')) {
+                div.acts {
+                    @if let Some(number) = it.number.filter(|_| it.acknowledged.is_none()) {
+                        (form(key, Action::Acknowledge, &html! {
+                            input type="hidden" name="incident" value=(number);
+                            label { "Your name " input name="who" required maxlength="60" autocomplete="nickname"; }
+                            button { "Acknowledge" span.sr { " incident " (number) } }
+                        }))
+                    }
+                    (form(key, Action::Mute, &html! {
+                        input type="hidden" name="element" value=(clean(&it.element));
+                        label { "For " select name="hours" { option value="1" { "1 hour" } option value="4" { "4 hours" } option value="24" { "1 day" } } }
+                        button { "Mute" span.sr { " " (clean(&it.element)) } }
+                    }))
+                }
+            }
+        }
+    }
+}
+
+fn form(key: &str, action: Action, fields: &Markup) -> Markup {
+    html! {
+        form method="post" action=(address("do", &[])) {
+            input type="hidden" name="key" value=(key);
+            input type="hidden" name="what" value=(action.word());
+            (fields)
+        }
+    }
+}
+
+fn pause(reader: &Reader<'_>, front: &Front) -> Markup {
+    let Some(key) = reader.key else { return html! {} };
+    html! {
+        h2 { "Tests" }
+        div.acts {
+            @if front.paused {
+                (form(key, Action::Resume, &html! { button { "Begin tests again" } }))
+            } @else {
+                (form(key, Action::Pause, &html! {
+                    label { "For " select name="hours" { option value="1" { "1 hour" } option value="4" { "4 hours" } } }
+                    button { "Pause all tests" }
+                }))
+            }
+        }
+    }
+}
+
+/// The grid, which the script draws, with its legend and its other forms.
+fn drawn(grid: &Grid, metrics: &[GridMetric]) -> Markup {
+    let metric = grid.metric;
+    html! {
+        section.paths aria-labelledby="paths" {
+            h2 #paths { "Paths" }
+            p.links {
+                @for it in metrics {
+                    @let to = address("", &[("metric", it.word())]);
+                    @if *it == metric { a href=(to) aria-current="true" { (title(*it)) } } @else { a href=(to) { (title(*it)) } }
+                    " "
+                }
+                a href=(address("table", &[("metric", metric.word())])) { "As tables" }
+                " "
+                a href=(address("paths.csv", &[("metric", metric.word())])) { "CSV" }
+            }
+            p { small { (says(metric)) } }
+            ul.legend { @for state in CellState::ALL { li { i class={ "c-" (state.letter()) } aria-hidden="true" {} " " (words(state, metric)) } } }
+            div.grid data-grid=(address("grid.json", &[("metric", metric.word())])) data-path=(address("path", &[]))
+                data-host=(address("host", &[])) data-bad=(words(CellState::Bad, metric)) {
+                noscript { p { "The grid is drawn by a script; " a href=(address("table", &[("metric", metric.word())])) { "the tables" } " say the same." } }
+            }
+        }
+    }
+}
+
+pub(super) const fn title(metric: GridMetric) -> &'static str {
+    match metric {
+        GridMetric::Goodput => "Goodput",
+        GridMetric::RoundTrip => "Round trip",
+        GridMetric::Loss => "Loss",
+    }
+}
+
+/// What the grid shows, in a sentence beside it.
+pub(super) const fn says(metric: GridMetric) -> &'static str {
+    match metric {
+        GridMetric::Goodput => {
+            "A row is what a host sends, a column what a host receives: the last load of each path, Mbit/s."
+        }
+        GridMetric::RoundTrip => {
+            "A row is the host that sends, a column the one that answers: the median of the last probe, ms."
+        }
+        GridMetric::Loss => {
+            "A row is the host that sends, a column the one that receives: lost packets of the last probe, %."
+        }
+    }
+}
+
+pub(super) const fn words(state: CellState, metric: GridMetric) -> &'static str {
+    match (state, metric) {
+        (CellState::Bad, GridMetric::Loss) => "loses packets",
+        (CellState::Bad, _) => "slow",
+        (CellState::Failed, _) => "failed",
+        (CellState::Missing, _) => "missing",
+        (CellState::Monitor, _) => "monitor's fault (no CPU time)",
+        (CellState::NotTested, _) => "not tested",
+        (CellState::Good, _) => "good",
+    }
+}
+
+/// What is known of a host.
+#[derive(Debug, Default)]
+pub struct Host<'a> {
+    pub name: &'a str,
+    pub of_fleet: Option<&'a FleetHost>,
+    pub troubles: Vec<&'a Trouble>,
+    /// Its settings and interfaces, as a page of a report.
+    pub settings: Option<String>,
+    /// Runs of the store that it took part in, as a page of a report.
+    pub runs: Option<String>,
+    /// Each other host, with how the path to it and the path from it are.
+    pub paths: Vec<(&'a str, [CellState; 2])>,
+}
+
+/// The page of a host.
+pub fn host(reader: &Reader<'_>, host: &Host<'_>) -> String {
+    let to = |from: &str, to: &str, state: CellState| {
+        let here = address("path", &[("from", from), ("to", to)]);
+        html! { i class={ "c-" (state.letter()) } aria-hidden="true" {} " " a href=(here) { (words(state, GridMetric::Goodput)) span.sr { ": " (clean(from)) " to " (clean(to)) } } }
+    };
+    let main = html! {
+        @if let Some(it) = host.of_fleet {
+            p {
+                (agent(it.state))
+                @if !it.group.is_empty() { ", group " (clean(&it.group)) }
+                @if let Some(address) = &it.address { ", from " (clean(address)) }
+                @if let Some(version) = &it.version { ", narrows " (clean(version)) }
+                @if let Some(heard) = it.heard_unix_ms { ", last heard of " (time(heard)) }
+            }
+        }
+        @if !host.troubles.is_empty() {
+            h2 { "Incidents" }
+            ol.troubles { @for it in &host.troubles { (trouble(reader, it)) } }
+        }
+        @if !host.paths.is_empty() {
+            h2 { "Paths" }
+            div.table role="group" aria-label="table" tabindex="0" { table {
+                thead { tr { th scope="col" { "host" } th scope="col" { "to it" } th scope="col" { "from it" } } }
+                tbody { @for (other, [there, back]) in &host.paths {
+                    tr { td { a href=(address("host", &[("name", other)])) { (clean(other)) } } td { (to(host.name, other, *there)) } td { (to(other, host.name, *back)) } }
+                } }
+            } }
+        }
+        @for part in [&host.settings, &host.runs].into_iter().flatten() { (maud::PreEscaped(crate::page::content(part))) }
+    };
+    shell(reader, &format!("Host {}", host.name), &main)
+}
+
+const fn agent(state: AgentState) -> &'static str {
+    match state {
+        AgentState::Up => "Its agent answers",
+        AgentState::Silent => "Its agent is silent",
+        AgentState::Never => "Its agent was never seen",
+        AgentState::Drained => "It is drained: it gets no tests",
+    }
+}
+
+/// How many paths are so.
+pub(super) fn count(number: usize, state: CellState, metric: GridMetric) -> String {
+    format!("{} {}", plural(number as u64, "path"), words(state, metric))
+}

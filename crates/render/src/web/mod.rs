@@ -1,0 +1,161 @@
+//! The page that a fleet's controller and a server show a browser: written here as HTML, with one style sheet and one script of its own.
+//! Nothing is loaded from elsewhere, and everything but the drawn grid works without the script.
+
+mod front;
+mod grid;
+mod parts;
+
+pub use front::{Action, Front, Host, Trouble, front, host, of_fleet, of_runs};
+pub use grid::{blocks, csv, fold, table};
+pub use parts::{found, listed, login, path, runs, side_by_side};
+
+use crate::page;
+use crate::words::clean;
+use maud::{DOCTYPE, Markup, html};
+use narrows_model::words::date;
+
+/// Of reports, and of what only this page has.
+pub fn style() -> String {
+    [page::STYLE, include_str!("page.css")].concat()
+}
+
+pub const SCRIPT: &str = include_str!("page.js");
+
+/// Where the page is.
+pub const AT: &str = "/web/";
+
+/// Who reads the page.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    /// What the page is of.
+    pub site: &'a str,
+    /// Who it is, for the eye.
+    pub name: &'a str,
+    /// What a form must show; `None`: it may only be read.
+    pub key: Option<&'a str>,
+    /// What the form must show that ends the session; `None`: there is none.
+    pub out: Option<&'a str>,
+}
+
+/// An address of the page, with what is asked of it.
+pub fn address(path: &str, query: &[(&str, &str)]) -> String {
+    let pair = |(key, value): &(&str, &str)| format!("{key}={}", encoded(value));
+    let query: Vec<String> = query.iter().map(pair).collect();
+    format!("{AT}{path}{}{}", if query.is_empty() { "" } else { "?" }, query.join("&"))
+}
+
+/// As RFC 3986 encodes what is not plain.
+fn encoded(word: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    word.bytes().map(byte).collect()
+}
+
+/// A time in UTC; the script adds that of the reader's zone.
+fn time(unix_ms: u64) -> Markup {
+    let utc = date::utc(unix_ms / 1_000);
+    html! { time datetime=(utc) { (utc.get(..16).unwrap_or_default().replace('T', " ")) " UTC" } }
+}
+
+/// A page of the site.
+fn shell(reader: &Reader<'_>, title: &str, main: &Markup) -> String {
+    let title = clean(title);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(&title))
+            body.web {
+                a.skip href="#main" { "To the content" }
+                header {
+                    a.home href=(AT) { "narrows " strong { (clean(reader.site)) } }
+                    form.search action=(address("search", &[])) role="search" {
+                        input type="search" name="q" aria-label="Search hosts, paths and runs" placeholder="host, path or run ( / )" maxlength="200";
+                    }
+                    nav aria-label="pages" {
+                        a href=(AT) { "Now" }
+                        a href=(address("runs", &[])) { "Runs" }
+                        a href=(address("report", &[])) { "Report" }
+                    }
+                    @if let Some(key) = reader.out {
+                        form.out method="post" action=(address("logout", &[])) {
+                            input type="hidden" name="key" value=(clean(key));
+                            button title=(clean(reader.name)) { "Log out" }
+                        }
+                    }
+                }
+                main id="main" { h1 { (title) } (main) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn head(title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            title { (title) " – narrows" }
+            link rel="stylesheet" href=(address("page.css", &[]));
+            link rel="icon" href="data:,";
+            script src=(address("page.js", &[])) defer {}
+        }
+    }
+}
+
+/// A report in words, as a terminal has them. `document`: as HTML.
+pub fn report(reader: &Reader<'_>, title: &str, document: &str, links: &[(&str, String)]) -> String {
+    let main = html! {
+        @if !links.is_empty() { (downloads(links)) }
+        (maud::PreEscaped(page::content(document)))
+    };
+    shell(reader, title, &main)
+}
+
+/// Why something is not shown.
+pub fn refused(reader: &Reader<'_>, why: &str) -> String {
+    shell(reader, "Not shown", &html! { p.says.bad role="alert" { strong { "Error" } span { (clean(why)) } } })
+}
+
+fn downloads(links: &[(&str, String)]) -> Markup {
+    html! { p.links { @for (word, to) in links { a href=(to) { (word) } " " } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&\u{202e}\x1b[31m";
+
+    pub(super) fn is_text(page: &str) {
+        for wrong in ["<img", "\x1b", "\u{202e}", "onerror=alert(1)>\""] {
+            assert!(!page.contains(wrong), "{wrong:?} in {page}");
+        }
+        // What the policy of the page forbids, so that it would not work.
+        for wrong in [" style=", "<style", " onclick", "javascript:"] {
+            assert!(!page.contains(wrong), "{wrong} in {page}");
+        }
+    }
+
+    #[test]
+    fn script_and_style_are_small() {
+        assert!(SCRIPT.len() <= 20 << 10, "{} bytes of script", SCRIPT.len());
+        assert!(include_str!("page.css").len() <= 10 << 10, "{} bytes of style", include_str!("page.css").len());
+        for wrong in ["innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "http://", "https://"] {
+            assert!(!SCRIPT.contains(wrong), "{wrong} in the script");
+        }
+    }
+
+    #[test]
+    fn words_in_an_address_stay_words() {
+        assert_eq!(
+            address("path", &[("from", "a&b=c/?#"), ("to", "ü")]),
+            "/web/path?from=a%26b%3Dc%2F%3F%23&to=%C3%BC"
+        );
+        let reader = Reader { site: HOSTILE, name: HOSTILE, key: Some(HOSTILE), out: Some(HOSTILE) };
+        is_text(&report(&reader, HOSTILE, "<main><p>x</p></main>", &[("JSON", address("x", &[("id", HOSTILE)]))]));
+        is_text(&refused(&reader, HOSTILE));
+    }
+}

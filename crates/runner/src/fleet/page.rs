@@ -1,0 +1,87 @@
+//! What the page shows of a fleet, and what its readers ask of the controller.
+
+use super::command::{Command, Event};
+use super::keys::Keys;
+use super::requests::Door;
+use crate::lock;
+use crate::server::refusal::Refused;
+use crate::trust::same_secret;
+use crate::web::gate::{Find, Gate, Known, Visitor};
+use crate::web::site::Site;
+use crate::web::source::{Ask, Now, Soon, Source};
+use crate::web::{PageSpec, router};
+use axum::Router;
+use narrows_model::run::fleet::FleetSeries;
+use narrows_model::run::grid::GridMetric;
+use narrows_render::web;
+use narrows_views::grid;
+use narrows_wire::token::Secret;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// The controller answers in this time.
+const ANSWERS: Duration = Duration::from_secs(20);
+
+/// The requests of a page.
+/// Errors: the header of the proxy has no valid name.
+pub(super) fn page(keys: &Keys, name: &str, door: Arc<Door>, spec: &PageSpec) -> Result<Router, String> {
+    let (users, readers) = (keys.identity.token.secret.clone(), keys.of_reader());
+    let find: Find = Box::new(move |shown: &Secret| {
+        // Both are compared always, so that the time does not tell which it is.
+        let (is_user, is_reader) = (same_secret(shown, &users), same_secret(shown, &readers));
+        let name = if is_user { "users" } else { "reader" };
+        (is_user || is_reader).then(|| Known { name: name.to_owned(), may_change: is_user })
+    });
+    let source = OfFleet { name: name.to_owned(), door };
+    let gate = Gate::new(find, spec.proxy.clone())?;
+    Ok(router(Arc::new(Site::new(gate, Box::new(source), spec))))
+}
+
+struct OfFleet {
+    name: String,
+    door: Arc<Door>,
+}
+
+impl Source for OfFleet {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn now(&self) -> Soon<'_, Now> {
+        Box::pin(async {
+            let (answer, answered) = oneshot::channel();
+            lock(&self.door.ask).send(Event::Look(answer)).map_err(Refused::failed)?;
+            let answered = tokio::time::timeout(ANSWERS, answered).await;
+            let answered = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
+            let (status, paths) = *answered.map_err(Refused::failed)?;
+            // Of a large fleet this takes a moment, for which agents do not wait.
+            crate::server::request::blocking(move || Now {
+                front: web::of_fleet(&status),
+                grids: GridMetric::ALL.map(|metric| grid::of_mesh(&status.mesh, metric, Some(&paths))).into(),
+                status: Some(status),
+            })
+            .await
+        })
+    }
+
+    fn series(&self, from: String, to: String, hours: u64) -> Soon<'_, Option<FleetSeries>> {
+        Box::pin(async move {
+            let found =
+                self.door.executed(Command::Series { from, to, last_ms: hours.saturating_mul(3_600_000) }).await?;
+            serde_json::from_value(found).map(Some).map_err(Refused::failed)
+        })
+    }
+
+    fn act(&self, by: Visitor, ask: Ask) -> Soon<'_, String> {
+        Box::pin(async move {
+            let command = match ask {
+                Ask::Acknowledge { incident, who } => Command::Acknowledge { incident, who },
+                Ask::Mute { element, for_ms } => Command::Mute { element, for_ms },
+                Ask::Pause { for_ms } => Command::Pause { for_ms },
+            };
+            let done = self.door.asked(&by.known.name, by.from, command).await?;
+            Ok(done.as_str().unwrap_or_default().to_owned())
+        })
+    }
+}

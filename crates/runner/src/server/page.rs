@@ -1,0 +1,84 @@
+//! What the page shows of this host and its store.
+
+use crate::helper::Reading;
+use crate::server::refusal::Refused;
+use crate::server::request::blocking;
+use crate::stored::{Content, Filter, Store, maintenance};
+use crate::trust::same_secret;
+use crate::web::gate::{Find, Gate, Known};
+use crate::web::site::Site;
+use crate::web::source::{Now, Soon, Source};
+use crate::web::{PageSpec, router};
+use axum::Router;
+use narrows_model::run::grid::{Grid, GridMetric};
+use narrows_model::run::mesh::MeshRecord;
+use narrows_render::{Document as _, Format, Style, web};
+use narrows_sys::process::host_name;
+use narrows_views::{grid, mesh};
+use narrows_wire::token::Secret;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The newest runs, from which the first view is made.
+const NEWEST: u64 = 1_000;
+const MESH: &str = "mesh";
+
+/// The page of a server.
+/// Errors: the header of the proxy has no valid name.
+pub(super) fn page(spec: &PageSpec, secret: Option<Secret>, reading: Reading) -> Result<Router, String> {
+    // Named tokens are for measuring: the store has the inventories of all hosts that keep runs there.
+    let find: Find = Box::new(move |shown: &Secret| {
+        let is_own = secret.as_ref().is_some_and(|secret| same_secret(shown, secret));
+        is_own.then(|| Known { name: "default".to_owned(), may_change: false })
+    });
+    let source = OfHost { store: spec.store.clone(), spec: spec.clone(), reading };
+    Ok(router(Arc::new(Site::new(Gate::new(find, spec.proxy.clone())?, Box::new(source), spec))))
+}
+
+struct OfHost {
+    store: PathBuf,
+    spec: PageSpec,
+    reading: Reading,
+}
+
+impl OfHost {
+    /// The newest mesh of the store as grids; else the newest runs between each two hosts.
+    fn read(store: &Store, spec: &PageSpec) -> Result<Now, narrows_store::Error> {
+        let runs = store.list(&Filter::default(), 0, NEWEST)?;
+        let newest = runs.iter().find(|run| run.command == MESH);
+        let record = newest.map(|run| maintenance::show(store, &run.id, spec.kinds)).transpose()?.flatten();
+        let record = record.and_then(|(_, content)| Content::take::<MeshRecord>(content));
+        let grids: Vec<Grid> = match record.map(|it| mesh::report(&it)) {
+            Some(report) => GridMetric::ALL.map(|metric| grid::of_mesh(&report, metric, None)).into(),
+            None => vec![grid::of_runs(&runs)],
+        };
+        let now_ms = narrows_sys::clock::unix_us() / 1_000;
+        Ok(Now { front: web::of_runs(&host_name(), &runs, now_ms), grids, status: None })
+    }
+}
+
+impl Source for OfHost {
+    fn name(&self) -> String {
+        host_name()
+    }
+
+    fn now(&self) -> Soon<'_, Now> {
+        let (place, spec) = (self.store.clone(), self.spec.clone());
+        Box::pin(async {
+            let read = move || Store::open(&place).and_then(|store| Self::read(&store, &spec));
+            blocking(read).await?.map_err(Refused::failed)
+        })
+    }
+
+    fn settings(&self, host: String) -> Soon<'_, Option<String>> {
+        let reading = self.reading.clone();
+        Box::pin(async move {
+            if host != host_name() {
+                return Ok(None);
+            }
+            let read = move || reading.inventory(None).map(|it| narrows_diagnose::audit::audit(Some(&it), None));
+            let audit = blocking(read).await?.map_err(Refused::failed)?;
+            audit.write(Format::Html, Style::default()).map_err(Refused::failed)
+        })
+    }
+}

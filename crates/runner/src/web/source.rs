@@ -1,0 +1,64 @@
+//! What a page is of.
+
+use super::gate::Visitor;
+use crate::server::refusal::Refused;
+use narrows_model::run::fleet::{FleetSeries, FleetStatus};
+use narrows_model::run::grid::{Grid, GridMetric};
+use narrows_render::web::Front;
+use narrows_wire::api::Reason;
+use std::pin::Pin;
+
+/// An answer that takes time.
+pub(crate) type Soon<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send + 'a>>;
+
+/// How everything is.
+#[derive(Debug)]
+pub(crate) struct Now {
+    pub(crate) front: Front,
+    /// One at least; the first is shown unless another is asked for.
+    pub(crate) grids: Vec<Grid>,
+    /// Of a fleet.
+    pub(crate) status: Option<FleetStatus>,
+}
+
+impl Now {
+    pub(crate) fn grid(&self, metric: &str) -> Option<&Grid> {
+        self.grids.iter().find(|it| it.metric.word() == metric).or(self.grids.first())
+    }
+
+    pub(crate) fn metrics(&self) -> Vec<GridMetric> {
+        self.grids.iter().map(|it| it.metric).collect()
+    }
+}
+
+/// What a reader asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Acknowledge { incident: u64, who: String },
+    Mute { element: String, for_ms: u64 },
+    Pause { for_ms: u64 },
+}
+
+/// What a page is of.
+pub(crate) trait Source: Send + Sync {
+    /// Its name.
+    fn name(&self) -> String;
+
+    /// How everything is.
+    fn now(&self) -> Soon<'_, Now>;
+
+    /// What tests of a path found in the last hours; `None`: there are no such tests.
+    fn series(&self, _from: String, _to: String, _hours: u64) -> Soon<'_, Option<FleetSeries>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Settings and interfaces of a host, as a page of a report; `None`: they are not known here.
+    fn settings(&self, _host: String) -> Soon<'_, Option<String>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Does what a reader asks for who may; what was done, in a sentence.
+    fn act(&self, _by: Visitor, _ask: Ask) -> Soon<'_, String> {
+        Box::pin(async { Err(Refused::new(Reason::NotAllowed, "nothing can be changed on this page")) })
+    }
+}
