@@ -219,7 +219,7 @@ impl Judge {
         blamed.sort_by_key(|it| !self.of.contains_key(&it.element));
         // What was found before this round was judged before.
         for Blamed { element, says, paths } in blamed.into_iter().filter(|it| !it.paths.is_disjoint(fresh)) {
-            let key = self.named(kind, element, &paths, &matched);
+            let key = self.named(kind, element, &paths, fresh, &matched);
             matched.insert(key.clone());
             self.of.entry(key.clone()).or_default().insert(kind, Side { paths, bad: true });
             seen.push((key, Seen::Bad(says)));
@@ -301,11 +301,20 @@ impl Judge {
 
     /// The name by which an element goes on: its own, or that of the open incident that it is. What is not reported yet takes the new
     /// name, and so does what was a part of it.
-    fn named(&mut self, kind: Kind, element: String, paths: &BTreeSet<Load>, taken: &BTreeSet<String>) -> String {
+    fn named(
+        &mut self,
+        kind: Kind,
+        element: String,
+        paths: &BTreeSet<Load>,
+        fresh: &BTreeSet<Load>,
+        taken: &BTreeSet<String>,
+    ) -> String {
         let shared = |(key, sides): (&String, &Sides)| {
             let known = &sides.get(&kind)?.paths;
             let count = known.intersection(paths).count();
-            (count > 0 && !taken.contains(key)).then(|| (count, known.len(), key.clone()))
+            // One of many paths that is still bad, while the others are well, is something else.
+            let is_rest = (count as f64) < FEW * known.intersection(fresh).count() as f64;
+            (count > 0 && !is_rest && !taken.contains(key)).then(|| (count, known.len(), key.clone()))
         };
         let mut before: Vec<(usize, usize, String)> = self.of.iter().filter_map(shared).collect();
         before.sort_unstable();

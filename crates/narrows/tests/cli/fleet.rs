@@ -74,7 +74,10 @@ fn tests_are_made_by_agents_and_kept_while_the_controller_is_away() {
         let carried = |nth: usize| loads[nth]["state"]["measured"]["goodput_bps"].as_f64();
         assert!((0..2).all(|nth| carried(nth) > Some(1e6)), "{loads:#}");
         let over_time = ask(world, &port, &["history", "a", "b"]);
-        assert!(over_time.code == Some(0) && over_time.out.contains("a to b: 1 load, 1 probe, 0 without a figure"), "{over_time:?}");
+        assert!(
+            over_time.code == Some(0) && over_time.out.contains("a to b: 1 load, 1 probe, 0 without a figure"),
+            "{over_time:?}"
+        );
         assert_eq!(ask(world, &port, &["history", "b", "a", "--format", "csv"]).out.lines().count(), 3);
         assert!(ask(world, &port, &["history", "a", "z"]).err.contains("no host z"));
         // While no controller is there, what was begun is finished and kept.
