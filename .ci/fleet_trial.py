@@ -607,6 +607,7 @@ def upgrade(trial):
     trial.wait_for_agents()
     trial.narrows('pause', '0s')
     say('each program is of the other version now')
+    trial.run(SETTLES)  # what the earlier controller gave may still run: no load begins before that is over
     works('new controller')
 
 SCENARIOS = {'faults': faults, 'quiet': quiet, 'chaos': chaos, 'upgrade': upgrade}

@@ -209,3 +209,47 @@ const COLUMNS: &[&str] = &[
     "at_unix_ms", "mesh", "kind", "goodput_bps", "retransmits", "rtt_min_us=rtt_us/0", "rtt_p50_us=rtt_us/1",
     "rtt_p90_us=rtt_us/2", "sent=packets/0", "lost=packets/1", "hops", "failure", "diagnosis",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fits::{NARROWEST, fits};
+    use crate::style::Style;
+
+    #[test]
+    fn a_path_over_time_has_its_band_its_marks_and_its_failures() {
+        let probe = |nth: u64| FleetPoint {
+            at_unix_ms: 1_700_000_000_000 + nth * 60_000,
+            mesh: "latency".to_owned(),
+            kind: "probe".to_owned(),
+            rtt_us: (nth != 3).then_some([90.0, 100.0, 130.0]),
+            packets: Some([43, nth % 2]),
+            hops: vec![if nth < 4 { "10.0.0.1" } else { "10.0.0.2" }.to_owned()],
+            failure: (nth == 3).then(|| "<b>no answer".to_owned()),
+            ..FleetPoint::default()
+        };
+        let change = FleetChange {
+            figure: "round trip".to_owned(),
+            at_unix_ms: 1_700_000_120_000,
+            before: 100.0,
+            after: 150.0,
+            change: 0.5,
+            interval: [0.4, 0.6],
+        };
+        let (from, to) = ("a".to_owned(), "b<i>".to_owned());
+        let report =
+            FleetSeries { schema: String::new(), from, to, points: (0..8).map(probe).collect(), changes: vec![change] };
+        let svg = picture(&report);
+        assert_eq!((svg.matches("fill-opacity").count(), svg.matches("stroke-dasharray=\"2 4\"").count()), (1, 3));
+        assert!(svg.contains("+50.0 %") && svg.contains("&lt;b&gt;no answer") && !svg.contains("<b>"), "{svg}");
+        let text = doc(&report).text(Style { width: NARROWEST, ..Style::default() });
+        fits("fleet series", &text);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains("0 loads, 8 probes, 1 without a figure"), "{text}");
+        let csv = csv::table(COLUMNS, &report.points).unwrap();
+        assert!(
+            csv.lines().nth(1).unwrap().starts_with("1700000000000,latency,probe,,,90.0,100.0,130.0,43,0,10.0.0.1,"),
+            "{csv}"
+        );
+    }
+}

@@ -94,3 +94,17 @@ fn point(found: Found, is_there: bool) -> FleetPoint {
     }
     point
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::run::mesh::MeshPath;
+
+    #[test]
+    fn each_direction_of_a_probe_has_its_own_loss() {
+        let probe = || Found::Probe(MeshPath { packets: Some([100, 10, 9]), ..MeshPath::default() });
+        assert_eq!((point(probe(), true).packets, point(probe(), false).packets), (Some([100, 10]), Some([90, 9])));
+        let failed = Found::Load(MeshState::Unreachable("why".to_owned()));
+        assert_eq!(point(failed, true).failure.as_deref(), Some("why"));
+    }
+}

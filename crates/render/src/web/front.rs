@@ -131,13 +131,16 @@ fn links(element: &str, hosts: &[FleetHost]) -> Vec<(String, String)> {
 /// The first view of a store: the newest run of each two hosts that is not well, with since when it is so. `runs`: the newest first.
 pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
     let is_bad = |run: &StoredRun| ["limited", "suspected", "failed"].iter().any(|it| run.verdict.starts_with(it));
+    // As `limited: tcp-receive-window`.
+    let cause =
+        |run: &StoredRun| run.verdict.split_once(": ").map_or(run.verdict.as_str(), |(_, cause)| cause).to_owned();
     let of = |run: &StoredRun| [run.client.clone(), run.server.clone(), run.command.clone()];
     let mut seen: BTreeMap<[String; 3], (Trouble, bool)> = BTreeMap::new();
     for run in runs.iter().filter(|run| !run.server.is_empty()) {
         let since_unix_ms = run.started_unix_us / 1_000;
         if let Some((trouble, goes_on)) = seen.get_mut(&of(run)) {
             // It began with the first run that said the same.
-            *goes_on &= trouble.cause.as_deref() == Some(run.verdict.as_str());
+            *goes_on &= trouble.cause == Some(cause(run));
             if *goes_on {
                 trouble.since_unix_ms = since_unix_ms;
             }
@@ -145,9 +148,9 @@ pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
         }
         let figure = run.figures.first().map(|it| format!("{}: {}", it.name, crate::history::value(it.unit, it.value)));
         let trouble = Trouble {
-            element: format!("{} to {}", run.client, run.server),
+            element: format!("path {} to {}", run.client, run.server),
             says: format!("{}, {}", run.command, figure.unwrap_or_default()),
-            cause: Some(run.verdict.clone()),
+            cause: Some(cause(run)),
             since_unix_ms,
             links: vec![
                 (format!("run {}", run.id), address("run", &[("id", &run.id)])),
@@ -392,6 +395,77 @@ const fn agent(state: AgentState) -> &'static str {
 }
 
 /// How many paths are so.
-pub(super) fn count(number: usize, state: CellState, metric: GridMetric) -> String {
-    format!("{} {}", plural(number as u64, "path"), words(state, metric))
+pub(super) fn count(number: u32, state: CellState, metric: GridMetric) -> String {
+    format!("{} {}", plural(number.into(), "path"), words(state, metric))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{HOSTILE, is_text};
+    use super::*;
+    use narrows_model::run::grid::GridGroup;
+
+    fn run(id: &str, at_s: u64, verdict: &str) -> StoredRun {
+        StoredRun {
+            id: id.to_owned(),
+            started_unix_us: at_s * 1_000_000,
+            who: String::new(),
+            client: "a".to_owned(),
+            server: "b".to_owned(),
+            server_name: String::new(),
+            family: String::new(),
+            command: "diagnose".to_owned(),
+            plan: String::new(),
+            tags: Vec::new(),
+            figures: Vec::new(),
+            verdict: verdict.to_owned(),
+            made_by: String::new(),
+            raw_bytes: 0,
+            stored_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_path_is_bad_since_the_first_run_that_said_the_same() {
+        let runs = [
+            run("4", 40, "limited: x"),
+            run("3", 30, "limited: x"),
+            run("2", 20, "healthy"),
+            run("1", 10, "limited: x"),
+        ];
+        let front = of_runs("here", &runs, 50_000);
+        let [trouble] = &front.troubles[..] else { panic!("one trouble: {:?}", front.troubles) };
+        assert_eq!((trouble.since_unix_ms, trouble.cause.as_deref(), front.word), (30_000, Some("x"), "BAD"));
+        assert!(of_runs("here", &runs[2..], 50_000).troubles.is_empty(), "it was mended since");
+    }
+
+    #[test]
+    fn silent_agents_are_one_trouble_and_all_words_are_text() {
+        let incident = |number: u64| FleetIncident {
+            number,
+            element: format!("agent {HOSTILE}{number}"),
+            says: HOSTILE.to_owned(),
+            since_unix_ms: number,
+            acknowledged: None,
+            diagnosis: Some(HOSTILE.to_owned()),
+        };
+        let mut troubles: Vec<Trouble> = (0..50)
+            .map(incident)
+            .map(|it| Trouble { number: Some(it.number), element: it.element, says: it.says, ..Trouble::default() })
+            .collect();
+        together(&mut troubles);
+        assert_eq!((troubles.len(), troubles[0].element.as_str()), (1, "agent *"));
+        let other = Trouble { cause: Some(HOSTILE.to_owned()), ..troubles[0].clone() };
+        troubles.extend(vec![other; 30]);
+        let it = Front { word: "BAD", says: HOSTILE.to_owned(), troubles, pauses: true, ..Front::default() };
+        let groups = vec![GridGroup { name: HOSTILE.to_owned(), hosts: [0, 2] }];
+        let hosts = vec![HOSTILE.to_owned(); 2];
+        let grid = Grid { metric: GridMetric::Loss, hosts, groups, cells: BTreeMap::new() };
+        for key in [None, Some("k")] {
+            let reader = Reader { site: HOSTILE, name: HOSTILE, key, out: key };
+            let page = front(&reader, &it, &grid, &GridMetric::ALL);
+            is_text(&page);
+            assert_eq!(page.contains("method=\"post\" action=\"/web/do\""), key.is_some(), "only who may changes");
+        }
+    }
 }

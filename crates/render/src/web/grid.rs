@@ -11,25 +11,49 @@ use serde_json::{Value, json};
 /// Cells that one answer has at most: what a large screen shows at a time.
 const CELLS_MAX: usize = 40_000;
 
-/// The names, and for each two groups the worst state, how many paths are bad or failed, and of how many something is known.
+/// How many paths are so, in the order of their states.
+#[derive(Clone, Default)]
+struct Count([u32; 6]);
+
+impl Count {
+    fn add(&mut self, state: CellState) {
+        self.0[state as usize] += 1;
+    }
+
+    fn bad(&self) -> u32 {
+        self.0[CellState::Bad as usize] + self.0[CellState::Failed as usize]
+    }
+
+    fn known(&self) -> u32 {
+        self.0.iter().sum::<u32>() - self.0[CellState::NotTested as usize]
+    }
+
+    /// What is shown of all of them: a single bad or failed one; else what most are, since of many paths some are always missing.
+    fn shown(&self) -> (CellState, u32) {
+        let of = |state: CellState| (state, self.0[state as usize]);
+        let first = [CellState::Bad, CellState::Failed].map(of).into_iter().find(|it| it.1 > 0);
+        let others = [CellState::Good, CellState::Monitor, CellState::Missing].map(of);
+        let most = others.into_iter().filter(|it| it.1 > 0).max_by_key(|it| it.1);
+        first.or(most).unwrap_or((CellState::NotTested, 0))
+    }
+}
+
+/// The names, and for each two groups what is shown of them, how many paths are bad or failed, and of how many something is known.
 pub fn fold(grid: &Grid) -> String {
     let groups = &grid.groups;
-    let mut of = vec![(CellState::NotTested, 0_u32, 0_u32); groups.len() * groups.len()];
+    let mut of = vec![Count::default(); groups.len() * groups.len()];
     let place: Vec<usize> =
         groups.iter().enumerate().flat_map(|(nth, it)| vec![nth; it.hosts[1].saturating_sub(it.hosts[0])]).collect();
     for ([from, to], cell) in &grid.cells {
         let Some((from, to)) = place.get(*from).zip(place.get(*to)) else { continue };
-        let (worst, bad, known) = &mut of[from * groups.len() + to];
-        *worst = cell.state.max(*worst);
-        *bad += u32::from(matches!(cell.state, CellState::Bad | CellState::Failed));
-        *known += u32::from(cell.state != CellState::NotTested);
+        of[from * groups.len() + to].add(cell.state);
     }
-    let letters: String = of.iter().map(|it| it.0.letter()).collect();
+    let letters: String = of.iter().map(|it| it.shown().0.letter()).collect();
     let names: Vec<Value> = groups.iter().map(|it| json!([clean(&it.name), it.hosts[0], it.hosts[1]])).collect();
     let hosts: Vec<String> = grid.hosts.iter().map(|it| clean(it)).collect();
     json!({
         "metric": grid.metric.word(), "hosts": hosts, "groups": names, "fold": letters,
-        "bad": of.iter().map(|it| it.1).collect::<Vec<_>>(), "known": of.iter().map(|it| it.2).collect::<Vec<_>>(),
+        "bad": of.iter().map(Count::bad).collect::<Vec<_>>(), "known": of.iter().map(Count::known).collect::<Vec<_>>(),
     })
     .to_string()
 }
@@ -112,17 +136,13 @@ fn square(caption: &str, columns: &[&str], rows: &[(&str, Vec<Markup>)]) -> Mark
 /// Each two groups.
 fn groups(grid: &Grid) -> Markup {
     let names: Vec<&str> = grid.groups.iter().map(|it| it.name.as_str()).collect();
-    let mut worst = vec![vec![(CellState::NotTested, 0_usize); names.len()]; names.len()];
+    let mut of = vec![vec![Count::default(); names.len()]; names.len()];
     let place = |host: &usize| grid.groups.partition_point(|it| it.hosts[1] <= *host);
     for ([from, to], cell) in &grid.cells {
-        let of = &mut worst[place(from)][place(to)];
-        if cell.state > of.0 {
-            *of = (cell.state, 0);
-        }
-        of.1 += usize::from(cell.state == of.0);
+        of[place(from)][place(to)].add(cell.state);
     }
     let cell = |g: usize, h: usize| {
-        let (state, number) = worst[g][h];
+        let (state, number) = of[g][h].shown();
         let to = address("table", &[("metric", grid.metric.word()), ("of", &format!("{g}-{h}"))]);
         html! { i class={ "c-" (state.letter()) } aria-hidden="true" {} " " a href=(to) { (count(number, state, grid.metric)) } }
     };

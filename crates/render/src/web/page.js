@@ -40,7 +40,6 @@
   }
 
   const WORDS = { g: 'good', f: 'failed', m: 'missing', c: 'monitor\u2019s fault: a host had no CPU time left', '.': 'not tested' };
-  const RANK = '.gcmfb';
   const LARGE = 60;
 
   class Grid {
@@ -154,16 +153,18 @@
         const at = (from.at - a) * (b2 - b) + to.at - b;
         return { letter: block.s[at], short: block.v[at], words: block.w[at], time: block.t[at] };
       }
-      // A host with a group: the worst of its paths.
-      let worst = '.', count = 0;
+      // A host with a group: a bad or failed path, else what most are.
+      const of = { b: 0, f: 0, m: 0, c: 0, g: 0, '.': 0 };
       for (let i = from.fold ? a : from.at; i < (from.fold ? a2 : from.at + 1); i++) {
         for (let j = to.fold ? b : to.at; j < (to.fold ? b2 : to.at + 1); j++) {
           const letter = i === j ? '.' : block.s[(i - a) * (b2 - b) + j - b];
-          if (letter === 'b' || letter === 'f') count++;
-          if (RANK.indexOf(letter) > RANK.indexOf(worst)) worst = letter;
+          of[letter]++;
         }
       }
-      return { letter: worst, short: count || '', words: `${count} paths ${this.words.b} or failed` };
+      const count = of.b + of.f;
+      const most = ['m', 'c', 'g'].reduce((a, b) => of[b] > of[a] ? b : a);
+      const letter = of.b ? 'b' : of.f ? 'f' : of[most] ? most : '.';
+      return { letter, short: count || '', words: `${count} paths ${this.words.b} or failed` };
     }
 
     block(g, h) {
