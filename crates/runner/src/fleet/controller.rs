@@ -265,7 +265,10 @@ fn decide(
                 alerts.send(&message);
             }
             alerts.look(&control.judge().incidents().audible(), watch);
-            noted(control.keep(), &mut trouble, watch);
+            // Where there is nothing to keep, that it works says nothing of the store.
+            if let kept @ Err(_) = control.keep() {
+                noted(kept, &mut trouble, watch);
+            }
             if clock::now() >= renews {
                 renews = clock::now() + RENEWS;
                 match noted(control.lead(me, now_ms(), now_ms() + LEADS_MS), &mut trouble, watch) {

@@ -321,7 +321,19 @@ mod tests {
     #[cfg(feature = "postgres")]
     #[test]
     fn postgres_conforms() {
-        let Some(server) = crate::server::Server::start() else { return };
-        check(&server.database("fleet"));
+        let Some(mut server) = crate::server::Server::start() else { return };
+        let address = server.database("fleet");
+        check(&address);
+        // A server that crashed and was started again is asked again, by the same store.
+        let fleet = Fleet { name: "third".to_owned(), ..truth::of_ten_hosts() };
+        let mut store = Store::open(&address).expect("a store");
+        let test = Planned { due_ms: 7, name: Name { mesh: 0, test: 0, slot: 0, load: Load { from: 0, to: 1 } } };
+        let mut tests = store.tests_of(&fleet);
+        assert_eq!(tests.plan(&[test]).expect("planned"), 1);
+        server.stop();
+        assert!(tests.planned().is_err() && tests.plan(&[test]).is_err(), "it is away");
+        server.go_on();
+        assert_eq!(tests.planned().expect("it is back"), Some(7));
+        assert_eq!(tests.plan(&[test]).expect("planned"), 0);
     }
 }

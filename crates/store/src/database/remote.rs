@@ -30,6 +30,8 @@ pub(crate) struct Remote {
 struct Session {
     client: Client,
     prepared: HashMap<String, Statement>,
+    /// Whether a transaction has begun: without its connection it has failed.
+    within: bool,
 }
 
 impl Remote {
@@ -54,9 +56,18 @@ impl Remote {
             };
             match connect() {
                 Ok(client) => {
-                    let mut session = Session { client, prepared: HashMap::new() };
+                    let mut session = Session { client, prepared: HashMap::new(), within: false };
                     let _ = opened.send(Ok(()));
-                    todo.iter().for_each(|job| job(&mut session));
+                    for job in todo {
+                        // The server was started again. If it is not there yet, the job says so.
+                        if session.client.is_closed()
+                            && !session.within
+                            && let Ok(client) = connect()
+                        {
+                            session = Session { client, prepared: HashMap::new(), within: false };
+                        }
+                        job(&mut session);
+                    }
                 }
                 Err(fault) => drop(opened.send(Err(fault))),
             }
@@ -95,7 +106,13 @@ impl Remote {
 
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
         let sql = sql.to_owned();
-        self.ask(move |session| Ok(session.client.batch_execute(&sql)?))
+        self.ask(move |session| {
+            let is_end = ["COMMIT", "ROLLBACK"].contains(&sql.as_str());
+            session.within &= !is_end;
+            session.client.batch_execute(&sql)?;
+            session.within |= sql == "BEGIN";
+            Ok(())
+        })
     }
 }
 
