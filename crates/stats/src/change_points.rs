@@ -82,15 +82,20 @@ fn noise(values: &[f64]) -> f64 {
     median(&steps).unwrap_or(0.0) / (0.6745 * std::f64::consts::SQRT_2)
 }
 
-/// Single values far off their neighbours become the neighbours' median (Hampel's filter).
+/// Single values far off their neighbours become the neighbours' median (Hampel's filter). The first value of another level is like those
+/// behind it, the last like those before.
 fn without_outliers(values: &[f64], noise: f64) -> Vec<f64> {
     let near = |at: usize| &values[at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(values.len())];
+    let sides = |at: usize| {
+        [&values[at.saturating_sub(NEIGHBOURS)..at], &values[at + 1..(at + 1 + NEIGHBOURS).min(values.len())]]
+    };
     values
         .iter()
         .enumerate()
         .map(|(at, value)| {
             let middle = median(near(at)).unwrap_or(*value);
-            if noise > 0.0 && (value - middle).abs() > OUTLIER * noise { middle } else { *value }
+            let is_off = |side: &[f64]| median(side).is_none_or(|middle| (value - middle).abs() > OUTLIER * noise);
+            if noise > 0.0 && sides(at).into_iter().all(is_off) { middle } else { *value }
         })
         .collect()
 }
@@ -389,6 +394,16 @@ mod tests {
     }
 
     /// `NARROWS_SERIES=1000 cargo test -p narrows-stats change_points -- --nocapture` prints the figures of a thousand.
+    /// A level that began a few values ago is reported as it is.
+    #[test]
+    fn the_first_values_of_a_new_level_are_no_outliers() {
+        let wave = |nth: usize| (nth * 7 % 5) as f64;
+        let values: Vec<f64> = (0..30).map(|nth| if nth < 26 { 620.0 } else { 319.0 } + wave(nth)).collect();
+        let found = change_points(&values, &[], Options::default());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].at == 26 && (found[0].after - 321.0).abs() < 3.0, "{found:?}");
+    }
+
     #[test]
     fn steps_are_found_and_little_else() {
         let number = std::env::var("NARROWS_SERIES").ok().and_then(|word| word.parse().ok()).unwrap_or(120usize);
