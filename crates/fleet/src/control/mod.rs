@@ -33,6 +33,8 @@ const AROUND_MS: u64 = 30_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 /// A diagnosis takes no longer.
 const DIAGNOSIS_MS: u64 = 30_000;
+/// Tests that are written down at once.
+const PLANNED_MAX: usize = 20_000;
 /// Polls by which a clock is judged.
 const CLOCKS: usize = 3;
 /// How often old tests are folded, and how many at once.
@@ -130,6 +132,8 @@ pub struct Control<'a, T> {
     sessions: Vec<Session>,
     next_hour: Option<u64>,
     looks_ms: u64,
+    /// Those of the next hour that are not written down yet, the earliest first.
+    planned: VecDeque<Planned>,
     /// When it folds old tests again.
     folds_ms: u64,
     /// When clocks were judged last.
@@ -177,6 +181,7 @@ impl<'a, T: Truth> Control<'a, T> {
             sessions: fleet.hosts.values().map(session).collect(),
             next_hour: None,
             looks_ms: 0,
+            planned: VecDeque::new(),
             folds_ms: now_ms,
             clocks_ms: now_ms,
             ticked_ms: now_ms,
@@ -287,10 +292,14 @@ impl<'a, T: Truth> Control<'a, T> {
         while hour * HOUR_MS <= now_ms + AHEAD_MS {
             let mut tests = self.schedule.of_hour(hour);
             tests.retain(|test| test.due_ms >= from_ms);
-            self.write_down(&tests)?;
+            self.planned.extend(tests);
             hour += 1;
             self.next_hour = Some(hour);
         }
+        // A part of them at a time: agents wait meanwhile.
+        let part: Vec<Planned> = self.planned.iter().take(PLANNED_MAX).copied().collect();
+        self.write_down(&part)?;
+        self.planned.drain(..part.len());
         if now_ms >= self.looks_ms + LATE_MS {
             self.looks_ms = now_ms;
             self.late(now_ms)?;
