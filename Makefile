@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench connections-bench docs clean
+.PHONY: help setup build static image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench fleet-trial connections-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -107,6 +107,10 @@ connections-bench: .lab build ## CPU time of narrows connections with 21,000 and
 fleet-bench: setup ## a day of a fleet of 5,000 hosts in simulated time: decisions, memory, store (minutes; 500 MB below target/)
 	rm -f target/fleet-simulated.db*
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-store --example fleet -- 5000 40 1
+
+fleet-trial: setup ## a fleet of real processes in namespaces: faults, quiet days, chaos; embedded, then PostgreSQL and NATS (as root; two hours)
+	$(CARGO) build --release --locked $(CARGO_FLAGS) --features nats,postgres -p narrows
+	for engine in embedded outgrown; do for what in faults quiet chaos; do .ci/fleet_trial.py $(NARROWS) $$what --engine $$engine || exit 1; done; done
 
 store-bench: setup ## the store with 100,000 runs: lists, trend, size (minutes; 600 MB below target/)
 	XDG_STATE_HOME=$(CURDIR)/target/store-bench $(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-runner --example store_load
