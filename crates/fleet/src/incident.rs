@@ -51,7 +51,7 @@ pub struct Incident {
     pub since_ms: u64,
     /// Who has it in hand, by their own word.
     pub acknowledged: Option<String>,
-    /// What a diagnosis of its worst path says, once there is one.
+    /// What a diagnosis of a typical path of it says, once there is one.
     #[serde(default)]
     pub verdict: Option<String>,
     /// Whether people know of it.

@@ -94,7 +94,7 @@ pub struct FleetIncident {
     pub since_unix_ms: u64,
     /// Who has it in hand.
     pub acknowledged: Option<String>,
-    /// What a diagnosis of its worst path says.
+    /// What a diagnosis of a typical path of it says.
     pub diagnosis: Option<String>,
 }
 
