@@ -382,7 +382,7 @@ fn what_is_worse_than_it_was_is_an_incident_where_no_other_path_shows_it() {
         world.run(&mut control, 45);
         let element = if hosts == 2 { "the path between h000 and h001" } else { "all paths" };
         assert_eq!(world.reported(since), [format!("began {element}")], "{hosts}");
-        world.run(&mut control, 300);
+        world.run(&mut control, 120);
         let since = world.now_ms;
         world.faults.all = None;
         world.run(&mut control, 45);

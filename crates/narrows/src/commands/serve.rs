@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// File with the token; made if it is missing
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
-    /// Let clients without a token measure (nothing else), with limits of rate and time
+    /// Let clients without a token measure, with limits of rate and time
     #[arg(long)]
     open: bool,
     /// With --open: the most that a client without a token may send or be sent
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Speak on standard input and output, as ssh:// clients want it
     #[arg(long, hide_short_help = true)]
     stdio: bool,
-    /// Serve clients of iperf3 on this port, too: TCP and UDP, many at once, without a token
+    /// Serve clients of iperf3 on this port, too, without a token
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
     iperf3: Option<u16>,
     /// With --iperf3: the most that all tests together may carry each way
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// File with the key, in hexadecimal: authenticated sessions only
     #[arg(long, hide_short_help = true, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]
     stamp_key: Option<PathBuf>,
-    /// Show the page for browsers at this port, too: runs of the store and settings of this host
+    /// Show browsers the runs of the store and settings of this host
     #[arg(long, conflicts_with = "stdio")]
     web: bool,
     /// With --web: header by which a reverse proxy names a reader it has authenticated
