@@ -37,7 +37,7 @@ pub const DAYS_KEPT_MS: u64 = 400 * 24 * HOUR_MS;
 pub struct Point {
     /// When it was due, or when the day began.
     pub due_ms: u64,
-    /// Tests; of a single one, 1.
+    /// Tests; of a single one 1, of a diagnosis 0.
     pub tests: u64,
     /// Those that were missed, or found nothing.
     pub failed: u64,
@@ -57,6 +57,8 @@ impl Point {
                 let packets = path.packets.map_or([0; 2], |[sent, up, down]| [sent, up.saturating_add(down)]);
                 (path.rtt_us, packets)
             }
+            // Beside the load that it belongs to.
+            Some(Found::Diagnosis(_)) => return Self { due_ms, ..Self::default() },
             _ => (None, [0; 2]),
         };
         Self { due_ms, tests: 1, failed: u64::from(figures.is_none()), figures, packets }
@@ -270,6 +272,9 @@ impl Truth for Memory {
             self.open.remove(&(name.mesh, name.test, due_ms, *name));
             let Some(end) = end else { continue };
             let point = Point::of(due_ms, if let End::Result(result) = &end { Some(result) } else { None });
+            if point.tests == 0 {
+                continue;
+            }
             let point = Point { due_ms: day_of(due_ms), ..point };
             let day = self.days.entry((name.mesh, name.test, name.load, point.due_ms));
             day.and_modify(|day| *day = day.and(&point)).or_insert(point);
@@ -374,6 +379,11 @@ fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
         let lease = truth.lease(&[name(slot)], 0, 1).expect("a lease")[0].expect("it is free");
         truth.end(&lease, &result).expect("an end");
     }
+    // A diagnosis is no load of the day.
+    let diagnosis = serde_json::to_vec(&Found::Diagnosis(Err("why".to_owned()))).expect("JSON");
+    truth.plan(&[Planned { due_ms: 10 * day + 1, name: name(77) }]).expect("planned");
+    let lease = truth.lease(&[name(77)], 0, 1).expect("a lease")[0].expect("it is free");
+    truth.end(&lease, &diagnosis).expect("an end");
     truth.miss(0, 0, 12 * day, 12 * day).expect("missed");
     let point = |due_ms, tests, failed, figures, packets| Point { due_ms, tests, failed, figures, packets };
     let first = point(due(1_000), 1, 0, Some([100.0, 200.0, 300.0]), [50, 3]);
@@ -381,7 +391,7 @@ fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
     let days = |truth: &mut T| truth.days(0, 0, load, 9 * day).expect("days");
     let found = series(truth);
     let points: Vec<Point> = found.iter().map(|(at_ms, result)| Point::of(*at_ms, result.as_deref())).collect();
-    assert_eq!((points.len(), &points[0], points[2].failed), (3, &first, 1), "{found:?}");
+    assert_eq!((points.len(), &points[0], points[3].failed), (4, &first, 1), "{found:?}");
     assert_eq!(days(truth), []);
     let both = point(10 * day, 2, 0, Some([100.0, 300.0, 600.0]), [100, 3]);
     let folded = |truth: &mut T, before_ms| {
@@ -390,7 +400,7 @@ fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
     };
     assert!(folded(truth, 11 * day) >= 2);
     assert_eq!(folded(truth, 11 * day), 0, "it is done once");
-    assert_eq!((days(truth), series(truth)), (vec![both], vec![found[2].clone()]));
+    assert_eq!((days(truth), series(truth)), (vec![both], vec![found[3].clone()]));
     assert!(folded(truth, 12 * day) > 0);
     assert_eq!((days(truth).len(), series(truth).len()), (2, 0));
     folded(truth, 12 * day + DAYS_KEPT_MS);

@@ -270,7 +270,7 @@ impl<'a, T: Truth> Control<'a, T> {
     /// Errors: the store's.
     pub fn tick(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
         if now_ms >= self.ticked_ms + SLEPT_MS {
-            // Who slept itself hears of nobody.
+            // While it was stopped, no agent could reach it.
             self.sessions.iter_mut().for_each(|session| session.since_ms = now_ms);
         }
         self.ticked_ms = now_ms;

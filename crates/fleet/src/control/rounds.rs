@@ -33,7 +33,7 @@ impl<'a, T: Truth> Control<'a, T> {
         if now_ms >= self.clocks_ms + CLOCKS_MS {
             self.clocks_ms = now_ms;
             let clocks = self.names.iter().zip(&self.sessions).filter_map(|(name, it)| Some((*name, it.behind_ms()?)));
-            messages.extend(self.judge.clocks(now_ms, &clocks.collect::<Vec<_>>()));
+            messages.extend(self.judge.clocks(now_ms, &clocks.collect::<Vec<_>>(), &self.names));
         }
         if over.is_empty() {
             messages.extend(self.reported(None, now_ms)?);

@@ -24,6 +24,8 @@ struct Carried {
     bytes: u64,
 }
 
+/// The last result of a path stands for so many periods after a restart.
+const STANDS: u64 = 2;
 /// Results of so long tell what is usual.
 const LOADS_BACK_MS: u64 = 20 * HOUR_MS;
 const PROBES_BACK_MS: u64 = 6 * HOUR_MS;
@@ -82,6 +84,10 @@ impl<T: Truth> Control<'_, T> {
             for (due_ms, name, result) in self.truth.results(place.0, place.1, since_ms)? {
                 if let Ok(found) = serde_json::from_slice::<Found>(&result) {
                     self.latest.take(name.load, false, found, due_ms);
+                    // It tells what was usual, and nothing of now.
+                    if due_ms + STANDS * self.test(place).every_ms < now_ms {
+                        self.latest.miss(self.test(place).kind, name.load);
+                    }
                 }
             }
         }

@@ -161,7 +161,7 @@ impl Judge {
     }
 
     /// Clocks, each with by how much it is behind the controller's, ms.
-    pub(crate) fn clocks(&mut self, now_ms: u64, clocks: &[(&str, i64)]) -> Vec<Message> {
+    pub(crate) fn clocks(&mut self, now_ms: u64, clocks: &[(&str, i64)], names: &[&str]) -> Vec<Message> {
         let is_off = |behind_ms: i64| behind_ms.unsigned_abs() > CLOCK_MS;
         let says = |behind_ms: i64| {
             let way = if behind_ms > 0 { "behind" } else { "ahead of" };
@@ -182,6 +182,11 @@ impl Judge {
             seen.push((format!("the clock of {name}"), found));
         }
         seen.retain(|(name, seen)| matches!(seen, Seen::Bad(_)) || self.incidents.knows(name));
+        // Those that left the file.
+        let host = |element: &str| element.strip_prefix("the clock of ").map(str::to_owned);
+        let open = self.incidents.open().into_iter().map(|it| it.element.clone());
+        let is_gone = |element: &String| host(element).is_some_and(|name| names.binary_search(&name.as_str()).is_err());
+        seen.extend(open.filter(is_gone).map(|element| (element, Seen::Good)));
         self.incidents.round(now_ms, &seen)
     }
 

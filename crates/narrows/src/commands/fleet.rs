@@ -2,8 +2,8 @@
 
 use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
-use crate::flags::FormatArg;
 use crate::flags::values::{duration, millis};
+use crate::flags::{FormatArg, ProxyArgs};
 use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
@@ -11,7 +11,7 @@ use narrows_model::run::fleet::{FleetCheck, FleetSeries, FleetStatus};
 use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder};
 use narrows_runner::remote::TargetSpec;
 use narrows_runner::server::AuditTo;
-use narrows_runner::web::{PageSpec, Proxy};
+use narrows_runner::web::PageSpec;
 use narrows_runner::{state, stored, trust, trusted};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -94,12 +94,8 @@ struct Controller {
     /// Show the page for browsers at this port, too
     #[arg(long)]
     web: bool,
-    /// With --web: header by which a reverse proxy names a reader it has authenticated; such a reader changes nothing
-    #[arg(long, hide_short_help = true, value_name = "NAME", requires = "web")]
-    web_user_header: Option<String>,
-    /// With --web-user-header: addresses of that proxy
-    #[arg(long, hide_short_help = true, value_name = "ADDRESS,...", value_delimiter = ',', default_values = ["127.0.0.1", "::1"])]
-    web_proxy: Vec<IpAddr>,
+    #[command(flatten)]
+    proxy: ProxyArgs,
     /// Append who changed what to this file as JSON lines; `journald`: to systemd's journal
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     audit_log: Option<PathBuf>,
@@ -338,9 +334,8 @@ impl Args {
 
 impl Controller {
     fn run(self) -> Outcome {
-        let proxy = self.web_user_header.map(|header| Proxy { header, from: self.web_proxy });
         let store = stored::address().map_err(Failure::run)?;
-        let page = self.web.then(|| PageSpec { store: store.clone(), kinds: KINDS, proxy });
+        let page = self.web.then(|| PageSpec { store: store.clone(), kinds: KINDS, proxy: self.proxy.proxy() });
         let spec = ControllerSpec {
             file: self.file,
             port: Some(self.port),

@@ -2,13 +2,14 @@
 
 use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
+use crate::flags::ProxyArgs;
 use crate::flags::values::{bps, network};
 use crate::output::printed;
 use narrows_runner::iperf3::auth::Users;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::server::{self, AuditTo, Separation, ServeConfig, StampConfig};
 use narrows_runner::tokens::{self, Allowed};
-use narrows_runner::web::{PageSpec, Proxy};
+use narrows_runner::web::PageSpec;
 use narrows_runner::{DEFAULT_PORT, stamp, state, stored};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -87,12 +88,8 @@ pub(crate) struct Args {
     /// Show browsers the runs of the store and settings of this host
     #[arg(long, conflicts_with = "stdio")]
     web: bool,
-    /// With --web: header by which a reverse proxy names a reader it has authenticated
-    #[arg(long, hide_short_help = true, value_name = "NAME", requires = "web")]
-    web_user_header: Option<String>,
-    /// With --web-user-header: addresses of that proxy
-    #[arg(long, hide_short_help = true, value_name = "ADDRESS,...", value_delimiter = ',', default_values = ["127.0.0.1", "::1"])]
-    web_proxy: Vec<IpAddr>,
+    #[command(flatten)]
+    proxy: ProxyArgs,
     /// Append who measured and changed what to this file as JSON lines; `journald`: to systemd's journal
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     audit_log: Option<PathBuf>,
@@ -196,7 +193,6 @@ impl Args {
         };
         let users = self.rsa_private_key_path.as_deref().zip(self.authorized_users_path.as_deref());
         let users = users.map(|(key, list)| Users::read(key, list)).transpose().map_err(Failure::run)?;
-        let proxy = self.web_user_header.map(|header| Proxy { header, from: self.web_proxy });
         let store = self.web.then(stored::address).transpose().map_err(Failure::run)?;
         let config = ServeConfig {
             port: if self.stdio && self.port == DEFAULT_PORT { 0 } else { self.port },
@@ -214,7 +210,7 @@ impl Args {
             iperf3_rate_bps: self.iperf3_rate,
             responsiveness: self.responsiveness,
             responsiveness_rate_bps: self.responsiveness_rate,
-            page: store.map(|store| PageSpec { store, kinds: KINDS, proxy }),
+            page: store.map(|store| PageSpec { store, kinds: KINDS, proxy: self.proxy.proxy() }),
             stamp,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments { collect: true })

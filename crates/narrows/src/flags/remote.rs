@@ -7,7 +7,9 @@ use narrows_runner::iperf3::auth::Login;
 use narrows_runner::iperf3::{Peer, is_iperf3};
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
+use narrows_runner::web::Proxy;
 use narrows_runner::{DEFAULT_PORT, trust, trusted};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// The other end.
@@ -169,5 +171,22 @@ impl WayArgs {
             }
             _ => Failure::run(error),
         })
+    }
+}
+
+/// A reverse proxy before the page of `--web`.
+#[derive(Debug, Args)]
+pub(crate) struct ProxyArgs {
+    /// With --web: header by which a reverse proxy names a reader it has authenticated; such a reader changes nothing
+    #[arg(long, hide_short_help = true, value_name = "NAME", requires = "web")]
+    web_user_header: Option<String>,
+    /// With --web-user-header: addresses of that proxy
+    #[arg(long, hide_short_help = true, value_name = "ADDRESS,...", value_delimiter = ',', default_values = ["127.0.0.1", "::1"])]
+    web_proxy: Vec<IpAddr>,
+}
+
+impl ProxyArgs {
+    pub(crate) fn proxy(self) -> Option<Proxy> {
+        self.web_user_header.map(|header| Proxy { header, from: self.web_proxy })
     }
 }

@@ -197,7 +197,9 @@ fn stands_by(
             None => archive.fails(trouble.as_deref(), alerts),
         }
         let until = clock::now() + RENEWS / 5;
-        while let Ok(event) = events.recv_timeout(until.saturating_duration_since(clock::now())) {
+        // However much agents ask, it tries again in time.
+        while clock::now() < until {
+            let Ok(event) = events.recv_timeout(until.saturating_duration_since(clock::now())) else { break };
             match event {
                 // It asks the next one, and a page shows why there is no answer.
                 Event::Poll { .. } | Event::Look(_) => {}

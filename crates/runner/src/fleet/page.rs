@@ -54,7 +54,8 @@ impl Source for OfFleet {
             lock(&self.door.ask).send(Event::Look(answer)).map_err(Refused::failed)?;
             let answered = tokio::time::timeout(ANSWERS, answered).await;
             let answered = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
-            let (status, paths) = *answered.map_err(Refused::failed)?;
+            let (status, paths) =
+                *answered.map_err(|_| Refused::failed("another controller leads the fleet: this one stands by"))?;
             // Of a large fleet this takes a moment, for which agents do not wait.
             crate::server::request::blocking(move || Now {
                 front: web::of_fleet(&status),

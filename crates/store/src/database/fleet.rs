@@ -260,7 +260,7 @@ impl Truth for FleetTests<'_> {
                 let number = row.integer()?;
                 let path = [row.text()?, row.text()?, row.text()?, row.text()?];
                 self.store.database.rows("DELETE FROM fleet_tests WHERE number = ?", values![number])?;
-                let Some(point) = single(&mut row)? else { continue };
+                let Some(point) = single(&mut row)?.filter(|it| it.tests > 0) else { continue };
                 let day = Point { due_ms: day_of(point.due_ms), ..point };
                 let of = days.entry((path, day.due_ms));
                 of.and_modify(|it| *it = it.and(&day)).or_insert(day);
