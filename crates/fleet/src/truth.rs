@@ -43,8 +43,8 @@ pub struct Point {
     pub failed: u64,
     /// Goodput (bit/s) or round-trip time (microseconds): least, middle, most; of days the middle is the mean of the tests'.
     pub figures: Option<[f64; 3]>,
-    /// Probe packets, and those that were lost.
-    pub packets: [u64; 2],
+    /// Probe packets, those of them that were lost, and those of the others whose answers were.
+    pub packets: [u64; 3],
 }
 
 impl Point {
@@ -52,14 +52,11 @@ impl Point {
     pub fn of(due_ms: u64, result: Option<&[u8]>) -> Self {
         let found = result.and_then(|result| serde_json::from_slice::<Found>(result).ok());
         let (figures, packets) = match found {
-            Some(Found::Load(MeshState::Measured { goodput_bps, .. })) => (Some([goodput_bps; 3]), [0; 2]),
-            Some(Found::Probe(path)) => {
-                let packets = path.packets.map_or([0; 2], |[sent, up, down]| [sent, up.saturating_add(down)]);
-                (path.rtt_us, packets)
-            }
+            Some(Found::Load(MeshState::Measured { goodput_bps, .. })) => (Some([goodput_bps; 3]), [0; 3]),
+            Some(Found::Probe(path)) => (path.rtt_us, path.packets.unwrap_or_default()),
             // Beside the load that it belongs to.
             Some(Found::Diagnosis(_)) => return Self { due_ms, ..Self::default() },
-            _ => (None, [0; 2]),
+            _ => (None, [0; 3]),
         };
         Self { due_ms, tests: 1, failed: u64::from(figures.is_none()), figures, packets }
     }
@@ -76,7 +73,7 @@ impl Point {
             tests: self.tests + other.tests,
             failed: self.failed + other.failed,
             figures: self.figures.zip(other.figures).map(|(a, b)| both(a, b)).or(self.figures).or(other.figures),
-            packets: [0, 1].map(|nth| self.packets[nth].saturating_add(other.packets[nth])),
+            packets: [0, 1, 2].map(|nth| self.packets[nth].saturating_add(other.packets[nth])),
         }
     }
 }
@@ -386,14 +383,14 @@ fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
     truth.end(&lease, &diagnosis).expect("an end");
     truth.miss(0, 0, 12 * day, 12 * day).expect("missed");
     let point = |due_ms, tests, failed, figures, packets| Point { due_ms, tests, failed, figures, packets };
-    let first = point(due(1_000), 1, 0, Some([100.0, 200.0, 300.0]), [50, 3]);
+    let first = point(due(1_000), 1, 0, Some([100.0, 200.0, 300.0]), [50, 3, 0]);
     let series = |truth: &mut T| truth.series(0, 0, load, 9 * day).expect("a series");
     let days = |truth: &mut T| truth.days(0, 0, load, 9 * day).expect("days");
     let found = series(truth);
     let points: Vec<Point> = found.iter().map(|(at_ms, result)| Point::of(*at_ms, result.as_deref())).collect();
     assert_eq!((points.len(), &points[0], points[3].failed), (4, &first, 1), "{found:?}");
     assert_eq!(days(truth), []);
-    let both = point(10 * day, 2, 0, Some([100.0, 300.0, 600.0]), [100, 3]);
+    let both = point(10 * day, 2, 0, Some([100.0, 300.0, 600.0]), [100, 3, 0]);
     let folded = |truth: &mut T, before_ms| {
         // A little at a time; what the conformance made before is older.
         std::iter::from_fn(|| Some(truth.fold(before_ms, 1).expect("folded"))).take_while(|count| *count > 0).count()

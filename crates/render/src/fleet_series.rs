@@ -16,7 +16,7 @@ document!(
     FleetSeries,
     "a path of a fleet over time",
     |it, _| doc(it),
-    Writer::csv("Comma-separated values, one test per line", |it, _| csv::table(COLUMNS, &it.points))
+    Writer::csv("Comma-separated values, one test or day per line", |it, _| csv::table(COLUMNS, &it.points))
 );
 
 /// Rows of the table of the report; CSV and JSON have all.
@@ -31,8 +31,9 @@ const SAYS: &str = "Round trip: the line is the median of each probe, the band r
     failed test.";
 
 fn doc(report: &FleetSeries) -> Doc {
-    let count = |kind: &str| report.points.iter().filter(|it| it.kind == kind).count() as u64;
-    let failed = report.points.iter().filter(|it| it.failure.is_some()).count() as u64;
+    let tests = |it: &FleetPoint| it.of_tests.unwrap_or(1);
+    let count = |kind: &str| report.points.iter().filter(|it| it.kind == kind).map(tests).sum::<u64>();
+    let failed: u64 = report.points.iter().filter(|it| is_failed(it)).map(tests).sum();
     let says = format!(
         "{} to {}: {}, {}, {failed} without a figure",
         report.from,
@@ -49,6 +50,11 @@ fn doc(report: &FleetSeries) -> Doc {
         .paragraph(SAYS)
         .then(|doc| if report.changes.is_empty() { doc } else { doc.heading("changes").sentences(changes) })
         .table(table(report))
+}
+
+/// Whether nothing was found: a day on which some tests failed has figures of the others.
+const fn is_failed(it: &FleetPoint) -> bool {
+    it.failure.is_some() && it.goodput_bps.is_none() && it.rtt_us.is_none()
 }
 
 fn change(it: &FleetChange) -> String {
@@ -197,7 +203,7 @@ fn marks(canvas: &mut Canvas, panel: Panel, report: &FleetSeries, figure: &str) 
         canvas.text((x + 5.0, panel.top + 12.0), &words, Font::LABEL);
     }
     let kind = if figure == "goodput" { "load" } else { "probe" };
-    for point in report.points.iter().filter(|it| it.kind == kind && it.failure.is_some()) {
+    for point in report.points.iter().filter(|it| it.kind == kind && is_failed(it)) {
         let at = (panel.x(point.at_unix_ms as f64), panel.bottom() - 6.0);
         let hint = format!("{}: {}", time(point.at_unix_ms), point.failure.as_deref().unwrap_or_default());
         canvas.marker(Look::nth(2).marker, at, 4.0, palette::VERMILION, &hint);
@@ -207,7 +213,7 @@ fn marks(canvas: &mut Canvas, panel: Panel, report: &FleetSeries, figure: &str) 
 /// Of its CSV.
 const COLUMNS: &[&str] = &[
     "at_unix_ms", "mesh", "kind", "goodput_bps", "retransmits", "rtt_min_us=rtt_us/0", "rtt_p50_us=rtt_us/1",
-    "rtt_p90_us=rtt_us/2", "sent=packets/0", "lost=packets/1", "hops", "failure", "diagnosis",
+    "rtt_p90_us=rtt_us/2", "sent=packets/0", "lost=packets/1", "hops", "failure", "diagnosis", "of_tests",
 ];
 
 #[cfg(test)]

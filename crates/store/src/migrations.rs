@@ -136,7 +136,8 @@ const VERSION_6: &str = "
         middle REAL NOT NULL,
         most REAL NOT NULL,
         sent INTEGER NOT NULL,
-        lost INTEGER NOT NULL,
+        lost_there INTEGER NOT NULL,
+        lost_back INTEGER NOT NULL,
         PRIMARY KEY (fleet, mesh, test, sender, receiver, day_ms)
     ) STRICT;
     CREATE INDEX fleet_days_old ON fleet_days (fleet, day_ms);

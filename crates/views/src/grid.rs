@@ -117,9 +117,13 @@ fn empty(metric: GridMetric, members: &[(&str, &str)]) -> (Grid, Vec<usize>) {
 
 /// The newest run of each pair of hosts that has a goodput, newest first as the store lists them.
 pub fn of_runs(runs: &[StoredRun]) -> Grid {
-    let figure = |run: &StoredRun| run.figures.iter().find(|it| it.name.starts_with("goodput")).map(|it| it.value);
+    // Each with whether the server sends.
+    let goodputs = |run: &StoredRun| -> Vec<(f64, bool)> {
+        let all = run.figures.iter().filter(|it| it.name.starts_with("goodput"));
+        all.map(|it| (it.value, it.name.split(' ').any(|word| word == "down"))).collect()
+    };
     let known: Vec<&StoredRun> =
-        runs.iter().filter(|it| !it.client.is_empty() && !it.server.is_empty() && figure(it).is_some()).collect();
+        runs.iter().filter(|it| !it.client.is_empty() && !it.server.is_empty() && !goodputs(it).is_empty()).collect();
     let mut names: Vec<&str> = known.iter().flat_map(|it| [it.client.as_str(), it.server.as_str()]).collect();
     names.sort_unstable();
     names.dedup();
@@ -128,16 +132,17 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
     for run in known {
         let at = |name: &String| names.binary_search(&name.as_str()).ok().map(|at| place[at]);
         let Some(way) = at(&run.client).zip(at(&run.server)) else { continue };
-        let is_down = run.figures.iter().any(|it| it.name == "goodput down");
-        let way = if is_down { (way.1, way.0) } else { way };
         let state = match run.verdict.split(':').next().unwrap_or_default() {
             "limited" | "suspected" => CellState::Bad,
             "failed" => CellState::Failed,
             _ => CellState::Good,
         };
-        let new =
-            GridCell { at_unix_ms: Some(run.started_unix_us / 1_000), ..cell(state, figure(run), run.verdict.clone()) };
-        grid.cells.entry([way.0, way.1]).or_insert(new);
+        for (bps, is_down) in goodputs(run) {
+            let way = if is_down { [way.1, way.0] } else { [way.0, way.1] };
+            let at_unix_ms = Some(run.started_unix_us / 1_000);
+            let new = GridCell { at_unix_ms, ..cell(state, Some(bps), run.verdict.clone()) };
+            grid.cells.entry(way).or_insert(new);
+        }
     }
     grid
 }

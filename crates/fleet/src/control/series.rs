@@ -40,7 +40,7 @@ impl<T: Truth> Control<'_, T> {
             let ways = if kind == Kind::Probe { vec![there, back] } else { vec![there] };
             for load in ways {
                 let days = self.truth.days(place.0, place.1, load, since_ms)?;
-                points.extend(days.iter().map(|it| named(day(kind, it))));
+                points.extend(days.iter().map(|it| named(day(kind, it, load == there))));
                 for (at_unix_ms, result) in self.truth.series(place.0, place.1, load, since_ms)? {
                     let found = result.and_then(|result| serde_json::from_slice::<Found>(&result).ok());
                     let missed = || FleetPoint { failure: Some("missed".to_owned()), ..FleetPoint::default() };
@@ -57,17 +57,22 @@ impl<T: Truth> Control<'_, T> {
 }
 
 /// The tests of a day.
-fn day(kind: Kind, it: &Point) -> FleetPoint {
+fn day(kind: Kind, it: &Point, is_there: bool) -> FleetPoint {
     let is_load = kind == Kind::Load;
     FleetPoint {
         at_unix_ms: it.due_ms,
         goodput_bps: it.figures.filter(|_| is_load).map(|[_, mean, _]| mean),
         rtt_us: it.figures.filter(|_| !is_load),
-        packets: (it.packets[0] > 0).then_some(it.packets),
+        packets: (it.packets[0] > 0).then(|| lost(it.packets, is_there)),
         failure: (it.failed > 0).then(|| format!("{} of {} tests of this day", it.failed, it.tests)),
         of_tests: Some(it.tests),
         ..FleetPoint::default()
     }
+}
+
+/// The packets of one direction, and those of them that were lost: of probes that go there, or whose answers do.
+const fn lost([sent, up, down]: [u64; 3], is_there: bool) -> [u64; 2] {
+    if is_there { [sent, up] } else { [sent.saturating_sub(up), down] }
 }
 
 fn point(found: Found, is_there: bool) -> FleetPoint {
@@ -81,11 +86,8 @@ fn point(found: Found, is_there: bool) -> FleetPoint {
         Found::Diagnosis(Ok(says)) => point.diagnosis = Some(says),
         Found::Diagnosis(Err(why)) => point.failure = Some(why),
         Found::Probe(path) => {
-            let lost = |[sent, up, down]: [u64; 3]| {
-                if is_there { [sent, up] } else { [sent.saturating_sub(up), down] }
-            };
             point.rtt_us = path.rtt_us;
-            point.packets = path.packets.map(lost);
+            point.packets = path.packets.map(|packets| lost(packets, is_there));
             point.failure = if path.rtt_us.is_none() { path.remarks.last().cloned() } else { None };
             if is_there {
                 point.hops = path.hops;

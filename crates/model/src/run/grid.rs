@@ -25,7 +25,7 @@ impl GridMetric {
     }
 }
 
-/// How a path is. The later ones ask for more attention: of several paths the last one is shown.
+/// How a path is. The later ones ask for more attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellState {

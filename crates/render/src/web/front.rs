@@ -76,7 +76,6 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         links: links(&it.element, &status.hosts),
     };
     let mut troubles: Vec<Trouble> = status.incidents.iter().map(trouble).collect();
-    together(&mut troubles);
     // What somebody has in hand asks for less attention than what nobody has, and a silent agent for less than a slow network; of these the
     // oldest is first.
     troubles.sort_by_key(|it| (it.acknowledged.is_some(), it.element.starts_with("agent "), it.since_unix_ms));
@@ -94,26 +93,6 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         pauses: true,
     }
 }
-
-/// Many silent agents are one trouble: the network to the controller, or the controller itself.
-fn together(troubles: &mut Vec<Trouble>) {
-    let is_agent = |it: &Trouble| it.element.starts_with(AGENT) && it.acknowledged.is_none();
-    let silent: Vec<&Trouble> = troubles.iter().filter(|it| is_agent(it)).collect();
-    if silent.len() <= AGENTS_MAX {
-        return;
-    }
-    let since_unix_ms = silent.iter().map(|it| it.since_unix_ms).min().unwrap_or(0);
-    let named: Vec<&str> = silent.iter().take(20).filter_map(|it| it.element.strip_prefix(AGENT)).collect();
-    let more = if silent.len() > named.len() { ", …" } else { "" };
-    let says = format!("nothing is heard of {}: {}{more}", plural(silent.len() as u64, "agent"), named.join(", "));
-    let all = Trouble { element: format!("{AGENT}*"), says, since_unix_ms, ..Trouble::default() };
-    troubles.retain(|it| !is_agent(it));
-    troubles.push(all);
-}
-
-const AGENT: &str = "agent ";
-/// With more they are shown together.
-const AGENTS_MAX: usize = 3;
 
 /// The hosts that an element names, and the path between two.
 fn links(element: &str, hosts: &[FleetHost]) -> Vec<(String, String)> {
@@ -453,8 +432,6 @@ mod tests {
             .map(incident)
             .map(|it| Trouble { number: Some(it.number), element: it.element, says: it.says, ..Trouble::default() })
             .collect();
-        together(&mut troubles);
-        assert_eq!((troubles.len(), troubles[0].element.as_str()), (1, "agent *"));
         let other = Trouble { cause: Some(HOSTILE.to_owned()), ..troubles[0].clone() };
         troubles.extend(vec![other; 30]);
         let it = Front { word: "BAD", says: HOSTILE.to_owned(), troubles, pauses: true, ..Front::default() };

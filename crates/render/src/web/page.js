@@ -22,10 +22,12 @@
     if (!live) return;
     setInterval(async () => {
       const typing = live.contains(document.activeElement) && /INPUT|SELECT/.test(document.activeElement.tagName);
-      if (document.hidden || typing) return;
+      const filled = [...live.querySelectorAll('input')].some(it => it.type === 'text' && it.value !== it.defaultValue);
+      if (document.hidden || typing || filled) return;
       try {
         const answer = await fetch(live.dataset.live, { cache: 'no-store', redirect: 'error' });
-        if (!answer.ok) return;
+        if (!answer.ok) throw new Error(answer.status);
+        live.querySelector('.stale')?.remove();
         const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
         const now = page.querySelector('[data-live]');
         if (!now || now.textContent === live.dataset.text) return;
@@ -33,9 +35,16 @@
         // A link that has the focus keeps it.
         const at = document.activeElement && live.contains(document.activeElement) && document.activeElement.href;
         times(now);
+        const open = [...live.querySelectorAll('details')].map(it => it.open);
         live.replaceChildren(...now.childNodes);
+        live.querySelectorAll('details').forEach((it, nth) => { it.open = open[nth]; });
         if (at) [...live.querySelectorAll('a')].find(it => it.href === at)?.focus();
-      } catch { /* The next time it may be there again. */ }
+      } catch {
+        // What it showed last may be long over.
+        if (live.querySelector('.stale')) return;
+        const words = 'Not refreshed since ' + new Date().toLocaleTimeString() + ': the session has ended, or nothing answers. Load the page again.';
+        live.prepend(element('p', words, { className: 'stale', role: 'alert' }));
+      }
     }, 10000);
   }
 

@@ -127,7 +127,7 @@ pub fn side_by_side(reader: &Reader<'_>, runs: [(&str, &str); 2], diff: Option<&
 /// What a search finds: names and addresses.
 pub fn found(reader: &Reader<'_>, asked: &str, found: &[(String, String)]) -> String {
     let main = html! {
-        @if found.is_empty() { p { "Nothing is called “" (clean(asked)) "”: a search finds hosts, two hosts (a path), groups and ids of runs." } }
+        @if found.is_empty() { p { "Nothing is called “" (clean(asked)) "”: a search finds hosts, two hosts (a path) and ids of runs." } }
         @else { (list(found)) }
     };
     shell(reader, "Search", &main)

@@ -305,6 +305,8 @@ fn decide(
                 }
                 Err(why) => _ = answer.send(Err(format!("the fleet stays as it was: {why}"))),
             },
+            // Who asked has given up.
+            Ok(Event::Command(_, answer)) if answer.is_closed() => {}
             Ok(Event::Command(command, answer)) => {
                 let _ = answer.send(executed(&mut control, fleet, command, [trouble.clone(), alerts.trouble()]));
             }

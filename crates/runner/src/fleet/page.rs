@@ -18,7 +18,7 @@ use narrows_views::grid;
 use narrows_wire::token::Secret;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// The controller answers in this time.
 const ANSWERS: Duration = Duration::from_secs(20);
@@ -33,14 +33,16 @@ pub(super) fn page(keys: &Keys, name: &str, door: Arc<Door>, spec: &PageSpec) ->
         let name = if is_user { "users" } else { "reader" };
         (is_user || is_reader).then(|| Known { name: name.to_owned(), may_change: is_user })
     });
-    let source = OfFleet { name: name.to_owned(), door };
-    let gate = Gate::new(find, spec.proxy.clone())?;
+    let source = OfFleet { name: name.to_owned(), door, series: Semaphore::new(1) };
+    let gate = Gate::new(&format!("fleet {name}"), find, spec.proxy.clone())?;
     Ok(router(Arc::new(Site::new(gate, Box::new(source), spec))))
 }
 
 struct OfFleet {
     name: String,
     door: Arc<Door>,
+    /// One series at a time: agents wait while the controller reads it.
+    series: Semaphore,
 }
 
 impl Source for OfFleet {
@@ -68,6 +70,7 @@ impl Source for OfFleet {
 
     fn series(&self, from: String, to: String, hours: u64) -> Soon<'_, Option<FleetSeries>> {
         Box::pin(async move {
+            let _turn = self.series.acquire().await.map_err(Refused::failed)?;
             let found =
                 self.door.executed(Command::Series { from, to, last_ms: hours.saturating_mul(3_600_000) }).await?;
             serde_json::from_value(found).map(Some).map_err(Refused::failed)

@@ -32,7 +32,7 @@ pub(super) fn page(spec: &PageSpec, secret: Option<Secret>, reading: Reading) ->
         is_own.then(|| Known { name: "default".to_owned(), may_change: false })
     });
     let source = OfHost { store: spec.store.clone(), spec: spec.clone(), reading };
-    Ok(router(Arc::new(Site::new(Gate::new(find, spec.proxy.clone())?, Box::new(source), spec))))
+    Ok(router(Arc::new(Site::new(Gate::new("server", find, spec.proxy.clone())?, Box::new(source), spec))))
 }
 
 struct OfHost {

@@ -157,7 +157,8 @@ pub(super) async fn report(State(site): State<Arc<Site>>, visitor: Visitor) -> S
 async fn series(site: &Site, words: &Words) -> Result<Option<FleetSeries>, Refused> {
     let hours = words.number("hours").unwrap_or(24).clamp(1, HOURS_MAX);
     let (from, to) = (words.get("from").to_owned(), words.get("to").to_owned());
-    Ok(site.source.series(from, to, hours).await?.map(judged))
+    let found = site.source.series(from, to, hours).await?;
+    blocking(move || found.map(judged)).await
 }
 
 pub(super) async fn path(State(site): State<Arc<Site>>, visitor: Visitor, words: Words) -> Shown {
@@ -198,9 +199,14 @@ pub(super) async fn host(State(site): State<Arc<Site>>, visitor: Visitor, words:
     if of_fleet.is_none() && at.is_none() && name != site.source.name() {
         return Err(refused(Refused::not_found("host")));
     }
+    // Of goodput, round trip and loss.
+    let worst = |from: usize, to: usize| {
+        let of = now.grids.iter().map(|grid| grid.state(from, to));
+        of.max().unwrap_or(narrows_model::run::grid::CellState::NotTested)
+    };
     let paths = grid.zip(at).map(|(grid, at)| {
         let others = grid.hosts.iter().enumerate().filter(|(other, _)| *other != at);
-        let all = others.map(|(other, name)| (name.as_str(), [grid.state(at, other), grid.state(other, at)]));
+        let all = others.map(|(other, name)| (name.as_str(), [worst(at, other), worst(other, at)]));
         // The paths that are tested, the worst first.
         let mut known: Vec<_> =
             all.filter(|(_, of)| of.iter().any(|it| *it > narrows_model::run::grid::CellState::NotTested)).collect();

@@ -9,7 +9,7 @@ use crate::server::rights::Caller;
 use crate::stored::Kinds;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::http::{HeaderValue, Response, StatusCode, header, request::Parts};
+use axum::http::{HeaderValue, Method, Response, StatusCode, header, request::Parts};
 use axum::response::IntoResponse;
 use narrows_render::web::{self, Reader};
 use narrows_render::{Document, Format, Style};
@@ -169,7 +169,9 @@ impl FromRequestParts<Arc<Site>> for Visitor {
         let caller = parts.extensions.get::<Caller>().cloned();
         let visitor = caller.as_ref().and_then(|caller| site.gate.visitor(&parts.headers, caller, clock::now()));
         let Some(visitor) = visitor else {
-            let next = parts.uri.path_and_query().map_or(web::AT, |it| it.as_str());
+            // What a form asked for is not done, and no address to go to.
+            let asked = parts.uri.path_and_query().filter(|_| parts.method == Method::GET);
+            let next = asked.map_or(web::AT, |it| it.as_str());
             return Err(to(&web::address("login", &[("next", next)])));
         };
         if let Some(pending) = caller.and_then(|caller| caller.pending) {

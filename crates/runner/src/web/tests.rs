@@ -65,7 +65,7 @@ impl Browser {
         };
         let store = tempfile::tempdir().expect("a directory");
         let spec = PageSpec { store: store.path().join("runs.db"), kinds: crate::stored::OWN, proxy: None };
-        let gate = Gate::new(Box::new(find), None).expect("a gate");
+        let gate = Gate::new("a site", Box::new(find), None).expect("a gate");
         let site = Site::new(gate, Box::new(Fake(asked.clone())), &spec);
         Self { router: router(Arc::new(site)), asked, _store: store }
     }

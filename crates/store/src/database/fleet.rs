@@ -28,13 +28,13 @@ const IS: &str = "fleet = ? AND mesh = ? AND test = ? AND slot = ? AND sender = 
 const OF_PATH: &str = "fleet = ? AND mesh = ? AND test = ? AND sender = ? AND receiver = ?";
 /// The place of the slot among a name's columns.
 const SLOT: usize = 3;
-const FIGURES: &str = "day_ms, tests, failed, least, middle, most, sent, lost";
+const FIGURES: &str = "day_ms, tests, failed, least, middle, most, sent, lost_there, lost_back";
 
 /// What is known of a day.
 fn figures(row: &mut Cells) -> std::result::Result<Point, Fault> {
     let [due_ms, tests, failed] = [row.integer()?, row.integer()?, row.integer()?].map(i64::unsigned_abs);
     let figures = [row.real()?, row.real()?, row.real()?];
-    let packets = [row.integer()?, row.integer()?].map(i64::unsigned_abs);
+    let packets = [row.integer()?, row.integer()?, row.integer()?].map(i64::unsigned_abs);
     Ok(Point { due_ms, tests, failed, figures: (failed < tests).then_some(figures), packets })
 }
 
@@ -86,13 +86,15 @@ impl FleetTests<'_> {
         let known = known.map(|mut row| figures(&mut row)).transpose()?;
         let Point { tests, failed, figures, packets, .. } = known.map_or_else(|| day.clone(), |known| known.and(day));
         let [least, middle, most] = figures.unwrap_or_default();
-        let [tests, failed, sent, lost] = [tests, failed, packets[0], packets[1]].map(integer);
+        let [tests, failed] = [tests, failed].map(integer);
+        let [sent, lost_there, lost_back] = packets.map(integer);
         let sql = format!(
-            "INSERT INTO fleet_days (fleet, mesh, test, sender, receiver, {FIGURES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            "INSERT INTO fleet_days (fleet, mesh, test, sender, receiver, {FIGURES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
              ON CONFLICT (fleet, mesh, test, sender, receiver, day_ms) DO UPDATE SET tests = excluded.tests, failed = excluded.failed,
-             least = excluded.least, middle = excluded.middle, most = excluded.most, sent = excluded.sent, lost = excluded.lost"
+             least = excluded.least, middle = excluded.middle, most = excluded.most, sent = excluded.sent,
+             lost_there = excluded.lost_there, lost_back = excluded.lost_back"
         );
-        let values = [of, values![tests, failed, least, middle, most, sent, lost]].concat();
+        let values = [of, values![tests, failed, least, middle, most, sent, lost_there, lost_back]].concat();
         self.store.database.rows(&sql, values).map(drop)
     }
 
