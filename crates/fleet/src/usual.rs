@@ -1,6 +1,7 @@
 //! What a path usually does, from its own past. A fault that slows down all paths alike, or the only one, shows in no comparison with others.
 
 use narrows_mesh::blame::SLOW;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Values that are kept.
@@ -21,6 +22,14 @@ pub(crate) struct Usual {
     odd_since_ms: Option<u64>,
 }
 
+/// That a path is worse than usual.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Odd {
+    since_ms: u64,
+    last_ms: u64,
+    usual: f64,
+}
+
 impl Usual {
     /// Takes a value. `is_worse`: than what was usual.
     pub(crate) fn take(&mut self, at_ms: u64, value: f64, is_worse: bool) {
@@ -39,6 +48,16 @@ impl Usual {
                 self.values.pop_front();
             }
         }
+    }
+
+    /// Since when it is worse, and a quantile of what was usual; `None`: it is not.
+    pub(crate) fn odd(&self, part: f64) -> Option<Odd> {
+        Some(Odd { since_ms: self.odd_since_ms?, last_ms: self.last_ms, usual: self.quantile(part)? })
+    }
+
+    /// As it was when it became worse, as far as its edge tells.
+    pub(crate) fn restored(odd: Odd) -> Self {
+        Self { values: VecDeque::from([odd.usual; LEAST]), last_ms: odd.last_ms, odd_since_ms: Some(odd.since_ms) }
     }
 
     /// A quantile of its values; `None`: there are too few.

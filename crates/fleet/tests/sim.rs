@@ -393,7 +393,40 @@ fn what_is_worse_than_it_was_is_an_incident_where_no_other_path_shows_it() {
         world.run(&mut control, 20);
         let element = if hosts == 2 { "the path between h000 and h001" } else { "host h001" };
         assert_eq!(world.reported(since), [format!("began {element}")], "{hosts}");
+        if hosts > 2 {
+            continue;
+        }
+        // For longer than another controller looks back.
+        world.run(&mut control, 7 * 60);
+        let since = world.now_ms;
+        let mut control = Control::new(&fleet, control.into_truth(), world.now_ms);
+        world.run(&mut control, 60);
+        assert_eq!(world.reported(since), Vec::<String>::new(), "it is as far away as before");
+        world.faults.far.clear();
+        world.run(&mut control, 20);
+        assert_eq!(world.reported(since), [format!("over {element}")]);
     }
+}
+
+#[test]
+fn what_is_silent_stays_so_for_another_controller() {
+    let fleet = fleet(12, 3);
+    let mut world = World::new(&fleet, 3);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.run(&mut control, 5);
+    world.faults.away = (0..12).filter(|host| host % 3 == 1).chain([5]).collect();
+    world.run(&mut control, 10);
+    assert_eq!(world.reported(0), ["began agent h005", "began the agents of group g1"]);
+    let since = world.now_ms;
+    let mut control = Control::new(&fleet, control.into_truth(), world.now_ms);
+    world.run(&mut control, 10);
+    // It is stopped for a while.
+    world.now_ms += 600_000;
+    world.run(&mut control, 10);
+    assert_eq!(world.reported(since), Vec::<String>::new());
+    world.faults.away.clear();
+    world.run(&mut control, 5);
+    assert_eq!(world.reported(since), ["over agent h005", "over the agents of group g1"]);
 }
 
 #[test]

@@ -393,7 +393,6 @@ mod tests {
         Series { values, unix_us, steps }
     }
 
-    /// `NARROWS_SERIES=1000 cargo test -p narrows-stats change_points -- --nocapture` prints the figures of a thousand.
     /// A level that began a few values ago is reported as it is.
     #[test]
     fn the_first_values_of_a_new_level_are_no_outliers() {
@@ -404,6 +403,7 @@ mod tests {
         assert!(found[0].at == 26 && (found[0].after - 321.0).abs() < 3.0, "{found:?}");
     }
 
+    /// `NARROWS_SERIES=1000 cargo test -p narrows-stats change_points -- --nocapture` prints the figures of a thousand.
     #[test]
     fn steps_are_found_and_little_else() {
         let number = std::env::var("NARROWS_SERIES").ok().and_then(|word| word.parse().ok()).unwrap_or(120usize);

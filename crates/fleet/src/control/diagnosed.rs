@@ -1,6 +1,6 @@
 //! An incident is diagnosed before it is reported, so that people read what is to be done about it.
 
-use super::{Control, Load, Message, Name, Place, Planned, Truth};
+use super::{Control, Load, Name, Place, Planned, Truth};
 
 /// It is waited for so long; then the incident is reported without it.
 const WAITS_MS: u64 = 120_000;
@@ -8,11 +8,16 @@ const WAITS_MS: u64 = 120_000;
 const AT_ONCE: usize = 16;
 
 impl<T: Truth> Control<'_, T> {
-    /// What is to be reported of incidents that nobody knows of: those that nothing is left to be found out about. `place`: the test whose
+    /// Makes ready what is to be reported of incidents that nobody knows of: those that nothing is left to be found out about. `place`: the test whose
     /// round is over.
-    pub(super) fn reported(&mut self, place: Option<Place>, now_ms: u64) -> Result<Vec<Message>, T::Error> {
-        let mut messages = Vec::new();
+    pub(super) fn reported(&mut self, place: Option<Place>, now_ms: u64) -> Result<(), T::Error> {
+        let verdicts = std::mem::take(&mut self.verdicts);
+        // Of those that were muted meanwhile, or got better, nothing is reported.
         for number in self.judge.incidents().unreported() {
+            if let Some(verdict) = verdicts.get(&number) {
+                self.ready.extend(self.judge.incidents().report(number, Some(verdict.clone())));
+                continue;
+            }
             let running = self.diagnosed.values().find(|(of, _)| *of == number).copied();
             if running.is_some_and(|(_, until_ms)| now_ms < until_ms) {
                 continue;
@@ -26,15 +31,13 @@ impl<T: Truth> Control<'_, T> {
                 self.due.insert((now_ms, test));
                 continue;
             }
-            self.diagnosed.retain(|_, (of, _)| *of != number);
             // What was not given until now is no load of its own.
-            if running.is_some() {
-                let is_known = |it: &Planned| self.rounds.contains_key(&((it.name.mesh, it.name.test), it.name.slot));
-                self.due.retain(|(_, it)| is_known(it));
-            }
-            messages.extend(self.judge.incidents().report(number, None));
+            let diagnosed = &mut self.diagnosed;
+            self.due.retain(|(_, it)| diagnosed.get(&it.name).is_none_or(|(of, _)| *of != number));
+            diagnosed.retain(|_, (of, _)| *of != number);
+            self.ready.extend(self.judge.incidents().report(number, None));
         }
-        Ok(messages)
+        Ok(())
     }
 
     /// The diagnosis of a typical path of an incident; `None`: it has no path of loads, or there is no turn for it.
@@ -60,12 +63,8 @@ impl<T: Truth> Control<'_, T> {
 
     /// A diagnosis is there: its incident can be reported.
     pub(super) fn diagnosis(&mut self, name: &Name, says: Result<String, String>) {
-        if let Some((number, _)) = self.diagnosed.remove(name)
-            // Meanwhile it may have been muted, or got better.
-            && self.judge.incidents().unreported().contains(&number)
-        {
-            let verdict = says.unwrap_or_else(|why| format!("not known: {why}"));
-            self.ready.extend(self.judge.incidents().report(number, Some(verdict)));
+        if let Some((number, _)) = self.diagnosed.remove(name) {
+            self.verdicts.insert(number, says.unwrap_or_else(|why| format!("not known: {why}")));
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::cost::probe_packets;
 use crate::plan::{Fleet, Host, Kind};
 use crate::protocol::Found;
 use crate::schedule::HOUR_MS;
-use crate::usual::{Usual, is_late};
+use crate::usual::{Odd, Usual, is_late};
 use narrows_mesh::Load;
 use narrows_mesh::blame::SLOW;
 use narrows_mesh::record::STARVED;
@@ -13,7 +13,7 @@ use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPath, MeshPlan, MeshRec
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A result stands for the path for so long.
-const STANDS_MS: u64 = 25 * HOUR_MS;
+pub(super) const STANDS_MS: u64 = 25 * HOUR_MS;
 
 /// The last result of a path.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ struct Last<T> {
     /// Whether anything of this path ever arrived: what never did may be filtered, and is no outage.
     worked: bool,
     usual: Usual,
+    /// When what was judged last was found: it counts once, however many rounds have this path.
+    judged_ms: u64,
 }
 
 /// The last results of all paths.
@@ -44,7 +46,7 @@ fn is_starved(busy: &[Option<f64>; 2]) -> bool {
     busy.iter().flatten().any(|share| *share >= STARVED)
 }
 
-const fn back(load: Load) -> Load {
+pub(super) const fn back(load: Load) -> Load {
     Load { from: load.to, to: load.from }
 }
 
@@ -66,6 +68,7 @@ impl Latest {
             Found::Load(state) => {
                 let Load { from, to } = load;
                 let before = self.loads.remove(&load);
+                let judged_ms = before.as_ref().map_or(0, |it| it.judged_ms);
                 let mut worked = before.as_ref().is_some_and(|it| it.worked);
                 let mut usual = before.map(|it| it.usual).unwrap_or_default();
                 if let MeshState::Measured { goodput_bps, busy, .. } = &state {
@@ -76,7 +79,7 @@ impl Latest {
                     }
                 }
                 let it = MeshLoad { from, to, opened_by_receiver: by_receiver, state, beside_others_bps: None };
-                self.loads.insert(load, Last { at_ms: now_ms, it: Some(it), worked, usual });
+                self.loads.insert(load, Last { at_ms: now_ms, it: Some(it), worked, usual, judged_ms });
             }
             Found::Diagnosis(_) => {}
             Found::Probe(mut path) => {
@@ -90,13 +93,14 @@ impl Latest {
                     (path.hops, path.mtu_bytes) =
                         (std::mem::take(&mut before.hops), path.mtu_bytes.or(before.mtu_bytes));
                 }
+                let judged_ms = before.as_ref().map_or(0, |it| it.judged_ms);
                 let worked = path.rtt_us.is_some() || before.as_ref().is_some_and(|it| it.worked);
                 let mut usual = before.map(|it| it.usual).unwrap_or_default();
                 if let Some([least_us, ..]) = path.rtt_us {
                     let is_worse = usual.quantile(HIGH).is_some_and(|high| is_late(least_us, high));
                     usual.take(now_ms, least_us, is_worse);
                 }
-                self.paths.insert(load, Last { at_ms: now_ms, it: Some(path), worked, usual });
+                self.paths.insert(load, Last { at_ms: now_ms, it: Some(path), worked, usual, judged_ms });
             }
         }
     }
@@ -158,7 +162,7 @@ impl Latest {
                     Some(MeshState::Measured { busy, .. }) => !is_starved(busy),
                     _ => last.is_dead() && ran(**load, last.at_ms),
                 };
-                let new = self.loads.iter().filter(|(_, last)| last.at_ms >= since_ms);
+                let new = self.loads.iter().filter(|(_, last)| last.at_ms >= since_ms.max(last.judged_ms + 1));
                 new.filter(shows).map(|(load, _)| *load).collect()
             }
             Kind::Probe => {
@@ -166,7 +170,7 @@ impl Latest {
                     last.it.as_ref().is_some_and(|path| path.packets.is_some())
                         || last.is_dead() && ran(**load, last.at_ms)
                 };
-                let new = self.paths.iter().filter(|(_, last)| last.at_ms >= since_ms);
+                let new = self.paths.iter().filter(|(_, last)| last.at_ms >= since_ms.max(last.judged_ms + 1));
                 // Packets go there and back.
                 new.filter(shows).flat_map(|(load, _)| [*load, back(*load)]).collect()
             }
@@ -180,9 +184,37 @@ impl Latest {
         }
     }
 
-    pub(super) fn forget(&mut self, now_ms: u64) {
-        self.loads.retain(|_, last| now_ms < last.at_ms + STANDS_MS);
-        self.paths.retain(|_, last| now_ms < last.at_ms + STANDS_MS);
+    /// What was found of these paths was judged.
+    pub(super) fn judged(&mut self, kind: Kind, paths: &BTreeSet<Load>) {
+        for path in paths {
+            match kind {
+                Kind::Load => _ = self.loads.get_mut(path).map(|last| last.judged_ms = last.at_ms),
+                Kind::Probe => _ = self.paths.get_mut(path).map(|last| last.judged_ms = last.at_ms),
+            }
+        }
+    }
+
+    /// What was found before a time says nothing of now. What was usual stays.
+    pub(super) fn forget(&mut self, kind: Kind, before_ms: u64) {
+        match kind {
+            Kind::Load => self.loads.values_mut().filter(|it| it.at_ms < before_ms).for_each(|it| it.it = None),
+            Kind::Probe => self.paths.values_mut().filter(|it| it.at_ms < before_ms).for_each(|it| it.it = None),
+        }
+    }
+
+    /// The paths that are worse than usual, each with since when and what was usual at the edge.
+    pub(super) fn odd(&self) -> impl Iterator<Item = (Kind, Load, Odd)> {
+        let loads = self.loads.iter().filter_map(|(load, last)| Some((Kind::Load, *load, last.usual.odd(LOW)?)));
+        let paths = self.paths.iter().filter_map(|(load, last)| Some((Kind::Probe, *load, last.usual.odd(HIGH)?)));
+        loads.chain(paths)
+    }
+
+    /// Takes over that a path was worse than usual.
+    pub(super) fn restore(&mut self, kind: Kind, load: Load, odd: Odd) {
+        match kind {
+            Kind::Load => _ = self.loads.get_mut(&load).map(|last| last.usual = Usual::restored(odd)),
+            Kind::Probe => _ = self.paths.get_mut(&load).map(|last| last.usual = Usual::restored(odd)),
+        }
     }
 
     /// As a mesh. `ran`: what is dead carries nothing, and loses all; without it, it is as its test ended.

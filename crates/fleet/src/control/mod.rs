@@ -34,7 +34,7 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 /// A diagnosis takes no longer.
 const DIAGNOSIS_MS: u64 = 30_000;
 /// Tests that are written down at once.
-const PLANNED_MAX: usize = 20_000;
+const PLANNED_MAX: usize = 2_000;
 /// Polls by which a clock is judged.
 const CLOCKS: usize = 3;
 /// How often old tests are folded, and how many at once.
@@ -162,6 +162,8 @@ pub struct Control<'a, T> {
     /// No load is given before.
     loads_from_ms: u64,
     judge: Judge,
+    /// What diagnoses say, by the numbers of incidents that are not reported yet.
+    verdicts: BTreeMap<u64, String>,
     /// To be reported at the next look.
     ready: Vec<Message>,
     /// What was kept last.
@@ -199,6 +201,7 @@ impl<'a, T: Truth> Control<'a, T> {
             paused_until_ms: 0,
             loads_from_ms: 0,
             judge: Judge::new(Rules::default()),
+            verdicts: BTreeMap::new(),
             ready: Vec::new(),
             kept: Vec::new(),
         }
@@ -349,8 +352,10 @@ impl<'a, T: Truth> Control<'a, T> {
                 let before_ms = now_ms.saturating_sub(self.patience_ms((mesh, test)));
                 for name in self.truth.miss(mesh, test, before_ms, now_ms)? {
                     self.counts.entry((mesh, test)).or_default().missed += 1;
-                    // What was found before says nothing of now.
-                    self.latest.miss(self.test((mesh, test)).kind, name.load);
+                    // What was found before says nothing of now. A diagnosis is of no round.
+                    if self.rounds.contains_key(&((mesh, test), name.slot)) {
+                        self.latest.miss(self.test((mesh, test)).kind, name.load);
+                    }
                     self.over(name);
                 }
             }

@@ -24,7 +24,8 @@ impl<T: Truth> Control<'_, T> {
         for entry in self.due.iter().take_while(|(at_ms, _)| *at_ms <= now_ms + LEAD_MS) {
             let Name { mesh, test, load: Load { from, to }, .. } = entry.1.name;
             let place = (mesh, test);
-            if !self.is_there(from, now_ms) || !self.is_there(to, now_ms) {
+            let is_late = entry.1.due_ms + self.patience_ms(place) < now_ms;
+            if is_late || !self.is_there(from, now_ms) || !self.is_there(to, now_ms) {
                 continue;
             }
             let given = wanted.entry(place).or_default();

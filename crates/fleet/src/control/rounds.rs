@@ -1,7 +1,8 @@
 //! Rounds of tests: when one is over, and what it says.
 
+use super::latest::STANDS_MS;
 use super::{AROUND_MS, Control, Kind, Load, Message, Name, Place, Planned, SILENT_MS, Session, Truth};
-use crate::judge::Before;
+use crate::judge::{Before, Heard};
 use std::collections::BTreeSet;
 
 /// How often clocks are judged: meanwhile each agent polls a few times, so that all show it where the controller's own is off.
@@ -26,20 +27,21 @@ impl<'a, T: Truth> Control<'a, T> {
             round.closes_ms <= now_ms || round.left.is_empty() && !self.waits(key.0, round, now_ms)
         };
         let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
-        let mut messages = std::mem::take(&mut self.ready);
         if self.looks_ms == now_ms {
-            messages.extend(self.judge.agents(now_ms, &self.silent(now_ms)));
+            self.ready.extend(self.judge.agents(now_ms, &self.heard(now_ms)));
         }
         if now_ms >= self.clocks_ms + CLOCKS_MS {
             self.clocks_ms = now_ms;
             let clocks = self.names.iter().zip(&self.sessions).filter_map(|(name, it)| Some((*name, it.behind_ms()?)));
-            messages.extend(self.judge.clocks(now_ms, &clocks.collect::<Vec<_>>(), &self.names));
+            self.ready.extend(self.judge.clocks(now_ms, &clocks.collect::<Vec<_>>(), &self.names));
         }
         if over.is_empty() {
-            messages.extend(self.reported(None, now_ms)?);
-            return Ok(messages);
+            self.reported(None, now_ms)?;
+            return Ok(std::mem::take(&mut self.ready));
         }
-        self.latest.forget(now_ms);
+        for kind in [Kind::Load, Kind::Probe] {
+            self.latest.forget(kind, now_ms.saturating_sub(STANDS_MS));
+        }
         let record = self.as_mesh(now_ms, Some(&|load, at_ms| self.ran(load, at_ms)));
         let place = over.iter().map(|(place, _)| *place).find(|place| self.test(*place).kind == Kind::Load);
         for key in over {
@@ -55,17 +57,19 @@ impl<'a, T: Truth> Control<'a, T> {
                 goodput_bps: &|load| self.latest.usual_bps(load),
                 round_trip_us: &|load| self.latest.round_trip_us(load),
             };
-            if round.again {
-                messages.extend(self.judge.again(now_ms, &record, &fresh, &before));
-                continue;
-            }
-            messages.extend(self.judge.round(now_ms, &record, kind, &fresh, &before));
-            if kind == Kind::Load {
+            let messages = match round.again {
+                true => self.judge.again(now_ms, &record, &fresh, &before),
+                false => self.judge.round(now_ms, &record, kind, &fresh, &before),
+            };
+            // What the store cannot take now is reported all the same.
+            self.ready.extend(messages);
+            self.latest.judged(kind, &fresh);
+            if !round.again && kind == Kind::Load {
                 self.again(key.0, &fresh, now_ms)?;
             }
         }
-        messages.extend(self.reported(place, now_ms)?);
-        Ok(messages)
+        self.reported(place, now_ms)?;
+        Ok(std::mem::take(&mut self.ready))
     }
 
     /// Plans what looks bad once more, alone: what it shows then counts as another round.
@@ -81,19 +85,21 @@ impl<'a, T: Truth> Control<'a, T> {
         Ok(())
     }
 
-    /// Each host, with its group and since when nothing is heard of it.
-    pub(super) fn silent(&self, now_ms: u64) -> Vec<(&'a str, &'a str, Option<u64>)> {
-        let since = |session: &Session| {
+    /// Each host, with its group and whether its agent is heard.
+    pub(super) fn heard(&self, now_ms: u64) -> Vec<(&'a str, &'a str, Heard)> {
+        let heard = |session: &Session| {
             let last_ms = session.heard_ms.max(session.since_ms);
-            (now_ms >= last_ms + SILENT_MS && !session.drained).then_some(last_ms)
-        };
-        // Of those that may still come nothing is known.
-        let known = |(_, session): &(&&str, &Session)| {
-            session.agent.is_some() || session.drained || now_ms >= session.since_ms + SILENT_MS
+            match now_ms >= last_ms + SILENT_MS {
+                _ if session.drained => Heard::Now,
+                true => Heard::SilentSince(last_ms),
+                // It was not there since then, and may still come.
+                false if session.heard_ms < session.since_ms => Heard::Unknown,
+                false => Heard::Now,
+            }
         };
         let groups = self.fleet.hosts.values().map(|host| host.group.as_str());
-        let known = self.names.iter().zip(&self.sessions).zip(groups).filter(|(it, _)| known(it));
-        known.map(|((name, session), group)| (*name, group, since(session))).collect()
+        let all = self.names.iter().zip(&self.sessions).zip(groups);
+        all.map(|((name, session), group)| (*name, group, heard(session))).collect()
     }
 
     /// Whether the agents of a path ran from before a test until after it, which ended at a time.

@@ -65,7 +65,10 @@ pub(super) fn late(record: &MeshRecord, before: &Before<'_>, lossy: &BTreeSet<Lo
     let parts: Vec<(&Cell, f64)> = known.iter().map(|(cell, [was, is])| (cell, due_us(*was) / is)).collect();
     let mut bad = BTreeSet::new();
     let blamed = cover(&groups, &parts).into_iter().map(|suspect| {
-        let of = |load: &Load| known.iter().find(|(cell, _)| cell.load == *load).map_or([0.0; 2], |(_, times)| *times);
+        let of = |load: &Load| {
+            let at = known.binary_search_by_key(load, |(cell, _)| cell.load).ok();
+            at.map_or([0.0; 2], |at| known[at].1)
+        };
         let worst = suspect.loads.iter().max_by(|a, b| (of(a)[1] / of(a)[0]).total_cmp(&(of(b)[1] / of(b)[0])));
         let worst = worst.map_or_else(String::new, |load| {
             let ([was, is], [from, to]) = (of(load), [load.from, load.to].map(|host| names.host(host)));

@@ -59,6 +59,15 @@ pub const SILENT_MS: u64 = 60_000;
 /// A clock that is out by more is an incident: times of different hosts cannot be put beside each other.
 const CLOCK_MS: u64 = 2_000;
 
+/// What is known of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Now,
+    /// It may still poll.
+    Unknown,
+    SilentSince(u64),
+}
+
 /// From so many agents on some are a group.
 const GROUP: usize = 3;
 /// So many of a group that are silent are one incident, which is over when few are.
@@ -86,13 +95,14 @@ impl Judge {
         Kept { incidents: self.incidents.clone(), of: sides.map(kept).collect() }
     }
 
-    /// As it was kept; hosts that are gone are left out.
-    pub(crate) fn restored(kept: Kept, names: &[&str]) -> Self {
+    /// As it was kept; hosts that are gone and paths that are tested no more are left out.
+    pub(crate) fn restored(kept: Kept, names: &[&str], is_tested: &dyn Fn(Kind, &Load) -> bool) -> Self {
         let place = |name: &String| names.binary_search(&name.as_str()).ok();
         let load = |[from, to]: &[String; 2]| Some(Load { from: place(from)?, to: place(to)? });
         let mut of: BTreeMap<String, Sides> = BTreeMap::new();
         for KeptSide { element, kind, bad, paths } in kept.of {
-            let side = Side { paths: paths.iter().filter_map(load).collect(), bad };
+            let paths = paths.iter().filter_map(load).filter(|load| is_tested(kind, load)).collect();
+            let side = Side { paths, bad };
             of.entry(element).or_default().insert(kind, side);
         }
         Self { incidents: kept.incidents, of }
@@ -111,8 +121,8 @@ impl Judge {
         self.incidents.open()
     }
 
-    /// Agents: each with its group and since when it is silent. Where most of a group are, that is one incident, and where most of all are.
-    pub(crate) fn agents(&mut self, now_ms: u64, agents: &[(&str, &str, Option<u64>)]) -> Vec<Message> {
+    /// All agents of the file, each with its group. Where most of a group are silent, that is one incident, and where most of all are.
+    pub(crate) fn agents(&mut self, now_ms: u64, agents: &[(&str, &str, Heard)]) -> Vec<Message> {
         let groups: BTreeSet<&str> = agents.iter().map(|(_, group, _)| *group).collect();
         let of_group = |group: &str| (format!("the agents of group {group}"), Some(group.to_owned()));
         let mut sets = vec![("all agents".to_owned(), None)];
@@ -121,7 +131,9 @@ impl Judge {
         let mut covered: BTreeSet<&str> = BTreeSet::new();
         for (element, group) in sets {
             let of: Vec<_> = agents.iter().filter(|it| group.as_deref().is_none_or(|group| it.1 == group)).collect();
-            let silent: Vec<u64> = of.iter().filter_map(|(.., since)| *since).collect();
+            let since = |heard: Heard| if let Heard::SilentSince(since_ms) = heard { Some(since_ms) } else { None };
+            let silent: Vec<u64> = of.iter().filter_map(|(.., heard)| since(*heard)).collect();
+            let there = of.iter().filter(|(.., heard)| *heard == Heard::Now).count() as f64;
             let part = silent.len() as f64 / of.len().max(1) as f64;
             let is_bad = of.len() >= GROUP && part >= MOST && of.iter().any(|(name, ..)| !covered.contains(name));
             let says = silent.iter().min().map_or_else(String::new, |since_ms| {
@@ -132,19 +144,24 @@ impl Judge {
             }
             let found = if is_bad {
                 Seen::Bad(says)
-            } else if part < FEW {
+            } else if there > (1.0 - FEW) * of.len() as f64 {
                 Seen::Good
             } else {
                 Seen::Unknown
             };
             seen.push((element, found));
         }
-        for (name, _, since) in agents {
-            let found = match since {
-                None => Seen::Good,
+        for (name, _, heard) in agents {
+            let found = match heard {
+                Heard::Now => Seen::Good,
+                Heard::Unknown => Seen::Unknown,
                 // Others of its group may be silent a little later.
-                Some(since_ms) if covered.contains(name) || now_ms < since_ms + SILENT_MS + OTHERS_MS => Seen::Unknown,
-                Some(since_ms) => Seen::Bad(format!("nothing is heard of it for {}", seconds(now_ms, *since_ms))),
+                Heard::SilentSince(since_ms) if covered.contains(name) || now_ms < since_ms + SILENT_MS + OTHERS_MS => {
+                    Seen::Unknown
+                }
+                Heard::SilentSince(since_ms) => {
+                    Seen::Bad(format!("nothing is heard of it for {}", seconds(now_ms, *since_ms)))
+                }
             };
             seen.push((format!("agent {name}"), found));
         }

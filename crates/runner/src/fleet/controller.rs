@@ -53,6 +53,8 @@ const TICK: Duration = Duration::from_millis(250);
 /// A controller leads for so long, and says so again so often.
 const LEADS_MS: u64 = 15_000;
 const RENEWS: Duration = Duration::from_secs(5);
+/// Before its first look at what is due.
+const FIRST_MS: u64 = 120_000;
 /// An agent at work is answered so soon: what it found should not wait.
 const WORKS: Duration = Duration::from_secs(1);
 
@@ -67,8 +69,8 @@ struct Waiting {
 /// Why a fleet's thread ends.
 enum Ended {
     Stopped,
-    /// It leads no more.
-    Deposed,
+    /// It leads no more; the incidents that were open.
+    Deposed(Vec<Incident>),
     /// Its file was read again.
     Applied(Box<Fleet>),
 }
@@ -114,14 +116,17 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
         watch(&format!("its page is at https://{}:{port}/", narrows_sys::process::host_name()));
     }
     let me = format!("{} {} {port}", narrows_sys::process::host_name(), spec.state.display());
-    while stands_by(&fleet, &mut store, &me, &events, stop, (&mut archive, &alerts), watch) {
+    while stands_by(&fleet, &mut store, &me, &events, stop, (&mut archive, &mut alerts), watch) {
         leads.send_replace(true);
         archive.works(&alerts);
         let ended = decide((&fleet, &spec.file), &mut store, (&keys, &me), &events, stop, &mut alerts, watch);
         leads.send_replace(false);
         match ended {
             Ended::Stopped => break,
-            Ended::Deposed => watch("another controller leads the fleet now, or the store does not answer"),
+            Ended::Deposed(open) => {
+                archive.open = open;
+                watch("another controller leads the fleet now, or the store does not answer");
+            }
             Ended::Applied(read) => match Alerts::start(&read.alerts, &read.name) {
                 Ok(started) => {
                     *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
@@ -142,6 +147,8 @@ struct Archive {
     /// Whether this controller led before: others say nothing.
     led: bool,
     failing: Option<Incident>,
+    /// What was open when it led last.
+    open: Vec<Incident>,
 }
 
 /// It is reported after so long.
@@ -156,7 +163,7 @@ impl Archive {
         }
     }
 
-    fn fails(&mut self, why: Option<&str>, alerts: &Alerts) {
+    fn fails(&mut self, why: Option<&str>, alerts: &mut Alerts, watch: &mut dyn FnMut(&str)) {
         let incident = self.failing.get_or_insert_with(|| Incident {
             number: 0,
             element: "the controller's store".to_owned(),
@@ -171,6 +178,11 @@ impl Archive {
             incident.reported = true;
             alerts.send(&Message::Began(incident.clone()));
         }
+        // An Alertmanager takes what does not come again for over.
+        if self.led {
+            let own = self.failing.iter().filter(|it| it.reported);
+            alerts.look(&self.open.iter().chain(own).collect::<Vec<_>>(), watch);
+        }
     }
 }
 
@@ -181,7 +193,7 @@ fn stands_by(
     me: &str,
     events: &Receiver<Event>,
     stop: &Stop,
-    (archive, alerts): (&mut Archive, &Alerts),
+    (archive, alerts): (&mut Archive, &mut Alerts),
     watch: &mut dyn FnMut(&str),
 ) -> bool {
     let (mut trouble, mut is_second) = (None, false);
@@ -194,7 +206,7 @@ fn stands_by(
                 is_second = true;
             }
             Some(false) => {}
-            None => archive.fails(trouble.as_deref(), alerts),
+            None => archive.fails(trouble.as_deref(), alerts, watch),
         }
         let until = clock::now() + RENEWS / 5;
         // However much agents ask, it tries again in time.
@@ -204,7 +216,9 @@ fn stands_by(
                 // It asks the next one, and a page shows why there is no answer.
                 Event::Poll { .. } | Event::Look(_) => {}
                 Event::Command(_, answer) => {
-                    let _ = answer.send(Err("another controller leads the fleet: this one stands by".to_owned()));
+                    let why = trouble.as_ref().map(|why| format!("the store fails: {why}"));
+                    let second = || "another controller leads the fleet: this one stands by".to_owned();
+                    let _ = answer.send(Err(why.unwrap_or_else(second)));
                 }
             }
         }
@@ -257,10 +271,24 @@ fn decide(
     let mut trouble: Option<String> = None;
     let mut next_tick = clock::now();
     let (mut renews, mut led) = (clock::now() + RENEWS, clock::now());
+    // The first tick reads the results of hours.
+    noted(control.lead(me, now_ms(), now_ms() + FIRST_MS), &mut trouble, watch);
     while !stop.is_set() {
         // Whatever agents say in between, it looks what is due.
         if clock::now() >= next_tick {
             next_tick = clock::now() + TICK;
+            // Whoever was stopped for long may lead no more.
+            if clock::now() >= renews {
+                renews = clock::now() + RENEWS;
+                match noted(control.lead(me, now_ms(), now_ms() + LEADS_MS), &mut trouble, watch) {
+                    Some(true) => led = clock::now(),
+                    None if led.elapsed() < Duration::from_millis(LEADS_MS) => {}
+                    _ => {
+                        let open = control.judge().incidents().audible().into_iter().cloned().collect();
+                        return Ended::Deposed(open);
+                    }
+                }
+            }
             let messages = control.tick(now_ms());
             for message in noted(messages, &mut trouble, watch).into_iter().flatten() {
                 watch(&sentence(&message));
@@ -270,16 +298,6 @@ fn decide(
             // Where there is nothing to keep, that it works says nothing of the store.
             if let kept @ Err(_) = control.keep() {
                 noted(kept, &mut trouble, watch);
-            }
-            if clock::now() >= renews {
-                renews = clock::now() + RENEWS;
-                match noted(control.lead(me, now_ms(), now_ms() + LEADS_MS), &mut trouble, watch) {
-                    Some(true) => led = clock::now(),
-                    Some(false) => return Ended::Deposed,
-                    // Meanwhile another one may.
-                    None if led.elapsed() >= Duration::from_millis(LEADS_MS) => return Ended::Deposed,
-                    None => {}
-                }
             }
             release(&control, &mut waiting, &secrets);
         }
