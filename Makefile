@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench fleet-trial connections-bench docs clean
+.PHONY: help setup build static image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench mesh-trial fleet-trial connections-bench docs clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -107,6 +107,11 @@ connections-bench: .lab build ## CPU time of narrows connections with 21,000 and
 fleet-bench: setup ## a day of a fleet of 5,000 hosts in simulated time: decisions, memory, store (minutes; 500 MB below target/)
 	rm -f target/fleet-simulated.db*
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-store --example fleet -- 5000 40 1
+
+mesh-trial: setup ## 200 drawn meshes of 40 hosts, and 60 with changed settings (as root; three hours)
+	$(CARGO) build --release --locked $(CARGO_FLAGS) -p narrows
+	.ci/mesh_trial.py $(NARROWS)
+	.ci/mesh_trial.py $(NARROWS) --settings --cases 60
 
 fleet-trial: setup ## a fleet of real processes in namespaces: faults, quiet days, chaos; embedded, then PostgreSQL and NATS (as root; two hours)
 	$(CARGO) build --release --locked $(CARGO_FLAGS) --features nats,postgres -p narrows

@@ -15,26 +15,13 @@ import argparse, collections, ctypes, glob, heapq, http.server, itertools, json,
 import sqlite3, struct, subprocess, sys, tempfile, threading, time
 from pathlib import Path
 
-RATE, TRUNK = 20, 400  # Mbit/s of a host in each direction, and between two routers
-CONTROLLER, SINK_PORT, AGENT_PORT = '10.89.0.2', 8099, 5221
-PAIRS = ((0, 1), (1, 2), (0, 2))  # of routers
-NAMESPACES = re.compile(r'ft(c|r\d|h\d+)')  # the controller's, those of routers, those of hosts
+from trial_network import RATE, TESTER, Network, clean, cpu_group, has_cpu_groups, leftovers, say, sh
+
+PREFIX, SINK_PORT, AGENT_PORT = 'ft', 8099, 5221
 FOLDER, KEPT = 'fleet-trial-run-', 'fleet-trial-kept-'
 PROBES_EVERY = 20  # seconds
 SETTLES = 90  # seconds until agents are back after an outage: their longest pause, and the longest wait for an answer
 LEASE = 90  # seconds until what was given to an agent that is gone is in nobody's hands
-CPU_V1, CPU_V2 = Path('/sys/fs/cgroup/cpu'), Path('/sys/fs/cgroup')
-
-def say(*words):
-    print(time.strftime('%H:%M:%S'), *words, flush=True)
-
-def sh(script, namespace=None, check=True):
-    """Runs a shell script, in a namespace if one is named, and returns its output."""
-    words = ['ip', 'netns', 'exec', namespace] if namespace else []
-    done = subprocess.run([*words, 'sh', '-ec', script], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
-    if check and done.returncode:
-        raise RuntimeError(f'{script}: {done.stderr.strip()}')
-    return done.stdout
 
 def socket_in(namespace, *kind):
     """A socket of another namespace. A thread that ends at once enters it, so that nothing else is there."""
@@ -47,85 +34,6 @@ def socket_in(namespace, *kind):
     thread.start()
     thread.join()
     return made[0]
-
-def leftovers():
-    """Namespaces and control groups of a trial."""
-    names = [line.split()[0] for line in sh('ip netns list').splitlines() if line.strip()]
-    groups = [group for base in (CPU_V1, CPU_V2) for group in base.glob('fleet-trial-*')]
-    return [name for name in names if NAMESPACES.fullmatch(name)], groups
-
-def clean():
-    """Removes the namespaces of a trial with the processes in them, and its control groups."""
-    names, groups = leftovers()
-    for name in names:
-        sh(f'ip netns pids {name} | xargs -r kill -9', check=False)
-    time.sleep(0.5 if names else 0)
-    for name in names:
-        sh(f'ip netns del {name}', check=False)
-    for group in groups:
-        group.rmdir()
-
-class Network:
-    """Hosts at three routers that are joined by trunks."""
-    def __init__(self, hosts):
-        self.hosts, self.names = hosts, [f'fth{host}' for host in range(hosts)]
-        self.sites = max(1, min(3, hosts // 4))  # a host alone at a site has nothing to be compared with
-        self.pairs = [pair for pair in PAIRS if max(pair) < self.sites]
-
-    def site(self, host):
-        return host * self.sites // self.hosts
-
-    def address(self, host):
-        return f'10.{100 + self.site(host)}.{host}.2'
-
-    def up(self):
-        for router in range(3):
-            sh(f'ip netns add ftr{router}; ip -n ftr{router} link set lo up')
-            # Nothing passes between the pairs of addresses in the set.
-            sh('sysctl -qw net.ipv4.ip_forward=1; nft "table inet trial { set cut { type ipv4_addr . ipv4_addr; flags interval; }; '
-               'chain forward { type filter hook forward priority 0; ip saddr . ip daddr @cut drop; }; }"', f'ftr{router}')
-        for a, b in PAIRS:
-            sh(f'ip link add t{b} netns ftr{a} type veth peer name t{a} netns ftr{b}')
-            for here, there, last in ((a, b, 1), (b, a, 2)):
-                sh(f'ip addr add 10.90.{a}{b}.{last}/30 dev t{there}; ip link set t{there} up; '
-                   f'ip route add 10.{100 + there}.0.0/16 via 10.90.{a}{b}.{3 - last}', f'ftr{here}')
-                self.trunk(here, there)
-        sh('ip netns add ftc; ip link add e0 netns ftc type veth peer name c0 netns ftr0; ip -n ftr0 addr add 10.89.0.1/30 dev c0; '
-           'ip -n ftr0 link set c0 up; ip -n ftr1 route add 10.89.0.0/30 via 10.90.01.1; ip -n ftr2 route add 10.89.0.0/30 via 10.90.02.1')
-        sh(f'ip addr add {CONTROLLER}/30 dev e0; ip link set e0 up; ip link set lo up; ip route add default via 10.89.0.1', 'ftc')
-        for host, name in enumerate(self.names):
-            router, gateway = f'ftr{self.site(host)}', self.address(host)[:-1] + '1'
-            sh(f'ip netns add {name}; ip link add e0 netns {name} type veth peer name h{host} netns {router}; '
-               f'ip -n {router} addr add {gateway}/24 dev h{host}; ip -n {router} link set h{host} up')
-            sh(f'ip addr add {self.address(host)}/24 dev e0; ip link set e0 up; ip link set lo up; ip route add default via {gateway}',
-               name)
-            self.shape(host)
-
-    def shape(self, host, ways=('sending', 'receiving'), part=1.0):
-        """Gives a host a part of its rate."""
-        bucket = f'root tbf rate {RATE * part:.2f}mbit burst 16k latency 40ms'
-        for way, device, name in (('sending', 'e0', f'fth{host}'), ('receiving', f'h{host}', f'ftr{self.site(host)}')):
-            if way in ways:
-                sh(f'tc qdisc replace dev {device} {bucket}', name)
-
-    def trunk(self, here, there, rate=TRUNK):
-        sh(f'tc qdisc replace dev t{there} root tbf rate {rate}mbit burst 60k latency 30ms', f'ftr{here}')
-
-    def lose(self, host, is_on):
-        """A host loses one of twenty packets that it receives."""
-        table = '"table inet loss { chain input { type filter hook input priority 0; numgen random mod 20 0 drop; }; }"'
-        sh(f'nft {table if is_on else "delete table inet loss"}', f'fth{host}')
-
-    def partition(self, router, a, b, is_on):
-        """Lets a router drop what passes between two addresses or networks."""
-        sh(f"nft {'add' if is_on else 'delete'} element inet trial cut '{{ {a} . {b}, {b} . {a} }}'", f'ftr{router}')
-
-    def state(self):
-        """What an agent could have left changed in each host. Counters and numbers that the kernel gives are left out."""
-        script = ("tc qdisc show | sed 's/ 8[0-9a-f]*: / /'; nft list ruleset; ip -o link | sed 's/ qdisc .*//'; ip route; ss -Hlntu; "
-                  "sysctl -a -r '^net\\.' 2>/dev/null | grep -v conntrack_count")
-        processes = lambda name: 'processes ' + ' '.join(sh(f'ip netns pids {name}').split())
-        return {name: [*sh(script, name).splitlines(), processes(name)] for name in self.names}
 
 class Program:
     """A program in a namespace. Where it ends by itself it is started again, as its unit does."""
@@ -230,7 +138,7 @@ class Sampler(threading.Thread):
 class Trial:
     """A fleet that runs, what it reported, what is still to be done to it, and what was checked."""
     def __init__(self, options, work):
-        self.options, self.work, self.network, self.random = options, work, Network(options.hosts), random.Random(options.seed)
+        self.options, self.work, self.network, self.random = options, work, Network(options.hosts, PREFIX), random.Random(options.seed)
         self.names, self.file = [f'h{host:02}' for host in range(options.hosts)], work / 'fleet.toml'
         self.programs, self.heard, self.printed, self.checks, self.binaries = {}, [], 0, [], {}
         self.todo, self.order, self.postgres = [], itertools.count(), None
@@ -244,7 +152,7 @@ class Trial:
     def narrows(self, *words):
         """What a command on the controller's host says."""
         environment = {**os.environ, 'NARROWS_STATE': str(self.work / 'controller')}
-        words = ['ip', 'netns', 'exec', 'ftc', self.binary('controller'), 'fleet', *words]
+        words = ['ip', 'netns', 'exec', f'{PREFIX}c', self.binary('controller'), 'fleet', *words]
         return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL).stdout
 
     def write_file(self):
@@ -258,31 +166,31 @@ class Trial:
         test = '[[mesh.test]]\nkind = "{}"\nevery = "{}s"\nlasts = "{}s"\nexpect = "20M"'.format
         self.file.write_text('\n'.join(['name = "trial"', '[hosts]', *hosts, '[[mesh]]', 'name = "all"', 'design = "regular"',
                                         test('load', self.period, 1), test('probe', PROBES_EVERY, 2),
-                                        '[[alert]]', f'webhook = "http://{CONTROLLER}:{SINK_PORT}/"', '']))
+                                        '[[alert]]', f'webhook = "http://{TESTER}:{SINK_PORT}/"', '']))
 
     def start(self):
         """Starts the network, the engine, the controller and the agents, and waits until they are there."""
         self.network.up()
         self.write_file()
         self.before = self.network.state()
-        server = socketserver.ThreadingTCPServer((CONTROLLER, SINK_PORT), Sink, bind_and_activate=False)
-        server.socket, server.heard = socket_in('ftc', socket.AF_INET, socket.SOCK_STREAM), self.heard
+        server = socketserver.ThreadingTCPServer((TESTER, SINK_PORT), Sink, bind_and_activate=False)
+        server.socket, server.heard = socket_in(f'{PREFIX}c', socket.AF_INET, socket.SOCK_STREAM), self.heard
         server.server_bind()
         server.server_activate()
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        to, words, store, state = CONTROLLER, [], {}, self.work / 'controller'
+        to, words, store, state = TESTER, [], {}, self.work / 'controller'
         if self.options.engine == 'outgrown':
             self.start_postgres()
-            to, store = f'nats://{CONTROLLER}:4222', {'NARROWS_STORE': 'postgres://postgres@127.0.0.1:5432/fleet'}
+            to, store = f'nats://{TESTER}:4222', {'NARROWS_STORE': 'postgres://postgres@127.0.0.1:5432/fleet'}
             words = ['--nats', to]
         words = [self.binary('controller'), 'fleet', 'controller', str(self.file), *words]
-        Program(self, 'controller', 'ftc', words, NARROWS_STATE=state, **store)
+        Program(self, 'controller', f'{PREFIX}c', words, NARROWS_STATE=state, **store)
         if not self.run(20, (state / 'controller/token').exists):
             raise RuntimeError('the controller does not start')
         if self.options.engine == 'outgrown':
             (self.work / 'narrows.conf').write_text(self.narrows('nats', self.file))
-            (self.work / 'nats.conf').write_text(f'listen: {CONTROLLER}:4222\ninclude narrows.conf\n')
-            Program(self, 'nats', 'ftc', [self.options.nats, '-c', str(self.work / 'nats.conf')])
+            (self.work / 'nats.conf').write_text(f'listen: {TESTER}:4222\ninclude narrows.conf\n')
+            Program(self, 'nats', f'{PREFIX}c', [self.options.nats, '-c', str(self.work / 'nats.conf')])
         for name, namespace in zip(self.names, self.network.names):
             token = self.work / f'{name}.token'
             token.write_text(self.narrows('token', self.file, name))
@@ -306,7 +214,7 @@ class Trial:
         words = [*user, programs / 'initdb', '-A', 'trust', '-U', 'postgres', '-D', folder / 'data']
         subprocess.run(words, check=True, cwd=folder, stdout=subprocess.DEVNULL)
         words = [programs / 'postgres', '-D', folder / 'data', '-k', folder, '-c', 'listen_addresses=127.0.0.1']
-        Program(self, 'postgres', 'ftc', [*user, *map(str, words)])
+        Program(self, 'postgres', f'{PREFIX}c', [*user, *map(str, words)])
         ready = ['psql', '-h', folder, '-U', 'postgres', '-c', 'CREATE DATABASE fleet']
         if not self.run(60, lambda: subprocess.run(ready, capture_output=True).returncode == 0):
             raise RuntimeError(f'PostgreSQL does not start: {self.programs["postgres"].said()[-3:]}')
@@ -388,7 +296,7 @@ class Trial:
     def end(self):
         for program in self.programs.values():
             program.kill()
-        clean()
+        clean(PREFIX)
         if self.options.keep:
             kept = self.work.rename(self.work.with_name(self.work.name.replace(FOLDER, KEPT)))
             say(f'logs, store and tokens are in {kept}')
@@ -452,16 +360,10 @@ def faults(trial):
 
 def starve(trial, name, is_on):
     """Gives an agent 2 % of a CPU, or takes it out again."""
-    base = CPU_V1 if (CPU_V1 / 'cgroup.procs').exists() else CPU_V2
-    group = base / f'fleet-trial-{name}'
-    if is_on:
-        group.mkdir()
-        quota = {'cpu.cfs_period_us': '100000', 'cpu.cfs_quota_us': '2000'} if base == CPU_V1 else {'cpu.max': '2000 100000'}
-        for file, value in quota.items():
-            (group / file).write_text(value)
-    ((group if is_on else base) / 'cgroup.procs').write_text(str(trial.programs[name].process.pid))
+    group = cpu_group(f'{PREFIX}-{name}', 2) if is_on else cpu_group('')
+    (group / 'cgroup.procs').write_text(str(trial.programs[name].process.pid))
     if not is_on:
-        group.rmdir()
+        (group / f'narrows-{PREFIX}-{name}').rmdir()
 
 def dip(trial, host, dips):
     """Halves a host's rate for the time of its next load alone."""
@@ -486,8 +388,7 @@ def quiet(trial):
     trial.start()
     rng, hosts, names, programs = trial.random, trial.options.hosts, trial.names, trial.programs
     day, expected, dips, count = trial.minutes(25) * 30, [], [], collections.Counter()
-    is_v2 = (CPU_V2 / 'cgroup.controllers').exists() and 'cpu' in (CPU_V2 / 'cgroup.subtree_control').read_text().split()
-    has_groups = is_v2 or (CPU_V1 / 'cgroup.procs').exists()
+    has_groups = has_cpu_groups()
     if not has_groups:
         say('NOT CHECKED: hosts without CPU time, since there is no control group with the controller cpu')
     # One of so many hosts of a day, for how long, what is done to it, and what undoes it. What stays away for a minute is silent.
@@ -527,7 +428,7 @@ def chaos(trial):
     # is not killed too often.
     targets = [('killed', 'controller', 4)] + [('killed', name, 50 / hosts) for name in trial.names]
     targets += [('killed', 'nats', 5), ('killed', 'postgres', 3)] if trial.postgres else []
-    targets += [('partition', (network.site(it), network.address(it), CONTROLLER), 26 / hosts) for it in range(hosts)]
+    targets += [('partition', (network.site(it), network.address(it), TESTER), 26 / hosts) for it in range(hosts)]
     targets += [('partition', (a, f'10.{100 + a}.0.0/16', f'10.{100 + b}.0.0/16'), 12 / links) for a, b in network.pairs]
 
     def strike():
@@ -662,11 +563,11 @@ def main():
         print(f'NOT CHECKED: fleets in network namespaces, since {why}')
         return 0
     if options.clean:
-        clean()
+        clean(PREFIX)
         for folder in Path(tempfile.gettempdir()).glob(FOLDER + '*'):
             shutil.rmtree(folder)
         return 0
-    if any(found := leftovers()):
+    if any(found := leftovers(PREFIX)):
         print('another trial runs, or was killed:', *found[0], *found[1], '(--clean removes it)', file=sys.stderr)
         return 2
     work = Path(tempfile.mkdtemp(prefix=FOLDER))

@@ -35,5 +35,5 @@ pub use interfaces::interfaces;
 pub use kernel::fib::networks_known;
 pub use link_counters::{LinkCounters, drops_by_reason, link_counters};
 pub use missing::Missing;
-pub use run::{counters, inventory};
+pub use run::{counters, cpu_quota, inventory};
 pub use watch::{Watch, Watched};

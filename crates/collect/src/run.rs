@@ -11,22 +11,27 @@ use std::net::IpAddr;
 ///
 /// Without a peer the interface is that of the default route; a recorded host knows its peer.
 pub fn inventory(host: &dyn Host, peer: Option<IpAddr>) -> Snapshot {
-    run(host, peer, Class::Inventory)
+    run(host, peer, |collector| collector.class.runs_in(Class::Inventory))
 }
 
 /// The cumulative counters of a host: cheap enough for right before and after each trial.
 pub fn counters(host: &dyn Host, peer: Option<IpAddr>) -> Snapshot {
-    run(host, peer, Class::Counters)
+    run(host, peer, |collector| collector.class.runs_in(Class::Counters))
 }
 
-fn run(host: &dyn Host, peer: Option<IpAddr>, class: Class) -> Snapshot {
+/// The CPU quota of this process, and how often it was used up.
+pub fn cpu_quota(host: &dyn Host) -> Snapshot {
+    run(host, None, |collector| collector.id == "cgroup")
+}
+
+fn run(host: &dyn Host, peer: Option<IpAddr>, wanted: impl Fn(&Collector) -> bool) -> Snapshot {
     let context = Context::new(host, peer);
     let mut snapshot = Snapshot {
         host: host.word("/proc/sys/kernel/hostname").unwrap_or_default(),
         taken_unix_us: host.taken_unix_us(),
         ..Snapshot::default()
     };
-    for collector in COLLECTORS.iter().filter(|collector| collector.class.runs_in(class)) {
+    for collector in COLLECTORS.iter().filter(|collector| wanted(collector)) {
         let start = clock::now();
         let facts = run_one(collector, &context, &mut snapshot);
         let duration_us = clock::micros_since(start);

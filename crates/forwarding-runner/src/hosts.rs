@@ -30,7 +30,7 @@ impl std::fmt::Debug for HostAccess {
 impl Default for HostAccess {
     /// The usual port, any family, no token.
     fn default() -> Self {
-        let options = Options::new(LiveInstruments { collect: false });
+        let options = Options::new(LiveInstruments::Nothing);
         Self { port: DEFAULT_PORT, family: None, token: None, options }
     }
 }

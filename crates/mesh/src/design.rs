@@ -12,25 +12,36 @@ pub const EACH: usize = 8;
 /// The pairs, each once. `groups`: the group of each host. A host meets hosts of each group in turn, and between the first hosts of two
 /// groups there is a load always.
 pub fn pairs(groups: &[usize]) -> Vec<[usize; 2]> {
+    testable_pairs(groups, &|_| true)
+}
+
+/// The same, of those pairs of which a load can be made.
+pub fn testable_pairs(groups: &[usize], can: &dyn Fn(&[usize; 2]) -> bool) -> Vec<[usize; 2]> {
     let hosts = groups.len();
+    let all = || (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| [a, b])).filter(|pair| can(pair));
     if hosts <= ALL_UP_TO {
-        return (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| [a, b])).collect();
+        return all().collect();
     }
     let circle = by_turns(groups);
     let mut found = BTreeSet::new();
-    let mut add = |a: usize, b: usize| found.insert([a.min(b), a.max(b)]);
     // Strides one after the other reach the next group, the one after it, and so on; each host has two neighbours of a stride.
     for (at, a) in circle.iter().enumerate() {
-        for stride in 1..=EACH / 2 {
-            let b = circle[(at + stride) % hosts];
-            add(*a, b);
-        }
+        let others = (1..hosts).map(|stride| circle[(at + stride) % hosts]);
+        found.extend(others.map(|b| [*a.min(&b), *a.max(&b)]).filter(|pair| can(pair)).take(EACH / 2));
     }
+    let way = |pair: &[usize; 2]| {
+        let [a, b] = pair.map(|host| groups[host]);
+        [a.min(b), a.max(b)]
+    };
+    // The first hosts of two groups, where they can; all pairs are gone through only where some cannot.
     let firsts: BTreeMap<usize, usize> = groups.iter().enumerate().rev().map(|(host, group)| (*group, host)).collect();
-    for (group, a) in &firsts {
-        firsts.range(group + 1..).for_each(|(_, b)| {
-            add(*a, *b);
-        });
+    let first = |(a, b): (&usize, &usize)| [*a.min(b), *a.max(b)];
+    let ways = firsts.iter().flat_map(|(group, a)| firsts.range(group + 1..).map(move |(_, b)| (a, b))).map(first);
+    let (standing, lacking): (Vec<_>, Vec<_>) = ways.partition(|pair| can(pair));
+    found.extend(standing);
+    let mut lacking: BTreeSet<[usize; 2]> = lacking.iter().map(way).collect();
+    if !lacking.is_empty() {
+        found.extend(all().filter(|pair| lacking.remove(&way(pair))));
     }
     found.into_iter().collect()
 }
@@ -57,7 +68,12 @@ const OF_A_WAY: usize = 4;
 /// Pairs that tell more of what is suspected by the loads until now: of each suspected host that met few others with those that it has not
 /// met, two of each group; and where a pair or a path between two groups is slow, others of the same two groups. None where all that is
 /// suspected has been met often enough.
-pub fn denser(groups: &[usize], made: &[[usize; 2]], cells: &[Cell]) -> Vec<[usize; 2]> {
+pub fn denser(
+    groups: &[usize],
+    made: &[[usize; 2]],
+    cells: &[Cell],
+    can: &dyn Fn(&[usize; 2]) -> bool,
+) -> Vec<[usize; 2]> {
     let known: BTreeSet<[usize; 2]> = made.iter().copied().collect();
     let (mut hosts, mut ways) = (BTreeSet::new(), BTreeSet::new());
     for suspect in blame(groups, cells).suspects {
@@ -78,7 +94,7 @@ pub fn denser(groups: &[usize], made: &[[usize; 2]], cells: &[Cell]) -> Vec<[usi
         for other in by_turns(groups) {
             let pair = [other.min(suspect), other.max(suspect)];
             let taken = taken.entry(groups[other]).or_default();
-            if other != suspect && !known.contains(&pair) && *taken < 2 {
+            if other != suspect && !known.contains(&pair) && *taken < 2 && can(&pair) {
                 *taken += 1;
                 found.insert(pair);
             }
@@ -93,7 +109,7 @@ pub fn denser(groups: &[usize], made: &[[usize; 2]], cells: &[Cell]) -> Vec<[usi
         let lacking = OF_A_WAY.saturating_sub(made.iter().filter(between).count());
         // The last of a group are not those that stand for it.
         let others = of(a).rev().zip(of(b).rev().skip(usize::from(a == b))).map(|(a, b)| [a.min(b), a.max(b)]);
-        found.extend(others.filter(|pair| pair[0] != pair[1] && !known.contains(pair)).take(lacking));
+        found.extend(others.filter(|pair| pair[0] != pair[1] && !known.contains(pair) && can(pair)).take(lacking));
     }
     found.into_iter().collect()
 }
@@ -137,11 +153,30 @@ mod tests {
         let made = pairs(&groups);
         let few: Vec<[usize; 2]> =
             made.iter().copied().filter(|pair| !pair.contains(&7) || pair.iter().sum::<usize>() < 13).collect();
-        let more = denser(&groups, &few, &loaded(&groups, &few, Element::Host(7)));
+        let more = denser(&groups, &few, &loaded(&groups, &few, Element::Host(7)), &|_| true);
         assert!(more.len() == 6 && more.iter().all(|pair| pair.contains(&7) && !few.contains(pair)), "{more:?}");
         for settled in [Element::Host(7), Element::Host(99)] {
-            assert!(denser(&groups, &made, &loaded(&groups, &made, settled)).is_empty(), "{settled:?}");
+            assert!(denser(&groups, &made, &loaded(&groups, &made, settled), &|_| true).is_empty(), "{settled:?}");
         }
+    }
+
+    #[test]
+    fn pairs_are_chosen_among_those_that_can_be_tested() {
+        let groups: Vec<usize> = (0..40).map(|host| host % 3).collect();
+        // Those behind NAT connect only to the others.
+        let is_hidden = |host: usize| host < 20;
+        let can = |pair: &[usize; 2]| !pair.iter().all(|host| is_hidden(*host));
+        let made = testable_pairs(&groups, &can);
+        assert!(made.iter().all(can));
+        for host in 0..40 {
+            assert!(made.iter().filter(|pair| pair.contains(&host)).count() >= EACH / 2, "{host}: {made:?}");
+        }
+        for way in [[0, 1], [0, 2], [1, 2]] {
+            assert!(made.iter().any(|[a, b]| [groups[*a].min(groups[*b]), groups[*a].max(groups[*b])] == way));
+        }
+        let few: Vec<[usize; 2]> = made.iter().copied().filter(|pair| !pair.contains(&7) || pair[1] > 35).collect();
+        let more = denser(&groups, &few, &loaded(&groups, &few, Element::Host(7)), &can);
+        assert!(more.len() > 3 && more.iter().all(|pair| pair.contains(&7) && can(pair)), "{more:?}");
     }
 
     #[test]
@@ -165,7 +200,7 @@ mod tests {
         ] {
             let (mut made, mut added) = (first.clone(), 0);
             for _ in 0..2 {
-                let next = denser(&groups, &made, &loaded(&groups, &made, bad));
+                let next = denser(&groups, &made, &loaded(&groups, &made, bad), &|_| true);
                 added += next.len();
                 made.extend(next);
             }

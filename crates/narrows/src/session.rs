@@ -26,7 +26,7 @@ impl Connection {
     /// Connects. `tune`: whether a server that ssh starts may change its host. `collect`: whether counters are read around trials.
     pub(crate) fn open(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Self, Failure> {
         let stop = stop_on_interrupt()?;
-        let instruments = LiveInstruments { collect };
+        let instruments = LiveInstruments::of(collect);
         Ok(Self { remote: remote.connect(tune, instruments)?, instruments, stop })
     }
 
@@ -55,7 +55,7 @@ pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far,
     if let Some(peer) = remote.iperf3()? {
         let (target, stop) = (peer.target(), stop_on_interrupt()?);
         let raised = stop.clone();
-        let open = move || Iperf3Ends::new(peer, LiveInstruments { collect }, raised);
+        let open = move || Iperf3Ends::new(peer, LiveInstruments::of(collect), raised);
         let no_tune = format!(
             "cannot tune {}: iperf3 cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
             target.asked

@@ -33,28 +33,45 @@ impl Watches {
     }
 }
 
-/// The collectors and the engine of this host.
-#[derive(Debug, Clone, Copy)]
-pub struct LiveInstruments {
-    /// Whether counters and CPU times are read around and during a trial; without them nothing can be diagnosed.
-    pub collect: bool,
+/// What is read of this host around and during a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveInstruments {
+    /// Nothing can be diagnosed.
+    Nothing,
+    /// Whether an end had CPU time: for one load among hundreds, each of which would pay for all counters of both hosts.
+    Cpu,
+    /// All counters, and what is counted only during a trial.
+    All,
 }
 
 impl LiveInstruments {
+    /// All, or nothing.
+    pub const fn of(collect: bool) -> Self {
+        if collect { Self::All } else { Self::Nothing }
+    }
+
     /// The counters alone: cheap enough for right before and right after a load.
-    pub(crate) fn counters(&self, peer: Option<IpAddr>) -> Snapshot {
-        if self.collect { narrows_collect::counters(&Live::new(), peer) } else { Snapshot::default() }
+    pub(crate) fn counters(self, peer: Option<IpAddr>) -> Snapshot {
+        match self {
+            Self::Nothing => Snapshot::default(),
+            Self::Cpu => narrows_collect::cpu_quota(&Live::new()),
+            Self::All => narrows_collect::counters(&Live::new(), peer),
+        }
     }
 
     /// Begins to count what is counted only while a trial runs.
-    pub(crate) fn watch(&self) -> Watches {
-        if self.collect { Watches::begin(|watched| watched.start().map(Counting::Here)) } else { Watches::default() }
+    pub(crate) fn watch(self) -> Watches {
+        if self == Self::All {
+            Watches::begin(|watched| watched.start().map(Counting::Here))
+        } else {
+            Watches::default()
+        }
     }
 
     /// Runs one end of a trial until it is over or `stop` is raised. The snapshots of the record are left empty. What goes wrong after
     /// the start is a remark in the record.
     pub(crate) fn run(
-        &self,
+        self,
         place: Place,
         plan: &LoadPlan,
         connections: Connections,
@@ -62,7 +79,8 @@ impl LiveInstruments {
         on_progress: &mut dyn FnMut(Progress),
     ) -> Result<LoadRecord, String> {
         let none = || Vec::new();
-        let cpu_times: &(dyn Fn() -> _ + Sync) = if self.collect { &narrows_collect::cpu_times } else { &none };
+        let cpu_times: &(dyn Fn() -> _ + Sync) =
+            if self == Self::Nothing { &none } else { &narrows_collect::cpu_times };
         narrows_traffic::run(place, plan, connections, stop, cpu_times, on_progress).map_err(|error| error.to_string())
     }
 }

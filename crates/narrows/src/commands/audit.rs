@@ -32,7 +32,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Outcome {
-        let instruments = LiveInstruments { collect: true };
+        let instruments = LiveInstruments::All;
         let stop = self.trace.then(stop_on_interrupt).transpose()?;
         let audit = match &self.host {
             Some(host) => {

@@ -152,7 +152,7 @@ impl Surroundings for Around<'_> {
         if let Some(known) = self.rtt_us.get(host) {
             return *known;
         }
-        let rtts = self.way.connect(host, true, LiveInstruments { collect: false });
+        let rtts = self.way.connect(host, true, LiveInstruments::Nothing);
         let rtts = rtts.map_err(|failure| failure.to_string());
         let rtt = match rtts.and_then(|it| it.idle_rtt_us(3).map_err(|error| error.to_string())) {
             Ok(rtts) => rtts.first().copied(),
@@ -172,7 +172,7 @@ impl Surroundings for Around<'_> {
             let target = Target { asked: host.to_owned(), address: String::new(), family: Family::Ipv4 };
             return Ok((Box::new(campaign::Here { tuner: own()?, stop: self.stop.clone() }), target));
         }
-        let instruments = LiveInstruments { collect: true };
+        let instruments = LiveInstruments::All;
         let remote = self.way.connect(host, true, instruments).map_err(lost)?;
         if self.plan.sets(Place::Server) && !remote.hello().permissions.tune {
             return Err(EndsError::Failed(format!(

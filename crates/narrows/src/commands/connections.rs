@@ -143,7 +143,7 @@ impl Args {
     fn far_end(&self, host: &str) -> Result<FarEnd, Failure> {
         let connect = |family| {
             let way = WayArgs::of(self.server_port, self.token_file.clone(), family);
-            way.connect(host, false, LiveInstruments { collect: false })
+            way.connect(host, false, LiveInstruments::Nothing)
         };
         let first = connect(None)?;
         let other = match Family::of(&first.data_address().ip().to_canonical()) {

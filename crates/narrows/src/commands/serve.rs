@@ -213,7 +213,7 @@ impl Args {
             page: store.map(|store| PageSpec { store, kinds: KINDS, proxy: self.proxy.proxy() }),
             stamp,
             audit: self.audit_log.map(AuditTo::from),
-            ..ServeConfig::new(state, LiveInstruments { collect: true })
+            ..ServeConfig::new(state, LiveInstruments::All)
         };
         server::serve(config, &mut |line| crate::failure::note!("{line}")).map_err(Failure::run)?;
         Ok(0)

@@ -151,7 +151,7 @@ impl Args {
             crate::failure::note!("narrows: {why}; tracing by UDP instead");
             plan.protocol = TraceProtocol::Udp;
         }
-        let instruments = LiveInstruments { collect: false };
+        let instruments = LiveInstruments::Nothing;
         let way = || WayArgs::of(self.server_port, self.token_file.clone(), Some(Family::of(&plan.target)));
         let server = self.back.then(|| way().connect(&self.host, false, instruments)).transpose()?;
         let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);

@@ -50,7 +50,7 @@ impl Args {
         self.tui.check()?;
         let stop = stop_on_interrupt()?;
         let remote = match &self.host {
-            Some(host) => Some(self.way.connect(host, false, LiveInstruments { collect: false })?),
+            Some(host) => Some(self.way.connect(host, false, LiveInstruments::Nothing)?),
             None => None,
         };
         let session = remote.as_ref().map(Remote::open_look).transpose().map_err(Failure::run)?;

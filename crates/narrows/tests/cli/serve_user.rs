@@ -51,7 +51,7 @@ fn is_root() -> bool {
 fn session(world: &World, port: u16) -> (Remote, Session) {
     let token = Some(read_token(Path::new(&world.token_file())).expect("a token"));
     let spec = TargetSpec { asked: "127.0.0.1".to_owned(), family: None, port, token };
-    let remote = Remote::connect(&spec, &Options::new(LiveInstruments { collect: true })).expect("the server");
+    let remote = Remote::connect(&spec, &Options::new(LiveInstruments::All)).expect("the server");
     let session = remote.open_session(&mut |_, _| true).expect("a session");
     (remote, session)
 }

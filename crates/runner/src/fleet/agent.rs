@@ -137,7 +137,7 @@ fn serve(spec: &AgentSpec, passes: &Arc<Passes>, admission: &Arc<Admission>) -> 
         of_one_run: Some(Arc::new(nobody)),
         passes: passes.clone(),
         stamp: Some(StampConfig { port: stamp_port, admission: Some(admission.clone()), ..StampConfig::default() }),
-        ..ServeConfig::new(spec.state.clone(), LiveInstruments { collect: true })
+        ..ServeConfig::new(spec.state.clone(), LiveInstruments::All)
     };
     Server::start(config).map_err(|error| error.to_string())
 }

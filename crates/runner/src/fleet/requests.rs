@@ -208,7 +208,7 @@ pub fn history(controller: &TargetSpec, from: &str, to: &str, last: Duration) ->
 }
 
 fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, command: &Command) -> Result<T, String> {
-    let remote = Remote::connect(controller, &Options::new(LiveInstruments { collect: false }));
+    let remote = Remote::connect(controller, &Options::new(LiveInstruments::Nothing));
     let remote = remote.map_err(|error| error.to_string())?;
     remote.post(COMMAND_PATH, command, ANSWERS + ANSWERS / 2).map_err(|error| error.to_string())
 }

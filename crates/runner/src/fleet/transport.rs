@@ -51,7 +51,7 @@ impl Https {
     fn ask(&mut self, poll: &Poll) -> Result<Reply, String> {
         let remote = match self.remote.take() {
             Some(remote) => remote,
-            None => Remote::connect(&self.to[self.at], &Options::new(LiveInstruments { collect: false }))
+            None => Remote::connect(&self.to[self.at], &Options::new(LiveInstruments::Nothing))
                 .map_err(|it| it.to_string())?,
         };
         let reply = remote.post(PATH, poll, HOLDS + AROUND).map_err(|error| error.to_string())?;

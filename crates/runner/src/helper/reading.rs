@@ -40,11 +40,13 @@ impl Reading {
 
     pub(crate) fn counters(&self, own: LiveInstruments, peer: Option<IpAddr>) -> Snapshot {
         match self {
-            Self::Helper(line) if own.collect => line.call(&WatchOrder::Counters(peer)).unwrap_or_else(|why| {
-                let mut none = Snapshot::default();
-                none.absent.push(absent(&why));
-                none
-            }),
+            Self::Helper(line) if own == LiveInstruments::All => {
+                line.call(&WatchOrder::Counters(peer)).unwrap_or_else(|why| {
+                    let mut none = Snapshot::default();
+                    none.absent.push(absent(&why));
+                    none
+                })
+            }
             _ => own.counters(peer),
         }
     }
@@ -57,7 +59,7 @@ impl Reading {
             Ok(instruments::Counting::Helper(HelperWatch(call)))
         };
         let start = |watched| start(watched).map_err(|why: Refusal| Missing::because(why));
-        if own.collect { Watches::begin(start) } else { Watches::default() }
+        if own == LiveInstruments::All { Watches::begin(start) } else { Watches::default() }
     }
 
     pub(crate) fn interfaces(&self) -> Result<Vec<InterfaceSample>, Missing> {

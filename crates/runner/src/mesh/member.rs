@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-pub(super) const INSTRUMENTS: LiveInstruments = LiveInstruments { collect: true };
+pub(super) const INSTRUMENTS: LiveInstruments = LiveInstruments::All;
 
 /// Serves, and obeys the orders of standard input until that ends; then this process does.
 pub fn obey() -> Result<(), ServeError> {
@@ -98,7 +98,7 @@ fn reach(all: &[(SocketAddr, String)]) -> Vec<Option<String>> {
             let said = error.to_string();
             said.split(" (os error").next().unwrap_or_default().to_owned()
         })?;
-        connect(*to, token).map(drop)
+        connect(*to, token, INSTRUMENTS).map(drop)
     };
     let some = |all: &[(SocketAddr, String)]| {
         std::thread::scope(|scope| {
@@ -109,10 +109,10 @@ fn reach(all: &[(SocketAddr, String)]) -> Vec<Option<String>> {
     all.chunks(TRIED_AT_ONCE).flat_map(some).collect()
 }
 
-fn connect(to: SocketAddr, token: &str) -> Result<Remote, String> {
+fn connect(to: SocketAddr, token: &str, instruments: LiveInstruments) -> Result<Remote, String> {
     let token = token.parse().map_err(|_| "invalid token of the other host".to_owned())?;
     let spec = TargetSpec { asked: to.to_string(), family: None, port: to.port(), token: Some(token) };
-    Remote::connect(&spec, &Options::new(INSTRUMENTS)).map_err(|error| error.to_string())
+    Remote::connect(&spec, &Options::new(instruments)).map_err(|error| error.to_string())
 }
 
 /// The first routers of all traces are the same, and a router answers a host once a second (`icmp_ratelimit`).
@@ -196,16 +196,16 @@ fn way(to: IpAddr) -> Result<Probed, String> {
 const QUEUES: Duration = Duration::from_secs(10);
 
 /// Both ends of a load, and the other one as a run names it.
-fn both(order: &LoadOrder) -> Result<(LiveEnds, narrows_model::Target), String> {
-    let remote = connect(order.to, &order.token)?;
+fn both(order: &LoadOrder, instruments: LiveInstruments) -> Result<(LiveEnds, narrows_model::Target), String> {
+    let remote = connect(order.to, &order.token, instruments)?;
     let began = clock::now();
     let session = remote.open_session(&mut |_, _| began.elapsed() < QUEUES).map_err(|error| error.to_string())?;
     let target = remote.target();
-    Ok((LiveEnds::new(remote, session, INSTRUMENTS, None, Stop::new()), target))
+    Ok((LiveEnds::new(remote, session, instruments, None, Stop::new()), target))
 }
 
 pub(crate) fn diagnose(order: LoadOrder) -> Result<Run, String> {
-    let (mut ends, target) = both(&order)?;
+    let (mut ends, target) = both(&order, INSTRUMENTS)?;
     let plan = DiagnosePlan {
         budget_ms: DIAGNOSIS_MS,
         profile: true,
@@ -229,7 +229,7 @@ fn throttled(end: &TcpEndRecord) -> Option<f64> {
 }
 
 pub(crate) fn load(order: LoadOrder) -> Result<Loaded, String> {
-    let (mut ends, target) = both(&order)?;
+    let (mut ends, target) = both(&order, LiveInstruments::Cpu)?;
     let down = order.plan.direction == Direction::Down;
     let plan = LoadPlan::Tcp(order.plan);
     let run = measure::measure(&mut ends, &plan, target, (String::new(), String::new()), &mut ());

@@ -17,7 +17,7 @@ use loads::{BESIDE_MS, Loads};
 use members::Members;
 use narrows_mesh::Load;
 use narrows_mesh::blame::Cell;
-use narrows_mesh::design::{ALL_UP_TO, denser, pairs};
+use narrows_mesh::design::{ALL_UP_TO, denser, testable_pairs};
 use narrows_mesh::record::{cells, groups, hops};
 use narrows_mesh::rounds::rounds;
 use narrows_model::Run;
@@ -78,8 +78,7 @@ pub fn run(
     let of_all = groups(&record);
     let groups: Vec<usize> = present.iter().map(|member| of_all[*member]).collect();
     let is_testable = |pair: &[usize; 2]| pair.iter().any(|it| members.connects(present[*it]));
-    let mut pairs = pairs(&groups);
-    pairs.retain(is_testable);
+    let mut pairs = testable_pairs(&groups, &is_testable);
     if pairs.is_empty() {
         return Ok((record, Vec::new()));
     }
@@ -115,8 +114,7 @@ pub fn run(
         if stop.is_set() || present.len() <= ALL_UP_TO {
             break;
         }
-        more = denser(&groups, &pairs, &of_present(&record, &present));
-        more.retain(is_testable);
+        more = denser(&groups, &pairs, &of_present(&record, &present), &is_testable);
         if more.is_empty() {
             break;
         }

@@ -6,6 +6,7 @@ use super::data;
 use super::error::{RemoteError, TrialError, plain};
 use super::events::{self, BeatHolder, Incomings};
 use crate::ends::Watch;
+use crate::instruments::LiveInstruments;
 use crate::reports::Reports;
 use hyper::Method;
 use narrows_model::{
@@ -186,7 +187,9 @@ impl Session {
         on_progress: Watch<'_>,
     ) -> Result<Trial, TrialError> {
         plan.check().map_err(RemoteError::Here)?;
-        let ready: TrialReady = self.call(Method::POST, "trials", &TrialRequest { plan: plan.clone() }, REQUEST)?;
+        let light = self.remote.instruments() == LiveInstruments::Cpu;
+        let request = TrialRequest { plan: plan.clone(), light };
+        let ready: TrialReady = self.call(Method::POST, "trials", &request, REQUEST)?;
         within(plan, &ready.plan)?;
         let own_stop = Stop::new();
         self.watch.set(Some(own_stop.clone()));

@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_command_is_the_one_that_a_user_would_type() {
-        let mut options = Options::new(LiveInstruments { collect: true });
+        let mut options = Options::new(LiveInstruments::All);
         options.remote_command = "narrows".to_owned();
         assert_eq!(
             words("ops@db7", None, None, &options).join(" "),

@@ -287,7 +287,7 @@ async fn open_trial(asked: Asked, body: Body) -> Answer {
     let max_bps = rights.holder.max_bps(shared.config.open_most_bps);
     let plan = bounded(request.plan, rights.standing, max_bps).map_err(Refused::bad)?;
     let key = trust::trial_key().map_err(Refused::failed)?;
-    let trial = trial::open(&shared, &session, plan.clone(), key).map_err(Refused::bad)?;
+    let trial = trial::open(&shared, &session, plan.clone(), key, request.light).map_err(Refused::bad)?;
     Ok(json(&TrialReady { trial, key: key_to_hex(&key), data_port: shared.port, plan }))
 }
 
@@ -383,7 +383,7 @@ mod tests {
         let source = move || lock(&held).recv().map(|()| Vec::new()).map_err(|error| error.to_string());
         let tokens = Tokens::new(state.path(), Box::new(source), FRESH);
         let secret = Secret::new([7; 24]);
-        let config = ServeConfig::new(state.path().to_owned(), LiveInstruments { collect: false });
+        let config = ServeConfig::new(state.path().to_owned(), LiveInstruments::Nothing);
         let deputies = Deputies::here(Tuner::new(state.path(), "serve"));
         let (stop, _) = tokio::sync::watch::channel(false);
         let (parts, secret_of) = ((tokens, Audit::of(None)), Some(secret.clone()));

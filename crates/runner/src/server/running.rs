@@ -1,5 +1,6 @@
 //! The state of a trial: how far it is, and the data connections that it waits for.
 
+use crate::instruments::LiveInstruments;
 use crate::lock;
 use narrows_model::{Carrier, Flow, LoadPlan, StreamSpec};
 use narrows_traffic::rr::Answers;
@@ -31,6 +32,8 @@ pub(super) struct Running {
     pub(super) phase: watch::Sender<Phase>,
     /// The cookies that the client returned.
     pub(super) cookies: Arc<Mutex<BTreeMap<u32, u64>>>,
+    /// What is read of this host for it.
+    pub(super) instruments: LiveInstruments,
 }
 
 impl Running {

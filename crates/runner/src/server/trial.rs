@@ -6,6 +6,7 @@ use super::running::{Expected, Over, Phase, Running};
 use super::session::Session;
 use super::shared::Shared;
 use super::unauthenticated::Pending;
+use crate::instruments::LiveInstruments;
 use crate::lock;
 use narrows_model::{Carrier, Flow, LoadPlan, LoadRecord, Place, Sample};
 use narrows_sys::clock::{self, micros_since};
@@ -36,9 +37,15 @@ pub(super) fn open(
     session: &Arc<Session>,
     plan: LoadPlan,
     key: Key,
+    light: bool,
 ) -> Result<u32, &'static str> {
     shared.renew_buffers();
-    let running = Running { stop: Stop::new(), phase: watch::Sender::new(Phase::Gathers), cookies: Arc::default() };
+    let instruments = match shared.config.instruments {
+        LiveInstruments::All if light => LiveInstruments::Cpu,
+        own => own,
+    };
+    let phase = watch::Sender::new(Phase::Gathers);
+    let running = Running { stop: Stop::new(), phase, cookies: Arc::default(), instruments };
     let number = {
         let mut slot = lock(&session.trial);
         if session.end.is_raised() {
@@ -208,16 +215,16 @@ fn run(
     running: &Running,
 ) -> Result<Box<LoadRecord>, String> {
     let peer = session.address.or_else(|| connections.peer());
-    let instruments = &shared.config.instruments;
-    let mut before = shared.reading.counters(*instruments, peer);
-    let watches = shared.reading.watch(*instruments);
+    let instruments = running.instruments;
+    let mut before = shared.reading.counters(instruments, peer);
+    let watches = shared.reading.watch(instruments);
     session.liveness.watch(&connections.streams);
     running.raise(Phase::Begun);
     let record = instruments.run(Place::Server, plan, connections, &running.stop, &mut |progress| {
         session.events.mention(&Event::Progress { trial: number, progress });
     });
     session.liveness.forget();
-    let mut after = shared.reading.counters(*instruments, peer);
+    let mut after = shared.reading.counters(instruments, peer);
     watches.end(&mut before, &mut after);
     let [before, after] = [before, after].map(|snapshot| session.standing.visible(snapshot));
     Ok(Box::new(record?.between(before, after)))

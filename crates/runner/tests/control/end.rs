@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn serve(state: &str, flags: &[&str]) -> Result<(), Box<dyn Error>> {
-    let mut config = ServeConfig::new(state.into(), LiveInstruments { collect: true });
+    let mut config = ServeConfig::new(state.into(), LiveInstruments::All);
     config.port = 0;
     config.allow_tune = flags.contains(&"tune");
     config.stdio = flags.contains(&"stdio");
@@ -43,7 +43,7 @@ fn serve(state: &str, flags: &[&str]) -> Result<(), Box<dyn Error>> {
 fn connect(token: &str, host: &str) -> Result<Remote, Box<dyn Error>> {
     let token = Some(read_token(Path::new(token))?);
     let spec = TargetSpec { asked: host.to_owned(), family: None, port: 0, token };
-    Ok(Remote::connect(&spec, &Options::new(LiveInstruments { collect: true }))?)
+    Ok(Remote::connect(&spec, &Options::new(LiveInstruments::All))?)
 }
 
 fn trial(token: &str, host: &str, ms: u64) -> Result<(), Box<dyn Error>> {

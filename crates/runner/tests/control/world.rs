@@ -33,7 +33,7 @@ impl World {
     }
 
     pub(crate) fn config(&self) -> ServeConfig {
-        let mut config = ServeConfig::new(self.state().to_owned(), LiveInstruments { collect: true });
+        let mut config = ServeConfig::new(self.state().to_owned(), LiveInstruments::All);
         config.port = 0;
         config
     }
@@ -72,7 +72,7 @@ impl World {
 pub(crate) const END: &str = env!("CARGO_BIN_EXE_control-end");
 
 pub(crate) fn options() -> Options {
-    Options::new(LiveInstruments { collect: true })
+    Options::new(LiveInstruments::All)
 }
 
 /// The server of that port, with its token.

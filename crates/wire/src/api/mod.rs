@@ -123,6 +123,9 @@ pub struct ConnectionsRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRequest {
     pub plan: LoadPlan,
+    /// Whether of the server's host only the CPU times and the CPU quota are to be read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub light: bool,
 }
 
 /// The server waits for the trial's data connections.
