@@ -108,7 +108,7 @@ fleet-bench: setup ## a day of a fleet of 5,000 hosts in simulated time: decisio
 	rm -f target/fleet-simulated.db*
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-store --example fleet -- 5000 40 1
 
-mesh-trial: setup ## 200 drawn meshes of 40 hosts, and 60 with changed settings (as root; three hours)
+mesh-trial: setup ## 267 drawn meshes of 40 hosts, and 60 with changed settings (as root; four hours)
 	$(CARGO) build --release --locked $(CARGO_FLAGS) -p narrows
 	.ci/mesh_trial.py $(NARROWS)
 	.ci/mesh_trial.py $(NARROWS) --settings --cases 60
