@@ -178,10 +178,11 @@ fn every_command_of_the_pages_is_one() {
 
 #[test]
 fn every_plan_of_the_how_tos_is_one() {
-    let page = std::fs::read_to_string(docs().join("howto.md")).expect("the page");
+    let page = ["howto.md", "from-trex.md"].map(|page| std::fs::read_to_string(docs().join(page)).expect("the page"));
+    let page = page.join("\n");
     let plans: Vec<&str> =
         page.split("<<'PLAN'\n").skip(1).filter_map(|rest| rest.split_once("\nPLAN\n")).map(|(plan, _)| plan).collect();
-    assert!(plans.len() > 1, "{plans:?}");
+    assert!(plans.len() > 2, "{plans:?}");
     for plan in plans {
         let mut narrows = Command::new(env!("CARGO_BIN_EXE_narrows"));
         let mut child = narrows
