@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench mesh-trial fleet-trial connections-bench docs clean
+.PHONY: help setup build static image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench mesh-trial fleet-trial connections-bench docs site clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -66,7 +66,7 @@ bank: .lab build ## every fault and every healthy scenario, with the confusion m
 verify: .lab build ## emulator, packet ledger and search against what the lab knows for certain (six minutes)
 	$(NARROWS) lab verify
 
-howto: .lab build ## every command of docs/howto.md, in emulated networks (about four minutes)
+howto: .lab build ## every command of the tutorial, the how-tos and the pages from other tools, in emulated networks (about ten minutes)
 	@.ci/howto $(NARROWS)
 
 pages: .lab build ## every page that narrows writes, looked at by Chromium and axe: widths, light, dark, print (as root; three minutes)
@@ -122,6 +122,10 @@ store-bench: setup ## the store with 100,000 runs: lists, trend, size (minutes; 
 
 docs: setup ## write the generated pages of docs/ anew
 	UPDATE_DOCS=1 $(CARGO) test --locked $(CARGO_FLAGS) -p narrows --test docs
+
+site: setup ## the documentation as a site, with search: target/book/index.html
+	@command -v mdbook >/dev/null || { echo "site: mdbook is missing; install it with \`cargo install mdbook\`" >&2; exit 1; }
+	mdbook build
 
 clean: ## remove what was built
 	$(CARGO) clean
