@@ -1,10 +1,11 @@
-// Looks at the pages of a directory in Chromium; exits with 1 if one of them is not in order.
+// Looks at the pages of a directory, and at those of a server, in Chromium; exits with 1 if one of them is not in order.
+// Usage: pages.cjs DIRECTORY SERVER TOKEN-FILE
 const fs = require('fs');
 const path = require('path');
 const puppeteer = require('puppeteer-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-const directory = process.argv[2];
+const [directory, server, token] = process.argv.slice(2);
 const views = ['light', 'dark'].flatMap(scheme => [390, 1280, 1920].map(width => ({ scheme, width, media: 'screen' })));
 // The width of A4 between its margins.
 views.push({ scheme: 'light', width: 688, media: 'print' });
@@ -33,24 +34,66 @@ function faults() {
     return found.slice(0, 8);
 }
 
+// The pages of the server, found by their links: the first page of each kind.
+async function served(browser) {
+    const page = await browser.newPage();
+    await page.goto(server + '/web/login');
+    await page.type('input[name=token]', fs.readFileSync(token, 'utf8').trim());
+    await Promise.all([page.waitForNavigation(), page.click('form.login button')]);
+    const found = new Map([['web-front', server + '/web/'], ['web-search', server + '/web/search?q=nosuch']]);
+    for (const at of ['/web/', '/web/runs', '/web/table'].map(it => server + it)) {
+        await page.goto(at);
+        const links = await page.$$eval('a[href]', all => all.map(it => it.href));
+        for (const link of [at, ...links]) {
+            const kind = new URL(link).pathname.match(/^\/web\/([a-z]+)$/);
+            if (link.startsWith(server) && kind && !found.has('web-' + kind[1])) found.set('web-' + kind[1], link);
+        }
+    }
+    await page.close();
+    return [...found].map(([name, url]) => ({ name, url }));
+}
+
+// What Tab does not reach.
+async function unreached(page) {
+    const count = await page.evaluate(() => {
+        const all = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')];
+        const shown = all.filter(it => it.checkVisibility({ visibilityProperty: true }) && !it.disabled && it.type !== 'hidden');
+        shown.forEach(it => { it.dataset.unreached = '1'; });
+        document.activeElement.blur();
+        return shown.length;
+    });
+    for (let nth = 0; nth < Math.min(count, 300) + 5; nth++) {
+        await page.keyboard.press('Tab');
+        await page.evaluate(() => { delete document.activeElement.dataset.unreached; });
+    }
+    if (count > 300) return [];
+    return page.$$eval('[data-unreached]', all => all.slice(0, 3).map(it => 'Tab does not reach: ' + it.outerHTML.slice(0, 80)));
+}
+
 (async () => {
-    const browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+    const browser = await puppeteer.launch({
+        executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], acceptInsecureCerts: true,
+    });
+    const files = fs.readdirSync(directory).filter(it => it.endsWith('.html')).sort();
+    const all = files.map(file => ({ name: file.replace('.html', ''), url: 'file://' + path.join(directory, file) }));
+    if (server) all.push(...await served(browser));
     let passed = 0, failed = 0;
-    for (const file of fs.readdirSync(directory).filter(it => it.endsWith('.html')).sort()) {
+    for (const { name, url } of all) {
         for (const { scheme, width, media } of views) {
             const page = await browser.newPage();
             await page.setBypassCSP(true);
             await page.setViewport({ width, height: 900 });
             await page.emulateMediaType(media);
             await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
-            await page.goto('file://' + path.join(directory, file));
+            await page.goto(url);
             const found = await page.evaluate(faults);
             await page.evaluate(axe);
             const result = await page.evaluate(() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'best-practice'] }));
             for (const it of result.violations) {
                 found.push(it.id + ' (' + it.nodes.length + '): ' + it.nodes[0].target.join(' ') + ': ' + (it.nodes[0].any[0] || it).message);
             }
-            const view = file.replace('.html', '') + '-' + (media === 'print' ? 'print' : scheme) + '-' + width;
+            if (url.startsWith('http') && width === 1280 && scheme === 'light') found.push(...await unreached(page));
+            const view = name + '-' + (media === 'print' ? 'print' : scheme) + '-' + width;
             await page.screenshot({ path: path.join(directory, view + '.png'), fullPage: true });
             await page.close();
             if (found.length) failed += 1; else passed += 1;

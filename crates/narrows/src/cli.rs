@@ -118,6 +118,8 @@ commands! {
     Tune(commands::tune::Args),
     /// An emulated network on this machine
     Lab(commands::lab::Args),
+    /// Serve assistants (Model Context Protocol)
+    Mcp(commands::mcp::Args),
     /// Calculate how many frames and how much payload a line carries
     LineRate(commands::line_rate::Args),
     /// List causes, experiments, collectors, faults or scenarios

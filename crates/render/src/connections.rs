@@ -123,6 +123,12 @@ pub(crate) fn doc(view: &ConnectionsView, full: bool) -> Doc {
         .sentences(view.remarks.iter().map(|remark| Sentence::listed(remark)))
 }
 
+/// Those of a host as a page, or why they are not known.
+pub fn page(host: &str, view: Result<&ConnectionsView, &str>) -> String {
+    let says = |view| doc(view, false);
+    view.map_or_else(|why| Doc::new(host).paragraph(&format!("its connections are not known: {why}")), says).html()
+}
+
 /// An RTT in milliseconds, with its unit.
 fn rtt_words(ms: f64) -> String {
     micros(rounded(ms * 1e3))

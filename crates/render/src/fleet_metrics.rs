@@ -1,83 +1,27 @@
 //! A fleet as metrics (OpenMetrics 1.0): how its controller is, the figures of each host, and of pairs only those that are slow: a scraper
 //! that got all pairs of a thousand hosts would be busy with nothing else.
 
-use narrows_model::run::fleet::{AgentState, FleetStatus};
+use crate::metrics::{Exposition, Sample, flag, labels, seconds};
+use narrows_model::run::fleet::{AgentState, FleetHost, FleetStatus};
 use narrows_model::run::mesh::{MeshName, MeshReport, MeshState};
 use narrows_model::words::figures::float;
-use std::collections::BTreeSet;
-
-/// What the answer to a scraper is, in the words of HTTP.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Pairs that are named one by one; where a whole site is slow, the worst.
 const PAIRS_MAX: usize = 1_000;
 
-/// The labels of a series, and its value.
-type Sample = (String, f64);
-
 /// A fleet as a scraper reads it.
 pub fn metrics(status: &FleetStatus) -> String {
-    let mut all = Exposition(String::new());
+    let mut all = Exposition::default();
     controller(&mut all, status);
     incidents(&mut all, status);
+    loaded(&mut all, status);
     hosts(&mut all, &status.mesh);
     slow(&mut all, &status.mesh);
-    all.0 + "# EOF\n"
-}
-
-/// Families of series, one after the other.
-struct Exposition(String);
-
-impl Exposition {
-    /// Writes a family: what it is, and each series of it once.
-    fn family(&mut self, kind: &str, name: &str, unit: &str, help: &str, samples: impl IntoIterator<Item = Sample>) {
-        let end = match kind {
-            "counter" => "_total",
-            "info" => "_info",
-            _ => "",
-        };
-        self.0 += &format!("# TYPE {name} {kind}\n");
-        if !unit.is_empty() {
-            self.0 += &format!("# UNIT {name} {unit}\n");
-        }
-        self.0 += &format!("# HELP {name} {help}\n");
-        let mut known = BTreeSet::new();
-        for (labels, value) in samples {
-            if value.is_finite() && !known.contains(&labels) {
-                self.0 += &format!("{name}{end}{labels} {value}\n");
-                known.insert(labels);
-            }
-        }
-    }
-
-    fn gauge(&mut self, name: &str, unit: &str, help: &str, samples: impl IntoIterator<Item = Sample>) {
-        self.family("gauge", name, unit, help, samples);
-    }
-
-    /// A figure of the whole fleet.
-    fn one(&mut self, name: &str, unit: &str, help: &str, value: f64) {
-        self.gauge(name, unit, help, [(String::new(), value)]);
-    }
-}
-
-/// Names with values, which others gave them.
-fn labels(all: &[(&str, &str)]) -> String {
-    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    let all: Vec<String> = all.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-    format!("{{{}}}", all.join(","))
-}
-
-fn flag(is: bool) -> f64 {
-    if is { 1.0 } else { 0.0 }
-}
-
-fn seconds(unix_ms: u64) -> f64 {
-    float(unix_ms) / 1e3
+    all.end()
 }
 
 fn controller(all: &mut Exposition, status: &FleetStatus) {
-    let build = (labels(&[("version", env!("CARGO_PKG_VERSION"))]), 1.0);
-    all.family("info", "narrows_build", "", "The version of the controller.", [build]);
+    all.build();
     let at = "When the controller said this, seconds since 1970.";
     all.one("narrows_fleet_status_timestamp_seconds", "seconds", at, seconds(status.at_unix_ms));
     let store = "Whether what is found can be stored: 1 yes, 0 no.";
@@ -118,6 +62,16 @@ fn incidents(all: &mut Exposition, status: &FleetStatus) {
     all.gauge("narrows_incident", "", "An incident that is not over: 1.", each(|_| 1.0));
     let help = "When an incident that is not over began, seconds since 1970.";
     all.gauge("narrows_incident_start_time_seconds", "seconds", help, each(seconds));
+}
+
+/// Of when the figures of hosts are.
+fn loaded(all: &mut Exposition, status: &FleetStatus) {
+    let of = |it: &FleetHost| {
+        let named = labels(&[("host", it.name.as_str()), ("group", it.group.as_str())]);
+        Some((named, seconds(it.loaded_unix_ms?)))
+    };
+    let help = "When the last load of a host ended, seconds since 1970.";
+    all.gauge("narrows_host_last_load_timestamp_seconds", "seconds", help, status.hosts.iter().filter_map(of));
 }
 
 /// What the last tests of a host found; of two figures, the first is of what it sent and the second of what it received.
@@ -221,9 +175,10 @@ fn median(figures: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::run::fleet::{FleetHost, FleetIncident, FleetTests, STATUS_SCHEMA};
+    use crate::metrics::tests::read;
+    use narrows_model::run::fleet::{FleetIncident, FleetTests, STATUS_SCHEMA};
     use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshPlan, SCHEMA};
-    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
     const ODD: &str = "b\\\"\n} 7 # {";
 
@@ -284,6 +239,7 @@ mod tests {
             heard_unix_ms: None,
             clock_behind_ms: None,
             clock_error_us: None,
+            loaded_unix_ms: Some(1_700_000_050_000),
         };
         let incident = |number, element: &str| FleetIncident {
             number,
@@ -308,64 +264,6 @@ mod tests {
         }
     }
 
-    /// What is behind labels, each `name="value"` with its escapes.
-    fn behind_labels(text: &str) -> &str {
-        let mut rest = text.strip_prefix('{').expect("an opening brace");
-        loop {
-            let (name, value) = rest.split_once("=\"").expect("a label");
-            assert!(!name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase()), "{text}");
-            let mut is_escaped = false;
-            let is_end = |c: char| {
-                assert!(c != '\n' && (!is_escaped || "\\\"n".contains(c)), "{text}");
-                let ends = c == '"' && !is_escaped;
-                is_escaped = c == '\\' && !is_escaped;
-                ends
-            };
-            let end = value.find(is_end).expect("a closing quote");
-            rest = &value[end + 1..];
-            match rest.strip_prefix(',') {
-                Some(next) => rest = next,
-                None => return rest.strip_prefix('}').expect("a closing brace"),
-            }
-        }
-    }
-
-    /// Reads an exposition as a strict reader does: its series, each with its value.
-    fn read(text: &str) -> BTreeMap<String, f64> {
-        let body = text.strip_suffix("# EOF\n").expect("an end");
-        let (mut families, mut found) = (Vec::new(), BTreeMap::new());
-        let mut end = "";
-        for line in body.split_terminator('\n') {
-            if let Some(says) = line.strip_prefix("# ") {
-                let parts: Vec<&str> = says.splitn(3, ' ').collect();
-                match parts[..] {
-                    ["TYPE", name, kind] => {
-                        assert!(!families.contains(&name), "{name} is not in one piece");
-                        families.push(name);
-                        end = [("gauge", ""), ("counter", "_total"), ("info", "_info")]
-                            .into_iter()
-                            .find_map(|(it, end)| (it == kind).then_some(end))
-                            .expect("a type");
-                    }
-                    ["UNIT", name, unit] => {
-                        assert!(families.last() == Some(&name) && name.ends_with(&format!("_{unit}")), "{line}");
-                    }
-                    ["HELP", name, help] => assert!(families.last() == Some(&name) && !help.is_empty(), "{line}"),
-                    _ => panic!("what is this: {line}"),
-                }
-                continue;
-            }
-            let name = format!("{}{end}", families.last().expect("a family"));
-            let rest = line.strip_prefix(name.as_str()).expect("a series of the family");
-            let value = if rest.starts_with('{') { behind_labels(rest) } else { rest };
-            let number: f64 = value.strip_prefix(' ').and_then(|it| it.parse().ok()).expect("a number");
-            assert!(number.is_finite() && value.bytes().all(|b| b" -.0123456789".contains(&b)), "{line}");
-            let series = line[..line.len() - value.len()].to_owned();
-            assert!(found.insert(series, number).is_none(), "twice: {line}");
-        }
-        found
-    }
-
     #[test]
     fn a_strict_reader_finds_all_figures() {
         let found = read(&metrics(&status()));
@@ -386,6 +284,7 @@ mod tests {
             ("narrows_fleet_incidents_open", 2.0),
             (incident.as_str(), 1.0),
             ("narrows_incident_start_time_seconds{number=\"7\",element=\"host a\"}", 1_700_000_000.5),
+            ("narrows_host_last_load_timestamp_seconds{host=\"h\",group=\"\"}", 1_700_000_050.0),
             // 800 and 400 Mbit/s, and 8 Gbit/s to a host that is not there.
             ("narrows_host_goodput_bytes_per_second{host=\"a\",group=\"rack\",direction=\"sent\"}", 1e8),
             ("narrows_host_goodput_bytes_per_second{host=\"c\",group=\"rack\",direction=\"received\"}", 5e7),

@@ -82,10 +82,13 @@ fn table(report: &FleetSeries) -> Table {
         Column::figures("goodput").spare(1),
         Column::figures("retransmits").spare(2),
         Column::figures("round trip").spare(1),
+        Column::figures("one way").spare(2),
         Column::figures("lost").spare(1),
         Column::words("says").spare(1),
     ];
-    let mut table = Table::new("tests", "the newest first; round trip: minimum, median, 90th percentile", &columns);
+    let says = "the newest first; round trip: minimum, median, 90th percentile; one way: median, and how far the clocks may be out";
+    let mut table = Table::new("tests", says, &columns);
+    let one_way = |[us, error]: [f64; 2]| format!("{:.2} ± {:.2} ms", us / 1e3, error / 1e3);
     let rtt = |all: [f64; 3]| all.map(|us| format!("{:.2}", us / 1e3)).join(" / ") + " ms";
     let row = |it: &FleetPoint| {
         Row::new(vec![
@@ -94,6 +97,7 @@ fn table(report: &FleetSeries) -> Table {
             Cell::maybe(it.goodput_bps.map(bps)),
             Cell::maybe(it.retransmits.map(|it| it.to_string())),
             Cell::maybe(it.rtt_us.map(rtt)),
+            Cell::maybe(it.one_way_us.map(one_way)),
             Cell::maybe(it.packets.map(|[sent, lost]| format!("{lost} of {sent}"))),
             Cell::new(it.failure.as_ref().or(it.diagnosis.as_ref()).map_or("", String::as_str)),
         ])
@@ -213,7 +217,8 @@ fn marks(canvas: &mut Canvas, panel: Panel, report: &FleetSeries, figure: &str) 
 /// Of its CSV.
 const COLUMNS: &[&str] = &[
     "at_unix_ms", "mesh", "kind", "goodput_bps", "retransmits", "rtt_min_us=rtt_us/0", "rtt_p50_us=rtt_us/1",
-    "rtt_p90_us=rtt_us/2", "sent=packets/0", "lost=packets/1", "hops", "failure", "diagnosis", "of_tests",
+    "rtt_p90_us=rtt_us/2", "one_way_us=one_way_us/0", "one_way_error_us=one_way_us/1", "sent=packets/0",
+    "lost=packets/1", "hops", "failure", "diagnosis", "of_tests",
 ];
 
 #[cfg(test)]
@@ -230,6 +235,7 @@ mod tests {
             kind: "probe".to_owned(),
             rtt_us: (nth != 3).then_some([90.0, 100.0, 130.0]),
             packets: Some([43, nth % 2]),
+            one_way_us: Some([60.0, 7.5]),
             hops: vec![if nth < 4 { "10.0.0.1" } else { "10.0.0.2" }.to_owned()],
             failure: (nth == 3).then(|| "<b>no answer".to_owned()),
             ..FleetPoint::default()
@@ -254,7 +260,10 @@ mod tests {
         assert!(words.join(" ").contains("0 loads, 8 probes, 1 without a figure"), "{text}");
         let csv = csv::table(COLUMNS, &report.points).unwrap();
         assert!(
-            csv.lines().nth(1).unwrap().starts_with("1700000000000,latency,probe,,,90.0,100.0,130.0,43,0,10.0.0.1,"),
+            csv.lines()
+                .nth(1)
+                .unwrap()
+                .starts_with("1700000000000,latency,probe,,,90.0,100.0,130.0,60.0,7.5,43,0,10.0.0.1,"),
             "{csv}"
         );
     }

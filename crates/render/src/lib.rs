@@ -31,6 +31,7 @@ pub mod live;
 pub mod markdown;
 pub mod measure;
 mod mesh;
+pub mod metrics;
 pub mod optimise;
 mod over_time;
 pub mod page;

@@ -75,6 +75,47 @@ pub fn run(words: &[String], limit: Duration, stopped: &dyn Fn() -> bool) -> (Pr
     (printed, ended)
 }
 
+/// How a command of this program itself ended.
+#[derive(Debug)]
+pub(crate) struct OwnEnd {
+    pub(crate) printed: Printed,
+    pub(crate) errors: String,
+    /// `None`: by a signal.
+    pub(crate) code: Option<i32>,
+}
+
+/// It gets so long to keep what was measured and to roll back what it changed.
+const PARTING: Duration = Duration::from_secs(20);
+
+/// Runs a command of this program itself, with its environment. Where it does not end in time, or is stopped, it is interrupted.
+/// Errors: it cannot be started or waited for.
+pub(crate) fn own(
+    program: &str,
+    words: &[String],
+    limit: Duration,
+    stopped: &dyn Fn() -> bool,
+) -> Result<OwnEnd, String> {
+    let mut command = process::bound_command(program);
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?;
+    let output = child.stdout.take().map(|it| kept(it, OUTPUT_BYTES));
+    let errors = child.stderr.take().map(|it| kept(it, ERRORS_BYTES));
+    let mut waited = wait(&mut child, limit, stopped).map_err(|error| error.to_string())?;
+    if waited.is_none() {
+        let _ = process::signal(child.id(), INTERRUPT);
+        waited = wait(&mut child, PARTING, &|| false).map_err(|error| error.to_string())?;
+    }
+    if waited.is_none() {
+        process::kill_group(child.id());
+        let _ = child.wait();
+    }
+    let [printed, errors] = [output, errors].map(|it| it.map(|it| text(&it)).unwrap_or_default());
+    Ok(OwnEnd { printed, errors: errors.text, code: waited.and_then(|status| status.code()) })
+}
+
+/// SIGINT
+const INTERRUPT: i32 = 2;
+
 /// What `{before}` stands for in the words of a command.
 pub(crate) const BEFORE: &str = "{before}";
 

@@ -20,6 +20,7 @@ pub mod known;
 pub mod live;
 mod liveness;
 mod loopback;
+pub mod mcp;
 pub mod measure;
 pub mod mesh;
 pub mod optimise;

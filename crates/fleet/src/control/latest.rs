@@ -134,6 +134,18 @@ impl Latest {
         }
     }
 
+    /// When the last load of each host ended.
+    pub(super) fn loaded_ms(&self) -> BTreeMap<usize, u64> {
+        let mut of = BTreeMap::new();
+        for (load, last) in &self.loads {
+            for host in [load.from, load.to] {
+                let at_ms = of.entry(host).or_insert(last.at_ms);
+                *at_ms = last.at_ms.max(*at_ms);
+            }
+        }
+        of
+    }
+
     pub(super) fn has_path(&self, load: Load) -> bool {
         self.paths.get(&load).is_some_and(|last| last.it.is_some())
     }

@@ -10,7 +10,7 @@ mod series;
 mod state;
 
 use crate::incident::{Message, Rules};
-use crate::judge::{Judge, SILENT_MS};
+use crate::judge::{CLOCK_MS, Judge, SILENT_MS};
 use crate::plan::{Fleet, Kind, Test};
 use crate::protocol::{Admits, Agent, Clock, Order, Poll, Reply, Settings, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
@@ -69,6 +69,11 @@ struct Session {
 
 impl Session {
     /// By how much its clock is behind, ms: a poll that took long on its way tells too much. `None`: it is not known yet.
+    /// Whether its clock is further away than the controller's by more than polls can tell.
+    fn is_clock_off(&self) -> bool {
+        self.behind_ms().is_some_and(|ms| ms.unsigned_abs() > CLOCK_MS)
+    }
+
     fn behind_ms(&self) -> Option<i64> {
         if self.behind_ms.len() < CLOCKS { None } else { self.behind_ms.iter().copied().min_by_key(|it| it.abs()) }
     }
@@ -87,6 +92,8 @@ pub struct Member<'a> {
     /// By how much its clock is behind the controller's, ms, where that is known; and by how much it may be out as its kernel says.
     pub behind_ms: Option<i64>,
     pub clock_error_us: Option<u64>,
+    /// When the last of its loads ended.
+    pub loaded_ms: Option<u64>,
 }
 
 /// A test that was given.
@@ -417,7 +424,8 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// Each host of the file with its agent.
     pub fn agents(&self) -> impl Iterator<Item = Member<'_>> {
-        self.names.iter().zip(&self.sessions).map(|(name, session)| Member {
+        let loaded = self.latest.loaded_ms();
+        self.names.iter().zip(&self.sessions).enumerate().map(move |(host, (name, session))| Member {
             name,
             version: session.agent.as_ref().map(|(agent, _)| agent.version.as_str()),
             from: session.agent.as_ref().and_then(|(_, from)| *from),
@@ -425,6 +433,7 @@ impl<'a, T: Truth> Control<'a, T> {
             drained: session.drained,
             behind_ms: session.behind_ms(),
             clock_error_us: session.clock.and_then(|clock| clock.error_us),
+            loaded_ms: loaded.get(&host).copied(),
         })
     }
 

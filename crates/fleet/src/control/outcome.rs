@@ -3,7 +3,7 @@
 use super::{Agent, CLOCKS, Control, Counts, Has, Load, Name, Poll, Truth};
 use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Settings, Ticket};
 use crate::truth::{Lease, Taken};
-use narrows_model::run::mesh::{MeshPath, MeshState};
+use narrows_model::run::mesh::{MeshPath, MeshState, OneWay};
 use narrows_model::words::show::clean;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -41,6 +41,7 @@ fn sound(found: Found, load: Load) -> Option<Found> {
                 from: load.from,
                 to: load.to,
                 rtt_us: path.rtt_us.filter(|all| all.iter().all(time)),
+                one_way: path.one_way.filter(OneWay::is_sound),
                 packets: path.packets.filter(|[sent, up, down]| up.saturating_add(*down) <= *sent && *sent < 1_000_000),
                 mtu_bytes: path.mtu_bytes,
                 hops: path
@@ -127,7 +128,14 @@ impl<T: Truth> Control<'_, T> {
         {
             return Ok(());
         }
-        let Some(found) = sound(found, name.load) else { return Ok(()) };
+        let Some(mut found) = sound(found, name.load) else { return Ok(()) };
+        if let Found::Probe(path) = &mut found
+            && path.one_way.is_some()
+            && let Some(off) = [from, to].into_iter().find(|host| self.sessions[*host].is_clock_off())
+        {
+            path.one_way = None;
+            path.remarks.push(format!("no one-way delays: the clock of {} is off", self.names[off]));
+        }
         if matches!(found, Found::Load(MeshState::Unreachable(_))) {
             let other = Self::other(&name, host);
             self.unreached.insert([host, other]);

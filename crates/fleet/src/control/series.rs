@@ -88,6 +88,7 @@ fn point(found: Found, is_there: bool) -> FleetPoint {
         Found::Probe(path) => {
             point.rtt_us = path.rtt_us;
             point.packets = path.packets.map(|packets| lost(packets, is_there));
+            point.one_way_us = path.one_way.map(|it| [it.median_us[usize::from(!is_there)], it.error_us]);
             point.failure = if path.rtt_us.is_none() { path.remarks.last().cloned() } else { None };
             if is_there {
                 point.hops = path.hops;
@@ -100,12 +101,16 @@ fn point(found: Found, is_there: bool) -> FleetPoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::run::mesh::MeshPath;
+    use narrows_model::run::mesh::{MeshPath, OneWay};
 
     #[test]
     fn each_direction_of_a_probe_has_its_own_loss() {
         let probe = || Found::Probe(MeshPath { packets: Some([100, 10, 9]), ..MeshPath::default() });
         assert_eq!((point(probe(), true).packets, point(probe(), false).packets), (Some([100, 10]), Some([90, 9])));
+        let one_way = Some(OneWay { median_us: [700.0, 300.0], error_us: 50.0 });
+        let probe = || Found::Probe(MeshPath { one_way, ..MeshPath::default() });
+        let delays = [true, false].map(|is_there| point(probe(), is_there).one_way_us);
+        assert_eq!(delays, [Some([700.0, 50.0]), Some([300.0, 50.0])]);
         let failed = Found::Load(MeshState::Unreachable("why".to_owned()));
         assert_eq!(point(failed, true).failure.as_deref(), Some("why"));
     }

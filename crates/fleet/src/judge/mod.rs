@@ -57,7 +57,7 @@ const AGAIN: usize = 3;
 pub const SILENT_MS: u64 = 60_000;
 
 /// A clock that is out by more is an incident: times of different hosts cannot be put beside each other.
-const CLOCK_MS: u64 = 2_000;
+pub(crate) const CLOCK_MS: u64 = 2_000;
 
 /// What is known of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

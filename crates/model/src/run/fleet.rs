@@ -127,6 +127,9 @@ pub struct FleetHost {
     /// By how much its clock may be out, as its kernel says; `null`: nothing sets it.
     #[serde(default)]
     pub clock_error_us: Option<u64>,
+    /// When the last of its loads ended.
+    #[serde(default)]
+    pub loaded_unix_ms: Option<u64>,
 }
 
 /// How the tests of one kind of a mesh ended since the controller began.
@@ -176,6 +179,9 @@ pub struct FleetPoint {
     pub rtt_us: Option<[f64; 3]>,
     /// Packets sent in this direction, and those of them that were lost.
     pub packets: Option<[u64; 2]>,
+    /// Median one-way delay in this direction, and how far it may be out; only where the clocks of both hosts follow others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way_us: Option<[f64; 2]>,
     /// Routers on the path, where they were looked for.
     pub hops: Vec<String>,
     /// Why there is no figure.

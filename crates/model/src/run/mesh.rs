@@ -81,12 +81,32 @@ pub struct MeshPath {
     pub rtt_us: Option<[f64; 3]>,
     /// Packets sent, and lost on the path there and on the path back; `None`: none were sent from here.
     pub packets: Option<[u64; 3]>,
+    /// Only where the clocks of both hosts follow others, as they say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<OneWay>,
     /// Largest IP packet that passes, bytes.
     pub mtu_bytes: Option<u32>,
     /// The routers on the path, from the first; empty where one did not answer.
     pub hops: Vec<String>,
     /// Why something of it is not known.
     pub remarks: Vec<String>,
+}
+
+/// Delays of the two directions of a path, by the clocks of both hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OneWay {
+    /// Median delay of the path there and of the path back, us.
+    pub median_us: [f64; 2],
+    /// How far each may be out, us: the sum of what the kernels of both hosts say of their clocks.
+    pub error_us: f64,
+}
+
+impl OneWay {
+    /// Whether it can be: no packet arrives before it was sent, within what the clocks may be out.
+    pub fn is_sound(&self) -> bool {
+        let can_be = |us: &f64| (-self.error_us..1e9).contains(us);
+        (0.0..1e9).contains(&self.error_us) && self.median_us.iter().all(can_be)
+    }
 }
 
 /// A diagnosis of one load of a suspect.

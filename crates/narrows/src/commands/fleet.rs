@@ -2,7 +2,7 @@
 
 use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
-use crate::flags::values::{duration, millis};
+use crate::flags::values::{duration, millis, own_port};
 use crate::flags::{FormatArg, ProxyArgs};
 use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
@@ -13,7 +13,7 @@ use narrows_runner::remote::TargetSpec;
 use narrows_runner::server::AuditTo;
 use narrows_runner::web::PageSpec;
 use narrows_runner::{state, stored, trust, trusted};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -149,6 +149,9 @@ struct Agent {
     /// Port at which other agents load this host, TCP and UDP; 0 takes free ones
     #[arg(long, short = 'p', default_value_t = fleet::AGENT_PORT, value_name = "PORT")]
     port: u16,
+    /// Let scrapers read /metrics (OpenMetrics) at this port of this host, or at an address: plain HTTP, no token
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = own_port)]
+    metrics: Option<SocketAddr>,
 }
 
 /// Where the controller of a user is.
@@ -359,6 +362,7 @@ impl Agent {
                 .map(|word| target(word, self.token_file.as_deref()))
                 .collect::<Result<_, _>>()?,
             port: Some(self.port),
+            metrics: self.metrics,
             state: place()?.join("agent"),
         };
         let stop = || stop_on_interrupt().map_err(|failure| failure.to_string());

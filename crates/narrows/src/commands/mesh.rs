@@ -1,5 +1,6 @@
 //! `narrows mesh`: loads between all of many hosts.
 
+use crate::commands::KINDS;
 use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis};
@@ -9,10 +10,14 @@ use crate::session::{INTERRUPTED, stop_on_interrupt};
 use narrows_model::Run;
 use narrows_model::run::mesh::{MeshPlan, MeshReport};
 use narrows_model::words::show::plural;
-use narrows_runner::Stop;
+use narrows_runner::live::LiveInstruments;
 use narrows_runner::mesh::{self, HOSTS_MAX, MeshHost, MeshSpec, listed};
+use narrows_runner::server::{ServeConfig, Server, ServerHandle};
 use narrows_runner::stored::{self, Begun};
+use narrows_runner::web::PageSpec;
+use narrows_runner::{Stop, state};
 use narrows_views::mesh::changes;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,6 +80,9 @@ pub(crate) struct Args {
     /// A static narrows for hosts with another CPU (make static TARGETS=…); repeatable
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     program: Vec<PathBuf>,
+    /// Show stored meshes and runs to browsers, at a port of this host alone, until Ctrl-C
+    #[arg(long, hide_short_help = true, conflicts_with = "no_save")]
+    web: bool,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -89,6 +97,7 @@ impl Args {
         }
         check_output(self.result.output())?;
         let stop = stop_on_interrupt()?;
+        let page = self.web.then(page).transpose()?;
         let mut last: Option<MeshReport> = None;
         mesh::repeat(self.every, &stop, &mut || {
             let report = self.once(&spec, &stop)?;
@@ -98,6 +107,9 @@ impl Args {
             last = Some(report);
             Ok(())
         })?;
+        if page.is_some() {
+            mesh::rest(Duration::MAX, &stop);
+        }
         Ok(if self.every.is_some() { INTERRUPTED } else { last.as_ref().map_or(1, code) })
     }
 
@@ -174,6 +186,23 @@ impl Args {
         )?;
         Ok(report)
     }
+}
+
+/// The page of `narrows serve --web`, for browsers of this host.
+fn page() -> Result<ServerHandle, Failure> {
+    let state =
+        state::directory().ok_or_else(|| Failure::run("there is no place for a key: set HOME or XDG_STATE_HOME"))?;
+    let page = PageSpec { store: stored::address().map_err(Failure::run)?, kinds: KINDS, proxy: None };
+    let config = ServeConfig {
+        port: 0,
+        bind: Some(IpAddr::from([127, 0, 0, 1])),
+        page: Some(page),
+        ..ServeConfig::new(state, LiveInstruments::Nothing)
+    };
+    let server = Server::start(config).map_err(Failure::run)?;
+    let token = server.token_file().map_or_else(String::new, |file| file.display().to_string());
+    crate::failure::note!("its page is at https://127.0.0.1:{}/ until Ctrl-C; the token is in {token}", server.port());
+    Ok(server)
 }
 
 fn code(report: &MeshReport) -> u8 {

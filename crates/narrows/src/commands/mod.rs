@@ -16,6 +16,7 @@ pub(crate) mod lab;
 pub(crate) mod line_rate;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod measure;
 pub(crate) mod mesh;
 pub(crate) mod optimise;

@@ -3,7 +3,7 @@
 use crate::commands::KINDS;
 use crate::failure::{Failure, Outcome};
 use crate::flags::ProxyArgs;
-use crate::flags::values::{bps, network};
+use crate::flags::values::{bps, network, own_port};
 use crate::output::printed;
 use narrows_runner::iperf3::auth::Users;
 use narrows_runner::live::LiveInstruments;
@@ -11,7 +11,7 @@ use narrows_runner::server::{self, AuditTo, Separation, ServeConfig, StampConfig
 use narrows_runner::tokens::{self, Allowed};
 use narrows_runner::web::PageSpec;
 use narrows_runner::{DEFAULT_PORT, stamp, state, stored};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,6 +90,9 @@ pub(crate) struct Args {
     web: bool,
     #[command(flatten)]
     proxy: ProxyArgs,
+    /// Let scrapers read /metrics (OpenMetrics) at this port of this host, or at an address: plain HTTP, no token
+    #[arg(long, hide_short_help = true, value_name = "[ADDRESS:]PORT", value_parser = own_port, conflicts_with = "stdio")]
+    metrics: Option<SocketAddr>,
     /// Append who measured and changed what to this file as JSON lines; `journald`: to systemd's journal
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     audit_log: Option<PathBuf>,
@@ -210,6 +213,7 @@ impl Args {
             iperf3_rate_bps: self.iperf3_rate,
             responsiveness: self.responsiveness,
             responsiveness_rate_bps: self.responsiveness_rate,
+            metrics: self.metrics,
             page: store.map(|store| PageSpec { store, kinds: KINDS, proxy: self.proxy.proxy() }),
             stamp,
             audit: self.audit_log.map(AuditTo::from),

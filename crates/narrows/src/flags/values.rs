@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use narrows_model::UdpRate;
 use narrows_model::words::units::{self, BareShare, Rate, UnitError};
 pub(crate) use narrows_model::words::units::{parse_bps as bps, parse_duration as duration, parse_size as size};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// The rate of a UDP load: payload as `100M`, datagrams as `50kpps`, or `max`, which is `0` in iperf3.
@@ -28,6 +28,12 @@ pub(crate) fn age(word: &str) -> Result<Duration, String> {
     let days =
         days.ok_or_else(|| format!("invalid age `{word}`; write it like 12h, 7d or 8w, a hundred years at most"))?;
     Ok(Duration::from_secs_f64(days * 86_400.0))
+}
+
+/// `PORT` of this host alone, or `ADDRESS:PORT`.
+pub(crate) fn own_port(word: &str) -> Result<SocketAddr, String> {
+    let alone = word.parse().ok().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    alone.map_or_else(|| word.parse(), Ok).map_err(|_| "must be a port, or ADDRESS:PORT as [::]:9091".to_owned())
 }
 
 /// A network: an address, or an address and the length of its prefix.

@@ -23,6 +23,7 @@ mod iperf3;
 mod iperf3_table;
 mod kept;
 mod lab;
+mod mcp;
 mod mesh;
 mod reach;
 mod rfc2544;

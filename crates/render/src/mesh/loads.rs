@@ -1,9 +1,10 @@
 //! Each load of a mesh: a line of its CSV, and a row of its page.
 
 use super::{name, round_trip};
+use crate::svg::{Canvas, Look, Panel, Scale, palette};
 use crate::table::{Cell, Column, Row, Table};
 use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState};
-use narrows_model::words::units::bps;
+use narrows_model::words::units::{self, bps};
 
 /// The columns of its CSV.
 pub(crate) const COLUMNS: &[&str] = &[
@@ -67,6 +68,46 @@ pub(super) fn every_load(report: &MeshReport) -> Table {
     }
     table.trimmed()
 }
+
+/// The band of the round trips of each path, in the order of their medians: who is far away, and whose round trips vary.
+pub(super) fn band(report: &MeshReport) -> Option<String> {
+    let mut known: Vec<(&MeshPath, [f64; 3])> = report.paths.iter().filter_map(|it| Some((it, it.rtt_us?))).collect();
+    if known.len() < 3 {
+        return None;
+    }
+    known.sort_by(|(_, a), (_, b)| a[1].total_cmp(&b[1]));
+    let known = &known;
+    let mut canvas = Canvas::titled(WIDTH, HIGH + 150.0, "Round trips of the paths", BAND_SAYS);
+    let xs = Scale::Linear(0.0, (known.len() - 1) as f64);
+    let ys = Scale::from_zero(known.iter().map(|(_, all)| all[2]));
+    let panel = Panel { left: 90.0, top: 84.0, wide: WIDTH - 120.0, high: HIGH, xs, ys };
+    let ms = |us: f64| units::micros(us.max(0.0) as u64);
+    panel.grid_y(&mut canvas, "round trip", ms);
+    panel.axis_x(&mut canvas, &[], "paths, in the order of their medians", |_| String::new());
+    let edge = |nth: usize| known.iter().enumerate().map(move |(at, (_, all))| (at as f64, all[nth]));
+    let place = |(x, y): (f64, f64)| (panel.x(x), panel.y(y));
+    let outline: Vec<(f64, f64)> = edge(2).chain(edge(0).rev()).map(place).collect();
+    canvas.polygon(&outline, palette::BLUE, 0.2);
+    let points: Vec<(f64, f64)> = edge(1).collect();
+    if points.len() > NAMED_MAX {
+        panel.plain(&mut canvas, &points, Look::nth(0));
+    } else {
+        panel.series(&mut canvas, &points, Look::nth(0), |(x, y)| {
+            let path = known.get(x as usize).map(|(path, _)| *path);
+            path.map_or_else(String::new, |it| {
+                format!("{} to {}: {}", name(report, it.from), name(report, it.to), ms(y))
+            })
+        });
+    }
+    Some(canvas.finish())
+}
+
+const BAND_SAYS: &str =
+    "The line is the median of the probes of each path, the band reaches from their minimum to their 90th percentile";
+const WIDTH: f64 = 1080.0;
+const HIGH: f64 = 220.0;
+/// More points would hide each other.
+const NAMED_MAX: usize = 150;
 
 /// A line of its CSV.
 #[derive(serde::Serialize)]

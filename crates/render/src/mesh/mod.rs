@@ -43,6 +43,7 @@ pub(crate) fn doc(report: &MeshReport) -> Doc {
         .then(|doc| losing(doc, report))
         .then(|doc| absent(doc, report))
         .then(|doc| if report.members.len() <= GRID_MAX { round_trips(doc.table(grid(report)), report) } else { doc })
+        .picture(loads::band(report))
         .then(|doc| slow(doc, report))
         .then(|doc| narrow(doc, report))
         .then(|doc| unanswered(doc, report))

@@ -322,6 +322,8 @@ pub struct Host<'a> {
     pub name: &'a str,
     pub of_fleet: Option<&'a FleetHost>,
     pub troubles: Vec<&'a Trouble>,
+    /// What limits its connections now, as a page of a report.
+    pub connections: Option<String>,
     /// Its settings and interfaces, as a page of a report.
     pub settings: Option<String>,
     /// Runs of the store that it took part in, as a page of a report.
@@ -359,7 +361,8 @@ pub fn host(reader: &Reader<'_>, host: &Host<'_>) -> String {
                 } }
             } }
         }
-        @for part in [&host.settings, &host.runs].into_iter().flatten() { (maud::PreEscaped(crate::page::content(part))) }
+        @if host.connections.is_some() { h2 { "Connections now" } }
+        @for part in [&host.connections, &host.settings, &host.runs].into_iter().flatten() { (maud::PreEscaped(crate::page::content(part))) }
     };
     shell(reader, &format!("Host {}", host.name), &main)
 }

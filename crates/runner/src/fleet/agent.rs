@@ -14,6 +14,7 @@ use narrows_fleet::cost::{PROBE_INTERVAL_US, probe_packets};
 use narrows_fleet::protocol::{Admits, Agent, Clock, Found, Order, Outcome, Poll, Reply, Settings, Ticket, What};
 use narrows_model::run::mesh::{MeshPath, MeshState};
 use narrows_model::{Direction, Place};
+use narrows_render::metrics::AgentFigures;
 use narrows_sys::clock;
 use narrows_wire::token::{Secret, Token};
 use std::collections::BTreeSet;
@@ -30,6 +31,8 @@ pub struct AgentSpec {
     pub controllers: Vec<TargetSpec>,
     /// Where the others load this host; its reflector has the next port. 0: free ones.
     pub port: Option<u16>,
+    /// Where scrapers read its figures, if they may.
+    pub metrics: Option<SocketAddr>,
     pub state: PathBuf,
 }
 
@@ -62,9 +65,13 @@ pub fn agent(
 ) -> Result<(), String> {
     let (passes, admission) = (Arc::new(Passes::default()), Arc::new(Admission::default()));
     let spool = Spool::open(spec.state.join("spool"))?;
-    let server = serve(spec, &passes, &admission)?;
+    let figures = Arc::new(Mutex::new(AgentFigures { is_kept: true, ..AgentFigures::default() }));
+    let server = serve(spec, &passes, &admission, &figures)?;
     let stop = &stop()?;
     watch(&format!("others load this host at port {} (TCP and UDP)", server.port()));
+    if let Some(at) = server.metrics() {
+        watch(&format!("scrapers read http://{at}/metrics, without a token"));
+    }
     if !spool.is_empty() {
         watch("what an earlier agent found is still to be delivered");
     }
@@ -83,6 +90,7 @@ pub fn agent(
         admission,
         admitted: 0,
         running: BTreeSet::new(),
+        figures,
         found,
         settings: settings(),
         wanted: false,
@@ -102,6 +110,7 @@ pub fn agent(
                     watch("the controller answers");
                 }
                 (connected, pause, heard) = (true, AGAIN[0], clock::now());
+                lock(&working.figures).answered_unix_ms = now().at_unix_ms;
                 working.handle(reply, stop);
             }
             Some(Err(why)) => {
@@ -126,7 +135,12 @@ pub fn agent(
     Ok(())
 }
 
-fn serve(spec: &AgentSpec, passes: &Arc<Passes>, admission: &Arc<Admission>) -> Result<ServerHandle, String> {
+fn serve(
+    spec: &AgentSpec,
+    passes: &Arc<Passes>,
+    admission: &Arc<Admission>,
+    figures: &Arc<Mutex<AgentFigures>>,
+) -> Result<ServerHandle, String> {
     let port = spec.port.unwrap_or(AGENT_PORT);
     let nobody = Admission::default();
     nobody.seal();
@@ -136,6 +150,8 @@ fn serve(spec: &AgentSpec, passes: &Arc<Passes>, admission: &Arc<Admission>) -> 
         port,
         of_one_run: Some(Arc::new(nobody)),
         passes: passes.clone(),
+        metrics: spec.metrics,
+        agent: Some(figures.clone()),
         stamp: Some(StampConfig { port: stamp_port, admission: Some(admission.clone()), ..StampConfig::default() }),
         ..ServeConfig::new(spec.state.clone(), LiveInstruments::All)
     };
@@ -164,6 +180,7 @@ struct Working {
     admission: Arc<Admission>,
     admitted: u64,
     running: BTreeSet<Ticket>,
+    figures: Arc<Mutex<AgentFigures>>,
     found: Sender<Outcome>,
     settings: Settings,
     /// Whether the controller asked for all of them.
@@ -211,8 +228,17 @@ impl Working {
     fn take(&mut self, outcomes: &Receiver<Outcome>) {
         while let Ok(outcome) = outcomes.try_recv() {
             self.running.remove(&outcome.ticket);
+            let is_found = match &outcome.found {
+                Found::Load(state) => matches!(state, MeshState::Measured { .. }),
+                Found::Diagnosis(said) => said.is_ok(),
+                Found::Probe(path) => path.rtt_us.is_some() || !path.hops.is_empty(),
+            };
+            lock(&self.figures).tests[usize::from(!is_found)] += 1;
             self.spool.put(outcome);
         }
+        let mut figures = lock(&self.figures);
+        (figures.running, figures.waiting) = (self.running.len(), self.spool.tickets().count());
+        figures.is_kept = self.spool.trouble.is_none();
     }
 
     /// The sum of this host's settings, and all of them where the controller asked for that.
@@ -294,12 +320,11 @@ fn probed(order: &Order, to: SocketAddr, trace: bool) -> MeshPath {
     } else {
         Probed::default()
     };
-    match packets(to, &packets_of) {
-        Ok((rtt_us, packets)) => (seen.rtt_us, seen.packets) = (rtt_us, packets),
-        Err(why) => seen.remarks.push(why),
+    if let Err(why) = packets(to, &packets_of, &mut seen) {
+        seen.remarks.push(why);
     }
-    let Probed { rtt_us, packets, mtu_bytes, hops, remarks } = seen;
-    MeshPath { from: 0, to: 0, rtt_us, packets, mtu_bytes, hops, remarks }
+    let Probed { rtt_us, packets, one_way, mtu_bytes, hops, remarks } = seen;
+    MeshPath { from: 0, to: 0, rtt_us, packets, one_way, mtu_bytes, hops, remarks }
 }
 
 fn load_of(order: &Order, down: bool, lasts_ms: u64) -> LoadOrder {

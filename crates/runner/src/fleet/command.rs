@@ -17,8 +17,11 @@ pub(super) enum Event {
     },
     Command(Command, oneshot::Sender<Result<serde_json::Value, String>>),
     /// How the fleet is, and which paths are tested.
-    Look(oneshot::Sender<Box<(FleetStatus, FleetPaths)>>),
+    Look(oneshot::Sender<Result<Later, String>>),
 }
+
+/// What is still to be worked out, elsewhere.
+pub(super) type Later = Box<dyn FnOnce() -> (FleetStatus, FleetPaths) + Send>;
 
 /// What a user asks of a controller.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use super::alerts::Alerts;
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
 use super::page::page;
-use super::report::status;
+use super::report::look;
 use super::requests::{self, Door};
 use super::transport::HOLDS;
 use crate::Stop;
@@ -104,7 +104,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let runtime = runtime.map_err(|error| format!("cannot start the controller: {error}"))?;
     runtime.spawn(async move {
         if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-            accept_api(listener, acceptor, router).await;
+            accept_api(listener, Some(acceptor), router).await;
         }
     });
     if let Some((bus, ask)) = to_bus {
@@ -212,14 +212,13 @@ fn stands_by(
         // However much agents ask, it tries again in time.
         while clock::now() < until {
             let Ok(event) = events.recv_timeout(until.saturating_duration_since(clock::now())) else { break };
+            let why = trouble.as_ref().map(|why| format!("the store fails: {why}"));
+            let why = why.unwrap_or_else(|| "another controller leads the fleet: this one stands by".to_owned());
             match event {
-                // It asks the next one, and a page shows why there is no answer.
-                Event::Poll { .. } | Event::Look(_) => {}
-                Event::Command(_, answer) => {
-                    let why = trouble.as_ref().map(|why| format!("the store fails: {why}"));
-                    let second = || "another controller leads the fleet: this one stands by".to_owned();
-                    let _ = answer.send(Err(why.unwrap_or_else(second)));
-                }
+                // It asks the next one.
+                Event::Poll { .. } => {}
+                Event::Look(answer) => _ = answer.send(Err(why)),
+                Event::Command(_, answer) => _ = answer.send(Err(why)),
             }
         }
     }
@@ -326,11 +325,10 @@ fn decide(
             // Who asked has given up.
             Ok(Event::Command(_, answer)) if answer.is_closed() => {}
             Ok(Event::Command(command, answer)) => {
-                let _ = answer.send(executed(&mut control, fleet, command, [trouble.clone(), alerts.trouble()]));
+                let _ = answer.send(executed(&mut control, fleet, command));
             }
             Ok(Event::Look(answer)) => {
-                let status = status(&mut control, fleet, [trouble.clone(), alerts.trouble()]);
-                let _ = answer.send(Box::new((status, control.paths())));
+                let _ = answer.send(Ok(look(&mut control, fleet, [trouble.clone(), alerts.trouble()])));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,
@@ -413,15 +411,12 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
     control: &mut Control<'_, T>,
     fleet: &Fleet,
     command: Command,
-    trouble: [Option<String>; 2],
 ) -> Result<serde_json::Value, String> {
     let host = |control: &Control<'_, T>, name: &str| {
         control.host(name).ok_or_else(|| format!("the fleet has no host {name}"))
     };
     let says = match command {
-        Command::Status => {
-            return serde_json::to_value(status(control, fleet, trouble)).map_err(|error| error.to_string());
-        }
+        Command::Status | Command::Apply => return Err("this is answered elsewhere".to_owned()),
         Command::Series { from, to, last_ms } => {
             let (from, to) = (host(control, &from)?, host(control, &to)?);
             let found =
@@ -458,7 +453,6 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
             control.judge().incidents().mute(&element, now_ms().saturating_add(for_ms));
             format!("nothing is reported of {element} until then")
         }
-        Command::Apply => return Err("this is done elsewhere".to_owned()),
     };
     Ok(serde_json::Value::String(says))
 }

@@ -1,9 +1,8 @@
 //! What the page shows of a fleet, and what its readers ask of the controller.
 
-use super::command::{Command, Event};
+use super::command::Command;
 use super::keys::Keys;
 use super::requests::Door;
-use crate::lock;
 use crate::server::refusal::Refused;
 use crate::trust::same_secret;
 use crate::web::gate::{Find, Gate, Known, Visitor};
@@ -17,11 +16,7 @@ use narrows_render::web;
 use narrows_views::grid;
 use narrows_wire::token::Secret;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{Semaphore, oneshot};
-
-/// The controller answers in this time.
-const ANSWERS: Duration = Duration::from_secs(20);
+use tokio::sync::Semaphore;
 
 /// The requests of a page.
 /// Errors: the header of the proxy has no valid name.
@@ -52,12 +47,7 @@ impl Source for OfFleet {
 
     fn now(&self) -> Soon<'_, Now> {
         Box::pin(async {
-            let (answer, answered) = oneshot::channel();
-            lock(&self.door.ask).send(Event::Look(answer)).map_err(Refused::failed)?;
-            let answered = tokio::time::timeout(ANSWERS, answered).await;
-            let answered = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
-            let (status, paths) =
-                *answered.map_err(|_| Refused::failed("another controller leads the fleet: this one stands by"))?;
+            let (status, paths) = self.door.looked().await?;
             // Of a large fleet this takes a moment, for which agents do not wait.
             crate::server::request::blocking(move || Now {
                 front: web::of_fleet(&status),

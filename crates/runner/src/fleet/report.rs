@@ -1,17 +1,18 @@
 //! What a controller answers who asks how its fleet is.
 
-use super::command::now_ms;
+use super::command::{Later, now_ms};
 use narrows_fleet::control::Control;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::truth::Truth;
 use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus, FleetTests, STATUS_SCHEMA};
 
-/// How a fleet is. The troubles: the store's, and that of alerts.
-pub(super) fn status<T: Truth>(
+/// How a fleet is, and which paths are tested. What this means of a million paths takes seconds, for which no agent waits: the thread that
+/// decides only copies what it knows. The troubles: the store's, and that of alerts.
+pub(super) fn look<T: Truth>(
     control: &mut Control<'_, T>,
     fleet: &Fleet,
     [trouble, alerts_trouble]: [Option<String>; 2],
-) -> FleetStatus {
+) -> Later {
     let at = now_ms();
     let incident = |it: &narrows_fleet::incident::Incident| FleetIncident {
         number: it.number,
@@ -37,6 +38,7 @@ pub(super) fn status<T: Truth>(
         heard_unix_ms: member.version.map(|_| member.heard_ms),
         clock_behind_ms: member.behind_ms,
         clock_error_us: member.clock_error_us,
+        loaded_unix_ms: member.loaded_ms,
     });
     let tests = control.counts().map(|((mesh, test), counts)| FleetTests {
         mesh: fleet.meshes[mesh].name.clone(),
@@ -45,16 +47,22 @@ pub(super) fn status<T: Truth>(
         failed: counts.failed,
         missed: counts.missed,
     });
-    FleetStatus {
-        schema: STATUS_SCHEMA.to_owned(),
-        name: fleet.name.clone(),
-        at_unix_ms: at,
-        paused_until_unix_ms: control.paused(at),
-        incidents,
-        hosts: hosts.collect(),
-        tests: tests.collect(),
-        mesh: narrows_views::mesh::report(&control.record(at)),
-        trouble,
-        alerts_trouble,
-    }
+    let (hosts, tests): (Vec<FleetHost>, Vec<FleetTests>) = (hosts.collect(), tests.collect());
+    let (name, paused_until_unix_ms) = (fleet.name.clone(), control.paused(at));
+    let (record, paths) = (control.record(at), control.paths());
+    Box::new(move || {
+        let status = FleetStatus {
+            schema: STATUS_SCHEMA.to_owned(),
+            name,
+            at_unix_ms: at,
+            paused_until_unix_ms,
+            incidents,
+            hosts,
+            tests,
+            mesh: narrows_views::mesh::report(&record),
+            trouble,
+            alerts_trouble,
+        };
+        (status, paths)
+    })
 }

@@ -7,7 +7,7 @@ use crate::instruments::LiveInstruments;
 use crate::remote::{Options, Remote, TargetSpec};
 use crate::server::audit::{self, Audit, By};
 use crate::server::refusal::{Refused, json};
-use crate::server::request::{Answer, read};
+use crate::server::request::{Answer, blocking, read};
 use crate::server::rights::Caller;
 use crate::trust::same_secret;
 use crate::{VERSION, lock};
@@ -19,8 +19,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use narrows_fleet::protocol::Poll;
-use narrows_model::run::fleet::{FleetSeries, FleetStatus};
-use narrows_render::fleet_metrics;
+use narrows_model::run::fleet::{FleetPaths, FleetSeries, FleetStatus};
+use narrows_render::{fleet_metrics, metrics};
 use narrows_views::fleet_series::judged;
 use narrows_wire::PROTOCOL;
 use narrows_wire::api::{Hello, Permissions, Reason};
@@ -71,7 +71,20 @@ impl Door {
         done
     }
 
+    /// How the fleet is, and which paths are tested.
+    pub(super) async fn looked(&self) -> Result<(FleetStatus, FleetPaths), Refused> {
+        let (answer, answered) = oneshot::channel();
+        lock(&self.ask).send(Event::Look(answer)).map_err(Refused::failed)?;
+        let answered = tokio::time::timeout(ANSWERS, answered).await;
+        let later = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
+        blocking(later.map_err(Refused::failed)?.map_err(Refused::bad)?).await
+    }
+
     pub(super) async fn executed(&self, command: Command) -> Result<serde_json::Value, Refused> {
+        if matches!(command, Command::Status) {
+            let (status, _) = self.looked().await?;
+            return blocking(move || serde_json::to_value(status)).await?.map_err(Refused::failed);
+        }
         let (answer, answered) = oneshot::channel();
         lock(&self.ask).send(Event::Command(command, answer)).map_err(Refused::failed)?;
         let answered = tokio::time::timeout(ANSWERS, answered).await;
@@ -183,8 +196,9 @@ async fn scrape(State(door): State<Arc<Door>>, Extension(who): Extension<Who>) -
     if matches!(who, Who::Host(_)) {
         return Err(Refused::new(Reason::NotAllowed, "this is the token of an agent"));
     }
-    let status: FleetStatus = serde_json::from_value(door.executed(Command::Status).await?).map_err(Refused::failed)?;
-    Ok(([(header::CONTENT_TYPE, fleet_metrics::CONTENT_TYPE)], fleet_metrics::metrics(&status)).into_response())
+    let (status, _) = door.looked().await?;
+    let text = blocking(move || fleet_metrics::metrics(&status)).await?;
+    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 
 /// Asks a controller for something; its answer in a sentence.

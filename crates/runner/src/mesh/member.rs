@@ -13,6 +13,7 @@ use crate::{Stop, VERSION, result_of, stamp, trace};
 use narrows_model::keys;
 use narrows_model::load::stamp::StampPlan;
 use narrows_model::run::measure::EndCpu;
+use narrows_model::run::mesh::OneWay;
 use narrows_model::words::figures::float;
 use narrows_model::{DiagnosePlan, Direction, LoadPlan, Run, TcpEndRecord, TcpPlan, TracePlan};
 use narrows_sys::clock;
@@ -124,7 +125,12 @@ pub(crate) fn probe(order: &ProbeOrder) -> Vec<Probed> {
     std::thread::scope(|scope| {
         let one = |(nth, (to, port)): (usize, &(IpAddr, Option<u16>))| {
             let (to, port) = (*to, *port);
-            let packets = port.map(|port| scope.spawn(move || packets(SocketAddr::new(to, port), order)));
+            let packets = port.map(|port| {
+                scope.spawn(move || {
+                    let mut seen = Probed::default();
+                    packets(SocketAddr::new(to, port), order, &mut seen).map(|()| seen)
+                })
+            });
             let wait = TRACES_APART * u32::try_from(nth).unwrap_or(u32::MAX);
             let way = scope.spawn(move || {
                 clock::sleep(wait);
@@ -138,7 +144,9 @@ pub(crate) fn probe(order: &ProbeOrder) -> Vec<Probed> {
             .map(|(way, packets)| {
                 let mut probed = way.unwrap_or_else(|why| Probed { remarks: vec![why], ..Probed::default() });
                 match packets.map(|it| result_of(it.join())) {
-                    Some(Ok((rtt_us, packets))) => (probed.rtt_us, probed.packets) = (rtt_us, packets),
+                    Some(Ok(Probed { rtt_us, packets, one_way, .. })) => {
+                        (probed.rtt_us, probed.packets, probed.one_way) = (rtt_us, packets, one_way);
+                    }
                     Some(Err(why)) => probed.remarks.push(why),
                     None => {}
                 }
@@ -148,10 +156,9 @@ pub(crate) fn probe(order: &ProbeOrder) -> Vec<Probed> {
     })
 }
 
-/// What packets tell: round trips, and those that were sent, lost on the path there, and lost on the path back.
-pub(crate) type Packets = (Option<[f64; 3]>, Option<[u64; 3]>);
-
-pub(crate) fn packets(to: SocketAddr, order: &ProbeOrder) -> Result<Packets, String> {
+/// What packets tell of a path into `seen`: round trips, those that were lost, and one-way delays.
+/// Errors: why they tell nothing.
+pub(crate) fn packets(to: SocketAddr, order: &ProbeOrder, seen: &mut Probed) -> Result<(), String> {
     let plan = StampPlan {
         packets: order.packets,
         interval_us: order.interval_us,
@@ -170,7 +177,14 @@ pub(crate) fn packets(to: SocketAddr, order: &ProbeOrder) -> Result<Packets, Str
     }
     let lost = report.up.lost.zip(report.down.lost);
     // Of those of which the end of the session leaves it open in which direction they were lost nothing is said.
-    Ok((rtt_us, lost.map(|(up, down)| [report.up.known, up, down])))
+    let delays = report.up.delay_ns.zip(report.down.delay_ns).map(|(up, down)| [up[1], down[1]]);
+    let error_ns = report.up.clock_error_ns.zip(report.down.clock_error_ns).map(|(up, down)| up.max(down));
+    seen.one_way = delays.zip(error_ns).map(|(delays, error_ns)| OneWay {
+        median_us: delays.map(|ns| ns as f64 / 1e3),
+        error_us: float(error_ns) / 1e3,
+    });
+    (seen.rtt_us, seen.packets) = (rtt_us, lost.map(|(up, down)| [report.up.known, up, down]));
+    Ok(())
 }
 
 /// The routers on the path, and the largest packet that passes it.

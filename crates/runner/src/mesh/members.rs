@@ -8,7 +8,7 @@ use crate::remote::{Options, Remote, RemoteError, Session, SshServer, TargetSpec
 use crate::{DEFAULT_PORT, Stop, lock, result_of};
 use hyper::Method;
 use narrows_model::Snapshot;
-use narrows_model::run::mesh::{MeshMember, MeshPath};
+use narrows_model::run::mesh::{MeshMember, MeshPath, OneWay};
 use narrows_model::words::show::{clean, plural};
 use narrows_wire::Token;
 use narrows_wire::api::PassAnswer;
@@ -367,6 +367,7 @@ impl Members {
                         packets: it.packets.filter(|[sent, up, down]| {
                             *sent <= u64::from(packets) && up.checked_add(*down).is_some_and(|it| it <= *sent)
                         }),
+                        one_way: it.one_way.filter(OneWay::is_sound),
                         mtu_bytes: it.mtu_bytes.filter(|bytes| *bytes <= 65_535),
                         hops: it.hops.into_iter().take(HOPS_MAX).collect(),
                         remarks: it.remarks,

@@ -33,12 +33,18 @@ pub fn repeat<E>(every: Option<Duration>, stop: &Stop, make: &mut dyn FnMut() ->
         let began = clock::now();
         make()?;
         let Some(every) = every else { return Ok(()) };
-        while !stop.is_set() && began.elapsed() < every {
-            clock::sleep(LOOKS.min(every.saturating_sub(began.elapsed())));
-        }
+        rest(every.saturating_sub(began.elapsed()), stop);
         if stop.is_set() {
             return Ok(());
         }
+    }
+}
+
+/// Waits so long, or until it is stopped.
+pub fn rest(lasts: Duration, stop: &Stop) {
+    let began = clock::now();
+    while !stop.is_set() && began.elapsed() < lasts {
+        clock::sleep(LOOKS.min(lasts.saturating_sub(began.elapsed())));
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the conductor of a mesh and a member say to each other: JSON lines over the member's standard streams.
 
 use narrows_model::load::tcp::TcpPlan;
+use narrows_model::run::mesh::OneWay;
 use narrows_model::{Run, Snapshot};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,7 @@ pub(crate) struct ProbeOrder {
 pub(crate) struct Probed {
     pub(crate) rtt_us: Option<[f64; 3]>,
     pub(crate) packets: Option<[u64; 3]>,
+    pub(crate) one_way: Option<OneWay>,
     pub(crate) mtu_bytes: Option<u32>,
     pub(crate) hops: Vec<String>,
     pub(crate) remarks: Vec<String>,

@@ -40,6 +40,7 @@ use narrows_wire::token::Secret;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::oneshot;
 
 type Server = State<Arc<Shared>>;
@@ -91,6 +92,7 @@ async fn refusals(State(shared): Server, request: Request, next: Next) -> Respon
     let route = request.extensions().get::<MatchedPath>().cloned();
     let answer = next.run(request).await;
     if let (Some(refused), Some(caller)) = (answer.extensions().get::<Refused>(), caller) {
+        shared.tally.refused.fetch_add(1, Relaxed);
         let authorization = authorization.as_ref().and_then(|value| value.to_str().ok());
         let who = holder(&shared, &caller, authorization);
         let who = who.as_ref().map_or(audit::STRANGER, |holder| holder.name());

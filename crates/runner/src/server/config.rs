@@ -8,10 +8,11 @@ use crate::instruments::LiveInstruments;
 use crate::iperf3::auth::Users;
 use crate::web::PageSpec;
 use narrows_model::words::show::plural;
+use narrows_render::metrics::AgentFigures;
 use narrows_wire::stamp::Key;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 #[derive(Clone)]
 pub struct ServeConfig {
@@ -55,6 +56,10 @@ pub struct ServeConfig {
     pub responsiveness: Option<u16>,
     /// The most that all of these tests together may carry each way, in bits per second.
     pub responsiveness_rate_bps: u64,
+    /// Where scrapers read `/metrics`, if they may.
+    pub metrics: Option<SocketAddr>,
+    /// The agent that it belongs to, for them.
+    pub agent: Option<Arc<Mutex<AgentFigures>>>,
     /// The page for browsers, if it is shown.
     pub page: Option<PageSpec>,
     /// How to reflect STAMP sessions, if at all.
@@ -87,6 +92,8 @@ impl ServeConfig {
             iperf3_rate_bps: 1_000_000_000,
             responsiveness: None,
             responsiveness_rate_bps: 1_000_000_000,
+            metrics: None,
+            agent: None,
             page: None,
             stamp: None,
             instruments,

@@ -137,7 +137,7 @@ pub(super) async fn standard_streams(shared: Arc<Shared>) {
 }
 
 /// Accepts connections with TLS alone, for these requests, for ever.
-pub(crate) async fn accept_api(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
+pub(crate) async fn accept_api(listener: TcpListener, acceptor: Option<TlsAcceptor>, router: Router) {
     let unauthenticated = Unauthenticated::default();
     loop {
         let Ok((stream, address)) = listener.accept().await else {
@@ -149,8 +149,9 @@ pub(crate) async fn accept_api(listener: TcpListener, acceptor: TlsAcceptor, rou
         let task = tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
             let _ = tcp::set_user_timeout(&stream, UNACKNOWLEDGED);
-            let Ok(Ok(tls)) = timeout(GREETING, acceptor.accept(stream)).await else { return };
             let caller = Caller { address: Some(address.ip().to_canonical()), pending: Some(greeted) };
+            let Some(acceptor) = acceptor else { return control(router, stream, caller).await };
+            let Ok(Ok(tls)) = timeout(GREETING, acceptor.accept(stream)).await else { return };
             control(router, tls, caller).await;
         });
         pending.is_served_by(task.abort_handle());

@@ -20,6 +20,7 @@ mod iperf3;
 mod life;
 mod limits;
 pub(crate) mod listen;
+mod metrics;
 mod page;
 mod reflector;
 pub(crate) mod refusal;
@@ -29,6 +30,7 @@ pub(crate) mod rights;
 mod running;
 mod session;
 mod shared;
+mod tally;
 mod trial;
 mod turns;
 mod unauthenticated;
@@ -129,6 +131,12 @@ impl Server {
         let iperf3 =
             config.iperf3.map(|port| iperf3::Ports::open(port, config.bind).map_err(taken(port))).transpose()?;
         let iperf3_port = iperf3.as_ref().map(|ports| ports.port);
+        let scraped = config.metrics.map(|at| {
+            let listener = net::listen_at(at).map_err(taken(at.port()))?;
+            let opened = listener.set_nonblocking(true).and_then(|()| listener.local_addr());
+            Ok::<_, ServeError>((listener, opened.map_err(ServeError::Start)?))
+        });
+        let (scraped, metrics) = scraped.transpose()?.unzip();
         let tests = config.responsiveness.map(|port| {
             let at = config.bind.map(|address| SocketAddr::new(address, port));
             let listener = at.map_or_else(|| net::listen(port), net::listen_at).map_err(taken(port))?;
@@ -184,7 +192,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("narrows-serve".to_owned())
             .spawn(move || {
-                runtime.block_on(run(serving, listener, datagrams, stamp, acceptor, iperf3, stopped));
+                runtime.block_on(run(serving, listener, datagrams, stamp, acceptor, iperf3, scraped, stopped));
                 // A blocking read of standard input cannot be interrupted: what still runs is left behind.
                 runtime.shutdown_timeout(Duration::from_millis(100));
             })
@@ -192,6 +200,7 @@ impl Server {
         Ok(ServerHandle {
             port,
             iperf3_port,
+            metrics,
             tests_port,
             _tests: tests,
             token,
@@ -231,6 +240,7 @@ fn recover(tuner: &Tuner) -> (Vec<String>, Vec<Event>) {
     (sentences, events)
 }
 
+#[allow(clippy::too_many_arguments)] // one call, and each is a socket of its own
 async fn run(
     shared: Arc<Shared>,
     listener: std::net::TcpListener,
@@ -238,6 +248,7 @@ async fn run(
     stamp: Option<(UdpListener, StampConfig, ClockError)>,
     acceptor: Option<tokio_rustls::TlsAcceptor>,
     iperf3: Option<iperf3::Ports>,
+    scraped: Option<std::net::TcpListener>,
     mut stopped: watch::Receiver<bool>,
 ) {
     shared.listens(&listener);
@@ -245,6 +256,7 @@ async fn run(
     let accepting = tokio::spawn(listen::accept(shared.clone(), listener, acceptor));
     let listening = tokio::spawn(datagrams::listen(shared.clone(), datagrams));
     let of_iperf3 = iperf3.map(|ports| tokio::spawn(iperf3::serve(shared.clone(), ports)));
+    let of_scrapers = scraped.map(|listener| tokio::spawn(metrics::listen(listener, shared.clone())));
     let reflecting = stamp.map(|(listener, config, clock)| tokio::spawn(reflector::listen(listener, config, clock)));
     if shared.config.stdio {
         tokio::spawn(listen::standard_streams(shared.clone()));
@@ -254,6 +266,7 @@ async fn run(
     accepting.abort();
     listening.abort();
     of_iperf3.inspect(tokio::task::JoinHandle::abort);
+    of_scrapers.inspect(tokio::task::JoinHandle::abort);
     reflecting.inspect(tokio::task::JoinHandle::abort);
     shared.end_all("the server was stopped").await;
     shared.audit.note(&By::default(), &audit::Event::Stop);
@@ -264,6 +277,7 @@ async fn run(
 pub struct ServerHandle {
     port: u16,
     iperf3_port: Option<u16>,
+    metrics: Option<SocketAddr>,
     tests_port: Option<u16>,
     _tests: Option<responsiveness::Running>,
     token: Option<(Token, PathBuf)>,
@@ -287,6 +301,11 @@ impl ServerHandle {
     /// The port for clients of iperf3, if they are served.
     pub const fn iperf3_port(&self) -> Option<u16> {
         self.iperf3_port
+    }
+
+    /// Where scrapers read `/metrics`, if they may.
+    pub const fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
     }
 
     /// The port of responsiveness tests, if they are served.
@@ -376,6 +395,9 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
                 "responsiveness tests are served on port {port} (https://HOST:{port}{}), without a token",
                 narrows_wire::responsiveness::WELL_KNOWN
             ));
+        }
+        if let Some(at) = handle.metrics() {
+            announce(&format!("scrapers read http://{at}/metrics, without a token"));
         }
         if shows {
             announce(&format!("its page is at https://{}:{}/", narrows_sys::process::host_name(), handle.port()));

@@ -1,6 +1,8 @@
 //! What the page shows of this host and its store.
 
+use crate::connections::{self, Watched};
 use crate::helper::Reading;
+use crate::lock;
 use crate::server::refusal::Refused;
 use crate::server::request::blocking;
 use crate::stored::{Content, Filter, Store, maintenance};
@@ -10,14 +12,18 @@ use crate::web::site::Site;
 use crate::web::source::{Now, Soon, Source};
 use crate::web::{PageSpec, router};
 use axum::Router;
+use narrows_collect::Missing;
 use narrows_model::run::grid::{Grid, GridMetric};
 use narrows_model::run::mesh::MeshRecord;
 use narrows_render::{Document as _, Format, Style, web};
+use narrows_sys::clock;
 use narrows_sys::process::host_name;
 use narrows_views::{grid, mesh};
 use narrows_wire::token::Secret;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// The newest runs, from which the first view is made.
 const NEWEST: u64 = 1_000;
@@ -31,7 +37,8 @@ pub(super) fn page(spec: &PageSpec, secret: Option<Secret>, reading: Reading) ->
         let is_own = secret.as_ref().is_some_and(|secret| same_secret(shown, secret));
         is_own.then(|| Known { name: "default".to_owned(), may_change: false })
     });
-    let source = OfHost { store: spec.store.clone(), spec: spec.clone(), reading };
+    let (turn, watched) = (Semaphore::new(1), Arc::default());
+    let source = OfHost { store: spec.store.clone(), spec: spec.clone(), reading, turn, watched };
     Ok(router(Arc::new(Site::new(Gate::new("server", find, spec.proxy.clone())?, Box::new(source), spec))))
 }
 
@@ -39,6 +46,30 @@ struct OfHost {
     store: PathBuf,
     spec: PageSpec,
     reading: Reading,
+    /// One reader at a time has this host read.
+    turn: Semaphore,
+    /// Its connections, and when they were read.
+    watched: Arc<Mutex<Option<(Watched, Instant)>>>,
+}
+
+/// Rates are since the reading before, where that is not longer ago; else of a second.
+const READ_BEFORE: Duration = Duration::from_secs(10);
+
+/// What limits the connections of this host, as a page.
+fn connections(held: &mut Option<(Watched, Instant)>) -> Result<String, Missing> {
+    let mut watched = match held.take().filter(|(_, at)| at.elapsed() < READ_BEFORE) {
+        Some((watched, _)) => watched,
+        None => {
+            let mut watched = Watched::new(connections::Filter::default())?;
+            watched.read()?;
+            clock::sleep(Duration::from_secs(1));
+            watched
+        }
+    };
+    watched.read()?;
+    let view = watched.view(false);
+    *held = Some((watched, clock::now()));
+    Ok(narrows_render::connections::page(&host_name(), Ok(&view)))
 }
 
 impl OfHost {
@@ -52,7 +83,7 @@ impl OfHost {
             Some(report) => GridMetric::ALL.map(|metric| grid::of_mesh(&report, metric, None)).into(),
             None => vec![grid::of_runs(&runs)],
         };
-        let now_ms = narrows_sys::clock::unix_us() / 1_000;
+        let now_ms = clock::unix_us() / 1_000;
         Ok(Now { front: web::of_runs(&host_name(), &runs, now_ms), grids, status: None })
     }
 }
@@ -77,8 +108,24 @@ impl Source for OfHost {
                 return Ok(None);
             }
             let read = move || reading.inventory(None).map(|it| narrows_diagnose::audit::audit(Some(&it), None));
+            let _turn = self.turn.acquire().await.map_err(Refused::failed)?;
             let audit = blocking(read).await?.map_err(Refused::failed)?;
             audit.write(Format::Html, Style::default()).map_err(Refused::failed)
+        })
+    }
+
+    fn connections(&self, host: String) -> Soon<'_, Option<String>> {
+        let watched = self.watched.clone();
+        Box::pin(async move {
+            if host != host_name() {
+                return Ok(None);
+            }
+            let _turn = self.turn.acquire().await.map_err(Refused::failed)?;
+            let read = move || {
+                let unknown = |why: Missing| narrows_render::connections::page(&host, Err(&why.to_string()));
+                connections(&mut lock(&watched)).unwrap_or_else(unknown)
+            };
+            blocking(read).await.map(Some)
         })
     }
 }

@@ -11,17 +11,20 @@ use super::limits::Standing;
 use super::refusal::Refused;
 use super::running::Expected;
 use super::session::Session;
+use super::tally::Tally;
 use super::turns::Turns;
 use super::unauthenticated::Unauthenticated;
 use crate::helper::{Deputies, Reading, Tuning};
 use crate::lock;
 use crate::tokens::Tokens;
+use narrows_render::metrics::ServerFigures;
 use narrows_sys::{sysctl, tcp};
 use narrows_wire::Key;
 use narrows_wire::api::{Reason, SessionUse};
 use narrows_wire::token::Secret;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
@@ -46,6 +49,7 @@ pub(super) struct Shared {
     pub(super) passes: Arc<Passes>,
     pub(super) audit: Audit,
     pub(super) unauthenticated: Unauthenticated,
+    pub(super) tally: Tally,
     pub(super) tuner: Tuning,
     pub(super) reading: Reading,
     /// Devices that send or count frames, over all sessions.
@@ -96,6 +100,7 @@ impl Shared {
             tokens: Arc::new(tokens),
             audit,
             unauthenticated: Unauthenticated::default(),
+            tally: Tally::new(),
             tuner: tuning,
             reading,
             uses: Uses::default(),
@@ -185,6 +190,28 @@ impl Shared {
                 ended.then_some("the mesh that let it in has ended")
             }
             Holder::Stdio | Holder::Server | Holder::Guest => None,
+        }
+    }
+
+    /// What scrapers read.
+    pub(super) fn figures(&self) -> ServerFigures {
+        let mut sessions = [0; 3];
+        let table = lock(&self.table);
+        for session in table.sessions.values() {
+            let state = match session.wanted {
+                SessionUse::Look => 2,
+                SessionUse::Load => usize::from(!table.gate.runs(session.number)),
+            };
+            sessions[state] += 1;
+        }
+        let Tally { started_unix_ms, done, failed, bytes, last_unix_ms, refused } = &self.tally;
+        ServerFigures {
+            started_unix_ms: *started_unix_ms,
+            sessions,
+            loads: [done, failed].map(|count| count.load(Relaxed)),
+            load_bytes: bytes.load(Relaxed),
+            last_load_unix_ms: last_unix_ms.load(Relaxed),
+            refused: refused.load(Relaxed),
         }
     }
 

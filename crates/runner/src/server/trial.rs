@@ -84,7 +84,11 @@ pub(super) fn open(
                 _ = timeout(HOLD, running.reach(Phase::Released)) => {}
             }
         }
-        shared.audit.note(&session.by(), &measured(&plan, &outcome, micros_since(since) / 1_000));
+        let noted = measured(&plan, &outcome, micros_since(since) / 1_000);
+        if let audit::Event::Measured { bytes, .. } = &noted {
+            shared.tally.load(outcome.is_ok(), *bytes);
+        }
+        shared.audit.note(&session.by(), &noted);
         let event = match outcome {
             Ok(record) => Event::Finished { trial: number, record },
             Err(why) => Event::Failed { trial: number, why },

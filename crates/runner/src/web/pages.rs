@@ -215,12 +215,14 @@ pub(super) async fn host(State(site): State<Arc<Site>>, visitor: Visitor, words:
     });
     // As incidents name it: a word of its own.
     let names = |element: &str| element.split([' ', '(', ')', ',']).any(|word| word == name);
+    let connections = site.source.connections(name.to_owned()).await.map_err(refused)?;
     let settings = site.source.settings(name.to_owned()).await.map_err(refused)?;
     let listed = runs::of_host(&site, name).await.map_err(refused)?;
     let host = web::Host {
         name,
         of_fleet,
         troubles: now.front.troubles.iter().filter(|it| names(&it.element)).collect(),
+        connections,
         settings,
         runs: listed.filter(|it| !it.runs.is_empty()).map(|it| web::listed(&it)),
         paths: paths.unwrap_or_default(),

@@ -57,6 +57,11 @@ pub(crate) trait Source: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
+    /// What limits the connections of a host now, as a page of a report; `None`: that is not known here.
+    fn connections(&self, _host: String) -> Soon<'_, Option<String>> {
+        Box::pin(async { Ok(None) })
+    }
+
     /// Does what a reader asks for who may; what was done, in a sentence.
     fn act(&self, _by: Visitor, _ask: Ask) -> Soon<'_, String> {
         Box::pin(async { Err(Refused::new(Reason::NotAllowed, "nothing can be changed on this page")) })

@@ -1,8 +1,12 @@
 //! Trials over the real engine.
 
-use crate::world::{short_plan, with_session, world};
+use crate::world::{short_plan, spec, with_session, world};
 use narrows_model::{Direction, Flow, Limit, Place, TcpPlan, TcpTrial, Trial};
 use narrows_runner::Stop;
+use narrows_runner::live::LiveInstruments;
+use narrows_runner::remote::{Options, Remote};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 
 fn tcp(trial: &Trial) -> TcpTrial<'_> {
     trial.of().expect("a trial of TCP")
@@ -88,5 +92,60 @@ fn many_streams_are_opened() {
         let plan = TcpPlan { streams: 40, ..short_plan() };
         let trial = session.trial(&plan.clone().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
         assert_eq!((tcp(&trial).client.streams.len(), tcp(&trial).server.streams.len()), (40, 40));
+    });
+}
+
+/// A load among hundreds reads of both hosts only whether they had CPU time, and the answer of a server that knows no such loads is a
+/// whole one.
+#[test]
+fn a_light_trial_reads_no_counters_of_either_host() {
+    world(|world| {
+        let server = world.serve(|_| {});
+        let remote = Remote::connect(&spec(world, server.port()), &Options::new(LiveInstruments::Cpu)).expect("it");
+        let mut session = remote.open_session(&mut |_, _| true).expect("a session");
+        let trial = session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
+        for record in [tcp(&trial).client, tcp(&trial).server] {
+            let others = |it: &&narrows_model::Fact| !it.key.starts_with("cgroup.");
+            assert_eq!(record.after.facts.iter().find(others), None);
+            assert!(!record.host.is_empty(), "CPU times");
+        }
+        assert!(bytes(&trial, Place::Server, Flow::Up) > 0);
+    });
+}
+
+#[allow(clippy::disallowed_methods)] // its own server answers at once
+/// What an address answers to a request over plain HTTP.
+fn get(at: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(at).expect("a port");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn scrapers_read_how_a_server_is_and_nothing_else() {
+    world(|world| {
+        let server = world.serve(|config| config.metrics = Some(SocketAddr::from(([127, 0, 0, 1], 0))));
+        let at = server.metrics().expect("an address");
+        let before = get(at, "/metrics");
+        assert!(
+            before.contains("application/openmetrics-text")
+                && before.contains("\nnarrows_server_loads_total{end=\"done\"} 0\n")
+        );
+        let (_remote, mut session) = with_session(world, server.port());
+        session.trial(&short_plan().into(), &Stop::new(), &mut |_, _| {}).expect("a trial");
+        let after = get(at, "/metrics");
+        for line in
+            ["narrows_server_loads_total{end=\"done\"} 1", "narrows_server_sessions{state=\"loading\"} 1", "# EOF"]
+        {
+            assert!(after.lines().any(|it| it == line), "{line} in {after}");
+        }
+        for path in ["/v1/hello", "/"] {
+            assert!(get(at, path).starts_with("HTTP/1.1 404"), "{path}");
+        }
+        // The port of clients shows nothing to who has no token.
+        let clients = SocketAddr::from(([127, 0, 0, 1], server.port()));
+        assert!(!get(clients, "/metrics").contains("narrows_server"));
     });
 }

@@ -1,0 +1,132 @@
+//! Commands of this program as tools of assistants, by the Model Context Protocol over standard input and output.
+//!
+//! Each call is the command itself in a process of its own: with the same limits, admissions and store, and what it says is the answer.
+//!
+//! Source: the specification at modelcontextprotocol.io.
+
+mod tools;
+
+use crate::VERSION;
+use crate::command::{OwnEnd, own};
+use narrows_sys::process::own_program;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as Offered, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tools::{TOOLS, Tool};
+
+/// Calls that read, at the same time.
+const READS: usize = 4;
+/// No call lasts longer.
+const LASTS_MAX: Duration = Duration::from_secs(900);
+const SAYS: &str = "narrows measures network paths and names what limits them, with evidence. Begin with `diagnose` for a slow path between \
+                    this host and one with `narrows serve`, with `connections` for what is slow right now, with `trace` for any other host. \
+                    `report` shows a stored run again.";
+
+/// Serves an assistant until its standard input ends. `may_tune`: whether its calls may change settings (and roll them back).
+/// Errors: it cannot be served.
+pub fn serve(may_tune: bool) -> Result<(), String> {
+    let program = own_program().map_err(|error| error.to_string())?;
+    let program = program.to_str().ok_or("the path of this program is no text")?.to_owned();
+    let assistant =
+        Assistant { program, may_tune, loads: Arc::new(Semaphore::new(1)), reads: Arc::new(Semaphore::new(READS)) };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let served = runtime.block_on(async {
+        let service = assistant.serve((tokio::io::stdin(), tokio::io::stdout())).await;
+        let service = service.map_err(|error| error.to_string())?;
+        service.waiting().await.map(drop).map_err(|error| error.to_string())
+    });
+    // A blocking read of standard input cannot be interrupted.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    served
+}
+
+struct Assistant {
+    program: String,
+    may_tune: bool,
+    loads: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
+}
+
+/// Raises its flag when it is dropped: nobody waits for the answer any more.
+struct Waits(Arc<AtomicBool>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+impl Assistant {
+    /// Runs the command of a tool.
+    /// Errors: what is wrong with its arguments, or why it gave no report.
+    async fn answer(&self, tool: &Tool, request: CallToolRequestParams) -> Result<String, String> {
+        let words = tool.words(&request.arguments.unwrap_or_default(), self.may_tune)?;
+        let turns = if tool.is_load { &self.loads } else { &self.reads };
+        let turn = turns.clone().acquire_owned().await.map_err(|error| error.to_string())?;
+        let program = self.program.clone();
+        let given_up = Waits(Arc::default());
+        let stopped = given_up.0.clone();
+        let run = move || {
+            let _turn = turn;
+            own(&program, &words, LASTS_MAX, &|| stopped.load(Relaxed))
+        };
+        let OwnEnd { printed, errors, code } =
+            tokio::task::spawn_blocking(run).await.map_err(|error| error.to_string())??;
+        match code {
+            // 3: what is asked for was found to be bad, which is an answer.
+            Some(0 | 3) if printed.cut => {
+                Err("the answer is longer than 1 MiB: ask for less, or for a text".to_owned())
+            }
+            Some(0 | 3) => Ok(printed.text),
+            _ => Err(format!("{}{errors}", printed.text)),
+        }
+    }
+}
+
+impl ServerHandler for Assistant {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("narrows", VERSION))
+            .with_instructions(SAYS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let offered = |tool: &Tool| {
+            let hints = ToolAnnotations::new().read_only(!tool.is_load).destructive(false);
+            Offered::new(tool.name, tool.about, Arc::new(tool.schema(self.may_tune))).annotate(hints)
+        };
+        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(offered).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tool = TOOLS.iter().find(|it| it.name == request.name).ok_or_else(|| {
+            let all: Vec<&str> = TOOLS.iter().map(|it| it.name).collect();
+            ErrorData::invalid_params(format!("there is no such tool; there are {}", all.join(", ")), None)
+        })?;
+        let answer = tokio::select! {
+            answer = self.answer(tool, request) => answer,
+            () = context.ct.cancelled() => Err("cancelled".to_owned()),
+        };
+        let result = match answer {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]),
+        };
+        Ok(result.into())
+    }
+}
