@@ -32,6 +32,20 @@ pub struct CompareReport {
     pub inventory: Vec<CompareInventory>,
 }
 
+impl CompareReport {
+    /// The proven differences of all figures and sides from the first side, each with whether it is better; `None`: which way is better is
+    /// not known.
+    pub fn differences(&self) -> impl Iterator<Item = (f64, Option<bool>)> {
+        self.figures.iter().flat_map(|figure| {
+            let proven = figure.comparisons.iter().filter(|it| it.verdict == CompareVerdict::Different);
+            proven.map(|it| {
+                let difference = it.ranks.difference;
+                (difference, figure.better.map(|better| (difference > 0.0) == (better == Better::Higher)))
+            })
+        })
+    }
+}
+
 /// One side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CompareSide {

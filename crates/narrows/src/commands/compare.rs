@@ -22,6 +22,7 @@ use std::io::IsTerminal as _;
     narrows compare tag:before tag:after\n  \
     narrows compare before.txt after.txt --margin 2%\n  \
     narrows compare tag:gro-on tag:gro-off --figure 'idle RTT' --paired\n  \
+    narrows compare tag:main tag:branch --fail-if worse\n  \
     narrows compare --ministat -c 99 before.txt after.txt\n\
     Details: docs/compare.md."
 )]
@@ -60,15 +61,45 @@ pub(crate) struct Args {
         long = "delimiters",
         value_name = "CHARACTERS",
         default_value = " \t",
-        hide_default_value = true
+        hide_default_value = true,
+        hide_short_help = true
     )]
     delimiters: String,
+    /// Exit with 3 where such a difference from the first sample is proven; worse: lower goodput, longer RTT, more loss
+    #[arg(long, value_name = "DIFFERENCE", value_enum, conflicts_with = "ministat")]
+    fail_if: Option<FailIf>,
     #[command(flatten)]
     ministat: MinistatArgs,
     #[command(flatten)]
     svg: SvgArg,
     #[command(flatten)]
     format: FormatArg<CompareReport>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum FailIf {
+    Worse,
+    Lower,
+    Higher,
+    Different,
+}
+
+impl FailIf {
+    /// Whether the report has such a difference.
+    /// Errors: which way is better is not known of a figure that differs.
+    fn is_in(self, report: &CompareReport) -> Result<bool, Failure> {
+        let mut all = report.differences();
+        Ok(match self {
+            Self::Different => all.next().is_some(),
+            Self::Lower => all.any(|(difference, _)| difference < 0.0),
+            Self::Higher => all.any(|(difference, _)| difference > 0.0),
+            Self::Worse if report.figures.iter().any(|it| it.better.is_none()) => {
+                let why = "which way is better is not known of these numbers: use --fail-if lower, higher or different";
+                return Err(Failure::usage(why));
+            }
+            Self::Worse => all.any(|(_, is_better)| is_better == Some(false)),
+        })
+    }
 }
 
 /// The flags of ministat.
@@ -129,7 +160,9 @@ impl Args {
         if let Some(file) = &self.svg.svg {
             stored::write(file, &svg::picture(&report)).map_err(Failure::run)?;
         }
-        printed(&self.format.write(&report, crate::output::style())?)
+        let fails = self.fail_if.map(|it| it.is_in(&report)).transpose()?;
+        printed(&self.format.write(&report, crate::output::style())?)?;
+        Ok(if fails == Some(true) { 3 } else { 0 })
     }
 }
 
