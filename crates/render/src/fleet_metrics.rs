@@ -70,7 +70,7 @@ fn loaded(all: &mut Exposition, status: &FleetStatus) {
         let named = labels(&[("host", it.name.as_str()), ("group", it.group.as_str())]);
         Some((named, seconds(it.loaded_unix_ms?)))
     };
-    let help = "When the last load of a host ended, seconds since 1970.";
+    let help = "When the last load of a host ended that carried something, seconds since 1970.";
     all.gauge("narrows_host_last_load_timestamp_seconds", "seconds", help, status.hosts.iter().filter_map(of));
 }
 

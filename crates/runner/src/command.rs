@@ -87,7 +87,8 @@ pub(crate) struct OwnEnd {
 /// It gets so long to keep what was measured and to roll back what it changed.
 const PARTING: Duration = Duration::from_secs(20);
 
-/// Runs a command of this program itself, with its environment. Where it does not end in time, or is stopped, it is interrupted.
+/// Runs a command of this program itself, with its environment. Where it does not end in time, is stopped, or this program ends, it is
+/// interrupted.
 /// Errors: it cannot be started or waited for.
 pub(crate) fn own(
     program: &str,
@@ -95,8 +96,8 @@ pub(crate) fn own(
     limit: Duration,
     stopped: &dyn Fn() -> bool,
 ) -> Result<OwnEnd, String> {
-    let mut command = process::bound_command(program);
-    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut command = process::parting_command(program);
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?;
     let output = child.stdout.take().map(|it| kept(it, OUTPUT_BYTES));
     let errors = child.stderr.take().map(|it| kept(it, ERRORS_BYTES));

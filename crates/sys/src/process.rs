@@ -25,6 +25,22 @@ pub fn bound_command(program: &str) -> Command {
     command
 }
 
+/// A command whose process is interrupted (`SIGINT`), not killed, when the thread that started it ends, so that it can keep what it measured
+/// and undo what it changed. It has a session of its own: nothing that it starts can ask at this program's terminal.
+pub fn parting_command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    // SAFETY: the closure calls only prctl and setsid, which are async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::setsid() < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+    command
+}
+
 /// As [`bound_command`], for ssh, whose configuration can send variables of the environment and start programs: without the secrets that
 /// are meant for narrows.
 pub fn ssh_command(program: &str) -> Command {

@@ -134,10 +134,11 @@ impl Latest {
         }
     }
 
-    /// When the last load of each host ended.
+    /// When the last load of each host ended that carried something.
     pub(super) fn loaded_ms(&self) -> BTreeMap<usize, u64> {
         let mut of = BTreeMap::new();
-        for (load, last) in &self.loads {
+        let is_measured = |it: &&MeshLoad| matches!(it.state, MeshState::Measured { .. });
+        for (load, last) in self.loads.iter().filter(|(_, last)| last.it.as_ref().filter(is_measured).is_some()) {
             for host in [load.from, load.to] {
                 let at_ms = of.entry(host).or_insert(last.at_ms);
                 *at_ms = last.at_ms.max(*at_ms);

@@ -92,7 +92,7 @@ pub struct Member<'a> {
     /// By how much its clock is behind the controller's, ms, where that is known; and by how much it may be out as its kernel says.
     pub behind_ms: Option<i64>,
     pub clock_error_us: Option<u64>,
-    /// When the last of its loads ended.
+    /// When the last of its loads ended that carried something.
     pub loaded_ms: Option<u64>,
 }
 

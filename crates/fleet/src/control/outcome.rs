@@ -57,6 +57,14 @@ fn sound(found: Found, load: Load) -> Option<Found> {
     })
 }
 
+/// A probe that the receiving host sent, as the sending one would have seen it. What was lost there is what was lost on the way back; the
+/// routers are those of the other direction, which tell nothing of this one.
+fn seen_from_there(path: MeshPath) -> MeshPath {
+    let one_way = path.one_way.map(|it| OneWay { median_us: [it.median_us[1], it.median_us[0]], ..it });
+    let packets = path.packets.map(|[sent, up, down]| [sent, down, up]);
+    MeshPath { one_way, packets, hops: Vec::new(), mtu_bytes: None, ..path }
+}
+
 /// What an agent says of itself, without what cannot be.
 fn sound_agent(agent: &Agent) -> Option<Agent> {
     let word = |word: &str, most: usize| word.len() <= most && word.chars().all(|c| c.is_ascii_graphic());
@@ -130,6 +138,11 @@ impl<T: Truth> Control<'_, T> {
         }
         let Some(mut found) = sound(found, name.load) else { return Ok(()) };
         if let Found::Probe(path) = &mut found
+            && host == to
+        {
+            *path = seen_from_there(std::mem::take(path));
+        }
+        if let Found::Probe(path) = &mut found
             && path.one_way.is_some()
             && let Some(off) = [from, to].into_iter().find(|host| self.sessions[*host].is_clock_off())
         {
@@ -178,5 +191,20 @@ impl<T: Truth> Control<'_, T> {
             *sum = if *of == day { sum.saturating_add(bytes) } else { bytes };
             *of = day;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_from_the_other_end_is_turned_round() {
+        let one_way = Some(OneWay { median_us: [700.0, 300.0], error_us: 5.0 });
+        let hops = vec!["192.0.2.1".to_owned()];
+        let path = MeshPath { packets: Some([100, 9, 1]), one_way, hops, ..MeshPath::default() };
+        let turned = seen_from_there(path);
+        assert_eq!((turned.packets, turned.one_way.map(|it| it.median_us)), (Some([100, 1, 9]), Some([300.0, 700.0])));
+        assert!(turned.hops.is_empty());
     }
 }

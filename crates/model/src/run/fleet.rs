@@ -127,7 +127,7 @@ pub struct FleetHost {
     /// By how much its clock may be out, as its kernel says; `null`: nothing sets it.
     #[serde(default)]
     pub clock_error_us: Option<u64>,
-    /// When the last of its loads ended.
+    /// When the last of its loads ended that carried something.
     #[serde(default)]
     pub loaded_unix_ms: Option<u64>,
 }

@@ -88,6 +88,11 @@ impl FailIf {
     /// Whether the report has such a difference.
     /// Errors: which way is better is not known of a figure that differs.
     fn is_in(self, report: &CompareReport) -> Result<bool, Failure> {
+        let sides = report.figures.iter().flat_map(|it| &it.comparisons);
+        if sides.clone().any(|it| it.ranks.interval.is_none()) {
+            let why = "cannot tell a difference: a sample has too few runs; it needs four at least, and more with several figures";
+            return Err(Failure::run(why));
+        }
         let mut all = report.differences();
         Ok(match self {
             Self::Different => all.next().is_some(),

@@ -137,3 +137,19 @@ fn what_cannot_be_compared_is_named() {
     let run = world.file("x.json", "{\"format\": 99}");
     assert!(world.sentence(1, &["compare", &a, &run]).contains("x.json"));
 }
+
+#[test]
+fn a_proven_difference_has_an_exit_code_where_it_is_asked_for() {
+    let world = alone();
+    let numbers =
+        |name: &str, from: u32| world.file(name, &(0..6).map(|nth| format!("{}\n", from + nth)).collect::<String>());
+    let (low, high) = (numbers("low", 100), numbers("high", 200));
+    let code = |a: &str, b: &str, what: &str| world.run(&["compare", a, b, "--fail-if", what]).code;
+    for (what, falls, rises) in [("lower", 3, 0), ("higher", 0, 3), ("different", 3, 3)] {
+        assert_eq!((code(&high, &low, what), code(&low, &high, what)), (Some(falls), Some(rises)), "{what}");
+    }
+    assert_eq!(code(&low, &low, "different"), Some(0));
+    assert!(world.sentence(2, &["compare", &low, &high, "--fail-if", "worse"]).contains("lower, higher or different"));
+    let few = world.file("few", "1\n2\n");
+    assert!(world.sentence(1, &["compare", &few, &low, "--fail-if", "lower"]).contains("too few runs"));
+}

@@ -70,6 +70,9 @@ fn an_assistant_lists_tools_calls_them_and_is_told_what_is_wrong() {
         let (failed, text) = assistant.call("measure", &load);
         let report: Value = serde_json::from_str(&text).expect("a report");
         assert!(!failed && report["schema"].as_str().is_some_and(|it| it.starts_with("narrows.")), "{text}");
+        let load = json!({ "host": host, "protocol": "udp", "duration_s": 1, "rate": "5M" });
+        let (failed, text) = assistant.call("measure", &load);
+        assert!(!failed && text.contains("Mbit/s"), "{text}");
         let (failed, text) = assistant.call("history", &json!({}));
         assert!(!failed && text.contains("measure"), "{text}");
         let (failed, text) = assistant.call("report", &json!({ "run": "last" }));

@@ -238,7 +238,7 @@ impl Working {
         }
         let mut figures = lock(&self.figures);
         (figures.running, figures.waiting) = (self.running.len(), self.spool.tickets().count());
-        figures.is_kept = self.spool.trouble.is_none();
+        figures.is_kept = self.spool.is_kept;
     }
 
     /// The sum of this host's settings, and all of them where the controller asked for that.

@@ -16,8 +16,8 @@ pub(super) enum Event {
         answer: oneshot::Sender<Reply>,
     },
     Command(Command, oneshot::Sender<Result<serde_json::Value, String>>),
-    /// How the fleet is, and which paths are tested.
-    Look(oneshot::Sender<Result<Later, String>>),
+    /// How the fleet is, and if asked for which paths are tested.
+    Look(bool, oneshot::Sender<Result<Later, String>>),
 }
 
 /// What is still to be worked out, elsewhere.

@@ -217,7 +217,7 @@ fn stands_by(
             match event {
                 // It asks the next one.
                 Event::Poll { .. } => {}
-                Event::Look(answer) => _ = answer.send(Err(why)),
+                Event::Look(_, answer) => _ = answer.send(Err(why)),
                 Event::Command(_, answer) => _ = answer.send(Err(why)),
             }
         }
@@ -327,8 +327,9 @@ fn decide(
             Ok(Event::Command(command, answer)) => {
                 let _ = answer.send(executed(&mut control, fleet, command));
             }
-            Ok(Event::Look(answer)) => {
-                let _ = answer.send(Ok(look(&mut control, fleet, [trouble.clone(), alerts.trouble()])));
+            Ok(Event::Look(_, answer)) if answer.is_closed() => {}
+            Ok(Event::Look(with_paths, answer)) => {
+                let _ = answer.send(Ok(look(&mut control, fleet, with_paths, [trouble.clone(), alerts.trouble()])));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ended::Stopped,

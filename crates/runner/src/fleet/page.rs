@@ -47,7 +47,7 @@ impl Source for OfFleet {
 
     fn now(&self) -> Soon<'_, Now> {
         Box::pin(async {
-            let (status, paths) = self.door.looked().await?;
+            let (status, paths) = self.door.looked(true).await?;
             // Of a large fleet this takes a moment, for which agents do not wait.
             crate::server::request::blocking(move || Now {
                 front: web::of_fleet(&status),

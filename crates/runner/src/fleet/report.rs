@@ -4,13 +4,16 @@ use super::command::{Later, now_ms};
 use narrows_fleet::control::Control;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::truth::Truth;
-use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus, FleetTests, STATUS_SCHEMA};
+use narrows_model::run::fleet::{
+    AgentState, FleetHost, FleetIncident, FleetPaths, FleetStatus, FleetTests, STATUS_SCHEMA,
+};
 
 /// How a fleet is, and which paths are tested. What this means of a million paths takes seconds, for which no agent waits: the thread that
 /// decides only copies what it knows. The troubles: the store's, and that of alerts.
 pub(super) fn look<T: Truth>(
     control: &mut Control<'_, T>,
     fleet: &Fleet,
+    with_paths: bool,
     [trouble, alerts_trouble]: [Option<String>; 2],
 ) -> Later {
     let at = now_ms();
@@ -49,7 +52,7 @@ pub(super) fn look<T: Truth>(
     });
     let (hosts, tests): (Vec<FleetHost>, Vec<FleetTests>) = (hosts.collect(), tests.collect());
     let (name, paused_until_unix_ms) = (fleet.name.clone(), control.paused(at));
-    let (record, paths) = (control.record(at), control.paths());
+    let (record, paths) = (control.record(at), if with_paths { control.paths() } else { FleetPaths::default() });
     Box::new(move || {
         let status = FleetStatus {
             schema: STATUS_SCHEMA.to_owned(),

@@ -30,7 +30,7 @@ use std::net::IpAddr;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// A message of an agent: its outcomes have a few hundred bytes each.
 const UP_MAX_BYTES: usize = 4 << 20;
@@ -45,13 +45,14 @@ pub(super) struct Door {
     scraper: Secret,
     hosts: Arc<RwLock<Hosts>>,
     pub(super) ask: Mutex<Sender<Event>>,
+    looks: Semaphore,
     audit: Audit,
 }
 
 impl Door {
     pub(super) fn new(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Event>, audit: Audit) -> Self {
         let (users, scraper) = (keys.identity.token.secret.clone(), keys.of_scraper());
-        Self { users, scraper, hosts, ask: Mutex::new(ask), audit }
+        Self { users, scraper, hosts, ask: Mutex::new(ask), looks: Semaphore::new(1), audit }
     }
 
     /// Has a command executed that somebody asks for, and notes who changed what.
@@ -71,10 +72,12 @@ impl Door {
         done
     }
 
-    /// How the fleet is, and which paths are tested.
-    pub(super) async fn looked(&self) -> Result<(FleetStatus, FleetPaths), Refused> {
+    /// How the fleet is, and if asked for which paths are tested. One at a time: of a million paths it takes hundreds of megabytes.
+    pub(super) async fn looked(&self, with_paths: bool) -> Result<(FleetStatus, FleetPaths), Refused> {
+        let turn = tokio::time::timeout(ANSWERS, self.looks.acquire()).await;
+        let _turn = turn.map_err(|_| Refused::failed("others ask as well: try again"))?.map_err(Refused::failed)?;
         let (answer, answered) = oneshot::channel();
-        lock(&self.ask).send(Event::Look(answer)).map_err(Refused::failed)?;
+        lock(&self.ask).send(Event::Look(with_paths, answer)).map_err(Refused::failed)?;
         let answered = tokio::time::timeout(ANSWERS, answered).await;
         let later = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
         blocking(later.map_err(Refused::failed)?.map_err(Refused::bad)?).await
@@ -82,7 +85,7 @@ impl Door {
 
     pub(super) async fn executed(&self, command: Command) -> Result<serde_json::Value, Refused> {
         if matches!(command, Command::Status) {
-            let (status, _) = self.looked().await?;
+            let (status, _) = self.looked(false).await?;
             return blocking(move || serde_json::to_value(status)).await?.map_err(Refused::failed);
         }
         let (answer, answered) = oneshot::channel();
@@ -196,7 +199,7 @@ async fn scrape(State(door): State<Arc<Door>>, Extension(who): Extension<Who>) -
     if matches!(who, Who::Host(_)) {
         return Err(Refused::new(Reason::NotAllowed, "this is the token of an agent"));
     }
-    let (status, _) = door.looked().await?;
+    let (status, _) = door.looked(false).await?;
     let text = blocking(move || fleet_metrics::metrics(&status)).await?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }

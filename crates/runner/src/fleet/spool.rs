@@ -17,6 +17,8 @@ pub(super) struct Spool {
     next: u64,
     /// Why the last one could not be written.
     pub(super) trouble: Option<String>,
+    /// Whether the disk took the last one.
+    pub(super) is_kept: bool,
 }
 
 impl Spool {
@@ -36,7 +38,7 @@ impl Spool {
             }
         }
         let next = waiting.keys().next_back().map_or(0, |last| last + 1);
-        Ok(Self { directory, waiting, next, trouble: None })
+        Ok(Self { directory, waiting, next, trouble: None, is_kept: true })
     }
 
     /// Those that wait longest.
@@ -59,6 +61,7 @@ impl Spool {
         let bytes = serde_json::to_vec(&outcome).unwrap_or_default();
         let file = self.file(number);
         self.trouble = files::write_whole(&file, &bytes, 0o600).err().map(|error| error.to_string());
+        self.is_kept = self.trouble.is_none();
         self.waiting.insert(number, outcome);
         while self.waiting.len() > KEPT_MAX
             && let Some((oldest, _)) = self.waiting.pop_first()

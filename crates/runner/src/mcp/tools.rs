@@ -1,5 +1,6 @@
 //! What an assistant may ask for: each tool is a command of this program, and its arguments are words of that command.
 
+use crate::mesh::HOSTS_MAX;
 use Kind::{Flag, Hosts, Number, One, Seconds, Text};
 use Place::{Behind, First, Option};
 use serde_json::{Map, Value, json};
@@ -49,8 +50,6 @@ enum Place {
 
 /// A text is no longer: names, addresses, rates.
 const TEXT_MAX: usize = 200;
-/// As `narrows mesh` takes.
-const HOSTS_MAX: usize = 2_000;
 
 const fn of(name: &'static str, kind: Kind, place: Place, about: &'static str) -> Argument {
     Argument { name, about, kind, place, is_required: false }
@@ -131,7 +130,7 @@ pub(super) const TOOLS: &[Tool] = &[
             DIRECTION,
             DURATION,
             STREAMS,
-            of("rate", Text, Option("--bitrate"), RATE),
+            of("rate", Text, Option("-b"), RATE),
         ],
         is_load: true,
     },
@@ -318,7 +317,7 @@ mod tests {
             (
                 "measure",
                 json!({ "host": "b", "protocol": "udp", "rate": "1G", "duration_s": 3 }),
-                "measure udp --duration=3s --bitrate=1G -- b",
+                "measure udp --duration=3s -b=1G -- b",
             ),
             (
                 "diagnose",
@@ -352,7 +351,7 @@ mod tests {
             ("diagnose", json!({ "host": "a", "try": true }), "without --allow-tune"),
             ("diagnose", json!({ "host": "a", "udp": "yes" }), "true or false"),
             ("measure", json!({ "host": "a", "protocol": "tcp", "duration_s": 600 }), "from 1 to 60"),
-            ("mesh", json!({ "hosts": ["a"] }), "2 to 2000 hosts"),
+            ("mesh", json!({ "hosts": ["a"] }), "2 to 200 hosts"),
         ] {
             let why = words(name, &given, false).expect_err("it is wrong");
             assert!(why.contains(says), "{why}");

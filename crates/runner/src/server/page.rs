@@ -48,28 +48,33 @@ struct OfHost {
     reading: Reading,
     /// One reader at a time has this host read.
     turn: Semaphore,
-    /// Its connections, and when they were read.
-    watched: Arc<Mutex<Option<(Watched, Instant)>>>,
+    /// Its connections, when they were read, and their page.
+    watched: Arc<Mutex<Option<(Watched, Instant, String)>>>,
 }
 
-/// Rates are since the reading before, where that is not longer ago; else of a second.
+/// Rates are since the reading before, where that is not longer ago; else of a second. Of a shorter time the kernel tells little.
 const READ_BEFORE: Duration = Duration::from_secs(10);
+const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// What limits the connections of this host, as a page.
-fn connections(held: &mut Option<(Watched, Instant)>) -> Result<String, Missing> {
-    let mut watched = match held.take().filter(|(_, at)| at.elapsed() < READ_BEFORE) {
-        Some((watched, _)) => watched,
+fn connections(held: &mut Option<(Watched, Instant, String)>) -> Result<String, Missing> {
+    if let Some((_, _, page)) = held.as_ref().filter(|(_, at, _)| at.elapsed() < READ_AGAIN) {
+        return Ok(page.clone());
+    }
+    let mut watched = match held.take().filter(|(_, at, _)| at.elapsed() < READ_BEFORE) {
+        Some((watched, ..)) => watched,
         None => {
             let mut watched = Watched::new(connections::Filter::default())?;
             watched.read()?;
-            clock::sleep(Duration::from_secs(1));
+            clock::sleep(READ_AGAIN);
             watched
         }
     };
     watched.read()?;
     let view = watched.view(false);
-    *held = Some((watched, clock::now()));
-    Ok(narrows_render::connections::page(&host_name(), Ok(&view)))
+    let page = narrows_render::connections::page(&host_name(), Ok(&view));
+    *held = Some((watched, clock::now(), page.clone()));
+    Ok(page)
 }
 
 impl OfHost {

@@ -147,8 +147,12 @@ pub(super) async fn status(State(site): State<Arc<Site>>, _: Visitor) -> Result<
 /// The whole report, in the words of a terminal.
 pub(super) async fn report(State(site): State<Arc<Site>>, visitor: Visitor) -> Shown {
     let now = site.now().await.map_err(|it| refusal(&site, &visitor, &it))?;
-    let Some(status) = &now.status else { return Ok(to(&web::address("runs", &[]))) };
-    let document = written(status, Format::Html).map_err(|it| refusal(&site, &visitor, &it))?;
+    if now.status.is_none() {
+        return Ok(to(&web::address("runs", &[])));
+    }
+    // Of a large fleet this takes a moment, for which others do not wait.
+    let document = blocking(move || now.status.as_ref().map(|status| written(status, Format::Html)).transpose()).await;
+    let document = document.and_then(|it| it).map_err(|it| refusal(&site, &visitor, &it))?.unwrap_or_default();
     let name = site.source.name();
     let links = [("JSON", web::address("status.json", &[]))];
     Ok(page(web::report(&reader(&name, &visitor), "Report", &document, &links)))

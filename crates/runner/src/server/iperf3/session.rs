@@ -62,6 +62,7 @@ pub(super) async fn run(server: &Server, cookie: Cookie, stream: TcpStream, peer
     };
     let bytes = outcome.as_ref().ok().copied();
     let duration_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    server.shared.tally.load(failure.is_none(), bytes);
     let rate_bps = bytes.map(|bytes| bytes.saturating_mul(8000) / duration_ms.max(1));
     let who = who.map_or_else(|| audit::STRANGER.to_owned(), |user| format!("iperf3 user {}", audit::text(&user)));
     let by = By { who: Some(&who), from: Some(peer.ip().to_canonical()), session: None };
