@@ -121,10 +121,12 @@ class Case:
                  '--remote-command', self.narrows]
         path = f'{self.folder}:{os.environ["PATH"]}'
         environment = {**os.environ, 'PATH': path, 'NARROWS_STATE': str(self.folder / 'client')}
-        done = subprocess.run(['ip', 'netns', 'exec', f'{self.net.prefix}c', self.narrows, *map(str, words)], env=environment,
-                              capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL)
+        words = ['ip', 'netns', 'exec', f'{self.net.prefix}c', self.narrows, *map(str, words)]
         try:
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL)
             return json.loads(done.stdout)
+        except subprocess.TimeoutExpired:
+            return {'error': 'it did not end within 600 s'}
         except ValueError:
             return {'error': (done.stderr or done.stdout)[-500:]}
 
@@ -141,7 +143,7 @@ class Case:
         found |= {
             'headline': mesh['headline'], 'accused': accused, 'losing': [it['element'] for it in mesh['losing']],
             'starved': mesh['starved'], 'or': [it['or'] for it in mesh['suspects']],
-            'loads': len(loads), 'alone': sum(it['beside_others_bps'] is not None for it in loads),
+            'loads': len(loads), 'all': self.net.hosts * (self.net.hosts - 1), 'alone': sum(it['beside_others_bps'] is not None for it in loads),
             'measured': sum('measured' in it['state'] for it in loads),
             'differences': [(it['key'], it['value'], it['chance']) for it in mesh['differences'][:3]],
         }
@@ -169,7 +171,7 @@ def report(lines, settings):
     print(f'with faults: {sum(it["right"] for it in faulty)} of {len(faulty)} right, all faults found in {len(whole)}')
     if not settings:
         print(f'without: {sum(not it["right"] for it in healthy)} of {len(healthy)} accuse something')
-    loads = sorted((it['loads'] + it['alone']) / it.get('all', 1560) for it in lines if 'loads' in it)
+    loads = sorted((it['loads'] + it['alone']) / it['all'] for it in lines if 'loads' in it)
     if loads:
         print(f'loads as a part of all directions of all pairs: median {loads[len(loads) // 2]:.0%}, most {loads[-1]:.0%}; '
               f'seconds: median {sorted(it["seconds"] for it in lines)[len(lines) // 2]:.0f}, most {max(it["seconds"] for it in lines):.0f}')
