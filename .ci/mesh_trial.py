@@ -34,7 +34,7 @@ HARMLESS = {
     'net.ipv4.tcp_ecn': (0, 1, 2), 'net.ipv4.tcp_no_metrics_save': (0, 1), 'net.ipv4.tcp_mtu_probing': (0, 1), 'net.ipv4.tcp_sack': (0, 1),
     'net.ipv4.tcp_slow_start_after_idle': (0, 1), 'net.ipv4.tcp_notsent_lowat': (1 << 20, 1 << 24, 4294967295),
     'net.ipv4.tcp_autocorking': (0, 1), 'net.ipv4.tcp_limit_output_bytes': (1 << 20, 1 << 22), 'net.ipv4.tcp_window_scaling': (0, 1),
-    'net.ipv4.tcp_timestamps': (0, 1), 'net.ipv4.tcp_congestion_control': ('reno', 'cubic'), 'net.ipv4.ipfrag_high_thresh': (4 << 20, 8 << 20),
+    'net.ipv4.tcp_timestamps': (0, 1), 'net.ipv4.tcp_congestion_control': ('reno', 'bbr'), 'net.ipv4.ipfrag_high_thresh': (4 << 20, 8 << 20),
     'net.ipv6.ip6frag_high_thresh': (4 << 20, 8 << 20), 'net.ipv4.udp_rmem_min': (4096, 8192), 'net.ipv4.udp_wmem_min': (4096, 8192),
     'net.ipv4.tcp_rmem': ('4096 131072 6291456', '4096 131072 16777216'), 'net.ipv4.tcp_wmem': ('4096 65536 4194304', '4096 65536 16777216'),
     'mtu': (1500, 1400), 'tso': ('on', 'off'), 'txqueuelen': (1000, 500),
