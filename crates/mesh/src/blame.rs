@@ -40,6 +40,8 @@ pub enum Element {
     Hop(usize),
     /// From one host to another: no other load is as slow.
     Pair(usize, usize),
+    /// A host on some of its paths only: what it has, and some of the others have not, slows them.
+    Partly(usize),
 }
 
 /// An element that explains slow loads.
@@ -96,7 +98,11 @@ pub fn cover(groups: &[usize], counts: &[(&Cell, f64)]) -> Vec<Suspect> {
     }
     let mut left: BTreeSet<usize> = (0..counts.len()).filter(|at| counts[*at].1 < SLOW).collect();
     let mut suspects = Vec::new();
-    while let Some((element, or, explained)) = best(&members, counts, &left) {
+    while let Some(mut found) = best(&members, counts, &left) {
+        if matches!(found.0, Element::Pair(..)) {
+            found = partly(counts, &left).map_or(found, |(element, explained)| (element, Vec::new(), explained));
+        }
+        let (element, or, explained) = found;
         left.retain(|at| !explained.contains(at));
         suspects.push(suspect(element, or, &explained, counts));
     }
@@ -151,6 +157,22 @@ fn best(
         }
     }
     found
+}
+
+/// So many slow loads of one host that nothing else explains are no accident.
+const SOME: usize = 3;
+
+/// The host that most of the slow loads that are left have in common, with them.
+fn partly(counts: &[(&Cell, f64)], left: &BTreeSet<usize>) -> Option<(Element, Vec<usize>)> {
+    let mut of_host: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for at in left {
+        let Load { from, to } = counts[*at].0.load;
+        [from, to].into_iter().for_each(|host| of_host.entry(host).or_default().push(*at));
+    }
+    // The first of those with as many.
+    let (host, loads) = of_host.into_iter().rev().max_by_key(|(_, loads)| loads.len())?;
+    // Both directions of one pair are two at most.
+    (loads.len() >= SOME).then_some((Element::Partly(host), loads))
 }
 
 fn suspect(element: Element, or: Vec<Element>, explained: &[usize], counts: &[(&Cell, f64)]) -> Suspect {
@@ -283,6 +305,29 @@ pub(crate) mod tests {
             right += usize::from(named == wanted);
         }
         assert!(right >= 190, "{right} of 200");
+    }
+
+    /// Loads between hosts without SACK and those with large windows are slow, as an example.
+    #[test]
+    fn slow_loads_of_one_host_that_nothing_else_explains_are_its_own() {
+        let groups: Vec<usize> = (0..40).map(|host| host / 14).collect();
+        let mut noise = seeded(88_172_645_463_325_252);
+        for (hosts, part, wanted) in
+            [(&[5, 17][..], 0.5, vec![Element::Partly(5), Element::Partly(17)]), (&[5, 17], 0.0, vec![])]
+        {
+            let mut cells = mesh(&groups, &[], &mut noise);
+            for cell in &mut cells {
+                let Load { from, to } = cell.load;
+                let (is_one, other) = if hosts.contains(&from) { (true, to) } else { (hosts.contains(&to), from) };
+                cell.goodput_bps *= if is_one && (other as f64) < 40.0 * part { 0.3 } else { 1.0 };
+            }
+            let mut named: Vec<Element> = blame(&groups, &cells).suspects.into_iter().map(|it| it.element).collect();
+            named.sort_unstable();
+            assert_eq!(named, wanted);
+        }
+        // A host that is slow with one other is a pair, in both directions, too.
+        let (a, b) = (design::pairs(&groups)[5][0], design::pairs(&groups)[5][1]);
+        assert_eq!(of(&groups, &[(Element::Pair(a, b), 0.5), (Element::Pair(b, a), 0.5)]).len(), 2);
     }
 
     #[test]

@@ -104,6 +104,7 @@ impl<'a> Names<'a> {
             Element::Between(a, b) => format!("the paths between {} and {}", group(a), group(b)),
             Element::Hop(hop) => format!("router {}", self.routers.get(hop).copied().unwrap_or_default()),
             Element::Pair(a, b) => format!("only the path {} to {}", name(a), name(b)),
+            Element::Partly(a) => format!("host {} on some of its paths", name(a)),
         }
     }
 }

@@ -27,7 +27,7 @@ pub use calibration::{expected_calibration_error, isotonic};
 pub use change_points::{ChangePoint, change_points};
 pub use histogram::Histogram;
 pub use paired::paired_shift;
-pub use proportion::{Groups, more_often, two_groups, wilson};
+pub use proportion::{Groups, covered_by_chance, more_often, two_groups, wilson};
 pub use quantile::{median, quantile};
 pub use rank::{Shift, shift};
 pub use ratio::{Gain, gain};

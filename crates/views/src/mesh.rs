@@ -2,8 +2,8 @@
 
 use crate::figures::{GOODPUT, LOSS, RTT};
 use narrows_mesh::Load;
-use narrows_mesh::blame::{Blame, Element, SLOW, blame};
-use narrows_mesh::differs::differences;
+use narrows_mesh::blame::{Blame, Element, SLOW, Suspect, blame};
+use narrows_mesh::differs::{differences, differences_of_loads};
 use narrows_mesh::losing::Losing;
 use narrows_mesh::record::{Names, cells, groups, losses};
 use narrows_model::run::history::{Headline, StoredRun};
@@ -41,10 +41,18 @@ pub fn report(record: &MeshRecord) -> MeshReport {
     let slow: BTreeSet<usize> = suspects
         .iter()
         .filter_map(|suspect| match suspect.element {
-            Element::Host(a) | Element::Sends(a) | Element::Receives(a) => Some(a),
+            Element::Host(a) | Element::Sends(a) | Element::Receives(a) | Element::Partly(a) => Some(a),
             _ => None,
         })
         .collect();
+    // Where one is slow on some of its paths only, hosts do not fall into two groups: loads do.
+    let is_partial = |it: &Suspect| matches!(it.element, Element::Pair(..) | Element::Partly(_));
+    let by_loads = suspects.iter().any(is_partial).then(|| {
+        let of_hosts = |it: &&Suspect| !matches!(it.element, Element::Way(..) | Element::Between(..) | Element::Hop(_));
+        let unexplained: BTreeSet<Load> = suspects.iter().filter(of_hosts).flat_map(|it| it.loads.clone()).collect();
+        let counted = cells.iter().filter(|cell| cell.by_host.is_none()).map(|cell| cell.load);
+        counted.partition::<Vec<Load>, _>(|load| unexplained.contains(load))
+    });
     let suspects: Vec<MeshSuspect> = suspects
         .into_iter()
         .map(|suspect| MeshSuspect {
@@ -81,7 +89,7 @@ pub fn report(record: &MeshRecord) -> MeshReport {
             .collect(),
         suspects,
         starved: starved.into_iter().map(name).collect(),
-        differences: differing(record, &slow),
+        differences: differing(record, &slow, by_loads),
         diagnoses: record.diagnoses.clone(),
         ended_early: record.ended_early.clone(),
         headline: String::new(),
@@ -96,8 +104,13 @@ fn named(member: &narrows_model::run::mesh::MeshMember) -> MeshName {
     MeshName { name, group, address: member.address.clone(), absent: member.absent.clone() }
 }
 
-/// Settings, not counters or names, that separate the slow hosts from the others.
-fn differing(record: &MeshRecord, slow: &BTreeSet<usize>) -> Vec<MeshDifference> {
+/// Settings, not counters or names, that separate the slow hosts from the others; the hosts of slow loads, where loads are given, slow ones
+/// and others.
+fn differing(
+    record: &MeshRecord,
+    slow: &BTreeSet<usize>,
+    by_loads: Option<(Vec<Load>, Vec<Load>)>,
+) -> Vec<MeshDifference> {
     let present: Vec<usize> = (0..record.members.len()).filter(|at| record.members[*at].absent.is_none()).collect();
     let facts: Vec<_> = present.iter().map(|at| record.members[*at].host.settings()).collect();
     let of_members = slow;
@@ -107,8 +120,19 @@ fn differing(record: &MeshRecord, slow: &BTreeSet<usize>) -> Vec<MeshDifference>
         let reads = |it: &&MeshDiagnosis| of_slow(it) && it.reads.iter().any(|read| read == key);
         record.diagnoses.iter().find(reads).and_then(|it| it.cause.clone())
     };
-    let found = differences(&facts, &slow).into_iter().map(|it| MeshDifference {
+    let of_loads = by_loads.is_some();
+    let found = by_loads.map_or_else(
+        || differences(&facts, &slow),
+        |(slow, others)| {
+            let place = |at: usize| present.binary_search(&at).ok();
+            let placed = |it: &Load| Some(Load { from: place(it.from)?, to: place(it.to)? });
+            let placed = |loads: Vec<Load>| -> Vec<Load> { loads.iter().filter_map(placed).collect() };
+            differences_of_loads(&facts, &placed(slow), &placed(others))
+        },
+    );
+    let found = found.into_iter().map(|it| MeshDifference {
         cause: cause(&it.key),
+        of_loads,
         key: it.key,
         value: it.value,
         slow: it.slow,

@@ -196,6 +196,9 @@ pub struct MeshDifference {
     /// How many of the slow hosts have the value, of how many; and of the others.
     pub slow: [u64; 2],
     pub others: [u64; 2],
+    /// Whether these count loads that begin or end at a host with the value: where hosts are slow on some of their paths only.
+    #[serde(default)]
+    pub of_loads: bool,
     /// How often so good a separation comes by chance among so many settings.
     pub chance: f64,
     /// The cause of a diagnosis of this mesh whose rule reads it.

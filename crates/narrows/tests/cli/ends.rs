@@ -93,8 +93,8 @@ fn diagnosing(world: &World, port: &str, words: &[&str], packets: u64) -> Runnin
     let mut client = world.start(&[&host, words].concat());
     client.await_error("* load: ");
     let (since, before) = (clock::now(), carried());
-    // Long enough for the samples of a time budget.
-    while carried() < before + packets || since.elapsed() < Duration::from_secs(1) {
+    // The other end reports once a second; a busy machine does so late.
+    while carried() < before + packets || since.elapsed() < Duration::from_secs(2) {
         assert!(since.elapsed() < Duration::from_secs(30), "no load");
         clock::sleep(Duration::from_millis(5));
     }

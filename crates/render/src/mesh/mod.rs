@@ -309,9 +309,15 @@ fn differences(doc: Doc, report: &MeshReport) -> Doc {
         Column::figures("of the others"),
         Column::words("read by the rule of"),
     ];
-    let mut table = Table::new("what differs", "settings that separate the slow hosts from the others", &columns);
+    let of_loads = report.differences.iter().any(|it| it.of_loads);
+    let (says, unit) = if of_loads {
+        ("settings of the hosts at which slow loads begin or end more often than elsewhere", " loads")
+    } else {
+        ("settings that separate the slow hosts from the others", "")
+    };
+    let mut table = Table::new("what differs", says, &columns);
     for it in &report.differences {
-        let part = |[have, of]: [u64; 2]| format!("{have} of {of}");
+        let part = |[have, of]: [u64; 2]| format!("{have} of {of}{unit}");
         let cause = it.cause.clone().unwrap_or_default();
         let cells = [it.key.clone(), it.value.clone(), part(it.slow), part(it.others), cause];
         table.rows.push(Row::new(cells.iter().map(Cell::new).collect()));
@@ -435,6 +441,7 @@ mod tests {
                 value: "65536".to_owned(),
                 slow: [1, 1],
                 others: [0, 3],
+                of_loads: false,
                 chance: 0.04,
                 cause: Some("tcp-send-buffer".to_owned()),
             }],

@@ -11,9 +11,9 @@ use serde_json::Value;
 fn the_published_schemas_are_fresh() {
     for name in json::schema_names() {
         let page = format!("{}/../../docs/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
-        assert_eq!(
-            std::fs::read_to_string(page).ok(),
-            json::schema(name).unwrap(),
+        // Without both texts: they are long.
+        assert!(
+            std::fs::read_to_string(page).ok() == json::schema(name).unwrap(),
             "run: cargo run -p narrows-render --example schema -- {name} > docs/{name}.schema.json"
         );
     }

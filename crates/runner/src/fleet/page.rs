@@ -14,7 +14,9 @@ use narrows_model::run::fleet::FleetSeries;
 use narrows_model::run::grid::GridMetric;
 use narrows_render::web;
 use narrows_views::grid;
+use narrows_wire::api::Reason;
 use narrows_wire::token::Secret;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -65,6 +67,10 @@ impl Source for OfFleet {
                 self.door.executed(Command::Series { from, to, last_ms: hours.saturating_mul(3_600_000) }).await?;
             serde_json::from_value(found).map(Some).map_err(Refused::failed)
         })
+    }
+
+    fn note_entry(&self, from: Option<IpAddr>, entry: Result<&str, (Reason, &str)>) {
+        self.door.audit.note_entry(from, entry);
     }
 
     fn act(&self, by: Visitor, ask: Ask) -> Soon<'_, String> {

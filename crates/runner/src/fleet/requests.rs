@@ -46,7 +46,7 @@ pub(super) struct Door {
     hosts: Arc<RwLock<Hosts>>,
     pub(super) ask: Mutex<Sender<Event>>,
     looks: Semaphore,
-    audit: Audit,
+    pub(super) audit: Audit,
 }
 
 impl Door {

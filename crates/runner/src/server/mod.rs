@@ -177,7 +177,7 @@ impl Server {
         let reading = deputies.reading.clone();
         let mut shared = Shared::new(config, port, secret, (tokens, audit), deputies, stop.clone());
         if let Some(page) = &shared.config.page {
-            let page = page::page(page, shared.secret.clone(), reading);
+            let page = page::page(page, shared.secret.clone(), reading, shared.audit.clone());
             shared.page = Some(page.map_err(ServeError::Page)?);
         }
         let shared = Arc::new(shared);

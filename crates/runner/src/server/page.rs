@@ -3,6 +3,7 @@
 use crate::connections::{self, Watched};
 use crate::helper::Reading;
 use crate::lock;
+use crate::server::audit::Audit;
 use crate::server::refusal::Refused;
 use crate::server::request::blocking;
 use crate::stored::{Content, Filter, Store, maintenance};
@@ -19,7 +20,9 @@ use narrows_render::{Document as _, Format, Style, web};
 use narrows_sys::clock;
 use narrows_sys::process::host_name;
 use narrows_views::{grid, mesh};
+use narrows_wire::api::Reason;
 use narrows_wire::token::Secret;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -31,14 +34,19 @@ const MESH: &str = "mesh";
 
 /// The page of a server.
 /// Errors: the header of the proxy has no valid name.
-pub(super) fn page(spec: &PageSpec, secret: Option<Secret>, reading: Reading) -> Result<Router, String> {
+pub(super) fn page(
+    spec: &PageSpec,
+    secret: Option<Secret>,
+    reading: Reading,
+    audit: Arc<Audit>,
+) -> Result<Router, String> {
     // Named tokens are for measuring: the store has the inventories of all hosts that keep runs there.
     let find: Find = Box::new(move |shown: &Secret| {
         let is_own = secret.as_ref().is_some_and(|secret| same_secret(shown, secret));
         is_own.then(|| Known { name: "default".to_owned(), may_change: false })
     });
     let (turn, watched) = (Semaphore::new(1), Arc::default());
-    let source = OfHost { store: spec.store.clone(), spec: spec.clone(), reading, turn, watched };
+    let source = OfHost { store: spec.store.clone(), spec: spec.clone(), reading, turn, watched, audit };
     Ok(router(Arc::new(Site::new(Gate::new("server", find, spec.proxy.clone())?, Box::new(source), spec))))
 }
 
@@ -50,6 +58,7 @@ struct OfHost {
     turn: Semaphore,
     /// Its connections, when they were read, and their page.
     watched: Arc<Mutex<Option<(Watched, Instant, String)>>>,
+    audit: Arc<Audit>,
 }
 
 /// Rates are since the reading before, where that is not longer ago; else of a second. Of a shorter time the kernel tells little.
@@ -104,6 +113,10 @@ impl Source for OfHost {
             let read = move || Store::open(&place).and_then(|store| Self::read(&store, &spec));
             blocking(read).await?.map_err(Refused::failed)
         })
+    }
+
+    fn note_entry(&self, from: Option<IpAddr>, entry: Result<&str, (Reason, &str)>) {
+        self.audit.note_entry(from, entry);
     }
 
     fn settings(&self, host: String) -> Soon<'_, Option<String>> {

@@ -95,8 +95,8 @@ impl Gate {
         Ok(Self { find, proxy: proxy.map(named).transpose()?, table: Mutex::default(), cookie })
     }
 
-    /// Begins a session with a token, or with its secret alone; what the browser is to keep.
-    pub(crate) fn enter(&self, token: &str, source: Option<IpAddr>, now: Instant) -> Result<String, Denied> {
+    /// Begins a session with a token, or with its secret alone: what the browser is to keep, and whose token it is.
+    pub(crate) fn enter(&self, token: &str, source: Option<IpAddr>, now: Instant) -> Result<(String, Known), Denied> {
         let mut table = lock(&self.table);
         let source = source.unwrap_or(IpAddr::from([0; 4]));
         if table.wrong.as_ref().is_some_and(|(since, ..)| now.saturating_duration_since(*since) >= WINDOW) {
@@ -107,8 +107,8 @@ impl Gate {
             .as_ref()
             .is_some_and(|(_, all, of)| *all >= WRONG_MAX || of.get(&source).is_some_and(|of| *of >= WRONG_OF_SOURCE));
         let secret = token.trim().rsplit('.').next().and_then(|it| Secret::from_bearer(&format!("Bearer {it}")));
-        let (Some(secret), Ok(cookie), Ok(key)) = (
-            secret.filter(|secret| (self.find)(secret).is_some()),
+        let (Some((secret, known)), Ok(cookie), Ok(key)) = (
+            secret.and_then(|secret| (self.find)(&secret).map(|known| (secret, known))),
             narrows_sys::random::bytes().map(Secret::new),
             narrows_sys::random::bytes().map(Secret::new),
         ) else {
@@ -130,7 +130,9 @@ impl Gate {
         let session = Session { secret, key: key.reveal(), began: now, used: now };
         table.sessions.insert(digest_of(&cookie.reveal()), session);
         let lasts = LASTS.as_secs();
-        Ok(format!("{}={}; Path=/; Max-Age={lasts}; Secure; HttpOnly; SameSite=Strict", self.cookie, cookie.reveal()))
+        let name = &self.cookie;
+        let cookie = format!("{name}={}; Path=/; Max-Age={lasts}; Secure; HttpOnly; SameSite=Strict", cookie.reveal());
+        Ok((cookie, known))
     }
 
     /// Who a request is from.
@@ -215,7 +217,7 @@ mod tests {
     fn a_session_ends_when_it_is_idle_too_long_old_left_or_its_token_revoked() {
         let (valid, now) = (Arc::new(AtomicBool::new(true)), narrows_sys::clock::now());
         let gate = gate(valid.clone());
-        let enter = || with(&gate.enter(&token(), None, now).expect("a session"));
+        let enter = || with(&gate.enter(&token(), None, now).expect("a session").0);
         let is = |headers: &HeaderMap, after: Duration| gate.visitor(headers, &caller(1), now + after).is_some();
         let headers = enter();
         assert!(is(&headers, IDLE / 2) && is(&headers, IDLE) && !is(&headers, IDLE * 3) && !is(&headers, IDLE));
@@ -230,8 +232,9 @@ mod tests {
 
     #[test]
     fn a_cookie_is_for_this_host_over_tls_and_not_for_scripts() {
-        let cookie =
-            gate(Arc::new(AtomicBool::new(true))).enter(&token(), None, narrows_sys::clock::now()).expect("one");
+        let gate = gate(Arc::new(AtomicBool::new(true)));
+        let (cookie, known) = gate.enter(&token(), None, narrows_sys::clock::now()).expect("one");
+        assert_eq!(known.name, "users");
         for word in ["__Host-", "; Path=/;", "; Secure", "; HttpOnly", "; SameSite=Strict"] {
             assert!(cookie.contains(word), "{cookie}");
         }
@@ -240,7 +243,7 @@ mod tests {
     #[test]
     fn wrong_tokens_are_few_in_a_minute_and_harm_no_other_source() {
         let (gate, now) = (gate(Arc::new(AtomicBool::new(true))), narrows_sys::clock::now());
-        let tries = |last: u8, at: Instant| gate.enter("x", caller(last).address, at);
+        let tries = |last: u8, at: Instant| gate.enter("x", caller(last).address, at).map(|_| ());
         for _ in 0..WRONG_OF_SOURCE {
             assert_eq!(tries(1, now), Err(Denied::WrongToken));
         }

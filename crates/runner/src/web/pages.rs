@@ -61,12 +61,18 @@ pub(super) async fn enter(
     let next = next.unwrap_or(web::AT);
     let source = caller.address.map(crate::server::source_of);
     match site.gate.enter(words.get("token"), source, clock::now()) {
-        Ok(cookie) => with_cookie(to(next), &cookie),
+        Ok((cookie, known)) => {
+            site.source.note_entry(caller.address, Ok(&known.name));
+            with_cookie(to(next), &cookie)
+        }
         Err(denied) => {
-            let (status, why) = match denied {
-                Denied::WrongToken => (StatusCode::FORBIDDEN, "this token is not known here"),
-                Denied::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens; wait a minute"),
+            let (status, reason, why) = match denied {
+                Denied::WrongToken => (StatusCode::FORBIDDEN, Reason::WrongToken, "this token is not known here"),
+                Denied::TooOften => {
+                    (StatusCode::TOO_MANY_REQUESTS, Reason::Busy, "too many wrong tokens; wait a minute")
+                }
             };
+            site.source.note_entry(caller.address, Err((reason, why)));
             let mut answer = page(web::login(next, Some(why)));
             *answer.status_mut() = status;
             answer

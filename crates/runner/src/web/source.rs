@@ -6,6 +6,7 @@ use narrows_model::run::fleet::{FleetSeries, FleetStatus};
 use narrows_model::run::grid::{Grid, GridMetric};
 use narrows_render::web::Front;
 use narrows_wire::api::Reason;
+use std::net::IpAddr;
 use std::pin::Pin;
 
 /// An answer that takes time.
@@ -61,6 +62,9 @@ pub(crate) trait Source: Send + Sync {
     fn connections(&self, _host: String) -> Soon<'_, Option<String>> {
         Box::pin(async { Ok(None) })
     }
+
+    /// Notes in the audit log whose token let a reader in, or why none did.
+    fn note_entry(&self, from: Option<IpAddr>, entry: Result<&str, (Reason, &str)>);
 
     /// Does what a reader asks for who may; what was done, in a sentence.
     fn act(&self, _by: Visitor, _ask: Ask) -> Soon<'_, String> {

@@ -9,6 +9,7 @@ use crate::server::rights::Caller;
 use hyper_util::service::TowerToHyperService;
 use narrows_model::run::grid::{CellState, Grid, GridCell, GridGroup, GridMetric};
 use narrows_render::web::{Front, Trouble};
+use narrows_wire::api::Reason;
 use narrows_wire::token::Secret;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,8 +17,10 @@ use std::sync::Mutex;
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'";
 
-/// A fleet of two hosts with hostile names, which notes what it is asked for.
-struct Fake(Arc<Mutex<Vec<Ask>>>);
+/// A fleet of two hosts with hostile names, which notes what it is asked for, and who came.
+struct Fake(Arc<Mutex<Vec<Ask>>>, Entries);
+
+type Entries = Arc<Mutex<Vec<Result<String, Reason>>>>;
 
 impl Source for Fake {
     fn name(&self) -> String {
@@ -36,6 +39,10 @@ impl Source for Fake {
         Box::pin(async { Ok(Now { front, grids: vec![grid], status: None }) })
     }
 
+    fn note_entry(&self, _: Option<IpAddr>, entry: Result<&str, (Reason, &str)>) {
+        lock(&self.1).push(entry.map(str::to_owned).map_err(|(reason, _)| reason));
+    }
+
     fn act(&self, _: Visitor, ask: Ask) -> Soon<'_, String> {
         lock(&self.0).push(ask);
         Box::pin(async { Ok(String::new()) })
@@ -46,6 +53,7 @@ impl Source for Fake {
 struct Browser {
     router: Router,
     asked: Arc<Mutex<Vec<Ask>>>,
+    entries: Entries,
     _store: tempfile::TempDir,
 }
 
@@ -57,7 +65,7 @@ struct Got {
 
 impl Browser {
     fn new() -> Self {
-        let asked = Arc::<Mutex<Vec<Ask>>>::default();
+        let (asked, entries) = (Arc::<Mutex<Vec<Ask>>>::default(), Entries::default());
         // 1: users, 2: readers.
         let find = |shown: &Secret| {
             let first = shown.bytes()[0];
@@ -66,8 +74,8 @@ impl Browser {
         let store = tempfile::tempdir().expect("a directory");
         let spec = PageSpec { store: store.path().join("runs.db"), kinds: crate::stored::OWN, proxy: None };
         let gate = Gate::new("a site", Box::new(find), None).expect("a gate");
-        let site = Site::new(gate, Box::new(Fake(asked.clone())), &spec);
-        Self { router: router(Arc::new(site)), asked, _store: store }
+        let site = Site::new(gate, Box::new(Fake(asked.clone(), entries.clone())), &spec);
+        Self { router: router(Arc::new(site)), asked, entries, _store: store }
     }
 
     async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Got {
@@ -154,6 +162,18 @@ async fn a_change_needs_the_users_token_and_the_key_of_the_session() {
     let out = browser.send("POST", "/web/logout", &[("cookie", &cookie)], &format!("key={key}")).await;
     assert_eq!((out.status, act(&cookie, &key, &[]).await), (303, 303));
     assert_eq!(lock(&browser.asked).len(), 1);
+}
+
+#[tokio::test]
+async fn who_comes_and_who_is_not_let_in_is_noted() {
+    let browser = Browser::new();
+    let wrong = format!("token={}", Secret::new([9; 24]).reveal());
+    for status in [403, 403, 403, 403, 403, 429] {
+        assert_eq!(browser.send("POST", "/web/login", &[], &wrong).await.status, status);
+    }
+    browser.enter(2).await;
+    let wanted = [vec![Err(Reason::WrongToken); 5], vec![Err(Reason::Busy), Ok("2".to_owned())]].concat();
+    assert_eq!(*lock(&browser.entries), wanted);
 }
 
 #[tokio::test]

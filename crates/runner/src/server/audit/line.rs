@@ -32,6 +32,8 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<String>,
     },
+    /// A reader has come to the page with a token.
+    Entered,
     /// Other hosts may measure here until this session ends.
     Pass,
     SessionEnd {

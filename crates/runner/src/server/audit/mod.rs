@@ -13,6 +13,8 @@ use crate::lock;
 use limit::Limit;
 use narrows_sys::journald::{self, Journald};
 use narrows_sys::{clock, files};
+use narrows_wire::api::Reason;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -101,6 +103,18 @@ impl Audit {
         {
             limit.suppress();
         }
+    }
+
+    /// Notes whose token let a reader of the page in, or why none did.
+    pub(crate) fn note_entry(&self, from: Option<IpAddr>, entry: Result<&str, (Reason, &str)>) {
+        let (who, event) = match entry {
+            Ok(who) => (who, Event::Entered),
+            Err((reason, why)) => {
+                let request = "POST /web/login".to_owned();
+                (STRANGER, Event::Refused { request, reason, message: why.to_owned() })
+            }
+        };
+        self.note(&By { who: Some(who), from, session: None }, &event);
     }
 
     /// Whether there is one.
