@@ -33,6 +33,8 @@ pub struct Front {
     pub tone: Option<Tone>,
     pub says: String,
     pub at_unix_ms: u64,
+    /// The host that the page is of; `None`: it is of a fleet.
+    pub host: Option<String>,
     /// The worst first.
     pub troubles: Vec<Trouble>,
     pub warnings: Vec<String>,
@@ -87,6 +89,7 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         tone: Some(tone),
         says: crate::fleet::sentence(status),
         at_unix_ms: status.at_unix_ms,
+        host: None,
         troubles,
         paused: paused.is_some(),
         warnings: paused.into_iter().chain(trouble).chain(status.alerts_trouble.clone()).collect(),
@@ -149,7 +152,8 @@ pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
         (_, 0) => format!("{name}: no newest run of two hosts names a limit"),
         (_, bad) => format!("{name}: {} with a limit that was found, or a run that failed", plural(bad, "path")),
     };
-    Front { word, tone: Some(tone), says, at_unix_ms: now_unix_ms, troubles, ..Front::default() }
+    let host = Some(name.to_owned());
+    Front { word, tone: Some(tone), says, at_unix_ms: now_unix_ms, host, troubles, ..Front::default() }
 }
 
 const fn class(tone: Option<Tone>) -> &'static str {
@@ -164,6 +168,9 @@ const fn class(tone: Option<Tone>) -> &'static str {
 pub fn front(reader: &Reader<'_>, front: &Front, grid: &Grid, metrics: &[GridMetric]) -> String {
     let main = html! {
         div data-live=(address("", &[])) { (worst(reader, front)) }
+        @if let Some(host) = &front.host {
+            p.links { a href=(address("host", &[("name", host)])) { "This host: what limits its connections now, its settings and runs" } }
+        }
         @if grid.hosts.len() > 1 { (drawn(grid, metrics)) }
         @if front.pauses && reader.key.is_some() { (pause(reader, front)) }
     };

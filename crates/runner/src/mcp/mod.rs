@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tools::{TOOLS, Tool};
+pub use tools::{command_of, schemas};
 
 /// Calls that read, at the same time.
 const READS: usize = 4;

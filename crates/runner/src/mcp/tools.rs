@@ -187,6 +187,18 @@ pub(super) const TOOLS: &[Tool] = &[
 const FORMAT: Argument =
     of("format", One(&["text", "json"]), Option("--format"), "A report to read (default), or all figures as JSON");
 
+/// The name of each tool, and its arguments as a JSON Schema, also those that change settings.
+pub fn schemas() -> impl Iterator<Item = (&'static str, Map<String, Value>)> {
+    TOOLS.iter().map(|tool| (tool.name, tool.schema(true)))
+}
+
+/// The words of the command that a call of a tool is.
+/// Errors: there is no such tool; what is wrong with an argument.
+pub fn command_of(tool: &str, given: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let found = TOOLS.iter().find(|it| it.name == tool);
+    found.ok_or_else(|| format!("there is no tool `{tool}`"))?.words(given, true)
+}
+
 impl Tool {
     fn arguments(&self, may_tune: bool) -> impl Iterator<Item = &Argument> {
         self.takes.iter().chain([&FORMAT]).filter(move |it| may_tune || it.name != TRY)
