@@ -97,10 +97,13 @@ pub fn cover(groups: &[usize], counts: &[(&Cell, f64)]) -> Vec<Suspect> {
             .for_each(|element| members.entry(element).or_default().push(at));
     }
     let mut left: BTreeSet<usize> = (0..counts.len()).filter(|at| counts[*at].1 < SLOW).collect();
-    let mut suspects = Vec::new();
+    let (mut suspects, mut are_single) = (Vec::new(), false);
     while let Some(mut found) = best(&members, counts, &left) {
-        if matches!(found.0, Element::Pair(..)) {
-            found = partly(counts, &left).map_or(found, |(element, explained)| (element, Vec::new(), explained));
+        // Not once a path is blamed alone: of what is left the rest would stand out.
+        if matches!(found.0, Element::Pair(..)) && !are_single {
+            let partly = partly(groups, counts, &left);
+            are_single = partly.is_none();
+            found = partly.map_or(found, |(element, explained)| (element, Vec::new(), explained));
         }
         let (element, or, explained) = found;
         left.retain(|at| !explained.contains(at));
@@ -159,20 +162,39 @@ fn best(
     found
 }
 
-/// So many slow loads of one host that nothing else explains are no accident.
+/// So many slow loads of one host that nothing else explains, …
 const SOME: usize = 3;
+/// … which chance alone puts there in fewer meshes, are its own.
+const BY_CHANCE: f64 = 0.01;
 
-/// The host that most of the slow loads that are left have in common, with them.
-fn partly(counts: &[(&Cell, f64)], left: &BTreeSet<usize>) -> Option<(Element, Vec<usize>)> {
+/// The host that most of the slow loads that are left have in common, with them, where more of its loads are slow than of others that pass
+/// between the same groups (Fisher's exact test, times the hosts with slow loads).
+fn partly(groups: &[usize], counts: &[(&Cell, f64)], left: &BTreeSet<usize>) -> Option<(Element, Vec<usize>)> {
     let mut of_host: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for at in left {
         let Load { from, to } = counts[*at].0.load;
         [from, to].into_iter().for_each(|host| of_host.entry(host).or_default().push(*at));
     }
-    // The first of those with as many.
-    let (host, loads) = of_host.into_iter().rev().max_by_key(|(_, loads)| loads.len())?;
+    let hosts = of_host.len() as f64;
     // Both directions of one pair are two at most.
-    (loads.len() >= SOME).then_some((Element::Partly(host), loads))
+    let mut most: Vec<(usize, Vec<usize>)> = of_host.into_iter().filter(|(_, loads)| loads.len() >= SOME).collect();
+    most.sort_by_key(|(_, loads)| std::cmp::Reverse(loads.len()));
+    let way = |load: Load| [groups[load.from], groups[load.to]];
+    let is_its_own = |(host, loads): &(usize, Vec<usize>)| {
+        let ways: BTreeSet<[usize; 2]> = loads.iter().map(|at| way(counts[*at].0.load)).collect();
+        // Slow ones, and all: its own, and those of others.
+        let [mut own, mut others] = [[0, 0]; 2];
+        for (at, (cell, part)) in counts.iter().enumerate() {
+            let is_left = left.contains(&at);
+            // What something else explains is neither.
+            if ways.contains(&way(cell.load)) && (is_left || *part >= SLOW) {
+                let side = if [cell.load.from, cell.load.to].contains(host) { &mut own } else { &mut others };
+                *side = [side[0] + u64::from(is_left), side[1] + 1];
+            }
+        }
+        narrows_stats::more_often(own, others).is_some_and(|chance| hosts * chance < BY_CHANCE)
+    };
+    most.into_iter().find(is_its_own).map(|(host, loads)| (Element::Partly(host), loads))
 }
 
 fn suspect(element: Element, or: Vec<Element>, explained: &[usize], counts: &[(&Cell, f64)]) -> Suspect {
@@ -328,6 +350,30 @@ pub(crate) mod tests {
         // A host that is slow with one other is a pair, in both directions, too.
         let (a, b) = (design::pairs(&groups)[5][0], design::pairs(&groups)[5][1]);
         assert_eq!(of(&groups, &[(Element::Pair(a, b), 0.5), (Element::Pair(b, a), 0.5)]).len(), 2);
+    }
+
+    /// All pairs of one host alone, of which three are slow for reasons of their own; and half of what passes between two groups.
+    #[test]
+    fn slow_loads_that_meet_at_a_host_by_chance_accuse_only_paths() {
+        let cell = |from, to, is_slow| Cell {
+            load: Load { from, to },
+            goodput_bps: if is_slow { 3e8 } else { 1e9 },
+            hops: Vec::new(),
+            by_host: None,
+            usual_bps: None,
+        };
+        let only_pairs = |groups: &[usize], cells: &[Cell]| {
+            let found = blame(groups, cells).suspects;
+            assert!(!found.is_empty() && found.iter().all(|it| matches!(it.element, Element::Pair(..))), "{found:#?}");
+        };
+        let star: Vec<Cell> =
+            (1..21).flat_map(|to| [cell(0, to, [3, 7, 9].contains(&to)), cell(to, 0, false)]).collect();
+        only_pairs(&[0; 21], &star);
+        let groups: Vec<usize> = (0..16).map(|host| host / 8).collect();
+        let pairs = (0..16).flat_map(|from| (0..16).filter(move |to| *to != from).map(move |to| (from, to)));
+        let trunk: Vec<Cell> =
+            pairs.map(|(from, to)| cell(from, to, from < 8 && to >= 8 && (from + to) % 2 == 0)).collect();
+        only_pairs(&groups, &trunk);
     }
 
     #[test]

@@ -88,7 +88,15 @@ pub fn denser(
     let (mut hosts, mut ways) = (BTreeSet::new(), BTreeSet::new());
     for suspect in blame(groups, cells).suspects {
         match suspect.element {
-            Element::Host(a) | Element::Sends(a) | Element::Receives(a) | Element::Partly(a) => _ = hosts.insert(a),
+            Element::Host(a) | Element::Sends(a) | Element::Receives(a) => _ = hosts.insert(a),
+            Element::Partly(a) => {
+                hosts.insert(a);
+                // What meets at the first host of a group may be what passes between groups.
+                ways.extend(suspect.loads.iter().map(|load| {
+                    let [x, y] = [groups[load.from], groups[load.to]];
+                    [x.min(y), x.max(y)]
+                }));
+            }
             Element::Pair(a, b) => {
                 hosts.extend([a, b]);
                 ways.insert([groups[a].min(groups[b]), groups[a].max(groups[b])]);

@@ -19,7 +19,7 @@ pub struct Difference {
 
 /// The values that slow hosts have more often than others, the clearest first; one value of each key. `facts`: those of each host.
 pub fn differences(facts: &[BTreeMap<String, String>], slow: &BTreeSet<usize>) -> Vec<Difference> {
-    clearest(facts, |have, of| {
+    clearest(facts, |have, of, _| {
         let split = |hosts: &[usize]| {
             let among = hosts.iter().filter(|host| slow.contains(host)).count() as u64;
             [among, hosts.len() as u64 - among]
@@ -33,7 +33,7 @@ pub fn differences(facts: &[BTreeMap<String, String>], slow: &BTreeSet<usize>) -
 /// The same where hosts are slow on some of their paths only: values of the hosts at which slow loads begin or end more often than at as
 /// many other hosts.
 pub fn differences_of_loads(facts: &[BTreeMap<String, String>], slow: &[Load], others: &[Load]) -> Vec<Difference> {
-    clearest(facts, |have, of| {
+    clearest(facts, |have, of, compared| {
         let (have, of): (BTreeSet<usize>, BTreeSet<usize>) =
             (have.iter().copied().collect(), of.iter().copied().collect());
         let split = |loads: &[Load]| {
@@ -45,15 +45,18 @@ pub fn differences_of_loads(facts: &[BTreeMap<String, String>], slow: &[Load], o
             |load: &Load| Some([of.iter().position(|it| *it == load.from)?, of.iter().position(|it| *it == load.to)?]);
         let ends: Vec<[usize; 2]> = slow.iter().filter_map(ends).collect();
         let (slow, others) = (split(slow), split(others));
-        Some((slow, others, narrows_stats::covered_by_chance(of.len(), &ends, have.len(), slow[0])))
+        Some((slow, others, narrows_stats::covered_by_chance(of.len(), &ends, have.len(), slow[0], WORK / compared)))
     })
 }
 
+/// Places that the draws of all values look at: seconds.
+const WORK: usize = 1_000_000_000;
+
 /// Each value with its hosts, and the hosts of which its key is known, judged by what counts slow ones and others and says how often it is
-/// so by chance.
+/// so by chance; it is told how many values are compared.
 fn clearest(
     facts: &[BTreeMap<String, String>],
-    judge: impl Fn(&[usize], &[usize]) -> Option<([u64; 2], [u64; 2], f64)>,
+    judge: impl Fn(&[usize], &[usize], usize) -> Option<([u64; 2], [u64; 2], f64)>,
 ) -> Vec<Difference> {
     let mut values: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     let mut known: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -65,23 +68,25 @@ fn clearest(
     }
     // A value that all have separates nobody.
     values.retain(|(key, _), have| known.get(key).is_some_and(|of| have.len() < of.len()));
-    let compared = values.len() as f64;
+    let count = values.len();
+    let compared = count as f64;
     let mut found: Vec<Difference> = values
         .into_iter()
         .filter_map(|((key, value), have)| {
-            let (slow, others, chance) = judge(&have, known.get(key)?)?;
+            let (slow, others, chance) = judge(&have, known.get(key)?, count)?;
             (slow[0] > 0).then(|| Difference {
                 key: key.to_owned(),
                 value: value.to_owned(),
                 slow,
                 others,
-                chance: (compared * chance).min(1.0),
+                chance: compared * chance,
             })
         })
         .collect();
     found.sort_by(|a, b| a.chance.total_cmp(&b.chance).then_with(|| a.key.cmp(&b.key)));
     let mut seen = BTreeSet::new();
     found.retain(|it| seen.insert(it.key.clone()));
+    found.iter_mut().for_each(|it| it.chance = it.chance.min(1.0));
     found
 }
 

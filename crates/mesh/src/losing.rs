@@ -49,7 +49,9 @@ pub fn losing(groups: &[usize], ways: &[Way]) -> Vec<Losing> {
     let mut found = Vec::new();
     loop {
         let sum = |of: &mut dyn Iterator<Item = usize>| {
-            of.filter(|at| left[*at]).fold((0, 0), |(sent, lost), at| (sent + ways[at].sent, lost + ways[at].lost))
+            of.filter(|at| left[*at]).fold((0_u64, 0_u64), |(sent, lost), at| {
+                (sent.saturating_add(ways[at].sent), lost.saturating_add(ways[at].lost))
+            })
         };
         let all = sum(&mut (0..ways.len()));
         let mut best: Option<(f64, Losing, Vec<usize>)> = None;

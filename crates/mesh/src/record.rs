@@ -58,6 +58,8 @@ pub fn losses(record: &MeshRecord) -> Vec<Losing> {
     };
     let known = |path: &&MeshPath| path.from.max(path.to) < record.members.len();
     let probed = record.paths.iter().filter(known).filter_map(|path| Some((path, path.packets?)));
+    // A record may come from elsewhere.
+    let probed = probed.filter(|(_, [sent, up, down])| up.checked_add(*down).is_some_and(|lost| lost <= *sent));
     let ways = probed.flat_map(|(path, [sent, up, down])| {
         [way(path.from, path.to, sent, up), way(path.to, path.from, sent.saturating_sub(up), down)]
     });

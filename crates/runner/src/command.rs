@@ -85,7 +85,7 @@ pub(crate) struct OwnEnd {
 }
 
 /// It gets so long to keep what was measured and to roll back what it changed.
-const PARTING: Duration = Duration::from_secs(20);
+pub(crate) const PARTING: Duration = Duration::from_secs(20);
 
 /// Runs a command of this program itself, with its environment. Where it does not end in time, is stopped, or this program ends, it is
 /// interrupted.

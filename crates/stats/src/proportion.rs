@@ -29,16 +29,16 @@ pub fn more_often([hits, of]: [u64; 2], [other_hits, other_of]: [u64; 2]) -> Opt
 
 /// How likely chance alone lets as many of `members` cover at least so many of the pairs, of which one end is enough: a test by random draws,
 /// which ends early where chance often does (J. Besag and P. Clifford, *Sequential Monte Carlo p-values*, Biometrika 78, 1991). The draws
-/// are the same each time. Pairs are of places below `members`; `chosen`: how many are drawn. At least 1e-5.
-pub fn covered_by_chance(members: usize, pairs: &[[usize; 2]], chosen: usize, covered: u64) -> f64 {
-    const DRAWS: u32 = 100_000;
+/// are the same each time. Pairs are of places below `members`; `chosen`: how many are drawn; `work`: about how many places may be looked at,
+/// in at least 1,000 draws. At least 1e-5.
+pub fn covered_by_chance(members: usize, pairs: &[[usize; 2]], chosen: usize, covered: u64, work: usize) -> f64 {
+    const DRAWS: usize = 100_000;
     const ENOUGH: u32 = 20;
-    /// Places that are looked at, in all draws: a second or so.
-    const WORK: usize = 200_000_000;
     let (mut state, mut order, mut is_in) =
         (0x2545_f491_4f6c_dd1d_u64, (0..members).collect::<Vec<_>>(), vec![0; members]);
     let chosen = chosen.min(members);
-    let most = DRAWS.min(u32::try_from(WORK / (chosen + pairs.len()).max(1)).unwrap_or(DRAWS)).max(1);
+    // at most DRAWS
+    let most = (work / (chosen + pairs.len()).max(1)).clamp(1_000, DRAWS) as u32;
     let mut as_many = 0;
     for draw in 1..=most {
         for at in 0..chosen {
@@ -132,9 +132,13 @@ mod tests {
         // Two of six cover the pairs 0-1, 0-2 and 3-4 as 0 and one of 3 and 4 do: 2 of 15 choices; two pairs or more: 0 with any, or 1 or 2 with
         // 3 or 4, or 1 with 2: 5 + 4 + 1.
         let pairs = [[0, 1], [0, 2], [3, 4]];
-        let p = |covered| covered_by_chance(6, &pairs, 2, covered);
+        let p = |covered| covered_by_chance(6, &pairs, 2, covered, usize::MAX);
         assert!((p(3) - 2.0 / 15.0).abs() < 0.05 && (p(2) - 10.0 / 15.0).abs() < 0.2, "{} {}", p(3), p(2));
-        assert!(covered_by_chance(6, &pairs, 2, 4) < 2e-5 && p(0) == 1.0 && covered_by_chance(0, &[], 3, 0) == 1.0);
+        assert!(
+            covered_by_chance(6, &pairs, 2, 4, usize::MAX) < 2e-5
+                && p(0) == 1.0
+                && covered_by_chance(0, &[], 3, 0, 0) == 1.0
+        );
     }
 
     #[test]

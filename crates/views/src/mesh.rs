@@ -216,7 +216,10 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
     };
     let (was, is) = (to_blame(before), to_blame(now));
     let new = is.difference(&was).map(|it| format!("now {it}"));
-    let is_known = |it: &&String| !unknown.iter().any(|element| it.starts_with(element));
+    let is_of = |it: &str, element: &str| {
+        it.strip_prefix(element).is_some_and(|rest| [" is slow", " loses packets"].contains(&rest))
+    };
+    let is_known = |it: &&String| !unknown.iter().any(|element| is_of(it, element));
     let gone = was.difference(&is).filter(is_known).map(|it| format!("no longer: {it}"));
     let goodput = |report: &MeshReport| -> BTreeMap<(String, String), f64> {
         let of = |load: &MeshLoad| {
@@ -257,7 +260,9 @@ fn figures(record: &MeshRecord) -> Vec<Headline> {
     let carried: Vec<f64> = record.loads.iter().filter_map(goodput).collect();
     let rtts: Vec<f64> = record.paths.iter().filter_map(|path| Some(path.rtt_us?[1])).collect();
     let packets = record.paths.iter().filter_map(|path| path.packets);
-    let (sent, lost) = packets.fold((0, 0), |(sent, lost), [of, up, down]| (sent + of, lost + up + down));
+    let (sent, lost) = packets.fold((0_u64, 0_u64), |(sent, lost), [of, up, down]| {
+        (sent.saturating_add(of), lost.saturating_add(up).saturating_add(down))
+    });
     let least = carried.iter().copied().reduce(f64::min);
     let found = [
         median(&carried).map(|bps| GOODPUT.at("median", bps)),

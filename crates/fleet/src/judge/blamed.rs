@@ -15,6 +15,8 @@ pub(super) struct Blamed {
     pub(super) element: String,
     pub(super) says: String,
     pub(super) paths: BTreeSet<Load>,
+    /// Whether it is a host on some of its paths: a round that saw a part of something else may look so.
+    pub(super) is_part: bool,
 }
 
 /// What paths did before.
@@ -47,7 +49,7 @@ pub(super) fn together(blamed: Vec<Blamed>, tested: usize) -> Vec<Blamed> {
     }
     let says = blamed.first().map(|it| format!("{}: {}", it.element, it.says)).unwrap_or_default();
     let says = format!("{} of {tested} are bad; {says}", plural(paths.len() as u64, "path"));
-    vec![Blamed { element: "all paths".to_owned(), says, paths }]
+    vec![Blamed { element: "all paths".to_owned(), says, paths, is_part: false }]
 }
 
 /// Elements whose round trips take longer than before, and all such paths; what loses packets is known to be bad.
@@ -84,7 +86,7 @@ pub(super) fn late(record: &MeshRecord, before: &Before<'_>, lossy: &BTreeSet<Lo
             Element::Pair(a, b) => called(&names, Element::Host(a), &[Element::Host(b)]),
             element => called(&names, element, &suspect.or),
         };
-        Blamed { element, says, paths }
+        Blamed { element, says, paths, is_part: matches!(suspect.element, Element::Partly(_)) }
     });
     (blamed.collect(), bad)
 }
@@ -117,6 +119,7 @@ pub(super) fn slow(record: &MeshRecord, before: &Before<'_>) -> (Vec<Blamed>, BT
             element: called(&names, suspect.element, &suspect.or),
             says,
             paths: suspect.loads.iter().copied().collect(),
+            is_part: matches!(suspect.element, Element::Partly(_)),
         }
     });
     (blamed.collect(), bad)
@@ -132,7 +135,7 @@ pub(super) fn lossy(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
         let others = others(&names, &losing.or);
         let share = losing.lost as f64 / losing.sent.max(1) as f64;
         let says = format!("loses {} of its probe packets{others}: {} of {}", percent(share), losing.lost, losing.sent);
-        Blamed { element: called(&names, losing.element, &losing.or), says, paths }
+        Blamed { element: called(&names, losing.element, &losing.or), says, paths, is_part: false }
     });
     (blamed.collect(), bad)
 }

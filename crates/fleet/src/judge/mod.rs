@@ -33,6 +33,8 @@ struct Side {
     paths: BTreeSet<Load>,
     /// Whether its last round was bad.
     bad: bool,
+    /// Whether it is a host on some of its paths.
+    is_part: bool,
 }
 
 /// A [`Judge`] in names of hosts, which hold whatever becomes of the file.
@@ -47,6 +49,8 @@ struct KeptSide {
     element: String,
     kind: Kind,
     bad: bool,
+    #[serde(default)]
+    is_part: bool,
     paths: Vec<[String; 2]>,
 }
 
@@ -90,6 +94,7 @@ impl Judge {
             element: element.clone(),
             kind: *kind,
             bad: side.bad,
+            is_part: side.is_part,
             paths: side.paths.iter().map(named).collect(),
         };
         Kept { incidents: self.incidents.clone(), of: sides.map(kept).collect() }
@@ -100,9 +105,9 @@ impl Judge {
         let place = |name: &String| names.binary_search(&name.as_str()).ok();
         let load = |[from, to]: &[String; 2]| Some(Load { from: place(from)?, to: place(to)? });
         let mut of: BTreeMap<String, Sides> = BTreeMap::new();
-        for KeptSide { element, kind, bad, paths } in kept.of {
+        for KeptSide { element, kind, bad, is_part, paths } in kept.of {
             let paths = paths.iter().filter_map(load).filter(|load| is_tested(kind, load)).collect();
-            let side = Side { paths, bad };
+            let side = Side { paths, bad, is_part };
             of.entry(element).or_default().insert(kind, side);
         }
         Self { incidents: kept.incidents, of }
@@ -240,10 +245,10 @@ impl Judge {
         // Those that keep their names come first, so that no other one takes them.
         blamed.sort_by_key(|it| !self.of.contains_key(&it.element));
         // What was found before this round was judged before.
-        for Blamed { element, says, paths } in blamed.into_iter().filter(|it| !it.paths.is_disjoint(fresh)) {
+        for Blamed { element, says, paths, is_part } in blamed.into_iter().filter(|it| !it.paths.is_disjoint(fresh)) {
             let key = self.named(kind, element, &paths, fresh, &matched);
             matched.insert(key.clone());
-            self.of.entry(key.clone()).or_default().insert(kind, Side { paths, bad: true });
+            self.of.entry(key.clone()).or_default().insert(kind, Side { paths, bad: true, is_part });
             seen.push((key, Seen::Bad(says)));
         }
         for (key, sides) in self.of.iter_mut().filter(|(key, _)| !matched.contains(*key)) {
@@ -292,7 +297,7 @@ impl Judge {
             seen.push((
                 key.clone(),
                 match (side.bad, side.paths.len()) {
-                    (true, count) if count == 1 || are_many => Seen::Unknown,
+                    (true, count) if count == 1 || side.is_part || are_many => Seen::Unknown,
                     (true, _) => Seen::Bad(self.incidents.says(key)),
                     (false, _) if sides.values().any(|side| side.bad) => Seen::Unknown,
                     (false, _) => Seen::Good,

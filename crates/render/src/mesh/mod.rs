@@ -33,7 +33,7 @@ pub(crate) fn doc(report: &MeshReport) -> Doc {
         "{} between {} hosts, {} of TCP each, {}",
         plural(report.loads.len() as u64, "load"),
         report.members.len(),
-        micros(plan.duration_ms * 1_000),
+        micros(plan.duration_ms.saturating_mul(1_000)),
         plural(plan.streams.into(), "stream")
     );
     Doc::new("mesh")

@@ -400,7 +400,8 @@
     }
 
     unfold(all) {
-      this.opened = new Set(all ? this.data.groups.keys() : []);
+      // A single group has no row to be folded into.
+      this.opened = new Set(all || this.data.groups.length < 2 ? this.data.groups.keys() : []);
       this.keep();
     }
 

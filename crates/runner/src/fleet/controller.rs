@@ -66,13 +66,19 @@ struct Waiting {
     answer: oneshot::Sender<Reply>,
 }
 
+/// The fleet of a file, with what sends its alerts.
+fn applied(file: &Path) -> Result<(Alerts, Fleet), String> {
+    let fleet = super::read(file)?;
+    Ok((Alerts::start(&fleet.alerts, &fleet.name)?, fleet))
+}
+
 /// Why a fleet's thread ends.
 enum Ended {
     Stopped,
     /// It leads no more; the incidents that were open.
     Deposed(Vec<Incident>),
-    /// Its file was read again.
-    Applied(Box<Fleet>),
+    /// Its file was read again, and who gets its alerts is known.
+    Applied(Box<(Alerts, Fleet)>),
 }
 
 /// Runs a fleet until it is stopped. `watch` gets what a user should know.
@@ -127,14 +133,12 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
                 archive.open = open;
                 watch("another controller leads the fleet now, or the store does not answer");
             }
-            Ended::Applied(read) => match Alerts::start(&read.alerts, &read.name) {
-                Ok(started) => {
-                    *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
-                    (alerts, fleet) = (started, *read);
-                    watch("the file was read again");
-                }
-                Err(why) => watch(&format!("the fleet stays as it was: {why}")),
-            },
+            Ended::Applied(read) => {
+                let (started, read) = *read;
+                *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
+                (alerts, fleet) = (started, read);
+                watch("the file was read again");
+            }
         }
     }
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -314,7 +318,9 @@ fn decide(
                 waiting.remove(&host);
                 waiting.extend(answered(&control, waits, taken, &secrets).map(|waits| (host, waits)));
             }
-            Ok(Event::Command(Command::Apply, answer)) => match super::read(file) {
+            // Who asked has given up.
+            Ok(Event::Command(_, answer)) if answer.is_closed() => {}
+            Ok(Event::Command(Command::Apply, answer)) => match applied(file) {
                 Ok(read) => {
                     noted(control.keep(), &mut trouble, watch);
                     let _ = answer.send(Ok(serde_json::json!("the file was read again")));
@@ -322,8 +328,6 @@ fn decide(
                 }
                 Err(why) => _ = answer.send(Err(format!("the fleet stays as it was: {why}"))),
             },
-            // Who asked has given up.
-            Ok(Event::Command(_, answer)) if answer.is_closed() => {}
             Ok(Event::Command(command, answer)) => {
                 let _ = answer.send(executed(&mut control, fleet, command));
             }

@@ -45,42 +45,53 @@ pub(super) struct Door {
     scraper: Secret,
     hosts: Arc<RwLock<Hosts>>,
     pub(super) ask: Mutex<Sender<Event>>,
-    looks: Semaphore,
+    looks: Arc<Semaphore>,
     pub(super) audit: Audit,
 }
 
 impl Door {
     pub(super) fn new(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Event>, audit: Audit) -> Self {
         let (users, scraper) = (keys.identity.token.secret.clone(), keys.of_scraper());
-        Self { users, scraper, hosts, ask: Mutex::new(ask), looks: Semaphore::new(1), audit }
+        Self { users, scraper, hosts, ask: Mutex::new(ask), looks: Arc::new(Semaphore::new(1)), audit }
     }
 
     /// Has a command executed that somebody asks for, and notes who changed what.
     pub(super) async fn asked(
-        &self,
+        self: &Arc<Self>,
         who: &str,
         from: Option<IpAddr>,
         command: Command,
     ) -> Result<serde_json::Value, Refused> {
-        let changes = command.changes();
-        let done = self.executed(command).await;
-        if let Some(what) = changes {
-            let failure = done.as_ref().err().map(|refused| audit::text(refused.sentence()));
-            let event = audit::Event::Asked { what: audit::text(&what), failure };
-            self.audit.note(&By { who: Some(who), from, session: None }, &event);
-        }
-        done
+        let (door, who) = (self.clone(), who.to_owned());
+        // By itself: who asks may go before it is done, and it is noted all the same.
+        let done = tokio::spawn(async move {
+            let changes = command.changes();
+            let done = door.executed(command).await;
+            if let Some(what) = changes {
+                let failure = done.as_ref().err().map(|refused| audit::text(refused.sentence()));
+                let event = audit::Event::Asked { what: audit::text(&what), failure };
+                door.audit.note(&By { who: Some(&who), from, session: None }, &event);
+            }
+            done
+        });
+        done.await.map_err(Refused::failed)?
     }
 
     /// How the fleet is, and if asked for which paths are tested. One at a time: of a million paths it takes hundreds of megabytes.
     pub(super) async fn looked(&self, with_paths: bool) -> Result<(FleetStatus, FleetPaths), Refused> {
-        let turn = tokio::time::timeout(ANSWERS, self.looks.acquire()).await;
-        let _turn = turn.map_err(|_| Refused::failed("others ask as well: try again"))?.map_err(Refused::failed)?;
+        let turn = tokio::time::timeout(ANSWERS, self.looks.clone().acquire_owned()).await;
+        let turn = turn.map_err(|_| Refused::failed("others ask as well: try again"))?.map_err(Refused::failed)?;
         let (answer, answered) = oneshot::channel();
         lock(&self.ask).send(Event::Look(with_paths, answer)).map_err(Refused::failed)?;
         let answered = tokio::time::timeout(ANSWERS, answered).await;
         let later = answered.map_err(|_| Refused::failed("the controller is overloaded"))?;
-        blocking(later.map_err(Refused::failed)?.map_err(Refused::bad)?).await
+        let look = later.map_err(Refused::failed)?.map_err(Refused::bad)?;
+        blocking(move || {
+            // Held as long as it takes, also if nobody waits for it any more.
+            let _turn = turn;
+            look()
+        })
+        .await
     }
 
     pub(super) async fn executed(&self, command: Command) -> Result<serde_json::Value, Refused> {
@@ -191,7 +202,9 @@ async fn command(
         return Err(Refused::new(Reason::NotAllowed, "this needs the token of the fleet's users"));
     }
     let command: Command = read(body, UP_MAX_BYTES).await?;
-    Ok(json(&door.asked("users", caller.address, command).await?))
+    let answer = door.asked("users", caller.address, command).await?;
+    // Of a large fleet this takes a moment, for which others do not wait.
+    blocking(move || json(&answer)).await
 }
 
 /// The fleet's figures, as a scraper reads them.

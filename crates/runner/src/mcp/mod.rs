@@ -7,7 +7,7 @@
 mod tools;
 
 use crate::VERSION;
-use crate::command::{OwnEnd, own};
+use crate::command::{OwnEnd, PARTING, own};
 use narrows_sys::process::own_program;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
@@ -37,12 +37,17 @@ pub fn serve(may_tune: bool) -> Result<(), String> {
     let program = program.to_str().ok_or("the path of this program is no text")?.to_owned();
     let assistant =
         Assistant { program, may_tune, loads: Arc::new(Semaphore::new(1)), reads: Arc::new(Semaphore::new(READS)) };
+    let (loads, reads) = (assistant.loads.clone(), assistant.reads.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let served = runtime.block_on(async {
         let service = assistant.serve((tokio::io::stdin(), tokio::io::stdout())).await;
         let service = service.map_err(|error| error.to_string())?;
-        service.waiting().await.map(drop).map_err(|error| error.to_string())
+        let ended = service.waiting().await.map(drop).map_err(|error| error.to_string());
+        // Commands that were cancelled still roll back and save: they would end with this process.
+        let all = async { (loads.acquire().await.is_ok(), reads.acquire_many(READS as u32).await.is_ok()) };
+        let _ = tokio::time::timeout(PARTING, all).await;
+        ended
     });
     // A blocking read of standard input cannot be interrupted.
     runtime.shutdown_timeout(Duration::from_millis(100));

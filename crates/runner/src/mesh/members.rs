@@ -369,8 +369,9 @@ impl Members {
                         }),
                         one_way: it.one_way.filter(OneWay::is_sound),
                         mtu_bytes: it.mtu_bytes.filter(|bytes| *bytes <= 65_535),
-                        hops: it.hops.into_iter().take(HOPS_MAX).collect(),
-                        remarks: it.remarks,
+                        // An address or nothing: a name could be that of another member.
+                        hops: it.hops.iter().take(HOPS_MAX).map(|hop| router(hop)).collect(),
+                        remarks: it.remarks.iter().take(REMARKS_MAX).map(|it| short(it)).collect(),
                         ..path
                     },
                     None => MeshPath { remarks: vec![why.clone()], ..path },
@@ -385,3 +386,14 @@ impl Members {
 const RTT_MAX_US: f64 = 60e6;
 /// More hops no packet passes.
 const HOPS_MAX: usize = 64;
+/// Of a path, and their characters.
+const REMARKS_MAX: usize = 3;
+const REMARK_MAX: usize = 300;
+
+fn router(hop: &str) -> String {
+    hop.parse::<IpAddr>().map(|it| it.to_string()).unwrap_or_default()
+}
+
+fn short(remark: &str) -> String {
+    clean(&remark.chars().take(REMARK_MAX).collect::<String>())
+}

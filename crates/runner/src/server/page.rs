@@ -91,7 +91,8 @@ impl OfHost {
     fn read(store: &Store, spec: &PageSpec) -> Result<Now, narrows_store::Error> {
         let runs = store.list(&Filter::default(), 0, NEWEST)?;
         let newest = runs.iter().find(|run| run.command == MESH);
-        let record = newest.map(|run| maintenance::show(store, &run.id, spec.kinds)).transpose()?.flatten();
+        // One that this program cannot read is as none.
+        let record = newest.and_then(|run| maintenance::show(store, &run.id, spec.kinds).ok().flatten());
         let record = record.and_then(|(_, content)| Content::take::<MeshRecord>(content));
         let grids: Vec<Grid> = match record.map(|it| mesh::report(&it)) {
             Some(report) => GridMetric::ALL.map(|metric| grid::of_mesh(&report, metric, None)).into(),

@@ -146,8 +146,8 @@ pub(super) async fn table(State(site): State<Arc<Site>>, visitor: Visitor, words
 
 pub(super) async fn status(State(site): State<Arc<Site>>, _: Visitor) -> Result<Response<Body>, Refused> {
     let now = site.now().await?;
-    let status = now.status.as_ref().ok_or_else(|| Refused::not_found("fleet"))?;
-    Ok(json(status))
+    // Of a large fleet this takes a moment, for which others do not wait.
+    blocking(move || now.status.as_ref().map(json)).await?.ok_or_else(|| Refused::not_found("fleet"))
 }
 
 /// The whole report, in the words of a terminal.

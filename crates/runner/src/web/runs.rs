@@ -61,7 +61,12 @@ pub(super) async fn named(site: &Site, word: &str) -> Result<Option<String>, Ref
     if word.is_empty() {
         return Ok(None);
     }
-    with(site, move |store| store.named(&word)).await
+    with(site, move |store| match store.named(&word) {
+        // A date, for example, begins many ids.
+        Err(narrows_store::Error::Ambiguous(_)) => Ok(None),
+        other => other,
+    })
+    .await
 }
 
 pub(super) async fn list(State(site): State<Arc<Site>>, visitor: Visitor, words: Words) -> Shown {

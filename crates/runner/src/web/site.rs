@@ -16,6 +16,7 @@ use narrows_render::{Document, Format, Style};
 use narrows_sys::clock;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,8 @@ pub(crate) struct Site {
     pub(crate) store: PathBuf,
     pub(crate) kinds: Kinds,
     now: Mutex<Option<Kept>>,
+    /// How often a reader changed something.
+    changes: AtomicU64,
     /// Held by who reads it anew.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -48,7 +51,15 @@ struct Kept {
 
 impl Site {
     pub(crate) fn new(gate: Gate, source: Box<dyn Source>, spec: &PageSpec) -> Self {
-        Self { gate, source, store: spec.store.clone(), kinds: spec.kinds, now: Mutex::default(), turn: Arc::default() }
+        Self {
+            gate,
+            source,
+            store: spec.store.clone(),
+            kinds: spec.kinds,
+            now: Mutex::default(),
+            changes: AtomicU64::default(),
+            turn: Arc::default(),
+        }
     }
 
     /// How everything is. All readers share the answer. A large fleet takes a moment for it: a reader gets the last one while the next one
@@ -70,26 +81,41 @@ impl Site {
     }
 
     /// Waits for a new answer; readers that wait at the same time share it.
-    async fn renew(&self) -> Result<Arc<Now>, Refused> {
+    async fn renew(self: &Arc<Self>) -> Result<Arc<Now>, Refused> {
         let asked = clock::now();
-        let _turn = self.turn.lock().await;
+        let turn = self.turn.clone().lock_owned().await;
         let kept = lock(&self.now).clone();
         match kept.filter(|it| it.at >= asked) {
             Some(kept) => Ok(kept.now),
-            None => self.read().await,
+            // By itself: a reader that goes meanwhile neither stops it nor lets another begin beside it.
+            None => {
+                let site = self.clone();
+                let made = tokio::spawn(async move {
+                    let _turn = turn;
+                    site.read().await
+                });
+                made.await.map_err(Refused::failed)?
+            }
         }
     }
 
     async fn read(&self) -> Result<Arc<Now>, Refused> {
-        let began = clock::now();
+        let (began, changes) = (clock::now(), self.changes.load(Relaxed));
         let now = Arc::new(self.source.now().await?);
-        *lock(&self.now) = Some(Kept { at: began, took: began.elapsed(), now: now.clone() });
+        let mut kept = lock(&self.now);
+        // What was changed meanwhile may not be in it.
+        if self.changes.load(Relaxed) == changes {
+            *kept = Some(Kept { at: began, took: began.elapsed(), now: now.clone() });
+        }
+        drop(kept);
         Ok(now)
     }
 
     /// What a reader changed is to be seen at once.
     pub(super) fn forget(&self) {
-        *lock(&self.now) = None;
+        let mut kept = lock(&self.now);
+        self.changes.fetch_add(1, Relaxed);
+        *kept = None;
     }
 }
 
