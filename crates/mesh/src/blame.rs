@@ -4,7 +4,8 @@
 //! their groups, a hop, or something that this pair alone meets. What a load should carry is known from others: the least of what hosts of
 //! the two groups usually send and receive. The median of hosts is not moved by the few that are slow, as the medians of a table are not
 //! (J. W. Tukey, *Exploratory Data Analysis*, 1977, chapter 11). Elements of which nearly all loads are slow are candidates, and the one that explains
-//! most of what is left is taken, again and again: the greedy cover (V. Chvátal, 1979).
+//! most of what is left is taken, again and again: the greedy cover (V. Chvátal, 1979). What no element explains may be a host's on some of its
+//! paths; the rest are single paths.
 
 use crate::Load;
 use std::collections::{BTreeMap, BTreeSet};

@@ -34,17 +34,15 @@ pub fn differences(facts: &[BTreeMap<String, String>], slow: &BTreeSet<usize>) -
 /// many other hosts.
 pub fn differences_of_loads(facts: &[BTreeMap<String, String>], slow: &[Load], others: &[Load]) -> Vec<Difference> {
     clearest(facts, |have, of, compared| {
-        let (have, of): (BTreeSet<usize>, BTreeSet<usize>) =
-            (have.iter().copied().collect(), of.iter().copied().collect());
-        let split = |loads: &[Load]| {
-            let known: Vec<&Load> = loads.iter().filter(|it| of.contains(&it.from) && of.contains(&it.to)).collect();
-            let covered = known.iter().filter(|it| have.contains(&it.from) || have.contains(&it.to)).count();
-            [covered as u64, known.len() as u64]
+        // Of hosts of which the key is known, as places among them; both lists are in order.
+        let place = |host| of.binary_search(&host).ok();
+        let known = |loads: &[Load]| -> Vec<[usize; 2]> {
+            loads.iter().filter_map(|it| Some([place(it.from)?, place(it.to)?])).collect()
         };
-        let ends =
-            |load: &Load| Some([of.iter().position(|it| *it == load.from)?, of.iter().position(|it| *it == load.to)?]);
-        let ends: Vec<[usize; 2]> = slow.iter().filter_map(ends).collect();
-        let (slow, others) = (split(slow), split(others));
+        let has = |ends: &&[usize; 2]| ends.iter().any(|at| have.binary_search(&of[*at]).is_ok());
+        let count = |ends: &[[usize; 2]]| [ends.iter().filter(has).count() as u64, ends.len() as u64];
+        let ends = known(slow);
+        let (slow, others) = (count(&ends), count(&known(others)));
         Some((slow, others, narrows_stats::covered_by_chance(of.len(), &ends, have.len(), slow[0], WORK / compared)))
     })
 }

@@ -1,9 +1,12 @@
 //! `narrows mcp` as an assistant speaks to it.
 
 use crate::world::{World, on_loopback};
+use narrows_sys::clock;
+use narrows_sys::rtnl::Links;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
 
 struct Assistant {
     process: Child,
@@ -92,4 +95,37 @@ fn an_assistant_lists_tools_calls_them_and_is_told_what_is_wrong() {
         drop(assistant.to);
         assert!(assistant.process.wait().expect("its end").success());
     });
+}
+
+/// Whether it cancels its call before, or just goes.
+#[test]
+fn what_an_assistant_had_measured_is_kept_when_it_goes() {
+    for cancels in [false, true] {
+        on_loopback(|world| {
+            let (_server, port, token) = world.serve(&[]);
+            assert_eq!(world.run(&["trust", "127.0.0.1", "--port", &port, "--token-file", &token]).code, Some(0));
+            let mut assistant = Assistant::start(world, &[]);
+            let load =
+                json!({ "host": format!("127.0.0.1:{port}"), "protocol": "tcp", "duration_s": 60, "rate": "50M" });
+            let params = json!({ "name": "measure", "arguments": load });
+            assistant.say(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params }));
+            let carried =
+                || Links::open().and_then(|mut links| links.get("lo")).expect("the loopback device").rx_packets;
+            let (since, before) = (clock::now(), carried());
+            while carried() < before + 300 {
+                assert!(since.elapsed() < Duration::from_secs(30), "no load");
+                clock::sleep(Duration::from_millis(20));
+            }
+            if cancels {
+                let params = json!({ "requestId": 99 });
+                assistant.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+                // The second signal is another one, which ends a command at once.
+                clock::sleep(Duration::from_secs(1));
+            }
+            drop(assistant.to);
+            assert!(assistant.process.wait().expect("its end").success());
+            let kept = world.run(&["history"]).with_code(0);
+            assert!(kept.out.contains("measure tcp") && kept.out.contains("interrupted"), "{cancels}: {kept:?}");
+        });
+    }
 }

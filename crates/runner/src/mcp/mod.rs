@@ -35,16 +35,18 @@ const SAYS: &str = "narrows measures network paths and names what limits them, w
 pub fn serve(may_tune: bool) -> Result<(), String> {
     let program = own_program().map_err(|error| error.to_string())?;
     let program = program.to_str().ok_or("the path of this program is no text")?.to_owned();
+    let (loads, reads, is_over) =
+        (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(READS)), Arc::<AtomicBool>::default());
     let assistant =
-        Assistant { program, may_tune, loads: Arc::new(Semaphore::new(1)), reads: Arc::new(Semaphore::new(READS)) };
-    let (loads, reads) = (assistant.loads.clone(), assistant.reads.clone());
+        Assistant { program, may_tune, loads: loads.clone(), reads: reads.clone(), is_over: is_over.clone() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let served = runtime.block_on(async {
         let service = assistant.serve((tokio::io::stdin(), tokio::io::stdout())).await;
         let service = service.map_err(|error| error.to_string())?;
         let ended = service.waiting().await.map(drop).map_err(|error| error.to_string());
-        // Commands that were cancelled still roll back and save: they would end with this process.
+        // Commands are interrupted, then roll back and save: they would end with this process.
+        is_over.store(true, Relaxed);
         let all = async { (loads.acquire().await.is_ok(), reads.acquire_many(READS as u32).await.is_ok()) };
         let _ = tokio::time::timeout(PARTING, all).await;
         ended
@@ -59,6 +61,8 @@ struct Assistant {
     may_tune: bool,
     loads: Arc<Semaphore>,
     reads: Arc<Semaphore>,
+    /// Whether the assistant is gone.
+    is_over: Arc<AtomicBool>,
 }
 
 /// Raises its flag when it is dropped: nobody waits for the answer any more.
@@ -79,10 +83,10 @@ impl Assistant {
         let turn = turns.clone().acquire_owned().await.map_err(|error| error.to_string())?;
         let program = self.program.clone();
         let given_up = Waits(Arc::default());
-        let stopped = given_up.0.clone();
+        let (stopped, is_over) = (given_up.0.clone(), self.is_over.clone());
         let run = move || {
             let _turn = turn;
-            own(&program, &words, LASTS_MAX, &|| stopped.load(Relaxed))
+            own(&program, &words, LASTS_MAX, &|| stopped.load(Relaxed) || is_over.load(Relaxed))
         };
         let OwnEnd { printed, errors, code } =
             tokio::task::spawn_blocking(run).await.map_err(|error| error.to_string())??;
@@ -121,10 +125,7 @@ impl ServerHandler for Assistant {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tool = TOOLS.iter().find(|it| it.name == request.name).ok_or_else(|| {
-            let all: Vec<&str> = TOOLS.iter().map(|it| it.name).collect();
-            ErrorData::invalid_params(format!("there is no such tool; there are {}", all.join(", ")), None)
-        })?;
+        let tool = tools::named(&request.name).map_err(|why| ErrorData::invalid_params(why, None))?;
         let answer = tokio::select! {
             answer = self.answer(tool, request) => answer,
             () = context.ct.cancelled() => Err("cancelled".to_owned()),

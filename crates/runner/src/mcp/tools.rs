@@ -195,8 +195,15 @@ pub fn schemas() -> impl Iterator<Item = (&'static str, Map<String, Value>)> {
 /// The words of the command that a call of a tool is.
 /// Errors: there is no such tool; what is wrong with an argument.
 pub fn command_of(tool: &str, given: &Map<String, Value>) -> Result<Vec<String>, String> {
-    let found = TOOLS.iter().find(|it| it.name == tool);
-    found.ok_or_else(|| format!("there is no tool `{tool}`"))?.words(given, true)
+    named(tool)?.words(given, true)
+}
+
+/// Errors: there is no such tool.
+pub(super) fn named(name: &str) -> Result<&'static Tool, String> {
+    TOOLS.iter().find(|it| it.name == name).ok_or_else(|| {
+        let all: Vec<&str> = TOOLS.iter().map(|it| it.name).collect();
+        format!("there is no such tool; there are {}", all.join(", "))
+    })
 }
 
 impl Tool {
@@ -316,7 +323,7 @@ mod tests {
     use super::*;
 
     fn words(name: &str, given: &Value, may_tune: bool) -> Result<String, String> {
-        let tool = TOOLS.iter().find(|it| it.name == name).expect("a tool");
+        let tool = named(name)?;
         tool.words(given.as_object().expect("an object"), may_tune).map(|words| words.join(" "))
     }
 

@@ -1,0 +1,242 @@
+//! A fleet in simulated time: the real controller, agents that answer by a model of a network, messages that are lost, late and repeated.
+
+mod world;
+
+use narrows_fleet::control::Control;
+use narrows_fleet::truth::{End, Memory};
+use narrows_model::run::mesh::MeshState;
+use std::collections::{BTreeMap, BTreeSet};
+use world::{BEGIN_MS, Faults, World, fleet};
+
+#[test]
+fn faults_are_found_within_three_rounds_each_with_one_message_and_one_recovery() {
+    let fleet = fleet(40, 3);
+    let mut world = World::new(&fleet, 11);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.run(&mut control, 30);
+    assert_eq!(world.reported(0), Vec::<String>::new());
+    let settings = control.record(world.now_ms).members.into_iter().map(|it| it.host.settings()["tcp.sack"].clone());
+    assert!(settings.enumerate().all(|(nth, it)| it == nth.is_multiple_of(5).to_string()), "each has its own");
+    // They begin in the middle of a round of loads.
+    while !world.loads {
+        world.step(&mut control);
+    }
+    (0..40).for_each(|_| world.step(&mut control));
+    world.faults.sends = BTreeMap::from([(3, 0.3), (8, 0.5), (21, 0.4)]);
+    world.faults.trunk = BTreeMap::from([([0, 1], 0.35), ([2, 0], 0.6)]);
+    world.faults.loses = BTreeMap::from([(14, 0.1), (30, 0.2)]);
+    let since = world.now_ms;
+    world.run(&mut control, 32);
+    let mut wanted = [
+        "host h003 (sending)",
+        "host h008 (sending)",
+        "host h014 (receiving)",
+        "host h021 (sending)",
+        "host h030 (receiving)",
+        "the paths from group g0 to group g1",
+        "the paths from group g2 to group g0",
+    ]
+    .map(|it| format!("began {it}"));
+    wanted.sort_unstable();
+    assert_eq!(world.reported(since), wanted);
+    world.run(&mut control, 60);
+    assert_eq!(world.reported(since), wanted, "nothing is reported twice");
+    world.faults = Faults::default();
+    let since = world.now_ms;
+    world.run(&mut control, 40);
+    assert_eq!(world.reported(since), wanted.map(|it| it.replace("began", "over")));
+    let counts: Vec<_> = control.counts().map(|(_, counts)| counts).collect();
+    assert!(counts.iter().all(|it| it.done > 0 && it.failed == 0 && it.missed == 0), "{counts:?}");
+}
+
+#[test]
+fn what_arrives_nowhere_any_more_is_an_incident_and_a_site_that_is_silent_is_one() {
+    let fleet = fleet(24, 3);
+    let mut world = World::new(&fleet, 5);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.run(&mut control, 30);
+    world.faults.cut = Some([0, 2]);
+    world.run(&mut control, 35);
+    assert_eq!(world.reported(0), ["began the paths between group g0 and group g2"]);
+    let since = world.now_ms;
+    world.faults.cut = None;
+    world.run(&mut control, 35);
+    assert_eq!(world.reported(since), ["over the paths between group g0 and group g2"]);
+    // Those of a whole group, and one of another.
+    let since = world.now_ms;
+    world.faults.away = (0..24).filter(|host| host % 3 == 1).chain([5]).collect();
+    world.run(&mut control, 20);
+    assert_eq!(world.reported(since), ["began agent h005", "began the agents of group g1"]);
+    let since = world.now_ms;
+    world.faults.away.clear();
+    world.run(&mut control, 40);
+    assert_eq!(world.reported(since), ["over agent h005", "over the agents of group g1"]);
+    let since = world.now_ms;
+    world.faults.behind = BTreeMap::from([(3, 5_000)]);
+    world.run(&mut control, 20);
+    world.faults.behind = (0..24).map(|host| (host, 5_000)).collect();
+    world.run(&mut control, 20);
+    world.faults.behind.clear();
+    world.run(&mut control, 20);
+    let both = ["the clock of h003", "the controller's clock"];
+    let wanted: Vec<String> = ["began", "over"].iter().flat_map(|it| both.map(|of| format!("{it} {of}"))).collect();
+    assert_eq!(world.reported(since), wanted);
+    // The controller's own network; then it is stopped for an hour.
+    let since = world.now_ms;
+    world.faults.away = (0..24).collect();
+    world.run(&mut control, 10);
+    assert_eq!(world.reported(since), ["began all agents"]);
+    world.faults.away.clear();
+    world.run(&mut control, 20);
+    let since = world.now_ms;
+    world.now_ms += 3_600_000;
+    world.run(&mut control, 30);
+    assert_eq!(world.reported(since), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_worse_than_it_was_is_an_incident_where_no_other_path_shows_it() {
+    for hosts in [2, 12] {
+        let fleet = fleet(hosts, if hosts == 2 { 1 } else { 3 });
+        let mut world = World::new(&fleet, 9);
+        let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+        world.run(&mut control, 100);
+        assert_eq!(world.reported(0), Vec::<String>::new());
+        let truth = control.into_truth();
+        // Another controller knows what was usual.
+        let mut control = Control::new(&fleet, truth, world.now_ms);
+        world.run(&mut control, 3);
+        let since = world.now_ms;
+        world.faults.all = Some(0.5);
+        world.run(&mut control, 45);
+        let element = if hosts == 2 { "the path between h000 and h001" } else { "all paths" };
+        assert_eq!(world.reported(since), [format!("began {element}")], "{hosts}");
+        world.run(&mut control, 120);
+        let since = world.now_ms;
+        world.faults.all = None;
+        world.run(&mut control, 45);
+        assert_eq!(world.reported(since), [format!("over {element}")], "{hosts}: it became usual");
+        // A host that is further away than it was.
+        let since = world.now_ms;
+        world.faults.far = BTreeMap::from([(1, 20_000.0)]);
+        world.run(&mut control, 20);
+        let element = if hosts == 2 { "the path between h000 and h001" } else { "host h001" };
+        assert_eq!(world.reported(since), [format!("began {element}")], "{hosts}");
+        if hosts > 2 {
+            continue;
+        }
+        // For longer than another controller looks back.
+        world.run(&mut control, 7 * 60);
+        let since = world.now_ms;
+        let mut control = Control::new(&fleet, control.into_truth(), world.now_ms);
+        world.run(&mut control, 60);
+        assert_eq!(world.reported(since), Vec::<String>::new(), "it is as far away as before");
+        world.faults.far.clear();
+        world.run(&mut control, 20);
+        assert_eq!(world.reported(since), [format!("over {element}")]);
+    }
+}
+
+#[test]
+fn what_is_silent_stays_so_for_another_controller() {
+    let fleet = fleet(12, 3);
+    let mut world = World::new(&fleet, 3);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.run(&mut control, 5);
+    world.faults.away = (0..12).filter(|host| host % 3 == 1).chain([5]).collect();
+    world.run(&mut control, 10);
+    assert_eq!(world.reported(0), ["began agent h005", "began the agents of group g1"]);
+    let since = world.now_ms;
+    let mut control = Control::new(&fleet, control.into_truth(), world.now_ms);
+    world.run(&mut control, 10);
+    // It is stopped for a while.
+    world.now_ms += 600_000;
+    world.run(&mut control, 10);
+    assert_eq!(world.reported(since), Vec::<String>::new());
+    world.faults.away.clear();
+    world.run(&mut control, 5);
+    assert_eq!(world.reported(since), ["over agent h005", "over the agents of group g1"]);
+}
+
+#[test]
+fn quiet_hours_with_agents_that_go_dips_and_starved_hosts_report_agents_only() {
+    for seed in [1, 2] {
+        let fleet = fleet(12, 2);
+        let mut world = World::new(&fleet, seed);
+        let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+        world.faults.dips = 0.01;
+        for hour in 0..12 {
+            let host = world.random.below(12) as usize;
+            if hour % 3 == 0 {
+                world.faults.away.insert(host);
+                world.run(&mut control, 7);
+                world.faults.away.clear();
+            } else {
+                world.faults.starved.insert(host);
+                world.run(&mut control, 25);
+                world.faults.starved.clear();
+            }
+            world.run(&mut control, 20);
+        }
+        let reported = world.reported(0);
+        let others: Vec<&String> = reported.iter().filter(|it| !it.contains(" agent ")).collect();
+        assert_eq!(others, Vec::<&String>::new(), "seed {seed}");
+        assert!((2..=8).contains(&reported.len()), "four times one went: seed {seed}: {reported:?}");
+    }
+}
+
+#[test]
+fn who_can_connect_opens_the_loads_of_both_directions() {
+    let fleet = fleet(6, 1);
+    let mut world = World::new(&fleet, 4);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.faults.closed = BTreeSet::from([2, 5]);
+    world.run(&mut control, 40);
+    let record = control.record(world.now_ms);
+    let state = |from: usize, to: usize| record.loads.iter().find(|it| (it.from, it.to) == (from, to)).expect("a load");
+    assert!(matches!(state(1, 2).state, MeshState::Measured { .. }) && state(1, 2).opened_by_receiver);
+    assert!(matches!(state(2, 1).state, MeshState::Measured { .. }) && !state(2, 1).opened_by_receiver);
+    let both = [state(2, 5), state(5, 2)];
+    assert!(both.iter().all(|it| matches!(it.state, MeshState::Unreachable(_))), "{both:?}");
+    assert_eq!(world.reported(0), Vec::<String>::new());
+}
+
+#[test]
+fn whatever_dies_each_planned_test_ran_once_or_is_named_as_missed() {
+    for seed in 1..4 {
+        let fleet = fleet(10, 2);
+        let mut world = World::new(&fleet, seed);
+        world.faults.messages = 0.2;
+        let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+        for _ in 0..40 {
+            match world.random.below(4) {
+                0 => {
+                    let host = world.random.below(10) as usize;
+                    world.faults.away.insert(host);
+                }
+                1 => world.faults.away.clear(),
+                2 => {
+                    // Another controller takes over, after a while.
+                    let truth = control.into_truth();
+                    world.now_ms += 1_000 * world.random.below(100);
+                    control = Control::new(&fleet, truth, world.now_ms);
+                }
+                _ => {}
+            }
+            world.run(&mut control, 2);
+        }
+        world.faults = Faults::default();
+        world.run(&mut control, 30);
+        let late = world.now_ms - 15 * 60_000;
+        let truth = control.into_truth();
+        let (mut ran, mut missed) = (0, 0);
+        for (name, due_ms, end) in truth.ends() {
+            match end {
+                Some(End::Result(_)) => ran += 1,
+                Some(End::Missed) => missed += 1,
+                None => assert!(due_ms > late, "seed {seed}: {name:?} has no end"),
+            }
+        }
+        assert!(ran > 1_000 && missed > 0, "seed {seed}: {ran} {missed}");
+    }
+}
