@@ -34,12 +34,38 @@ function faults() {
     return found.slice(0, 8);
 }
 
-// The pages of the server, found by their links: the first page of each kind.
-async function served(browser) {
+// A page of a reader with the server's token.
+async function entered(browser) {
     const page = await browser.newPage();
     await page.goto(server + '/web/login');
     await page.type('input[name=token]', fs.readFileSync(token, 'utf8').trim());
     await Promise.all([page.waitForNavigation(), page.click('form.login button')]);
+    return page;
+}
+
+// A diagnosis that is started on the page: its lines come one by one; it is stopped; another one goes on to its end and has a report.
+async function live(browser) {
+    const page = await entered(browser);
+    await page.goto(server + '/web/test');
+    const click = async words => Promise.all([page.waitForNavigation(), page.locator('main ::-p-text(' + words + ')').click()]);
+    const lines = () => page.$eval('.log', it => it.textContent.split('\n').length);
+    const has = words => page.waitForFunction(words => document.querySelector('main').innerText.includes(words), { timeout: 60000 }, words);
+    await click('Diagnose');
+    const first = await lines();
+    await page.waitForFunction(first => document.querySelector('.log').textContent.split('\n').length > first + 2, { timeout: 20000 }, first);
+    await page.screenshot({ path: path.join(directory, 'web-test-live.png') });
+    await click('Stop it');
+    await has('Ended: stopped');
+    await click('Diagnose');
+    await has('Its report');
+    await click('Its report');
+    if (!page.url().includes('/web/run?id=')) throw new Error('no report at ' + page.url());
+    await page.close();
+}
+
+// The pages of the server, found by their links: the first page of each kind.
+async function served(browser) {
+    const page = await entered(browser);
     const found = new Map([['web-front', server + '/web/'], ['web-search', server + '/web/search?q=nosuch']]);
     for (const at of ['/web/', '/web/runs', '/web/table'].map(it => server + it)) {
         await page.goto(at);
@@ -76,8 +102,12 @@ async function unreached(page) {
     });
     const files = fs.readdirSync(directory).filter(it => it.endsWith('.html')).sort();
     const all = files.map(file => ({ name: file.replace('.html', ''), url: 'file://' + path.join(directory, file) }));
-    if (server) all.push(...await served(browser));
     let passed = 0, failed = 0;
+    if (server) {
+        await live(browser);
+        passed += 1;
+        all.push(...await served(browser));
+    }
     for (const { name, url } of all) {
         for (const { scheme, width, media } of views) {
             const page = await browser.newPage();

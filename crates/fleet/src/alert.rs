@@ -51,7 +51,13 @@ pub enum Form {
 pub enum Target {
     Webhook(Place, Form),
     Alertmanager(Place),
-    Mail { server: Place, from: String, to: Vec<String> },
+    /// What takes figures, not alerts.
+    Collector(Place),
+    Mail {
+        server: Place,
+        from: String,
+        to: Vec<String>,
+    },
 }
 
 /// Where a URL leads.
@@ -118,10 +124,26 @@ impl Alert {
     }
 }
 
+/// Where a collector of OpenTelemetry takes metrics (OTLP specification, OTLP/HTTP request).
+const METRICS_PATH: &str = "/v1/metrics";
+
 impl Target {
+    /// A collector of OpenTelemetry, by the URL of its base or of where it takes metrics.
+    /// Errors: what makes no sense.
+    pub fn collector(url: &str) -> Result<Self, String> {
+        let mut place = Place::of(url, HTTP)?;
+        if place.path.trim_end_matches('/').is_empty() {
+            METRICS_PATH.clone_into(&mut place.path);
+        }
+        Ok(Self::Collector(place))
+    }
+
     pub const fn place(&self) -> &Place {
         match self {
-            Self::Webhook(place, _) | Self::Alertmanager(place) | Self::Mail { server: place, .. } => place,
+            Self::Webhook(place, _)
+            | Self::Alertmanager(place)
+            | Self::Collector(place)
+            | Self::Mail { server: place, .. } => place,
         }
     }
 
@@ -130,6 +152,7 @@ impl Target {
         let kind = match self {
             Self::Webhook(..) => "webhook",
             Self::Alertmanager(_) => "Alertmanager",
+            Self::Collector(_) => "collector",
             Self::Mail { .. } => "mail server",
         };
         format!("{kind} {}", self.place().authority)
@@ -375,6 +398,11 @@ mod tests {
             assert!(words.contains(says), "{text}: {words}");
             assert!(!words.contains("secret"), "{text}: {words}");
         }
+        for (url, path) in [("http://a:4318", "/v1/metrics"), ("https://a/x/y", "/x/y")] {
+            let collector = Target::collector(url).expect("a collector");
+            assert_eq!((collector.place().path.as_str(), collector.place().tls), (path, url.starts_with("https")));
+        }
+        assert!(Target::collector("grpc://secret").is_err_and(|it| it.contains("http://") && !it.contains("secret")));
         let long = Alert { webhook: Some(format!("http://a/{}", "x".repeat(3_000))), ..Alert::default() };
         assert!(long.mistake().is_some_and(|words| words.contains("up to 2000")));
     }

@@ -1,6 +1,6 @@
 //! The file of a fleet (TOML): hosts, meshes of them, and the tests of each mesh.
 
-use crate::alert::{ALERTS_MAX, Alert};
+use crate::alert::{ALERTS_MAX, Alert, Target};
 use narrows_mesh::design;
 use narrows_model::words::units::{parse_bps, parse_duration, parse_size};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -20,6 +20,9 @@ pub struct Fleet {
     pub meshes: Vec<Mesh>,
     #[serde(rename = "alert", default)]
     pub alerts: Vec<Alert>,
+    /// The URL of a collector of OpenTelemetry, which gets the figures of the fleet.
+    #[serde(default)]
+    pub otlp: Option<String>,
     /// Tests are kept for so long; of older ones a figure a day.
     #[serde(rename = "keep", default = "month", deserialize_with = "duration")]
     pub keep_ms: u64,
@@ -192,6 +195,7 @@ impl Fleet {
         }
         let mistake = |(nth, alert): (usize, &Alert)| Some(format!("alert {}: {}", nth + 1, alert.mistake()?));
         wrong.extend(self.alerts.iter().enumerate().filter_map(mistake));
+        wrong.extend(self.collector().err().map(|why| format!("otlp: {why}")));
         let mut names = BTreeSet::new();
         for mesh in &self.meshes {
             let of = format!("mesh {}", mesh.name);
@@ -227,6 +231,12 @@ impl Fleet {
             }
         }
         wrong
+    }
+
+    /// The collector that gets figures, if there is one.
+    /// Errors: what makes no sense in its URL.
+    pub fn collector(&self) -> Result<Option<Target>, String> {
+        self.otlp.as_deref().map(Target::collector).transpose()
     }
 
     /// The places of hosts in the order of names; a word is a host, or a group with `@`.

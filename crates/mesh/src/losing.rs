@@ -4,7 +4,7 @@
 //! the others, by the ratio of likelihoods, is taken, then the same of what is left (the scan statistic of M. Kulldorff, 1997).
 
 use crate::Load;
-use crate::blame::{Element, elements};
+use crate::blame::{Element, Suspect, elements};
 use std::collections::BTreeMap;
 
 /// The probes of one path.
@@ -75,6 +75,33 @@ pub fn losing(groups: &[usize], ways: &[Way]) -> Vec<Losing> {
         of.into_iter().for_each(|at| left[at] = false);
         found.push(taken);
     }
+}
+
+/// Parts what is slow: suspects that no element which loses packets explains, and the loads of the others, for each such element. A single path
+/// and a host on some of its paths are explained where all their loads pass the element, unless that is a whole network: of that too many
+/// other loads are well. `ways`: what loads share with others.
+pub fn explained(
+    groups: &[usize],
+    ways: &BTreeMap<[usize; 2], Vec<usize>>,
+    losing: &[Losing],
+    suspects: Vec<Suspect>,
+) -> (Vec<Suspect>, Vec<Vec<Load>>) {
+    let passes = |load: &Load, element: &Element| {
+        let hops = ways.get(&[load.from, load.to]).map_or(&[][..], Vec::as_slice);
+        elements(groups, *load, hops).contains(element)
+    };
+    let mut of_losing = vec![Vec::new(); losing.len()];
+    let mut others = Vec::new();
+    for suspect in suspects {
+        let is_part = matches!(suspect.element, Element::Pair(..) | Element::Partly(_));
+        let is_whole = |it: &Losing| matches!(it.element, Element::Way(..) | Element::Between(..));
+        let all_pass = |it: &Losing| !is_whole(it) && suspect.loads.iter().all(|load| passes(load, &it.element));
+        match losing.iter().position(|it| is_part && all_pass(it)) {
+            Some(at) => of_losing[at].extend(suspect.loads),
+            None => others.push(suspect),
+        }
+    }
+    (others, of_losing)
 }
 
 /// The logarithm of how much likelier two shares are than one for both; 0 where the first is no larger.

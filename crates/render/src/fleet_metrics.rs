@@ -1,7 +1,7 @@
 //! A fleet as metrics (OpenMetrics 1.0): how its controller is, the figures of each host, and of pairs only those that are slow: a scraper
 //! that got all pairs of a thousand hosts would be busy with nothing else.
 
-use crate::metrics::{Exposition, Sample, flag, labels, seconds};
+use crate::metrics::{Exposition, Kind, Labels, Sample, flag, labels, seconds};
 use narrows_model::run::fleet::{AgentState, FleetHost, FleetStatus};
 use narrows_model::run::mesh::{MeshName, MeshReport, MeshState};
 use narrows_model::words::figures::float;
@@ -11,13 +11,22 @@ const PAIRS_MAX: usize = 1_000;
 
 /// A fleet as a scraper reads it.
 pub fn metrics(status: &FleetStatus) -> String {
+    exposition(status).text()
+}
+
+/// A fleet as a collector of OpenTelemetry takes it (OTLP, JSON). `since_unix_ms`: since when the controller counts.
+pub fn otlp(status: &FleetStatus, since_unix_ms: u64) -> serde_json::Value {
+    exposition(status).otlp(&[("narrows.fleet", &status.name)], since_unix_ms, status.at_unix_ms)
+}
+
+fn exposition(status: &FleetStatus) -> Exposition {
     let mut all = Exposition::default();
     controller(&mut all, status);
     incidents(&mut all, status);
     loaded(&mut all, status);
     hosts(&mut all, &status.mesh);
     slow(&mut all, &status.mesh);
-    all.end()
+    all
 }
 
 fn controller(all: &mut Exposition, status: &FleetStatus) {
@@ -46,7 +55,7 @@ fn controller(all: &mut Exposition, status: &FleetStatus) {
         })
     });
     let help = "Tests that ended, by how, since the controller began.";
-    all.family("counter", "narrows_fleet_tests", "", help, tests);
+    all.family(Kind::Counter, "narrows_fleet_tests", "", help, tests);
 }
 
 fn incidents(all: &mut Exposition, status: &FleetStatus) {
@@ -137,7 +146,7 @@ fn hosts(all: &mut Exposition, mesh: &MeshReport) {
     all.gauge("narrows_host_probe_loss_ratio", "ratio", help, loss);
 }
 
-fn named(host: &MeshName, more: &[(&str, &str)]) -> String {
+fn named(host: &MeshName, more: &[(&'static str, &str)]) -> Labels {
     let mut all = vec![("host", host.name.as_str()), ("group", host.group.as_str())];
     all.extend_from_slice(more);
     labels(&all)
@@ -146,7 +155,7 @@ fn named(host: &MeshName, more: &[(&str, &str)]) -> String {
 fn slow(all: &mut Exposition, mesh: &MeshReport) {
     let name = |at: usize| mesh.members.get(at).map(|it| it.name.as_str());
     let loads = mesh.loads.iter().zip(&mesh.expected_bps).zip(&mesh.slow).filter(|(_, is_slow)| **is_slow);
-    let mut pairs: Vec<(String, f64, f64)> = loads
+    let mut pairs: Vec<(Labels, f64, f64)> = loads
         .filter_map(|((load, expected), _)| {
             let MeshState::Measured { goodput_bps, .. } = load.state else { return None };
             let pair = labels(&[("from", name(load.from)?), ("to", name(load.to)?)]);
@@ -300,6 +309,23 @@ mod tests {
         }
         let of = |name: &str| found.keys().filter(|it| it.starts_with(name)).count();
         assert_eq!((of("narrows_fleet_tests_total"), of("narrows_pair_"), of("narrows_incident{")), (3, 2, 2));
+    }
+
+    #[test]
+    fn a_collector_gets_the_same_figures() {
+        let (status, text) = (status(), metrics(&status()));
+        let sent = otlp(&status, 1_600_000_000_000);
+        let metrics = sent["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().expect("metrics");
+        let points =
+            |it: &serde_json::Value| ["gauge", "sum"].map(|kind| it[kind]["dataPoints"].as_array().map_or(0, Vec::len));
+        let count: usize = metrics.iter().flat_map(points).sum();
+        assert_eq!(count, read(&text).len());
+        let tests = metrics.iter().find(|it| it["name"] == "narrows_fleet_tests").expect("the tests");
+        let first = &tests["sum"]["dataPoints"][0];
+        assert_eq!((&first["asDouble"], &first["startTimeUnixNano"]), (&3.0.into(), &"1600000000000000000".into()));
+        assert_eq!(first["attributes"][0], serde_json::json!({ "key": "mesh", "value": { "stringValue": ODD } }));
+        let resource = sent["resourceMetrics"][0]["resource"]["attributes"].to_string();
+        assert!(resource.contains("narrows.fleet") && resource.contains("site"), "{resource}");
     }
 
     #[test]

@@ -27,8 +27,8 @@ const HIGH: f64 = 170.0;
 const APART: f64 = 84.0;
 /// What the picture shows, in a sentence beside it.
 const SAYS: &str = "Round trip: the line is the median of each probe, the band reaches from its minimum to its 90th percentile. Loss: the part \
-    of the packets of each probe. A dashed line marks a change point, a dotted one that the routers of the path changed, and a diamond a \
-    failed test.";
+    of the packets of each probe. A dashed line marks a change point, a dotted one that the routers of the path changed, a dash-dotted one \
+    that settings of one of its hosts did, and a diamond a failed test.";
 
 fn doc(report: &FleetSeries) -> Doc {
     let tests = |it: &FleetPoint| it.of_tests.unwrap_or(1);
@@ -46,9 +46,14 @@ fn doc(report: &FleetSeries) -> Doc {
         return doc.paragraph("no test of this path ended in that time");
     }
     let changes = report.changes.iter().map(|it| Sentence::listed(&change(it)));
+    let set = report
+        .settings
+        .iter()
+        .map(|it| Sentence::listed(&format!("{}, {}: {}", time(it.at_unix_ms), it.host, it.says)));
     doc.picture(Some(picture(report)))
         .paragraph(SAYS)
         .then(|doc| if report.changes.is_empty() { doc } else { doc.heading("changes").sentences(changes) })
+        .then(|doc| if report.settings.is_empty() { doc } else { doc.heading("settings that changed").sentences(set) })
         .table(table(report))
 }
 
@@ -128,6 +133,7 @@ pub fn picture(report: &FleetSeries) -> String {
         Entry::line("each test", Look::nth(0)),
         Entry::plain("change point", Look::nth(1).dashed("7 4")),
         Entry::plain("routers changed", Look::nth(3).dashed("2 4")),
+        Entry::plain("settings changed", Look::nth(4).dashed("8 3 2 3")),
         Entry::point("failed", Look { color: palette::VERMILION, ..Look::nth(2) }),
     ];
     let mut top = 84.0 + legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries) + 16.0;
@@ -197,6 +203,12 @@ fn marks(canvas: &mut Canvas, panel: Panel, report: &FleetSeries, figure: &str) 
         }
         routers = Some(&point.hops);
     }
+    // Before and after what was measured they are only named.
+    let within =
+        report.points.first().map_or(0, |it| it.at_unix_ms)..=report.points.last().map_or(0, |it| it.at_unix_ms);
+    for it in report.settings.iter().filter(|it| within.contains(&it.at_unix_ms)) {
+        mark(it.at_unix_ms, Look::nth(4).dashed("8 3 2 3").stroke(1.5));
+    }
     let changes: Vec<(f64, String)> = report
         .changes
         .iter()
@@ -226,6 +238,7 @@ mod tests {
     use super::*;
     use crate::fits::{NARROWEST, fits};
     use crate::style::Style;
+    use narrows_model::run::fleet::FleetSetting;
 
     #[test]
     fn a_path_over_time_has_its_band_its_marks_and_its_failures() {
@@ -249,15 +262,28 @@ mod tests {
             interval: [0.4, 0.6],
         };
         let (from, to) = ("a".to_owned(), "b<i>".to_owned());
-        let report =
-            FleetSeries { schema: String::new(), from, to, points: (0..8).map(probe).collect(), changes: vec![change] };
+        let set = |nth: u64| FleetSetting {
+            at_unix_ms: 1_700_000_000_000 + nth * 60_000,
+            host: "a".to_owned(),
+            says: "tcp.sack: on → <b>off".to_owned(),
+        };
+        let report = FleetSeries {
+            schema: String::new(),
+            from,
+            to,
+            points: (0..8).map(probe).collect(),
+            changes: vec![change],
+            settings: vec![set(5), set(99)],
+        };
         let svg = picture(&report);
         assert_eq!((svg.matches("fill-opacity").count(), svg.matches("stroke-dasharray=\"2 4\"").count()), (1, 3));
+        assert_eq!(svg.matches("stroke-dasharray=\"8 3 2 3\"").count(), 3, "the legend, and one in each panel");
         assert!(svg.contains("+50.0 %") && svg.contains("&lt;b&gt;no answer") && !svg.contains("<b>"), "{svg}");
         let text = doc(&report).text(Style { width: NARROWEST, ..Style::default() });
         fits("fleet series", &text);
         let words: Vec<&str> = text.split_whitespace().collect();
         assert!(words.join(" ").contains("0 loads, 8 probes, 1 without a figure"), "{text}");
+        assert!(text.contains("settings that changed") && text.matches("tcp.sack").count() == 2, "{text}");
         let csv = csv::table(COLUMNS, &report.points).unwrap();
         assert!(
             csv.lines()

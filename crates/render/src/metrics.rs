@@ -1,6 +1,7 @@
 //! Figures of a program's own health, as scrapers read them (OpenMetrics 1.0): of a server, and of an agent of a fleet.
 
 use narrows_model::words::figures::float;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// What the answer to a scraper is, in the words of HTTP.
@@ -43,7 +44,7 @@ pub fn metrics(server: &ServerFigures, agent: Option<&AgentFigures>) -> String {
     if let Some(agent) = agent {
         of_agent(&mut all, agent);
     }
-    all.end()
+    all.text()
 }
 
 fn of_server(all: &mut Exposition, it: &ServerFigures) {
@@ -56,16 +57,16 @@ fn of_server(all: &mut Exposition, it: &ServerFigures) {
     let loads = loads.map(|(end, count)| (labels(&[("end", end)]), float(count)));
     all.counter("narrows_server_loads", "", "Loads that ended, by how.", loads);
     let bytes = "Payload of the loads, of both directions.";
-    all.counter("narrows_server_load_bytes", "bytes", bytes, [(String::new(), float(it.load_bytes))]);
-    let last = (it.last_load_unix_ms > 0).then(|| (String::new(), seconds(it.last_load_unix_ms)));
+    all.counter("narrows_server_load_bytes", "bytes", bytes, [(Labels::new(), float(it.load_bytes))]);
+    let last = (it.last_load_unix_ms > 0).then(|| (Labels::new(), seconds(it.last_load_unix_ms)));
     let help = "When the last load ended, seconds since 1970.";
     all.gauge("narrows_server_last_load_timestamp_seconds", "seconds", help, last);
     let refused = "Requests that were refused.";
-    all.counter("narrows_server_refused_requests", "", refused, [(String::new(), float(it.refused))]);
+    all.counter("narrows_server_refused_requests", "", refused, [(Labels::new(), float(it.refused))]);
 }
 
 fn of_agent(all: &mut Exposition, it: &AgentFigures) {
-    let answered = (it.answered_unix_ms > 0).then(|| (String::new(), seconds(it.answered_unix_ms)));
+    let answered = (it.answered_unix_ms > 0).then(|| (Labels::new(), seconds(it.answered_unix_ms)));
     let help = "When the controller answered last, seconds since 1970.";
     all.gauge("narrows_agent_controller_answer_timestamp_seconds", "seconds", help, answered);
     all.one("narrows_agent_tests_running", "", "Tests that run now.", float(it.running as u64));
@@ -77,72 +78,157 @@ fn of_agent(all: &mut Exposition, it: &AgentFigures) {
     all.counter("narrows_agent_tests", "", "Tests that ended, by how.", tests);
 }
 
+/// Names with values, which others gave them.
+pub(crate) type Labels = Vec<(&'static str, String)>;
+
 /// The labels of a series, and its value.
-pub(crate) type Sample = (String, f64);
+pub(crate) type Sample = (Labels, f64);
+
+/// What series of one name are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Gauge,
+    /// It only grows.
+    Counter,
+    Info,
+}
+
+struct Family {
+    kind: Kind,
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    /// Each series once.
+    samples: Vec<Sample>,
+}
 
 /// Families of series, one after the other.
 #[derive(Default)]
-pub(crate) struct Exposition(String);
+pub(crate) struct Exposition(Vec<Family>);
 
 impl Exposition {
-    /// Writes a family: what it is, and each series of it once.
+    /// Adds a family: what it is, and each series of it once.
     pub(crate) fn family(
         &mut self,
-        kind: &str,
-        name: &str,
-        unit: &str,
-        help: &str,
+        kind: Kind,
+        name: &'static str,
+        unit: &'static str,
+        help: &'static str,
         samples: impl IntoIterator<Item = Sample>,
     ) {
-        let end = match kind {
-            "counter" => "_total",
-            "info" => "_info",
-            _ => "",
-        };
-        self.0 += &format!("# TYPE {name} {kind}\n");
-        if !unit.is_empty() {
-            self.0 += &format!("# UNIT {name} {unit}\n");
-        }
-        self.0 += &format!("# HELP {name} {help}\n");
         let mut known = BTreeSet::new();
-        for (labels, value) in samples {
-            if value.is_finite() && !known.contains(&labels) {
-                self.0 += &format!("{name}{end}{labels} {value}\n");
-                known.insert(labels);
-            }
-        }
+        let mut is_first = |(labels, value): &Sample| value.is_finite() && known.insert(labels.clone());
+        let samples = samples.into_iter().filter(|it| is_first(it)).collect();
+        self.0.push(Family { kind, name, unit, help, samples });
     }
 
-    pub(crate) fn gauge(&mut self, name: &str, unit: &str, help: &str, samples: impl IntoIterator<Item = Sample>) {
-        self.family("gauge", name, unit, help, samples);
+    pub(crate) fn gauge(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample>,
+    ) {
+        self.family(Kind::Gauge, name, unit, help, samples);
     }
 
     /// What is built in.
     pub(crate) fn build(&mut self) {
         let build = (labels(&[("version", env!("CARGO_PKG_VERSION"))]), 1.0);
-        self.family("info", "narrows_build", "", "The version of the program.", [build]);
+        self.family(Kind::Info, "narrows_build", "", "The version of the program.", [build]);
     }
 
     /// Figures that only grow.
-    fn counter(&mut self, name: &str, unit: &str, help: &str, samples: impl IntoIterator<Item = Sample>) {
-        self.family("counter", name, unit, help, samples);
-    }
-
-    /// The whole.
-    pub(crate) fn end(self) -> String {
-        self.0 + "# EOF\n"
+    fn counter(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample>,
+    ) {
+        self.family(Kind::Counter, name, unit, help, samples);
     }
 
     /// A figure without labels.
-    pub(crate) fn one(&mut self, name: &str, unit: &str, help: &str, value: f64) {
-        self.gauge(name, unit, help, [(String::new(), value)]);
+    pub(crate) fn one(&mut self, name: &'static str, unit: &'static str, help: &'static str, value: f64) {
+        self.gauge(name, unit, help, [(Labels::new(), value)]);
+    }
+
+    /// As a scraper reads it.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for Family { kind, name, unit, help, samples } in &self.0 {
+            let (word, end) = match kind {
+                Kind::Gauge => ("gauge", ""),
+                Kind::Counter => ("counter", "_total"),
+                Kind::Info => ("info", "_info"),
+            };
+            text += &format!("# TYPE {name} {word}\n");
+            if !unit.is_empty() {
+                text += &format!("# UNIT {name} {unit}\n");
+            }
+            text += &format!("# HELP {name} {help}\n");
+            for (labels, value) in samples {
+                text += &format!("{name}{end}{} {value}\n", braced(labels));
+            }
+        }
+        text + "# EOF\n"
+    }
+
+    /// As a collector takes it: an `ExportMetricsServiceRequest` in JSON (OTLP 1.3, opentelemetry-proto `metrics.proto`). `names`: what the figures are of; at a
+    /// time, those that only grow since a time.
+    pub(crate) fn otlp(&self, names: &[(&'static str, &str)], since_unix_ms: u64, at_unix_ms: u64) -> Value {
+        let word = |(key, value): (&str, &str)| json!({ "key": key, "value": { "stringValue": value } });
+        let nanos = |unix_ms: u64| format!("{unix_ms}000000");
+        let metric = |it: &Family| {
+            let point = |(labels, value): &Sample| {
+                let labels: Vec<Value> = labels.iter().map(|(key, value)| word((key, value))).collect();
+                let mut point = json!({ "attributes": labels, "timeUnixNano": nanos(at_unix_ms), "asDouble": value });
+                if it.kind == Kind::Counter {
+                    point["startTimeUnixNano"] = nanos(since_unix_ms).into();
+                }
+                point
+            };
+            let points: Vec<Value> = it.samples.iter().map(point).collect();
+            // As UCUM has them.
+            let unit = match it.unit {
+                "seconds" => "s",
+                "bytes" => "By",
+                "bytes_per_second" => "By/s",
+                _ => "1",
+            };
+            let mut metric = json!({ "name": it.name, "description": it.help, "unit": unit });
+            match it.kind {
+                // Cumulative
+                Kind::Counter => {
+                    metric["sum"] = json!({ "dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true });
+                }
+                Kind::Gauge | Kind::Info => metric["gauge"] = json!({ "dataPoints": points }),
+            }
+            metric
+        };
+        // A metric without a point is none.
+        let metrics: Vec<Value> = self.0.iter().filter(|it| !it.samples.is_empty()).map(metric).collect();
+        let version = env!("CARGO_PKG_VERSION");
+        let own = [("service.name", "narrows"), ("service.version", version)];
+        let resource: Vec<Value> = own.into_iter().chain(names.iter().copied()).map(word).collect();
+        json!({ "resourceMetrics": [{
+            "resource": { "attributes": resource },
+            "scopeMetrics": [{ "scope": { "name": "narrows", "version": version }, "metrics": metrics }],
+        }] })
     }
 }
 
-/// Names with values, which others gave them.
-pub(crate) fn labels(all: &[(&str, &str)]) -> String {
+pub(crate) fn labels(all: &[(&'static str, &str)]) -> Labels {
+    all.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
+}
+
+fn braced(labels: &Labels) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
     let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    let all: Vec<String> = all.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    let all: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     format!("{{{}}}", all.join(","))
 }
 

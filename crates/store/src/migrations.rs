@@ -3,7 +3,7 @@
 use crate::database::sql::{Database, Result, values};
 
 /// The steps, oldest first: the n-th leads to version n + 1.
-pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6];
+pub(crate) const VERSIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7];
 
 /// Runs with their headline figures, tags and bodies. A body has a table of its own, so that a list does not pass over it.
 const VERSION_1: &str = "
@@ -144,6 +144,19 @@ const VERSION_6: &str = "
     CREATE TABLE fleet_leaders (
         fleet TEXT PRIMARY KEY, controller TEXT NOT NULL, until_ms INTEGER NOT NULL
     ) STRICT;
+";
+
+/// What changed of the settings of a fleet's hosts.
+const VERSION_7: &str = "
+    CREATE TABLE fleet_notes (
+        number INTEGER PRIMARY KEY,
+        fleet TEXT NOT NULL,
+        host TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        says TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX fleet_notes_of_host ON fleet_notes (fleet, host, at_ms);
+    CREATE INDEX fleet_notes_old ON fleet_notes (fleet, at_ms);
 ";
 
 /// The versions of a store, with the time and the program of each step.

@@ -69,6 +69,12 @@ pub fn host_name() -> String {
     crate::files::read_text(path).map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
 }
 
+/// A mark of the running kernel, another one after each start (`/proc/sys/kernel/random/boot_id`).
+pub fn boot_id() -> Option<String> {
+    let read = crate::files::read_text(std::path::Path::new("/proc/sys/kernel/random/boot_id"));
+    read.ok().map(|text| text.trim().to_owned())
+}
+
 /// Whether the effective user is root (of its user namespace).
 pub fn is_root() -> bool {
     // SAFETY: geteuid has no preconditions and cannot fail.

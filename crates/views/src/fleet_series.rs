@@ -43,8 +43,14 @@ mod tests {
             ..FleetPoint::default()
         };
         let points = (0..60).map(point).collect();
-        let series =
-            FleetSeries { schema: String::new(), from: String::new(), to: String::new(), points, changes: Vec::new() };
+        let series = FleetSeries {
+            schema: String::new(),
+            from: String::new(),
+            to: String::new(),
+            points,
+            changes: Vec::new(),
+            settings: Vec::new(),
+        };
         let changes = judged(series).changes;
         assert_eq!((changes.len(), changes[0].at_unix_ms, changes[0].figure.as_str()), (1, 30 * 60_000, "goodput"));
     }

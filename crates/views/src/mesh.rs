@@ -4,8 +4,8 @@ use crate::figures::{GOODPUT, LOSS, RTT};
 use narrows_mesh::Load;
 use narrows_mesh::blame::{Blame, Element, SLOW, Suspect, blame};
 use narrows_mesh::differs::{differences, differences_of_loads};
-use narrows_mesh::losing::Losing;
-use narrows_mesh::record::{Names, cells, groups, losses};
+use narrows_mesh::losing::{Losing, explained};
+use narrows_mesh::record::{Names, cells, groups, hops, losses};
 use narrows_model::run::history::{Headline, StoredRun};
 use narrows_model::run::mesh::{
     MeshDiagnosis, MeshDifference, MeshLoad, MeshLoss, MeshName, MeshRecord, MeshReport, MeshState, MeshSuspect, SCHEMA,
@@ -26,6 +26,8 @@ pub fn report(record: &MeshRecord) -> MeshReport {
     let (places, cells) = cells(record);
     let groups = groups(record);
     let Blame { suspects, starved, expected_bps } = blame(&groups, &cells);
+    let losing = losses(record);
+    let (suspects, of_losing) = explained(&groups, &hops(record).1, &losing, suspects);
     let (mut expected, mut slow_loads) = (vec![None; record.loads.len()], vec![false; record.loads.len()]);
     for (place, (cell, bps)) in places.iter().zip(cells.iter().zip(expected_bps)) {
         (expected[*place], slow_loads[*place]) = (Some(bps), cell.by_host.is_none() && cell.goodput_bps < SLOW * bps);
@@ -50,9 +52,15 @@ pub fn report(record: &MeshRecord) -> MeshReport {
     let by_loads = suspects.iter().any(is_partial).then(|| {
         let of_hosts = |it: &&Suspect| !matches!(it.element, Element::Way(..) | Element::Between(..) | Element::Hop(_));
         let unexplained: BTreeSet<Load> = suspects.iter().filter(of_hosts).flat_map(|it| it.loads.clone()).collect();
+        let by_loss: BTreeSet<Load> = of_losing.iter().flatten().copied().collect();
         let counted = cells.iter().filter(|cell| cell.by_host.is_none()).map(|cell| cell.load);
+        let counted = counted.filter(|load| !by_loss.contains(load));
         counted.partition::<Vec<Load>, _>(|load| unexplained.contains(load))
     });
+    let worst = |loads: &[Load]| {
+        let least = loads.iter().min_by(|a, b| part(a).total_cmp(&part(b)));
+        least.map(|it| [it.from, it.to])
+    };
     let suspects: Vec<MeshSuspect> = suspects
         .into_iter()
         .map(|suspect| MeshSuspect {
@@ -62,11 +70,20 @@ pub fn report(record: &MeshRecord) -> MeshReport {
             interval: suspect.interval,
             loads: suspect.loads.len(),
             repeated: suspect.loads.iter().filter(|load| is_repeated(load)).count(),
-            worst: suspect
-                .loads
-                .iter()
-                .min_by(|a, b| part(a).total_cmp(&part(b)))
-                .map_or([0; 2], |it| [it.from, it.to]),
+            worst: worst(&suspect.loads).unwrap_or_default(),
+        })
+        .collect();
+    let losing = losing
+        .into_iter()
+        .zip(of_losing)
+        .map(|(Losing { element, or, sent, lost }, loads)| MeshLoss {
+            element: words(element),
+            or: or.into_iter().map(words).collect(),
+            lost,
+            sent,
+            interval: narrows_stats::wilson(lost, sent, 0.95).unwrap_or([0.0, 1.0]),
+            loads: loads.len(),
+            worst: worst(&loads),
         })
         .collect();
     let mut report = MeshReport {
@@ -77,16 +94,7 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         paths: record.paths.clone(),
         expected_bps: expected,
         slow: slow_loads,
-        losing: losses(record)
-            .into_iter()
-            .map(|Losing { element, or, sent, lost }| MeshLoss {
-                element: words(element),
-                or: or.into_iter().map(words).collect(),
-                lost,
-                sent,
-                interval: narrows_stats::wilson(lost, sent, 0.95).unwrap_or([0.0, 1.0]),
-            })
-            .collect(),
+        losing,
         suspects,
         starved: starved.into_iter().map(name).collect(),
         differences: differing(record, &slow, by_loads),
@@ -154,24 +162,27 @@ const fn separates(it: &MeshDifference) -> bool {
 fn headline(report: &MeshReport) -> String {
     let (measured, total) = (report.measured(), report.loads.len());
     let of = format!("{measured} of {} measured", plural(total as u64, "load"));
+    let more = |count: usize| if count > 1 { format!(", and {} more", count - 1) } else { String::new() };
     let losing = report.losing.first().map(|it| {
         let share = it.lost as f64 / it.sent.max(1) as f64;
-        format!("{}{} loses {} of its probe packets", it.element, others(&it.or), percent(share))
+        let more = more(report.losing.len());
+        format!("{}{} loses {} of its probe packets{more}; ", it.element, others(&it.or), percent(share))
     });
+    let losing = losing.unwrap_or_default();
+    let by_loss: usize = report.losing.iter().map(|it| it.loads).sum();
     match report.suspects.as_slice() {
         [] if measured == 0 => format!("nothing was measured: {of}"),
-        [] if losing.is_some() => format!("{}; no load is slow; {of}", losing.unwrap_or_default()),
+        [] if by_loss > 0 => format!("{losing}that slows {}; {of}", plural(by_loss as u64, "load")),
+        [] if !losing.is_empty() => format!("{losing}no load is slow; {of}"),
         [] if measured < total => format!("no measured path is slow; {of}"),
         [] => format!("no host or path is slower than the rest; {of}"),
-        [first, rest @ ..] => {
-            let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-            format!(
-                "{}{} carries {} of what it should{more}; {of}",
-                first.element,
-                others(&first.or),
-                percent(first.carries)
-            )
-        }
+        all @ [first, ..] => format!(
+            "{}{} carries {} of what it should{}; {losing}{of}",
+            first.element,
+            others(&first.or),
+            percent(first.carries),
+            more(all.len())
+        ),
     }
 }
 
@@ -276,7 +287,7 @@ fn figures(record: &MeshRecord) -> Vec<Headline> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPlan};
+    use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPath, MeshPlan};
     use narrows_model::{Fact, Snapshot, Unit};
 
     /// Six hosts, of which `slow` sends at a tenth and is busy for a part of the time.
@@ -332,6 +343,40 @@ mod tests {
         assert_eq!(named, ["host h2 (sending)"]);
         assert!(seen.headline.starts_with("host h2 (sending) carries 10 % of what it should"), "{}", seen.headline);
         assert_eq!(stored(&record(2, 0.3)).verdict, "slow: host h2 (sending)");
+    }
+
+    /// The last host loses what it receives, and is slow with two others.
+    #[test]
+    fn slow_single_paths_over_a_host_that_loses_belong_to_it() {
+        let mut lossy = record(9, 0.1);
+        for load in lossy.loads.iter_mut().filter(|load| [[0, 5], [1, 5], [3, 2]].contains(&[load.from, load.to])) {
+            let MeshState::Measured { goodput_bps, .. } = &mut load.state else { continue };
+            *goodput_bps = if load.from == 1 { 400e6 } else { 600e6 };
+        }
+        let alone = report(&lossy);
+        assert_eq!(alone.suspects.len(), 3, "{}", alone.headline);
+        let pairs = (0..6).flat_map(|from| (from + 1..6).map(move |to| (from, to)));
+        let path = |(from, to)| MeshPath {
+            from,
+            to,
+            packets: Some([200, if to == 5 { 10 } else { 0 }, 0]),
+            ..MeshPath::default()
+        };
+        lossy.paths = pairs.map(path).collect();
+        let seen = report(&lossy);
+        let named: Vec<&str> = seen.suspects.iter().map(|it| it.element.as_str()).collect();
+        assert_eq!(named, ["only the path h3 to h2"]);
+        assert_eq!(seen.losing.len(), 1, "{seen:#?}");
+        let losing = &seen.losing[0];
+        assert_eq!((&*losing.element, losing.loads, losing.worst), ("host h5 (receiving)", 2, Some([1, 5])));
+        // What a whole network loses makes no single path slow.
+        let spread = MeshPath { packets: Some([2_000, 9, 9]), ..MeshPath::default() };
+        let everywhere = lossy.paths.iter().map(|it| MeshPath { from: it.from, to: it.to, ..spread.clone() }).collect();
+        let whole = report(&MeshRecord { paths: everywhere, ..lossy.clone() });
+        assert_eq!((whole.suspects.len(), whole.losing.len(), whole.losing[0].loads), (3, 1, 0), "{}", whole.headline);
+        lossy.loads.retain(|load| [load.from, load.to] != [3, 2]);
+        let said = "host h5 (receiving) loses 5.0 % of its probe packets; that slows 2 loads; 29 of 29 loads measured";
+        assert_eq!(report(&lossy).headline, said);
     }
 
     #[test]

@@ -65,6 +65,9 @@ struct Session {
     behind_ms: VecDeque<i64>,
     clock: Option<Clock>,
     settings: Settings,
+    /// Those from which they differ, where that was not kept yet; when such was kept last.
+    noted: Option<BTreeMap<String, String>>,
+    noted_ms: u64,
 }
 
 impl Session {
@@ -241,24 +244,6 @@ impl<'a, T: Truth> Control<'a, T> {
     /// A host gets no tests, or gets them again.
     pub fn drain(&mut self, host: usize, is: bool) {
         self.sessions[host].drained = is;
-    }
-
-    /// Plans tests of a mesh now, beside those of the schedule; how many.
-    /// Errors: the store's.
-    pub fn run(&mut self, mesh: usize, now_ms: u64) -> Result<usize, T::Error> {
-        let tests = self.fleet.meshes[mesh].tests.len();
-        let of_test = |test: usize| {
-            let lasts_ms = self.fleet.meshes[mesh].tests[test].lasts_ms + crate::schedule::BESIDE_MS;
-            let rounds = self.schedule.rounds(mesh, test).iter().enumerate();
-            // The time is no number of periods: no slot has it.
-            rounds.flat_map(move |(nth, loads)| {
-                let due_ms = now_ms + nth as u64 * lasts_ms;
-                loads.iter().map(move |load| Planned { due_ms, name: Name { mesh, test, slot: now_ms, load: *load } })
-            })
-        };
-        let all: Vec<Planned> = (0..tests).flat_map(of_test).collect();
-        self.write_down(&all)?;
-        Ok(all.len())
     }
 
     /// How long a test takes.

@@ -5,7 +5,7 @@ use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Settings, Ticket};
 use crate::truth::{Lease, Taken};
 use narrows_model::run::mesh::{MeshPath, MeshState, OneWay};
 use narrows_model::words::show::clean;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// No load carries more, bit/s.
@@ -84,6 +84,26 @@ fn sound_settings(sent: Settings) -> Settings {
     Settings { sum: sent.sum, all }
 }
 
+/// Settings that changed at once are named one by one up to here.
+const NAMED_MAX: usize = 5;
+const NOTES_APART_MS: u64 = 300_000;
+
+type Named = BTreeMap<String, String>;
+
+/// What differs between the settings of a host that were known and those that it has now.
+fn differing(known: Option<&Named>, now: Option<&Named>) -> Vec<String> {
+    let (Some(known), Some(now)) = (known, now) else { return Vec::new() };
+    let is_other = |key: &&String| known.get(*key) != now.get(*key);
+    let keys: BTreeSet<&String> = known.keys().chain(now.keys()).filter(is_other).collect();
+    let word = |value: Option<&String>| value.map_or_else(|| "unknown".to_owned(), |it| it.chars().take(60).collect());
+    let says = |key: &&String| format!("{key}: {} → {}", word(known.get(*key)), word(now.get(*key)));
+    let mut all: Vec<String> = keys.iter().take(NAMED_MAX).map(says).collect();
+    if keys.len() > NAMED_MAX {
+        all.push(format!("and {} other settings", keys.len() - NAMED_MAX));
+    }
+    all
+}
+
 impl<T: Truth> Control<'_, T> {
     /// Takes a poll of a host's agent, which comes from an address. What the agent has now, and which of its outcomes are acknowledged; `None`:
     /// the poll is invalid.
@@ -101,7 +121,15 @@ impl<T: Truth> Control<'_, T> {
             session.began_ms = now_ms;
         }
         if poll.settings.all.is_some() || poll.settings.sum == 0 {
-            session.settings = sound_settings(poll.settings.clone());
+            let before = std::mem::replace(&mut session.settings, sound_settings(poll.settings.clone()));
+            if session.settings.all.is_some() && session.noted.is_none() {
+                session.noted = before.all;
+            }
+        }
+        // An agent reads them each ten minutes; one that says more often that they changed fills no store.
+        let mut differ = Vec::new();
+        if session.noted.is_some() && now_ms >= session.noted_ms.saturating_add(NOTES_APART_MS) {
+            differ = differing(session.noted.take().as_ref(), session.settings.all.as_ref());
         }
         let knows = session.settings.sum == poll.settings.sum;
         session.clock = poll.clock;
@@ -113,6 +141,10 @@ impl<T: Truth> Control<'_, T> {
             }
         }
         (session.agent, session.heard_ms) = (Some((agent, from)), now_ms);
+        if !differ.is_empty() {
+            session.noted_ms = now_ms;
+            self.truth.note(host, now_ms, &differ)?;
+        }
         let mut taken = Vec::new();
         for Outcome { ticket, found } in poll.outcomes.into_iter().take(OUTCOMES_MAX) {
             if let Some(name) = self.named(&ticket) {

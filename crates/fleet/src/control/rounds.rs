@@ -21,6 +21,26 @@ pub(super) struct Round {
 }
 
 impl<'a, T: Truth> Control<'a, T> {
+    /// Plans tests of a mesh now, beside those of the schedule, or only those between two hosts; how many.
+    /// Errors: the store's.
+    pub fn run(&mut self, mesh: usize, between: Option<[usize; 2]>, now_ms: u64) -> Result<usize, T::Error> {
+        let is_asked = |load: &Load| between.is_none_or(|[a, b]| [[a, b], [b, a]].contains(&[load.from, load.to]));
+        let tests = self.fleet.meshes[mesh].tests.len();
+        let of_test = |test: usize| {
+            let lasts_ms = self.fleet.meshes[mesh].tests[test].lasts_ms + crate::schedule::BESIDE_MS;
+            let asked = |loads: &Vec<Load>| loads.iter().copied().filter(is_asked).collect::<Vec<Load>>();
+            let rounds = self.schedule.rounds(mesh, test).iter().map(asked).filter(|loads| !loads.is_empty());
+            // The time is no number of periods: no slot has it.
+            rounds.enumerate().flat_map(move |(nth, loads)| {
+                let due_ms = now_ms + nth as u64 * lasts_ms;
+                loads.into_iter().map(move |load| Planned { due_ms, name: Name { mesh, test, slot: now_ms, load } })
+            })
+        };
+        let all: Vec<Planned> = (0..tests).flat_map(of_test).collect();
+        self.write_down(&all)?;
+        Ok(all.len())
+    }
+
     /// Rounds that are over, as far as people want to hear of them; and agents that are silent.
     pub(super) fn judged(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
         let is_over = |(key, round): &(&(Place, u64), &Round)| {

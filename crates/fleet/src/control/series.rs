@@ -4,7 +4,7 @@ use super::{Control, Load, Truth};
 use crate::plan::Kind;
 use crate::protocol::Found;
 use crate::truth::Point;
-use narrows_model::run::fleet::{FleetPaths, FleetPoint, FleetSeries, SERIES_SCHEMA};
+use narrows_model::run::fleet::{FleetPaths, FleetPoint, FleetSeries, FleetSetting, SERIES_SCHEMA};
 use narrows_model::run::mesh::MeshState;
 
 impl<T: Truth> Control<'_, T> {
@@ -52,7 +52,10 @@ impl<T: Truth> Control<'_, T> {
         points.sort_by_key(|it| it.at_unix_ms);
         let name = |host: usize| self.names[host].to_owned();
         let schema = SERIES_SCHEMA.to_owned();
-        Ok(FleetSeries { schema, from: name(from), to: name(to), points, changes: Vec::new() })
+        let notes = self.truth.notes([from, to], since_ms)?.into_iter();
+        let settings =
+            notes.map(|(at_unix_ms, host, says)| FleetSetting { at_unix_ms, host: name(host), says }).collect();
+        Ok(FleetSeries { schema, from: name(from), to: name(to), points, changes: Vec::new(), settings })
     }
 }
 

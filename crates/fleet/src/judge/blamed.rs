@@ -4,6 +4,7 @@ use super::{GROUP, MOST};
 use crate::usual::due_us;
 use narrows_mesh::Load;
 use narrows_mesh::blame::{Cell, Element, blame, cover};
+use narrows_mesh::losing::explained;
 use narrows_mesh::record::{Names, cells, groups, hops, losses};
 use narrows_model::run::mesh::MeshRecord;
 use narrows_model::words::show::plural;
@@ -99,9 +100,10 @@ pub(super) fn slow(record: &MeshRecord, before: &Before<'_>) -> (Vec<Blamed>, BT
         let at = cells.binary_search_by_key(load, |cell| cell.load).ok();
         at.map_or((0.0, 1.0), |at| (cells[at].goodput_bps, found.expected_bps[at]))
     };
-    let mut bad = BTreeSet::new();
-    let blamed = found.suspects.iter().map(|suspect| {
-        bad.extend(suspect.loads.iter().copied());
+    let bad: BTreeSet<Load> = found.suspects.iter().flat_map(|it| it.loads.iter().copied()).collect();
+    // What loses packets was found by probes.
+    let (suspects, _) = explained(&groups(record), &hops(record).1, &losses(record), found.suspects);
+    let blamed = suspects.iter().map(|suspect| {
         let part = |load: &Load| should(load).0 / should(load).1;
         let worst = suspect.loads.iter().min_by(|a, b| part(a).total_cmp(&part(b)));
         let worst = worst.map_or_else(String::new, |load| {

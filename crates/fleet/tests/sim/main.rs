@@ -50,6 +50,22 @@ fn faults_are_found_within_three_rounds_each_with_one_message_and_one_recovery()
 }
 
 #[test]
+fn a_setting_that_changed_is_part_of_the_paths_of_its_host() {
+    let fleet = fleet(6, 1);
+    let mut world = World::new(&fleet, 7);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.run(&mut control, 10);
+    let since = world.now_ms;
+    world.faults.set.insert(3);
+    world.run(&mut control, 10);
+    let found = control.series(1, 3, 0).expect("a series").settings;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((&*found[0].host, &*found[0].says), ("h003", "tcp.sack: false → true"));
+    assert!(found[0].at_unix_ms >= since, "{found:?}");
+    assert_eq!(control.series(1, 2, 0).expect("a series").settings, []);
+}
+
+#[test]
 fn what_arrives_nowhere_any_more_is_an_incident_and_a_site_that_is_silent_is_one() {
     let fleet = fleet(24, 3);
     let mut world = World::new(&fleet, 5);

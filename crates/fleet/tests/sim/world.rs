@@ -56,6 +56,8 @@ pub(crate) struct Faults {
     pub(crate) messages: f64,
     /// Part of the loads that carry half, for no reason.
     pub(crate) dips: f64,
+    /// Hosts on which a setting was changed.
+    pub(crate) set: BTreeSet<usize>,
 }
 
 #[derive(Default)]
@@ -129,7 +131,8 @@ impl World {
     pub(crate) fn exchange(&mut self, control: &mut Control<'_, Memory>, host: usize) {
         let from = IpAddr::from([192, 0, 2, u8::try_from(host).expect("few hosts")]);
         let (mut poll, loss, now_ms) = (self.stubs[host].poll(), self.faults.messages, self.now_ms);
-        let mut settings = Settings::of(BTreeMap::from([("tcp.sack".to_owned(), host.is_multiple_of(5).to_string())]));
+        let sack = host.is_multiple_of(5) != self.faults.set.contains(&host);
+        let mut settings = Settings::of(BTreeMap::from([("tcp.sack".to_owned(), sack.to_string())]));
         settings.all = settings.all.filter(|_| self.stubs[host].wanted);
         poll.settings = settings;
         let behind_ms = self.faults.behind.get(&host).copied().unwrap_or(0);

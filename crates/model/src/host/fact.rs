@@ -1,5 +1,6 @@
 //! Facts: what is known of a host, each with its unit and the place it was read from.
 
+use super::keys;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -244,10 +245,13 @@ impl Snapshot {
         self.facts.dedup_by(|later, first| later.key == first.key);
     }
 
-    /// What a host is set to and made of, by key: what may be compared with other hosts. No counters, names and times.
+    /// What a host is set to and made of, by key: what may be compared with other hosts, and with the same one at another time. No counters,
+    /// names and times, and nothing that changes by itself.
     pub fn settings(&self) -> BTreeMap<String, String> {
         let is_setting = |fact: &&Fact| {
-            fact.unit != Unit::Count && !["host.", "time."].iter().any(|begin| fact.key.starts_with(begin))
+            fact.unit != Unit::Count
+                && !["host.", "time."].iter().any(|begin| fact.key.starts_with(begin))
+                && !keys::MOMENTARY.iter().any(|key| key.name == fact.key)
         };
         self.facts.iter().filter(is_setting).map(|fact| (fact.key.clone(), fact.value.to_string())).collect()
     }

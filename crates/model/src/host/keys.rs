@@ -315,6 +315,13 @@ keys! {
     SNMP6_IP6_REASM_OKS = "snmp6.Ip6ReasmOKs", Count;
 }
 
+/// How a host is at a moment: no settings, for a minute later they are others.
+pub const MOMENTARY: &[FactKey] = &[
+    MEMORY_AVAILABLE, SWAP_USED, CPU_FREQUENCY, CGROUP_MEMORY_SOCK, TCP_MEM_USED, UDP_MEM_USED, IP_FRAG_MEM_USED,
+    IP6_FRAG_MEM_USED, QDISC_BACKLOG_BYTES, QDISC_BACKLOG_PACKETS, CONNTRACK_COUNT, NEIGHBOUR_STATE, NIC_WIFI_TX_RATE,
+    NIC_WIFI_RX_RATE, NIC_WIFI_SIGNAL,
+];
+
 #[cfg(test)]
 mod tests {
     use super::ALL;

@@ -164,6 +164,19 @@ pub struct FleetSeries {
     /// Where a figure changed its level.
     #[serde(default)]
     pub changes: Vec<FleetChange>,
+    /// What changed of the settings of its hosts, in the order of time.
+    #[serde(default)]
+    pub settings: Vec<FleetSetting>,
+}
+
+/// A setting of a host that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetSetting {
+    /// When its agent said so: minutes after the change.
+    pub at_unix_ms: u64,
+    pub host: String,
+    /// `tcp.sack: on → off`.
+    pub says: String,
 }
 
 /// What one test found.

@@ -186,6 +186,12 @@ pub struct MeshLoss {
     pub sent: u64,
     /// 95 % interval of the loss (Wilson), as shares.
     pub interval: [f64; 2],
+    /// Slow loads that pass it and that nothing else explains.
+    #[serde(default)]
+    pub loads: usize,
+    /// The slowest of them: from and to.
+    #[serde(default)]
+    pub worst: Option<[usize; 2]>,
 }
 
 /// A setting in which slow hosts differ from the others.

@@ -17,7 +17,8 @@ use narrows_model::{
 };
 use narrows_render::live::measure::MeasureLive;
 use narrows_render::{Format, Style};
-use narrows_runner::{both_directions, diagnosis, stored};
+use narrows_runner::diagnosis::{self, Pace};
+use narrows_runner::{both_directions, stored};
 use narrows_views::live::{Points, kind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -306,15 +307,14 @@ struct Watch<'a> {
     tui: Option<(&'a Tui<MeasureLive>, Points)>,
     progress: Progress,
     saved: SavedRun,
-    /// Time in the trial and bytes of all streams at the last report.
-    last: Option<(u64, u64)>,
+    pace: Pace,
 }
 
 impl<'a> Watch<'a> {
     fn new(quiet: bool, saved: SavedRun, tui: Option<&'a Tui<MeasureLive>>) -> Self {
         let quiet = quiet || tui.is_some();
         let tui = tui.map(|tui| (tui, Points::default()));
-        Self { tui, progress: Progress::new(quiet, "  {bar:30} {msg}"), saved, last: None }
+        Self { tui, progress: Progress::new(quiet, "  {bar:30} {msg}"), saved, pace: Pace::default() }
     }
 }
 
@@ -324,7 +324,7 @@ impl diagnosis::Watch for Watch<'_> {
             *points = Points::default();
             tui.update(|view| view.step(&format!("* {}\n", clean(text))));
         }
-        self.last = None;
+        self.pace = Pace::default();
         self.progress.position(0, None);
         self.progress.show(String::new());
         self.progress.line(&format!("* {text}"));
@@ -351,17 +351,9 @@ impl diagnosis::Watch for Watch<'_> {
         if place != Place::Client {
             return;
         }
-        let bytes: u64 = progress.streams.iter().map(|stream| stream.sample.bytes()).sum();
-        if let Some((at_us, before)) = self.last
-            && progress.at_us > at_us
-        {
-            let bps = bytes.saturating_sub(before) as f64 * 8e6 / (progress.at_us - at_us) as f64;
-            let left = planned_ms.map_or_else(String::new, |ms| {
-                format!(", {} left", units::micros((ms * 1000).saturating_sub(progress.at_us)))
-            });
-            self.progress.show(format!("{}{left}", units::bps(bps)));
+        if let Some(pace) = self.pace.take(place, progress, planned_ms) {
+            self.progress.show(pace);
         }
-        self.last = Some((progress.at_us, bytes));
         if let Some(ms) = planned_ms {
             self.progress.position(progress.at_us.min(ms * 1000), Some(ms * 1000));
         }

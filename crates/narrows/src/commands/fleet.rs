@@ -203,6 +203,9 @@ struct History {
 struct Run {
     /// The mesh (default: all)
     mesh: Option<String>,
+    /// Only the tests between two hosts
+    #[arg(long, num_args = 2, action = clap::ArgAction::Set, value_names = ["HOST", "HOST"])]
+    between: Option<Vec<String>>,
     #[command(flatten)]
     way: Way,
 }
@@ -326,7 +329,10 @@ impl Args {
                 printed(&it.format.write(&report, style())?)
             }
             What::Apply(way) => way.ask(&Command::Apply),
-            What::Run(it) => it.way.ask(&Command::Run { mesh: it.mesh }),
+            What::Run(it) => {
+                let between = it.between.and_then(|hosts| hosts.try_into().ok());
+                it.way.ask(&Command::Run { mesh: it.mesh, between })
+            }
             What::Pause(it) => it.way.ask(&Command::Pause { for_ms: millis(it.time) }),
             What::Drain(it) => it.way.ask(&Command::Drain { host: it.host, back: it.back }),
             What::Acknowledge(it) => it.way.ask(&Command::Acknowledge { incident: it.incident, who: it.by }),
@@ -338,7 +344,12 @@ impl Args {
 impl Controller {
     fn run(self) -> Outcome {
         let store = stored::address().map_err(Failure::run)?;
-        let page = self.web.then(|| PageSpec { store: store.clone(), kinds: KINDS, proxy: self.proxy.proxy() });
+        let page = self.web.then(|| PageSpec {
+            store: store.clone(),
+            kinds: KINDS,
+            proxy: self.proxy.proxy(),
+            controls: false,
+        });
         let spec = ControllerSpec {
             file: self.file,
             port: Some(self.port),

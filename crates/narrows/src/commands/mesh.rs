@@ -192,7 +192,7 @@ impl Args {
 fn page() -> Result<ServerHandle, Failure> {
     let state =
         state::directory().ok_or_else(|| Failure::run("there is no place for a key: set HOME or XDG_STATE_HOME"))?;
-    let page = PageSpec { store: stored::address().map_err(Failure::run)?, kinds: KINDS, proxy: None };
+    let page = PageSpec { store: stored::address().map_err(Failure::run)?, kinds: KINDS, proxy: None, controls: false };
     let config = ServeConfig {
         port: 0,
         bind: Some(IpAddr::from([127, 0, 0, 1])),

@@ -7,9 +7,9 @@ use crate::output::{print, style};
 use crate::progress::Progress;
 use crate::session::{Connection, INTERRUPTED, tuner};
 use narrows_model::run::optimise::OptimiseReport;
-use narrows_model::words::units;
 use narrows_model::{self as model, Ending, Limit, Place, Plan as _, TcpPlan};
 use narrows_render::optimise::files;
+use narrows_runner::diagnosis::Pace;
 use narrows_runner::optimise::{self, OptimisePlan};
 use narrows_runner::stored;
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ impl Args {
         }
         let connection = Connection::open(&self.remote, true, true)?;
         let own = tuner("optimise")?;
-        let mut watch = Watch { progress: Progress::new(self.quiet, "  {msg}"), last: None };
+        let mut watch = Watch { progress: Progress::new(self.quiet, "  {msg}"), pace: Pace::default() };
         for undoing in own.recover().map_err(Failure::run)? {
             watch.progress.line(&format!("rolled back what a killed optimisation left: {}", undoing.entry.change.set));
         }
@@ -124,8 +124,7 @@ impl Args {
 /// Lines of progress with the time left.
 struct Watch {
     progress: Progress,
-    /// Time in the trial and bytes of all streams at the last report.
-    last: Option<(u64, u64)>,
+    pace: Pace,
 }
 
 impl optimise::Watch for Watch {
@@ -135,16 +134,11 @@ impl optimise::Watch for Watch {
     }
 
     fn progress(&mut self, place: Place, progress: &model::Progress, _: Option<u64>) {
-        if place != Place::Client || !self.progress.moves() {
+        if !self.progress.moves() {
             return;
         }
-        let bytes: u64 = progress.streams.iter().map(|stream| stream.sample.bytes()).sum();
-        if let Some((at_us, before)) = self.last
-            && progress.at_us > at_us
-        {
-            let bps = bytes.saturating_sub(before) as f64 * 8e6 / (progress.at_us - at_us) as f64;
-            self.progress.show(units::bps(bps));
+        if let Some(pace) = self.pace.take(place, progress, None) {
+            self.progress.show(pace);
         }
-        self.last = Some((progress.at_us, bytes));
     }
 }

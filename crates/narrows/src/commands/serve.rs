@@ -88,6 +88,9 @@ pub(crate) struct Args {
     /// Show browsers the runs of the store and settings of this host
     #[arg(long, conflicts_with = "stdio")]
     web: bool,
+    /// With --web: who shows the server's token may start tests from this host and, with --allow-tune, undo changes
+    #[arg(long, hide_short_help = true, requires = "web")]
+    web_control: bool,
     #[command(flatten)]
     proxy: ProxyArgs,
     /// Let scrapers read /metrics (OpenMetrics) at this port of this host, or at an address: plain HTTP, no token
@@ -214,7 +217,12 @@ impl Args {
             responsiveness: self.responsiveness,
             responsiveness_rate_bps: self.responsiveness_rate,
             metrics: self.metrics,
-            page: store.map(|store| PageSpec { store, kinds: KINDS, proxy: self.proxy.proxy() }),
+            page: store.map(|store| PageSpec {
+                store,
+                kinds: KINDS,
+                proxy: self.proxy.proxy(),
+                controls: self.web_control,
+            }),
             stamp,
             audit: self.audit_log.map(AuditTo::from),
             ..ServeConfig::new(state, LiveInstruments::All)

@@ -10,7 +10,21 @@ const FILE: &str = "name = 'site'\nhosts.a = { address = '127.0.0.1' }\nhosts.b 
 
 /// The controller at a port, and the port as a word.
 fn controller(world: &World, file: &str, port: &str) -> (Running, String) {
-    let mut controller = world.start(&["fleet", "controller", file, "--port", port]);
+    started(world.start(&["fleet", "controller", file, "--port", port]))
+}
+
+/// One with the store of the first and a copy of its key.
+fn second_controller(world: &World, file: &str) -> (Running, String) {
+    let (first, own) = (world.state(), world.path("second/narrows"));
+    assert!(std::process::Command::new("install").args(["-dm700"]).arg(&own).status().expect("install").success());
+    let copied = std::process::Command::new("cp").arg("-r").arg(first.join("controller")).arg(&own).status();
+    assert!(copied.expect("cp").success());
+    let mut command = world.command(&["fleet", "controller", file, "--port", "0"]);
+    command.env("XDG_STATE_HOME", world.path("second")).env("NARROWS_STORE", first.join("runs.db"));
+    started(Running::of(command))
+}
+
+fn started(mut controller: Running) -> (Running, String) {
     let line = controller.line_of_errors();
     let port = line.split_once(" listens on port ").and_then(|(_, rest)| rest.split(';').next());
     let port = port.unwrap_or_else(|| panic!("no controller: {line}")).to_owned();
@@ -48,7 +62,9 @@ fn tests_are_made_by_agents_and_kept_while_the_controller_is_away() {
         let refused = world.run(&["fleet", "token", &file, "a"]);
         assert!(refused.err.contains("there is no controller's key"), "{refused:?}");
         let (first, port) = controller(world, &file, "0");
-        let (mut second, other) = controller(world, &file, "0");
+        let refused = world.run(&["fleet", "controller", &file, "--port", "0"]);
+        assert!(refused.code == Some(1) && refused.err.contains("another controller works with"), "{refused:?}");
+        let (mut second, other) = second_controller(world, &file);
         second.await_error("another controller leads the fleet");
         assert!(ask(world, &other, &["status"]).err.contains("another controller leads the fleet"));
         let token = |host: &str| {

@@ -74,18 +74,23 @@ fn suspects(doc: Doc, report: &MeshReport) -> Doc {
         let [low, high] = suspect.interval.map(percent);
         let or = if suspect.or.is_empty() { String::new() } else { format!("; as likely: {}", suspect.or.join(", ")) };
         let loads = plural(suspect.loads as u64, "slow load");
-        let found = report.diagnoses.iter().find(|it| [it.from, it.to] == suspect.worst);
-        let found = found.map_or_else(String::new, |it| {
-            let run = it.run.as_ref().map_or_else(String::new, |id| format!(" (`narrows report {id}`)"));
-            let fix = it.fix.as_ref().map_or_else(String::new, |fix| format!("; fix {fix}"));
-            let tried = it.tried.as_ref().map_or_else(String::new, tried);
-            format!("; {} to {}: {}{fix}{tried}{run}", name(report, it.from), name(report, it.to), it.headline)
-        });
+        let found = diagnosis(report, suspect.worst);
         let alone = if suspect.repeated == 0 { ", none repeated alone" } else { "" };
         let says = format!("of what its loads should carry ({low} to {high}); explains {loads}{alone}{or}{found}");
         Pair::new(&suspect.element, &says).figure(&percent(suspect.carries)).tone(Tone::Bad)
     });
     doc.section("who is slow", "the fewest that explain all slow loads").pairs(pairs)
+}
+
+/// What the diagnosis of a load found, where there is one.
+fn diagnosis(report: &MeshReport, load: [usize; 2]) -> String {
+    let found = report.diagnoses.iter().find(|it| [it.from, it.to] == load);
+    found.map_or_else(String::new, |it| {
+        let run = it.run.as_ref().map_or_else(String::new, |id| format!(" (`narrows report {id}`)"));
+        let fix = it.fix.as_ref().map_or_else(String::new, |fix| format!("; fix {fix}"));
+        let tried = it.tried.as_ref().map_or_else(String::new, tried);
+        format!("; {} to {}: {}{fix}{tried}{run}", name(report, it.from), name(report, it.to), it.headline)
+    })
 }
 
 /// What a fix gained that was tried.
@@ -124,7 +129,11 @@ fn losing(doc: Doc, report: &MeshReport) -> Doc {
     let pairs = report.losing.iter().map(|it| {
         let [low, high] = it.interval.map(percent);
         let or = if it.or.is_empty() { String::new() } else { format!("; as likely: {}", it.or.join(", ")) };
-        let says = format!("of its packets at a low rate are lost ({low} to {high}): {} of {}{or}", it.lost, it.sent);
+        let slows =
+            if it.loads == 0 { String::new() } else { format!("; that slows {}", plural(it.loads as u64, "load")) };
+        let found = it.worst.map_or_else(String::new, |load| diagnosis(report, load));
+        let lost = format!("{} of {}{or}{slows}{found}", it.lost, it.sent);
+        let says = format!("of its packets at a low rate are lost ({low} to {high}): {lost}");
         Pair::new(&it.element, &says).figure(&percent(it.lost as f64 / it.sent.max(1) as f64)).tone(Tone::Bad)
     });
     doc.section("what loses packets", "probes at a low rate; the fewest that explain the losses").pairs(pairs)
@@ -397,6 +406,8 @@ mod tests {
                 lost: 9,
                 sent: 400,
                 interval: [0.012, 0.042],
+                loads: 1,
+                worst: Some([0, 2]),
             }],
             diagnoses: vec![MeshDiagnosis {
                 from: 2,

@@ -1,5 +1,6 @@
 //! The first view: what is worst now, with its cause and since when; then the grid. And what is known of a host.
 
+use super::action::{Action, form};
 use super::{Reader, address, shell, time};
 use crate::doc::capitalised;
 use crate::style::Tone;
@@ -41,28 +42,6 @@ pub struct Front {
     /// Whether tests can be paused here.
     pub pauses: bool,
     pub paused: bool,
-}
-
-/// What a reader can ask for, as forms name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    Acknowledge,
-    Mute,
-    Pause,
-    Resume,
-}
-
-impl Action {
-    pub const ALL: [Self; 4] = [Self::Acknowledge, Self::Mute, Self::Pause, Self::Resume];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Acknowledge => "acknowledge",
-            Self::Mute => "mute",
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-        }
-    }
 }
 
 /// The first view of a fleet.
@@ -170,6 +149,7 @@ pub fn front(reader: &Reader<'_>, front: &Front, grid: &Grid, metrics: &[GridMet
         div data-live=(address("", &[])) { (worst(reader, front)) }
         @if let Some(host) = &front.host {
             p.links { a href=(address("host", &[("name", host)])) { "This host: what limits its connections now, its settings and runs" } }
+            @if reader.key.is_some() { p.links { a href=(address("test", &[])) { "Test a path of this host" } } }
         }
         @if grid.hosts.len() > 1 { (drawn(grid, metrics)) }
         @if front.pauses && reader.key.is_some() { (pause(reader, front)) }
@@ -231,16 +211,6 @@ fn trouble(reader: &Reader<'_>, it: &Trouble) -> Markup {
                     }))
                 }
             }
-        }
-    }
-}
-
-fn form(key: &str, action: Action, fields: &Markup) -> Markup {
-    html! {
-        form method="post" action=(address("do", &[])) {
-            input type="hidden" name="key" value=(key);
-            input type="hidden" name="what" value=(action.word());
-            (fields)
         }
     }
 }
@@ -335,6 +305,8 @@ pub struct Host<'a> {
     pub settings: Option<String>,
     /// Runs of the store that it took part in, as a page of a report.
     pub runs: Option<String>,
+    /// Changes of its settings that can be undone here: their ids, and what they are.
+    pub changes: Vec<(String, String)>,
     /// Each other host, with how the path to it and the path from it are.
     pub paths: Vec<(&'a str, [CellState; 2])>,
 }
@@ -367,6 +339,18 @@ pub fn host(reader: &Reader<'_>, host: &Host<'_>) -> String {
                     tr { td { a href=(address("host", &[("name", other)])) { (clean(other)) } } td { (to(host.name, other, *there)) } td { (to(other, host.name, *back)) } }
                 } }
             } }
+        }
+        @if !host.changes.is_empty() {
+            h2 { "Settings that narrows changed" }
+            ul { @for (id, says) in &host.changes { li {
+                (clean(says)) " "
+                @if let Some(key) = reader.key {
+                    (form(key, Action::Undo, &html! {
+                        input type="hidden" name="change" value=(clean(id));
+                        button { "Undo" span.sr { " " (clean(says)) } }
+                    }))
+                }
+            } } }
         }
         @if host.connections.is_some() { h2 { "Connections now" } }
         @for part in [&host.connections, &host.settings, &host.runs].into_iter().flatten() { (maud::PreEscaped(crate::page::content(part))) }

@@ -1,13 +1,17 @@
 //! The page that a fleet's controller and a server show a browser: written here as HTML, with one style sheet and one script of its own.
 //! Nothing is loaded from elsewhere, and everything but the drawn grid works without the script.
 
+mod action;
+mod address;
 mod front;
 mod grid;
 mod parts;
 
-pub use front::{Action, Front, Host, Trouble, front, host, of_fleet, of_runs};
+pub use action::Action;
+pub use address::{AT, address};
+pub use front::{Front, Host, Trouble, front, host, of_fleet, of_runs};
 pub use grid::{blocks, csv, fold, table};
-pub use parts::{found, listed, login, path, runs, side_by_side};
+pub use parts::{Test, found, listed, live_test, login, path, runs, side_by_side};
 
 use crate::page;
 use crate::words::clean;
@@ -21,9 +25,6 @@ pub fn style() -> String {
 
 pub const SCRIPT: &str = include_str!("page.js");
 
-/// Where the page is.
-pub const AT: &str = "/web/";
-
 /// Who reads the page.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
@@ -35,22 +36,6 @@ pub struct Reader<'a> {
     pub key: Option<&'a str>,
     /// What the form must show that ends the session; `None`: there is none.
     pub out: Option<&'a str>,
-}
-
-/// An address of the page, with what is asked of it.
-pub fn address(path: &str, query: &[(&str, &str)]) -> String {
-    let pair = |(key, value): &(&str, &str)| format!("{key}={}", encoded(value));
-    let query: Vec<String> = query.iter().map(pair).collect();
-    format!("{AT}{path}{}{}", if query.is_empty() { "" } else { "?" }, query.join("&"))
-}
-
-/// As RFC 3986 encodes what is not plain.
-fn encoded(word: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    word.bytes().map(byte).collect()
 }
 
 /// A time in UTC; the script adds that of the reader's zone.

@@ -1,8 +1,13 @@
-// The page's script: times in the reader's zone, what is worst now kept fresh, and the grid. All that hosts say is put into the page as
-// text. Without it the page works, too: the grid is there as tables.
+// Times in the reader's zone, what changes kept fresh, tests as they go, and the grid. What hosts say becomes text.
+// Without it the page works: the grid is there as tables.
 'use strict';
 (() => {
   const element = (name, words, more) => Object.assign(document.createElement(name), { textContent: words || '' }, more);
+  const get = async at => {
+    const answer = await fetch(at, { cache: 'no-store', redirect: 'error' });
+    if (!answer.ok) throw new Error(answer.status);
+    return answer;
+  };
   const two = number => String(number).padStart(2, '0');
 
   // Each time in the reader's zone, with UTC behind it where that differs.
@@ -16,7 +21,7 @@
     }
   }
 
-  // What is worst now is fetched again, unless the reader fills in a form of it.
+  // What changes is fetched again, unless the reader fills in a form of it.
   function fresh() {
     const live = document.querySelector('[data-live]');
     if (!live) return;
@@ -25,8 +30,7 @@
       const filled = [...live.querySelectorAll('input')].some(it => it.type === 'text' && it.value !== it.defaultValue);
       if (document.hidden || typing || filled) return;
       try {
-        const answer = await fetch(live.dataset.live, { cache: 'no-store', redirect: 'error' });
-        if (!answer.ok) throw new Error(answer.status);
+        const answer = await get(live.dataset.live);
         live.querySelector('.stale')?.remove();
         const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
         const now = page.querySelector('[data-live]');
@@ -45,7 +49,7 @@
         const words = 'Not refreshed since ' + new Date().toLocaleTimeString() + ': the session has ended, or nothing answers. Load the page again.';
         live.prepend(element('p', words, { className: 'stale', role: 'alert' }));
       }
-    }, 10000);
+    }, 1000 * (live.dataset.each || 10));
   }
 
   const WORDS = { g: 'good', f: 'failed', m: 'missing', c: 'monitor\u2019s fault: a host had no CPU time left', '.': 'not tested' };
@@ -58,14 +62,10 @@
       this.blocks = new Map();
       this.wanted = new Map();
       this.at = [0, 0];
-      this.scroll = element('div', '', { className: 'scroll', tabIndex: 0 });
-      this.scroll.setAttribute('role', 'application');
-      this.scroll.setAttribute('aria-label', 'Grid of paths. Arrow keys move, Enter opens a path or a group.');
+      this.scroll = element('div', '', { className: 'scroll', tabIndex: 0, role: 'application', ariaLabel: 'Grid of paths. Arrow keys move, Enter opens a path or a group.' });
       this.space = element('div');
-      this.canvas = element('canvas');
-      this.canvas.setAttribute('aria-hidden', 'true');
-      this.line = element('p', '', { className: 'cell' });
-      this.line.setAttribute('role', 'status');
+      this.canvas = element('canvas', '', { ariaHidden: true });
+      this.line = element('p', '', { className: 'cell', role: 'status' });
       this.buttons = element('p', '', { className: 'links' });
       const button = (words, act) => this.buttons.append(element('button', words, { type: 'button', onclick: act }), ' ');
       button('Unfold all', () => this.unfold(true));
@@ -87,9 +87,7 @@
 
     async load() {
       try {
-        const answer = await fetch(this.box.dataset.grid, { cache: 'no-store', redirect: 'error' });
-        if (!answer.ok) throw new Error(answer.status);
-        this.data = await answer.json();
+        this.data = await (await get(this.box.dataset.grid)).json();
       } catch (error) {
         if (!this.data) this.line.textContent = 'The grid cannot be loaded: ' + error.message;
         return;
@@ -193,8 +191,7 @@
       if (!all.length) return;
       all.forEach(key => this.wanted.set(key, 1));
       try {
-        const answer = await fetch(this.box.dataset.grid + '&of=' + all.join(','), { cache: 'no-store', redirect: 'error' });
-        for (const it of await answer.json()) {
+        for (const it of await (await get(this.box.dataset.grid + '&of=' + all.join(','))).json()) {
           const key = it.of.join('-');
           this.blocks.set(key, it);
           this.stale.delete(key);
@@ -224,10 +221,13 @@
       const [dx, dy] = [scroll.scrollLeft, scroll.scrollTop];
       const first = { x: Math.floor(dx / cw), y: Math.floor(dy / ch) };
       const last = { x: Math.min(axis.length, Math.ceil((dx + wide - left) / cw)), y: Math.min(axis.length, Math.ceil((dy + high - top) / ch)) };
-      pen.save();
-      pen.beginPath();
-      pen.rect(left, top, wide, high);
-      pen.clip();
+      const clip = (...box) => {
+        pen.save();
+        pen.beginPath();
+        pen.rect(...box);
+        pen.clip();
+      };
+      clip(left, top, wide, high);
       for (let y = first.y; y < last.y; y++) {
         for (let x = first.x; x < last.x; x++) this.shape(pen, this.cell(axis[y], axis[x]), left + x * cw - dx, top + y * ch - dy, axis[y].fold || axis[x].fold);
       }
@@ -249,20 +249,14 @@
         while (n > 1 && pen.measureText(words.slice(0, n) + '\u2026').width > room) n--;
         return words.slice(0, n) + '\u2026';
       };
-      pen.save();
-      pen.beginPath();
-      pen.rect(0, top, left, high);
-      pen.clip();
+      clip(0, top, left, high);
       pen.textAlign = 'left';
       for (let y = first.y; y < last.y; y++) {
         label(axis[y], y === this.at[0]);
         pen.fillText(cut(axis[y].name, left - 8), 2, top + (y + 0.5) * ch - dy);
       }
       pen.restore();
-      pen.save();
-      pen.beginPath();
-      pen.rect(left, 0, wide, top);
-      pen.clip();
+      clip(left, 0, wide, top);
       for (let x = first.x; x < last.x; x++) {
         label(axis[x], x === this.at[1]);
         pen.save();
@@ -283,29 +277,23 @@
       const letter = cell ? cell.letter : '?';
       const [mx, my, r] = [x + cw / 2, y + ch / 2, Math.min(cw, ch) / 2 - 3];
       pen.lineWidth = 1.5;
-      const box = () => pen.fillRect(x + 1, y + 1, cw - 2, ch - 2);
-      if (letter === 'g') {
-        pen.fillStyle = ink.g;
-        box();
-      } else if (letter === 'b') {
-        pen.fillStyle = ink.b;
-        box();
-        if (cw < 44) {
+      const q = r * 0.7;
+      const lines = (...all) => {
+        pen.beginPath();
+        all.forEach(([[x, y], ...rest]) => { pen.moveTo(x, y); rest.forEach(it => pen.lineTo(...it)); });
+      };
+      if (letter === 'g' || letter === 'b') {
+        pen.fillStyle = ink[letter];
+        pen.fillRect(x + 1, y + 1, cw - 2, ch - 2);
+        if (letter === 'b' && cw < 44) {
           pen.fillStyle = ink.paper;
-          pen.beginPath();
-          pen.moveTo(mx - r * 0.7, my - r * 0.5);
-          pen.lineTo(mx + r * 0.7, my - r * 0.5);
-          pen.lineTo(mx, my + r * 0.7);
+          lines([[mx - q, my - r / 2], [mx + q, my - r / 2], [mx, my + q]]);
           pen.fill();
         }
       } else if (letter === 'f') {
         pen.strokeStyle = ink.f;
         pen.lineWidth = 2.5;
-        pen.beginPath();
-        pen.moveTo(mx - r * 0.7, my - r * 0.7);
-        pen.lineTo(mx + r * 0.7, my + r * 0.7);
-        pen.moveTo(mx + r * 0.7, my - r * 0.7);
-        pen.lineTo(mx - r * 0.7, my + r * 0.7);
+        lines([[mx - q, my - q], [mx + q, my + q]], [[mx + q, my - q], [mx - q, my + q]]);
         pen.stroke();
       } else if (letter === 'm') {
         pen.strokeStyle = ink.m;
@@ -319,9 +307,7 @@
         pen.stroke();
       } else if (letter === '=') {
         pen.strokeStyle = ink.line;
-        pen.beginPath();
-        pen.moveTo(x + 3, y + 3);
-        pen.lineTo(x + cw - 3, y + ch - 3);
+        lines([[x + 3, y + 3], [x + cw - 3, y + ch - 3]]);
         pen.stroke();
       } else {
         pen.fillStyle = letter === '?' ? ink.line : ink.muted;
@@ -433,6 +419,17 @@
     }
   }
 
+  // What a test says; at its end the page has what it found.
+  function follow(box) {
+    const source = new EventSource(box.dataset.events);
+    source.onmessage = event => {
+      box.append(event.data + '\n');
+      box.scrollTop = box.scrollHeight;
+    };
+    source.addEventListener('end', () => location.reload());
+    source.onerror = () => source.readyState > 1 && box.append('Load the page again.');
+  }
+
   document.addEventListener('keydown', event => {
     if (event.key !== '/' || event.ctrlKey || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
     event.preventDefault();
@@ -440,5 +437,6 @@
   });
   times(document);
   fresh();
+  document.querySelectorAll('[data-events]').forEach(follow);
   document.querySelectorAll('[data-grid]').forEach(box => new Grid(box));
 })();

@@ -1,6 +1,8 @@
 //! The other views: login, a path over time, the list of runs, two runs side by side, and what a search finds.
 
+use super::action::{Action, form};
 use super::{Reader, address, downloads, head, shell, time};
+use crate::doc::capitalised;
 use crate::history::value;
 use crate::page;
 use crate::words::clean;
@@ -51,8 +53,17 @@ pub fn path(
             p.links {
                 @for (word, name) in SPANS { a href=(of("path", word)) aria-current=[(word == hours).then_some("true")] { (name) } " " }
             }
-            (PreEscaped(page::content(series)))
+            // Of a longer time little is new in a minute.
+            @let live = ["6", "24"].contains(&hours).then(|| of("path", hours));
+            div data-live=[live] data-each="60" { (PreEscaped(page::content(series))) }
             (downloads(&["json", "csv", "svg"].map(|it| (it, of(&format!("path.{it}"), hours)))))
+            @if let Some(key) = reader.key {
+                div.acts { (form(key, Action::Test, &html! {
+                    input type="hidden" name="from" value=(clean(from));
+                    input type="hidden" name="to" value=(clean(to));
+                    button { "Test this path now" }
+                })) }
+            }
         }
         @if let Some(list) = list { h2 { "Runs between them" } (runs_table(list)) }
     };
@@ -108,6 +119,56 @@ fn runs_table(report: &HistoryReport) -> Markup {
             tbody { @for run in &report.runs { (row(run)) } }
         } }
     }
+}
+
+/// A test of this host that a reader started.
+#[derive(Debug, Clone, Default)]
+pub struct Test {
+    /// What it is: `diagnosis of the path to b`.
+    pub says: String,
+    pub by: String,
+    pub began_unix_ms: u64,
+    /// What it has said so far.
+    pub lines: Vec<String>,
+    /// How it ended; `None`: it goes on.
+    pub ended: Option<String>,
+    /// The id of its run.
+    pub run: Option<String>,
+}
+
+/// The last test of this host as it goes on, and a form for another one. `ends`: where to, as far as this host has tokens; `to`: the one
+/// that is asked for.
+pub fn live_test(reader: &Reader<'_>, test: Option<&Test>, ends: &[String], to: &str) -> String {
+    let goes_on = test.is_some_and(|it| it.ended.is_none());
+    let main = html! {
+        @if let Some(it) = test {
+            @let events = address("test/events", &[("began", &it.began_unix_ms.to_string()), ("after", &it.lines.len().to_string())]);
+            h2 { (capitalised(&clean(&it.says))) }
+            p.meta { "Begun " (time(it.began_unix_ms)) " with the token “" (clean(&it.by)) "”" @if goes_on { "; it is under way" } }
+            pre.log role="log" tabindex="0" aria-label="What it says" data-events=[goes_on.then_some(&events)] {
+                @for line in &it.lines { (clean(line)) "\n" }
+            }
+            @if let Some(ended) = &it.ended { p { strong { "Ended: " } (clean(ended)) } }
+            @if let Some(id) = &it.run { p.links { a href=(address("run", &[("id", id)])) { "Its report, run " (clean(id)) } } }
+        }
+        @match reader.key {
+            Some(key) if goes_on => div.acts { (form(key, Action::Stop, &html! { button { "Stop it" } })) },
+            Some(key) => {
+                h2 { "Test a path" }
+                @if ends.is_empty() { p { "This host has no other one’s token: store it once with " code { "narrows trust HOST --token-file FILE" } ", as the user of this server and with its " code { "NARROWS_STATE" } "." } }
+                @else {
+                p { small { "A diagnosis of about twenty seconds, with load. The other end is a host whose token this host has." } }
+                div.acts { (form(key, Action::Test, &html! {
+                    label { "Other end " select name="to" { @for end in ends { option selected[end == to] { (clean(end)) } } } }
+                    label { "Data " select name="down" { option value="0" { "from here to it" } option value="1" { "from it to here" } } }
+                    button { "Diagnose" }
+                })) }
+                }
+            },
+            None => p { "Only who may change something here starts tests." },
+        }
+    };
+    shell(reader, "Test", &main)
 }
 
 /// Two runs side by side; `diff`: what differs, where both are diagnoses.
@@ -172,6 +233,21 @@ mod tests {
             runs(&reader, &report, HOSTILE),
             side_by_side(&reader, [(HOSTILE, "<main></main>"); 2], None),
             found(&reader, HOSTILE, &[]),
+            live_test(&reader, None, &[text()], HOSTILE),
+            live_test(
+                &reader,
+                Some(&Test {
+                    says: text(),
+                    by: text(),
+                    lines: vec![text(); 3],
+                    ended: Some(text()),
+                    run: Some(text()),
+                    ..Test::default()
+                }),
+                &[],
+                "",
+            ),
+            live_test(&Reader { key: None, ..reader }, Some(&Test { lines: vec![text()], ..Test::default() }), &[], ""),
             found(&reader, HOSTILE, &[(text(), address("run", &[("id", HOSTILE)]))]),
         ] {
             is_text(&page);

@@ -3,6 +3,9 @@
 //! The [`Run`] grows step by step and is handed to [`Watch::save`] after each, so that nothing measured is lost.
 
 mod climb;
+pub(crate) mod usual;
+
+pub use usual::Pace;
 
 use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;

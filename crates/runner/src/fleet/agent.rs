@@ -4,8 +4,9 @@ use super::AGENT_PORT;
 use super::spool::Spool;
 use super::transport::Transport;
 use super::transport::transport;
-use crate::mesh::loads::{plan, said};
-use crate::mesh::member::{DIAGNOSIS_MS, diagnose, load, packets, probe};
+use crate::diagnosis::usual::{self, DIAGNOSIS_MS};
+use crate::mesh::loads::said;
+use crate::mesh::member::{diagnose, load, packets, probe};
 use crate::mesh::orders::{LoadOrder, Loaded, ProbeOrder, Probed};
 use crate::remote::TargetSpec;
 use crate::server::{Admission, Passes, ServeConfig, Server, ServerHandle, StampConfig};
@@ -328,7 +329,7 @@ fn probed(order: &Order, to: SocketAddr, trace: bool) -> MeshPath {
 }
 
 fn load_of(order: &Order, down: bool, lasts_ms: u64) -> LoadOrder {
-    let plan = plan(1, if down { Direction::Down } else { Direction::Up }, lasts_ms);
+    let plan = usual::load(1, if down { Direction::Down } else { Direction::Up }, lasts_ms);
     LoadOrder { to: order.to, token: order.token.clone(), plan }
 }
 

@@ -42,6 +42,9 @@ pub enum Command {
     /// Tests of a mesh, or of all, now.
     Run {
         mesh: Option<String>,
+        /// Only those between two hosts.
+        #[serde(default)]
+        between: Option<[String; 2]>,
     },
     Acknowledge {
         incident: u64,
@@ -68,7 +71,10 @@ impl Command {
             Self::Apply => "apply".to_owned(),
             Self::Pause { for_ms } => format!("pause for {} s", for_ms / 1_000),
             Self::Drain { host, back } => format!("{} {host}", if *back { "drain --back" } else { "drain" }),
-            Self::Run { mesh } => format!("run {}", mesh.as_deref().unwrap_or("all")),
+            Self::Run { mesh, between } => {
+                let between = between.as_ref().map_or_else(String::new, |[a, b]| format!(" between {a} and {b}"));
+                format!("run {}{between}", mesh.as_deref().unwrap_or("all"))
+            }
             Self::Acknowledge { incident, who } => format!("acknowledge {incident} by {who}"),
             Self::Mute { element, for_ms } => format!("mute {element} for {} s", for_ms / 1_000),
         })

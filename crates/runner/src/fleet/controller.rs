@@ -3,7 +3,8 @@
 use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
 use super::command::{Command, Event, now_ms};
-use super::keys::{Hosts, Keys};
+use super::keys::{Hosts, Keys, place};
+use super::otlp::Exporter;
 use super::page::page;
 use super::report::look;
 use super::requests::{self, Door};
@@ -20,7 +21,7 @@ use narrows_fleet::plan::Fleet;
 use narrows_fleet::protocol::{Reply, Ticket};
 use narrows_fleet::truth::Truth;
 use narrows_store::Store;
-use narrows_sys::{clock, net};
+use narrows_sys::{clock, files, net};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -88,6 +89,13 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let mut archive = Archive::default();
     let mut alerts = Alerts::start(&fleet.alerts, &fleet.name)?;
     let keys = Keys::of(&spec.state)?;
+    let place = place(&spec.state);
+    let _held = files::try_lock(&place.join("lock")).map_err(|error| error.to_string())?.ok_or_else(|| {
+        let state = spec.state.display();
+        format!(
+            "another controller works with {state}; a second one needs a state directory of its own (NARROWS_STATE)"
+        )
+    })?;
     let mut store = Store::open(&spec.store).map_err(|error| error.to_string())?;
     let hosts = Arc::new(RwLock::new(Hosts::of(&keys, &fleet)));
     let port = spec.port.unwrap_or(CONTROLLER_PORT);
@@ -101,6 +109,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let to_bus = spec.bus.clone().map(|bus| (bus, ask.clone()));
     let sink = spec.audit.as_ref().map(AuditTo::sink).transpose().map_err(|error| error.to_string())?;
     let door = Arc::new(Door::new(&keys, hosts.clone(), ask, Audit::of(sink)));
+    let figures = door.clone();
     let page = spec.page.as_ref().map(|of| page(&keys, &fleet.name, door.clone(), of)).transpose()?;
     let has_page = page.is_some();
     let router = requests::router(door);
@@ -121,7 +130,10 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     if has_page {
         watch(&format!("its page is at https://{}:{port}/", narrows_sys::process::host_name()));
     }
-    let me = format!("{} {} {port}", narrows_sys::process::host_name(), spec.state.display());
+    // A name and a path may be those of another one, too.
+    let (boot, inode) = (narrows_sys::process::boot_id().unwrap_or_default(), files::inode(&place).unwrap_or_default());
+    alerts.export = Exporter::start(&runtime, fleet.collector()?, &figures)?;
+    let me = format!("{} {} {inode} {boot}", narrows_sys::process::host_name(), spec.state.display());
     while stands_by(&fleet, &mut store, &me, &events, stop, (&mut archive, &mut alerts), watch) {
         leads.send_replace(true);
         archive.works(&alerts);
@@ -138,6 +150,10 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
                 *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
                 (alerts, fleet) = (started, read);
                 watch("the file was read again");
+                match fleet.collector().and_then(|to| Exporter::start(&runtime, to, &figures)) {
+                    Ok(export) => alerts.export = export,
+                    Err(why) => watch(&format!("figures are not sent: {why}")),
+                }
             }
         }
     }
@@ -437,16 +453,21 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
             control.drain(at, !back);
             if back { format!("{name} gets tests again") } else { format!("{name} gets no more tests") }
         }
-        Command::Run { mesh } => {
+        Command::Run { mesh, between } => {
             let of = |it: &narrows_fleet::plan::Mesh| mesh.as_ref().is_none_or(|name| *name == it.name);
             let places: Vec<usize> =
                 fleet.meshes.iter().enumerate().filter(|(_, it)| of(it)).map(|(nth, _)| nth).collect();
             if places.is_empty() {
                 return Err(format!("the fleet has no mesh {}", mesh.unwrap_or_default()));
             }
-            let planned: Result<Vec<usize>, _> = places.into_iter().map(|at| control.run(at, now_ms())).collect();
-            let count: usize = planned.map_err(|error| error.to_string())?.into_iter().sum();
-            format!("{count} tests are due now")
+            let hosts =
+                between.as_ref().map(|[a, b]| Ok::<_, String>([host(control, a)?, host(control, b)?])).transpose()?;
+            let planned: Result<Vec<usize>, _> =
+                places.into_iter().map(|at| control.run(at, hosts, now_ms())).collect();
+            match (planned.map_err(|error| error.to_string())?.into_iter().sum::<usize>(), between) {
+                (0, Some([a, b])) => return Err(format!("nothing is tested between {a} and {b}")),
+                (count, _) => format!("{count} tests are due now"),
+            }
         }
         Command::Acknowledge { incident, who } => {
             if !control.judge().incidents().acknowledge(incident, &who) {

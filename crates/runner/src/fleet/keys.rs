@@ -131,7 +131,7 @@ fn digest_of(secret: &Secret) -> [u8; 32] {
     bytes
 }
 
-fn place(state: &Path) -> std::path::PathBuf {
+pub(super) fn place(state: &Path) -> std::path::PathBuf {
     state.join("controller")
 }
 

@@ -7,6 +7,7 @@ mod controller;
 mod keys;
 #[cfg(feature = "nats")]
 mod nats;
+mod otlp;
 mod page;
 mod report;
 mod requests;

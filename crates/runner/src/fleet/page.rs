@@ -79,6 +79,10 @@ impl Source for OfFleet {
                 Ask::Acknowledge { incident, who } => Command::Acknowledge { incident, who },
                 Ask::Mute { element, for_ms } => Command::Mute { element, for_ms },
                 Ask::Pause { for_ms } => Command::Pause { for_ms },
+                Ask::Test { from, to, .. } => Command::Run { mesh: None, between: Some([from, to]) },
+                Ask::Stop | Ask::Undo { .. } => {
+                    return Err(Refused::new(Reason::NotAllowed, "that is of a host's own page"));
+                }
             };
             let done = self.door.asked(&by.known.name, by.from, command).await?;
             Ok(done.as_str().unwrap_or_default().to_owned())

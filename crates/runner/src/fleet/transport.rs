@@ -252,7 +252,7 @@ mod tests {
                 if asked == 1 {
                     break_it();
                 }
-                ask(&running.users, &Command::Run { mesh: None }).expect("planned");
+                ask(&running.users, &Command::Run { mesh: None, between: None }).expect("planned");
                 asked += 1;
             }
             assert!(clock::now() < until && ends(&status) <= TESTS * asked, "{:?}", status.tests);

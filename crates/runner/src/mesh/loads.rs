@@ -2,11 +2,11 @@
 
 use super::members::{AROUND, Members};
 use super::orders::{Answer, LoadOrder, Loaded, Order};
+use crate::diagnosis::usual::{self, DIAGNOSIS_MS};
 use crate::{Stop, result_of};
 use narrows_mesh::Load;
 use narrows_mesh::blame::{Element, blame};
 use narrows_mesh::record::{cells, groups};
-use narrows_model::load::tcp::{Limit, TcpPlan};
 use narrows_model::run::mesh::{MeshDiagnosis, MeshLoad, MeshRecord, MeshState};
 use narrows_model::run::report::VerdictView;
 use narrows_model::words::figures::float;
@@ -36,18 +36,6 @@ pub(crate) fn said(verdict: &VerdictView, place: impl Fn(Place) -> String) -> (S
     let says = format!("{} by {} {}: {}", units::bps(verdict.goodput_bps), cause.id, place(cause.at), cause.summary);
     let fix = cause.fix.commands.first().map(|it| format!("{}: {}", place(it.at), it.run));
     (says, Some(cause.id.clone()), fix)
-}
-
-/// The load of a mesh, in both directions the same.
-pub(crate) fn plan(streams: u32, direction: Direction, duration_ms: u64) -> TcpPlan {
-    TcpPlan {
-        streams,
-        direction,
-        limit: Limit::DurationMs(duration_ms),
-        // Slow start is not what a path carries.
-        omit_ms: (duration_ms / 5).min(1_000),
-        ..TcpPlan::default()
-    }
 }
 
 /// Who makes loads.
@@ -152,7 +140,7 @@ impl<'a> Loads<'a> {
             (load.from, load.to, Direction::Up)
         };
         let (to, token, _) = self.members.at(other).ok_or("the other host is gone")?;
-        let plan = plan(record.plan.streams, direction, duration_ms);
+        let plan = usual::load(record.plan.streams, direction, duration_ms);
         Ok((by, LoadOrder { to, token, plan }))
     }
 
@@ -208,11 +196,13 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// Diagnoses the worst load of each suspect; the runs that were made, each with its place in the record.
+    /// Diagnoses the worst load of each suspect and of what loses packets; the runs that were made, each with its place in the record.
     pub(super) fn diagnose(&mut self, record: &mut MeshRecord) -> Vec<(usize, Run)> {
-        let suspects = narrows_views::mesh::report(record).suspects;
+        let found = narrows_views::mesh::report(record);
+        let suspects = found.suspects.into_iter().map(|it| (it.element, it.worst));
+        let suspects = suspects.chain(found.losing.into_iter().filter_map(|it| Some((it.element, it.worst?))));
         let mut runs = Vec::new();
-        for suspect in suspects.iter().take(DIAGNOSED) {
+        for (element, [from, to]) in suspects.take(DIAGNOSED) {
             if self.stop.is_set() {
                 break;
             }
@@ -220,20 +210,18 @@ impl<'a> Loads<'a> {
                 record.ended_early.get_or_insert_with(|| why.to_owned());
                 break;
             }
-            let [from, to] = suspect.worst;
             let Some(load) = record.loads.iter().find(|load| [load.from, load.to] == [from, to]) else { continue };
             if record.diagnoses.iter().any(|it| [it.from, it.to] == [from, to]) {
                 continue;
             }
-            (self.watch)(&format!("diagnosing {}: up to {} s", suspect.element, super::member::DIAGNOSIS_MS / 1_000));
-            let patience = AROUND + Duration::from_millis(2 * super::member::DIAGNOSIS_MS);
-            let asked =
-                self.order(load, record, super::member::DIAGNOSIS_MS * 2 / 5).and_then(|(by, order)| {
-                    match self.members.ask(by, &Order::Diagnose(order), patience)? {
-                        Answer::Diagnosed(run) => Ok(*run),
-                        _ => Err("unexpected answer".to_owned()),
-                    }
-                });
+            (self.watch)(&format!("diagnosing {element}: up to {} s", DIAGNOSIS_MS / 1_000));
+            let patience = AROUND + Duration::from_millis(2 * DIAGNOSIS_MS);
+            let asked = self.order(load, record, DIAGNOSIS_MS * 2 / 5).and_then(|(by, order)| {
+                match self.members.ask(by, &Order::Diagnose(order), patience)? {
+                    Answer::Diagnosed(run) => Ok(*run),
+                    _ => Err("unexpected answer".to_owned()),
+                }
+            });
             let opener = if load.opened_by_receiver { [to, from] } else { [from, to] };
             let (headline, cause, fix) = match asked.as_ref().map(narrows_diagnose::report) {
                 Ok(Some(report)) => said(&report.verdict, |place| match place {

@@ -3,7 +3,7 @@
 //! It has no files: key and token are in memory, and it ends when its standard input does, whoever ended that.
 
 use super::orders::{Answer, CONNECTS, Hello, LoadOrder, Loaded, Order, ProbeOrder, Probed, SILENCE, heard, line, say};
-use crate::diagnosis;
+use crate::diagnosis::{self, usual};
 use crate::instruments::LiveInstruments;
 use crate::live::LiveEnds;
 use crate::measure;
@@ -15,12 +15,12 @@ use narrows_model::load::stamp::StampPlan;
 use narrows_model::run::measure::EndCpu;
 use narrows_model::run::mesh::OneWay;
 use narrows_model::words::figures::float;
-use narrows_model::{DiagnosePlan, Direction, LoadPlan, Run, TcpEndRecord, TcpPlan, TracePlan};
+use narrows_model::{Direction, LoadPlan, Run, TcpEndRecord, TcpPlan, TracePlan};
 use narrows_sys::clock;
 use narrows_views::measure::tcp;
 use std::io::{BufReader, stdin, stdout};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -40,8 +40,8 @@ pub fn obey() -> Result<(), ServeError> {
     })?;
     let token = server.token().map(narrows_wire::Token::reveal).unwrap_or_default();
     let stamp = server.stamp_port().unwrap_or_default();
-    let boot = narrows_sys::files::read_text(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default();
-    let (version, process, boot) = (VERSION.to_owned(), std::process::id(), boot.trim().to_owned());
+    let boot = narrows_sys::process::boot_id().unwrap_or_default();
+    let (version, process) = (VERSION.to_owned(), std::process::id());
     let hello = Hello { version, port: server.port(), token, stamp, process, boot };
     let (orders, heard_orders) = mpsc::channel();
     // In a thread of its own: the end of the input ends the process in the middle of a load, too.
@@ -220,18 +220,8 @@ fn both(order: &LoadOrder, instruments: LiveInstruments) -> Result<(LiveEnds, na
 
 pub(crate) fn diagnose(order: LoadOrder) -> Result<Run, String> {
     let (mut ends, target) = both(&order, INSTRUMENTS)?;
-    let plan = DiagnosePlan {
-        budget_ms: DIAGNOSIS_MS,
-        profile: true,
-        known_within: KNOWN_WITHIN,
-        ..DiagnosePlan::of(order.plan.into())
-    };
-    Ok(diagnosis::diagnose(&mut ends, &mut (), &plan, target, (String::new(), String::new())))
+    Ok(diagnosis::diagnose(&mut ends, &mut (), &usual::plan(order.plan), target, (String::new(), String::new())))
 }
-
-/// As `narrows diagnose` has them.
-pub(crate) const DIAGNOSIS_MS: u64 = 20_000;
-const KNOWN_WITHIN: f64 = 0.05;
 
 /// The part of the periods of its control group in which an end had used up its CPU quota; `None`: it has none, or few of them were seen.
 /// Source: Documentation/scheduler/sched-bwc.rst, statistics.

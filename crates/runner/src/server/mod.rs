@@ -21,6 +21,7 @@ mod life;
 mod limits;
 pub(crate) mod listen;
 mod metrics;
+mod own_test;
 mod page;
 mod reflector;
 pub(crate) mod refusal;
@@ -176,11 +177,13 @@ impl Server {
         let tokens = Tokens::new(&config.state, Box::new(move || reading.tokens(&state)), FRESH);
         let reading = deputies.reading.clone();
         let mut shared = Shared::new(config, port, secret, (tokens, audit), deputies, stop.clone());
-        if let Some(page) = &shared.config.page {
-            let page = page::page(page, shared.secret.clone(), reading, shared.audit.clone());
-            shared.page = Some(page.map_err(ServeError::Page)?);
-        }
-        let shared = Arc::new(shared);
+        let mut shown = Ok(());
+        let shared = Arc::new_cyclic(|own| {
+            let page = shared.config.page.clone().map(|spec| page::page(&spec, &shared, own.clone(), reading));
+            shown = page.transpose().map(|page| shared.page = page);
+            shared
+        });
+        shown.map_err(ServeError::Page)?;
         let lost = Arc::default();
         helpers.watch(&stop, &lost);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;

@@ -81,6 +81,27 @@ struct Table {
     expected: HashMap<Key, Expected>,
 }
 
+impl Table {
+    /// A load is over: the next one may begin.
+    fn leave(&mut self, number: u64) {
+        self.gate.leave(number);
+        for other in self.sessions.values().filter(|other| other.wanted == SessionUse::Load) {
+            if let Some(turn) = self.gate.turn(other.number) {
+                other.set_turn(turn);
+            }
+        }
+    }
+}
+
+/// The turn of a load of this host itself, until it is dropped.
+pub(super) struct OwnTurn(Arc<Shared>, u64);
+
+impl Drop for OwnTurn {
+    fn drop(&mut self) {
+        lock(&self.0.table).leave(self.1);
+    }
+}
+
 impl Shared {
     pub(super) fn new(
         config: ServeConfig,
@@ -243,14 +264,21 @@ impl Shared {
     /// A session is over with all that it did: the next one may begin.
     pub(super) fn leave(&self, session: &Session) {
         let mut table = lock(&self.table);
-        table.gate.leave(session.number);
-        for other in table.sessions.values().filter(|other| other.wanted == SessionUse::Load) {
-            if let Some(turn) = table.gate.turn(other.number) {
-                other.set_turn(turn);
-            }
-        }
+        table.leave(session.number);
         table.alive -= 1;
         self.left.send_replace(table.alive);
+    }
+
+    /// The turn of a load that this host makes itself; `None`: a client's is under way, or waits.
+    pub(super) fn own_turn(self: &Arc<Self>) -> Option<OwnTurn> {
+        let mut table = lock(&self.table);
+        let number = table.next;
+        table.next += 1;
+        if table.gate.enter(number, Standing::Trusted) == Some(Turn::Admitted) {
+            return Some(OwnTurn(self.clone(), number));
+        }
+        table.gate.leave(number);
+        None
     }
 
     /// Ends all sessions and waits until they are closed.

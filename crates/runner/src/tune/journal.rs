@@ -4,7 +4,7 @@ use super::error::TuneError;
 use narrows_model::{Change, Setting};
 use narrows_sys::files;
 use narrows_sys::network_id::NetworkId;
-use narrows_sys::process::start_time;
+use narrows_sys::process::{boot_id, start_time};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -29,11 +29,6 @@ impl Maker {
         let now = start_time(self.pid);
         now.is_some() && now == self.started_ticks
     }
-}
-
-/// The boot that this is; settings of the running kernel do not outlive it.
-fn boot_id() -> Option<String> {
-    files::read_text(Path::new("/proc/sys/kernel/random/boot_id")).ok().map(|text| text.trim().to_owned())
 }
 
 /// What a setting changes, whatever its value: a kind, and the names within that kind.

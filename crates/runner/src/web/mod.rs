@@ -1,7 +1,9 @@
 //! The page that a browser is shown: of a fleet, or of a host and its store. It is rendered here from the same documents as reports on a
 //! terminal, and loads nothing from elsewhere.
 
+mod budget;
 pub(crate) mod gate;
+pub(crate) mod live;
 mod pages;
 mod runs;
 pub(crate) mod site;
@@ -12,12 +14,15 @@ mod tests;
 
 pub use spec::{PageSpec, Proxy};
 
+use crate::server::rights::Caller;
+use crate::server::source_of;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Response, header};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{get, post};
+use budget::Budget;
 use narrows_render::web;
 use site::{Site, content, to};
 use std::sync::Arc;
@@ -42,11 +47,13 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/web/host", get(pages::host))
         .route("/web/search", get(pages::search))
         .route("/web/do", post(pages::act))
+        .route("/web/test", get(pages::test))
+        .route("/web/test/events", get(pages::events))
         .route("/web/runs", get(runs::list))
         .route("/web/run", get(runs::one))
         .route("/web/run.{form}", get(runs::one_as))
         .route("/web/compare", get(runs::compare))
-        .layer(from_fn(guarded))
+        .layer(from_fn_with_state(Arc::<Budget>::default(), guarded))
         .with_state(site)
 }
 
@@ -54,8 +61,9 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; \
     base-uri 'none'; frame-ancestors 'none'";
 
-async fn guarded(request: Request, next: Next) -> Response<Body> {
-    let mut answer = next.run(request).await;
+async fn guarded(State(budget): State<Arc<Budget>>, request: Request, next: Next) -> Response<Body> {
+    let source = request.extensions().get::<Caller>().and_then(|caller| caller.address);
+    let mut answer = budget.held(source.map(source_of), next.run(request).await).await;
     let headers = answer.headers_mut();
     for (name, value) in [
         ("content-security-policy", POLICY),

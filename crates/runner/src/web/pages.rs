@@ -235,6 +235,7 @@ pub(super) async fn host(State(site): State<Arc<Site>>, visitor: Visitor, words:
         connections,
         settings,
         runs: listed.filter(|it| !it.runs.is_empty()).map(|it| web::listed(&it)),
+        changes: site.source.changes(name.to_owned()).await.map_err(refused)?,
         paths: paths.unwrap_or_default(),
     };
     let site_name = site.source.name();
@@ -279,6 +280,27 @@ pub(super) async fn search(State(site): State<Arc<Site>>, visitor: Visitor, word
     }
 }
 
+/// The last test of this host, and a form for another one.
+pub(super) async fn test(State(site): State<Arc<Site>>, visitor: Visitor, words: Words) -> Shown {
+    let live = site.source.tests().ok_or_else(|| refusal(&site, &visitor, &Refused::not_found("test")))?;
+    let ends = site.source.ends().await.map_err(|it| refusal(&site, &visitor, &it))?;
+    let name = site.source.name();
+    Ok(page(web::live_test(&reader(&name, &visitor), live.last().as_ref(), &ends, words.get("to"))))
+}
+
+/// What the test says after a number of lines; a browser that lost the connection names the last one that it has.
+pub(super) async fn events(
+    State(site): State<Arc<Site>>,
+    _: Visitor,
+    headers: HeaderMap,
+    words: Words,
+) -> Result<Response<Body>, Refused> {
+    let live = site.source.tests().ok_or_else(|| Refused::not_found("test"))?;
+    let last = headers.get("last-event-id").and_then(|it| it.to_str().ok()?.parse().ok());
+    let after: u64 = last.or_else(|| words.number("after")).unwrap_or(0);
+    live.events(words.number("began").unwrap_or(0), usize::try_from(after).unwrap_or(usize::MAX))
+}
+
 /// Does what a form asks for. It shows the key of its session, so no other site can have sent it.
 pub(super) async fn act(State(site): State<Arc<Site>>, visitor: Visitor, headers: HeaderMap, body: Body) -> Shown {
     let refused = |it: Refused| refusal(&site, &visitor, &it);
@@ -287,21 +309,33 @@ pub(super) async fn act(State(site): State<Arc<Site>>, visitor: Visitor, headers
         return Err(refused(Refused::new(Reason::NotAllowed, "the form is not of this session; load the page again")));
     }
     if !visitor.known.may_change {
-        return Err(refused(Refused::new(Reason::NotAllowed, "this needs the token of the fleet's users")));
+        return Err(refused(Refused::new(Reason::NotAllowed, "this token shows the page and changes nothing")));
     }
     let for_ms = words.number("hours").unwrap_or(1).clamp(1, 24 * 7) * HOUR_MS;
+    let short = |key: &str| words.get(key).trim().chars().take(300).collect::<String>();
     let what = Action::ALL.into_iter().find(|it| it.word() == words.get("what"));
-    let who: String = words.get("who").trim().chars().take(60).collect();
+    let who: String = short("who").chars().take(60).collect();
     let ask = match (what, words.number("incident")) {
         (Some(Action::Acknowledge), Some(incident)) if !who.is_empty() => Ask::Acknowledge { incident, who },
-        (Some(Action::Mute), _) if !words.get("element").is_empty() => {
-            Ask::Mute { element: words.get("element").chars().take(300).collect(), for_ms }
-        }
+        (Some(Action::Mute), _) if !short("element").is_empty() => Ask::Mute { element: short("element"), for_ms },
         (Some(Action::Pause), _) => Ask::Pause { for_ms },
         (Some(Action::Resume), _) => Ask::Pause { for_ms: 0 },
+        (Some(Action::Test), _) if !short("to").is_empty() => {
+            Ask::Test { from: short("from"), to: short("to"), down: words.get("down") == "1" }
+        }
+        (Some(Action::Stop), _) => Ask::Stop,
+        (Some(Action::Undo), _) if !short("change").is_empty() => Ask::Undo { change: short("change") },
         _ => return Err(refused(Refused::bad("the form lacks something"))),
+    };
+    let next = match &ask {
+        Ask::Test { from, to, .. } if site.source.tests().is_none() => {
+            web::address("path", &[("from", from), ("to", to)])
+        }
+        Ask::Test { .. } | Ask::Stop => web::address("test", &[]),
+        Ask::Undo { .. } => web::address("host", &[("name", &site.source.name())]),
+        _ => web::AT.to_owned(),
     };
     site.source.act(visitor.clone(), ask).await.map_err(refused)?;
     site.forget();
-    Ok(to(web::AT))
+    Ok(to(&next))
 }

@@ -1,6 +1,7 @@
 //! What a page is of.
 
 use super::gate::Visitor;
+use super::live::Live;
 use crate::server::refusal::Refused;
 use narrows_model::run::fleet::{FleetSeries, FleetStatus};
 use narrows_model::run::grid::{Grid, GridMetric};
@@ -8,6 +9,7 @@ use narrows_render::web::Front;
 use narrows_wire::api::Reason;
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// An answer that takes time.
 pub(crate) type Soon<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send + 'a>>;
@@ -35,9 +37,29 @@ impl Now {
 /// What a reader asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ask {
-    Acknowledge { incident: u64, who: String },
-    Mute { element: String, for_ms: u64 },
-    Pause { for_ms: u64 },
+    Acknowledge {
+        incident: u64,
+        who: String,
+    },
+    Mute {
+        element: String,
+        for_ms: u64,
+    },
+    Pause {
+        for_ms: u64,
+    },
+    /// The path between two hosts. Of a host's page: a diagnosis from there, or to there.
+    Test {
+        from: String,
+        to: String,
+        down: bool,
+    },
+    /// The test of this host ends.
+    Stop,
+    /// A change of this host's settings, by its id.
+    Undo {
+        change: String,
+    },
 }
 
 /// What a page is of.
@@ -61,6 +83,21 @@ pub(crate) trait Source: Send + Sync {
     /// What limits the connections of a host now, as a page of a report; `None`: that is not known here.
     fn connections(&self, _host: String) -> Soon<'_, Option<String>> {
         Box::pin(async { Ok(None) })
+    }
+
+    /// Tests of this host; `None`: none are started here.
+    fn tests(&self) -> Option<&Arc<Live>> {
+        None
+    }
+
+    /// Hosts that this host's tests can reach.
+    fn ends(&self) -> Soon<'_, Vec<String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Changes of a host's settings that can be undone: their ids, and what they are.
+    fn changes(&self, _host: String) -> Soon<'_, Vec<(String, String)>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
     /// Notes in the audit log whose token let a reader in, or why none did.

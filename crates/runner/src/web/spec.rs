@@ -13,6 +13,8 @@ pub struct PageSpec {
     pub kinds: Kinds,
     /// A reverse proxy that names readers.
     pub proxy: Option<Proxy>,
+    /// Of a server: whether who shows its token may start tests from this host and undo changes of its settings.
+    pub controls: bool,
 }
 
 /// A reverse proxy that has checked who the reader is.

@@ -1,6 +1,7 @@
 //! The page as a browser that means no good meets it.
 
 use super::gate::{Gate, Known, Visitor};
+use super::live::Live;
 use super::site::Site;
 use super::source::{Ask, Now, Soon, Source};
 use super::*;
@@ -17,8 +18,8 @@ use std::sync::Mutex;
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'";
 
-/// A fleet of two hosts with hostile names, which notes what it is asked for, and who came.
-struct Fake(Arc<Mutex<Vec<Ask>>>, Entries);
+/// A fleet of two hosts with hostile names, which notes what it is asked for, and who came, and has tests.
+struct Fake(Arc<Mutex<Vec<Ask>>>, Entries, Arc<Live>);
 
 type Entries = Arc<Mutex<Vec<Result<String, Reason>>>>;
 
@@ -43,6 +44,18 @@ impl Source for Fake {
         lock(&self.1).push(entry.map(str::to_owned).map_err(|(reason, _)| reason));
     }
 
+    fn tests(&self) -> Option<&Arc<Live>> {
+        Some(&self.2)
+    }
+
+    fn ends(&self) -> Soon<'_, Vec<String>> {
+        Box::pin(async { Ok(vec![HOSTILE.to_owned()]) })
+    }
+
+    fn changes(&self, _: String) -> Soon<'_, Vec<(String, String)>> {
+        Box::pin(async { Ok(vec![(HOSTILE.to_owned(), HOSTILE.to_owned())]) })
+    }
+
     fn act(&self, _: Visitor, ask: Ask) -> Soon<'_, String> {
         lock(&self.0).push(ask);
         Box::pin(async { Ok(String::new()) })
@@ -54,6 +67,7 @@ struct Browser {
     router: Router,
     asked: Arc<Mutex<Vec<Ask>>>,
     entries: Entries,
+    live: Arc<Live>,
     _store: tempfile::TempDir,
 }
 
@@ -72,10 +86,12 @@ impl Browser {
             [1, 2].contains(&first).then(|| Known { name: first.to_string(), may_change: first == 1 })
         };
         let store = tempfile::tempdir().expect("a directory");
-        let spec = PageSpec { store: store.path().join("runs.db"), kinds: crate::stored::OWN, proxy: None };
+        let spec =
+            PageSpec { store: store.path().join("runs.db"), kinds: crate::stored::OWN, proxy: None, controls: false };
         let gate = Gate::new("a site", Box::new(find), None).expect("a gate");
-        let site = Site::new(gate, Box::new(Fake(asked.clone(), entries.clone())), &spec);
-        Self { router: router(Arc::new(site)), asked, entries, _store: store }
+        let live = Arc::<Live>::default();
+        let site = Site::new(gate, Box::new(Fake(asked.clone(), entries.clone(), live.clone())), &spec);
+        Self { router: router(Arc::new(site)), asked, entries, live, _store: store }
     }
 
     async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Got {
@@ -111,9 +127,9 @@ impl Browser {
     }
 }
 
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 13] = [
     "/web/", "/web/grid.json", "/web/grid.json?of=0-0", "/web/table", "/web/paths.csv", "/web/runs", "/web/search?q=x",
-    "/web/host?name=b", "/web/run?id=1", "/web/status.json", "/web/path?from=a&to=b",
+    "/web/host?name=b", "/web/run?id=1", "/web/status.json", "/web/path?from=a&to=b", "/web/test", "/web/test/events",
 ];
 
 #[tokio::test]
@@ -162,6 +178,66 @@ async fn a_change_needs_the_users_token_and_the_key_of_the_session() {
     let out = browser.send("POST", "/web/logout", &[("cookie", &cookie)], &format!("key={key}")).await;
     assert_eq!((out.status, act(&cookie, &key, &[]).await), (303, 303));
     assert_eq!(lock(&browser.asked).len(), 1);
+}
+
+#[tokio::test]
+async fn a_test_is_watched_line_by_line_and_stopped_by_who_may() {
+    let browser = Browser::new();
+    let (cookie, key) = browser.enter(1).await;
+    let key = key.expect("a key");
+    let (cookie, form) = ([("cookie", cookie.as_str())], format!("key={key}&what="));
+    let act = async |more: &str| browser.send("POST", "/web/do", &cookie, &format!("{form}{more}")).await.status;
+    assert_eq!(act("test").await, 400, "no other end");
+    assert_eq!((act("test&to=b&down=1").await, act("stop").await, act("undo&change=7").await), (303, 303, 303));
+    let (from, to) = (String::new(), "b".to_owned());
+    let asked = [Ask::Test { from, to, down: true }, Ask::Stop, Ask::Undo { change: "7".to_owned() }];
+    assert_eq!(*lock(&browser.asked), asked);
+    let (reader, _) = browser.enter(2).await;
+    for what in ["test&to=b", "stop", "undo&change=7"] {
+        let got = browser.send("POST", "/web/do", &[("cookie", &reader)], &format!("{form}{what}")).await;
+        assert_eq!((got.status, lock(&browser.asked).len()), (403, 3), "{what} by a reader");
+    }
+    // One at a time; it is told of line by line while it goes on, and ends when it is stopped.
+    let begin = |may_panic: bool| {
+        browser.live.begin(HOSTILE.to_owned(), HOSTILE.to_owned(), move |live, stop| {
+            assert!(!may_panic, "as a test that goes wrong");
+            live.say(&format!("one\n\nevent: end\ndata: {HOSTILE}"));
+            while !stop.is_set() {
+                narrows_sys::clock::sleep(std::time::Duration::from_millis(5));
+            }
+            live.say("two");
+            ("stopped".to_owned(), Some("x7kq".to_owned()))
+        })
+    };
+    begin(false).expect("none goes on");
+    assert!(begin(false).is_err_and(|it| it.sentence().contains("under way")));
+    let shown = browser.send("GET", "/web/test", &cookie, "").await.text;
+    assert!(shown.contains("data-events=\"/web/test/events?began=") && !shown.contains("<img"), "{shown}");
+    let began = browser.live.last().expect("a test").began_unix_ms;
+    let events = format!("/web/test/events?began={began}&after=0");
+    let stop = async {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        browser.live.stop();
+    };
+    let (got, ()) = tokio::join!(browser.send("GET", &events, &cookie, ""), stop);
+    assert_eq!(got.headers["content-type"], "text/event-stream");
+    // Whatever it says is one line of data.
+    let lines: Vec<&str> = got.text.split("\n\n").collect();
+    assert_eq!((lines.len(), lines[1], lines[2]), (4, "id: 2\ndata: two", "event: end\ndata:"), "{lines:?}");
+    assert!(lines[0].starts_with("id: 1\ndata: one  event: end"), "{lines:?}");
+    let last = [cookie[0], ("last-event-id", "1")];
+    let rest = browser.send("GET", &events, &last, "").await.text;
+    assert_eq!(rest, "id: 2\ndata: two\n\nevent: end\ndata:\n\n", "after the line that the browser has");
+    let ended = browser.send("GET", "/web/test", &cookie, "").await.text;
+    assert!(ended.contains("/web/run?id=x7kq") && !ended.contains("data-events"), "{ended}");
+    begin(true).expect("the last one has ended");
+    let of_the_first = browser.send("GET", &events, &cookie, "").await.text;
+    assert_eq!(of_the_first, "event: end\ndata:\n\n", "the lines of another one are not mixed in");
+    while browser.live.last().expect("a test").ended.is_none() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let ended = browser.live.last().and_then(|it| it.ended).expect("one that panics has ended, too");
+    assert!(ended.contains("it failed"), "{ended}");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use super::{Result, Store};
 use crate::Error;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::schedule::{Name, Planned};
-use narrows_fleet::truth::{DAYS_KEPT_MS, Due, Ended, Lease, Point, Taken, Truth, day_of};
+use narrows_fleet::truth::{DAYS_KEPT_MS, Due, Ended, Lease, NOTES_MAX, Note, Point, Taken, Truth, day_of};
 use narrows_mesh::Load;
 use std::collections::BTreeMap;
 
@@ -271,11 +271,42 @@ impl Truth for FleetTests<'_> {
                 self.fold_day(&path, &day)?;
             }
             let old = integer(before_ms.saturating_sub(DAYS_KEPT_MS));
-            let sql = "DELETE FROM fleet_days WHERE fleet = ? AND day_ms < ?";
-            self.store.database.rows(sql, values![self.fleet.name.clone(), old])?;
+            for of in ["fleet_days WHERE fleet = ? AND day_ms", "fleet_notes WHERE fleet = ? AND at_ms"] {
+                let values = values![self.fleet.name.clone(), old];
+                self.store.database.rows(&format!("DELETE FROM {of} < ?"), values)?;
+            }
             Ok(count)
         };
         self.store.database.together(all).map_err(self.store.failed("write to"))
+    }
+
+    fn note(&mut self, host: usize, at_ms: u64, says: &[String]) -> Result<()> {
+        let sql = "INSERT INTO fleet_notes (fleet, host, at_ms, says) VALUES (?, ?, ?, ?)";
+        let all = || {
+            for says in says {
+                let (fleet, host) = (self.fleet.name.clone(), self.hosts[host].to_owned());
+                self.store.database.rows(sql, values![fleet, host, integer(at_ms), says.clone()])?;
+            }
+            Ok(())
+        };
+        self.store.database.together(all).map_err(self.store.failed("write to"))
+    }
+
+    fn notes(&mut self, hosts: [usize; 2], since_ms: u64) -> Result<Vec<Note>> {
+        let sql = "SELECT at_ms, host, says FROM fleet_notes WHERE fleet = ? AND host IN (?, ?) AND at_ms >= ?
+             ORDER BY at_ms DESC, number DESC LIMIT ?";
+        let [a, b] = hosts.map(|host| self.hosts[host].to_owned());
+        let note = |mut row: Cells| {
+            let (at_ms, host) = (row.integer()?.unsigned_abs(), row.text()?);
+            Ok((at_ms, hosts[usize::from(host != self.hosts[hosts[0]])], row.text()?))
+        };
+        let read = || {
+            let most = integer(NOTES_MAX as u64);
+            let rows =
+                self.store.database.rows(sql, values![self.fleet.name.clone(), a, b, integer(since_ms), most])?;
+            rows.into_iter().rev().map(note).collect::<std::result::Result<_, Fault>>()
+        };
+        read().map_err(self.store.failed("read"))
     }
 
     fn lead(&mut self, controller: &str, now_ms: u64, until_ms: u64) -> Result<bool> {

@@ -38,9 +38,9 @@ const ANSWER_MAX_BYTES: usize = 16 << 10;
 const WORDS_CHARS_MAX: usize = 300;
 
 /// Why a delivery failed, and whether the next try may not.
-pub(super) struct Failed {
-    pub(super) why: String,
-    pub(super) again: bool,
+pub(in super::super) struct Failed {
+    pub(in super::super) why: String,
+    pub(in super::super) again: bool,
 }
 
 impl Failed {
@@ -50,15 +50,15 @@ impl Failed {
 }
 
 /// What reaches a target.
-pub(super) enum Carrier {
+pub(in super::super) enum Carrier {
     Http(Place, Option<TlsConnector>),
     Mail(Box<AsyncSmtpTransport<Tokio1Executor>>, Envelope),
 }
 
 impl Carrier {
-    pub(super) fn of(target: &Target, tls: Option<&TlsConnector>) -> Result<Self, String> {
+    pub(in super::super) fn of(target: &Target, tls: Option<&TlsConnector>) -> Result<Self, String> {
         match target {
-            Target::Webhook(place, _) | Target::Alertmanager(place) => {
+            Target::Webhook(place, _) | Target::Alertmanager(place) | Target::Collector(place) => {
                 let tls = place.tls.then(|| tls.cloned().ok_or("there is no TLS")).transpose()?;
                 Ok(Self::Http(place.clone(), tls))
             }
@@ -84,7 +84,7 @@ impl Carrier {
         }
     }
 
-    pub(super) async fn carry(&self, body: &[u8]) -> Result<(), Failed> {
+    pub(in super::super) async fn carry(&self, body: &[u8]) -> Result<(), Failed> {
         let late = |limit: Duration| Failed::new(&format!("no answer within {} s", limit.as_secs()), true);
         match self {
             Self::Http(place, tls) => {

@@ -2,8 +2,10 @@
 
 mod carrier;
 
+use super::otlp::Exporter;
 use crate::lock;
-use carrier::{Carrier, Failed, authorities, letter, tls};
+pub(super) use carrier::{Carrier, Failed};
+use carrier::{authorities, letter, tls};
 use narrows_fleet::alert::{self, Alert, Form, Target};
 use narrows_fleet::incident::{Incident, Message};
 use narrows_model::words::show::plural;
@@ -37,6 +39,14 @@ pub(super) struct Alerts {
     repeats: Instant,
     /// The trouble that was reported last.
     known: Option<String>,
+    /// What sends figures to a collector beside it.
+    pub(super) export: Option<Exporter>,
+}
+
+/// For connections to what has a certificate of an authority that this host trusts.
+/// Errors: it trusts none.
+pub(super) fn connector() -> Result<TlsConnector, String> {
+    authorities().and_then(tls)
 }
 
 struct Queue {
@@ -61,7 +71,7 @@ impl Alerts {
     pub(super) fn start(alerts: &[Alert], fleet: &str) -> Result<Self, String> {
         let targets = alerts.iter().map(Alert::target).collect::<Result<Vec<_>, _>>()?;
         let is_tls = targets.iter().any(|target| target.place().tls);
-        let tls = if is_tls { Some(tls(authorities()?)?) } else { None };
+        let tls = is_tls.then(connector).transpose()?;
         Self::with(targets, fleet, tls.as_ref(), &AGAIN)
     }
 
@@ -91,7 +101,7 @@ impl Alerts {
             };
             std::thread::Builder::new().name("narrows-alerts".to_owned()).spawn(work).map_err(cannot)?;
         }
-        Ok(Self { fleet: fleet.to_owned(), queues, repeats: clock::now(), known: None })
+        Ok(Self { fleet: fleet.to_owned(), queues, repeats: clock::now(), known: None, export: None })
     }
 
     /// Sends a message to all targets, without waiting for any.
@@ -115,6 +125,7 @@ impl Alerts {
             watch(trouble.as_deref().unwrap_or("alerts arrive again"));
             self.known = trouble;
         }
+        self.export.iter_mut().for_each(|it| it.look(watch));
         for Queue { target, state, .. } in &self.queues {
             let mut state = lock(state);
             let lost = std::mem::take(&mut state.lost);
@@ -171,6 +182,7 @@ fn body(target: &Target, messages: &[Message], fleet: &str) -> Result<Vec<u8>, S
         Target::Webhook(_, Form::Json) => alert::json(first, fleet),
         Target::Webhook(_, Form::Chat) => alert::chat(first, fleet),
         Target::Alertmanager(_) => alert::alertmanager(messages, fleet),
+        Target::Collector(_) => return Err("a collector takes figures".to_owned()),
         Target::Mail { from, to, .. } => return letter(&alert::mail(first, fleet, from), from, to),
     };
     serde_json::to_vec(&value).map_err(|error| error.to_string())

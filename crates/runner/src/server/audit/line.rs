@@ -26,7 +26,7 @@ pub(crate) enum Event {
     Session {
         r#use: SessionUse,
     },
-    /// Something of a fleet was changed, or was to be: `acknowledge 3 by ada`.
+    /// Something of a fleet was changed, or was to be: `acknowledge 3 by ada`; or a test of this host was started or stopped on its page.
     Asked {
         what: String,
         #[serde(skip_serializing_if = "Option::is_none")]
