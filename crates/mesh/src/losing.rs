@@ -94,9 +94,11 @@ pub fn explained(
     let mut others = Vec::new();
     for suspect in suspects {
         let is_part = matches!(suspect.element, Element::Pair(..) | Element::Partly(_));
-        let is_whole = |it: &Losing| matches!(it.element, Element::Way(..) | Element::Between(..));
-        let all_pass = |it: &Losing| !is_whole(it) && suspect.loads.iter().all(|load| passes(load, &it.element));
-        match losing.iter().position(|it| is_part && all_pass(it)) {
+        let explains = |it: &Losing| {
+            !matches!(it.element, Element::Way(..) | Element::Between(..))
+                && suspect.loads.iter().all(|load| passes(load, &it.element))
+        };
+        match losing.iter().position(|it| is_part && explains(it)) {
             Some(at) => of_losing[at].extend(suspect.loads),
             None => others.push(suspect),
         }

@@ -47,7 +47,7 @@ fn controller(all: &mut Exposition, status: &FleetStatus) {
         let count = status.hosts.iter().filter(|host| host.state == state).count();
         (labels(&[("state", word)]), float(count as u64))
     });
-    all.gauge("narrows_fleet_agents", "", "Agents by their state.", agents);
+    all.family(Kind::Gauge, "narrows_fleet_agents", "", "Agents by their state.", agents);
     let tests = status.tests.iter().flat_map(|it| {
         let ends = [("done", it.done), ("failed", it.failed), ("missed", it.missed)];
         ends.map(|(end, count)| {
@@ -68,9 +68,9 @@ fn incidents(all: &mut Exposition, status: &FleetStatus) {
     };
     let open = float(status.incidents.len() as u64);
     all.one("narrows_fleet_incidents_open", "", "Incidents that are not over.", open);
-    all.gauge("narrows_incident", "", "An incident that is not over: 1.", each(|_| 1.0));
+    all.family(Kind::Gauge, "narrows_incident", "", "An incident that is not over: 1.", each(|_| 1.0));
     let help = "When an incident that is not over began, seconds since 1970.";
-    all.gauge("narrows_incident_start_time_seconds", "seconds", help, each(seconds));
+    all.family(Kind::Gauge, "narrows_incident_start_time_seconds", "seconds", help, each(seconds));
 }
 
 /// Of when the figures of hosts are.
@@ -80,7 +80,13 @@ fn loaded(all: &mut Exposition, status: &FleetStatus) {
         Some((named, seconds(it.loaded_unix_ms?)))
     };
     let help = "When the last load of a host ended that carried something, seconds since 1970.";
-    all.gauge("narrows_host_last_load_timestamp_seconds", "seconds", help, status.hosts.iter().filter_map(of));
+    all.family(
+        Kind::Gauge,
+        "narrows_host_last_load_timestamp_seconds",
+        "seconds",
+        help,
+        status.hosts.iter().filter_map(of),
+    );
 }
 
 /// What the last tests of a host found; of two figures, the first is of what it sent and the second of what it received.
@@ -137,13 +143,13 @@ fn hosts(all: &mut Exposition, mesh: &MeshReport) {
     };
     let goodput = by_way(|it, way| median(&it.goodput_bps[way]).map(|bps| bps / 8.0));
     let help = "Median of the last loads of a host with the others.";
-    all.gauge("narrows_host_goodput_bytes_per_second", "bytes_per_second", help, goodput);
+    all.family(Kind::Gauge, "narrows_host_goodput_bytes_per_second", "bytes_per_second", help, goodput);
     let rtt = members().filter_map(|(host, it)| Some((named(host, &[]), median(&it.rtt_us)? / 1e6)));
     let help = "Median of the last probes between a host and the others.";
-    all.gauge("narrows_host_round_trip_seconds", "seconds", help, rtt);
+    all.family(Kind::Gauge, "narrows_host_round_trip_seconds", "seconds", help, rtt);
     let loss = by_way(|it, way| (it.sent[way] > 0).then(|| float(it.lost[way]) / float(it.sent[way])));
     let help = "Part of the packets of the last probes that was lost, of all paths of a host.";
-    all.gauge("narrows_host_probe_loss_ratio", "ratio", help, loss);
+    all.family(Kind::Gauge, "narrows_host_probe_loss_ratio", "ratio", help, loss);
 }
 
 fn named(host: &MeshName, more: &[(&'static str, &str)]) -> Labels {
@@ -168,10 +174,10 @@ fn slow(all: &mut Exposition, mesh: &MeshReport) {
     pairs.truncate(PAIRS_MAX);
     let goodput = pairs.iter().map(|(pair, goodput, _)| (pair.clone(), *goodput));
     let help = "What the last load of a slow pair carried.";
-    all.gauge("narrows_pair_goodput_bytes_per_second", "bytes_per_second", help, goodput);
+    all.family(Kind::Gauge, "narrows_pair_goodput_bytes_per_second", "bytes_per_second", help, goodput);
     let expected = pairs.iter().map(|(pair, _, expected)| (pair.clone(), *expected));
     let help = "What the last load of a slow pair should have carried.";
-    all.gauge("narrows_pair_goodput_expected_bytes_per_second", "bytes_per_second", help, expected);
+    all.family(Kind::Gauge, "narrows_pair_goodput_expected_bytes_per_second", "bytes_per_second", help, expected);
 }
 
 fn median(figures: &[f64]) -> Option<f64> {

@@ -52,30 +52,30 @@ fn of_server(all: &mut Exposition, it: &ServerFigures) {
     all.one("narrows_server_start_time_seconds", "seconds", began, seconds(it.started_unix_ms));
     let sessions = ["loading", "waiting", "reading"].into_iter().zip(it.sessions);
     let sessions = sessions.map(|(state, count)| (labels(&[("state", state)]), float(count as u64)));
-    all.gauge("narrows_server_sessions", "", "Sessions of clients, by what they do.", sessions);
+    all.family(Kind::Gauge, "narrows_server_sessions", "", "Sessions of clients, by what they do.", sessions);
     let loads = ["done", "failed"].into_iter().zip(it.loads);
     let loads = loads.map(|(end, count)| (labels(&[("end", end)]), float(count)));
-    all.counter("narrows_server_loads", "", "Loads that ended, by how.", loads);
+    all.family(Kind::Counter, "narrows_server_loads", "", "Loads that ended, by how.", loads);
     let bytes = "Payload of the loads, of both directions.";
-    all.counter("narrows_server_load_bytes", "bytes", bytes, [(Labels::new(), float(it.load_bytes))]);
+    all.family(Kind::Counter, "narrows_server_load_bytes", "bytes", bytes, [(Labels::new(), float(it.load_bytes))]);
     let last = (it.last_load_unix_ms > 0).then(|| (Labels::new(), seconds(it.last_load_unix_ms)));
     let help = "When the last load ended, seconds since 1970.";
-    all.gauge("narrows_server_last_load_timestamp_seconds", "seconds", help, last);
+    all.family(Kind::Gauge, "narrows_server_last_load_timestamp_seconds", "seconds", help, last);
     let refused = "Requests that were refused.";
-    all.counter("narrows_server_refused_requests", "", refused, [(Labels::new(), float(it.refused))]);
+    all.family(Kind::Counter, "narrows_server_refused_requests", "", refused, [(Labels::new(), float(it.refused))]);
 }
 
 fn of_agent(all: &mut Exposition, it: &AgentFigures) {
     let answered = (it.answered_unix_ms > 0).then(|| (Labels::new(), seconds(it.answered_unix_ms)));
     let help = "When the controller answered last, seconds since 1970.";
-    all.gauge("narrows_agent_controller_answer_timestamp_seconds", "seconds", help, answered);
+    all.family(Kind::Gauge, "narrows_agent_controller_answer_timestamp_seconds", "seconds", help, answered);
     all.one("narrows_agent_tests_running", "", "Tests that run now.", float(it.running as u64));
     let help = "Outcomes of tests that the controller does not have yet.";
     all.one("narrows_agent_outcomes_waiting", "", help, float(it.waiting as u64));
     all.one("narrows_agent_spool_up", "", "Whether the disk takes outcomes: 1 yes, 0 no.", flag(it.is_kept));
     let tests = ["done", "failed"].into_iter().zip(it.tests);
     let tests = tests.map(|(end, count)| (labels(&[("end", end)]), float(count)));
-    all.counter("narrows_agent_tests", "", "Tests that ended, by how.", tests);
+    all.family(Kind::Counter, "narrows_agent_tests", "", "Tests that ended, by how.", tests);
 }
 
 /// Names with values, which others gave them.
@@ -122,36 +122,15 @@ impl Exposition {
         self.0.push(Family { kind, name, unit, help, samples });
     }
 
-    pub(crate) fn gauge(
-        &mut self,
-        name: &'static str,
-        unit: &'static str,
-        help: &'static str,
-        samples: impl IntoIterator<Item = Sample>,
-    ) {
-        self.family(Kind::Gauge, name, unit, help, samples);
-    }
-
     /// What is built in.
     pub(crate) fn build(&mut self) {
         let build = (labels(&[("version", env!("CARGO_PKG_VERSION"))]), 1.0);
         self.family(Kind::Info, "narrows_build", "", "The version of the program.", [build]);
     }
 
-    /// Figures that only grow.
-    fn counter(
-        &mut self,
-        name: &'static str,
-        unit: &'static str,
-        help: &'static str,
-        samples: impl IntoIterator<Item = Sample>,
-    ) {
-        self.family(Kind::Counter, name, unit, help, samples);
-    }
-
     /// A figure without labels.
     pub(crate) fn one(&mut self, name: &'static str, unit: &'static str, help: &'static str, value: f64) {
-        self.gauge(name, unit, help, [(Labels::new(), value)]);
+        self.family(Kind::Gauge, name, unit, help, [(Labels::new(), value)]);
     }
 
     /// As a scraper reads it.
@@ -175,8 +154,8 @@ impl Exposition {
         text + "# EOF\n"
     }
 
-    /// As a collector takes it: an `ExportMetricsServiceRequest` in JSON (OTLP 1.3, opentelemetry-proto `metrics.proto`). `names`: what the figures are of; at a
-    /// time, those that only grow since a time.
+    /// As a collector takes it: an `ExportMetricsServiceRequest` in JSON (opentelemetry-proto, `metrics.proto`). `names`: what the figures are of.
+    /// They are as at a time; those that only grow have done so since another.
     pub(crate) fn otlp(&self, names: &[(&'static str, &str)], since_unix_ms: u64, at_unix_ms: u64) -> Value {
         let word = |(key, value): (&str, &str)| json!({ "key": key, "value": { "stringValue": value } });
         let nanos = |unix_ms: u64| format!("{unix_ms}000000");

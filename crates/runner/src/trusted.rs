@@ -79,6 +79,11 @@ pub fn token_of(file: &Path, host: &str, port: u16) -> Option<Token> {
     found.map(|it| it.token)
 }
 
+/// As [`token_of`], in the user's own file.
+pub fn stored(host: &str, port: u16) -> Option<Token> {
+    token_of(&file().ok()?, host, port)
+}
+
 /// Stores the token of a server in place of an older one; `None` forgets it. Whether there was an older one.
 pub fn put(file: &Path, host: &str, port: u16, token: Option<&Token>) -> Result<bool, TrustedError> {
     let mut servers = list(file)?;

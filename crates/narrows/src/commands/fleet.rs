@@ -273,8 +273,7 @@ fn target(word: &str, token_file: Option<&std::path::Path>) -> Result<TargetSpec
     if ssh.is_some() {
         return Err(Failure::usage("a controller is named as host or host:port"));
     }
-    let stored = || trusted::token_of(&trusted::file().ok()?, &host, port);
-    spec.token = given.or_else(stored);
+    spec.token = given.or_else(|| trusted::stored(&host, port));
     if spec.token.is_none() {
         return Err(Failure::usage(format!(
             "cannot show the controller a token: name its file with --token-file, or store it with `narrows trust {host} -p {port} --token-file FILE`"

@@ -151,8 +151,8 @@ impl WayArgs {
         let given = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
         let mut spec = TargetSpec { token: given, ..self.spec(host) };
         let is_given = spec.token.is_some();
-        if let (None, Ok((name, port, None)), Ok(file)) = (&spec.token, spec.server(), trusted::file()) {
-            spec.token = trusted::token_of(&file, &name, port);
+        if let (None, Ok((name, port, None))) = (&spec.token, spec.server()) {
+            spec.token = trusted::stored(&name, port);
         }
         let is_stored = !is_given && spec.token.is_some();
         let options =

@@ -35,8 +35,7 @@ impl MeshHost {
         if let Some(server) = server {
             return Ok(MeshPlace::Ssh(server));
         }
-        let token = trusted::file().ok().and_then(|file| trusted::token_of(&file, &host, port));
-        let token = token.ok_or_else(|| {
+        let token = trusted::stored(&host, port).ok_or_else(|| {
             format!(
                 "cannot use {}: no token of its narrows serve is stored; run `narrows trust {0}`, or write ssh://{host}",
                 self.name

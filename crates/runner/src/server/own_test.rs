@@ -6,6 +6,7 @@ use crate::diagnosis::{self, Pace};
 use crate::instruments::LiveInstruments;
 use crate::live::LiveEnds;
 use crate::remote::{Options, Remote, TargetSpec};
+use crate::trust::same_secret;
 use crate::web::live::{Ended, Live};
 use crate::{DEFAULT_PORT, Stop, stored, trusted};
 use narrows_model::{Direction, Ending, Place, Progress, Run};
@@ -64,16 +65,18 @@ pub(super) fn diagnose(own: &Arc<Shared>, asked: &str, down: bool, live: &Live, 
     fn words(error: impl std::fmt::Display) -> String {
         error.to_string()
     }
-    let mut spec = TargetSpec { asked: asked.to_owned(), family: None, port: DEFAULT_PORT, token: None };
+    let spec = TargetSpec { asked: asked.to_owned(), family: None, port: DEFAULT_PORT, token: None };
     // A server starts no ssh, and a reader names no host that its user does not know.
     let (host, port, None) = spec.server().map_err(words)? else {
         return Err("the other end is a host with `narrows serve`: a page starts nothing by ssh".to_owned());
     };
-    spec.token = trusted::token_of(&trusted::file().map_err(words)?, &host, port);
-    if spec.token.is_none() {
-        return Err(format!("this host has no token of {asked}; `narrows trust` stores it"));
+    let token = trusted::stored(&host, port);
+    let token = token.ok_or_else(|| format!("this host has no token of {asked}; `narrows trust` stores it"))?;
+    if own.secret.as_ref().is_some_and(|secret| same_secret(&token.secret, secret)) {
+        return Err(format!("{asked} is this server itself: name another host"));
     }
-    let _turn = own.own_turn().ok_or("a client loads this host now: try again when it is done")?;
+    let spec = TargetSpec { token: Some(token), ..spec };
+    let _turn = own.own_turn(stop).ok_or("a client loads this host now: try again when it is done")?;
     // What an earlier one could not bring to the store's server is brought there now.
     let _ = stored::opened();
     let instruments = LiveInstruments::All;

@@ -79,12 +79,6 @@ struct Control {
     own: Weak<Shared>,
 }
 
-impl Drop for OfHost {
-    fn drop(&mut self) {
-        self.control.iter().for_each(|it| it.live.stop());
-    }
-}
-
 /// Rates are since the reading before, where that is not longer ago; else of a second. Of a shorter time the kernel tells little.
 const READ_BEFORE: Duration = Duration::from_secs(10);
 const READ_AGAIN: Duration = Duration::from_secs(1);

@@ -15,8 +15,8 @@ use super::tally::Tally;
 use super::turns::Turns;
 use super::unauthenticated::Unauthenticated;
 use crate::helper::{Deputies, Reading, Tuning};
-use crate::lock;
 use crate::tokens::Tokens;
+use crate::{Stop, lock};
 use narrows_render::metrics::ServerFigures;
 use narrows_sys::{sysctl, tcp};
 use narrows_wire::Key;
@@ -76,8 +76,10 @@ struct Table {
     next: u64,
     /// Those that may still be used, by id.
     sessions: HashMap<String, Arc<Session>>,
-    /// Those that are being closed as well.
+    /// Those that are being closed as well, and a load of this host itself.
     alive: usize,
+    /// Ends the load of this host itself.
+    own: Option<Stop>,
     expected: HashMap<Key, Expected>,
 }
 
@@ -98,7 +100,11 @@ pub(super) struct OwnTurn(Arc<Shared>, u64);
 
 impl Drop for OwnTurn {
     fn drop(&mut self) {
-        lock(&self.0.table).leave(self.1);
+        let mut table = lock(&self.0.table);
+        table.leave(self.1);
+        table.own = None;
+        table.alive -= 1;
+        self.0.left.send_replace(table.alive);
     }
 }
 
@@ -112,7 +118,7 @@ impl Shared {
         stop: watch::Sender<bool>,
     ) -> Self {
         let gate = Gate::new(config.parallel, config.queue);
-        let table = Table { gate, next: 0, sessions: HashMap::new(), alive: 0, expected: HashMap::new() };
+        let table = Table { gate, next: 0, sessions: HashMap::new(), alive: 0, own: None, expected: HashMap::new() };
         Self {
             passes: config.passes.clone(),
             config,
@@ -269,23 +275,26 @@ impl Shared {
         self.left.send_replace(table.alive);
     }
 
-    /// The turn of a load that this host makes itself; `None`: a client's is under way, or waits.
-    pub(super) fn own_turn(self: &Arc<Self>) -> Option<OwnTurn> {
+    /// The turn of a load that this host makes itself, which ends with the server; `None`: a client's is under way, or waits.
+    pub(super) fn own_turn(self: &Arc<Self>, stop: &Stop) -> Option<OwnTurn> {
         let mut table = lock(&self.table);
         let number = table.next;
         table.next += 1;
         if table.gate.enter(number, Standing::Trusted) == Some(Turn::Admitted) {
+            table.own = Some(stop.clone());
+            table.alive += 1;
             return Some(OwnTurn(self.clone(), number));
         }
         table.gate.leave(number);
         None
     }
 
-    /// Ends all sessions and waits until they are closed.
+    /// Ends all sessions, and a load of this host itself, and waits until they are closed.
     pub(super) async fn end_all(&self, why: &'static str) {
         let alive = {
             let table = lock(&self.table);
             table.sessions.values().for_each(|session| session.end.raise(why));
+            table.own.iter().for_each(Stop::stop);
             table.alive
         };
         self.left.send_replace(alive);

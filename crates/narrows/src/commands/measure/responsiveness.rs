@@ -74,8 +74,7 @@ impl ResponsivenessArgs {
             return Ok(Trust::Ca(file.clone()));
         }
         let given = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
-        let stored = || trusted::token_of(&trusted::file().ok()?, &target.url.host, DEFAULT_PORT);
-        let token = given.or_else(stored).map(Box::new);
+        let token = given.or_else(|| trusted::stored(&target.url.host, DEFAULT_PORT)).map(Box::new);
         token.map(Trust::Token).ok_or_else(|| failure(ResponsivenessFailure::NoTrust(target.url.authority())))
     }
 
