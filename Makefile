@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench mesh-trial fleet-trial connections-bench docs site clean
+.PHONY: help setup build static static-twice image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench mesh-trial fleet-trial connections-bench docs site clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -24,6 +24,9 @@ build: setup ## the program: target/release/narrows
 
 static: ## the static program, stripped: target/static (TARGETS=aarch64-unknown-linux-musl: for another CPU)
 	@packaging/static $(TARGETS)
+
+static-twice: static ## the static program once more, in another folder from a clone of the last commit: the same bytes (15 minutes)
+	@packaging/twice
 
 image: static ## a container image of the static program, for this CPU (podman; packaging/container says how for others)
 	podman build -t narrows -f packaging/container/Containerfile .

@@ -25,6 +25,9 @@ pub(crate) fn build(folder: &Path, program: &str, flags: &[&str], words: &Words)
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Wextra", "-Werror"])
         // A header names helpers that only some programs call; a table's declaration is all of its initialiser.
         .args(["-Wno-unused-function", "-Wno-unused-variable", "-Wno-missing-field-initializers"])
+        // No folder of the machine that builds it is in it.
+        .arg(format!("-ffile-prefix-map={}=bpf", folder.display()))
+        .arg("-fdebug-compilation-dir=.")
         .args(flags)
         .arg("-c")
         .arg(folder.join(format!("{program}.c")))

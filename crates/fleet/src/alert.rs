@@ -44,6 +44,8 @@ pub enum Form {
     Json,
     /// A sentence, for chats: [`chat`].
     Chat,
+    /// The same for Teams: [`teams`].
+    Teams,
 }
 
 /// What an alert goes to.
@@ -254,7 +256,16 @@ pub fn json(message: &Message, fleet: &str) -> Value {
     })
 }
 
-/// What the incoming webhooks of Slack, Mattermost, Rocket.Chat and Teams take.
+/// What a webhook of a workflow of Teams takes: an adaptive card (learn.microsoft.com, *Create an Incoming Webhook*).
+pub fn teams(message: &Message, fleet: &str) -> Value {
+    let text = format!("narrows {}: {}", name(fleet), sentence(message));
+    serde_json::json!({ "type": "message", "attachments": [{
+        "contentType": "application/vnd.microsoft.card.adaptive",
+        "content": { "type": "AdaptiveCard", "version": "1.4", "body": [{ "type": "RichTextBlock", "inlines": [{ "type": "TextRun", "text": text }] }] },
+    }] })
+}
+
+/// What the incoming webhooks of Slack, Mattermost and Rocket.Chat take.
 pub fn chat(message: &Message, fleet: &str) -> Value {
     let text = format!("narrows {}: {}", name(fleet), sentence(message));
     // They would take these for links and mentions.

@@ -18,10 +18,18 @@ pub struct Cell {
     pub goodput_bps: f64,
     /// What it shares with others on its path: routers, as numbers.
     pub hops: Vec<usize>,
-    /// Whether one of its hosts says that it could do no more for lack of time: that accuses no network.
+    /// The one of its hosts whose CPUs were busy all the time, if so.
     pub by_host: Option<usize>,
     /// What it carried before, where that is known: it should carry as much now.
     pub usual_bps: Option<f64>,
+}
+
+impl Cell {
+    /// The host for lack of whose time it carried less than it should, which accuses no network. A load that carries what it should says
+    /// that, however busy its hosts are.
+    pub fn starved(&self, expected_bps: f64) -> Option<usize> {
+        self.by_host.filter(|_| self.goodput_bps < SLOW * expected_bps)
+    }
 }
 
 /// What may be slow.
@@ -64,28 +72,27 @@ pub struct Suspect {
 pub struct Blame {
     /// In the order of how much they explain.
     pub suspects: Vec<Suspect>,
-    /// Hosts that could do no more for lack of time: their loads accuse nobody.
+    /// Hosts that had no time for loads that are slow: those accuse nobody.
     pub starved: Vec<usize>,
     /// What each load should carry, bits a second, in the order of the cells.
     pub expected_bps: Vec<f64>,
 }
 
-/// Less than this part of what it should carry is slow: loads of a mesh differ by a tenth from one time to the next.
-pub const SLOW: f64 = 0.8;
+pub use narrows_model::run::mesh::SLOW;
 
 /// So much of an element's loads must be slow.
 const NEARLY_ALL: f64 = 0.75;
 
 /// Who is slow, by loads between hosts of these groups.
 pub fn blame(groups: &[usize], cells: &[Cell]) -> Blame {
-    let starved: BTreeSet<usize> = cells.iter().filter_map(|cell| cell.by_host).collect();
     let expected_bps = expected_bps(groups, cells);
-    let counts: Vec<(&Cell, f64)> = cells
-        .iter()
-        .zip(&expected_bps)
-        .filter(|(cell, _)| cell.by_host.is_none())
-        .map(|(cell, expected)| (cell, cell.goodput_bps / expected))
-        .collect();
+    let (mut starved, mut counts) = (BTreeSet::new(), Vec::new());
+    for (cell, expected) in cells.iter().zip(&expected_bps) {
+        match cell.starved(*expected) {
+            Some(host) => _ = starved.insert(host),
+            None => counts.push((cell, cell.goodput_bps / expected)),
+        }
+    }
     Blame { suspects: cover(groups, &counts), starved: starved.into_iter().collect(), expected_bps }
 }
 
@@ -403,6 +410,12 @@ pub(crate) mod tests {
         }
         let found = blame(&groups, &cells);
         assert!(found.suspects.is_empty() && found.starved == [2], "{found:?}");
+        // Busy hosts whose loads carry what they should are no news, and their loads count: those of host 4 show that it is well.
+        let mut cells = mesh(&groups, &[(Element::Receives(3), 0.3)], &mut seeded(7));
+        cells.iter_mut().for_each(|cell| cell.by_host = (cell.load.to != 3).then_some(cell.load.from));
+        let found = blame(&groups, &cells);
+        let named: Vec<Element> = found.suspects.iter().map(|it| it.element).collect();
+        assert!(named == [Element::Receives(3)] && found.starved.is_empty(), "{found:?}");
     }
 
     proptest! {

@@ -1,13 +1,19 @@
 //! Failed commands: one sentence on stderr and an exit code (1 the run failed, 2 usage).
 
 use std::fmt::Display;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// A line for the terminal: what a peer, a file or a command said in it controls nothing.
 macro_rules! note {
-    ($($words:tt)*) => { anstream::eprintln!("{}", $crate::failure::shown(&format!($($words)*))) };
+    ($($words:tt)*) => { $crate::failure::tell(&format!($($words)*)) };
 }
 pub(crate) use note;
+
+/// Writes a line to the terminal. That it cannot, as with a full disk behind it, ends no measurement.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", shown(text));
+}
 
 /// The text without what a terminal would interpret.
 pub(crate) fn shown(text: &str) -> String {

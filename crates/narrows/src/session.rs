@@ -7,6 +7,7 @@ use narrows_model::{Ending, Target};
 use narrows_runner::ends::Ends;
 use narrows_runner::iperf3::Iperf3Ends;
 use narrows_runner::live::{LiveEnds, LiveInstruments};
+use narrows_runner::ndt7::Ndt7Ends;
 use narrows_runner::remote::{Remote, RemoteError, Session};
 use narrows_runner::tune::Tuner;
 use narrows_runner::{Stop, interrupt, state};
@@ -40,7 +41,7 @@ impl Connection {
 /// Opens the two ends: what changes this host, and whether nothing is said of a queue.
 type Open = Box<dyn FnOnce(Option<Tuner>, bool) -> Result<Box<dyn Ends>, Failure>>;
 
-/// The far end of a measurement: narrows or iperf3.
+/// The far end of a measurement: narrows, iperf3 or ndt7.
 pub(crate) struct Far {
     pub(crate) target: Target,
     pub(crate) open: Open,
@@ -58,6 +59,16 @@ pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far,
         let open = move || Iperf3Ends::new(peer, LiveInstruments::of(collect), raised);
         let no_tune = format!(
             "cannot tune {}: iperf3 cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
+            target.asked
+        );
+        return Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(open()))), stop, tune: Err(no_tune) });
+    }
+    if let Some(server) = remote.ndt7()? {
+        let (target, stop) = (server.target(), stop_on_interrupt()?);
+        let raised = stop.clone();
+        let open = move || Ndt7Ends::new(server, LiveInstruments::of(collect), raised);
+        let no_tune = format!(
+            "cannot tune {}: ndt7 cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
             target.asked
         );
         return Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(open()))), stop, tune: Err(no_tune) });

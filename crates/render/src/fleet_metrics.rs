@@ -236,6 +236,7 @@ mod tests {
             losing: Vec::new(),
             suspects: Vec::new(),
             starved: Vec::new(),
+            shared: Vec::new(),
             differences: Vec::new(),
             diagnoses: Vec::new(),
             ended_early: None,

@@ -23,6 +23,7 @@ mod loopback;
 pub mod mcp;
 pub mod measure;
 pub mod mesh;
+pub mod ndt7;
 pub mod optimise;
 pub mod port;
 pub mod remote;

@@ -38,7 +38,9 @@ impl Liveness {
     /// Samples these streams from now on.
     pub(crate) fn watch(&self, streams: &[DataStream]) {
         let counter = |stream: &DataStream| match &stream.socket {
-            Socket::Tcp(socket) => Some(Counter::Connection(socket.local_addr().ok()?, socket.peer_addr().ok()?)),
+            Socket::Tcp(socket) | Socket::Layered(socket, _) => {
+                Some(Counter::Connection(socket.local_addr().ok()?, socket.peer_addr().ok()?))
+            }
             Socket::Udp(stream) => Some(Counter::Received(Arc::clone(&stream.heard))),
         };
         lock(&self.0).streams = streams.iter().filter_map(counter).collect();

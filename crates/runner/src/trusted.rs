@@ -36,6 +36,12 @@ pub enum TrustedError {
     /// This host has no token.
     #[error("cannot read the token of this host: there is none in {}; start `narrows serve` once, or name its file with --token-file", .0.display())]
     NoServer(PathBuf),
+    /// The token is the service's.
+    #[error(
+        "cannot read the token of this host's service: the members of its group read it; run `sudo usermod -aG narrows USER` and log in \
+        again, or name a file with --token-file"
+    )]
+    Closed,
     /// ssh failed: the command, and why.
     #[error("cannot fetch the token: `{0}` {1}")]
     Ssh(String, String),
@@ -113,11 +119,16 @@ pub fn own_token(token_file: Option<&Path>) -> Result<Token, TrustedError> {
     let services = [system.clone(), system.join("serve")];
     let places: Vec<PathBuf> =
         state::directory().into_iter().chain(services).map(|place| place.join("token")).collect();
+    let mut closed = false;
     for place in &places {
         match read_token(place) {
             Err(TrustError::File(error)) if error.source.kind() == ErrorKind::NotFound => {}
+            Err(TrustError::File(error)) if error.source.kind() == ErrorKind::PermissionDenied => closed = true,
             other => return Ok(other?),
         }
+    }
+    if closed {
+        return Err(TrustedError::Closed);
     }
     Err(TrustedError::NoServer(places.into_iter().next().unwrap_or(system)))
 }

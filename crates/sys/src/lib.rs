@@ -26,6 +26,7 @@ pub mod journald;
 pub mod kernel_file;
 mod lock;
 pub mod mount;
+pub mod mptcp;
 pub mod names;
 pub mod nanos;
 pub mod neighbour;

@@ -15,25 +15,46 @@ const BACKLOG: libc::c_int = 1024;
 /// 0 takes a free one.
 /// Errors: the port, and the kernel's error: usually that it is in use.
 pub fn listen(port: u16) -> Result<TcpListener> {
-    match listen_at(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))) {
+    listen_everywhere(port, Carried::Plain)
+}
+
+/// The same for connections that are carried so.
+pub fn listen_everywhere(port: u16, carried: Carried) -> Result<TcpListener> {
+    match listen_by(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), carried) {
         Err(error) if matches!(error.errno(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)) => {
-            listen_at(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
+            listen_by(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), carried)
         }
         done => done,
     }
 }
 
+/// What carries a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    Plain,
+    /// Multipath TCP where both ends have it, else plain TCP.
+    Multipath,
+}
+
 /// Listens at one address; the unspecified IPv6 address takes IPv4 connections as well.
 /// Errors: the address, and the kernel's error.
 pub fn listen_at(address: SocketAddr) -> Result<TcpListener> {
-    let socket = tcp_socket(&address)?;
+    listen_by(address, Carried::Plain)
+}
+
+/// The same for connections that are carried so.
+pub fn listen_by(address: SocketAddr, carried: Carried) -> Result<TcpListener> {
+    let socket = socket_of(&address, carried)?;
     set_flag(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "set SO_REUSEADDR of", &address)?;
     if address.is_ipv6() {
         set_flag(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0, "clear IPV6_V6ONLY of", &address)?;
     }
     // A SYN in a victim's name is answered twice, not six times as by default (`reqsk_timer_handler`, net/ipv4/inet_connection_sock.c);
     // a client whose answers are lost repeats its SYN.
-    set_flag(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1, "set TCP_SYNCNT of", &address)?;
+    // A listener of Multipath TCP does not have the option.
+    if carried == Carried::Plain {
+        set_flag(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1, "set TCP_SYNCNT of", &address)?;
+    }
     bind(&socket, &address)?;
     // SAFETY: listen takes plain numbers.
     check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) }, "listen at", address.to_string())?;
@@ -48,7 +69,17 @@ pub fn connect<E: From<Error>>(
     limit: Duration,
     before: impl FnOnce(BorrowedFd<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<TcpStream, E> {
-    let socket = tcp_socket(&address)?;
+    connect_by(address, limit, Carried::Plain, before)
+}
+
+/// The same for a connection that is carried so.
+pub fn connect_by<E: From<Error>>(
+    address: SocketAddr,
+    limit: Duration,
+    carried: Carried,
+    before: impl FnOnce(BorrowedFd<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<TcpStream, E> {
+    let socket = socket_of(&address, carried)?;
     before(socket.as_fd())?;
     let stream = TcpStream::from(socket);
     let wrap = |error| Error::new("connect to", address.to_string(), error);
@@ -109,8 +140,16 @@ fn poll(descriptor: BorrowedFd<'_>, events: libc::c_short, limit: Duration) -> i
 }
 
 pub(crate) fn tcp_socket(address: &SocketAddr) -> Result<OwnedFd> {
+    socket_of(address, Carried::Plain)
+}
+
+fn socket_of(address: &SocketAddr, carried: Carried) -> Result<OwnedFd> {
     let family = if address.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
-    raw::socket(family, libc::SOCK_STREAM, libc::IPPROTO_TCP, "open a TCP socket for", address.to_string())
+    let (protocol, operation) = match carried {
+        Carried::Plain => (libc::IPPROTO_TCP, "open a TCP socket for"),
+        Carried::Multipath => (libc::IPPROTO_MPTCP, "open a socket of Multipath TCP (net.mptcp.enabled) for"),
+    };
+    raw::socket(family, libc::SOCK_STREAM, protocol, operation, address.to_string())
 }
 
 /// Binds a socket to an address.

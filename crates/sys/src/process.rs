@@ -2,6 +2,8 @@
 
 use crate::{Error, Result};
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -23,6 +25,12 @@ pub fn bound_command(program: &str) -> Command {
         });
     }
     command
+}
+
+/// A name that one process of a network namespace has at a time, as long as what is returned lives; `None`: another has it.
+pub fn sole(name: &str) -> Option<UnixDatagram> {
+    let address = SocketAddr::from_abstract_name(name).ok()?;
+    UnixDatagram::bind_addr(&address).ok()
 }
 
 /// A command whose process is interrupted (`SIGINT`), not killed, when the thread that started it ends, so that it can keep what it measured

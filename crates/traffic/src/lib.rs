@@ -15,8 +15,9 @@ pub mod stamp;
 pub mod tcp;
 pub mod udp;
 
-pub use common::connections::{Connections, DataStream, PerTransaction, Socket};
+pub use common::connections::{Connections, DataStream, Layer, PerTransaction, Socket};
 pub use common::error::TrafficError;
+pub use common::fill::fill;
 pub use common::limits::{CALL_LIMIT, GRACE};
 #[doc(hidden)]
 pub use common::sequence_window::count_any;

@@ -1,5 +1,6 @@
 //! Hosts by hosts: how each path is, from the last results of a fleet or a mesh, or from the runs of a store.
 
+use narrows_mesh::blame::SLOW;
 use narrows_mesh::record::STARVED;
 use narrows_model::run::fleet::FleetPaths;
 use narrows_model::run::grid::{CellState, Grid, GridCell, GridGroup, GridMetric};
@@ -27,7 +28,7 @@ pub fn of_mesh(report: &MeshReport, metric: GridMetric, paths: Option<&FleetPath
         GridMetric::Goodput => {
             let judged = report.expected_bps.iter().zip(&report.slow);
             cells.extend(report.loads.iter().zip(judged).map(|(it, (expected, slow))| {
-                ([it.from, it.to], GridCell { expected: *expected, ..of_load(it, *slow) })
+                ([it.from, it.to], GridCell { expected: *expected, ..of_load(it, *expected, *slow) })
             }));
         }
         GridMetric::RoundTrip | GridMetric::Loss => {
@@ -53,10 +54,11 @@ fn cell(state: CellState, value: Option<f64>, why: String) -> GridCell {
     GridCell { state, value, expected: None, at_unix_ms: None, why }
 }
 
-fn of_load(load: &MeshLoad, is_slow: bool) -> GridCell {
+fn of_load(load: &MeshLoad, expected_bps: Option<f64>, is_slow: bool) -> GridCell {
     match &load.state {
         MeshState::Measured { goodput_bps, busy, .. } => {
-            let starved = busy.iter().flatten().any(|share| *share >= STARVED);
+            let lacks = expected_bps.is_none_or(|bps| *goodput_bps < SLOW * bps);
+            let starved = lacks && busy.iter().flatten().any(|share| *share >= STARVED);
             let state = match (starved, is_slow) {
                 (true, _) => CellState::Monitor,
                 (_, true) => CellState::Bad,
@@ -179,9 +181,13 @@ mod tests {
             }),
             beside_others_bps: None,
         };
-        assert_eq!(of_load(&load(0.99, None), true).state, CellState::Monitor);
-        assert_eq!(of_load(&load(0.5, None), true).state, CellState::Bad);
-        assert_eq!(of_load(&load(0.5, Some(MeshState::Unreachable("no".to_owned()))), false).state, CellState::Failed);
+        assert_eq!(of_load(&load(0.99, None), None, true).state, CellState::Monitor);
+        assert_eq!(of_load(&load(0.99, None), Some(1.0), false).state, CellState::Good);
+        assert_eq!(of_load(&load(0.5, None), None, true).state, CellState::Bad);
+        assert_eq!(
+            of_load(&load(0.5, Some(MeshState::Unreachable("no".to_owned()))), None, false).state,
+            CellState::Failed
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::figures::{GOODPUT, LOSS, RTT};
 use narrows_mesh::Load;
-use narrows_mesh::blame::{Blame, Element, SLOW, Suspect, blame};
+use narrows_mesh::blame::{Blame, Cell, Element, SLOW, Suspect, blame};
 use narrows_mesh::differs::{differences, differences_of_loads};
 use narrows_mesh::losing::{Losing, explained};
 use narrows_mesh::record::{Names, cells, groups, hops, losses};
@@ -30,7 +30,8 @@ pub fn report(record: &MeshRecord) -> MeshReport {
     let (suspects, of_losing) = explained(&groups, &hops(record).1, &losing, suspects);
     let (mut expected, mut slow_loads) = (vec![None; record.loads.len()], vec![false; record.loads.len()]);
     for (place, (cell, bps)) in places.iter().zip(cells.iter().zip(expected_bps)) {
-        (expected[*place], slow_loads[*place]) = (Some(bps), cell.by_host.is_none() && cell.goodput_bps < SLOW * bps);
+        let is_slow = cell.goodput_bps < SLOW * bps && cell.starved(bps).is_none();
+        (expected[*place], slow_loads[*place]) = (Some(bps), is_slow);
     }
     let part = |load: &Load| {
         let at = places.iter().zip(&cells).find(|(_, cell)| cell.load == *load);
@@ -53,7 +54,8 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         let of_hosts = |it: &&Suspect| !matches!(it.element, Element::Way(..) | Element::Between(..) | Element::Hop(_));
         let unexplained: BTreeSet<Load> = suspects.iter().filter(of_hosts).flat_map(|it| it.loads.clone()).collect();
         let by_loss: BTreeSet<Load> = of_losing.iter().flatten().copied().collect();
-        let counted = cells.iter().filter(|cell| cell.by_host.is_none()).map(|cell| cell.load);
+        let of_network = |(place, cell): &(&usize, &Cell)| cell.starved(expected[**place].unwrap_or(1.0)).is_none();
+        let counted = places.iter().zip(&cells).filter(of_network).map(|(_, cell)| cell.load);
         let counted = counted.filter(|load| !by_loss.contains(load));
         counted.partition::<Vec<Load>, _>(|load| unexplained.contains(load))
     });
@@ -97,6 +99,7 @@ pub fn report(record: &MeshRecord) -> MeshReport {
         losing,
         suspects,
         starved: starved.into_iter().map(name).collect(),
+        shared: record.members.iter().filter(|it| it.is_shared).map(|it| it.name.clone()).collect(),
         differences: differing(record, &slow, by_loads),
         diagnoses: record.diagnoses.clone(),
         ended_early: record.ended_early.clone(),
@@ -170,14 +173,20 @@ fn headline(report: &MeshReport) -> String {
     });
     let losing = losing.unwrap_or_default();
     let by_loss: usize = report.losing.iter().map(|it| it.loads).sum();
+    let starved = match report.starved.as_slice() {
+        [] => String::new(),
+        [one] => format!("{one} is out of CPU, which slows its loads; "),
+        all => format!("{} hosts are out of CPU, which slows their loads; ", all.len()),
+    };
     match report.suspects.as_slice() {
         [] if measured == 0 => format!("nothing was measured: {of}"),
-        [] if by_loss > 0 => format!("{losing}that slows {}; {of}", plural(by_loss as u64, "load")),
+        [] if by_loss > 0 => format!("{losing}that slows {}; {starved}{of}", plural(by_loss as u64, "load")),
+        [] if !starved.is_empty() => format!("{losing}{starved}no other load is slow; {of}"),
         [] if !losing.is_empty() => format!("{losing}no load is slow; {of}"),
         [] if measured < total => format!("no measured path is slow; {of}"),
         [] => format!("no host or path is slower than the rest; {of}"),
         all @ [first, ..] => format!(
-            "{}{} carries {} of what it should{}; {losing}{of}",
+            "{}{} carries {} of what it should{}; {losing}{starved}{of}",
             first.element,
             others(&first.or),
             percent(first.carries),
@@ -223,7 +232,8 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
         away(now).difference(&away(before)).map(|name| format!("{name} no longer takes part")).collect();
     let to_blame = |report: &MeshReport| -> BTreeSet<String> {
         let slow = report.suspects.iter().map(|it| format!("{} is slow", it.element));
-        slow.chain(report.losing.iter().map(|it| format!("{} loses packets", it.element))).collect()
+        let losing = report.losing.iter().map(|it| format!("{} loses packets", it.element));
+        slow.chain(losing).chain(report.starved.iter().map(|it| format!("{it} is out of CPU"))).collect()
     };
     let (was, is) = (to_blame(before), to_blame(now));
     let new = is.difference(&was).map(|it| format!("now {it}"));
@@ -256,6 +266,7 @@ pub fn stored(record: &MeshRecord) -> StoredRun {
         _ if report.measured() == 0 => "nothing measured".to_owned(),
         (_, Some(suspect)) => format!("slow: {}", suspect.element),
         _ if !report.losing.is_empty() => format!("loses: {}", report.losing[0].element),
+        _ if !report.starved.is_empty() => format!("out of CPU: {}", report.starved[0]),
         _ => "even".to_owned(),
     };
     let server = plural(record.members.len() as u64, "host");
@@ -303,6 +314,7 @@ mod tests {
             group: String::new(),
             address: String::new(),
             absent: None,
+            is_shared: false,
             host: Snapshot { facts: vec![fact(if nth == slow { 1 } else { 2 })], ..Snapshot::default() },
         };
         let load = |(from, to)| MeshLoad {
@@ -413,6 +425,11 @@ mod tests {
     fn a_host_without_cpu_time_accuses_nobody_and_an_even_mesh_neither() {
         let seen = report(&record(2, 0.99));
         assert!(seen.suspects.is_empty() && seen.starved == ["h2"], "{seen:#?}");
+        assert!(
+            seen.headline.starts_with("h2 is out of CPU, which slows its loads; no other load is slow"),
+            "{seen:#?}"
+        );
+        assert_eq!(stored(&record(2, 0.99)).verdict, "out of CPU: h2");
         let even = report(&record(9, 0.1));
         assert!(even.suspects.is_empty() && even.starved.is_empty(), "{even:#?}");
         assert_eq!(even.headline, "no host or path is slower than the rest; 30 of 30 loads measured");

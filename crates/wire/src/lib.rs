@@ -27,6 +27,7 @@ pub mod hello;
 pub mod icmp;
 pub mod iperf3;
 pub mod iperf3_report;
+pub mod ndt7;
 pub mod pack;
 pub mod probe;
 pub mod problem;

@@ -78,6 +78,7 @@ fn load(rtt_us: Option<u64>, min_rtt_us: u64) -> TcpEndRecord {
         rcvbuf_bytes: None,
         method: String::new(),
         samples: (0..=10).map(sample).collect(),
+        subflows: Vec::new(),
     };
     TcpEndRecord {
         place: Place::Client,

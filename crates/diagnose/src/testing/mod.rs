@@ -365,6 +365,7 @@ impl Scene {
                     rcvbuf_bytes: None,
                     method: "test".into(),
                     samples: (0..=INTERVALS).map(|interval| self.sample(interval, sending)).collect(),
+                    subflows: Vec::new(),
                 })
                 .collect(),
             host: self

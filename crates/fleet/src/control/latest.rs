@@ -243,6 +243,7 @@ impl Latest {
             group: host.group.clone(),
             address: address(at),
             absent: absent(at),
+            is_shared: false,
             host: Snapshot::default(),
         };
         let lasts = |kind| {

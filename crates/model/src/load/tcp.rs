@@ -104,6 +104,9 @@ pub struct TcpPlan {
     /// stands still on a core that is idle but for interrupts; on one that is awake it sees what they take.
     #[serde(default)]
     pub awake: bool,
+    /// Connections are of Multipath TCP where both ends have it (RFC 8684).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multipath: bool,
 }
 
 impl TcpPlan {
@@ -139,6 +142,7 @@ impl Default for TcpPlan {
             receive: Receive::Discard,
             application: Application::default(),
             awake: false,
+            multipath: false,
         }
     }
 }
@@ -353,6 +357,20 @@ pub struct TcpStreamRecord {
     pub method: String,
     /// In the order of time; the first is taken right after the connection was made, the last after the last byte.
     pub samples: Vec<TcpSample>,
+    /// With Multipath TCP, its subflows at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subflows: Vec<TcpSubflow>,
+}
+
+/// One of the connections that carry a connection of Multipath TCP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct TcpSubflow {
+    /// `address:port` of this end.
+    pub local: String,
+    /// `address:port` of the other end.
+    pub remote: String,
+    /// The kernel's view of it.
+    pub tcp: TcpInfo,
 }
 
 impl TcpStreamRecord {

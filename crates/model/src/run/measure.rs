@@ -65,6 +65,24 @@ pub struct StreamView {
     pub sent_by: Option<String>,
     /// How the receiver took them.
     pub received_by: Option<String>,
+    /// With Multipath TCP, what carried it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subflows: Vec<SubflowView>,
+}
+
+/// One of the connections that carried a stream of Multipath TCP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubflowView {
+    /// `address:port` of the client's end.
+    pub client: String,
+    /// `address:port` of the server's end.
+    pub server: String,
+    /// What it carried, bytes of TCP payload.
+    pub bytes: Option<u64>,
+    /// Segments that its sender retransmitted.
+    pub retransmits: Option<u64>,
+    /// Its smoothed RTT at the end, microseconds.
+    pub rtt_us: Option<u64>,
 }
 
 /// One interval of one stream, or of all streams of a flow.

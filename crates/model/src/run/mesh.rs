@@ -36,8 +36,14 @@ pub struct MeshMember {
     pub address: String,
     /// Why it takes no part, if so.
     pub absent: Option<String>,
+    /// Whether another mesh ran there when this one began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shared: bool,
     pub host: Snapshot,
 }
+
+/// Less than this part of what it should carry is slow: loads of a mesh differ by a tenth from one time to the next.
+pub const SLOW: f64 = 0.8;
 
 /// What became of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -227,8 +233,11 @@ pub struct MeshReport {
     /// Elements that lose packets of probes at a low rate.
     pub losing: Vec<MeshLoss>,
     pub suspects: Vec<MeshSuspect>,
-    /// Hosts that had no CPU time left: their loads accuse nobody.
+    /// Hosts that had no CPU time left for loads that are slow: those accuse nobody.
     pub starved: Vec<String>,
+    /// Hosts on which another mesh ran when this one began: the loads of both may have disturbed each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<String>,
     pub differences: Vec<MeshDifference>,
     pub diagnoses: Vec<MeshDiagnosis>,
     pub ended_early: Option<String>,

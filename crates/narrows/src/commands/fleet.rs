@@ -170,7 +170,7 @@ struct Way {
 #[command(after_help = "Examples:\n  \
     narrows fleet status\n  \
     narrows fleet status --controller noc.example --token-file users.token --format json\n\
-    Exit code: 0 nothing is bad; 3 an incident is open, or an agent is silent.")]
+    Exit code: 0 nothing is bad; 3 an incident is open, an agent is silent, or the store or an alert fails.")]
 struct Status {
     #[command(flatten)]
     way: Way,
@@ -276,7 +276,8 @@ fn target(word: &str, token_file: Option<&std::path::Path>) -> Result<TargetSpec
     spec.token = given.or_else(|| trusted::stored(&host, port));
     if spec.token.is_none() {
         return Err(Failure::usage(format!(
-            "cannot show the controller a token: name its file with --token-file, or store it with `narrows trust {host} -p {port} --token-file FILE`"
+            "cannot show the controller a token: name its file with --token-file (that of the packages' service is \
+             /var/lib/narrows-fleet/controller/token), or store it with `narrows trust {host} -p {port} --token-file FILE`"
         )));
     }
     Ok(spec)
@@ -284,10 +285,10 @@ fn target(word: &str, token_file: Option<&std::path::Path>) -> Result<TargetSpec
 
 impl Way {
     fn spec(&self) -> Result<TargetSpec, Failure> {
-        let own = place()?.join("controller/token");
-        match &self.controller {
-            Some(word) => target(word, self.token_file.as_deref()),
-            None => target("127.0.0.1", Some(self.token_file.as_deref().unwrap_or(&own))),
+        match (&self.controller, &self.token_file) {
+            (Some(word), file) => target(word, file.as_deref()),
+            (None, Some(file)) => target("127.0.0.1", Some(file)),
+            (None, None) => target("127.0.0.1", fleet::own_token(&place()?).as_deref()),
         }
     }
 
@@ -359,6 +360,8 @@ impl Controller {
             page,
             audit: self.audit_log.map(AuditTo::from),
         };
+        // What another start would not mend.
+        fleet::readable(&spec.file).map_err(Failure::usage)?;
         fleet::controller(&spec, &stop_on_interrupt()?, &mut |line| crate::failure::note!("{line}"))
             .map_err(Failure::run)?;
         Ok(0)

@@ -10,6 +10,7 @@ use crate::session::{INTERRUPTED, stop_on_interrupt};
 use narrows_model::Run;
 use narrows_model::run::mesh::{MeshPlan, MeshReport};
 use narrows_model::words::show::plural;
+use narrows_render::Format;
 use narrows_runner::live::LiveInstruments;
 use narrows_runner::mesh::{self, HOSTS_MAX, MeshHost, MeshSpec, listed};
 use narrows_runner::server::{ServeConfig, Server, ServerHandle};
@@ -68,7 +69,7 @@ pub(crate) struct Args {
     /// Data limit: start no load after so many bytes
     #[arg(long, value_parser = crate::flags::values::size, value_name = "SIZE", help_heading = "Load")]
     budget_bytes: Option<u64>,
-    /// Repeat at this interval until Ctrl-C, and say what changed
+    /// Repeat at this interval until Ctrl-C, and say what changed; `-o FILE` has the last one
     #[arg(long, value_parser = duration, value_name = "TIME")]
     every: Option<Duration>,
     /// Run id of an interrupted mesh: take over what it measured
@@ -95,28 +96,43 @@ impl Args {
         if self.every.is_some_and(|every| every < Duration::from_secs(10)) {
             return Err(Failure::usage("cannot repeat so often: --every is 10s at least"));
         }
+        if self.every.is_some() && self.result.format() == Format::Html {
+            return Err(Failure::usage("cannot repeat as html: each mesh is a page of its own; use --web"));
+        }
         check_output(self.result.output())?;
         let stop = stop_on_interrupt()?;
         let page = self.web.then(page).transpose()?;
-        let mut last: Option<MeshReport> = None;
+        let (mut last, mut known): (Option<u8>, Option<MeshReport>) = (None, None);
         mesh::repeat(self.every, &stop, &mut || {
-            let report = self.once(&spec, &stop)?;
-            for change in last.iter().flat_map(|last| changes(last, &report)) {
+            let report = match self.once(&spec, &stop) {
+                Ok(report) => report,
+                // What fails once, as on a full disk, may be well the next time.
+                Err(failure) if last.is_some() => {
+                    crate::failure::note!("{failure}");
+                    return Ok(());
+                }
+                Err(failure) => return Err(failure),
+            };
+            for change in known.iter().flat_map(|known| changes(known, &report)) {
                 crate::failure::note!("changed: {change}");
             }
-            last = Some(report);
+            last = Some(code(&report));
+            // One in which nothing was measured tells nothing of what was before.
+            if report.measured() > 0 || known.is_none() {
+                known = Some(report);
+            }
             Ok(())
         })?;
         if page.is_some() {
             mesh::rest(Duration::MAX, &stop);
         }
-        Ok(if self.every.is_some() { INTERRUPTED } else { last.as_ref().map_or(1, code) })
+        Ok(if self.every.is_some() { INTERRUPTED } else { last.unwrap_or(1) })
     }
 
     /// What is asked for, or why that cannot be.
     fn spec(&self) -> Result<MeshSpec, Failure> {
         let mut hosts: Vec<MeshHost> =
-            self.names.iter().map(|name| MeshHost { name: name.clone(), group: String::new() }).collect();
+            self.names.iter().map(|name| MeshHost { name: name.clone(), alias: None, group: String::new() }).collect();
         let more = self.hosts.as_deref().map(listed).transpose().map_err(Failure::usage)?;
         hosts.extend(more.unwrap_or_default());
         if !(2..=HOSTS_MAX).contains(&hosts.len()) {
@@ -154,6 +170,12 @@ impl Args {
                 "cannot resume: the loads of that mesh have another duration, or other streams",
             ));
         }
+        if let Some(before) = &resumes {
+            let known = |host: &MeshHost| before.members.iter().any(|it| it.name == host.called());
+            if !hosts.iter().any(known) {
+                return Err(Failure::usage("cannot resume: none of these hosts was in that mesh"));
+            }
+        }
         let (remote_command, programs) = (self.remote_command.clone(), self.program.clone());
         Ok(MeshSpec { hosts, plan, concurrent, remote_command, programs, resumes })
     }
@@ -169,7 +191,8 @@ impl Args {
         let (mut record, runs) = record.map_err(Failure::usage)?;
         for (place, run) in runs {
             let name = stored::new_name().map_err(Failure::run)?;
-            let run = Run { id: name.0, made_by: name.1, ..run };
+            // By this host's clock: that of the member may be anything.
+            let run = Run { id: name.0, made_by: name.1, started_unix_us: begun.unix_us, ..run };
             let saved = self.save.keep(&begun, true, |begun| stored::keep(&run, &begun.tags));
             if let Some(diagnosis) = record.diagnoses.get_mut(place) {
                 diagnosis.run = saved.map(|_| run.id);
@@ -208,7 +231,8 @@ fn page() -> Result<ServerHandle, Failure> {
 fn code(report: &MeshReport) -> u8 {
     let untested =
         report.measured() < report.loads.len() || report.members.iter().any(|member| member.absent.is_some());
-    let bad = !report.suspects.is_empty() || !report.losing.is_empty() || untested;
+    let named = !report.suspects.is_empty() || !report.losing.is_empty() || !report.starved.is_empty();
+    let bad = named || untested;
     match (report.interrupted, report.measured() > 0, bad) {
         (true, ..) => INTERRUPTED,
         (_, false, _) => 1,

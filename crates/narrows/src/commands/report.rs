@@ -7,12 +7,13 @@ use crate::flags::{FormatArg, FullArg, SvgArg, known};
 use crate::output::{printed, written};
 use narrows_model::Run;
 use narrows_model::run::RunPlan;
+use narrows_model::run::mesh::MeshRecord;
 use narrows_model::words::units;
 use narrows_render::picture::picture;
 use narrows_render::{Format, OfAnyRun};
 use narrows_runner::stored::{LoadError, spool};
 use narrows_runner::{report, stored};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The command whose records are meshes.
@@ -32,7 +33,7 @@ const MESH: &str = "mesh";
     narrows report 20260101-120000-1a2b3c4d --from 180m --to 190m"
 )]
 pub(crate) struct Args {
-    /// Run file or run id
+    /// Run file or run id; `last`: the newest
     #[arg(add = known::runs())]
     run: PathBuf,
     #[command(flatten)]
@@ -53,6 +54,19 @@ pub(crate) struct Args {
     /// Compare with this run (file or id)
     #[arg(long, value_name = "RUN2", conflicts_with = "why_not", add = known::runs())]
     diff: Option<PathBuf>,
+}
+
+/// The mesh of a file or of the store.
+fn mesh_at(word: &Path) -> Result<Box<MeshRecord>, Failure> {
+    let none = || Failure::usage(format!("cannot compare {}: it is not a mesh", word.display()));
+    match stored::load(word, KINDS) {
+        Err(LoadError::Other(id, MESH)) => super::history::mesh_of(&id),
+        Ok(_) | Err(LoadError::Other(..)) => Err(none()),
+        Err(error) => match stored::of_file(word, KINDS) {
+            Some(content) => content.take::<MeshRecord>().ok_or_else(none),
+            None => Err(Failure::run(error)),
+        },
+    }
 }
 
 impl Args {
@@ -85,24 +99,18 @@ impl Args {
     }
 
     /// What changed from one mesh to another, in a line each.
-    fn meshes(&self, id: &str) -> Outcome {
+    fn meshes(&self) -> Outcome {
         if self.format.format() != Format::Text || self.from.is_some() || self.to.is_some() || self.svg.svg.is_some() {
             return Err(Failure::usage(
                 "cannot compare meshes with these flags: --diff of two meshes only prints lines of text",
             ));
         }
-        let other = match self.diff.as_deref().map(|other| stored::load(other, KINDS)) {
-            Some(Err(LoadError::Other(other, MESH))) => other,
-            Some(Ok(_) | Err(LoadError::Other(..))) | None => {
-                return Err(Failure::usage(format!("cannot compare run {id}: the other one is not a mesh")));
-            }
-            Some(Err(error)) => return Err(Failure::run(error)),
-        };
-        let [before, now] =
-            [id, &other].map(|id| super::history::mesh_of(id).map(|it| narrows_runner::mesh_report(&it)));
+        let (first, second) = (&self.run, self.diff.as_ref().unwrap_or(&self.run));
+        let [before, now] = [first, second].map(|word| mesh_at(word).map(|it| narrows_runner::mesh_report(&it)));
         let (before, now) = (before?, now?);
         if now.interrupted {
-            return Err(Failure::usage(format!("cannot compare run {id}: {other} was interrupted, see --resume")));
+            let (first, second) = (first.display(), second.display());
+            return Err(Failure::usage(format!("cannot compare {first}: {second} was interrupted, see --resume")));
         }
         let changes = narrows_views::mesh::changes(&before, &now);
         printed(&if changes.is_empty() { "nothing changed\n".to_owned() } else { changes.join("\n") + "\n" })
@@ -114,8 +122,16 @@ impl Args {
             Err(LoadError::Other(id, _)) if self.is_plain() => {
                 return super::history::shown(&id, self.format.format(), self.full.style());
             }
-            Err(LoadError::Other(id, MESH)) if self.diff.is_some() => return self.meshes(&id),
-            run => run.map_err(Failure::run)?,
+            Err(LoadError::Other(_, MESH)) if self.diff.is_some() => return self.meshes(),
+            Err(error) => match stored::of_file(&self.run, KINDS) {
+                Some(content) if self.is_plain() => {
+                    let report = content.report().ok_or_else(|| Failure::run("it holds no measurement"))?;
+                    return printed(&written(&*report, self.format.format(), self.full.style())?);
+                }
+                Some(content) if self.diff.is_some() && content.get::<MeshRecord>().is_some() => return self.meshes(),
+                _ => return Err(Failure::run(error)),
+            },
+            Ok(run) => run,
         };
         self.zoom(&mut run)?;
         let style = self.full.style();

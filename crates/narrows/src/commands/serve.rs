@@ -25,12 +25,17 @@ use std::sync::Arc;
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Port of control and data, TCP; 0 takes a free one
+    /// Port, TCP and UDP; 0 takes a free one
     #[arg(long, short = 'p', default_value_t = DEFAULT_PORT, value_name = "PORT")]
     port: u16,
     /// Listen at this address only (default: all addresses of this host)
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
+    /// Take data connections of Multipath TCP, too
+    ///
+    /// Without it a SYN in another's name is answered at most twice; Multipath TCP has no such limit.
+    #[arg(long, hide_short_help = true)]
+    mptcp: bool,
     /// File with the token; made if it is missing
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
@@ -203,6 +208,7 @@ impl Args {
         let config = ServeConfig {
             port: if self.stdio && self.port == DEFAULT_PORT { 0 } else { self.port },
             bind: self.bind,
+            multipath: self.mptcp,
             token_file: self.token_file,
             open: self.open,
             open_most_bps: self.open_rate,

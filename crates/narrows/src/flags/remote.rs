@@ -6,7 +6,8 @@ use narrows_model::Family;
 use narrows_runner::iperf3::auth::Login;
 use narrows_runner::iperf3::{Peer, is_iperf3};
 use narrows_runner::live::LiveInstruments;
-use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec};
+use narrows_runner::ndt7::{Server, is_ndt7};
+use narrows_runner::remote::{Options, Remote, RemoteError, TargetSpec, Trust};
 use narrows_runner::web::Proxy;
 use narrows_runner::{DEFAULT_PORT, trust, trusted};
 use std::net::IpAddr;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The other end.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
-    /// Server: host, ssh://[user@]host[:port], iperf3://host[:port]
+    /// Server: [ssh://[user@]|iperf3://|ndt7://]host[:port]
     #[arg(add = super::known::hosts())]
     host: String,
     #[command(flatten)]
@@ -24,7 +25,7 @@ pub(crate) struct RemoteArgs {
     login: LoginArgs,
 }
 
-/// A login at a server of iperf3 with users.
+/// A login at a server of iperf3 with users, and the key of one of ndt7.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 struct LoginArgs {
@@ -37,6 +38,12 @@ struct LoginArgs {
     /// With iperf3://: encrypt the login as servers before iperf3 3.17 expect it
     #[arg(long, requires = "username", hide_short_help = true)]
     use_pkcs1_padding: bool,
+    /// With ndt7://: file with the authorities that may have signed the server's certificate (PEM) [default: those of this host]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    ca: Option<PathBuf>,
+    /// With ndt7://: do not check the server's certificate
+    #[arg(long, conflicts_with = "ca", hide_short_help = true)]
+    insecure: bool,
 }
 
 impl LoginArgs {
@@ -118,6 +125,25 @@ impl RemoteArgs {
             _ => Failure::run(error),
         });
         found.map(|peer| Some(peer.with_login(login)))
+    }
+
+    /// The server of ndt7 that the word names, if it does.
+    pub(crate) fn ndt7(&self) -> Result<Option<Server>, Failure> {
+        let LoginArgs { ca, insecure, .. } = &self.login;
+        if !is_ndt7(&self.host) {
+            let why = "cannot use --ca or --insecure here: they are for servers of ndt7; write ndt7://HOST";
+            return if ca.is_some() || *insecure { Err(Failure::usage(why)) } else { Ok(None) };
+        }
+        let trust = match ca {
+            Some(file) => Trust::Ca(file.clone()),
+            None if *insecure => Trust::Any,
+            None => Trust::System,
+        };
+        let found = Server::find(&self.host, self.way.family.family(), trust).map_err(|error| match error {
+            RemoteError::BadTarget { .. } => Failure::usage(error),
+            _ => Failure::run(error),
+        });
+        found.map(Some)
     }
 
     /// Connects. `tune`: whether a server that ssh starts may change its host.

@@ -96,6 +96,7 @@ impl TcpLoadArgs {
             zero_copy: if self.z { ZeroCopy::On } else { self.zero_copy.into() },
             receive: self.receive.into(),
             awake: false,
+            multipath: false,
             application: Application {
                 write_bps: self.app_write_rate.unwrap_or(0),
                 read_bps: self.app_read_rate.unwrap_or(0),

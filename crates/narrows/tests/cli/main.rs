@@ -25,6 +25,7 @@ mod kept;
 mod lab;
 mod mcp;
 mod mesh;
+mod ndt7;
 mod reach;
 mod rfc2544;
 mod serve_user;

@@ -73,6 +73,7 @@ impl Shown for TcpPlan {
             self.send_buffer_bytes.map(|size| format!("send buffer {}", bytes(size.into()))),
             self.receive_buffer_bytes.map(|size| format!("receive buffer {}", bytes(size.into()))),
             self.pacing_bps.map(|rate| format!("paced at {}", bps(float(rate)))),
+            self.multipath.then(|| "Multipath TCP".to_owned()),
         ];
         let words: Vec<String> = words.into_iter().flatten().collect();
         format!("TCP {}, {}", way_to(self.direction, target), words.join(", "))
@@ -121,6 +122,9 @@ impl Shown for TcpPlan {
         }
         for flow in &trial.summary.flows {
             flow_summary(&mut page, trial.plan, flow);
+        }
+        for stream in trial.streams {
+            subflows(&mut page, stream);
         }
         if trial.streams.iter().any(|stream| stream.received_by.as_deref() == Some("discard")) {
             page.labelled("", DISCARDED, Some(Tone::Faint));
@@ -171,6 +175,22 @@ fn table_row(plan: &TcpPlan, cells: &[String], style: Style, reserved: usize) ->
         };
     }
     line
+}
+
+/// What carried a stream of Multipath TCP.
+fn subflows(page: &mut Page, stream: &StreamView) {
+    let whole: u64 = stream.subflows.iter().filter_map(|it| it.bytes).sum();
+    for it in &stream.subflows {
+        let part = |carried: u64| format!("{} ({:.0} %)", bytes(carried), 100.0 * float(carried) / float(whole.max(1)));
+        let words = [
+            Some(format!("subflow {} to {}", clean(&it.client), clean(&it.server))),
+            it.bytes.map(part),
+            it.rtt_us.map(|us| format!("RTT {}", micros(us))),
+            it.retransmits.map(|count| plural(count, "retransmit")),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        page.labelled(&format!("{}  ", name(Some(stream.id))), &words.join(", "), None);
+    }
 }
 
 /// What each stream and all together sent and received.

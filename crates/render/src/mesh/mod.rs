@@ -10,7 +10,7 @@ use crate::format::{Writer, document};
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
-use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState, MeshTried};
+use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState, MeshTried, SLOW};
 use narrows_model::words::units::{bps, micros, percent};
 
 document!(
@@ -24,6 +24,7 @@ pub(crate) fn doc(report: &MeshReport) -> Doc {
     let (word, tone) = match (report.suspects.is_empty(), report.measured()) {
         (_, 0) => ("NOTHING", Tone::Bad),
         (true, _) if !report.losing.is_empty() => ("LOSS", Tone::Bad),
+        (true, _) if !report.starved.is_empty() => ("STARVED", Tone::Mark),
         (true, measured) if measured < report.loads.len() => ("EVEN", Tone::Mark),
         (true, _) => ("EVEN", Tone::Good),
         _ => ("SLOW", Tone::Bad),
@@ -52,14 +53,19 @@ pub(crate) fn doc(report: &MeshReport) -> Doc {
         .then(|doc| {
             let cut = report.interrupted.then(|| "interrupted: the rest of the loads was not made".to_owned());
             let starved = (!report.starved.is_empty()).then(|| {
-                format!("out of CPU, so their loads are not held against the network: {}", report.starved.join(", "))
+                let hosts = report.starved.join(", ");
+                format!("out of CPU, so their slow loads are not held against the network: {hosts}")
+            });
+            let shared = (!report.shared.is_empty()).then(|| {
+                let hosts = report.shared.join(", ");
+                format!("another mesh ran on these hosts, so loads may have disturbed each other: {hosts}")
             });
             let early = report.ended_early.as_ref().map(|why| format!("the rest of the loads was not made: {why}"));
             let small = small_groups(report);
             let small = (!small.is_empty()).then(|| {
                 format!("groups of fewer than three hosts are compared only with themselves: {}", small.join(", "))
             });
-            doc.warnings(cut.into_iter().chain(early).chain(starved).chain(small))
+            doc.warnings(cut.into_iter().chain(early).chain(starved).chain(shared).chain(small))
         })
 }
 
@@ -171,14 +177,14 @@ fn unanswered(doc: Doc, report: &MeshReport) -> Doc {
     if pairs.is_empty() { doc } else { doc.section("probes without an answer", "").pairs(pairs) }
 }
 
-/// Groups whose hosts have no others to be compared with, where there are several groups.
+/// Groups whose hosts have no others to be compared with.
 fn small_groups(report: &MeshReport) -> Vec<&str> {
     let of = |group: &str| report.members.iter().filter(|it| it.group == group && it.absent.is_none()).count();
     let mut small: Vec<&str> =
-        report.members.iter().map(|it| it.group.as_str()).filter(|group| !group.is_empty() && of(group) < 3).collect();
+        report.members.iter().map(|it| it.group.as_str()).filter(|group| (1..3).contains(&of(group))).collect();
     small.sort_unstable();
     small.dedup();
-    small
+    small.into_iter().map(|group| if group.is_empty() { "the hosts without a group" } else { group }).collect()
 }
 
 /// Ways that let only smaller packets pass than most do.
@@ -207,14 +213,17 @@ struct Seen<'a> {
     load: &'a MeshLoad,
     expected_bps: Option<f64>,
     is_slow: bool,
+    /// It carries too little, and that is for lack of CPU time.
+    is_starved: bool,
 }
 
 fn seen(report: &MeshReport) -> impl Iterator<Item = Seen<'_>> {
     let judged = report.expected_bps.iter().zip(&report.slow);
-    report.loads.iter().zip(judged).map(|(load, (expected, slow))| Seen {
-        load,
-        expected_bps: *expected,
-        is_slow: *slow,
+    report.loads.iter().zip(judged).map(|(load, (expected, slow))| {
+        let carries =
+            |bps: f64| matches!(load.state, MeshState::Measured { goodput_bps, .. } if goodput_bps < SLOW * bps);
+        let is_starved = !*slow && expected.is_some_and(carries);
+        Seen { load, expected_bps: *expected, is_slow: *slow, is_starved }
     })
 }
 
@@ -237,10 +246,13 @@ fn megabits(bps: f64) -> String {
 fn cell(load: Option<Seen<'_>>) -> Cell {
     match load {
         None => Cell::new("–"),
-        Some(Seen { load, is_slow, .. }) => match &load.state {
+        Some(Seen { load, is_slow, is_starved, .. }) => match &load.state {
             MeshState::Measured { goodput_bps, .. } => {
-                let mark = if is_slow { "!" } else { "" };
-                let tone = if is_slow { Tone::Bad } else { Tone::Good };
+                let (mark, tone) = match (is_slow, is_starved) {
+                    (true, _) => ("!", Tone::Bad),
+                    (_, true) => ("c", Tone::Mark),
+                    _ => ("", Tone::Good),
+                };
                 Cell::new(format!("{mark}{}", megabits(*goodput_bps))).tone(tone)
             }
             MeshState::Unreachable(_) => Cell::new("unreachable").tone(Tone::Mark),
@@ -251,8 +263,10 @@ fn cell(load: Option<Seen<'_>>) -> Cell {
 }
 
 fn grid(report: &MeshReport) -> Table {
-    let remark = "Mbit/s; a row is what a host sends; !: below 80 % of what it should be; –: not tested";
-    square(report, "goodput", remark, |from, to| {
+    let starved = if report.starved.is_empty() { "" } else { "; c: the same, for lack of CPU time" };
+    let remark =
+        format!("Mbit/s; a row is what a host sends; !: below 80 % of what it should be{starved}; –: not tested");
+    square(report, "goodput", &remark, |from, to| {
         let load = seen(report).find(|it| (it.load.from, it.load.to) == (from, to));
         let cell = cell(load);
         if load.is_some() { cell.link(loads::id(from, to)) } else { cell }
@@ -283,10 +297,12 @@ fn square(report: &MeshReport, title: &str, remark: &str, of: impl Fn(usize, usi
 
 /// Loads that a reader looks for first: slow ones, and those that could not be made.
 fn slow(doc: Doc, report: &MeshReport) -> Doc {
-    let says = |Seen { load, expected_bps, is_slow }| match (&load.state, expected_bps) {
-        (MeshState::Measured { goodput_bps, .. }, Some(expected)) if is_slow => {
+    let says = |Seen { load, expected_bps, is_slow, is_starved }| match (&load.state, expected_bps) {
+        (MeshState::Measured { goodput_bps, .. }, Some(expected)) if is_slow || is_starved => {
             let beside = load.beside_others_bps.map_or(String::new(), |it| format!("; {} beside others", bps(it)));
-            Some(format!("of about {} expected{beside}", bps(expected))).map(|says| (Some(bps(*goodput_bps)), says))
+            let starved = if is_starved { "; a host was out of CPU" } else { "" };
+            Some(format!("of about {} expected{starved}{beside}", bps(expected)))
+                .map(|says| (Some(bps(*goodput_bps)), says))
         }
         (MeshState::Unreachable(why), _) => Some((None, format!("no connection: {why}"))),
         (MeshState::Failed(why), _) => Some((None, format!("failed: {why}"))),
@@ -447,6 +463,7 @@ mod tests {
                 worst: [2, 0],
             }],
             starved: vec!["d".to_owned()],
+            shared: vec!["b".to_owned()],
             differences: vec![MeshDifference {
                 key: "tcp.wmem_max".to_owned(),
                 value: "65536".to_owned(),

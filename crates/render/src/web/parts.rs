@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_model::run::history::{HistoryReport, StoredRun};
 
 /// Asks for a token.
-pub fn login(next: &str, why: Option<&str>) -> String {
+pub fn login(next: &str, why: Option<&str>, which: &str) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -22,7 +22,7 @@ pub fn login(next: &str, why: Option<&str>) -> String {
                     input type="hidden" name="next" value=(clean(next));
                     label for="token" { "Token" }
                     input #token type="password" name="token" required autofocus autocomplete="current-password" maxlength="200" aria-describedby="which";
-                    p #which { small { "The token of its users lets you acknowledge, mute and pause; that of a reader shows the page and changes nothing." } }
+                    p #which { small { (clean(which)) } }
                     button { "Log in" }
                 }
             } }
@@ -228,7 +228,7 @@ mod tests {
         };
         let report = HistoryReport { schema: SCHEMA.to_owned(), offset: 1, total: 99, runs: vec![run] };
         for page in [
-            login(HOSTILE, Some(HOSTILE)),
+            login(HOSTILE, Some(HOSTILE), HOSTILE),
             path(&reader, [HOSTILE; 2], HOSTILE, Some("<main></main>"), Some(&report)),
             runs(&reader, &report, HOSTILE),
             side_by_side(&reader, [(HOSTILE, "<main></main>"); 2], None),

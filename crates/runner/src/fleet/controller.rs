@@ -446,7 +446,7 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
         }
         Command::Pause { for_ms } => {
             control.pause(now_ms().saturating_add(for_ms));
-            if for_ms == 0 { "tests begin again".to_owned() } else { "no test begins until then".to_owned() }
+            if for_ms == 0 { "tests begin again".to_owned() } else { format!("no test begins until {}", after(for_ms)) }
         }
         Command::Drain { host: name, back } => {
             let at = host(control, &name)?;
@@ -477,8 +477,13 @@ fn executed<T: Truth<Error = narrows_store::Error>>(
         }
         Command::Mute { element, for_ms } => {
             control.judge().incidents().mute(&element, now_ms().saturating_add(for_ms));
-            format!("nothing is reported of {element} until then")
+            format!("nothing is reported of {element} until {}", after(for_ms))
         }
     };
     Ok(serde_json::Value::String(says))
+}
+
+/// The time in so long (UTC).
+fn after(ms: u64) -> String {
+    narrows_model::words::date::utc(now_ms().saturating_add(ms) / 1_000)
 }

@@ -27,7 +27,7 @@ use crate::remote::TargetSpec;
 use narrows_fleet::{cost, plan::Fleet, psconfig};
 use narrows_model::run::fleet::FleetCheck;
 use narrows_sys::files;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where a controller listens, TCP.
 pub const CONTROLLER_PORT: u16 = 5223;
@@ -43,6 +43,18 @@ pub(crate) fn read(file: &Path) -> Result<Fleet, String> {
     let text = files::read(file, FILE_MAX_BYTES).map_err(|error| error.to_string())?;
     let text = String::from_utf8(text).map_err(|_| format!("cannot read {}: it is no UTF-8", file.display()))?;
     Fleet::read(&text).map_err(|why| format!("cannot use {}: {why}", file.display()))
+}
+
+/// Whether the file of a fleet can be used.
+/// Errors: why not, each mistake in a line.
+pub fn readable(file: &Path) -> Result<(), String> {
+    read(file).map(drop)
+}
+
+/// The file with the token of the users of this host's controller: one that this user runs, or the packages' service.
+pub fn own_token(state: &Path) -> Option<PathBuf> {
+    let places = [state, Path::new("/var/lib/narrows-fleet")].map(|state| state.join("controller/token"));
+    places.into_iter().find(|file| files::exists(file))
 }
 
 /// What the file of a fleet asks for.
@@ -68,13 +80,14 @@ fn of_hosts(file: &Path) -> Result<(String, Vec<String>), String> {
     let (mut hosts, mut remarks) = (toml::Table::new(), Vec::new());
     for listed in crate::mesh::listed(file)? {
         let target = TargetSpec { asked: listed.name.clone(), family: None, port: AGENT_PORT, token: None };
-        let (name, ..) = target.server().map_err(|error| error.to_string())?;
+        let (at, ..) = target.server().map_err(|error| error.to_string())?;
+        let name = listed.alias.unwrap_or_else(|| at.clone());
         let mut host = toml::Table::new();
         if !listed.group.is_empty() {
             host.insert("group".to_owned(), listed.group.into());
         }
-        if name.parse::<std::net::IpAddr>().is_ok() {
-            host.insert("address".to_owned(), name.clone().into());
+        if name != at || at.parse::<std::net::IpAddr>().is_ok() {
+            host.insert("address".to_owned(), at.into());
         }
         if hosts.insert(name.clone(), host.into()).is_some() {
             remarks.push(format!("{name} is named twice"));

@@ -47,6 +47,11 @@ impl Source for OfFleet {
         self.name.clone()
     }
 
+    fn tokens(&self) -> &'static str {
+        "The token of its users, in the file that the controller names at its start, lets you acknowledge, mute and pause; that of a reader \
+         shows the page and changes nothing."
+    }
+
     fn now(&self) -> Soon<'_, Now> {
         Box::pin(async {
             let (status, paths) = self.door.looked(true).await?;

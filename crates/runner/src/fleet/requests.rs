@@ -2,9 +2,8 @@
 
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
-use super::transport::{HOLDS, PATH};
-use crate::instruments::LiveInstruments;
-use crate::remote::{Options, Remote, TargetSpec};
+use super::transport::{HOLDS, PATH, connected};
+use crate::remote::TargetSpec;
 use crate::server::audit::{self, Audit, By};
 use crate::server::refusal::{Refused, json};
 use crate::server::request::{Answer, blocking, read};
@@ -147,7 +146,12 @@ fn who(door: &Door, path: &str, headers: &HeaderMap) -> Result<Who, Refused> {
             .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
     }
     let shown = text(header::AUTHORIZATION.as_str()).and_then(Secret::from_bearer);
-    let wrong = || Refused::new(Reason::WrongToken, "the controller does not know this token");
+    let wrong = || {
+        Refused::new(
+            Reason::WrongToken,
+            "the controller does not know this token: make it anew there with `narrows fleet token`; it follows from its key, the fleet's name and the host's",
+        )
+    };
     let shown = shown.ok_or_else(wrong)?;
     if same_secret(&shown, &door.users) {
         return Ok(Who::User);
@@ -238,7 +242,6 @@ pub fn history(controller: &TargetSpec, from: &str, to: &str, last: Duration) ->
 }
 
 fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, command: &Command) -> Result<T, String> {
-    let remote = Remote::connect(controller, &Options::new(LiveInstruments::Nothing));
-    let remote = remote.map_err(|error| error.to_string())?;
+    let remote = connected(controller).map_err(|error| error.to_string())?;
     remote.post(COMMAND_PATH, command, ANSWERS + ANSWERS / 2).map_err(|error| error.to_string())
 }

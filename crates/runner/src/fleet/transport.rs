@@ -1,7 +1,7 @@
 //! The transport of an agent's messages to the controller. It may lose and repeat them.
 
 use crate::instruments::LiveInstruments;
-use crate::remote::{Options, Remote, TargetSpec};
+use crate::remote::{Options, Remote, RemoteError, TargetSpec};
 use narrows_fleet::protocol::{Poll, Reply};
 use std::time::Duration;
 
@@ -47,12 +47,19 @@ impl Transport for Https {
     }
 }
 
+/// A connection to the controller of a fleet.
+pub(super) fn connected(controller: &TargetSpec) -> Result<Remote, RemoteError> {
+    Remote::connect(controller, &Options::new(LiveInstruments::Nothing)).map_err(|error| match error {
+        RemoteError::Refused(at) => RemoteError::NoController(at),
+        error => error,
+    })
+}
+
 impl Https {
     fn ask(&mut self, poll: &Poll) -> Result<Reply, String> {
         let remote = match self.remote.take() {
             Some(remote) => remote,
-            None => Remote::connect(&self.to[self.at], &Options::new(LiveInstruments::Nothing))
-                .map_err(|it| it.to_string())?,
+            None => connected(&self.to[self.at]).map_err(|it| it.to_string())?,
         };
         let reply = remote.post(PATH, poll, HOLDS + AROUND).map_err(|error| error.to_string())?;
         self.remote = Some(remote);

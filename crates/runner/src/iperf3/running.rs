@@ -85,14 +85,14 @@ pub(super) fn run(
 fn tcp_socket(stream: &DataStream) -> Option<(Flow, TcpStream)> {
     match &stream.socket {
         Socket::Tcp(socket) => Some((stream.flow, socket.try_clone().ok()?)),
-        Socket::Udp(_) => None,
+        _ => None,
     }
 }
 
 fn udp_socket(stream: &DataStream) -> Option<UdpSocket> {
     match &stream.socket {
         Socket::Udp(stream) => stream.socket.try_clone().ok(),
-        Socket::Tcp(_) => None,
+        _ => None,
     }
 }
 

@@ -3,8 +3,9 @@
 use super::connect::Iperf3Error;
 use super::control::Control;
 use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
+use narrows_sys::clock;
+use narrows_sys::net::{self, Carried};
 use narrows_sys::udp::socket;
-use narrows_sys::{clock, net};
 use narrows_traffic::tcp::prepare;
 use narrows_traffic::{DataStream, Socket};
 use narrows_wire::iperf3::{Cookie, Params, datagram};
@@ -67,7 +68,8 @@ fn open_one(
         }
         _ => {
             let options = plan.tcp_options(id).unwrap_or_default();
-            let connected = net::connect(address, OPEN, |own| {
+            let carried = if options.multipath { Carried::Multipath } else { Carried::Plain };
+            let connected = net::connect_by(address, OPEN, carried, |own| {
                 prepare(own, Place::Client, flow, &options).map_err(|error| Unopened(error.to_string()))
             });
             let mut stream = connected.map_err(|Unopened(why)| Iperf3Error::Here(why))?;

@@ -10,6 +10,7 @@ use narrows_model::words::show::clean;
 use narrows_sys::clock;
 use narrows_sys::process::ssh_command;
 use std::io::{BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
@@ -116,7 +117,8 @@ impl Host {
             ssh.args(["-p", &port.to_string()]);
         }
         ssh.args(["--", &server.destination, &script(programs, instead)]);
-        ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C at the terminal is for this program, which ends ssh when it is done.
+        ssh.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = ssh.spawn().map_err(|error| format!("cannot start ssh: {error}"))?;
         let (Some(output), Some(input), Some(errors)) = (child.stdout.take(), child.stdin.take(), child.stderr.take())
         else {
@@ -219,6 +221,7 @@ impl Host {
                 Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err("interrupted".to_owned()),
                 Err(RecvTimeoutError::Timeout) if left <= LOOKS => return Err(self.lost("it does not answer")),
                 Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) if self.stop.is_set() => return Err("interrupted".to_owned()),
                 Err(RecvTimeoutError::Disconnected) => {
                     // Its words may come a moment after its end.
                     clock::sleep(Duration::from_millis(100));

@@ -5,13 +5,14 @@ use super::orders::{Answer, LoadOrder, Loaded, Order};
 use crate::diagnosis::usual::{self, DIAGNOSIS_MS};
 use crate::{Stop, result_of};
 use narrows_mesh::Load;
-use narrows_mesh::blame::{Element, blame};
+use narrows_mesh::blame::{Element, Suspect, blame};
 use narrows_mesh::record::{cells, groups};
 use narrows_model::run::mesh::{MeshDiagnosis, MeshLoad, MeshRecord, MeshState};
 use narrows_model::run::report::VerdictView;
 use narrows_model::words::figures::float;
-use narrows_model::words::{show::plural, units};
-use narrows_model::{Direction, Place, Run, Status};
+use narrows_model::words::show::{clean, plural};
+use narrows_model::words::units;
+use narrows_model::{Direction, Ending, Place, Run, Status};
 use narrows_sys::clock;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -52,10 +53,10 @@ impl<'a> Loads<'a> {
         Self { members, stop, watch, began, carried_bytes: 0.0 }
     }
 
-    /// Why no more loads begin, if so.
-    pub(super) fn spent(&self, record: &MeshRecord) -> Option<&'static str> {
+    /// Why no more of what lasts so long begins, if so.
+    pub(super) fn spent(&self, record: &MeshRecord, lasts_ms: u64) -> Option<&'static str> {
         let plan = &record.plan;
-        let late = plan.budget_ms.is_some_and(|most| clock::micros_since(self.began) / 1_000 + plan.duration_ms > most);
+        let late = plan.budget_ms.is_some_and(|most| clock::micros_since(self.began) / 1_000 + lasts_ms > most);
         let much = plan.budget_bytes.is_some_and(|most| self.carried_bytes >= float(most));
         match (late, much) {
             (true, _) => Some("--budget is used up"),
@@ -69,7 +70,7 @@ impl<'a> Loads<'a> {
         let total = rounds.len();
         for (nth, round) in rounds.into_iter().enumerate() {
             let made: Vec<MeshLoad> = round.into_iter().map(|load| self.to_make(load)).collect();
-            let spent = self.spent(record);
+            let spent = self.spent(record, record.plan.duration_ms);
             if self.stop.is_set() || spent.is_some() {
                 record.loads.extend(made);
                 record.ended_early = record.ended_early.take().or(spent.map(str::to_owned));
@@ -159,18 +160,29 @@ impl<'a> Loads<'a> {
         self.carried_bytes += goodput_bps * float(duration_ms) / 8e3;
     }
 
-    /// What was slow may have been disturbed: once more, alone. A few of each suspect are enough where they are as slow alone; a load that
-    /// nothing else bears out is repeated twice.
+    /// What was slow may have been disturbed: once more, alone. A few of each suspect, or of a host without time, are enough where they are
+    /// as slow alone; a load that nothing else bears out is repeated twice.
     pub(super) fn again(&mut self, record: &mut MeshRecord) {
         let mut tried: BTreeMap<usize, usize> = BTreeMap::new();
         while !self.stop.is_set() {
             let (places, cells) = cells(record);
-            let suspects = blame(&groups(record), &cells).suspects;
+            let found = blame(&groups(record), &cells);
             let place =
                 |load: &Load| places.iter().copied().zip(&cells).find(|(_, cell)| cell.load == *load).map(|it| it.0);
-            let next = suspects.iter().find_map(|suspect| {
-                let of: Vec<usize> = suspect.loads.iter().filter_map(place).collect();
-                let times = if matches!(suspect.element, Element::Pair(..)) { 2 } else { 1 };
+            let of_suspect = |it: &Suspect| {
+                let times = if matches!(it.element, Element::Pair(..)) { 2 } else { 1 };
+                (it.loads.iter().filter_map(place).collect(), times)
+            };
+            // A host without time may have it when there is one load: a few of them show it, whatever comes out.
+            let of_starved = |host: &usize| {
+                let all = places.iter().zip(cells.iter().zip(&found.expected_bps));
+                let of_host = |at: &usize| [record.loads[*at].from, record.loads[*at].to].contains(host);
+                let left = CONFIRM.saturating_sub(tried.keys().copied().filter(of_host).count());
+                let its = all.filter(|(_, (cell, bps))| cell.starved(**bps) == Some(*host)).map(|(at, _)| *at);
+                (its.filter(|at| !tried.contains_key(at)).take(left).collect(), 1)
+            };
+            let all = found.suspects.iter().map(of_suspect).chain(found.starved.iter().map(of_starved));
+            let next = all.into_iter().find_map(|(of, times): (Vec<usize>, usize)| {
                 let known = |at: &&usize| match tried.get(at) {
                     Some(count) => *count >= times,
                     None => record.loads[**at].beside_others_bps.is_some(),
@@ -179,7 +191,7 @@ impl<'a> Loads<'a> {
                 left.filter(|_| of.iter().filter(known).count() < CONFIRM)
             });
             let Some(place) = next else { return };
-            if let Some(why) = self.spent(record) {
+            if let Some(why) = self.spent(record, record.plan.duration_ms) {
                 record.ended_early.get_or_insert_with(|| why.to_owned());
                 return;
             }
@@ -206,7 +218,7 @@ impl<'a> Loads<'a> {
             if self.stop.is_set() {
                 break;
             }
-            if let Some(why) = self.spent(record) {
+            if let Some(why) = self.spent(record, DIAGNOSIS_MS) {
                 record.ended_early.get_or_insert_with(|| why.to_owned());
                 break;
             }
@@ -229,7 +241,11 @@ impl<'a> Loads<'a> {
                     Place::Client => format!("at {}", record.members[opener[0]].name),
                     Place::Server => format!("at {}", record.members[opener[1]].name),
                 }),
-                Ok(None) => ("nothing was measured".to_owned(), None, None),
+                Ok(None) => match asked.as_ref().map(|run| &run.ending) {
+                    Ok(Ending::Failed(why)) => (format!("the diagnosis failed: {}", clean(why)), None, None),
+                    _ => ("nothing was measured".to_owned(), None, None),
+                },
+                Err(_) if self.stop.is_set() => break,
                 Err(why) => (format!("the diagnosis failed: {why}"), None, None),
             };
             let reads = asked.as_ref().ok().zip(cause.as_deref()).map_or_else(Vec::new, |(run, cause)| {

@@ -42,7 +42,10 @@ pub fn obey() -> Result<(), ServeError> {
     let stamp = server.stamp_port().unwrap_or_default();
     let boot = narrows_sys::process::boot_id().unwrap_or_default();
     let (version, process) = (VERSION.to_owned(), std::process::id());
-    let hello = Hello { version, port: server.port(), token, stamp, process, boot };
+    // As long as this process lives.
+    let alone = narrows_sys::process::sole("narrows-mesh");
+    let is_shared = alone.is_none();
+    let hello = Hello { version, port: server.port(), token, stamp, process, boot, is_shared };
     let (orders, heard_orders) = mpsc::channel();
     // In a thread of its own: the end of the input ends the process in the middle of a load, too.
     std::thread::spawn(move || {
@@ -237,10 +240,11 @@ pub(crate) fn load(order: LoadOrder) -> Result<Loaded, String> {
     let down = order.plan.direction == Direction::Down;
     let plan = LoadPlan::Tcp(order.plan);
     let run = measure::measure(&mut ends, &plan, target, (String::new(), String::new()), &mut ());
-    let report = tcp::build(&run).ok_or_else(|| match &run.ending {
-        narrows_model::Ending::Failed(why) => why.clone(),
-        _ => "nothing was measured".to_owned(),
-    })?;
+    // A part of a load says nothing of the whole.
+    if let narrows_model::Ending::Failed(why) = &run.ending {
+        return Err(why.clone());
+    }
+    let report = tcp::build(&run).ok_or("nothing was measured")?;
     let flow = report.summary.flows.first().ok_or("nothing was measured")?;
     let trial = run.trials_of::<TcpPlan>().last().map(|(_, trial)| trial);
     let busy = |end: Option<&EndCpu>, record: Option<&TcpEndRecord>| {

@@ -48,6 +48,8 @@ struct Member {
     token: String,
     /// The port of its reflector, if it has one.
     stamp: Option<u16>,
+    /// Whether another mesh has a member on that host.
+    is_shared: bool,
 }
 
 /// How settings of a member are changed: not by other members, but by a server behind ssh that undoes them when its session ends.
@@ -87,7 +89,8 @@ fn served(host: &str, port: u16, token: &Token) -> Greeted {
         return Err(format!("{host} is a loopback address, which means another host to each"));
     }
     let known = (at.ip(), port.to_string());
-    Ok((Member { who: Who::Server(session), at, token: pass.reveal(), stamp: None }, Tuning::Served, known))
+    let member = Member { who: Who::Server(session), at, token: pass.reveal(), stamp: None, is_shared: false };
+    Ok((member, Tuning::Served, known))
 }
 
 /// All hosts that the user named.
@@ -97,6 +100,8 @@ pub(super) struct Members {
     reached: Vec<Vec<Option<String>>>,
     /// Beside the members: a change is undone, too, where its member is lost.
     tuning: Vec<Mutex<Tuning>>,
+    /// How each is reached, in the user's words.
+    named: Vec<String>,
 }
 
 /// The address of a host, by the ssh configuration and the resolver of this one: a host could report the address of a third one.
@@ -161,7 +166,7 @@ impl Members {
             let greet = |begun| match begun {
                 Begun::Ssh(host, server) => {
                     let mut host: Host = host?;
-                    let Hello { port, token, stamp, process, boot, .. } = host.greet(&programs, GREETS)?;
+                    let Hello { port, token, stamp, process, boot, is_shared, .. } = host.greet(&programs, GREETS)?;
                     let known = address(&server)?;
                     let at = SocketAddr::new(known.0, port);
                     // The program of that process, which may have lost its name; one name may mean several machines.
@@ -169,7 +174,7 @@ impl Members {
                     let boot: String = boot.chars().filter(|it| it.is_ascii_hexdigit() || *it == '-').collect();
                     let command =
                         format!("[ \"$(cat /proc/sys/kernel/random/boot_id)\" = '{boot}' ] && exec {program}");
-                    let member = Member { who: Who::Process(host), at, token, stamp: Some(stamp) };
+                    let member = Member { who: Who::Process(host), at, token, stamp: Some(stamp), is_shared };
                     Ok((member, Tuning::Command(command), known))
                 }
                 Begun::Serves(host, port, token) => served(&host, port, &token),
@@ -195,7 +200,8 @@ impl Members {
         });
         let all: Vec<Joined> = all.collect();
         tuning.resize_with(all.len(), || Mutex::new(Tuning::Served));
-        Ok(Self { all, reached: Vec::new(), tuning })
+        let named = spec.hosts.iter().map(|it| it.name.clone()).collect();
+        Ok(Self { all, reached: Vec::new(), tuning, named })
     }
 
     /// Asks one member.
@@ -209,7 +215,7 @@ impl Members {
             Err(why) => return Err(why.clone()),
         };
         match answer {
-            Ok(Answer::Failed(why)) => Err(clean(&why)),
+            Ok(Answer::Failed(why)) => Err(short(&why)),
             Ok(answer) => Ok(answer),
             Err(why) => {
                 // A late answer would be taken for that of the next order.
@@ -246,16 +252,15 @@ impl Members {
         matches!(&*lock(&self.all[member]), Ok(Member { who: Who::Process(_), .. }))
     }
 
-    /// Changes settings of a member, which the user names so. Where it is not known what its server did, that server ends, which undoes all.
+    /// Changes settings of a member. Where it is not known what its server did, that server ends, which undoes all.
     pub(super) fn tune<T>(
         &self,
         member: usize,
-        name: &str,
         act: impl FnOnce(&Session) -> Result<T, RemoteError>,
     ) -> Result<T, String> {
         let mut tuning = lock(&self.tuning[member]);
         if let Tuning::Command(command) = &*tuning {
-            let spec = TargetSpec { asked: name.to_owned(), family: None, port: DEFAULT_PORT, token: None };
+            let spec = TargetSpec { asked: self.named[member].clone(), family: None, port: DEFAULT_PORT, token: None };
             let remote_command = command.clone();
             let options = Options { allow_tune: true, unattended: true, remote_command, ..Options::new(INSTRUMENTS) };
             let session = Remote::connect(&spec, &options).and_then(|remote| remote.open_session(&mut |_, _| true));
@@ -283,9 +288,9 @@ impl Members {
                     Ok(_) => (Snapshot::default(), Some("unexpected answer".to_owned())),
                     Err(why) => (Snapshot::default(), Some(why)),
                 };
-                let name = named.name.strip_prefix("ssh://").unwrap_or(&named.name).to_owned();
                 let address = self.at(nth).map(|(at, ..)| at.ip().to_string()).unwrap_or_default();
-                MeshMember { name, group: named.group.clone(), address, absent, host }
+                let is_shared = lock(&self.all[nth]).as_ref().is_ok_and(|it| it.is_shared);
+                MeshMember { name: named.called(), group: named.group.clone(), address, absent, is_shared, host }
             })
             .collect()
     }
@@ -307,7 +312,8 @@ impl Members {
             for (place, (_, (to, _))) in others.enumerate() {
                 reached[*from][*to] = match &told {
                     Ok(Answer::Reached(told)) => {
-                        told.get(place).cloned().unwrap_or_else(|| Some("no answer".to_owned()))
+                        let why = told.get(place).cloned().unwrap_or_else(|| Some("no answer".to_owned()));
+                        why.map(|why| short(&why))
                     }
                     Ok(_) => Some("unexpected answer".to_owned()),
                     Err(why) => Some(why.clone()),

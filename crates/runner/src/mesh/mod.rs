@@ -101,7 +101,11 @@ pub fn run(
     let unprobed: Vec<_> = named(&pairs).into_iter().filter(|pair| !is_probed(pair)).collect();
     if spec.plan.probe_ms > 0 && !unprobed.is_empty() && !stop.is_set() {
         watch(&format!("probing {} at a low rate", plural(unprobed.len() as u64, "pair")));
-        record.paths.extend(members.probe(&unprobed, spec.plan.probe_ms));
+        let probed = members.probe(&unprobed, spec.plan.probe_ms);
+        // What was interrupted says nothing.
+        record
+            .paths
+            .extend(probed.into_iter().filter(|it| !stop.is_set() || it.packets.is_some() || it.rtt_us.is_some()));
     }
     let mut loads = Loads::new(&members, stop, watch, began);
     let mut more = pairs.clone();

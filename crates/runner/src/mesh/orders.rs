@@ -91,6 +91,9 @@ pub(super) struct Hello {
     pub(super) process: u32,
     /// The boot of its machine.
     pub(super) boot: String,
+    /// Whether another mesh has a member there.
+    #[serde(default)]
+    pub(super) is_shared: bool,
 }
 
 /// What a load carried.

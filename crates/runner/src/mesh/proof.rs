@@ -34,8 +34,7 @@ impl Hosts<'_> {
     }
 
     fn tune<T>(&self, place: Place, act: impl FnOnce(&Session) -> Result<T, RemoteError>) -> Result<T, EndsError> {
-        let name = format!("ssh://{}", self.name(place));
-        self.members.tune(self.at(place)?, &name, act).map_err(EndsError::Failed)
+        self.members.tune(self.at(place)?, act).map_err(EndsError::Failed)
     }
 
     /// Whether the server of a host's changes is there.
@@ -136,7 +135,7 @@ impl Loads<'_> {
                 if self.stop.is_set() {
                     return Err("interrupted".to_owned());
                 }
-                if let Some(why) = self.spent(record) {
+                if let Some(why) = self.spent(record, record.plan.duration_ms) {
                     return Err(why.to_owned());
                 }
                 let word = if fixed { "with" } else { "without" };

@@ -5,6 +5,8 @@ use crate::remote::{SshServer, TargetSpec};
 use crate::trusted;
 use narrows_model::run::mesh::{MeshPlan, MeshRecord};
 use narrows_wire::Token;
+use std::collections::BTreeMap;
+use std::net::{Ipv6Addr, SocketAddrV6};
 use std::path::{Path, PathBuf};
 
 /// A host as the user names it.
@@ -12,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub struct MeshHost {
     /// `ssh://[user@]host[:port]`; or `host[:port]` of `narrows serve`, whose token is stored.
     pub name: String,
+    /// What an inventory calls it; `None`: the same.
+    pub alias: Option<String>,
     /// Empty without one.
     pub group: String,
 }
@@ -28,6 +32,13 @@ pub(super) enum MeshPlace {
 }
 
 impl MeshHost {
+    /// What it is called in a report.
+    pub fn called(&self) -> String {
+        let schemes = ["ssh://", "serve://"];
+        let bare = schemes.iter().find_map(|scheme| self.name.strip_prefix(scheme)).unwrap_or(&self.name);
+        self.alias.as_deref().unwrap_or(bare).to_owned()
+    }
+
     pub(super) fn place(&self) -> Result<MeshPlace, String> {
         let asked = self.name.strip_prefix("serve://").unwrap_or(&self.name).to_owned();
         let target = TargetSpec { asked, family: None, port: DEFAULT_PORT, token: None };
@@ -64,61 +75,94 @@ pub struct MeshSpec {
 pub const HOSTS_MAX: usize = 200;
 
 /// The hosts of a file: one in each line, with its group behind it; or an inventory of Ansible (INI): groups as sections, `ansible_host`,
-/// `ansible_user` and `ansible_port` of each host. `serve://host` is a host that runs `narrows serve`. `#` and `;` start a comment.
-/// Errors: the file cannot be read.
+/// `ansible_user` and `ansible_port` of each host, of its first group (`[group:vars]`) or of all (`[all:vars]`). `serve://host` is a host that
+/// runs `narrows serve`. `#` and `;` start a comment.
+/// Errors: the file cannot be read, or is something else.
 pub fn listed(file: &Path) -> Result<Vec<MeshHost>, String> {
     let text = narrows_sys::files::read_text(file).map_err(|error| format!("cannot read the hosts: {error}"))?;
-    hosts_of(&text)
+    hosts_of(&text).map_err(|why| format!("cannot read the hosts of {}: {why}", file.display()))
+}
+
+/// A host of a file.
+struct Line<'a> {
+    alias: &'a str,
+    group: &'a str,
+    variables: BTreeMap<&'a str, &'a str>,
+}
+
+fn variable(word: &str) -> Option<(&str, &str)> {
+    let (key, value) = word.split_once('=')?;
+    Some((key.trim(), value.trim().trim_matches(['\'', '"'])))
 }
 
 fn hosts_of(text: &str) -> Result<Vec<MeshHost>, String> {
-    // A section of variables or of other groups names no host.
-    let mut section: Option<&str> = Some("");
-    let mut hosts: Vec<(String, MeshHost)> = Vec::new();
+    let (mut section, mut lines) = ("", Vec::<Line<'_>>::new());
+    let mut of_groups: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for line in text.lines() {
         let line = line.split(['#', ';']).next().unwrap_or_default().trim();
-        if let Some(name) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
-            section = (!name.contains(':')).then_some(name);
+        let bracketed = line.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        if let Some(name) = bracketed.filter(|name| name.parse::<Ipv6Addr>().is_err()) {
+            section = name;
             continue;
         }
-        let (Some(section), mut words) = (section, line.split_whitespace()) else { continue };
-        let Some(name) = words.next() else { continue };
-        if name.contains('[') && !name.contains("://") {
-            return Err(format!("cannot read the hosts: {name}: ranges are not supported, list the hosts"));
+        if let Some(group) = section.strip_suffix(":vars") {
+            of_groups.entry(group).or_default().extend(variable(line));
+            continue;
         }
-        let alias = name.to_owned();
+        let mut words = line.split_whitespace();
+        // A section of other groups names no host.
+        let Some(alias) = words.next().filter(|_| !section.contains(':')) else { continue };
+        if alias.ends_with(':') || ["---", "-", "{"].contains(&alias) {
+            return Err("it looks like YAML or JSON; write it as INI, or a host in each line".to_owned());
+        }
+        if alias.contains('[') && !alias.contains("://") && !is_address(alias) {
+            return Err(format!("{alias}: ranges are not supported, list the hosts"));
+        }
         let (variables, others): (Vec<_>, Vec<_>) = words.partition(|word| word.contains('='));
-        let of = |key: &str| {
-            let values = variables.iter().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-            values.map(|value| value.trim_matches(['\'', '"'])).next_back()
-        };
-        let name = if let Some(serves) = name.strip_prefix("serve://") {
-            serves.to_owned()
-        } else if name.contains("://") {
-            name.to_owned()
-        } else {
-            let user = of("ansible_user").map_or_else(String::new, |user| format!("{user}@"));
-            let port = of("ansible_port").map_or_else(String::new, |port| format!(":{port}"));
-            let address = of("ansible_host").unwrap_or(name);
-            let address = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
-            format!("ssh://{user}{address}{port}")
-        };
+        let variables: BTreeMap<_, _> = variables.into_iter().filter_map(variable).collect();
         // In a section all that follows are variables.
-        let group = others.first().filter(|_| section.is_empty()).copied().unwrap_or(section).to_owned();
-        // An inventory lists a host in each of its groups: the first counts, and the address where it is given.
-        match hosts.iter_mut().find(|(known, _)| *known == alias && !section.is_empty()) {
-            Some((_, known)) => {
+        let group = others.first().filter(|_| section.is_empty()).copied().unwrap_or(section);
+        // An inventory lists a host in each of its groups: the first counts, and all of its variables.
+        match lines.iter_mut().find(|known| known.alias == alias && !section.is_empty()) {
+            Some(known) => {
                 if known.group.is_empty() {
                     known.group = group;
                 }
-                if of("ansible_host").is_some() {
-                    known.name = name;
-                }
+                known.variables.extend(variables);
             }
-            None => hosts.push((alias, MeshHost { name, group })),
+            None => lines.push(Line { alias, group, variables }),
         }
     }
-    Ok(hosts.into_iter().map(|(_, host)| host).collect())
+    Ok(lines.into_iter().map(|line| host_of(&line, &of_groups)).collect())
+}
+
+/// Whether a word with brackets is an address of IPv6, with a port or without.
+fn is_address(word: &str) -> bool {
+    let bare = word.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    bare.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok()) || word.parse::<SocketAddrV6>().is_ok()
+}
+
+fn host_of(line: &Line<'_>, of_groups: &BTreeMap<&str, BTreeMap<&str, &str>>) -> MeshHost {
+    let Line { alias, group, variables } = line;
+    let group = (*group).to_owned();
+    let plain = |name: &str| MeshHost { name: name.to_owned(), alias: None, group: group.clone() };
+    if let Some(serves) = alias.strip_prefix("serve://") {
+        return plain(serves);
+    }
+    if alias.contains("://") {
+        return plain(alias);
+    }
+    let of_group = |name: &str, key: &str| of_groups.get(name)?.get(key).copied();
+    let of = |key: &str| {
+        let own = variables.get(key).copied();
+        own.or_else(|| of_group(group.as_str(), key)).or_else(|| of_group("all", key))
+    };
+    let user = of("ansible_user").map_or_else(String::new, |user| format!("{user}@"));
+    let port = of("ansible_port").map_or_else(String::new, |port| format!(":{port}"));
+    let named = of("ansible_host");
+    let address = named.unwrap_or(alias);
+    let address = if address.parse::<Ipv6Addr>().is_ok() { format!("[{address}]") } else { address.to_owned() };
+    MeshHost { name: format!("ssh://{user}{address}{port}"), alias: named.map(|_| (*alias).to_owned()), group }
 }
 
 #[cfg(test)]
@@ -126,7 +170,8 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Vec<(String, String)> {
-        hosts_of(text).expect("hosts").into_iter().map(|host| (host.name, host.group)).collect()
+        let of = |host: MeshHost| (host.alias.map_or(String::new(), |it| it + " ") + &host.name, host.group);
+        hosts_of(text).expect("hosts").into_iter().map(of).collect()
     }
 
     #[test]
@@ -142,13 +187,21 @@ mod tests {
             of(inventory),
             [
                 pair("ssh://mail.example", "mail"),
-                pair("ssh://root@192.0.2.1:2222", "web"),
+                pair("a ssh://root@192.0.2.1:2222", "web"),
                 pair("ssh://b", "web"),
-                pair("ssh://c.example", "db"),
+                pair("c ssh://c.example", "db"),
             ]
         );
         let again = "a ansible_host=2001:db8::1 ansible_port=22\n[web]\na\nb ansible_ssh_common_args='-J bastion'\n";
-        assert_eq!(of(again), [pair("ssh://[2001:db8::1]:22", "web"), pair("ssh://b", "web")]);
+        assert_eq!(of(again), [pair("a ssh://[2001:db8::1]:22", "web"), pair("ssh://b", "web")]);
+        let variables = "[web]\na\nb ansible_user=root\n[all:vars]\nansible_user = deploy\nansible_port=22\n[web:vars]\nansible_port=2222\n";
+        assert_eq!(of(variables), [pair("ssh://deploy@a:2222", "web"), pair("ssh://root@b:2222", "web")]);
+        let addresses = "[2001:db8::1]\n[2001:db8::2]:22\n2001:db8::3\nb:2222\nroot@c:2222\n";
+        let named = ["[2001:db8::1]", "[2001:db8::2]:22", "[2001:db8::3]", "b:2222", "root@c:2222"];
+        assert_eq!(of(addresses), named.map(|it| pair(&format!("ssh://{it}"), "")));
         assert!(hosts_of("[web]\nweb[01:20]\n").is_err_and(|why| why.contains("ranges")));
+        for other in ["all:\n  hosts:\n    a:\n", "---\nall:\n", "- a\n- b\n", "{ \"all\": {} }\n"] {
+            assert!(hosts_of(other).is_err_and(|why| why.contains("YAML")), "{other}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::error::RemoteError;
 use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
-use narrows_sys::{clock, net};
+use narrows_sys::clock;
+use narrows_sys::net::{self, Carried};
 use narrows_traffic::tcp::prepare;
 use narrows_traffic::{DataStream, Socket};
 use narrows_wire::hello::MAX_ANSWER_BYTES;
@@ -31,10 +32,12 @@ impl From<narrows_sys::Error> for Failure {
 
 fn connect(
     address: SocketAddr,
+    carried: Carried,
     before: impl FnOnce(BorrowedFd<'_>) -> Result<(), String>,
 ) -> Result<TcpStream, RemoteError> {
     let data = |why| RemoteError::Data(address.to_string(), why);
-    net::connect(address, LIMIT, |socket| before(socket).map_err(Failure::Option)).map_err(|failure| match failure {
+    let before = |socket: BorrowedFd<'_>| before(socket).map_err(Failure::Option);
+    net::connect_by(address, LIMIT, carried, before).map_err(|failure| match failure {
         Failure::Option(why) => data(why),
         Failure::System(error) => match RemoteError::from_connect(address.to_string(), &error) {
             RemoteError::Refused(_) => {
@@ -74,7 +77,7 @@ fn greet(stream: &mut TcpStream, hello: &DataHello) -> Result<(), String> {
 /// The set-up time of one fresh connection, in microseconds.
 pub(super) fn probe(address: SocketAddr) -> Result<u64, RemoteError> {
     let start = clock::now();
-    let mut stream = connect(address, |_| Ok(()))?;
+    let mut stream = connect(address, Carried::Plain, |_| Ok(()))?;
     let time = clock::micros_since(start);
     greet(&mut stream, &DataHello::probe()).map_err(|why| RemoteError::Data(address.to_string(), why))?;
     Ok(time)
@@ -90,8 +93,10 @@ fn open(address: SocketAddr, key: Key, spec: StreamSpec, plan: &LoadPlan) -> Res
     }
     let start = clock::now();
     let options = plan.tcp_options(id).unwrap_or_default();
-    let mut socket =
-        connect(address, |socket| prepare(socket, Place::Client, flow, &options).map_err(|error| error.to_string()))?;
+    let carried = if options.multipath { Carried::Multipath } else { Carried::Plain };
+    let before =
+        |socket: BorrowedFd<'_>| prepare(socket, Place::Client, flow, &options).map_err(|error| error.to_string());
+    let mut socket = connect(address, carried, before)?;
     let connect_ns = Some(nanos(start));
     greet(&mut socket, &DataHello { key, wanted: Wanted::Stream { id, flow } })
         .map_err(|why| RemoteError::Data(address.to_string(), why))?;

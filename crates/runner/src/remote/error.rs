@@ -19,6 +19,11 @@ pub enum RemoteError {
     NoAddressOfFamily(String, &'static str),
     #[error("cannot connect to {0}: connection refused; start `narrows serve` there, or give its port with --port")]
     Refused(String),
+    /// The same of the controller of a fleet.
+    #[error(
+        "cannot connect to {0}: connection refused; does `narrows fleet controller` run there? Name another port as HOST:PORT"
+    )]
+    NoController(String),
     /// The network does not reach the address: why.
     #[error("cannot connect to {0}: no route ({1})")]
     NoRoute(String, String),

@@ -1,5 +1,6 @@
 //! The client's side of the control API: connects to a server, opens sessions, and measures with them.
 
+mod authority;
 mod channel;
 mod connection;
 mod data;
@@ -15,6 +16,7 @@ pub(crate) use connection::{connect_first, resolve};
 pub(crate) use pin::Pin;
 pub(crate) use spec::family_of;
 
+pub use authority::{Trust, TrustError};
 pub use connection::Remote;
 pub use error::{RemoteError, TrialError};
 pub use pin::any_key;

@@ -260,7 +260,7 @@ impl Session {
         let streams = data::open_all(address, key, &ready.plan)?;
         let cookie = |stream: &DataStream| match &stream.socket {
             Socket::Udp(udp) => Some((stream.id, udp.cookie)),
-            Socket::Tcp(_) => None,
+            _ => None,
         };
         let cookies = streams.iter().filter_map(cookie).collect();
         self.watch.liveness.watch(&streams);

@@ -5,6 +5,7 @@ use crate::instruments::LiveInstruments;
 use crate::lock;
 use narrows_model::Family;
 use narrows_sys::process::ssh_command;
+use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -110,6 +111,10 @@ impl Ssh {
         let (program, arguments) = words.split_first().ok_or_else(|| failed("the command is empty".to_owned()))?;
         let mut start = ssh_command(program);
         start.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if options.unattended {
+            // It asks nothing, and Ctrl-C at the terminal is for this program.
+            start.process_group(0);
+        }
         let mut start = tokio::process::Command::from(start);
         start.kill_on_drop(true);
         let mut child = start.spawn().map_err(|error| match error.kind() {

@@ -9,8 +9,9 @@ mod target;
 
 pub use narrows_views::responsiveness::report;
 pub use run::measure;
-pub use target::{Target, Trust, parse};
+pub use target::{Target, parse};
 
+use crate::remote::TrustError;
 use thiserror::Error;
 
 /// Why there is no test.
@@ -25,9 +26,8 @@ pub enum ResponsivenessFailure {
          key with --insecure"
     )]
     NoTrust(String),
-    /// The file of authorities.
-    #[error("cannot use {0}: {1}")]
-    Ca(String, String),
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The server cannot be used for a test.
     #[error("cannot test against {0}: {1}")]
     Server(String, String),

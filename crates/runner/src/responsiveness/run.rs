@@ -3,7 +3,8 @@
 use super::ResponsivenessFailure as Failure;
 use super::connection::{Server, address_of};
 use super::load::{Load, foreign};
-use super::target::{Target, Trust};
+use super::target::Target;
+use crate::remote::Trust;
 use crate::{Stop, lock};
 use narrows_model::load::responsiveness::{
     ForeignProbe, ResponsivenessInterval, ResponsivenessLoad, ResponsivenessPlan, ResponsivenessRecord,
@@ -57,7 +58,7 @@ async fn test(
     stop: &Stop,
     progress: &mut dyn FnMut(&ResponsivenessLoad),
 ) -> Result<ResponsivenessRecord, Failure> {
-    let tls = trust.config()?;
+    let tls = trust.config(&[b"h2"])?;
     let unusable = |why: String| Failure::Server(target.url.authority(), why);
     let address = address_of(&target.url.host, target.url.port, family).await?;
     let first = Server { address, host: target.url.host.clone(), tls: tls.clone() };

@@ -1,29 +1,7 @@
-//! The server of a test as the user names it, and how its key is checked.
+//! The server of a test as the user names it.
 
 use super::ResponsivenessFailure as Failure;
-use crate::remote::{Pin, any_key};
-use narrows_sys::files;
 use narrows_wire::responsiveness::{PORT, Url, WELL_KNOWN};
-use narrows_wire::token::Token;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use tokio_rustls::rustls::client::Resumption;
-use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject as _};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
-
-const MAX_CA_BYTES: u64 = 4 << 20;
-
-/// How the server's key is checked.
-#[derive(Debug, Clone)]
-pub enum Trust {
-    /// It must be that of narrows' token.
-    Token(Box<Token>),
-    /// An authority of this file must have signed it for the host's name.
-    Ca(PathBuf),
-    /// Any, but the same one throughout.
-    Any,
-}
 
 /// A server to test against.
 #[derive(Debug, Clone)]
@@ -52,44 +30,6 @@ pub fn parse(word: &str) -> Result<Target, Failure> {
     Ok(Target { asked: word.to_owned(), url })
 }
 
-impl Trust {
-    /// What is said of it in the report.
-    pub(super) fn words(&self) -> String {
-        match self {
-            Self::Token(_) => "the server's key is that of its token".to_owned(),
-            Self::Ca(file) => format!("the server's certificate was checked with {}", file.display()),
-            Self::Any => "the server's key was not checked (--insecure)".to_owned(),
-        }
-    }
-
-    /// The TLS side of the client. No session is resumed: each handshake is a whole one.
-    pub(super) fn config(&self) -> Result<Arc<ClientConfig>, Failure> {
-        let here = |error: tokio_rustls::rustls::Error| Failure::Here(format!("cannot set up TLS: {error}"));
-        let mut config = match self {
-            Self::Token(token) => Pin::new(Some(token.fingerprint)).config(&[]).map_err(here)?,
-            Self::Any => any_key(&[]).map_err(here)?,
-            Self::Ca(file) => ClientConfig::builder_with_provider(Arc::new(default_provider()))
-                .with_safe_default_protocol_versions()
-                .map_err(here)?
-                .with_root_certificates(authorities(file)?)
-                .with_no_client_auth(),
-        };
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        config.resumption = Resumption::disabled();
-        Ok(Arc::new(config))
-    }
-}
-
-fn authorities(file: &Path) -> Result<RootCertStore, Failure> {
-    let bad = |why: String| Failure::Ca(file.display().to_string(), why);
-    let pem = files::read(file, MAX_CA_BYTES).map_err(|error| bad(error.to_string()))?;
-    let mut all = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&pem) {
-        all.add(certificate.map_err(|error| bad(error.to_string()))?).map_err(|error| bad(error.to_string()))?;
-    }
-    if all.is_empty() { Err(bad("it holds no certificate in PEM".to_owned())) } else { Ok(all) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,13 +53,5 @@ mod tests {
         for wrong in ["", "http://far/", "far:x", "far:0", "a b", "ssh://far"] {
             assert!(matches!(at(wrong), Err(Failure::Target(..))), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_file_without_authorities_is_named() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let error = Trust::Ca(file.path().to_owned()).config().expect_err("empty").to_string();
-        assert!(error.contains("holds no certificate"), "{error}");
-        assert!(Trust::Ca("/no/such/file".into()).config().is_err());
     }
 }

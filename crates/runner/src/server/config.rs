@@ -20,6 +20,8 @@ pub struct ServeConfig {
     pub port: u16,
     /// The one address to listen at; `None`: all of this host.
     pub bind: Option<IpAddr>,
+    /// Whether clients may connect by Multipath TCP.
+    pub multipath: bool,
     /// Where key, token and journal are.
     pub state: PathBuf,
     /// Whom a server admits that has its key and token for this run alone: in memory, and in no file.
@@ -74,6 +76,7 @@ impl ServeConfig {
         Self {
             port: DEFAULT_PORT,
             bind: None,
+            multipath: false,
             state,
             of_one_run: None,
             passes: Arc::default(),

@@ -50,7 +50,7 @@ use crate::tokens::{FRESH, Tokens};
 use crate::trust::{Identity, TrustError};
 use crate::tune::{Tuner, Undoing, Undone};
 use audit::{Action, Audit, By, Event};
-use narrows_sys::net;
+use narrows_sys::net::{self, Carried};
 use narrows_sys::udp::UdpListener;
 use narrows_wire::stamp::clock::ClockError;
 use narrows_wire::token::Token;
@@ -114,7 +114,10 @@ impl Server {
             }
         };
         let at = config.bind.map(|address| SocketAddr::new(address, config.port));
-        let listener = at.map_or_else(|| net::listen(config.port), net::listen_at).map_err(taken(config.port))?;
+        let carried = if config.multipath { Carried::Multipath } else { Carried::Plain };
+        let listener =
+            at.map_or_else(|| net::listen_everywhere(config.port, carried), |at| net::listen_by(at, carried));
+        let listener = listener.map_err(taken(config.port))?;
         let port = listener.local_addr().map_err(ServeError::Start)?.port();
         let at = config.bind.map(|address| SocketAddr::new(address, port));
         let datagrams = at.map_or_else(|| UdpListener::bind(port), UdpListener::bind_at).map_err(taken(port))?;

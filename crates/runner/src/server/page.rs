@@ -141,6 +141,10 @@ impl Source for OfHost {
         host_name()
     }
 
+    fn tokens(&self) -> &'static str {
+        "The token of this server: narrows serve names its file at its start."
+    }
+
     fn now(&self) -> Soon<'_, Now> {
         let (place, spec) = (self.store.clone(), self.spec.clone());
         Box::pin(async {

@@ -5,7 +5,9 @@ use super::record::Record;
 use super::{Begun, Error, MADE_BY, Store, local, server, store, why};
 use narrows_model::Run;
 use narrows_model::run::history::StoredRun;
+use narrows_sys::clock;
 use serde::Serialize;
+use std::time::Duration;
 
 /// Puts a record that knows its id and time into the store, or replaces it there, with tags; all or nothing. Call it after every step of a
 /// run.
@@ -36,14 +38,17 @@ fn json(entry: &StoredRun, record: &impl Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(record).map_err(|error| Error::Encode(entry.id.clone(), error.to_string()))
 }
 
-/// Puts what was just measured. If a server does not take it, it waits in the local store, as what follows from this process does: a
-/// measurement does not wait for the server again and again.
+/// A server that failed is asked again after so long: a measurement does not wait for it again and again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// Puts what was just measured. If a server does not take it, it waits in the local store, as what follows soon does.
 fn put_new<By, R: Record<By>>(entry: &StoredRun, record: &R) -> Result<(), Error> {
     let (kind, json) = (R::KIND, json(entry, record)?);
     let Some(server) = server() else { return store()?.put(entry, kind, &json) };
-    if why().is_none() {
+    let has_failed = why().as_ref().is_some_and(|(since, _)| since.elapsed() < AGAIN);
+    if !has_failed {
         match store().and_then(|mut store| store.put(entry, kind, &json)) {
-            Err(error) => *why() = Some(error.to_string()),
+            Err(error) => *why() = Some((clock::now(), error.to_string())),
             done => return done,
         }
     }

@@ -19,6 +19,7 @@ pub use narrows_store::{Error as StoreError, Filter, Store};
 pub use record::{Content, Kind, Record, of, plan_hash};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use thiserror::Error;
 
 /// Why a run cannot be loaded.
@@ -105,16 +106,16 @@ fn local() -> Result<Store, Error> {
     Store::open(&file)
 }
 
-/// Why runs wait in the local store, if some of this process do.
-static WAITING: Mutex<Option<String>> = Mutex::new(None);
+/// Why runs wait in the local store, if some of this process do, and since when.
+static WAITING: Mutex<Option<(Instant, String)>> = Mutex::new(None);
 
-fn why() -> MutexGuard<'static, Option<String>> {
+fn why() -> MutexGuard<'static, Option<(Instant, String)>> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the user must know about runs that could not be put into the store.
 pub fn waiting() -> Option<String> {
-    let why = why().clone()?;
+    let (_, why) = why().clone()?;
     let file = local_file().ok()?;
     Some(format!(
         "kept in {} until the next command that reaches the store, or `narrows store send`: {why}",
@@ -156,6 +157,16 @@ pub fn load(word: &Path, kinds: Kinds) -> Result<Run, LoadError> {
             Ok(*run.ok_or(LoadError::Other(id, kind.command))?)
         }
     }
+}
+
+/// A record is no larger.
+const RECORD_BYTES_MAX: u64 = 256 << 20;
+
+/// The record of a file that is no run, as `--output` of a command writes it; `None`: it is none that this program knows.
+pub fn of_file(file: &Path, kinds: Kinds) -> Option<Content> {
+    let json = narrows_sys::files::read(file, RECORD_BYTES_MAX).ok()?;
+    let mut others = kinds.iter().copied().flatten().filter(|kind| kind.word != narrows_store::KIND_OF_RUNS);
+    others.find_map(|kind| (kind.read)(&json, &file.to_string_lossy()).ok())
 }
 
 /// A kept run: its id and its host.

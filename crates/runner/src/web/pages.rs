@@ -29,8 +29,8 @@ const HOUR_MS: u64 = 3_600_000;
 /// A path is shown of no more: a month.
 const HOURS_MAX: u64 = 744;
 
-pub(super) async fn login(words: Words) -> Response<Body> {
-    page(web::login(words.get("next"), None))
+pub(super) async fn login(State(site): State<Arc<Site>>, words: Words) -> Response<Body> {
+    page(web::login(words.get("next"), None, site.source.tokens()))
 }
 
 async fn form(body: Body) -> Result<Words, Refused> {
@@ -73,7 +73,7 @@ pub(super) async fn enter(
                 }
             };
             site.source.note_entry(caller.address, Err((reason, why)));
-            let mut answer = page(web::login(next, Some(why)));
+            let mut answer = page(web::login(next, Some(why), site.source.tokens()));
             *answer.status_mut() = status;
             answer
         }

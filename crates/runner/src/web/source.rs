@@ -67,6 +67,9 @@ pub(crate) trait Source: Send + Sync {
     /// Its name.
     fn name(&self) -> String;
 
+    /// Whose token lets a reader in, and where it is.
+    fn tokens(&self) -> &'static str;
+
     /// How everything is.
     fn now(&self) -> Soon<'_, Now>;
 

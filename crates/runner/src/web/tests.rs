@@ -28,6 +28,10 @@ impl Source for Fake {
         HOSTILE.to_owned()
     }
 
+    fn tokens(&self) -> &'static str {
+        HOSTILE
+    }
+
     fn now(&self) -> Soon<'_, Now> {
         let why = HOSTILE.to_owned();
         let cell = GridCell { state: CellState::Failed, value: None, expected: None, at_unix_ms: Some(1), why };

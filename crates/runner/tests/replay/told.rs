@@ -100,6 +100,7 @@ impl Told {
             rcvbuf_bytes: Some(self.rcvbuf_bytes),
             method: if sending { "send" } else { "recv" }.into(),
             samples: instants.iter().map(|at| self.sample(*at, sending, busy)).collect(),
+            subflows: Vec::new(),
         };
         TcpEndRecord {
             place,

@@ -4,6 +4,7 @@ use crate::rr::Answers;
 use crate::udp::UdpStream;
 use narrows_model::Flow;
 use narrows_wire::Key;
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 /// What carries a stream.
@@ -11,8 +12,26 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 pub enum Socket {
     /// A data connection, blocking.
     Tcp(TcpStream),
+    /// The same, with a protocol between it and the data.
+    Layered(TcpStream, Box<dyn Layer>),
     /// A pair of connected sockets, after their handshake.
     Udp(UdpStream),
+}
+
+/// A protocol between a connection and the data of a load, as WebSocket over TLS is, which holds the connection as well. Its calls return
+/// with `WouldBlock` at the time limit of the socket, so that a trial can end.
+pub trait Layer: std::fmt::Debug + Send + Sync {
+    /// What it is, for the record.
+    fn method(&self) -> &'static str;
+
+    /// Hands a message on; its bytes of data.
+    fn send(&mut self) -> io::Result<usize>;
+
+    /// Takes a message; its bytes of data, 0 where the other end says that there are no more.
+    fn receive(&mut self) -> io::Result<usize>;
+
+    /// Ends the connection in the protocol's way, within a second.
+    fn close(&mut self);
 }
 
 /// One connected stream of a trial.
@@ -57,7 +76,7 @@ impl Connections {
     /// The address of the other end, where a stream knows it.
     pub fn peer(&self) -> Option<IpAddr> {
         let peer = match &self.streams.first()?.socket {
-            Socket::Tcp(socket) => socket.peer_addr().ok()?,
+            Socket::Tcp(socket) | Socket::Layered(socket, _) => socket.peer_addr().ok()?,
             Socket::Udp(stream) => stream.peer,
         };
         Some(peer.ip().to_canonical())

@@ -1,7 +1,7 @@
 //! Payload without a pattern, so that nothing on the path compresses it.
 
 /// Fills memory with the output of a xorshift generator (Marsaglia 2003).
-pub(crate) fn fill(bytes: &mut [u8]) {
+pub fn fill(bytes: &mut [u8]) {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     for chunk in bytes.chunks_mut(8) {
         state ^= state << 13;

@@ -110,7 +110,8 @@ fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRec
                 (None, PerTransaction::Connect { address, key }, _) => {
                     Transactor::new(requester(), *address, *key).run()
                 }
-                (None, ..) => Left::of(Outcome::Complete, Vec::new()),
+                // Requests pass no other protocol.
+                (Some(Socket::Layered(..)) | None, ..) => Left::of(Outcome::Complete, Vec::new()),
             }
         });
         // The accept path answers by itself.
@@ -122,7 +123,7 @@ fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRec
     let server = place == Place::Server;
     let connections = streams.iter().filter_map(|stream| match &stream.socket {
         Socket::Tcp(socket) => Some(socket),
-        Socket::Udp(_) => None,
+        _ => None,
     });
     let sampling = Sampling {
         streams: records.iter().map(|record| (record.id, Flow::Up)).collect(),

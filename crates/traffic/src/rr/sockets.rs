@@ -34,7 +34,7 @@ pub(super) fn settle(
 ) -> Result<RrStreamRecord, TrafficError> {
     let on = format!("stream {}", stream.id);
     let (local, remote) = match &mut stream.socket {
-        Socket::Tcp(socket) => {
+        Socket::Tcp(socket) | Socket::Layered(socket, _) => {
             sockets::settle(socket, &on, true)?;
             (socket.local_addr(), socket.peer_addr())
         }

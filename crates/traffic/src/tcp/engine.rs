@@ -3,7 +3,7 @@
 use super::payload::Payload;
 use super::streams::TcpStreams;
 use super::worker::{Counters, Paces, Shared, Worker};
-use super::{options, receiver, sender};
+use super::{layered, options, receiver, sender};
 use crate::common::awake;
 use crate::common::connections::{Connections, DataStream, Socket};
 use crate::common::engine::{End, Engine};
@@ -32,11 +32,16 @@ impl Engine for TcpPlan {
 pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Result<TcpEndRecord, TrafficError> {
     let place = end.place;
     let mut remarks = Vec::new();
-    let (mut records, mut sockets) = (Vec::new(), Vec::new());
+    let (mut records, mut sockets, mut layers) = (Vec::new(), Vec::new(), Vec::new());
     for DataStream { id, flow, socket, .. } in streams {
-        let Socket::Tcp(socket) = socket else { continue };
+        let (socket, layer) = match socket {
+            Socket::Tcp(socket) => (socket, None),
+            Socket::Layered(socket, layer) => (socket, Some(layer)),
+            Socket::Udp(_) => continue,
+        };
         records.push(options::settle(id, flow, &socket, place, plan, &mut remarks)?);
         sockets.push(Arc::new(socket));
+        layers.push(layer);
     }
 
     let sends = records.iter().any(|record| record.flow.sender() == place);
@@ -51,12 +56,14 @@ pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Res
     };
     let counters: Vec<_> = records.iter().map(|_| Counters::new()).collect();
     let mut works = Vec::with_capacity(records.len());
-    for ((record, socket), counters) in records.iter().zip(&sockets).zip(&counters) {
+    for (((record, socket), counters), layer) in records.iter().zip(&sockets).zip(&counters).zip(layers) {
         let (shared, flow, socket) = (&shared, record.flow, Arc::clone(socket));
         let body = Box::new(move |start, moving: &dyn Fn(_)| {
             let worker = Worker::new(shared, flow, &socket, counters, start);
-            match &shared.payload {
-                Some(payload) if flow.sender() == place => sender::run(&worker, payload),
+            let sends = flow.sender() == place;
+            match (&shared.payload, layer) {
+                (_, Some(layer)) => layered::run(&worker, layer, sends, moving),
+                (Some(payload), None) if sends => sender::run(&worker, payload),
                 _ => receiver::run(&worker, moving),
             }
         });

@@ -5,6 +5,7 @@
 mod application;
 mod batch;
 mod engine;
+mod layered;
 mod options;
 mod payload;
 mod receiver;

@@ -79,6 +79,7 @@ pub(super) fn settle(
         rcvbuf_bytes: tcp::receive_buffer(socket).ok(),
         method: String::new(),
         samples: Vec::new(),
+        subflows: Vec::new(),
     };
     check_obtained(&on, socket, receives, plan, &record, remarks);
     Ok(record)

@@ -54,7 +54,7 @@ pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
         Receive::Copy => Take::Copy(vec![0; COPY_BYTES]),
     };
     let outcome = receive(worker, &mut take, moving);
-    Left { outcome, method: take.method() }
+    Left { outcome, method: take.method(), layer: None }
 }
 
 fn receive(worker: &Worker<'_>, take: &mut Take, moving: impl FnOnce(Instant)) -> Outcome {

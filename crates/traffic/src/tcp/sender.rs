@@ -21,10 +21,11 @@ struct Impossible;
 /// Sends until the trial ends.
 pub(super) fn run(worker: &Worker<'_>, payload: &Payload) -> Left {
     match send(worker, payload) {
-        Ok(outcome) => Left { outcome, method: payload.method() },
+        Ok(outcome) => Left { outcome, method: payload.method(), layer: None },
         Err(Impossible) => {
             let plain = worker.shared.plain.get_or_init(|| Payload::buffer(worker.plan.message_bytes as usize));
-            Left { outcome: send(worker, plain).unwrap_or(Outcome::Complete), method: plain.method() }
+            let outcome = send(worker, plain).unwrap_or(Outcome::Complete);
+            Left { outcome, method: plain.method(), layer: None }
         }
     }
 }

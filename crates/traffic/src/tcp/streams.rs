@@ -4,7 +4,7 @@ use super::worker::{Counters, Left, Shared};
 use crate::common::limits::CALL_LIMIT;
 use crate::common::outcome::{Outcome, Remarks, Timing};
 use crate::common::sampler::Streams;
-use narrows_model::{TcpSample, TcpStreamRecord};
+use narrows_model::{Place, TcpSample, TcpStreamRecord};
 use narrows_sys::tcp;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -54,7 +54,8 @@ impl Streams for TcpStreams<'_> {
 
     /// Also closes the stream. A sender whose time is up closes abortively, so that its queue does not drain into the path.
     fn end(&mut self, index: usize, left: Left, _: &mut TcpSample, timing: Timing) -> Remarks {
-        let Left { outcome, method } = left;
+        let Left { outcome, method, layer } = left;
+        layer.into_iter().for_each(|mut layer| layer.close());
         let sends = self.sends(index);
         let id = self.records[index].id;
         method.clone_into(&mut self.records[index].method);
@@ -64,9 +65,21 @@ impl Streams for TcpStreams<'_> {
             _ if sends => outcome.remarks(id, timing, "the peer closed the connection"),
             _ => outcome.remarks(id, timing, "lost the peer: its data ended"),
         };
-        if sends && self.shared.payload.as_ref().is_some_and(|payload| payload.method() != method) {
+        if sends && self.shared.plain.get().is_some_and(|plain| plain.method() == method) {
             let remark = format!("stream {id}: zero copy is not possible on this socket; data was copied");
             remarks.remarks.push(remark);
+        }
+        if let Some(socket) = self.sockets[index].as_ref().filter(|_| self.shared.plan.multipath) {
+            match narrows_sys::mptcp::subflows(socket) {
+                Ok(Some(subflows)) => self.records[index].subflows = subflows,
+                Ok(None) if self.shared.place == Place::Client => {
+                    remarks
+                        .remarks
+                        .push(format!("stream {id}: plain TCP, since the other end did not agree to Multipath TCP"));
+                }
+                Ok(None) => {}
+                Err(error) => remarks.remarks.push(format!("stream {id}: its subflows are unknown: {error}")),
+            }
         }
         let in_order = timing.end_us.is_none() && matches!(outcome, Outcome::Complete);
         if let Some(socket) = self.sockets[index].take().filter(|_| sends && !in_order) {

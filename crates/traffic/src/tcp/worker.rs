@@ -2,6 +2,7 @@
 
 use super::application::{Pace, nanos_since};
 use super::payload::Payload;
+use crate::common::connections::Layer;
 use crate::common::counters;
 use crate::common::limits::CALL_LIMIT;
 use crate::common::outcome::Outcome;
@@ -20,6 +21,8 @@ pub(super) type Counters = counters::Counters<2>;
 pub(super) struct Left {
     pub(super) outcome: Outcome,
     pub(super) method: &'static str,
+    /// It has its last words when the stream has been counted.
+    pub(super) layer: Option<Box<dyn Layer>>,
 }
 
 /// The rates that the streams of a flow share, where the emulated application has one.

@@ -18,7 +18,7 @@ impl Engine for UdpPlan {
     fn run(&self, connections: Connections, end: End<'_>) -> Result<LoadRecord, TrafficError> {
         let udp = |stream: DataStream| match stream.socket {
             Socket::Udp(stream) => Some(stream),
-            Socket::Tcp(_) => None,
+            _ => None,
         };
         run(self, connections.streams.into_iter().filter_map(udp).collect(), end).map(Into::into)
     }

@@ -2,13 +2,13 @@
 
 use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
 use narrows_model::run::measure::{
-    FlowSummary, IntervalView, MeasureReport, SCHEMA, SentView, StreamView, SummaryView,
+    FlowSummary, IntervalView, MeasureReport, SCHEMA, SentView, StreamView, SubflowView, SummaryView,
 };
 use narrows_model::run::report::RunView;
 use narrows_model::run::tcp_columns::{Column, Over, TcpColumns};
 use narrows_model::run::{Purpose, Run};
 use narrows_model::words::figures::float;
-use narrows_model::{Flow, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpTrial};
+use narrows_model::{Flow, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord, TcpSubflow, TcpTrial};
 
 /// RTTs that the time stamps of a kernel resolve: it takes one stamp for all that a softirq handles (`tcp_mstamp_refresh`,
 /// `net/ipv4/tcp_output.c`), so that smaller values are of its own work; the largest value stands for none.
@@ -157,7 +157,26 @@ fn stream(flow: Flow, pair: &Pair<'_, TcpStreamRecord>) -> StreamView {
         rcvbuf_bytes: got.and_then(|it| it.rcvbuf_bytes),
         sent_by: sent.map(|it| it.method.clone()),
         received_by: got.map(|it| it.method.clone()),
+        subflows: subflows(flow, sent, got),
     }
+}
+
+/// The subflows as the sender saw them, or else the receiver.
+fn subflows(flow: Flow, sent: Option<&TcpStreamRecord>, got: Option<&TcpStreamRecord>) -> Vec<SubflowView> {
+    let of_sender = sent.filter(|it| !it.subflows.is_empty());
+    let (record, sends) = (of_sender.or(got), of_sender.is_some());
+    let is_client = sends == (flow == Flow::Up);
+    let view = |it: &TcpSubflow| {
+        let [client, server] = if is_client { [&it.local, &it.remote] } else { [&it.remote, &it.local] };
+        SubflowView {
+            client: client.clone(),
+            server: server.clone(),
+            bytes: if sends { it.tcp.bytes_acked } else { it.tcp.bytes_received },
+            retransmits: it.tcp.total_retrans.filter(|_| sends),
+            rtt_us: it.tcp.rtt_us.filter(|_| sends),
+        }
+    };
+    record.into_iter().flat_map(|it| it.subflows.iter().map(view)).collect()
 }
 
 /// What the senders handed over; `None` where the record of one is missing.

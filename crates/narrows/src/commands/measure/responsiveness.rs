@@ -10,7 +10,8 @@ use clap::Args;
 use narrows_model::Ending;
 use narrows_model::load::responsiveness::{ResponsivenessPlan, ResponsivenessReport};
 use narrows_render::responsiveness::{picture, progress};
-use narrows_runner::responsiveness::{self, ResponsivenessFailure, Target, Trust};
+use narrows_runner::remote::Trust;
+use narrows_runner::responsiveness::{self, ResponsivenessFailure, Target};
 use narrows_runner::stored::{self, Begun};
 use narrows_runner::{DEFAULT_PORT, trust, trusted};
 use std::path::PathBuf;
@@ -58,7 +59,7 @@ pub(super) struct ResponsivenessArgs {
 fn failure(error: ResponsivenessFailure) -> Failure {
     match error {
         ResponsivenessFailure::Target(..) | ResponsivenessFailure::NoTrust(_) => Failure::usage(error),
-        ResponsivenessFailure::Ca(..) | ResponsivenessFailure::Server(..) | ResponsivenessFailure::Here(_) => {
+        ResponsivenessFailure::Trust(_) | ResponsivenessFailure::Server(..) | ResponsivenessFailure::Here(_) => {
             Failure::run(error)
         }
     }

@@ -32,6 +32,9 @@ pub(super) struct TcpArgs {
         hide_short_help = true
     )]
     bitrate: Option<u64>,
+    /// By Multipath TCP, if the server has `--mptcp`, too
+    #[arg(long, hide_short_help = true)]
+    mptcp: bool,
     /// Read no counters and no CPU times around and during the load
     #[arg(long, hide_short_help = true)]
     no_collect: bool,
@@ -52,6 +55,7 @@ impl TcpArgs {
             if let Some(bps) = self.bitrate {
                 plan.application.write_bps = bps.saturating_mul(plan.streams.into());
             }
+            plan.multipath = self.mptcp;
             Ok(plan.into())
         };
         run(&self.remote, &self.result, &self.save, (&self.view, &self.svg), !self.no_collect, plan, |_| Ok(()))

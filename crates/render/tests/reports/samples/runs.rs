@@ -62,6 +62,7 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> TcpStre
         rcvbuf_bytes: Some(131_072),
         method: if sends { "sendfile" } else { "discard" }.into(),
         samples,
+        subflows: Vec::new(),
     }
 }
 

@@ -16,16 +16,13 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 use narrows_fleet::alert::{Mail, Place, Target};
 use narrows_model::words::show::clean;
 use narrows_sys::{clock, net, process};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// To an address of a target.
 const CONNECTS: Duration = Duration::from_secs(5);
@@ -119,25 +116,6 @@ pub(super) fn letter(mail: &Mail, from: &str, to: &[String]) -> Result<Vec<u8>, 
     }
     let letter = builder.singlepart(SinglePart::plain(mail.text.clone())).map_err(|error| words(&error))?;
     Ok(letter.formatted())
-}
-
-/// The authorities that this host trusts.
-pub(super) fn authorities() -> Result<RootCertStore, String> {
-    let found = rustls_native_certs::load_native_certs();
-    let mut all = RootCertStore::empty();
-    all.add_parsable_certificates(found.certs);
-    if all.is_empty() {
-        let why = found.errors.first().map_or_else(|| "there are none".to_owned(), ToString::to_string);
-        return Err(format!("cannot read the certificate authorities of this host: {why}; install ca-certificates"));
-    }
-    Ok(all)
-}
-
-pub(super) fn tls(authorities: RootCertStore) -> Result<TlsConnector, String> {
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("cannot set up TLS: {error}"))?;
-    Ok(TlsConnector::from(Arc::new(config.with_root_certificates(authorities).with_no_client_auth())))
 }
 
 /// Posts a body. A redirect is no success: it would lead the message elsewhere.

@@ -4,8 +4,9 @@ mod carrier;
 
 use super::otlp::Exporter;
 use crate::lock;
+use crate::remote::Trust;
+use carrier::letter;
 pub(super) use carrier::{Carrier, Failed};
-use carrier::{authorities, letter, tls};
 use narrows_fleet::alert::{self, Alert, Form, Target};
 use narrows_fleet::incident::{Incident, Message};
 use narrows_model::words::show::plural;
@@ -46,7 +47,7 @@ pub(super) struct Alerts {
 /// For connections to what has a certificate of an authority that this host trusts.
 /// Errors: it trusts none.
 pub(super) fn connector() -> Result<TlsConnector, String> {
-    authorities().and_then(tls)
+    Trust::System.config(&[]).map(TlsConnector::from).map_err(|error| error.to_string())
 }
 
 struct Queue {
@@ -181,6 +182,7 @@ fn body(target: &Target, messages: &[Message], fleet: &str) -> Result<Vec<u8>, S
     let value = match target {
         Target::Webhook(_, Form::Json) => alert::json(first, fleet),
         Target::Webhook(_, Form::Chat) => alert::chat(first, fleet),
+        Target::Webhook(_, Form::Teams) => alert::teams(first, fleet),
         Target::Alertmanager(_) => alert::alertmanager(messages, fleet),
         Target::Collector(_) => return Err("a collector takes figures".to_owned()),
         Target::Mail { from, to, .. } => return letter(&alert::mail(first, fleet, from), from, to),
@@ -219,7 +221,6 @@ mod tests {
     use narrows_sys::net;
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::sync::mpsc::{self, RecvTimeoutError};
-    use tokio_rustls::rustls::RootCertStore;
 
     const LIMIT: Duration = Duration::from_secs(20);
     const SOON: &[Duration] = &[Duration::from_millis(5); 3];
@@ -370,7 +371,9 @@ mod tests {
             }
         });
         let target = targets(&[format!("webhook = 'https://127.0.0.1:{port}/'")]);
-        let tls = tls(RootCertStore::empty()).expect("TLS");
+        let other = tempfile::tempdir().expect("a directory");
+        Identity::load_or_make(other.path(), None).expect("another key");
+        let tls = Trust::Ca(other.path().join("server.pem")).config(&[]).map(TlsConnector::from).expect("TLS");
         let mut alerts = Alerts::with(target, "site", Some(&tls), &[]).expect("alerts");
         alerts.send(&began(1));
         let reported = until(&mut alerts, &[], |_, lines| lines.iter().any(|line| line.contains("given up")));

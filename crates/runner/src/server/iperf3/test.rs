@@ -97,7 +97,7 @@ pub(super) async fn run(
 const fn socket(stream: &DataStream) -> Option<&TcpStream> {
     match &stream.socket {
         Socket::Tcp(socket) => Some(socket),
-        Socket::Udp(_) => None,
+        _ => None,
     }
 }
 

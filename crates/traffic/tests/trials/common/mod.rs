@@ -40,7 +40,7 @@ pub(crate) fn stream(id: u32, flow: Flow, socket: TcpStream) -> DataStream {
 pub(crate) fn raw(streams: Vec<DataStream>) -> TcpStream {
     let tcp = |stream: DataStream| match stream.socket {
         Socket::Tcp(socket) => Some(socket),
-        Socket::Udp(_) => None,
+        _ => None,
     };
     streams.into_iter().find_map(tcp).expect("a stream over TCP")
 }
