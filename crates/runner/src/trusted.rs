@@ -110,27 +110,36 @@ pub fn put(file: &Path, host: &str, port: u16, token: Option<&Token>) -> Result<
 }
 
 /// The token of this host's own server: of a file, or of the state directory of this user, or of the system's server.
-pub fn own_token(token_file: Option<&Path>) -> Result<Token, TrustedError> {
+/// Also its file, and those of other servers of this host, whose tokens are others.
+pub fn own_token(token_file: Option<&Path>) -> Result<(Token, Vec<PathBuf>), TrustedError> {
     if let Some(file) = token_file {
-        return Ok(read_token(file)?);
+        return Ok((read_token(file)?, vec![file.to_owned()]));
     }
     let system = PathBuf::from("/var/lib/narrows");
     // Where root runs it, and where the packages' unit does as the user narrows.
     let services = [system.clone(), system.join("serve")];
     let places: Vec<PathBuf> =
         state::directory().into_iter().chain(services).map(|place| place.join("token")).collect();
-    let mut closed = false;
+    let (mut closed, mut found) = (false, Vec::<(Token, PathBuf)>::new());
     for place in &places {
         match read_token(place) {
             Err(TrustError::File(error)) if error.source.kind() == ErrorKind::NotFound => {}
             Err(TrustError::File(error)) if error.source.kind() == ErrorKind::PermissionDenied => closed = true,
-            other => return Ok(other?),
+            Err(_) if !found.is_empty() => {}
+            token => {
+                let token = token?;
+                if found.iter().all(|(known, _)| known.fingerprint != token.fingerprint) {
+                    found.push((token, place.clone()));
+                }
+            }
         }
     }
-    if closed {
-        return Err(TrustedError::Closed);
+    let (tokens, files): (Vec<Token>, Vec<PathBuf>) = found.into_iter().unzip();
+    match (tokens.into_iter().next(), closed) {
+        (Some(token), _) => Ok((token, files)),
+        (None, true) => Err(TrustedError::Closed),
+        (None, false) => Err(TrustedError::NoServer(places.into_iter().next().unwrap_or(system))),
     }
-    Err(TrustedError::NoServer(places.into_iter().next().unwrap_or(system)))
 }
 
 /// Asks a host by ssh for the token of its server: `narrows trust --show` there.

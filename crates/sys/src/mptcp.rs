@@ -1,7 +1,7 @@
 //! Multipath TCP (RFC 8684): the subflows of a connection, as the kernel shows them (net/mptcp/sockopt.c, Linux 5.16).
 
 use crate::error::Result;
-use crate::raw::option_bytes;
+use crate::raw::{self, option_bytes, option_u32};
 use narrows_model::{TcpInfo, TcpSubflow};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
@@ -22,10 +22,14 @@ const ELEMENT: usize = 256;
 /// The subflows of a connection. `None`: it is plain TCP, or fell back to it.
 /// Errors: the kernel's, as before Linux 5.16.
 pub fn subflows(socket: impl AsFd) -> Result<Option<Vec<TcpSubflow>>> {
+    let protocol = option_u32(&socket, libc::SOL_SOCKET, libc::SO_PROTOCOL, "read SO_PROTOCOL of", "a socket")?;
+    if protocol != libc::IPPROTO_MPTCP.unsigned_abs() {
+        return Ok(None);
+    }
     let mut info = [0; 96];
     match option_bytes(&socket, SOL_MPTCP, MPTCP_INFO, &mut info, "read MPTCP_INFO of", "a socket") {
-        Err(error) if matches!(error.errno(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP)) => return Ok(None),
-        Err(error) => return Err(error),
+        // One that fell back to TCP does not have it, and before 5.16 none has.
+        Err(error) => return if has_info() { Ok(None) } else { Err(error) },
         // After six numbers of a byte, and two for the alignment, `mptcpi_flags`.
         Ok(_)
             if u32::from_ne_bytes([info[8], info[9], info[10], info[11]]) & u32::from(MPTCP_INFO_FLAG_FALLBACK) > 0 =>
@@ -37,24 +41,33 @@ pub fn subflows(socket: impl AsFd) -> Result<Option<Vec<TcpSubflow>>> {
     let addresses = elements(&socket, MPTCP_SUBFLOW_ADDRS, "read MPTCP_SUBFLOW_ADDRS of")?;
     let infos = elements(&socket, MPTCP_TCPINFO, "read MPTCP_TCPINFO of")?;
     // Both lists are in the order of the connection's own.
-    let pairs = addresses.chunks_exact(ELEMENT).zip(infos.chunks_exact(ELEMENT));
-    let of = |(ends, info): (&[u8], &[u8])| {
-        let (local, remote) = (address(&ends[..ELEMENT / 2])?, address(&ends[ELEMENT / 2..])?);
-        Some(TcpSubflow { local: local.to_string(), remote: remote.to_string(), tcp: TcpInfo::from_bytes(info) })
+    let pairs = addresses.iter().zip(infos);
+    let of = |(ends, info): (&Vec<u8>, Vec<u8>)| {
+        let (local, remote) = ends.split_at_checked(ELEMENT / 2)?;
+        let (local, remote) = (address(local)?, address(remote)?);
+        Some(TcpSubflow { local: local.to_string(), remote: remote.to_string(), tcp: TcpInfo::from_bytes(&info) })
     };
     Ok(Some(pairs.filter_map(of).collect()))
 }
 
-/// The elements of an option that is a list with one for each subflow.
-fn elements(socket: impl AsFd, name: libc::c_int, operation: &'static str) -> Result<Vec<u8>> {
+/// Whether this kernel shows what it knows of Multipath TCP.
+fn has_info() -> bool {
+    let fresh = raw::socket(libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_MPTCP, "open", "a socket of Multipath TCP");
+    fresh
+        .is_ok_and(|it| option_bytes(it, SOL_MPTCP, MPTCP_INFO, &mut [0; 96], "read MPTCP_INFO of", "a socket").is_ok())
+}
+
+/// The elements of an option that is a list with one for each subflow, each as long as the kernel has it.
+fn elements(socket: impl AsFd, name: libc::c_int, operation: &'static str) -> Result<Vec<Vec<u8>>> {
     let mut bytes = vec![0; HEAD + SUBFLOWS_MAX * ELEMENT];
     // Its own length, two that the kernel sets, and that of an element.
     for (at, number) in [(0, HEAD as u32), (12, ELEMENT as u32)] {
         bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
     }
     let length = option_bytes(socket, SOL_MPTCP, name, &mut bytes, operation, "a socket")?;
-    bytes.truncate(length);
-    Ok(bytes.split_off(HEAD.min(length)))
+    let size = u32::from_ne_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
+    let size = usize::try_from(size).unwrap_or(ELEMENT).clamp(1, ELEMENT);
+    Ok(bytes[HEAD.min(length)..length].chunks_exact(size).map(<[u8]>::to_vec).collect())
 }
 
 /// A `sockaddr_in` or `sockaddr_in6`.

@@ -27,8 +27,14 @@ pub fn bound_command(program: &str) -> Command {
     command
 }
 
-/// A name that one process of a network namespace has at a time, as long as what is returned lives; `None`: another has it.
-pub fn sole(name: &str) -> Option<UnixDatagram> {
+/// Names that processes of this network namespace have taken with [`mark`].
+pub fn marks() -> Vec<String> {
+    let all = crate::files::read_text(Path::new("/proc/net/unix")).unwrap_or_default();
+    all.lines().filter_map(|line| line.split_whitespace().last()?.strip_prefix('@')).map(str::to_owned).collect()
+}
+
+/// Takes a name, as long as what is returned lives; `None`: another process has it.
+pub fn mark(name: &str) -> Option<UnixDatagram> {
     let address = SocketAddr::from_abstract_name(name).ok()?;
     UnixDatagram::bind_addr(&address).ok()
 }

@@ -214,12 +214,17 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
     if now.interrupted {
         return Vec::new();
     }
-    // What was not measured again is not known to be well.
+    // What was not measured again, or by a host without time, is not known to be well.
     let name = |report: &MeshReport, at: usize| report.members.get(at).map(|it| it.name.clone());
     let measured = |[from, to]: [usize; 2]| {
         let pair = [name(before, from), name(before, to)];
-        let of = |load: &&MeshLoad| [name(now, load.from), name(now, load.to)] == pair;
-        now.loads.iter().find(of).is_some_and(|load| matches!(load.state, MeshState::Measured { .. }))
+        let at = now.loads.iter().position(|load| [name(now, load.from), name(now, load.to)] == pair);
+        at.is_some_and(|at| match now.loads[at].state {
+            MeshState::Measured { goodput_bps, .. } => {
+                now.slow[at] || now.expected_bps[at].is_none_or(|bps| goodput_bps >= SLOW * bps)
+            }
+            _ => false,
+        })
     };
     let unprobed = now.paths.iter().all(|path| path.packets.is_none());
     let lossy = before.losing.iter().filter(|_| unprobed).map(|it| it.element.as_str());
@@ -232,8 +237,7 @@ pub fn changes(before: &MeshReport, now: &MeshReport) -> Vec<String> {
         away(now).difference(&away(before)).map(|name| format!("{name} no longer takes part")).collect();
     let to_blame = |report: &MeshReport| -> BTreeSet<String> {
         let slow = report.suspects.iter().map(|it| format!("{} is slow", it.element));
-        let losing = report.losing.iter().map(|it| format!("{} loses packets", it.element));
-        slow.chain(losing).chain(report.starved.iter().map(|it| format!("{it} is out of CPU"))).collect()
+        slow.chain(report.losing.iter().map(|it| format!("{} loses packets", it.element))).collect()
     };
     let (was, is) = (to_blame(before), to_blame(now));
     let new = is.difference(&was).map(|it| format!("now {it}"));

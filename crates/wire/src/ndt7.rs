@@ -27,6 +27,15 @@ pub fn message_bytes(plan: &TcpPlan) -> usize {
     (plan.message_bytes as usize).clamp(1 << 13, 1 << 20).next_power_of_two()
 }
 
+/// The bytes of the header of a client's message, with its mask (RFC 6455 section 5.2).
+pub const fn header_bytes(message_bytes: usize) -> u64 {
+    match message_bytes {
+        0..126 => 6,
+        126..65_536 => 8,
+        _ => 14,
+    }
+}
+
 /// What a server said of its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Said {
@@ -35,6 +44,8 @@ pub struct Said {
     /// Bytes of data that it sent or received, where it counts them.
     pub bytes: Option<u64>,
     pub tcp: TcpInfo,
+    /// Whether its congestion control is BBR.
+    pub is_bbr: bool,
 }
 
 impl Said {
@@ -85,7 +96,8 @@ impl Said {
             reord_seen: tcp("ReordSeen"),
             ..TcpInfo::default()
         };
-        Some(Self { at_us, bytes: of(app, "NumBytes"), tcp })
+        let is_bbr = of(part("BBRInfo"), "BW").is_some_and(|rate| rate > 0);
+        Some(Self { at_us, bytes: of(app, "NumBytes"), tcp, is_bbr })
     }
 }
 
@@ -93,6 +105,9 @@ impl Said {
 pub fn refuses(plan: &LoadPlan) -> Option<&'static str> {
     let LoadPlan::Tcp(plan) = plan else { return Some("ndt7 has no such load: only tcp can be measured against it") };
     let app = &plan.application;
+    let own = TcpPlan::default();
+    let sends = (plan.pacing_bps, plan.send_buffer_bytes, plan.no_delay) != (None, None, false)
+        || plan.congestion_control.is_some();
     let checks = [
         (plan.streams != 1, "ndt7 has one stream; drop --streams"),
         (plan.direction == Direction::Both, "ndt7 has one direction at a time; give --direction up or down"),
@@ -102,6 +117,10 @@ pub fn refuses(plan: &LoadPlan) -> Option<&'static str> {
             "a server of ndt7 ends a test after 10 s; give --duration up to 10s",
         ),
         (plan.multipath, "ndt7 has plain TCP; drop --mptcp"),
+        (
+            plan.direction == Direction::Down && (sends || plan.message_bytes != own.message_bytes),
+            "a server of ndt7 sends as it does; drop --pacing-rate, --congestion-control, --send-buffer, --no-delay and --size",
+        ),
         (plan.zero_copy == ZeroCopy::On, "ndt7 encrypts what it sends; drop --zero-copy"),
         (
             app.write_bps + app.read_bps > 0 || app.write_cpu_us_per_mib + app.read_cpu_us_per_mib > 0,
@@ -111,21 +130,10 @@ pub fn refuses(plan: &LoadPlan) -> Option<&'static str> {
     checks.into_iter().find(|(is, _)| *is).map(|(_, why)| why)
 }
 
-/// The nearest plan that ndt7 has, of one whose times nobody gave.
-pub fn fitted(plan: &LoadPlan) -> LoadPlan {
-    let LoadPlan::Tcp(plan) = plan else { return plan.clone() };
-    let limit = match plan.limit {
-        Limit::DurationMs(ms) => Limit::DurationMs(ms.min(LONGEST_MS)),
-        bytes @ Limit::BytesPerStream(_) => bytes,
-    };
-    TcpPlan { streams: 1, limit, ..plan.clone() }.into()
-}
-
-/// The part of a TCP payload that is data: its messages have a header with a mask (RFC 6455 section 5.2), the records of TLS 1.3 a header, a type and a
-/// tag (RFC 8446 section 5.2).
+/// The part of a TCP payload that is data: messages have a header, the records of TLS 1.3 a header, a type and a tag (RFC 8446 section 5.2).
 fn part_of_data(message_bytes: usize, is_encrypted: bool) -> f64 {
     let records = if is_encrypted { 16_384.0 / (16_384.0 + 22.0) } else { 1.0 };
-    message_bytes as f64 / (message_bytes as f64 + 14.0) * records
+    message_bytes as f64 / (message_bytes as f64 + header_bytes(message_bytes) as f64) * records
 }
 
 /// The far end's record: what it said, and up to its end what it acknowledged of this end's data.
@@ -172,6 +180,7 @@ fn far(own: &TcpStreamRecord, said: &[Said], up: f64) -> TcpStreamRecord {
         local: own.remote.clone(),
         remote: own.local.clone(),
         method: METHOD.to_owned(),
+        congestion_control: said.iter().any(|it| it.is_bbr).then(|| "bbr".to_owned()),
         samples,
         ..TcpStreamRecord::default()
     }
@@ -243,7 +252,8 @@ mod tests {
         ] {
             assert!(refused(plan.clone()).is_some(), "{plan:?}");
         }
-        let long = TcpPlan { streams: 4, limit: Limit::DurationMs(60_000), ..TcpPlan::default() };
-        assert_eq!(refuses(&fitted(&long.into())), None);
+        let down = TcpPlan { direction: Direction::Down, ..TcpPlan::default() };
+        assert_eq!(refused(down.clone()), None);
+        assert!(refused(TcpPlan { pacing_bps: Some(1_000_000), ..down }).is_some());
     }
 }

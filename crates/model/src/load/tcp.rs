@@ -171,6 +171,9 @@ impl Plan for TcpPlan {
             return Err(format!("invalid congestion control `{}`", name.escape_default()));
         }
         within_if("pacing rate in bit/s", self.pacing_bps, 8_000, 1 << 50)?;
+        if self.multipath && (self.pacing_bps.is_some() || self.mss_bytes.is_some() || self.dscp > 0) {
+            return Err("Multipath TCP has no pacing rate, no MSS and no DSCP to set".to_owned());
+        }
         let Application { write_bps, read_bps, write_cpu_us_per_mib, read_cpu_us_per_mib } = self.application;
         for (name, bps) in [("write rate in bit/s", write_bps), ("read rate in bit/s", read_bps)] {
             within(name, bps, 0, 1 << 50)?;
@@ -237,6 +240,8 @@ impl Load for TcpPlan {
         cap.check_streams(self.streams)?;
         cap.refuse(self.dscp > 0, "a DSCP")?;
         cap.refuse(self.awake, "keeping CPUs awake")?;
+        // It cannot be paced.
+        cap.refuse(self.multipath, "Multipath TCP")?;
         let burns = self.application.write_cpu_us_per_mib > 0 || self.application.read_cpu_us_per_mib > 0;
         cap.refuse(burns, "an application that uses CPU time")?;
         let known = |name: &String| cap.congestion_controls.contains(name);

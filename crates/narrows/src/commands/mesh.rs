@@ -143,7 +143,8 @@ impl Args {
         }
         for (nth, host) in hosts.iter().enumerate() {
             let name = |host: &MeshHost| host.name.rsplit_once("://").map_or(host.name.clone(), |it| it.1.to_owned());
-            if hosts.iter().take(nth).any(|other| name(other) == name(host)) {
+            let is_same = |other: &&MeshHost| name(other) == name(host) || other.called() == host.called();
+            if hosts.iter().take(nth).any(|other| is_same(&other)) {
                 return Err(Failure::usage(format!("cannot make a mesh: {} is named twice", host.name)));
             }
         }

@@ -31,7 +31,16 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Outcome {
         if self.show {
-            let token = trusted::own_token(self.way.token_file()).map_err(Failure::run)?;
+            let (token, files) = trusted::own_token(self.way.token_file()).map_err(Failure::run)?;
+            if let [first, others @ ..] = files.as_slice()
+                && !others.is_empty()
+            {
+                let others: Vec<String> = others.iter().map(|file| file.display().to_string()).collect();
+                let (first, others) = (first.display(), others.join(", "));
+                crate::failure::note!(
+                    "this is the token in {first}; another server of this host has that in {others}: --token-file names it"
+                );
+            }
             return printed(&token.reveal());
         }
         let file = trusted::file().map_err(Failure::run)?;

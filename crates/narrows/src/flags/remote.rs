@@ -148,6 +148,9 @@ impl RemoteArgs {
 
     /// Connects. `tune`: whether a server that ssh starts may change its host.
     pub(crate) fn connect(&self, tune: bool, instruments: LiveInstruments) -> Result<Remote, Failure> {
+        if self.ndt7()?.is_some() {
+            return Err(Failure::usage("only `measure tcp` and `diagnose` have a server of ndt7 as the other end"));
+        }
         self.way.connect(&self.host, tune, instruments)
     }
 }

@@ -3,6 +3,7 @@
 //! A host without narrows of this version gets this program over the same connection: into a file that has lost its name before the
 //! program is started from it, so that nothing is left whatever ends it.
 
+use super::member::MESH_ID;
 use super::orders::{Answer, BEAT, Hello, Order, heard, line, say};
 use crate::remote::SshServer;
 use crate::{Stop, VERSION, lock};
@@ -14,7 +15,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A program: its bytes and its CPU, as `uname -m` says it.
@@ -81,6 +82,12 @@ fn script(programs: &Programs, instead: Option<&str>) -> String {
     )
 }
 
+/// What tells the meshes of this process from others on the same hosts.
+fn id() -> &'static str {
+    static ID: OnceLock<String> = OnceLock::new();
+    ID.get_or_init(|| format!("{:016x}", narrows_sys::random::bytes().map_or(0, u64::from_ne_bytes)))
+}
+
 /// A process behind ssh; it ends with this.
 pub(super) struct Host {
     child: Child,
@@ -116,7 +123,8 @@ impl Host {
         if let Some(port) = server.port {
             ssh.args(["-p", &port.to_string()]);
         }
-        ssh.args(["--", &server.destination, &script(programs, instead)]);
+        let command = format!("{MESH_ID}={}; export {MESH_ID}; {}", id(), script(programs, instead));
+        ssh.args(["--", &server.destination, &command]);
         // Ctrl-C at the terminal is for this program, which ends ssh when it is done.
         ssh.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = ssh.spawn().map_err(|error| format!("cannot start ssh: {error}"))?;

@@ -17,12 +17,18 @@ use narrows_model::run::mesh::OneWay;
 use narrows_model::words::figures::float;
 use narrows_model::{Direction, LoadPlan, Run, TcpEndRecord, TcpPlan, TracePlan};
 use narrows_sys::clock;
+use narrows_sys::process::{mark, marks};
 use narrows_views::measure::tcp;
 use std::io::{BufReader, stdin, stdout};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
+
+/// The variable with what tells one mesh from another.
+pub(super) const MESH_ID: &str = "NARROWS_MESH";
+/// How the names begin that members take while they run.
+const MARK: &str = "narrows-mesh-";
 
 pub(super) const INSTRUMENTS: LiveInstruments = LiveInstruments::All;
 
@@ -42,9 +48,10 @@ pub fn obey() -> Result<(), ServeError> {
     let stamp = server.stamp_port().unwrap_or_default();
     let boot = narrows_sys::process::boot_id().unwrap_or_default();
     let (version, process) = (VERSION.to_owned(), std::process::id());
-    // As long as this process lives.
-    let alone = narrows_sys::process::sole("narrows-mesh");
-    let is_shared = alone.is_none();
+    // As long as this process lives. Of one mesh there may be several here.
+    let own = std::env::var(MESH_ID).ok().map(|id| format!("{MARK}{id}"));
+    let is_shared = own.as_ref().is_some_and(|own| marks().iter().any(|it| it.starts_with(MARK) && it != own));
+    let _mark = own.as_deref().and_then(mark);
     let hello = Hello { version, port: server.port(), token, stamp, process, boot, is_shared };
     let (orders, heard_orders) = mpsc::channel();
     // In a thread of its own: the end of the input ends the process in the middle of a load, too.

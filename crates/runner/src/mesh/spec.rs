@@ -157,11 +157,15 @@ fn host_of(line: &Line<'_>, of_groups: &BTreeMap<&str, BTreeMap<&str, &str>>) ->
         let own = variables.get(key).copied();
         own.or_else(|| of_group(group.as_str(), key)).or_else(|| of_group("all", key))
     };
-    let user = of("ansible_user").map_or_else(String::new, |user| format!("{user}@"));
-    let port = of("ansible_port").map_or_else(String::new, |port| format!(":{port}"));
     let named = of("ansible_host");
     let address = named.unwrap_or(alias);
-    let address = if address.parse::<Ipv6Addr>().is_ok() { format!("[{address}]") } else { address.to_owned() };
+    // A zone may follow the address of a link.
+    let is_v6 = address.split('%').next().is_some_and(|it| it.parse::<Ipv6Addr>().is_ok());
+    let address = if is_v6 { format!("[{address}]") } else { address.to_owned() };
+    // What the word itself says comes first.
+    let (has_user, has_port) = (address.contains('@'), !address.ends_with(']') && address.contains(':'));
+    let user = of("ansible_user").filter(|_| !has_user).map_or_else(String::new, |user| format!("{user}@"));
+    let port = of("ansible_port").filter(|_| !has_port).map_or_else(String::new, |port| format!(":{port}"));
     MeshHost { name: format!("ssh://{user}{address}{port}"), alias: named.map(|_| (*alias).to_owned()), group }
 }
 
@@ -199,6 +203,10 @@ mod tests {
         let addresses = "[2001:db8::1]\n[2001:db8::2]:22\n2001:db8::3\nb:2222\nroot@c:2222\n";
         let named = ["[2001:db8::1]", "[2001:db8::2]:22", "[2001:db8::3]", "b:2222", "root@c:2222"];
         assert_eq!(of(addresses), named.map(|it| pair(&format!("ssh://{it}"), "")));
+        let own =
+            "fe80::1%eth0 ansible_port=22\n[web]\nb:2222\nroot@c\n[all:vars]\nansible_port=22\nansible_user=deploy\n";
+        let named = ["deploy@[fe80::1%eth0]:22", "deploy@b:2222", "root@c:22"];
+        assert_eq!(of(own).into_iter().map(|it| it.0).collect::<Vec<_>>(), named.map(|it| format!("ssh://{it}")));
         assert!(hosts_of("[web]\nweb[01:20]\n").is_err_and(|why| why.contains("ranges")));
         for other in ["all:\n  hosts:\n    a:\n", "---\nall:\n", "- a\n- b\n", "{ \"all\": {} }\n"] {
             assert!(hosts_of(other).is_err_and(|why| why.contains("YAML")), "{other}");

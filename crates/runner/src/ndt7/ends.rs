@@ -8,10 +8,11 @@ use crate::instruments::LiveInstruments;
 use crate::{lock, loopback, result_of};
 use narrows_collect::Live;
 use narrows_model::words::units;
-use narrows_model::{Absent, Change, Flow, LoadPlan, Place, Setting, Snapshot, Trial};
+use narrows_model::{Absent, Change, Flow, LoadPlan, LoadRecord, Place, Progress, Setting, Snapshot, Trial};
 use narrows_sys::clock;
 use narrows_traffic::{Connections, Stop};
 use narrows_wire::{iperf3::far, ndt7};
+use std::net::IpAddr;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -25,6 +26,10 @@ impl Ndt7Ends {
     /// The ends of the path to this server.
     pub const fn new(server: Server, instruments: LiveInstruments, stop: Stop) -> Self {
         Self { server, instruments, stop }
+    }
+
+    fn peer(&self) -> Option<IpAddr> {
+        self.server.addresses.first().map(|address| address.ip().to_canonical())
     }
 }
 
@@ -49,8 +54,7 @@ impl Changes for Ndt7Ends {
 impl Ends for Ndt7Ends {
     fn inventory(&mut self, place: Place) -> Result<Snapshot, EndsError> {
         if place == Place::Client {
-            let peer = self.server.addresses.first().map(|address| address.ip().to_canonical());
-            return Ok(narrows_collect::inventory(&Live::new(), peer));
+            return Ok(narrows_collect::inventory(&Live::new(), self.peer()));
         }
         let why =
             "the far end is a server of ndt7, which shows its connection and not its host; run `narrows serve` there";
@@ -62,11 +66,19 @@ impl Ends for Ndt7Ends {
         ndt7::refuses(plan).map(str::to_owned)
     }
 
-    fn fitted(&self, plan: &LoadPlan) -> LoadPlan {
-        ndt7::fitted(plan)
+    fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed> {
+        self.trial_until(plan, on, &mut |place, progress| {
+            watch(place, progress);
+            false
+        })
     }
 
-    fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed> {
+    fn trial_until(
+        &mut self,
+        plan: &LoadPlan,
+        on: On,
+        enough: &mut dyn FnMut(Place, &Progress) -> bool,
+    ) -> Result<Trial, TrialFailed> {
         let failed = |why: String| TrialFailed { why: EndsError::Failed(why), partial: None };
         match on {
             On::Underlay(_) => {
@@ -83,18 +95,25 @@ impl Ends for Ndt7Ends {
         let (Some(flow), Some(lasts_ms)) = (tcp.flows().first().copied(), plan.duration_ms()) else {
             return Err(failed("ndt7 ends by time".to_owned()));
         };
-        let words = Words::default();
-        let stream = open(&self.server, flow, tcp, &words).map_err(failed)?;
+        let (instruments, words) = (self.instruments, Words::default());
+        let before = instruments.counters(self.peer());
+        let opened = open(&self.server, flow, tcp, &words, &self.stop);
+        let (stream, address) = opened.map_err(|why| match self.stop.is_set() {
+            true => TrialFailed { why: EndsError::Interrupted, partial: None },
+            false => failed(why),
+        })?;
+        // The next test begins with the address that answered.
+        self.server.addresses.sort_by_key(|it| *it != address);
+        let peer = self.peer();
         // What comes down ends when this end says so; what goes up ends by itself.
-        let enough = self.stop.below();
+        let over = self.stop.below();
         let ends_at = clock::now() + Duration::from_millis(lasts_ms);
-        let (instruments, peer) = (self.instruments, self.server.addresses.first().map(std::net::SocketAddr::ip));
+        let mut is_enough = false;
         let (outbox, inbox) = mpsc::channel();
         let record = std::thread::scope(|scope| {
             let engine = scope.spawn(|| {
-                let before = instruments.counters(peer);
                 let connections = Connections::of(vec![stream]);
-                let record = instruments.run(Place::Client, plan, connections, &enough, &mut |progress| {
+                let record = instruments.run(Place::Client, plan, connections, &over, &mut |progress| {
                     let _ = outbox.send(progress);
                 });
                 record.map(|record| record.between(before, instruments.counters(peer)))
@@ -102,27 +121,31 @@ impl Ends for Ndt7Ends {
             loop {
                 match inbox.recv_timeout(Duration::from_millis(20)) {
                     Ok(progress) => {
-                        watch(Place::Client, &progress);
-                        watch(Place::Server, &far::progress(&progress));
+                        is_enough |= enough(Place::Client, &progress);
+                        is_enough |= enough(Place::Server, &far::progress(&progress));
                     }
                     Err(_) if engine.is_finished() => break,
                     Err(_) => {}
                 }
-                if flow == Flow::Down && clock::now() >= ends_at {
-                    enough.stop();
+                if is_enough || flow == Flow::Down && clock::now() >= ends_at {
+                    over.stop();
                 }
             }
             result_of(engine.join())
         });
-        let client = record.map_err(failed)?;
+        let mut client = record.map_err(failed)?;
         let other = lock(&words);
         let server = ndt7::record(plan, &client, &other.said, self.server.trust.is_some());
         let elapsed_us = client.flow_time_us();
+        let is_short = elapsed_us < lasts_ms * 900 && !is_enough && !self.stop.is_set();
+        let after = units::micros(elapsed_us);
+        // A server may end a test when it knows enough.
+        if let (true, None, LoadRecord::Tcp(record)) = (is_short, &other.broken, &mut client) {
+            record.remarks.push(format!("the server ended the test after {after}"));
+        }
         let trial = Trial { plan: plan.clone(), client, server, elapsed_us };
         match &other.broken {
-            // A server may end a test when it knows enough, but not like that.
-            Some(why) if elapsed_us < lasts_ms * 900 && !self.stop.is_set() => {
-                let after = units::micros(elapsed_us);
+            Some(why) if is_short => {
                 let why = format!("lost the ndt7 server {} after {after}: {why}", self.server.asked);
                 Err(TrialFailed { why: EndsError::Lost(why), partial: Some(Box::new(trial)) })
             }

@@ -1,28 +1,35 @@
 //! The connection of a test: WebSocket, over TLS or not.
+//!
+//! Every call ends at its time, however slowly bytes come or leave: what is below TLS looks at the clock. Bytes are counted above TLS as
+//! they pass, for a message may take seconds.
 
 use super::Server;
-use crate::lock;
+use crate::{Stop, lock};
 use narrows_model::{Flow, Place, TcpPlan};
 use narrows_sys::{clock, net, tcp};
 use narrows_traffic::{CALL_LIMIT, DataStream, Layer, Socket, fill, tcp::prepare};
-use narrows_wire::ndt7::{MESSAGE_MAX, PROTOCOL, Said, message_bytes, path};
+use narrows_wire::ndt7::{MESSAGE_MAX, PROTOCOL, Said, header_bytes, message_bytes, path};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 use tungstenite::client::{ClientRequestBuilder, client_with_config};
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Bytes, Error, HandshakeError, Message, WebSocket};
 
-/// For each step of a connection.
+/// For a connection, and for all steps of its greeting together.
 const STEP: Duration = Duration::from_secs(10);
 /// For the last words.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// More words than a server has for ten seconds, ten a second.
 const SAID_MAX: usize = 1_000;
+/// What is read at once: two records of TLS.
+const READ_BYTES: usize = 32 << 10;
+/// Messages that are taken before the next one is sent.
+const AHEAD_MAX: usize = 16;
 
 /// What is known of the other end of a test.
 #[derive(Debug, Default)]
@@ -35,19 +42,122 @@ pub(super) struct Other {
 
 pub(super) type Words = Arc<Mutex<Other>>;
 
+/// How long calls of a connection may take.
+#[derive(Debug, Clone)]
+enum Until {
+    /// What fails then, or when the user stops.
+    Greeted(Instant, Stop),
+    /// What goes on at the next call.
+    Called(Instant),
+    /// At once.
+    Now,
+}
+
+/// A connection, whose calls end at their time.
+#[derive(Debug)]
+struct Timed {
+    stream: TcpStream,
+    until: Arc<Mutex<Until>>,
+}
+
+impl Timed {
+    fn call<T>(&mut self, mut call: impl FnMut(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
+        let until = lock(&self.until).clone();
+        match until {
+            Until::Now => {
+                self.stream.set_nonblocking(true)?;
+                let done = call(&mut self.stream);
+                self.stream.set_nonblocking(false)?;
+                done
+            }
+            Until::Called(at) if clock::now() >= at => Err(ErrorKind::WouldBlock.into()),
+            Until::Called(_) => call(&mut self.stream),
+            Until::Greeted(at, stop) => loop {
+                if stop.is_set() {
+                    return Err(io::Error::new(ErrorKind::ConnectionAborted, "interrupted"));
+                }
+                if clock::now() >= at {
+                    let why = format!("no answer within {} s", STEP.as_secs());
+                    return Err(io::Error::new(ErrorKind::TimedOut, why));
+                }
+                match call(&mut self.stream) {
+                    Err(error) if is_pause(&error) => {}
+                    done => return done,
+                }
+            },
+        }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.call(|stream| stream.read(bytes))
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call(|stream| stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether a call only took its time.
+fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
 trait Stream: Read + Write + Send + Sync + std::fmt::Debug {}
-impl Stream for TcpStream {}
-impl Stream for StreamOwned<ClientConnection, TcpStream> {}
+impl Stream for Timed {}
+impl Stream for StreamOwned<ClientConnection, Timed> {}
+
+/// What passes between WebSocket and what is below it.
+#[derive(Debug)]
+struct Counted {
+    below: Box<dyn Stream>,
+    read: u64,
+    written: u64,
+}
+
+impl Read for Counted {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.below.read(bytes)?;
+        self.read += count as u64;
+        Ok(count)
+    }
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.below.write(bytes)?;
+        self.written += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.below.flush()
+    }
+}
 
 /// The layer between the connection and the data.
 #[derive(Debug)]
 struct Messages {
-    socket: WebSocket<Box<dyn Stream>>,
-    /// The same connection, to look whether something came.
-    raw: TcpStream,
+    socket: WebSocket<Counted>,
+    until: Arc<Mutex<Until>>,
     message: Bytes,
-    /// A message was taken that is not sent yet.
+    /// A message was taken that has not left.
     is_full: bool,
+    /// The other end has ended the test.
+    is_over: bool,
+    /// Of what was written, bytes that were no data; of what was read, those of whole messages.
+    done_bytes: u64,
+    /// Bytes of data of whole messages that were read.
+    data_bytes: u64,
+    /// Bytes of data that were told.
+    told: u64,
     method: &'static str,
     words: Words,
 }
@@ -55,60 +165,80 @@ struct Messages {
 /// An error of the connection, as calls of sockets have it.
 fn plain(error: Error) -> io::Error {
     match error {
-        Error::Io(error) if error.kind() == ErrorKind::TimedOut => ErrorKind::WouldBlock.into(),
         Error::Io(error) => error,
         error => io::Error::other(error),
     }
 }
 
 impl Messages {
-    /// The bytes of data of a message; `None`: it had none.
-    fn take(&mut self) -> io::Result<Option<usize>> {
+    fn may_last(&self, until: Until) {
+        *lock(&self.until) = until;
+    }
+
+    /// Takes a message; its bytes of data, and all of its bytes.
+    fn take(&mut self) -> io::Result<[u64; 2]> {
+        // A server masks nothing.
+        let whole = |bytes: usize| bytes as u64 + header_bytes(bytes) - 4;
         match self.socket.read() {
-            Ok(Message::Binary(data)) => Ok(Some(data.len())),
+            Ok(Message::Binary(data)) => return Ok([data.len() as u64, whole(data.len())]),
             Ok(Message::Text(text)) => {
                 let said = &mut lock(&self.words).said;
                 if said.len() < SAID_MAX {
                     said.extend(Said::parse(text.as_str()));
                 }
-                Ok(None)
+                return Ok([0, whole(text.len())]);
             }
-            Ok(Message::Close(_)) | Err(Error::ConnectionClosed | Error::AlreadyClosed) => Ok(Some(0)),
-            Ok(_) => Ok(None),
-            Err(error) => Err(plain(error)),
+            Ok(Message::Close(_)) | Err(Error::ConnectionClosed | Error::AlreadyClosed) => self.is_over = true,
+            Ok(other) => return Ok([0, whole(other.len())]),
+            Err(error) => return Err(plain(error)),
         }
+        Ok([0; 2])
     }
 
-    fn sent(&mut self) -> io::Result<usize> {
-        // Reading would wait for what may never come.
-        if tcp::queued_in(&self.raw).is_ok_and(|bytes| bytes > 0) {
+    fn put(&mut self) -> io::Result<()> {
+        self.may_last(Until::Now);
+        for _ in 0..AHEAD_MAX {
             match self.take() {
-                Ok(Some(0)) => return Ok(0),
+                Ok(_) if self.is_over => return Ok(()),
                 Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if is_pause(&error) => break,
                 Err(error) => return Err(error),
             }
         }
+        self.may_last(Until::Called(clock::now() + CALL_LIMIT));
         if !self.is_full {
-            self.is_full = true;
+            (self.is_full, self.done_bytes) = (true, self.done_bytes + header_bytes(self.message.len()));
             match self.socket.write(Message::Binary(self.message.clone())) {
-                Ok(()) => {}
-                Err(Error::ConnectionClosed | Error::AlreadyClosed) => return Ok(0),
-                Err(error) => return Err(plain(error)),
+                Err(Error::ConnectionClosed | Error::AlreadyClosed) => self.is_over = true,
+                done => done.map_err(plain)?,
             }
         }
         self.socket.flush().map_err(plain)?;
         self.is_full = false;
-        Ok(self.message.len())
+        Ok(())
     }
 
-    /// What a call gave; an error that is the end of the connection is kept.
-    fn kept<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        result.inspect_err(|error| {
-            if error.kind() != ErrorKind::WouldBlock {
-                lock(&self.words).broken.get_or_insert_with(|| error.to_string());
-            }
-        })
+    /// Errors: the connection broke at an earlier call, which had passed something before.
+    fn is_whole(&self) -> io::Result<()> {
+        lock(&self.words).broken.as_ref().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
+    }
+
+    /// What a call moved, which may have been too short for a message. `data`: all bytes of data so far.
+    fn moved(&mut self, done: io::Result<()>, data: u64) -> io::Result<usize> {
+        if let Err(error) = &done
+            && !is_pause(error)
+        {
+            lock(&self.words).broken.get_or_insert_with(|| error.to_string());
+        }
+        let data = data.max(self.told);
+        let new = data - self.told;
+        self.told = data;
+        match done {
+            _ if new > 0 => Ok(usize::try_from(new).unwrap_or(usize::MAX)),
+            Ok(()) if self.is_over => Ok(0),
+            Ok(()) => Err(ErrorKind::WouldBlock.into()),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -118,13 +248,22 @@ impl Layer for Messages {
     }
 
     fn send(&mut self) -> io::Result<usize> {
-        let sent = self.sent();
-        self.kept(sent)
+        self.is_whole()?;
+        let done = self.put();
+        let data = self.socket.get_ref().written.saturating_sub(self.done_bytes);
+        self.moved(done, data)
     }
 
     fn receive(&mut self) -> io::Result<usize> {
-        let taken = self.take();
-        self.kept(taken)?.ok_or_else(|| ErrorKind::WouldBlock.into())
+        self.is_whole()?;
+        self.may_last(Until::Called(clock::now() + CALL_LIMIT));
+        let done = self.take().map(|[data, all]| {
+            self.data_bytes += data;
+            self.done_bytes += all;
+        });
+        // Of a message that is not whole yet; what waits in the buffer may be anything.
+        let part = self.socket.get_ref().read.saturating_sub(self.done_bytes + READ_BYTES as u64);
+        self.moved(done, self.data_bytes + part)
     }
 
     fn close(&mut self) {
@@ -132,49 +271,54 @@ impl Layer for Messages {
         if lock(&self.words).broken.is_some() {
             return;
         }
-        let began = clock::now();
-        let mut last = self.socket.close(None).map(|()| None).map_err(plain);
-        while began.elapsed() < GOODBYE {
-            match last {
-                Ok(Some(0)) => return,
-                Err(error) if error.kind() != ErrorKind::WouldBlock => return,
-                _ => last = self.take(),
+        let ends = clock::now() + GOODBYE;
+        self.may_last(Until::Called(ends));
+        let mut last = self.socket.close(None).map_err(plain);
+        while clock::now() < ends && !self.is_over && last.as_ref().err().is_none_or(is_pause) {
+            // The frame waits behind what has not left.
+            last = self.socket.flush().map_err(plain);
+            if last.as_ref().err().is_none_or(is_pause) {
+                last = self.take().map(drop);
             }
         }
     }
 }
 
-/// Opens the connection of a test.
+/// Opens the connection of a test; also gives the address that answered.
 /// Errors: a sentence that names the server.
-pub(super) fn open(server: &Server, flow: Flow, plan: &TcpPlan, words: &Words) -> Result<DataStream, String> {
+pub(super) fn open(
+    server: &Server,
+    flow: Flow,
+    plan: &TcpPlan,
+    words: &Words,
+    stop: &Stop,
+) -> Result<(DataStream, SocketAddr), String> {
     let asked = &server.asked;
-    let began = clock::now();
-    let raw = connect(server, flow, plan)?;
-    let connect_ns = u64::try_from(began.elapsed().as_nanos()).ok();
+    let (address, raw, connect_ns) = connect(server, flow, plan, stop)?;
     let cannot = |what: &str, why: String| format!("cannot {what} {asked}: {why}");
-    let of_socket = |error: io::Error| cannot("use the connection to", error.to_string());
-    tcp::set_call_limit(&raw, STEP).map_err(|error| cannot("connect to", error.to_string()))?;
-    let own = raw.try_clone().map_err(of_socket)?;
-    let (stream, method): (Box<dyn Stream>, _) = match &server.trust {
-        None => (Box::new(own), "websocket"),
+    tcp::set_call_limit(&raw, CALL_LIMIT).map_err(|error| cannot("connect to", error.to_string()))?;
+    let until = Arc::new(Mutex::new(Until::Greeted(clock::now() + STEP, stop.clone())));
+    let stream = raw.try_clone().map_err(|error| cannot("use the connection to", error.to_string()))?;
+    let mut stream = Timed { stream, until: Arc::clone(&until) };
+    let (below, method): (Box<dyn Stream>, _) = match &server.trust {
+        None => (Box::new(stream), "websocket"),
         Some(trust) => {
             // Without ALPN, as the tool's own clients: HTTP/1.1 then.
             let config = trust.config(&[]).map_err(|error| error.to_string())?;
             let name = ServerName::try_from(server.host.clone()).map_err(|error| cannot("name", error.to_string()))?;
             let mut tls =
                 ClientConnection::new(config, name).map_err(|error| cannot("connect to", error.to_string()))?;
-            tls.set_buffer_limit(Some(2 * message_bytes(plan)));
-            let mut own = own;
             while tls.is_handshaking() {
-                tls.complete_io(&mut own).map_err(|error| cannot("connect by TLS to", error.to_string()))?;
+                tls.complete_io(&mut stream).map_err(|error| cannot("connect by TLS to", error.to_string()))?;
             }
-            (Box::new(StreamOwned::new(tls, own)), "websocket over TLS")
+            (Box::new(StreamOwned::new(tls, stream)), "websocket over TLS")
         }
     };
     let message = message_bytes(plan);
     let config = WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_MAX))
         .max_frame_size(Some(MESSAGE_MAX))
+        .read_buffer_size(READ_BYTES)
         .write_buffer_size(0)
         .max_write_buffer_size(4 * message);
     let host = if server.host.contains(':') { format!("[{}]", server.host) } else { server.host.clone() };
@@ -184,21 +328,39 @@ pub(super) fn open(server: &Server, flow: Flow, plan: &TcpPlan, words: &Words) -
     let request = ClientRequestBuilder::new(uri)
         .with_sub_protocol(PROTOCOL)
         .with_header("User-Agent", format!("narrows/{}", crate::VERSION));
-    let (socket, _) = client_with_config(request, stream, Some(config)).map_err(|error| match error {
+    let below = Counted { below, read: 0, written: 0 };
+    let (socket, _) = client_with_config(request, below, Some(config)).map_err(|error| match error {
         HandshakeError::Failure(Error::Http(answer)) => cannot("test with", format!("it answers {}", answer.status())),
+        HandshakeError::Failure(Error::Io(error)) => cannot("test with", error.to_string()),
         HandshakeError::Failure(error) => cannot("test with", error.to_string()),
-        HandshakeError::Interrupted(_) => cannot("test with", format!("no answer within {} s", STEP.as_secs())),
+        HandshakeError::Interrupted(_) => cannot("test with", "no whole answer".to_owned()),
     })?;
-    tcp::set_call_limit(&raw, CALL_LIMIT).map_err(|error| cannot("connect to", error.to_string()))?;
     let mut data = vec![0; message];
     fill(&mut data);
-    let seen = raw.try_clone().map_err(of_socket)?;
-    let layer = Messages { socket, raw: seen, message: data.into(), is_full: false, method, words: Arc::clone(words) };
-    Ok(DataStream { id: 0, flow, socket: Socket::Layered(raw, Box::new(layer)), connect_ns })
+    // What was read or written until here is the greeting; what came with it already is data, and is not counted.
+    let done_bytes = if flow == Flow::Up { socket.get_ref().written } else { socket.get_ref().read };
+    let layer = Messages {
+        socket,
+        until,
+        message: data.into(),
+        is_full: false,
+        is_over: false,
+        done_bytes,
+        data_bytes: 0,
+        told: 0,
+        method,
+        words: Arc::clone(words),
+    };
+    Ok((DataStream { id: 0, flow, socket: Socket::Layered(raw, Box::new(layer)), connect_ns }, address))
 }
 
-/// Connects to the first address that answers; the error is of the first one that failed.
-fn connect(server: &Server, flow: Flow, plan: &TcpPlan) -> Result<TcpStream, String> {
+/// Connects to the first address that answers, and how long that took, ns; the error is of the first one that failed.
+fn connect(
+    server: &Server,
+    flow: Flow,
+    plan: &TcpPlan,
+    stop: &Stop,
+) -> Result<(SocketAddr, TcpStream, Option<u64>), String> {
     struct Why(String);
     impl From<narrows_sys::Error> for Why {
         fn from(error: narrows_sys::Error) -> Self {
@@ -206,11 +368,12 @@ fn connect(server: &Server, flow: Flow, plan: &TcpPlan) -> Result<TcpStream, Str
         }
     }
     let mut first = None;
-    for address in &server.addresses {
+    for address in server.addresses.iter().take_while(|_| !stop.is_set()) {
+        let began = clock::now();
         let prepare =
             |own: BorrowedFd<'_>| prepare(own, Place::Client, flow, plan).map_err(|error| Why(error.to_string()));
         match net::connect(*address, STEP, prepare) {
-            Ok(stream) => return Ok(stream),
+            Ok(stream) => return Ok((*address, stream, u64::try_from(began.elapsed().as_nanos()).ok())),
             Err(Why(why)) => _ = first.get_or_insert(why),
         }
     }

@@ -44,6 +44,7 @@ fn connect(
                 data("connection refused; check for port translation between the hosts".to_owned())
             }
             RemoteError::TimedOut(_) => data("no answer; check that firewalls allow the port".to_owned()),
+            _ if carried == Carried::Multipath => data(error.to_string()),
             _ => data(error.source.to_string()),
         },
     })

@@ -165,7 +165,12 @@ const RECORD_BYTES_MAX: u64 = 256 << 20;
 /// The record of a file that is no run, as `--output` of a command writes it; `None`: it is none that this program knows.
 pub fn of_file(file: &Path, kinds: Kinds) -> Option<Content> {
     let json = narrows_sys::files::read(file, RECORD_BYTES_MAX).ok()?;
-    let mut others = kinds.iter().copied().flatten().filter(|kind| kind.word != narrows_store::KIND_OF_RUNS);
+    // A record with a schema is of the kind that this names; of others the fields tell.
+    let value: serde_json::Value = serde_json::from_slice(&json).ok()?;
+    let schema = value.get("schema").and_then(serde_json::Value::as_str);
+    let named = schema.map(|it| it.split('/').next().unwrap_or_default().trim_start_matches("narrows."));
+    let is_of = |kind: &&Kind| kind.word != narrows_store::KIND_OF_RUNS && named.is_none_or(|word| word == kind.word);
+    let mut others = kinds.iter().copied().flatten().filter(is_of);
     others.find_map(|kind| (kind.read)(&json, &file.to_string_lossy()).ok())
 }
 

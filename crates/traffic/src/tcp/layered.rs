@@ -15,7 +15,8 @@ pub(super) fn run(worker: &Worker<'_>, mut layer: Box<dyn Layer>, sends: bool, m
             break worker.ended();
         }
         match if sends { layer.send() } else { layer.receive() } {
-            Ok(0) => break Outcome::Closed,
+            // Whoever opened it says what that means.
+            Ok(0) => break Outcome::Complete,
             Ok(moved) => {
                 (bytes, calls) = (bytes + moved as u64, calls + 1);
                 worker.counters.set(0, [bytes, calls]);
