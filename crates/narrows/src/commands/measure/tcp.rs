@@ -1,10 +1,10 @@
 //! `narrows measure tcp`.
 
 use super::run::run;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::flags::values::bps;
 use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, SvgArg, TcpLoadArgs, ViewArgs};
-use narrows_model::MeasureReport;
+use narrows_model::{MeasureReport, Plan as _};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -56,6 +56,7 @@ impl TcpArgs {
                 plan.application.write_bps = bps.saturating_mul(plan.streams.into());
             }
             plan.multipath = self.mptcp;
+            plan.check().map_err(Failure::usage)?;
             Ok(plan.into())
         };
         run(&self.remote, &self.result, &self.save, (&self.view, &self.svg), !self.no_collect, plan, |_| Ok(()))
