@@ -22,9 +22,10 @@ pub const fn path(flow: Flow) -> &'static str {
     }
 }
 
-/// The bytes of a message with this plan: a power of two between those that the specification wants.
+/// The bytes of a message with this plan: a power of two between those that the specification wants, and not so large that handing it on in
+/// parts moves its rest many times.
 pub fn message_bytes(plan: &TcpPlan) -> usize {
-    (plan.message_bytes as usize).clamp(1 << 13, 1 << 20).next_power_of_two()
+    (plan.message_bytes as usize).clamp(1 << 13, 1 << 18).next_power_of_two()
 }
 
 /// The bytes of the header of a client's message, with its mask (RFC 6455 section 5.2).

@@ -140,7 +140,7 @@ impl Ends for Ndt7Ends {
         let is_short = elapsed_us < lasts_ms * 900 && !is_enough && !self.stop.is_set();
         let after = units::micros(elapsed_us);
         // A server may end a test when it knows enough.
-        if let (true, None, LoadRecord::Tcp(record)) = (is_short, &other.broken, &mut client) {
+        if let (true, true, LoadRecord::Tcp(record)) = (is_short, other.has_ended, &mut client) {
             record.remarks.push(format!("the server ended the test after {after}"));
         }
         let trial = Trial { plan: plan.clone(), client, server, elapsed_us };

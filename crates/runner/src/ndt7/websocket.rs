@@ -9,7 +9,7 @@ use narrows_model::{Flow, Place, TcpPlan};
 use narrows_sys::{clock, net, tcp};
 use narrows_traffic::{CALL_LIMIT, DataStream, Layer, Socket, fill, tcp::prepare};
 use narrows_wire::ndt7::{MESSAGE_MAX, PROTOCOL, Said, header_bytes, message_bytes, path};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
@@ -26,6 +26,8 @@ const STEP: Duration = Duration::from_secs(10);
 const GOODBYE: Duration = Duration::from_secs(1);
 /// More words than a server has for ten seconds, ten a second.
 const SAID_MAX: usize = 1_000;
+/// What is received at once.
+const AHEAD_BYTES: usize = 64 << 10;
 /// What is read at once: two records of TLS.
 const READ_BYTES: usize = 32 << 10;
 /// Messages that are taken before the next one is sent.
@@ -38,6 +40,8 @@ pub(super) struct Other {
     pub(super) said: Vec<Said>,
     /// How the connection broke, if it did.
     pub(super) broken: Option<String>,
+    /// Whether it ended the test in order.
+    pub(super) has_ended: bool,
 }
 
 pub(super) type Words = Arc<Mutex<Other>>;
@@ -58,6 +62,10 @@ enum Until {
 struct Timed {
     stream: TcpStream,
     until: Arc<Mutex<Until>>,
+    /// What was received and not read: TLS reads 4 KiB at a time.
+    ahead: Vec<u8>,
+    /// Of it, bytes that were read.
+    at: usize,
 }
 
 impl Timed {
@@ -91,13 +99,28 @@ impl Timed {
 
 impl Read for Timed {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.call(|stream| stream.read(bytes))
+        if self.at == self.ahead.len() {
+            let mut ahead = std::mem::take(&mut self.ahead);
+            ahead.resize(AHEAD_BYTES, 0);
+            let count = self.call(|stream| stream.read(&mut ahead));
+            ahead.truncate(*count.as_ref().unwrap_or(&0));
+            (self.ahead, self.at) = (ahead, 0);
+            count?;
+        }
+        let count = (self.ahead.len() - self.at).min(bytes.len());
+        bytes[..count].copy_from_slice(&self.ahead[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
     }
 }
 
 impl Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.call(|stream| stream.write(bytes))
+    }
+
+    fn write_vectored(&mut self, all: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.call(|stream| stream.write_vectored(all))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -133,6 +156,10 @@ impl Read for Counted {
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.below.write(bytes)?;
+        if count == 0 && !bytes.is_empty() {
+            // TLS takes nothing while it is full; for WebSocket that would be the end of the connection.
+            return Err(ErrorKind::WouldBlock.into());
+        }
         self.written += count as u64;
         Ok(count)
     }
@@ -154,6 +181,8 @@ struct Messages {
     is_over: bool,
     /// Of what was written, bytes that were no data; of what was read, those of whole messages.
     done_bytes: u64,
+    /// Bytes of answers to pings that were written, or will be.
+    pong_bytes: u64,
     /// Bytes of data of whole messages that were read.
     data_bytes: u64,
     /// Bytes of data that were told.
@@ -189,13 +218,21 @@ impl Messages {
                 return Ok([0, whole(text.len())]);
             }
             Ok(Message::Close(_)) | Err(Error::ConnectionClosed | Error::AlreadyClosed) => self.is_over = true,
-            Ok(other) => return Ok([0, whole(other.len())]),
+            Ok(other) => {
+                if matches!(other, Message::Ping(_)) {
+                    self.pong_bytes += other.len() as u64 + header_bytes(other.len());
+                }
+                return Ok([0, whole(other.len())]);
+            }
             Err(error) => return Err(plain(error)),
         }
         Ok([0; 2])
     }
 
     fn put(&mut self) -> io::Result<()> {
+        if self.is_over {
+            return Ok(());
+        }
         self.may_last(Until::Now);
         for _ in 0..AHEAD_MAX {
             match self.take() {
@@ -235,7 +272,10 @@ impl Messages {
         self.told = data;
         match done {
             _ if new > 0 => Ok(usize::try_from(new).unwrap_or(usize::MAX)),
-            Ok(()) if self.is_over => Ok(0),
+            Ok(()) if self.is_over => {
+                lock(&self.words).has_ended = true;
+                Ok(0)
+            }
             Ok(()) => Err(ErrorKind::WouldBlock.into()),
             Err(error) => Err(error),
         }
@@ -250,19 +290,22 @@ impl Layer for Messages {
     fn send(&mut self) -> io::Result<usize> {
         self.is_whole()?;
         let done = self.put();
-        let data = self.socket.get_ref().written.saturating_sub(self.done_bytes);
+        let data = self.socket.get_ref().written.saturating_sub(self.done_bytes + self.pong_bytes);
         self.moved(done, data)
     }
 
     fn receive(&mut self) -> io::Result<usize> {
         self.is_whole()?;
         self.may_last(Until::Called(clock::now() + CALL_LIMIT));
-        let done = self.take().map(|[data, all]| {
+        let done = if self.is_over { Ok([0; 2]) } else { self.take() };
+        let read = self.socket.get_ref().read;
+        let done = done.map(|[data, all]| {
             self.data_bytes += data;
-            self.done_bytes += all;
+            // Messages in parts have more headers: no more than the buffer holds is still to be taken apart.
+            self.done_bytes = (self.done_bytes + all).max(read.saturating_sub(READ_BYTES as u64));
         });
         // Of a message that is not whole yet; what waits in the buffer may be anything.
-        let part = self.socket.get_ref().read.saturating_sub(self.done_bytes + READ_BYTES as u64);
+        let part = read.saturating_sub(self.done_bytes + READ_BYTES as u64);
         self.moved(done, self.data_bytes + part)
     }
 
@@ -273,12 +316,18 @@ impl Layer for Messages {
         }
         let ends = clock::now() + GOODBYE;
         self.may_last(Until::Called(ends));
-        let mut last = self.socket.close(None).map_err(plain);
-        while clock::now() < ends && !self.is_over && last.as_ref().err().is_none_or(is_pause) {
-            // The frame waits behind what has not left.
-            last = self.socket.flush().map_err(plain);
-            if last.as_ref().err().is_none_or(is_pause) {
-                last = self.take().map(drop);
+        let goes_on = |error: &io::Error| is_pause(error);
+        let begun = self.socket.close(None).map_err(plain);
+        let mut is_well = begun.as_ref().err().is_none_or(goes_on);
+        while is_well && clock::now() < ends {
+            // The frame waits behind what has not left; so does the answer to that of the other end.
+            let left = self.socket.flush().map_err(plain);
+            if left.is_ok() && self.is_over {
+                return;
+            }
+            is_well = left.as_ref().err().is_none_or(goes_on);
+            if is_well && !self.is_over {
+                is_well = self.take().as_ref().err().is_none_or(goes_on);
             }
         }
     }
@@ -299,13 +348,15 @@ pub(super) fn open(
     tcp::set_call_limit(&raw, CALL_LIMIT).map_err(|error| cannot("connect to", error.to_string()))?;
     let until = Arc::new(Mutex::new(Until::Greeted(clock::now() + STEP, stop.clone())));
     let stream = raw.try_clone().map_err(|error| cannot("use the connection to", error.to_string()))?;
-    let mut stream = Timed { stream, until: Arc::clone(&until) };
+    let mut stream = Timed { stream, until: Arc::clone(&until), ahead: Vec::new(), at: 0 };
+    // Without the zone of an address, which only this host knows.
+    let host = server.host.split('%').next().unwrap_or_default();
     let (below, method): (Box<dyn Stream>, _) = match &server.trust {
         None => (Box::new(stream), "websocket"),
         Some(trust) => {
             // Without ALPN, as the tool's own clients: HTTP/1.1 then.
             let config = trust.config(&[]).map_err(|error| error.to_string())?;
-            let name = ServerName::try_from(server.host.clone()).map_err(|error| cannot("name", error.to_string()))?;
+            let name = ServerName::try_from(host.to_owned()).map_err(|error| cannot("name", error.to_string()))?;
             let mut tls =
                 ClientConnection::new(config, name).map_err(|error| cannot("connect to", error.to_string()))?;
             while tls.is_handshaking() {
@@ -321,7 +372,7 @@ pub(super) fn open(
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(0)
         .max_write_buffer_size(4 * message);
-    let host = if server.host.contains(':') { format!("[{}]", server.host) } else { server.host.clone() };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let scheme = if server.trust.is_some() { "wss" } else { "ws" };
     let uri = format!("{scheme}://{host}:{}{}", server.port, path(flow));
     let uri = uri.parse().map_err(|error| cannot("name", format!("{error}")))?;
@@ -346,6 +397,7 @@ pub(super) fn open(
         is_full: false,
         is_over: false,
         done_bytes,
+        pong_bytes: 0,
         data_bytes: 0,
         told: 0,
         method,

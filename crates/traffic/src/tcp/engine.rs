@@ -79,10 +79,12 @@ pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Res
         remarks,
     };
     let sockets = sockets.into_iter().map(Some).collect();
-    let mut streams = TcpStreams { shared: &shared, records, sockets, counters: &counters, last_calls: false };
+    let mut streams =
+        TcpStreams { shared: &shared, records, sockets, counters: &counters, last_calls: false, parting: Vec::new() };
     let Sampled { samples, host, remarks } = sampler::run(&control, works, &mut streams, sampling, end, |scope| {
         plan.awake.then(|| awake::keep(scope, &control.over).err()).flatten()
     })?;
+    streams.part();
     let streams = streams.records.into_iter().zip(samples);
     Ok(TcpEndRecord {
         place,

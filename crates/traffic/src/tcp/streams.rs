@@ -1,6 +1,7 @@
 //! The TCP streams of one end, for the sampler.
 
 use super::worker::{Counters, Left, Shared};
+use crate::common::connections::Layer;
 use crate::common::limits::CALL_LIMIT;
 use crate::common::outcome::{Outcome, Remarks, Timing};
 use crate::common::sampler::Streams;
@@ -15,6 +16,9 @@ const LAST_CALL_LIMIT: Duration = Duration::from_millis(5);
 /// … and from this long before it: all calls that began earlier are over by then.
 const LAST_CALLS_US: u64 = 2 * CALL_LIMIT.as_micros() as u64;
 
+/// A connection with last words, and its socket where it is aborted after them.
+type Parting = (Box<dyn Layer>, Option<Arc<TcpStream>>);
+
 /// See the module. The lists go by position.
 pub(super) struct TcpStreams<'a> {
     pub(super) shared: &'a Shared<'a>,
@@ -23,9 +27,20 @@ pub(super) struct TcpStreams<'a> {
     pub(super) sockets: Vec<Option<Arc<TcpStream>>>,
     pub(super) counters: &'a [Counters],
     pub(super) last_calls: bool,
+    /// What has last words once all is counted, and what is aborted after them.
+    pub(super) parting: Vec<Parting>,
 }
 
 impl TcpStreams<'_> {
+    /// Ends the connections of what has last words.
+    pub(super) fn part(&mut self) {
+        for (mut layer, socket) in self.parting.drain(..) {
+            layer.close();
+            // If this fails, the close is an ordinary one.
+            let _ = socket.map(|socket| tcp::abort_on_close(&socket));
+        }
+    }
+
     fn sends(&self, index: usize) -> bool {
         self.records[index].flow.sender() == self.shared.place
     }
@@ -55,7 +70,6 @@ impl Streams for TcpStreams<'_> {
     /// Also closes the stream. A sender whose time is up closes abortively, so that its queue does not drain into the path.
     fn end(&mut self, index: usize, left: Left, _: &mut TcpSample, timing: Timing) -> Remarks {
         let Left { outcome, method, layer } = left;
-        layer.into_iter().for_each(|mut layer| layer.close());
         let sends = self.sends(index);
         let id = self.records[index].id;
         method.clone_into(&mut self.records[index].method);
@@ -82,7 +96,10 @@ impl Streams for TcpStreams<'_> {
             }
         }
         let in_order = timing.end_us.is_none() && matches!(outcome, Outcome::Complete);
-        if let Some(socket) = self.sockets[index].take().filter(|_| sends && !in_order) {
+        let socket = self.sockets[index].take().filter(|_| sends && !in_order);
+        if let Some(layer) = layer {
+            self.parting.push((layer, socket));
+        } else if let Some(socket) = socket {
             // If this fails, the close is an ordinary one.
             let _ = tcp::abort_on_close(&socket);
         }
