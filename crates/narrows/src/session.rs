@@ -53,25 +53,12 @@ pub(crate) struct Far {
 
 /// Finds the far end; of narrows, connects to it. Flags as of [`Connection::open`].
 pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far, Failure> {
+    let instruments = LiveInstruments::of(collect);
     if let Some(peer) = remote.iperf3()? {
-        let (target, stop) = (peer.target(), stop_on_interrupt()?);
-        let raised = stop.clone();
-        let open = move || Iperf3Ends::new(peer, LiveInstruments::of(collect), raised);
-        let no_tune = format!(
-            "cannot tune {}: iperf3 cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
-            target.asked
-        );
-        return Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(open()))), stop, tune: Err(no_tune) });
+        return foreign(peer.target(), "iperf3", move |stop| Iperf3Ends::new(peer, instruments, stop));
     }
     if let Some(server) = remote.ndt7()? {
-        let (target, stop) = (server.target(), stop_on_interrupt()?);
-        let raised = stop.clone();
-        let open = move || Ndt7Ends::new(server, LiveInstruments::of(collect), raised);
-        let no_tune = format!(
-            "cannot tune {}: ndt7 cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
-            target.asked
-        );
-        return Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(open()))), stop, tune: Err(no_tune) });
+        return foreign(server.target(), "ndt7", move |stop| Ndt7Ends::new(server, instruments, stop));
     }
     let connection = Connection::open(remote, tune, collect)?;
     let hello = connection.remote.hello();
@@ -84,6 +71,21 @@ pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far,
     let (target, stop) = (connection.remote.target(), connection.stop.clone());
     let open = move |tuner, quiet| Ok(Box::new(connection.ends(tuner, quiet)?) as Box<dyn Ends>);
     Ok(Far { target, open: Box::new(open), stop, tune: allowed })
+}
+
+/// A far end that does not speak narrows' protocol.
+fn foreign<E: Ends + 'static>(
+    target: Target,
+    name: &str,
+    ends: impl FnOnce(Stop) -> E + 'static,
+) -> Result<Far, Failure> {
+    let stop = stop_on_interrupt()?;
+    let raised = stop.clone();
+    let no_tune = format!(
+        "cannot tune {}: {name} cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
+        target.asked
+    );
+    Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(ends(raised)))), stop, tune: Err(no_tune) })
 }
 
 /// Opens a session and shows the position in the queue meanwhile; Ctrl-C ends the wait.

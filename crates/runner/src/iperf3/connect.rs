@@ -1,7 +1,7 @@
 //! The server as the user names it, `iperf3://host:port`, and how it is found.
 
 use super::auth::Login;
-use crate::remote::{RemoteError, TargetSpec, connect_first, resolve};
+use crate::remote::{RemoteError, connect_first, find_foreign};
 use narrows_model::{Family, Target};
 use narrows_wire::iperf3::PORT;
 use std::net::{SocketAddr, TcpStream};
@@ -49,17 +49,8 @@ impl Peer {
     pub fn find(word: &str, family: Option<Family>) -> Result<Self, RemoteError> {
         let asked = word.trim();
         let place = asked.strip_prefix(SCHEME).unwrap_or(asked);
-        let place = place.strip_suffix('/').unwrap_or(place).to_owned();
-        let (host, port, ssh) = TargetSpec { asked: place, family, port: PORT, token: None }.server()?;
-        if ssh.is_some() {
-            return Err(RemoteError::BadTarget(
-                asked.to_owned(),
-                "write iperf3://host or iperf3://host:port".to_owned(),
-            ));
-        }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| RemoteError::Here(error.to_string()))?;
-        let addresses = runtime.block_on(resolve(&host, port, family))?;
+        let form = "iperf3://host or iperf3://host:port";
+        let (_, _, addresses) = find_foreign((asked, place, form), family, PORT)?;
         Ok(Self { asked: asked.to_owned(), addresses, login: None })
     }
 

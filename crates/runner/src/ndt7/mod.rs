@@ -5,7 +5,7 @@ mod websocket;
 
 pub use ends::Ndt7Ends;
 
-use crate::remote::{RemoteError, TargetSpec, Trust, family_of, resolve};
+use crate::remote::{RemoteError, Trust, family_of, find_foreign};
 use narrows_model::{Family, Target};
 use std::net::SocketAddr;
 
@@ -35,15 +35,8 @@ impl Server {
         let asked = word.trim();
         let of = |(scheme, tls, port)| asked.strip_prefix(scheme).map(|place: &str| (place, tls, port));
         let (place, tls, port) = SCHEMES.into_iter().find_map(of).unwrap_or((asked, true, 443));
-        let place = place.strip_suffix('/').unwrap_or(place).to_owned();
-        let (host, port, ssh) = TargetSpec { asked: place, family, port, token: None }.server()?;
-        if ssh.is_some() {
-            let why = "write ndt7://host or ndt7://host:port";
-            return Err(RemoteError::BadTarget(asked.to_owned(), why.to_owned()));
-        }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| RemoteError::Here(error.to_string()))?;
-        let addresses = runtime.block_on(resolve(&host, port, family))?;
+        let form = "ndt7://host or ndt7://host:port";
+        let (host, port, addresses) = find_foreign((asked, place, form), family, port)?;
         Ok(Self { asked: asked.to_owned(), host, port, addresses, trust: tls.then_some(trust) })
     }
 

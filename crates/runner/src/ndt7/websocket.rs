@@ -316,18 +316,17 @@ impl Layer for Messages {
         }
         let ends = clock::now() + GOODBYE;
         self.may_last(Until::Called(ends));
-        let goes_on = |error: &io::Error| is_pause(error);
         let begun = self.socket.close(None).map_err(plain);
-        let mut is_well = begun.as_ref().err().is_none_or(goes_on);
+        let mut is_well = begun.as_ref().err().is_none_or(is_pause);
         while is_well && clock::now() < ends {
             // The frame waits behind what has not left; so does the answer to that of the other end.
             let left = self.socket.flush().map_err(plain);
             if left.is_ok() && self.is_over {
                 return;
             }
-            is_well = left.as_ref().err().is_none_or(goes_on);
+            is_well = left.as_ref().err().is_none_or(is_pause);
             if is_well && !self.is_over {
-                is_well = self.take().as_ref().err().is_none_or(goes_on);
+                is_well = self.take().as_ref().err().is_none_or(is_pause);
             }
         }
     }

@@ -234,6 +234,25 @@ pub(crate) async fn resolve(host: &str, port: u16, family: Option<Family>) -> Re
     }
 }
 
+/// Host, port and addresses of a server that does not speak narrows' protocol. `asked`: the user's word; `place`: without its scheme; `port`: where it
+/// names none; `form`: how it is to be written.
+/// Errors: the word makes no sense, or the host is not known.
+pub(crate) fn find_foreign(
+    (asked, place, form): (&str, &str, &str),
+    family: Option<Family>,
+    port: u16,
+) -> Result<(String, u16, Vec<SocketAddr>), RemoteError> {
+    let place = place.strip_suffix('/').unwrap_or(place).to_owned();
+    let (host, port, ssh) = TargetSpec { asked: place, family, port, token: None }.server()?;
+    if ssh.is_some() {
+        return Err(RemoteError::BadTarget(asked.to_owned(), format!("write {form}")));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| RemoteError::Here(error.to_string()))?;
+    let addresses = runtime.block_on(resolve(&host, port, family))?;
+    Ok((host, port, addresses))
+}
+
 /// The library's words for a failed look-up begin with its own name for it.
 fn plain_words(error: &str) -> String {
     error.strip_prefix("failed to lookup address information: ").unwrap_or(error).to_owned()

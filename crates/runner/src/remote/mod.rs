@@ -12,7 +12,7 @@ mod spec;
 mod ssh;
 
 pub(crate) use channel::words;
-pub(crate) use connection::{connect_first, resolve};
+pub(crate) use connection::{connect_first, find_foreign, resolve};
 pub(crate) use pin::Pin;
 pub(crate) use spec::family_of;
 

@@ -162,7 +162,7 @@ pub fn load(word: &Path, kinds: Kinds) -> Result<Run, LoadError> {
 /// A record is no larger.
 const RECORD_BYTES_MAX: u64 = 256 << 20;
 
-/// The record of a file that is no run, as `--output` of a command writes it; `None`: it is none that this program knows.
+/// The record of a file that holds another one than a run, as `mesh --output` writes it; `None`: this program does not know it.
 pub fn of_file(file: &Path, kinds: Kinds) -> Option<Content> {
     let json = narrows_sys::files::read(file, RECORD_BYTES_MAX).ok()?;
     // A record with a schema is of the kind that this names; of others the fields tell.
