@@ -52,10 +52,10 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// Speeds that a software driver invents: veth's constant, and the default of a TUN device.
+/// Speeds that a software driver invents: veth's constant, and the default of a TUN device, which was 10 Mbit/s before Linux 6.2.
 fn is_placeholder(device: &Device, link: &Link) -> bool {
     match device.kind.as_deref() {
-        Some("tun") => matches!(link.speed_mbps, Some(10_000) | None),
+        Some("tun") => matches!(link.speed_mbps, Some(10 | 10_000) | None),
         Some("veth" | "dummy" | "ifb") => true,
         _ => device.loopback,
     }
@@ -69,7 +69,7 @@ mod tests {
     fn a_set_speed_of_a_tun_device_counts_and_its_default_does_not() {
         let tun = Device { kind: Some("tun".into()), ..Device::default() };
         let link = |mbps| Link { speed_mbps: Some(mbps), ..Link::default() };
-        assert!(is_placeholder(&tun, &link(10_000)));
+        assert!(is_placeholder(&tun, &link(10_000)) && is_placeholder(&tun, &link(10)));
         assert!(!is_placeholder(&tun, &link(100)));
         assert!(is_placeholder(&Device { kind: Some("veth".into()), ..Device::default() }, &link(100)));
         assert!(!is_placeholder(&Device::default(), &link(10_000)));

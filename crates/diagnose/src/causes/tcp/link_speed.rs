@@ -54,6 +54,11 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Assessment {
     };
     let other = if role == Role::Sender { Role::Receiver } else { Role::Sender };
     let slower_than = match (evidence.number(role, keys::NIC_SPEED_MAX), evidence.link_bps_of(other)) {
+        // Autonegotiation takes the best mode that both ends of a cable have (IEEE 802.3 clause 28): a faster card may be as fast as its switch,
+        // and where the other host's link is no faster, nothing would be gained.
+        (Some(max), Some(peer)) if speed < 0.99 * max && peer <= 1.01 * speed => {
+            return contradicts(format!("the link of {} is not slower than the peer's", who(evidence, role)));
+        }
         (Some(max), _) if speed < 0.99 * max => format!("its link supports {}", units::bps(max)),
         (Some(_), _) => return contradicts(format!("the link of {} runs at its maximum speed", who(evidence, role))),
         (None, Some(peer)) if speed < ORDINARY_BPS && speed < 0.99 * peer => {
@@ -117,6 +122,23 @@ mod tests {
         assert_rejects(&finding, "local-shaper", "has no rate");
         assert_eq!(finding.fix.commands[0].run, "ethtool -s eth0 autoneg on");
         assert_contradicts(&assessment(&CAUSE, Role::Receiver, &truth(), &[]), "runs at its maximum speed");
+    }
+
+    #[test]
+    fn a_fast_card_on_a_switch_as_fast_as_the_peer_is_capacity() {
+        let facts = || fastest(2_500, link(1_000, ordinary_host()));
+        let scene = Scene {
+            goodput_bps: 941e6,
+            early_peak_bps: 941e6,
+            sender_facts: facts(),
+            receiver_facts: fastest(1_000, link(1_000, ordinary_host())),
+            ..Scene::default()
+        };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[]), "is not slower than the peer's");
+        assert_eq!(crate::testing::verdict(&scene, &[]).causes[0].id, "path-capacity");
+        // A peer that is faster shows what the slower link costs.
+        let peer = fastest(10_000, link(10_000, ordinary_host()));
+        assert_supports(&assessment(&CAUSE, Role::Sender, &Scene { receiver_facts: peer, ..scene }, &[]));
     }
 
     #[test]

@@ -358,10 +358,12 @@ fn buffer_full(sample: &TcpSample) -> Option<bool> {
     Some(full && sample.tcp.notsent_bytes?.saturating_mul(10) <= u64::from(sample.send_q_bytes?))
 }
 
-/// A writer that is always ready keeps the buffer at two thirds or more: the kernel wakes it there.
+/// A writer that is always ready keeps the buffer at two thirds or more: the kernel wakes it there. With `tcp_notsent_lowat` the kernel takes
+/// less of it, and then data waits unsent all the same.
 fn buffer_room(sample: &TcpSample) -> Option<bool> {
     let memory = sample.memory?;
-    Some(u64::from(memory.wmem_queued_bytes) * 2 < u64::from(memory.sndbuf_bytes))
+    let unsent = sample.tcp.notsent_bytes.zip(sample.tcp.snd_mss_bytes).is_some_and(|(bytes, mss)| bytes >= mss);
+    Some(!unsent && u64::from(memory.wmem_queued_bytes) * 2 < u64::from(memory.sndbuf_bytes))
 }
 
 /// What the kernel marks as limited by the application (`net/ipv4/tcp_rate.c`, `tcp_rate_check_app_limited`). A send buffer that is
