@@ -270,6 +270,7 @@ pub fn chat(message: &Message, fleet: &str) -> Value {
     let text = format!("narrows {}: {}", name(fleet), sentence(message));
     // They would take these for links and mentions.
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = text.replace('@', "@\u{200b}").replace("](", "] (");
     serde_json::json!({ "text": text })
 }
 

@@ -142,9 +142,9 @@ impl Incidents {
         open.filter(|incident| !incident.reported).map(|incident| incident.number).collect()
     }
 
-    /// Those that are open, known and not muted.
-    pub fn audible(&self) -> Vec<&Incident> {
-        self.open().into_iter().filter(|it| it.reported && !self.is_muted(&it.element)).collect()
+    /// Those that are open and known, also where nothing more is reported of them: to stop repeating one tells that it is over.
+    pub fn known(&self) -> Vec<&Incident> {
+        self.open().into_iter().filter(|it| it.reported).collect()
     }
 
     /// Nothing is reported of these elements until then: a name, or the beginning of names with `*` at its end.

@@ -126,7 +126,8 @@ pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn is_quiet(test: &Test, at_ms: u64) -> bool {
+/// Whether a test is in its quiet hours.
+pub(crate) fn is_quiet(test: &Test, at_ms: u64) -> bool {
     test.is_quiet(u32::try_from(at_ms / 60_000 % u64::from(MINUTES)).unwrap_or(0))
 }
 

@@ -1,6 +1,6 @@
 //! An incident is diagnosed before it is reported, so that people read what is to be done about it.
 
-use super::{Control, Load, Name, Place, Planned, Truth};
+use super::{Control, DIAGNOSIS, Load, Name, Place, Planned, Truth};
 
 /// It is waited for so long; then the incident is reported without it.
 const WAITS_MS: u64 = 120_000;
@@ -51,14 +51,13 @@ impl<T: Truth> Control<'_, T> {
         let mut paths: Vec<&Load> = paths.iter().filter(there).collect();
         paths.sort_by(|a, b| carried(a).total_cmp(&carried(b)));
         let typical = paths.get(paths.len() / 2)?;
-        // No other test has this slot: what is made again has the one before.
-        let name = Name { mesh, test, slot: now_ms + 1, load: **typical };
+        let name = Name { mesh, test, slot: now_ms | DIAGNOSIS, load: **typical };
         (self.diagnosed.len() < AT_ONCE && !self.diagnosed.contains_key(&name)).then_some(name)
     }
 
     /// Whether a test is a diagnosis.
-    pub(super) fn is_diagnosis(&self, name: &Name) -> bool {
-        self.diagnosed.contains_key(name)
+    pub(super) const fn is_diagnosis(name: &Name) -> bool {
+        name.slot & DIAGNOSIS != 0
     }
 
     /// A diagnosis is there: its incident can be reported.

@@ -7,10 +7,11 @@ mod orders;
 mod outcome;
 mod rounds;
 mod series;
+mod sessions;
 mod state;
 
 use crate::incident::{Message, Rules};
-use crate::judge::{CLOCK_MS, Judge, SILENT_MS};
+use crate::judge::{Judge, SILENT_MS};
 use crate::plan::{Fleet, Kind, Test};
 use crate::protocol::{Admits, Agent, Clock, Order, Poll, Reply, Settings, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
@@ -20,8 +21,11 @@ use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
 use narrows_model::{Fact, Unit, Value};
 use rounds::Round;
+use sessions::Session;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+
+pub use sessions::{Member, Sessions};
 
 /// Tests are written down so long before they are due.
 const AHEAD_MS: u64 = 300_000;
@@ -35,8 +39,6 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 const DIAGNOSIS_MS: u64 = 30_000;
 /// Tests that are written down at once.
 const PLANNED_MAX: usize = 2_000;
-/// Polls by which a clock is judged.
-const CLOCKS: usize = 3;
 /// How often old tests are folded, and how many at once.
 const FOLD_MS: u64 = 600_000;
 const FOLDED_MAX: usize = 2_000;
@@ -46,58 +48,12 @@ const SLEPT_MS: u64 = 15_000;
 const LATE_MS: u64 = 5_000;
 /// A test that somebody else has, or that is over, is asked for again after so long.
 const AGAIN_MS: u64 = 15_000;
+/// Slots of the schedule are numbers of periods, of a second at least; what is made beside it has the time, in milliseconds, …
+const BESIDE: u64 = 1 << 36;
+/// … and a diagnosis this as well.
+const DIAGNOSIS: u64 = 1 << 62;
 /// Every so many probes of a path its routers are traced.
 const TRACED_EACH: u64 = 30;
-
-/// The place of an agent.
-#[derive(Debug, Default)]
-struct Session {
-    /// With the address that it comes from, where that is known.
-    agent: Option<(Agent, Option<IpAddr>)>,
-    heard_ms: u64,
-    /// Since when this process of it is known.
-    began_ms: u64,
-    /// Since when it is expected.
-    since_ms: u64,
-    /// It gets no tests.
-    drained: bool,
-    /// By how much its clock is behind, ms, at its last polls; and what its kernel says of it.
-    behind_ms: VecDeque<i64>,
-    clock: Option<Clock>,
-    settings: Settings,
-    /// Those from which they differ, where that was not kept yet; when such was kept last.
-    noted: Option<BTreeMap<String, String>>,
-    noted_ms: u64,
-}
-
-impl Session {
-    /// By how much its clock is behind, ms: a poll that took long on its way tells too much. `None`: it is not known yet.
-    /// Whether its clock is further away than the controller's by more than polls can tell.
-    fn is_clock_off(&self) -> bool {
-        self.behind_ms().is_some_and(|ms| ms.unsigned_abs() > CLOCK_MS)
-    }
-
-    fn behind_ms(&self) -> Option<i64> {
-        if self.behind_ms.len() < CLOCKS { None } else { self.behind_ms.iter().copied().min_by_key(|it| it.abs()) }
-    }
-}
-
-/// A host and its agent.
-#[derive(Debug, Clone, Copy)]
-pub struct Member<'a> {
-    pub name: &'a str,
-    /// `None`: it was never heard of.
-    pub version: Option<&'a str>,
-    /// Where it comes from, where that is known.
-    pub from: Option<IpAddr>,
-    pub heard_ms: u64,
-    pub drained: bool,
-    /// By how much its clock is behind the controller's, ms, where that is known; and by how much it may be out as its kernel says.
-    pub behind_ms: Option<i64>,
-    pub clock_error_us: Option<u64>,
-    /// When the last of its loads ended that carried something.
-    pub loaded_ms: Option<u64>,
-}
 
 /// A test that was given.
 #[derive(Debug)]
@@ -169,8 +125,10 @@ pub struct Control<'a, T> {
     /// Bytes of loads on a day, by test.
     carried: BTreeMap<Place, (u64, u64)>,
     paused_until_ms: u64,
-    /// No load is given before.
-    loads_from_ms: u64,
+    /// Nothing is named as missed before: what agents found while there was no controller comes first.
+    misses_from_ms: u64,
+    /// When this controller began.
+    began_ms: u64,
     judge: Judge,
     /// What diagnoses say, by the numbers of incidents that are not reported yet.
     verdicts: BTreeMap<u64, String>,
@@ -209,7 +167,8 @@ impl<'a, T: Truth> Control<'a, T> {
             counts: BTreeMap::new(),
             carried: BTreeMap::new(),
             paused_until_ms: 0,
-            loads_from_ms: 0,
+            misses_from_ms: now_ms + SILENT_MS,
+            began_ms: now_ms,
             judge: Judge::new(Rules::default()),
             verdicts: BTreeMap::new(),
             ready: Vec::new(),
@@ -248,7 +207,7 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// How long a test takes.
     fn lasts_ms(&self, name: &Name) -> u64 {
-        if self.is_diagnosis(name) { DIAGNOSIS_MS } else { self.test((name.mesh, name.test)).lasts_ms }
+        if Self::is_diagnosis(name) { DIAGNOSIS_MS } else { self.test((name.mesh, name.test)).lasts_ms }
     }
 
     fn test(&self, (mesh, test): Place) -> &'a Test {
@@ -265,21 +224,19 @@ impl<'a, T: Truth> Control<'a, T> {
     /// Errors: the store's.
     pub fn tick(&mut self, now_ms: u64) -> Result<Vec<Message>, T::Error> {
         if now_ms >= self.ticked_ms + SLEPT_MS {
-            // While it was stopped, no agent could reach it.
+            // While it was stopped, or the store was, no agent could reach it.
             self.sessions.iter_mut().for_each(|session| session.since_ms = now_ms);
+            self.misses_from_ms = now_ms + SILENT_MS;
+            self.ticked_ms = now_ms;
         }
-        self.ticked_ms = now_ms;
         let (mut hour, from_ms) = match self.next_hour {
             // After a long sleep not all of it is written down.
             Some(hour) => (hour.max(now_ms.saturating_sub(DAY_MS) / HOUR_MS), 0),
             // What was due while no controller was there was missed, and is named so.
             None => {
                 self.restore(now_ms)?;
-                let planned = self.truth.planned()?;
-                // What an earlier controller gave may still run.
-                self.loads_from_ms =
-                    if planned.is_some() { now_ms + LEAD_MS + DIAGNOSIS_MS + AROUND_MS } else { now_ms };
-                let planned_ms = planned.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
+                self.take_over(now_ms)?;
+                let planned_ms = self.truth.planned()?.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
                 // Loads of a slot may be due in the next hour.
                 (planned_ms.saturating_sub(HOUR_MS) / HOUR_MS, planned_ms)
             }
@@ -293,7 +250,7 @@ impl<'a, T: Truth> Control<'a, T> {
         }
         // A part of them at a time: agents wait meanwhile.
         let part: Vec<Planned> = self.planned.iter().take(PLANNED_MAX).copied().collect();
-        self.write_down(&part)?;
+        self.write_down(&part, now_ms)?;
         self.planned.drain(..part.len());
         if now_ms >= self.looks_ms + LATE_MS {
             self.looks_ms = now_ms;
@@ -305,29 +262,34 @@ impl<'a, T: Truth> Control<'a, T> {
             let count = self.truth.fold(now_ms.saturating_sub(self.fleet.keep_ms), FOLDED_MAX)?;
             self.folds_ms = now_ms + if count < FOLDED_MAX { FOLD_MS } else { 0 };
         }
-        self.judged(now_ms)
+        let messages = self.judged(now_ms)?;
+        self.ticked_ms = now_ms;
+        Ok(messages)
     }
 
-    fn write_down(&mut self, tests: &[Planned]) -> Result<(), T::Error> {
+    fn write_down(&mut self, tests: &[Planned], now_ms: u64) -> Result<(), T::Error> {
         self.truth.plan(tests)?;
         for test in tests {
-            let Name { mesh, test: nth, slot, load } = test.name;
-            let place = (mesh, nth);
-            let closes_ms = test.due_ms + self.patience_ms(place) + self.test(place).lasts_ms + AROUND_MS;
-            let fresh = || Round {
-                left: BTreeSet::new(),
-                of: BTreeSet::new(),
-                again: false,
-                began_ms: test.due_ms,
-                closes_ms: 0,
-            };
-            let round = self.rounds.entry((place, slot)).or_insert_with(fresh);
-            round.left.insert(load);
-            round.of.insert(load);
-            round.closes_ms = round.closes_ms.max(closes_ms);
-            self.due.insert((test.due_ms, *test));
+            // Of what was due long ago, only that it was missed is to be known.
+            if test.due_ms + self.patience_ms((test.name.mesh, test.name.test)) < now_ms {
+                continue;
+            }
+            self.in_round(test);
+            if !self.running.contains_key(&test.name) {
+                self.due.insert((test.due_ms, *test));
+            }
         }
         Ok(())
+    }
+
+    fn in_round(&mut self, test: &Planned) {
+        let Name { mesh, test: nth, slot, load } = test.name;
+        let place = (mesh, nth);
+        let closes_ms = test.due_ms + self.patience_ms(place) + self.test(place).lasts_ms + AROUND_MS;
+        let round = self.rounds.entry((place, slot)).or_insert_with(|| Round::new(test.due_ms));
+        round.left.insert(load);
+        round.of.insert(load);
+        round.closes_ms = round.closes_ms.max(closes_ms);
     }
 
     /// Names what was missed, and takes back what was given to somebody who does not answer.
@@ -339,17 +301,16 @@ impl<'a, T: Truth> Control<'a, T> {
                 self.due.insert((now_ms, Planned { due_ms, name }));
             }
         }
-        for (mesh, tests) in self.fleet.meshes.iter().map(|mesh| mesh.tests.len()).enumerate() {
-            for test in 0..tests {
-                let before_ms = now_ms.saturating_sub(self.patience_ms((mesh, test)));
-                for name in self.truth.miss(mesh, test, before_ms, now_ms)? {
-                    self.counts.entry((mesh, test)).or_default().missed += 1;
-                    // What was found before says nothing of now. A diagnosis is of no round.
-                    if self.rounds.contains_key(&((mesh, test), name.slot)) {
-                        self.latest.miss(self.test((mesh, test)).kind, name.load);
-                    }
-                    self.over(name);
+        let places: Vec<Place> = self.places().filter(|_| now_ms >= self.misses_from_ms).collect();
+        for place in places {
+            let before_ms = now_ms.saturating_sub(self.patience_ms(place));
+            for name in self.truth.miss(place.0, place.1, before_ms, now_ms)? {
+                self.counts.entry(place).or_default().missed += 1;
+                // What was found before says nothing of now. A diagnosis is of no round.
+                if self.rounds.contains_key(&(place, name.slot)) {
+                    self.latest.miss(self.test(place).kind, name.load);
                 }
+                self.over(name);
             }
         }
         let patience: BTreeMap<Place, u64> = self.places().map(|place| (place, self.patience_ms(place))).collect();

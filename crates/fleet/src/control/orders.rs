@@ -4,6 +4,7 @@ use super::{
     AGAIN_MS, AROUND_MS, Admits, Control, Has, Kind, LEAD_MS, Load, Name, Order, Place, Planned, Reply, Running,
     Secrets, SocketAddr, TRACED_EACH, Ticket, Truth, What,
 };
+use crate::schedule::is_quiet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Orders in one reply; the others come with the next.
@@ -32,11 +33,16 @@ impl<T: Truth> Control<'_, T> {
             if given.len() >= GIVEN_MAX {
                 continue;
             }
+            let is_asked = self.rounds.get(&(place, entry.1.name.slot)).is_some_and(|round| round.is_asked);
+            if !is_asked && is_quiet(self.test(place), now_ms) {
+                continue;
+            }
             if self.is_load(&entry.1.name) {
                 let most = self.test(place).bytes_a_day;
                 let carried = self.carried.get(&place).filter(|(of, _)| *of == day).map_or(0, |(_, bytes)| *bytes);
-                let is_early = now_ms < self.loads_from_ms;
-                if is_early || most.is_some_and(|most| carried >= most) || busy.contains(&from) || busy.contains(&to) {
+                let under_way = running.iter().filter(|name| (name.mesh, name.test) == place);
+                let carried = under_way.map(|name| self.expected_bytes(name)).fold(carried, u64::saturating_add);
+                if most.is_some_and(|most| carried >= most) || busy.contains(&from) || busy.contains(&to) {
                     continue;
                 }
                 if !self.alone.is_empty() && running.iter().any(|other| self.disturb(&entry.1.name, other)) {
@@ -65,6 +71,12 @@ impl<T: Truth> Control<'_, T> {
         Ok(())
     }
 
+    /// The bytes that a load is expected to carry.
+    pub(super) fn expected_bytes(&self, name: &Name) -> u64 {
+        let expect_bps = u128::from(self.test((name.mesh, name.test)).expect_bps);
+        u64::try_from(expect_bps * u128::from(self.lasts_ms(name)) / 8_000).unwrap_or(u64::MAX)
+    }
+
     /// Whether two loads may not run together: one of them is to run alone, and they share a router.
     fn disturb(&self, one: &Name, other: &Name) -> bool {
         let is_alone = self.alone.contains(one) || self.alone.contains(other);
@@ -76,7 +88,7 @@ impl<T: Truth> Control<'_, T> {
     }
 
     /// The sender, unless only the receiver is known to reach the other one.
-    fn opener(&self, Load { from, to }: Load) -> usize {
+    pub(super) fn opener(&self, Load { from, to }: Load) -> usize {
         let reached = |a, b| !self.unreached.contains(&[a, b]);
         if !reached(from, to) && reached(to, from) { to } else { from }
     }
@@ -89,9 +101,15 @@ impl<T: Truth> Control<'_, T> {
     /// What an agent should have that it has not; `None`: nothing.
     pub fn reply(&self, host: usize, has: &Has, secrets: Secrets<'_>, now_ms: u64) -> Option<Reply> {
         let admits = self.admits(host, secrets);
+        // Where probes come from that an earlier controller gave, their agents say when they poll: until then those stay who may come.
+        let is_known = |it: &Running| self.is_load(&it.lease.name) || self.sessions[it.opener].agent.is_some();
+        let begins = now_ms < self.began_ms + AROUND_MS;
+        // Before it took over what is in hand, it knows nothing of that.
+        let knows =
+            self.next_hour.is_some() && (!begins || self.running_of(host).filter(|it| it.opener != host).all(is_known));
         let mine = self.running_of(host).filter(|it| it.opener == host);
         let orders = mine.filter_map(|it| self.order(it, has, secrets, now_ms)).take(ORDERS_MAX).collect();
-        let admits = (admits.version != has.admitted).then_some(admits);
+        let admits = (knows && admits.version != has.admitted).then_some(admits);
         let reply = Reply { taken: Vec::new(), orders, admits, wants_settings: !has.settings };
         (!reply.orders.is_empty() || reply.admits.is_some() || reply.wants_settings).then_some(reply)
     }
@@ -108,7 +126,7 @@ impl<T: Truth> Control<'_, T> {
         let secret = secrets(&self.pass(running));
         let down = *opener == lease.name.load.to;
         let what = match test.kind {
-            Kind::Load if self.is_diagnosis(&lease.name) => What::Diagnose { down },
+            Kind::Load if Self::is_diagnosis(&lease.name) => What::Diagnose { down },
             Kind::Load => What::Load { down },
             Kind::Probe => {
                 // Each path in a slot of its own: routers answer a host once a second.

@@ -1,6 +1,7 @@
 //! What agents found, as far as it can be believed.
 
-use super::{Agent, CLOCKS, Control, Counts, Has, Load, Name, Poll, Truth};
+use super::sessions::CLOCKS;
+use super::{Agent, Control, Counts, Has, Load, Name, Poll, Truth};
 use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Settings, Ticket};
 use crate::truth::{Lease, Taken};
 use narrows_model::run::mesh::{MeshPath, MeshState, OneWay};
@@ -214,11 +215,17 @@ impl<T: Truth> Control<'_, T> {
             || matches!(found, Found::Diagnosis(Ok(_)));
         let Counts { done, failed, .. } = self.counts.entry(place).or_default();
         *(if is_found { done } else { failed }) += 1;
-        if let Found::Load(MeshState::Measured { goodput_bps, .. }) = found {
+        let bytes = match found {
+            Found::Load(MeshState::Measured { goodput_bps, .. }) => {
+                // A wrong figure does not use up the day.
+                let most_bps = BEYOND * self.test(place).expect_bps as f64;
+                Some((goodput_bps.min(most_bps) * self.test(place).lasts_ms as f64 / 8e3) as u64)
+            }
+            Found::Diagnosis(_) => Some(self.expected_bytes(name)),
+            _ => None,
+        };
+        if let Some(bytes) = bytes {
             let day = now_ms / super::DAY_MS;
-            // A wrong figure does not use up the day.
-            let most_bps = BEYOND * self.test(place).expect_bps as f64;
-            let bytes = (goodput_bps.min(most_bps) * self.test(place).lasts_ms as f64 / 8e3) as u64;
             let (of, sum) = self.carried.entry(place).or_default();
             *sum = if *of == day { sum.saturating_add(bytes) } else { bytes };
             *of = day;

@@ -16,8 +16,16 @@ pub(super) struct Round {
     pub(super) of: BTreeSet<Load>,
     /// Whether it makes tests again.
     pub(super) again: bool,
+    /// Whether a user asked for it: in quiet hours, too.
+    pub(super) is_asked: bool,
     pub(super) began_ms: u64,
     pub(super) closes_ms: u64,
+}
+
+impl Round {
+    pub(super) const fn new(began_ms: u64) -> Self {
+        Self { left: BTreeSet::new(), of: BTreeSet::new(), again: false, is_asked: false, began_ms, closes_ms: 0 }
+    }
 }
 
 impl<'a, T: Truth> Control<'a, T> {
@@ -37,7 +45,12 @@ impl<'a, T: Truth> Control<'a, T> {
             })
         };
         let all: Vec<Planned> = (0..tests).flat_map(of_test).collect();
-        self.write_down(&all)?;
+        self.write_down(&all, now_ms)?;
+        for test in 0..tests {
+            if let Some(round) = self.rounds.get_mut(&((mesh, test), now_ms)) {
+                round.is_asked = true;
+            }
+        }
         Ok(all.len())
     }
 
@@ -98,7 +111,7 @@ impl<'a, T: Truth> Control<'a, T> {
         let name = |load| Name { mesh, test, slot: now_ms, load };
         let tests: Vec<Planned> = doubtful.map(|load| Planned { due_ms: now_ms, name: name(load) }).collect();
         self.alone.extend(tests.iter().map(|it| it.name));
-        self.write_down(&tests)?;
+        self.write_down(&tests, now_ms)?;
         if let Some(round) = self.rounds.get_mut(&((mesh, test), now_ms)) {
             round.again = true;
         }
@@ -110,7 +123,8 @@ impl<'a, T: Truth> Control<'a, T> {
         let heard = |session: &Session| {
             let last_ms = session.heard_ms.max(session.since_ms);
             match now_ms >= last_ms + SILENT_MS {
-                _ if session.drained => Heard::Now,
+                // Whoever drained it may have switched it off.
+                true if session.drained => Heard::Unknown,
                 true => Heard::SilentSince(last_ms),
                 // It was not there since then, and may still come.
                 false if session.heard_ms < session.since_ms => Heard::Unknown,

@@ -4,6 +4,7 @@ use super::{Control, Load, Truth};
 use crate::plan::Kind;
 use crate::protocol::Found;
 use crate::truth::Point;
+use crate::usual::is_late;
 use narrows_model::run::fleet::{FleetPaths, FleetPoint, FleetSeries, FleetSetting, SERIES_SCHEMA};
 use narrows_model::run::mesh::MeshState;
 
@@ -17,11 +18,17 @@ impl<T: Truth> Control<'_, T> {
                 let (way, back) = ([load.from, load.to], [load.to, load.from]);
                 let at_ms = self.latest.measured_ms(self.test(place).kind, *load);
                 match self.test(place).kind {
-                    Kind::Load => _ = paths.loads.insert(way, at_ms),
+                    Kind::Load => {
+                        paths.loads.insert(way, at_ms);
+                        paths.usual_bps.extend(self.latest.usual_bps(*load).map(|bps| (way, bps)));
+                    }
                     // Packets go there and back.
                     Kind::Probe => {
                         paths.probes.insert(way, at_ms);
                         paths.probes.insert(back, at_ms);
+                        if self.latest.round_trip_us(*load).is_some_and(|[was_us, is_us]| is_late(is_us, was_us)) {
+                            paths.late.extend([way, back]);
+                        }
                     }
                 }
             }

@@ -1,9 +1,10 @@
 //! What a controller knows beside tests, so that the next one goes on where it ended.
 
 use super::latest::back;
-use super::{Control, HOUR_MS, Kind, Load, Place, Truth};
+use super::{AROUND_MS, BESIDE, Control, HOUR_MS, Kind, LEAD_MS, Load, Place, Planned, Running, Sessions, Test, Truth};
 use crate::judge::{Judge, Kept as KeptJudge};
 use crate::protocol::Found;
+use crate::truth::Lease;
 use crate::usual::Odd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -43,10 +44,29 @@ const STANDS: u64 = 2;
 /// Results of so long tell what is usual.
 const LOADS_BACK_MS: u64 = 20 * HOUR_MS;
 const PROBES_BACK_MS: u64 = 6 * HOUR_MS;
+/// A part of them: values of less are of one moment (`usual::APART_MS`).
+const APART_MS: u64 = 600_000;
+/// What was due before is in nobody's hands any more: the patience and the length of a test together are shorter.
+const OPEN_BACK_MS: u64 = 1_800_000;
 /// Periods at least: as many values as tell something.
 const BACK: u64 = 10;
 
 impl<T: Truth> Control<'_, T> {
+    /// What is known of agents, for the next controller of this process.
+    pub fn sessions(&mut self) -> Sessions {
+        let names = self.names.iter().map(|name| (*name).to_owned());
+        Sessions(names.zip(self.sessions.iter_mut().map(std::mem::take)).collect())
+    }
+
+    /// Goes on with what was known of agents.
+    pub fn resume(&mut self, mut known: Sessions) {
+        for (name, session) in self.names.iter().zip(&mut self.sessions) {
+            if let Some(known) = known.0.remove(*name) {
+                *session = known.by(self.began_ms);
+            }
+        }
+    }
+
     /// Keeps what has to be known after a restart; to be called when what [`Control::tick`] returned is on its way.
     /// Errors: the store's.
     pub fn keep(&mut self) -> Result<(), T::Error> {
@@ -86,6 +106,65 @@ impl<T: Truth> Control<'_, T> {
         self.places().flat_map(of).collect()
     }
 
+    /// Takes the results of hours again, a part of them at a time: all of a large mesh at once would fill the memory. A period of each part
+    /// tells what is usual; the last ones stand for their paths.
+    fn results_again(&mut self, now_ms: u64) -> Result<(), T::Error> {
+        let places: Vec<Place> = self.places().collect();
+        let fleet = self.fleet;
+        let back_ms = |(mesh, test): Place| {
+            let Test { kind, every_ms, .. } = &fleet.meshes[mesh].tests[test];
+            let back_ms = if *kind == Kind::Load { LOADS_BACK_MS } else { PROBES_BACK_MS };
+            back_ms.max(BACK * every_ms)
+        };
+        let longest_ms = places.iter().map(|place| back_ms(*place)).max().unwrap_or(0);
+        for from_ms in (now_ms.saturating_sub(longest_ms)..=now_ms).step_by(APART_MS as usize) {
+            let mut results = Vec::new();
+            for place in &places {
+                let (every_ms, begins_ms) = (self.test(*place).every_ms, now_ms.saturating_sub(back_ms(*place)));
+                let ends_ms = from_ms + APART_MS - 1;
+                let is_last = ends_ms + STANDS * every_ms >= now_ms;
+                let to_ms = if is_last { ends_ms } else { ends_ms.min(from_ms + every_ms - 1) };
+                if to_ms >= begins_ms {
+                    results.extend(self.truth.results(place.0, place.1, from_ms.max(begins_ms)..=to_ms)?);
+                }
+            }
+            // A path may have several tests.
+            results.sort_by_key(|(due_ms, ..)| *due_ms);
+            for (due_ms, name, result) in results {
+                if let Ok(found) = serde_json::from_slice::<Found>(&result) {
+                    self.latest.take(name.load, false, found, due_ms);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over what an earlier controller had in hand: tests that somebody has, and those that nobody has yet. What it wanted to make again
+    /// or to diagnose is named as missed.
+    pub(super) fn take_over(&mut self, now_ms: u64) -> Result<(), T::Error> {
+        for (planned, lease) in self.truth.open(now_ms.saturating_sub(OPEN_BACK_MS)..=now_ms + LEAD_MS)? {
+            let Planned { due_ms, name } = planned;
+            let is_scheduled = name.slot < BESIDE;
+            let is_late = due_ms + self.patience_ms((name.mesh, name.test)) < now_ms;
+            match lease.filter(|it| it.until_ms > now_ms) {
+                Some(lease) => {
+                    // By a clock that was ahead it was given for longer.
+                    let longest_ms = now_ms + LEAD_MS + self.lasts_ms(&name) + AROUND_MS;
+                    let lease = Lease { until_ms: lease.until_ms.min(longest_ms), ..lease };
+                    let opener = self.opener(name.load);
+                    self.begins(Running { lease, opener, due_ms });
+                }
+                // What is due later is planned by the file as it is now.
+                None if is_scheduled && !is_late && due_ms <= now_ms => _ = self.due.insert((due_ms, planned)),
+                None => continue,
+            }
+            if is_scheduled {
+                self.in_round(&planned);
+            }
+        }
+        Ok(())
+    }
+
     /// Takes over what an earlier controller knew.
     pub(super) fn restore(&mut self, now_ms: u64) -> Result<(), T::Error> {
         let kept = self.truth.kept()?.unwrap_or_default();
@@ -109,19 +188,7 @@ impl<T: Truth> Control<'_, T> {
                 }
             }
         }
-        let mut results = Vec::new();
-        for place in self.places().collect::<Vec<_>>() {
-            let (kind, every_ms) = (self.test(place).kind, self.test(place).every_ms);
-            let back_ms = if kind == Kind::Load { LOADS_BACK_MS } else { PROBES_BACK_MS }.max(BACK * every_ms);
-            results.extend(self.truth.results(place.0, place.1, now_ms.saturating_sub(back_ms))?);
-        }
-        // A path may have several tests.
-        results.sort_by_key(|(due_ms, ..)| *due_ms);
-        for (due_ms, name, result) in results {
-            if let Ok(found) = serde_json::from_slice::<Found>(&result) {
-                self.latest.take(name.load, false, found, due_ms);
-            }
-        }
+        self.results_again(now_ms)?;
         // The old ones tell what was usual, and nothing of now.
         for kind in [Kind::Load, Kind::Probe] {
             let tests = self.fleet.meshes.iter().flat_map(|mesh| &mesh.tests).filter(|test| test.kind == kind);

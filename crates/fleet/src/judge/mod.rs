@@ -106,9 +106,16 @@ impl Judge {
         let load = |[from, to]: &[String; 2]| Some(Load { from: place(from)?, to: place(to)? });
         let mut of: BTreeMap<String, Sides> = BTreeMap::new();
         for KeptSide { element, kind, bad, is_part, paths } in kept.of {
-            let paths = paths.iter().filter_map(load).filter(|load| is_tested(kind, load)).collect();
-            let side = Side { paths, bad, is_part };
-            of.entry(element).or_default().insert(kind, side);
+            let paths: BTreeSet<Load> = paths.iter().filter_map(load).filter(|load| is_tested(kind, load)).collect();
+            let sides = of.entry(element).or_default();
+            if !paths.is_empty() {
+                sides.insert(kind, Side { paths, bad, is_part });
+                continue;
+            }
+            // Nothing tests it any more: whatever is tested next ends it.
+            for kind in [Kind::Load, Kind::Probe] {
+                sides.entry(kind).or_insert(Side { paths: BTreeSet::new(), bad: false, is_part });
+            }
         }
         Self { incidents: kept.incidents, of }
     }

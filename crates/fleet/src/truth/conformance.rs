@@ -24,12 +24,16 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     assert_eq!(truth.planned().expect("a time"), Some(200));
     assert_eq!(truth.plan(&[tests[0], planned(900, 1, 1)]).expect("planned"), 0, "a name is planned once");
     let names = tests.map(|it| it.name);
+    assert_eq!(truth.open(0..=150).expect("open"), [(tests[0], None), (tests[2], None)]);
+    let never = Lease { name: names[0], fence: 0, until_ms: 0 };
+    assert_eq!(truth.end(&never, b"mine").expect("an end"), Taken::TooLate, "nobody was given it");
     let lease = |truth: &mut T, names: &[Name], now, until| truth.lease(names, now, until).expect("leases");
     let unknown = Name { slot: 77, ..names[0] };
     let given = lease(truth, &[names[0], unknown], 150, 500);
     let first = given[0].expect("a lease");
     assert_eq!((first.name, first.until_ms, given[1]), (names[0], 500, None));
     assert_eq!(lease(truth, &names[..1], 160, 500), [None], "it has an owner");
+    assert_eq!(truth.open(0..=100).expect("open"), [(tests[0], Some(first)), (tests[2], None)]);
     // The lease ends, another one takes it: what the first says does not count any more.
     let [second, slow] = [0, 1].map(|nth| lease(truth, &names[nth..=nth], 500, 2_000)[0].expect("it is free"));
     assert!(second.fence > first.fence);
@@ -45,9 +49,11 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     assert_eq!(truth.end(&slow, b"late").expect("an end"), Taken::TooLate, "it is named as missed");
     assert!(truth.miss(0, 0, 9_000, 9_000).expect("missed").is_empty());
     assert_eq!(lease(truth, &names, 9_000, 9_900), [None; 3]);
+    assert!(truth.open(0..=9_000).expect("open").is_empty(), "all are over");
     assert_eq!(truth.end(&Lease { name: unknown, ..first }, b"").expect("an end"), Taken::TooLate);
-    assert_eq!(truth.results(0, 0, 100).expect("results"), [(100, names[0], b"new".to_vec())]);
-    assert!(truth.results(0, 0, 101).expect("results").is_empty());
+    assert_eq!(truth.results(0, 0, 100..=100).expect("results"), [(100, names[0], b"new".to_vec())]);
+    assert!(truth.results(0, 0, 101..=900).expect("results").is_empty());
+    assert!(truth.results(0, 0, 0..=99).expect("results").is_empty());
     folds(truth, names[0].load);
     let mut leads = |who, now, until| truth.lead(who, now, until).expect("an answer");
     assert!(leads("a", 0, 15) && !leads("b", 14, 29) && leads("a", 10, 25), "one leads, and goes on");

@@ -4,6 +4,7 @@ use super::{DAYS_KEPT_MS, Due, Ended, Lease, NOTES_MAX, Note, Point, Taken, Trut
 use crate::schedule::{Name, Planned};
 use narrows_mesh::Load;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 /// All in memory, for simulations.
 #[derive(Debug, Default)]
@@ -96,8 +97,19 @@ impl Truth for Memory {
         Ok(names)
     }
 
-    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<Ended>, Self::Error> {
-        let of = |(name, kept): &(&Name, &Kept)| (name.mesh, name.test) == (mesh, test) && kept.due_ms >= since_ms;
+    fn open(&mut self, due_ms: RangeInclusive<u64>) -> Result<Vec<(Planned, Option<Lease>)>, Self::Error> {
+        let is = |(.., at_ms, _): &&(usize, usize, u64, Name)| due_ms.contains(at_ms);
+        let open = |(.., due_ms, name): &(usize, usize, u64, Name)| {
+            (Planned { due_ms: *due_ms, name: *name }, self.tests[name].lease)
+        };
+        let mut found: Vec<_> = self.open.iter().filter(is).map(open).collect();
+        found.sort_by_key(|(planned, _)| *planned);
+        Ok(found)
+    }
+
+    fn results(&mut self, mesh: usize, test: usize, due_ms: RangeInclusive<u64>) -> Result<Vec<Ended>, Self::Error> {
+        let is_due = |kept: &Kept| due_ms.contains(&kept.due_ms);
+        let of = |(name, kept): &(&Name, &Kept)| (name.mesh, name.test) == (mesh, test) && is_due(kept);
         let result = |(name, kept): (&Name, &Kept)| match &kept.end {
             Some(End::Result(result)) => Some((kept.due_ms, *name, result.clone())),
             _ => None,

@@ -16,6 +16,7 @@ use crate::protocol::Found;
 use crate::schedule::{HOUR_MS, Name, Planned};
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshState;
+use std::ops::RangeInclusive;
 
 /// The right to make a test, until a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,9 +127,13 @@ pub trait Truth {
     /// Errors: the store's.
     fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error>;
 
-    /// The results of a test that was due since a time, with that and in its order.
+    /// Tests that were due in this time and are not over, the earliest first, with the newest lease of each, if it was ever given.
     /// Errors: the store's.
-    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<Ended>, Self::Error>;
+    fn open(&mut self, due_ms: RangeInclusive<u64>) -> Result<Vec<(Planned, Option<Lease>)>, Self::Error>;
+
+    /// The results of a test that was due in this time, with that and in its order.
+    /// Errors: the store's.
+    fn results(&mut self, mesh: usize, test: usize, due_ms: RangeInclusive<u64>) -> Result<Vec<Ended>, Self::Error>;
 
     /// The tests of a path that were due since a time and are over, the earliest first; without a result, they were missed.
     /// Errors: the store's.

@@ -3,6 +3,7 @@
 mod world;
 
 use narrows_fleet::control::Control;
+use narrows_fleet::plan::Fleet;
 use narrows_fleet::truth::{End, Memory};
 use narrows_model::run::mesh::MeshState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -172,6 +173,59 @@ fn what_is_silent_stays_so_for_another_controller() {
     world.faults.away.clear();
     world.run(&mut control, 5);
     assert_eq!(world.reported(since), ["over agent h005", "over the agents of group g1"]);
+}
+
+#[test]
+fn a_file_that_is_applied_ends_nothing_that_is_under_way() {
+    let fleet = fleet(12, 3);
+    let mut world = World::new(&fleet, 6);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.run(&mut control, 12);
+    for _ in 0..20 {
+        // In the middle of loads and of probes.
+        while !world.loads {
+            world.step(&mut control);
+        }
+        let sessions = control.sessions();
+        control = Control::new(&fleet, control.into_truth(), world.now_ms);
+        control.resume(sessions);
+        (0..7).for_each(|_| world.step(&mut control));
+    }
+    world.run(&mut control, 12);
+    let (mut ran, mut others) = (0, Vec::new());
+    for (name, due_ms, end) in control.into_truth().ends() {
+        match end {
+            Some(End::Result(found)) if !found.windows(6).any(|it| it == b"failed") => ran += 1,
+            None if due_ms > world.now_ms - 60_000 => {}
+            _ => others.push((name, due_ms, end.cloned())),
+        }
+    }
+    assert!(ran > 500 && others.is_empty(), "{ran} ran; not: {others:?}");
+    assert_eq!(world.reported(0), Vec::<String>::new());
+}
+
+#[test]
+fn in_quiet_hours_nothing_begins_that_nobody_asked_for() {
+    let hosts = "hosts.h000 = {}\nhosts.h001 = {}\nhosts.h002 = {}\n";
+    // The day of the simulation begins at 22:13:20.
+    let test = "[[mesh.test]]\nkind = 'load'\nevery = '10m'\nquiet = ['22:30-23:30']\n";
+    let fleet = Fleet::read(&format!("name = 's'\n{hosts}[[mesh]]\nname = 'all'\n{test}")).expect("a fleet");
+    let mut world = World::of(&fleet, vec![0; 3], 8);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    let runs = |world: &mut World, control: &mut Control<'_, Memory>, minutes: u64| {
+        let mut seconds = 0;
+        for _ in 0..minutes * 60 {
+            world.step(control);
+            seconds += u64::from(world.loads);
+        }
+        seconds
+    };
+    assert!(runs(&mut world, &mut control, 17) > 0, "until 22:30");
+    assert_eq!(runs(&mut world, &mut control, 20), 0, "quiet");
+    assert!(control.run(0, None, world.now_ms).expect("planned") > 0);
+    assert!(runs(&mut world, &mut control, 5) > 0, "somebody asked");
+    assert_eq!(runs(&mut world, &mut control, 30), 0, "until 23:25");
+    assert!(runs(&mut world, &mut control, 20) > 0);
 }
 
 #[test]

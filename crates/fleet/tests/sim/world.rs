@@ -116,8 +116,12 @@ pub(crate) fn place(name: &str) -> usize {
 impl World {
     pub(crate) fn new(fleet: &Fleet, seed: u64) -> Self {
         let number = |host: &narrows_fleet::plan::Host| host.group.trim_start_matches('g').parse().expect("a group");
+        Self::of(fleet, fleet.hosts.values().map(number).collect(), seed)
+    }
+
+    pub(crate) fn of(fleet: &Fleet, groups: Vec<usize>, seed: u64) -> Self {
         Self {
-            groups: fleet.hosts.values().map(number).collect(),
+            groups,
             stubs: fleet.hosts.values().map(|_| Stub::default()).collect(),
             random: Random(seed),
             faults: Faults::default(),

@@ -3,7 +3,7 @@
 use crate::run::mesh::MeshReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub const SCHEMA: &str = "narrows.fleet-check/1";
 
@@ -144,10 +144,14 @@ pub struct FleetTests {
 }
 
 /// Paths of which tests are planned, by places in the list of hosts, each with when it was last measured.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FleetPaths {
     pub loads: BTreeMap<[usize; 2], Option<u64>>,
     pub probes: BTreeMap<[usize; 2], Option<u64>>,
+    /// What loads carried before, bit/s, where that is known.
+    pub usual_bps: BTreeMap<[usize; 2], f64>,
+    /// Paths whose round trip takes longer than it did.
+    pub late: BTreeSet<[usize; 2]>,
 }
 
 pub const SERIES_SCHEMA: &str = "narrows.fleet-series/1";

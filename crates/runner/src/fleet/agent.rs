@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 /// How an agent is started.
@@ -314,13 +314,20 @@ static TRACES: Mutex<()> = Mutex::new(());
 fn probed(order: &Order, to: SocketAddr, trace: bool) -> MeshPath {
     let (interval_us, count) = (PROBE_INTERVAL_US, probe_packets(order.lasts_ms));
     let packets_of = ProbeOrder { to: Vec::new(), packets: u32::try_from(count).unwrap_or(u32::MAX), interval_us };
-    let mut seen = if trace {
-        let _one = lock(&TRACES);
+    // Where another path has its turn, this one has it the next time.
+    let turn = trace.then(|| match TRACES.try_lock() {
+        Ok(turn) => Some(turn),
+        Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    });
+    let turn = turn.flatten();
+    let mut seen = if turn.is_some() {
         let to = vec![(to.ip(), None)];
         probe(&ProbeOrder { to, packets: 0, interval_us }).pop().unwrap_or_default()
     } else {
         Probed::default()
     };
+    drop(turn);
     if let Err(why) = packets(to, &packets_of, &mut seen) {
         seen.remarks.push(why);
     }
@@ -353,6 +360,12 @@ fn diagnosed(order: &Order, down: bool) -> Result<String, String> {
     Ok(fix.map_or_else(|| says.clone(), |fix| format!("{says}; {fix}")))
 }
 
+fn is_of_path(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut};
+    let of_path = [ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut];
+    of_path.contains(&error.kind())
+}
+
 fn loaded(order: &Order, down: bool, ends: Instant, stop: &Stop) -> MeshState {
     let lasts = Duration::from_millis(order.lasts_ms);
     let mut failed = "it was stopped".to_owned();
@@ -366,7 +379,9 @@ fn loaded(order: &Order, down: bool, ends: Instant, stop: &Stop) -> MeshState {
         }
         if let Err(error) = TcpStream::connect_timeout(&order.to, CONNECTS) {
             let why = error.to_string();
-            return MeshState::Unreachable(why.split(" (os error").next().unwrap_or_default().to_owned());
+            let why = why.split(" (os error").next().unwrap_or_default().to_owned();
+            // What this host lacks, such as a port or a descriptor, says nothing of the path.
+            return if is_of_path(&error) { MeshState::Unreachable(why) } else { MeshState::Failed(why) };
         }
         if order.token.parse::<Token>().is_err() {
             return MeshState::Failed("invalid token of the other host".to_owned());

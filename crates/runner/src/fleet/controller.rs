@@ -2,6 +2,7 @@
 
 use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
+use super::archive::Archive;
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys, place};
 use super::otlp::Exporter;
@@ -15,8 +16,8 @@ use crate::server::audit::Audit;
 use crate::server::listen::{accept_api, acceptor};
 use crate::web::PageSpec;
 use narrows_fleet::alert::sentence;
-use narrows_fleet::control::{Control, Has};
-use narrows_fleet::incident::{Incident, Message};
+use narrows_fleet::control::{Control, Has, Sessions};
+use narrows_fleet::incident::Incident;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::protocol::{Reply, Ticket};
 use narrows_fleet::truth::Truth;
@@ -54,6 +55,8 @@ const TICK: Duration = Duration::from_millis(250);
 /// A controller leads for so long, and says so again so often.
 const LEADS_MS: u64 = 15_000;
 const RENEWS: Duration = Duration::from_secs(5);
+/// A clock that goes back by less is one that is set right.
+const STEP_MS: u64 = 5_000;
 /// Before its first look at what is due.
 const FIRST_MS: u64 = 120_000;
 /// An agent at work is answered so soon: what it found should not wait.
@@ -78,8 +81,10 @@ enum Ended {
     Stopped,
     /// It leads no more; the incidents that were open.
     Deposed(Vec<Incident>),
-    /// Its file was read again, and who gets its alerts is known.
-    Applied(Box<(Alerts, Fleet)>),
+    /// Its file was read again, and who gets its alerts is known; with what is known of agents.
+    Applied(Box<(Alerts, Fleet)>, Sessions),
+    /// The clock was set back: all times that it knows are of another one.
+    Stepped(Sessions),
 }
 
 /// Runs a fleet until it is stopped. `watch` gets what a user should know.
@@ -134,79 +139,54 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let (boot, inode) = (narrows_sys::process::boot_id().unwrap_or_default(), files::inode(&place).unwrap_or_default());
     alerts.export = Exporter::start(&runtime, fleet.collector()?, &figures)?;
     let me = format!("{} {} {inode} {boot}", narrows_sys::process::host_name(), spec.state.display());
-    while stands_by(&fleet, &mut store, &me, &events, stop, (&mut archive, &mut alerts), watch) {
-        leads.send_replace(true);
-        archive.works(&alerts);
-        let ended = decide((&fleet, &spec.file), &mut store, (&keys, &me), &events, stop, &mut alerts, watch);
-        leads.send_replace(false);
-        match ended {
-            Ended::Stopped => break,
-            Ended::Deposed(open) => {
-                archive.open = open;
-                watch("another controller leads the fleet now, or the store does not answer");
+    let mut sessions = Sessions::default();
+    'leads: while let Some(waited) =
+        stands_by(&fleet, &mut store, &me, &events, stop, (&mut archive, &mut alerts), watch)
+    {
+        let mut read = None;
+        if waited {
+            // Meanwhile the file may have been applied to the one that led.
+            match applied(&spec.file) {
+                Ok(found) => read = Some(found),
+                Err(why) => watch(&format!("the fleet stays as it was: {why}")),
             }
-            Ended::Applied(read) => {
-                let (started, read) = *read;
-                *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &read);
-                (alerts, fleet) = (started, read);
+        }
+        // It leads, so the store answered.
+        archive.works(&alerts);
+        loop {
+            if let Some((started, found)) = read.take() {
+                *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &found);
+                (alerts, fleet) = (started, found);
                 watch("the file was read again");
                 match fleet.collector().and_then(|to| Exporter::start(&runtime, to, &figures)) {
                     Ok(export) => alerts.export = export,
                     Err(why) => watch(&format!("figures are not sent: {why}")),
                 }
             }
+            leads.send_replace(true);
+            let of = (&fleet, spec.file.as_path(), std::mem::take(&mut sessions));
+            let ended = decide(of, &mut store, (&keys, &me), &events, stop, (&mut archive, &mut alerts), watch);
+            match ended {
+                Ended::Applied(found, known) => (read, sessions) = (Some(*found), known),
+                Ended::Stepped(known) => {
+                    sessions = known;
+                    watch("the clock of this host went back: the controller begins anew");
+                }
+                Ended::Deposed(open) => {
+                    archive.open = open;
+                    watch("another controller leads the fleet now, or the store does not answer");
+                    break;
+                }
+                Ended::Stopped => break 'leads,
+            }
         }
+        leads.send_replace(false);
     }
     runtime.shutdown_timeout(Duration::from_millis(100));
     Ok(())
 }
 
-/// Whether the store works, as far as people know: no incident can be kept in it meanwhile.
-#[derive(Default)]
-struct Archive {
-    /// Whether this controller led before: others say nothing.
-    led: bool,
-    failing: Option<Incident>,
-    /// What was open when it led last.
-    open: Vec<Incident>,
-}
-
-/// It is reported after so long.
-const SILENT_STORE_MS: u64 = 60_000;
-
-impl Archive {
-    fn works(&mut self, alerts: &Alerts) {
-        self.led = true;
-        if let Some(incident) = self.failing.take().filter(|it| it.reported) {
-            let after_ms = now_ms().saturating_sub(incident.since_ms);
-            alerts.send(&Message::Over { incident, after_ms });
-        }
-    }
-
-    fn fails(&mut self, why: Option<&str>, alerts: &mut Alerts, watch: &mut dyn FnMut(&str)) {
-        let incident = self.failing.get_or_insert_with(|| Incident {
-            number: 0,
-            element: "the controller's store".to_owned(),
-            says: String::new(),
-            since_ms: now_ms(),
-            acknowledged: None,
-            verdict: None,
-            reported: false,
-        });
-        why.unwrap_or_default().clone_into(&mut incident.says);
-        if self.led && !incident.reported && now_ms() >= incident.since_ms + SILENT_STORE_MS {
-            incident.reported = true;
-            alerts.send(&Message::Began(incident.clone()));
-        }
-        // An Alertmanager takes what does not come again for over.
-        if self.led {
-            let own = self.failing.iter().filter(|it| it.reported);
-            alerts.look(&self.open.iter().chain(own).collect::<Vec<_>>(), watch);
-        }
-    }
-}
-
-/// Waits until this controller leads its fleet; `false`: it was stopped before.
+/// Waits until this controller leads its fleet, and tells whether another one led meanwhile; `None`: it was stopped before.
 fn stands_by(
     fleet: &Fleet,
     store: &mut Store,
@@ -215,17 +195,19 @@ fn stands_by(
     stop: &Stop,
     (archive, alerts): (&mut Archive, &mut Alerts),
     watch: &mut dyn FnMut(&str),
-) -> bool {
+) -> Option<bool> {
     let (mut trouble, mut is_second) = (None, false);
     while !stop.is_set() {
         let leads = store.tests_of(fleet).lead(me, now_ms(), now_ms() + LEADS_MS);
         match noted(leads, &mut trouble, watch) {
-            Some(true) => return true,
-            Some(false) if !is_second => {
-                watch("another controller leads the fleet: this one stands by");
+            Some(true) => return Some(is_second),
+            Some(false) => {
+                if !is_second {
+                    watch("another controller leads the fleet: this one stands by");
+                }
                 is_second = true;
+                archive.is_led(alerts);
             }
-            Some(false) => {}
             None => archive.fails(trouble.as_deref(), alerts, watch),
         }
         let until = clock::now() + RENEWS / 5;
@@ -242,7 +224,7 @@ fn stands_by(
             }
         }
     }
-    false
+    None
 }
 
 /// Who and where agents are, and whether this controller leads them.
@@ -276,44 +258,63 @@ fn on_bus(
 
 /// Decides for a fleet as its file is now.
 fn decide(
-    (fleet, file): (&Fleet, &Path),
+    (fleet, file, sessions): (&Fleet, &Path, Sessions),
     store: &mut Store,
     (keys, me): (&Keys, &str),
     events: &Receiver<Event>,
     stop: &Stop,
-    alerts: &mut Alerts,
+    (archive, alerts): (&mut Archive, &mut Alerts),
     watch: &mut dyn FnMut(&str),
 ) -> Ended {
     let mut control = Control::new(fleet, store.tests_of(fleet), now_ms());
+    control.resume(sessions);
     let secrets = |of: &str| keys.secret(of).reveal();
     let mut waiting: HashMap<usize, Waiting> = HashMap::new();
     let mut trouble: Option<String> = None;
     let mut next_tick = clock::now();
-    let (mut renews, mut led) = (clock::now() + RENEWS, clock::now());
+    let (mut renews, mut led, mut last_ms) = (clock::now() + RENEWS, clock::now(), now_ms());
     // The first tick reads the results of hours.
-    noted(control.lead(me, now_ms(), now_ms() + FIRST_MS), &mut trouble, watch);
+    if noted(control.lead(me, now_ms(), now_ms() + FIRST_MS), &mut trouble, watch) == Some(false) {
+        return Ended::Deposed(std::mem::take(&mut archive.open));
+    }
     while !stop.is_set() {
         // Whatever agents say in between, it looks what is due.
         if clock::now() >= next_tick {
             next_tick = clock::now() + TICK;
-            // Whoever was stopped for long may lead no more.
+            if now_ms() + STEP_MS < last_ms {
+                noted(control.keep(), &mut trouble, watch);
+                return Ended::Stepped(control.sessions());
+            }
+            last_ms = now_ms();
+            let messages = noted(control.tick(last_ms), &mut trouble, watch);
+            match (&messages, &trouble) {
+                (None, Some(why)) => {
+                    let open: Vec<Incident> = control.judge().incidents().known().into_iter().cloned().collect();
+                    // Before its first look it knows of none.
+                    if !open.is_empty() {
+                        archive.open = open;
+                    }
+                    archive.fails(Some(why.as_str()), alerts, watch);
+                }
+                _ => archive.works(alerts),
+            }
+            // Whoever was stopped for long, or had to wait for the store, may lead no more; then another one reports it.
             if clock::now() >= renews {
-                renews = clock::now() + RENEWS;
                 match noted(control.lead(me, now_ms(), now_ms() + LEADS_MS), &mut trouble, watch) {
                     Some(true) => led = clock::now(),
                     None if led.elapsed() < Duration::from_millis(LEADS_MS) => {}
                     _ => {
-                        let open = control.judge().incidents().audible().into_iter().cloned().collect();
+                        let open = control.judge().incidents().known().into_iter().cloned().collect();
                         return Ended::Deposed(open);
                     }
                 }
+                renews = clock::now() + RENEWS;
             }
-            let messages = control.tick(now_ms());
-            for message in noted(messages, &mut trouble, watch).into_iter().flatten() {
+            for message in messages.into_iter().flatten() {
                 watch(&sentence(&message));
                 alerts.send(&message);
             }
-            alerts.look(&control.judge().incidents().audible(), watch);
+            alerts.look(&control.judge().incidents().known(), watch);
             // Where there is nothing to keep, that it works says nothing of the store.
             if let kept @ Err(_) = control.keep() {
                 noted(kept, &mut trouble, watch);
@@ -340,7 +341,7 @@ fn decide(
                 Ok(read) => {
                     noted(control.keep(), &mut trouble, watch);
                     let _ = answer.send(Ok(serde_json::json!("the file was read again")));
-                    return Ended::Applied(Box::new(read));
+                    return Ended::Applied(Box::new(read), control.sessions());
                 }
                 Err(why) => _ = answer.send(Err(format!("the fleet stays as it was: {why}"))),
             },

@@ -2,6 +2,7 @@
 
 mod agent;
 mod alerts;
+mod archive;
 mod command;
 mod controller;
 mod keys;

@@ -139,7 +139,7 @@ impl Transport for Nats {
                 return serde_json::from_slice(reply).map_err(|error| format!("cannot parse its reply: {error}"));
             }
         }
-        Err("the controller takes no token of its own: does its clock jump?".to_owned())
+        Err("the controller gives no answer: its store fails, another one leads, or its clock jumps".to_owned())
     }
 }
 
@@ -177,7 +177,9 @@ pub(super) async fn listen(
                     None => Vec::new(),
                     Some(answered) => match tokio::time::timeout(HOLDS + AROUND, answered).await {
                         Ok(Ok(reply)) => serde_json::to_vec(&reply).unwrap_or_default(),
-                        _ => return,
+                        // The file was read again.
+                        Ok(Err(_)) => Vec::new(),
+                        Err(_) => return,
                     },
                 };
                 let named = [fresh(&own, &host, now_ms() / FRESH_MS).as_slice(), &body].concat();

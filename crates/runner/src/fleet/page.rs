@@ -85,7 +85,7 @@ impl Source for OfFleet {
                 Ask::Mute { element, for_ms } => Command::Mute { element, for_ms },
                 Ask::Pause { for_ms } => Command::Pause { for_ms },
                 Ask::Test { from, to, .. } => Command::Run { mesh: None, between: Some([from, to]) },
-                Ask::Stop | Ask::Undo { .. } => {
+                Ask::Stop { .. } | Ask::Undo { .. } => {
                     return Err(Refused::new(Reason::NotAllowed, "that is of a host's own page"));
                 }
             };

@@ -8,6 +8,7 @@ use narrows_fleet::schedule::{Name, Planned};
 use narrows_fleet::truth::{DAYS_KEPT_MS, Due, Ended, Lease, NOTES_MAX, Note, Point, Taken, Truth, day_of};
 use narrows_mesh::Load;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// The tests of one fleet in a store. There they have the names of its file, so that its lines may change their order.
 #[derive(Debug)]
@@ -184,7 +185,7 @@ impl Truth for FleetTests<'_> {
     fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken> {
         let name = [self.columns(&lease.name), values![integer(lease.fence)]].concat();
         let sql = format!(
-            "UPDATE fleet_tests SET ended = {RESULT}, result = ? WHERE {IS} AND fence = ? AND ended = {OPEN} RETURNING number"
+            "UPDATE fleet_tests SET ended = {RESULT}, result = ? WHERE {IS} AND fence = ? AND fence > 0 AND ended = {OPEN} RETURNING number"
         );
         if self.count(&sql, [values![result.to_vec()], name.clone()].concat())? > 0 {
             return Ok(Taken::Stored);
@@ -206,15 +207,35 @@ impl Truth for FleetTests<'_> {
         Ok(missed)
     }
 
-    fn results(&mut self, mesh: usize, test: usize, since_ms: u64) -> Result<Vec<Ended>> {
+    fn open(&mut self, due_ms: RangeInclusive<u64>) -> Result<Vec<(Planned, Option<Lease>)>> {
+        let sql = format!(
+            "SELECT {NAMES}, due_ms, fence, until_ms FROM fleet_tests
+             WHERE fleet = ? AND ended = {OPEN} AND due_ms >= ? AND due_ms <= ?"
+        );
+        let more = |row: &mut Cells| {
+            let [due_ms, fence, until_ms] = [row.integer()?, row.integer()?, row.integer()?].map(i64::unsigned_abs);
+            Ok((due_ms, fence, until_ms))
+        };
+        let [from, to] = [*due_ms.start(), *due_ms.end()].map(integer);
+        let open = |(name, (due_ms, fence, until_ms)): (Name, (u64, u64, u64))| {
+            (Planned { due_ms, name }, (fence > 0).then_some(Lease { name, fence, until_ms }))
+        };
+        let rows = self.rows(&sql, values![self.fleet.name.clone(), from, to], more)?;
+        let mut found: Vec<_> = rows.into_iter().map(open).collect();
+        found.sort_by_key(|(planned, _)| *planned);
+        Ok(found)
+    }
+
+    fn results(&mut self, mesh: usize, test: usize, due_ms: RangeInclusive<u64>) -> Result<Vec<Ended>> {
         let sql = format!(
             "SELECT {NAMES}, due_ms, result FROM fleet_tests
-             WHERE fleet = ? AND mesh = ? AND test = ? AND ended = {RESULT} AND due_ms >= ? ORDER BY due_ms, number"
+             WHERE fleet = ? AND mesh = ? AND test = ? AND ended = {RESULT} AND due_ms >= ? AND due_ms <= ? ORDER BY due_ms, number"
         );
         let of = &self.fleet.meshes[mesh];
         let (mesh, test) = (of.name.clone(), of.tests[test].word());
         let more = |row: &mut Cells| Ok((row.integer()?.unsigned_abs(), row.blob()?));
-        let rows = self.rows(&sql, values![self.fleet.name.clone(), mesh, test, integer(since_ms)], more)?;
+        let [from, to] = [*due_ms.start(), *due_ms.end()].map(integer);
+        let rows = self.rows(&sql, values![self.fleet.name.clone(), mesh, test, from, to], more)?;
         Ok(rows.into_iter().map(|(name, (due_ms, result))| (due_ms, name, result)).collect())
     }
 
