@@ -114,12 +114,10 @@ fn table(report: &FleetSeries) -> Table {
 /// Goodput, round trip with its band, and loss over time.
 pub fn picture(report: &FleetSeries) -> String {
     let at = |it: &FleetPoint| it.at_unix_ms as f64;
-    let of = |value: fn(&FleetPoint) -> Option<f64>| -> Vec<(f64, f64)> {
-        report.points.iter().filter_map(|it| Some((at(it), value(it)?))).collect()
-    };
-    let goodput = of(|it| it.goodput_bps);
-    let median = of(|it| it.rtt_us.map(|all| all[1]));
-    let loss = of(|it| it.packets.filter(|[sent, _]| *sent > 0).map(|[sent, lost]| lost as f64 / sent as f64));
+    let goodput = stretches(report, "load", |it| it.goodput_bps);
+    let median = stretches(report, "probe", |it| it.rtt_us.map(|all| all[1]));
+    let lost = |it: &FleetPoint| it.packets.filter(|[sent, _]| *sent > 0).map(|[sent, lost]| lost as f64 / sent as f64);
+    let loss = stretches(report, "probe", lost);
     let mut plots = vec![
         ("goodput", "goodput", Unit::BitsPerSecond, goodput),
         ("round trip", "round trip", Unit::Microseconds, median),
@@ -140,9 +138,9 @@ pub fn picture(report: &FleetSeries) -> String {
     let times = report.points.iter().map(at);
     let [first, last] = [times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)];
     let xs = Scale::Linear(first, last.max(first + 60_000.0));
-    for (figure, title, unit, points) in &plots {
+    for (figure, title, unit, parts) in &plots {
         let highest = report.points.iter().filter_map(|it| it.rtt_us.map(|all| all[2]));
-        let all = points.iter().map(|it| it.1);
+        let all = parts.iter().flatten().map(|it| it.1);
         let ys = match *figure {
             "round trip" => Scale::from_zero(all.chain(highest)),
             // Without loss the axis still says what little would be.
@@ -156,15 +154,32 @@ pub fn picture(report: &FleetSeries) -> String {
             band(&mut canvas, panel, report);
         }
         marks(&mut canvas, panel, report, figure);
-        if points.len() > 150 {
-            panel.plain(&mut canvas, points, Look::nth(0));
-        } else {
-            panel
-                .series(&mut canvas, points, Look::nth(0), |(x, y)| format!("{}: {}", time(x as u64), value(*unit, y)));
+        let are_many = parts.iter().map(Vec::len).sum::<usize>() > 150;
+        for points in parts {
+            if are_many && points.len() > 1 {
+                panel.plain(&mut canvas, points, Look::nth(0));
+            } else {
+                let hint = |(x, y): (f64, f64)| format!("{}: {}", time(x as u64), value(*unit, y));
+                panel.series(&mut canvas, points, Look::nth(0), hint);
+            }
         }
         top += HIGH + APART;
     }
     canvas.finish()
+}
+
+/// Values of one kind of tests that belong together, by their times in ms: where a test found nothing, nothing is known.
+fn stretches<T>(report: &FleetSeries, kind: &str, value: impl Fn(&FleetPoint) -> Option<T>) -> Vec<Vec<(f64, T)>> {
+    let mut all = vec![Vec::new()];
+    for it in report.points.iter().filter(|it| it.kind == kind) {
+        match (value(it), all.last_mut()) {
+            (Some(value), Some(last)) => last.push((it.at_unix_ms as f64, value)),
+            (None, Some(last)) if it.failure.is_some() && !last.is_empty() => all.push(Vec::new()),
+            _ => {}
+        }
+    }
+    all.retain(|it| !it.is_empty());
+    all
 }
 
 fn axis(canvas: &mut Canvas, panel: Panel, xs: Scale) {
@@ -181,12 +196,12 @@ fn axis(canvas: &mut Canvas, panel: Panel, xs: Scale) {
 
 /// From the minimum to the 90th percentile of each probe.
 fn band(canvas: &mut Canvas, panel: Panel, report: &FleetSeries) {
-    let known: Vec<(f64, [f64; 3])> =
-        report.points.iter().filter_map(|it| Some((it.at_unix_ms as f64, it.rtt_us?))).collect();
-    let above = known.iter().map(|(x, all)| (panel.x(*x), panel.y(all[2])));
-    let below = known.iter().rev().map(|(x, all)| (panel.x(*x), panel.y(all[0])));
-    let outline: Vec<(f64, f64)> = above.chain(below).collect();
-    canvas.polygon(&outline, palette::BLUE, 0.2);
+    for known in stretches(report, "probe", |it| it.rtt_us) {
+        let above = known.iter().map(|(x, all)| (panel.x(*x), panel.y(all[2])));
+        let below = known.iter().rev().map(|(x, all)| (panel.x(*x), panel.y(all[0])));
+        let outline: Vec<(f64, f64)> = above.chain(below).collect();
+        canvas.polygon(&outline, palette::BLUE, 0.2);
+    }
 }
 
 /// Change points of this figure, changes of routers, and tests that failed.
@@ -276,7 +291,7 @@ mod tests {
             settings: vec![set(5), set(99)],
         };
         let svg = picture(&report);
-        assert_eq!((svg.matches("fill-opacity").count(), svg.matches("stroke-dasharray=\"2 4\"").count()), (1, 3));
+        assert_eq!((svg.matches("fill-opacity").count(), svg.matches("stroke-dasharray=\"2 4\"").count()), (2, 3));
         assert_eq!(svg.matches("stroke-dasharray=\"8 3 2 3\"").count(), 3, "the legend, and one in each panel");
         assert!(svg.contains("+50.0 %") && svg.contains("&lt;b&gt;no answer") && !svg.contains("<b>"), "{svg}");
         let text = doc(&report).text(Style { width: NARROWEST, ..Style::default() });

@@ -5,7 +5,7 @@ use narrows_mesh::record::STARVED;
 use narrows_model::run::fleet::FleetPaths;
 use narrows_model::run::grid::{CellState, Grid, GridCell, GridGroup, GridMetric};
 use narrows_model::run::history::StoredRun;
-use narrows_model::run::mesh::{MeshLoad, MeshReport, MeshState};
+use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshReport, MeshState};
 use std::collections::BTreeMap;
 
 /// Larger groups are folded in parts: a reader opens one at a time.
@@ -28,11 +28,25 @@ pub fn of_mesh(report: &MeshReport, metric: GridMetric, paths: Option<&FleetPath
         GridMetric::Goodput => {
             let judged = report.expected_bps.iter().zip(&report.slow);
             cells.extend(report.loads.iter().zip(judged).map(|(it, (expected, slow))| {
-                ([it.from, it.to], GridCell { expected: *expected, ..of_load(it, *expected, *slow) })
+                let way = [it.from, it.to];
+                // As an incident is judged: by the others, and by what the path itself carried before.
+                let usual = paths.and_then(|all| all.usual_bps.get(&way)).copied();
+                let expected = expected.map(|bps| bps.max(usual.unwrap_or(0.0))).or(usual);
+                let fell = |bps: f64| usual.is_some_and(|usual| bps < SLOW * usual);
+                let slow = *slow || matches!(it.state, MeshState::Measured { goodput_bps, .. } if fell(goodput_bps));
+                (way, GridCell { expected, ..of_load(it, expected, slow) })
             }));
         }
         GridMetric::RoundTrip | GridMetric::Loss => {
-            let known = report.paths.iter().filter(|it| it.packets.is_some() || it.rtt_us.is_some());
+            let is_known = |it: &&MeshPath| it.packets.is_some() || it.rtt_us.is_some();
+            let known = report.paths.iter().filter(is_known);
+            // Nothing was answered at all; the other end may have had more luck.
+            for it in report.paths.iter().rev().filter(|it| !is_known(it)) {
+                let Some(why) = it.remarks.last() else { continue };
+                for way in [[it.from, it.to], [it.to, it.from]] {
+                    cells.insert(way, cell(CellState::Failed, None, why.clone()));
+                }
+            }
             // What an end sent itself says more of that direction than what came back to the other one.
             for part in [2, 1] {
                 cells.extend(known.clone().map(|it| {
@@ -43,6 +57,10 @@ pub fn of_mesh(report: &MeshReport, metric: GridMetric, paths: Option<&FleetPath
         }
     }
     for (way, cell) in &mut cells {
+        let is_late = metric == GridMetric::RoundTrip && paths.is_some_and(|all| all.late.contains(way));
+        if is_late && cell.state == CellState::Good {
+            cell.state = CellState::Bad;
+        }
         cell.at_unix_ms = planned.and_then(|all| *all.get(way)?);
     }
     let moved = cells.into_iter().filter_map(|([from, to], cell)| Some(([*place.get(from)?, *place.get(to)?], cell)));
@@ -124,8 +142,9 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
         let all = run.figures.iter().filter(|it| it.name.starts_with("goodput"));
         all.map(|it| (it.value, it.name.split(' ').any(|word| word == "down"))).collect()
     };
-    let known: Vec<&StoredRun> =
-        runs.iter().filter(|it| !it.client.is_empty() && !it.server.is_empty() && !goodputs(it).is_empty()).collect();
+    let says = |run: &StoredRun| run.verdict == "failed" || !goodputs(run).is_empty();
+    let is_known = |it: &&StoredRun| !it.client.is_empty() && !it.server.is_empty() && says(it);
+    let known: Vec<&StoredRun> = runs.iter().filter(is_known).collect();
     let mut names: Vec<&str> = known.iter().flat_map(|it| [it.client.as_str(), it.server.as_str()]).collect();
     names.sort_unstable();
     names.dedup();
@@ -139,9 +158,13 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
             "failed" => CellState::Failed,
             _ => CellState::Good,
         };
+        let at_unix_ms = Some(run.started_unix_us / 1_000);
+        if goodputs(run).is_empty() {
+            let new = GridCell { at_unix_ms, ..cell(CellState::Failed, None, format!("{} failed", run.command)) };
+            grid.cells.entry([way.0, way.1]).or_insert(new);
+        }
         for (bps, is_down) in goodputs(run) {
             let way = if is_down { [way.1, way.0] } else { [way.0, way.1] };
-            let at_unix_ms = Some(run.started_unix_us / 1_000);
             let new = GridCell { at_unix_ms, ..cell(state, Some(bps), run.verdict.clone()) };
             grid.cells.entry(way).or_insert(new);
         }

@@ -52,17 +52,25 @@ fn grouped(value: &Value) -> String {
     }
 }
 
-/// The text without anything that a terminal or a page would interpret: control characters (escape sequences included)
-/// and characters that change the writing direction become `?`; a tab or a line break becomes a blank.
+/// The text without anything that a terminal or a page would interpret, or that nobody sees: control characters (escape sequences
+/// included), characters that change the writing direction or have no width, and tags (U+E0000) become `?`; a tab or a line break becomes a
+/// blank.
 pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' | '\n' | '\r' => ' ',
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '?',
-            c if c.is_control() => '?',
+            c if c.is_control() || is_unseen(c) => '?',
             c => c,
         })
         .collect()
+}
+
+/// Whether a reader does not see a character, which a program may obey.
+pub const fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// `1 stream`, `4 streams`.
@@ -103,5 +111,6 @@ mod tests {
     #[test]
     fn a_terminal_is_not_told_what_to_do() {
         assert_eq!(clean("a\x1b[31mred\x07\r\nb\u{202e}c"), "a?[31mred?  b?c");
+        assert_eq!(clean("a\u{e0041}\u{200b}\u{2028}ö→é"), "a???ö→é");
     }
 }

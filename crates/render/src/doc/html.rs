@@ -1,6 +1,7 @@
 //! A report as one page.
 
 use super::{Block, Doc, Pair, capitalised};
+use crate::style::Tone;
 use crate::{page, table};
 use maud::{Markup, html};
 
@@ -13,7 +14,8 @@ impl Doc {
 fn written(block: &Block) -> Markup {
     html! {
         @match block {
-            Block::Verdict { .. } | Block::Drawing(_) => {},
+            Block::Drawing(_) => {},
+            Block::Verdict { word, tone, says } => @if !says.is_empty() { (verdict(word, *tone, says)) },
             Block::Lead { word, says, below, .. } => {
                 p { strong { (word) } ": " (says) @if let Some(below) = below { br; (below) } }
             }
@@ -36,6 +38,15 @@ fn written(block: &Block) -> Markup {
             Block::Method(says) => p { small { (says) } },
         }
     }
+}
+
+fn verdict(word: &str, tone: Tone, words: &str) -> Markup {
+    let class = match tone {
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        _ => "mark",
+    };
+    page::says(class, word, &[words.to_owned()])
 }
 
 /// What goes on with a pair stands below it.

@@ -22,7 +22,10 @@ impl Doc {
             in_list = is_list;
             let list = |all: Vec<String>| all.iter().map(|it| format!("- {it}\n")).collect::<String>();
             match block {
-                Block::Verdict { .. } | Block::Drawing(_) | Block::OnPage(_) | Block::Picture(_) => {}
+                Block::Drawing(_) | Block::OnPage(_) | Block::Picture(_) => {}
+                // What is its name stands above.
+                Block::Verdict { says, .. } if says.is_empty() => {}
+                Block::Verdict { word: it, says, .. } => out += &format!("\n**{}**: {}\n", word(it), word(says)),
                 Block::Lead { word: lead, says, below, .. } => {
                     let below = below.as_ref().map_or_else(String::new, |below| format!(": {}", word(below)));
                     out += &format!("- **{}**: {}{below}\n", word(lead), word(says));

@@ -11,6 +11,7 @@ use narrows_model::run::grid::{CellState, Grid, GridMetric};
 use narrows_model::run::history::StoredRun;
 use narrows_model::words::date;
 use std::collections::BTreeMap;
+use std::iter;
 
 /// Something that is bad, and what can be done about it here.
 #[derive(Debug, Clone, Default)]
@@ -57,9 +58,11 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         links: links(&it.element, &status.hosts),
     };
     let mut troubles: Vec<Trouble> = status.incidents.iter().map(trouble).collect();
-    // What somebody has in hand asks for less attention than what nobody has, and a silent agent for less than a slow network; of these the
-    // oldest is first.
-    troubles.sort_by_key(|it| (it.acknowledged.is_some(), it.element.starts_with("agent "), it.since_unix_ms));
+    // What somebody has in hand asks for less attention than what nobody has, a silent agent for less than a slow network, and a path for
+    // less than a host or a group; of these the oldest is first.
+    troubles.sort_by_key(|it| {
+        (it.acknowledged.is_some(), it.element.starts_with("agent "), narrowness(&it.element), it.since_unix_ms)
+    });
     let paused =
         status.paused_until_unix_ms.map(|until| format!("paused: no test begins before {}", date::utc(until / 1_000)));
     let trouble = status.trouble.as_ref().map(|why| format!("the controller's store fails: {why}"));
@@ -74,6 +77,13 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         warnings: paused.into_iter().chain(trouble).chain(status.alerts_trouble.clone()).collect(),
         pauses: true,
     }
+}
+
+/// How little of a fleet an element is: 0 is all of it.
+fn narrowness(element: &str) -> usize {
+    let wide: [&[&str]; 3] =
+        [&["all "], &["the paths ", "the network between ", "the agents of ", "router "], &["host "]];
+    wide.iter().position(|begins| begins.iter().any(|it| element.starts_with(it))).unwrap_or(wide.len())
 }
 
 /// The hosts that an element names, and the path between two.
@@ -91,7 +101,9 @@ fn links(element: &str, hosts: &[FleetHost]) -> Vec<(String, String)> {
 
 /// The first view of a store: the newest run of each two hosts that is not well, with since when it is so. `runs`: the newest first.
 pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
-    let is_bad = |run: &StoredRun| ["limited", "suspected", "failed"].iter().any(|it| run.verdict.starts_with(it));
+    // Of diagnoses, and of meshes.
+    let bad = ["limited", "suspected", "failed", "slow: ", "loses: ", "nothing measured"];
+    let is_bad = |run: &StoredRun| bad.iter().any(|it| run.verdict.starts_with(it));
     // As `limited: tcp-receive-window`.
     let cause =
         |run: &StoredRun| run.verdict.split_once(": ").map_or(run.verdict.as_str(), |(_, cause)| cause).to_owned();
@@ -108,15 +120,18 @@ pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
             continue;
         }
         let figure = run.figures.first().map(|it| format!("{}: {}", it.name, crate::history::value(it.unit, it.value)));
+        let is_mesh = run.command == "mesh";
+        let of_both = || address("path", &[("from", &run.client), ("to", &run.server)]);
+        let both = (!is_mesh).then(|| ("all runs between them".to_owned(), of_both()));
         let trouble = Trouble {
-            element: format!("path {} to {}", run.client, run.server),
+            element: match is_mesh {
+                true => format!("mesh of {}", run.server),
+                false => format!("path {} to {}", run.client, run.server),
+            },
             says: format!("{}, {}", run.command, figure.unwrap_or_default()),
             cause: Some(cause(run)),
             since_unix_ms,
-            links: vec![
-                (format!("run {}", run.id), address("run", &[("id", &run.id)])),
-                ("all runs between them".to_owned(), address("path", &[("from", &run.client), ("to", &run.server)])),
-            ],
+            links: iter::once((format!("run {}", run.id), address("run", &[("id", &run.id)]))).chain(both).collect(),
             ..Trouble::default()
         };
         seen.insert(of(run), (trouble, is_bad(run)));

@@ -26,8 +26,10 @@
     const live = document.querySelector('[data-live]');
     if (!live) return;
     setInterval(async () => {
-      const typing = live.contains(document.activeElement) && /INPUT|SELECT/.test(document.activeElement.tagName);
-      const filled = [...live.querySelectorAll('input')].some(it => it.type === 'text' && it.value !== it.defaultValue);
+      const typing = live.contains(document.activeElement) && /INPUT|SELECT|BUTTON/.test(document.activeElement.tagName);
+      const chosen = it => it.selectedIndex !== Math.max(0, [...it.options].findIndex(option => option.defaultSelected));
+      const filled = [...live.querySelectorAll('input')].some(it => it.type === 'text' && it.value !== it.defaultValue)
+        || [...live.querySelectorAll('select')].some(chosen);
       if (document.hidden || typing || filled) return;
       try {
         const answer = await get(live.dataset.live);
@@ -36,13 +38,15 @@
         const now = page.querySelector('[data-live]');
         if (!now || now.textContent === live.dataset.text) return;
         live.dataset.text = now.textContent;
-        // A link that has the focus keeps it.
-        const at = document.activeElement && live.contains(document.activeElement) && document.activeElement.href;
+        // What has the focus keeps it: the same link, or what stands in its place.
+        const stops = () => [...live.querySelectorAll('a[href], summary, [tabindex="0"]')];
+        const nth = stops().indexOf(document.activeElement);
+        const at = nth >= 0 && document.activeElement.href;
         times(now);
         const open = [...live.querySelectorAll('details')].map(it => it.open);
         live.replaceChildren(...now.childNodes);
         live.querySelectorAll('details').forEach((it, nth) => { it.open = open[nth]; });
-        if (at) [...live.querySelectorAll('a')].find(it => it.href === at)?.focus();
+        if (nth >= 0) (stops().find(it => at && it.href === at) || stops()[nth])?.focus({ preventScroll: true });
       } catch {
         // What it showed last may be long over.
         if (live.querySelector('.stale')) return;
@@ -77,11 +81,19 @@
       box.replaceChildren(this.buttons, frame, this.line);
       this.scroll.addEventListener('scroll', () => this.later(), { passive: true });
       this.scroll.addEventListener('pointermove', event => this.point(event));
-      this.scroll.addEventListener('click', event => { this.point(event); this.open(); });
+      this.scroll.addEventListener('click', event => this.point(event) && this.open());
       this.scroll.addEventListener('keydown', event => this.key(event));
       this.scroll.addEventListener('focus', () => this.tell());
       new ResizeObserver(() => this.lay()).observe(box);
       matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.paint());
+      // Paper is white.
+      const paper = is => {
+        document.documentElement.classList.toggle('paper', is);
+        this.paint();
+        this.draw();
+      };
+      addEventListener('beforeprint', () => paper(true));
+      addEventListener('afterprint', () => paper(false));
       this.load().then(() => setInterval(() => document.hidden || this.load(), 15000));
     }
 
@@ -96,7 +108,9 @@
       if (!this.opened) {
         const kept = new URLSearchParams(location.search).get('open');
         const small = hosts.length <= LARGE || groups.length === 1;
-        this.opened = new Set(kept ? kept.split('.').map(Number) : small ? groups.keys() : []);
+        const asked = kept !== null && groups.length > 1;
+        this.opened = new Set(asked ? kept.split('.').filter(Boolean).map(Number) : small ? groups.keys() : []);
+        if (asked) this.links();
       }
       this.stale = new Set(this.blocks.keys());
       this.lay();
@@ -339,11 +353,13 @@
       const name = this.axis[x < this.left ? row : y < this.top ? column : -1];
       this.named = x < this.left || y < this.top ? name : undefined;
       if (x >= this.left && y >= this.top && this.axis[row] && this.axis[column]) {
-        if (this.at[0] === row && this.at[1] === column && event.type !== 'click') return;
+        if (this.at[0] === row && this.at[1] === column && event.type !== 'click') return true;
         this.at = [row, column];
         this.tell();
         this.later();
+        return true;
       }
+      return this.named;
     }
 
     tell() {
@@ -355,10 +371,13 @@
       const plain = it => it.name.replace(/^[\u25b8\u25be] /, '');
       const more = cell.words && !(from.fold || to.fold) ? ', ' + cell.words : '';
       const says = from.fold || to.fold ? cell.words : (this.words[cell.letter] || cell.words) + (this.words[cell.letter] ? more : '');
-      this.line.replaceChildren(element('strong', plain(from) + ' \u2192 ' + plain(to)), ': ' + says);
-      if (cell.time) this.line.append(', ' + new Date(cell.time * 1000).toLocaleString([], { dateStyle: 'short', timeStyle: 'short' }));
+      const line = element('p');
+      line.append(element('strong', plain(from) + ' \u2192 ' + plain(to)), ': ' + says);
+      if (cell.time) line.append(', ' + new Date(cell.time * 1000).toLocaleString([], { dateStyle: 'short', timeStyle: 'short' }));
       const link = this.link(from, to);
-      if (link) this.line.append(' ', element('a', 'over time', { href: link }));
+      if (link) line.append(' ', element('a', 'over time', { href: link }));
+      // The same words are not read aloud again.
+      if (line.textContent !== this.line.textContent) this.line.replaceChildren(...line.childNodes);
       this.later();
     }
 
@@ -396,7 +415,17 @@
       const query = new URLSearchParams(location.search);
       query.set('open', [...this.opened].sort((a, b) => a - b).join('.'));
       history.replaceState(null, '', '?' + query);
+      this.links();
       this.lay();
+    }
+
+    // Another metric keeps what is open.
+    links() {
+      for (const it of document.querySelectorAll('.paths .links a[href*="metric="]')) {
+        const at = new URL(it.href);
+        at.searchParams.set('open', new URLSearchParams(location.search).get('open'));
+        it.href = at;
+      }
     }
 
     key(event) {

@@ -65,7 +65,7 @@ pub fn path(
                 })) }
             }
         }
-        @if let Some(list) = list { h2 { "Runs between them" } (runs_table(list)) }
+        @if let Some(list) = list { h2 { "Runs between them" } (comparable(list)) }
     };
     shell(reader, &format!("Path {from} to {to}"), &main)
 }
@@ -79,10 +79,7 @@ pub fn runs(reader: &Reader<'_>, report: &HistoryReport, host: &str) -> String {
             label { "Host " input name="host" value=(clean(host)) maxlength="200"; }
             button { "Show" }
         }
-        form action=(address("compare", &[])) {
-            (runs_table(report))
-            @if shown > 1 { p { button { "Compare the two that are marked" } } }
-        }
+        (comparable(report))
         p.links {
             @if report.offset > 0 { a rel="prev" href=(page(report.offset.saturating_sub(50))) { "Newer" } " " }
             @if report.offset + shown < report.total { a rel="next" href=(page(report.offset + shown)) { "Older" } }
@@ -93,7 +90,21 @@ pub fn runs(reader: &Reader<'_>, report: &HistoryReport, host: &str) -> String {
 
 /// The list of runs, without a page around it.
 pub fn listed(report: &HistoryReport) -> String {
-    html! { main { h2 { "Runs" } (runs_table(report)) } }.into_string()
+    html! { main { h2 { "Runs" } (comparable(report)) } }.into_string()
+}
+
+/// A report that has no page of its own, as it is on a terminal.
+pub fn as_text(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(clean).collect();
+    html! { main { pre tabindex="0" { (lines.join("\n")) } } }.into_string()
+}
+
+/// Runs of which two can be compared.
+fn comparable(report: &HistoryReport) -> Markup {
+    html! { form action=(address("compare", &[])) {
+        (runs_table(report))
+        @if report.runs.len() > 1 { p { button { "Compare the two that are marked" } } }
+    } }
 }
 
 fn runs_table(report: &HistoryReport) -> Markup {
@@ -152,7 +163,11 @@ pub fn live_test(reader: &Reader<'_>, test: Option<&Test>, ends: &[String], to: 
             @if let Some(id) = &it.run { p.links { a href=(address("run", &[("id", id)])) { "Its report, run " (clean(id)) } } }
         }
         @match reader.key {
-            Some(key) if goes_on => div.acts { (form(key, Action::Stop, &html! { button { "Stop it" } })) },
+            Some(key) if goes_on => div.acts { (form(key, Action::Stop, &html! {
+                // Not another one that has begun meanwhile.
+                @if let Some(it) = test { input type="hidden" name="began" value=(it.began_unix_ms); }
+                button { "Stop it" }
+            })) },
             Some(key) => {
                 h2 { "Test a path" }
                 @if ends.is_empty() { p { "This host has no other one’s token: store it once with " code { "narrows trust HOST --token-file FILE" } ", as the user of this server and with its " code { "NARROWS_STATE" } "." } }

@@ -1,7 +1,7 @@
 //! What an assistant may ask for: each tool is a command of this program, and its arguments are words of that command.
 
 use crate::mesh::HOSTS_MAX;
-use Kind::{Flag, Hosts, Number, One, Seconds, Text};
+use Kind::{Flag, Hosts, Number, One, Run, Seconds, Text};
 use Place::{Behind, First, Option};
 use serde_json::{Map, Value, json};
 
@@ -28,6 +28,8 @@ struct Argument {
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Text,
+    /// A run of the store, no file.
+    Run,
     /// It is there, or it is not.
     Flag,
     /// A whole number from the one to the other.
@@ -167,9 +169,9 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Show a stored run with its evidence; or how it differs from another one.",
         words: &["report"],
         takes: &[
-            needs("run", Text, Behind, "Its id, as `history` lists it, or `last`"),
+            needs("run", Run, Behind, "Its id, as `history` lists it, or `last`"),
             of("why_not", Text, Option("--why-not"), "Tell why a cause was not named"),
-            of("diff", Text, Option("--diff"), "The id of another run, to compare with"),
+            of("diff", Run, Option("--diff"), "The id of another run, to compare with"),
             of("full", Flag, Option("--full"), "All that is known"),
         ],
         is_load: false,
@@ -264,7 +266,7 @@ impl Tool {
 impl Kind {
     fn schema(self, about: &str) -> Value {
         match self {
-            Text => json!({ "type": "string", "maxLength": TEXT_MAX, "description": about }),
+            Text | Run => json!({ "type": "string", "maxLength": TEXT_MAX, "description": about }),
             Flag => json!({ "type": "boolean", "description": about }),
             Number(least, most) => {
                 json!({ "type": "integer", "minimum": least, "maximum": most, "description": about })
@@ -281,6 +283,11 @@ impl Kind {
     fn words(self, value: &Value) -> Result<Vec<String>, String> {
         match self {
             Text => Ok(vec![text(value)?]),
+            Run => {
+                let word = text(value)?;
+                let is_id = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '~' | ':'));
+                if is_id { Ok(vec![word]) } else { Err("must be an id, as `history` lists it, or `last`".to_owned()) }
+            }
             Flag => match value.as_bool() {
                 Some(true) => Ok(vec![String::new()]),
                 Some(false) => Ok(Vec::new()),

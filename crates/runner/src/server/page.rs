@@ -190,9 +190,10 @@ impl Source for OfHost {
                     };
                     (says.clone(), control.live.begin(says, who.clone(), make))
                 }
-                Ask::Stop => {
-                    control.live.stop();
-                    ("stop of the test".to_owned(), Ok(()))
+                Ask::Stop { began_unix_ms } => {
+                    let stopped = control.live.stop(began_unix_ms);
+                    let over = || Refused::not_found("test");
+                    ("stop of the test".to_owned(), if stopped { Ok(()) } else { Err(over()) })
                 }
                 Ask::Undo { change } => {
                     let tuner = control.tuner.clone();

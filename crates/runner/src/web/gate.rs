@@ -16,7 +16,7 @@ use subtle::ConstantTimeEq as _;
 /// A session that nobody uses ends after so long, and each after this.
 const IDLE: Duration = Duration::from_secs(3_600);
 const LASTS: Duration = Duration::from_secs(12 * 3_600);
-/// With more, the one that was unused the longest ends.
+/// With more, one of the same token ends, that which was unused the longest.
 const SESSIONS_MAX: usize = 1_000;
 /// Wrong tokens in a window: of one source, and of all.
 const WRONG_OF_SOURCE: u32 = 5;
@@ -61,6 +61,8 @@ pub(crate) enum Denied {
 }
 
 struct Session {
+    /// Whose token it began with.
+    name: String,
     secret: Secret,
     key: String,
     began: Instant,
@@ -123,16 +125,24 @@ impl Gate {
         };
         table.sessions.retain(|_, it| it.lives(now));
         if table.sessions.len() >= SESSIONS_MAX
-            && let Some(oldest) = table.sessions.iter().min_by_key(|(_, it)| it.used).map(|(id, _)| *id)
+            && let Some(oldest) =
+                table.sessions.iter().min_by_key(|(_, it)| (it.name != known.name, it.used)).map(|(id, _)| *id)
         {
             table.sessions.remove(&oldest);
         }
-        let session = Session { secret, key: key.reveal(), began: now, used: now };
+        let session = Session { name: known.name.clone(), secret, key: key.reveal(), began: now, used: now };
         table.sessions.insert(digest_of(&cookie.reveal()), session);
         let lasts = LASTS.as_secs();
         let name = &self.cookie;
         let cookie = format!("{name}={}; Path=/; Max-Age={lasts}; Secure; HttpOnly; SameSite=Strict", cookie.reveal());
         Ok((cookie, known))
+    }
+
+    /// Whether the session of a request goes on; that it is asked for does not use it.
+    pub(crate) fn lives(&self, headers: &HeaderMap, now: Instant) -> bool {
+        let Some(id) = cookie(headers, &self.cookie).map(digest_of) else { return false };
+        let table = lock(&self.table);
+        table.sessions.get(&id).is_some_and(|it| it.lives(now) && (self.find)(&it.secret).is_some())
     }
 
     /// Who a request is from.

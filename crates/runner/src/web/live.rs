@@ -91,11 +91,11 @@ impl Live {
         self.news.send_replace(());
     }
 
-    /// What was measured is kept.
-    pub(crate) fn stop(&self) {
-        if let Some((_, stop)) = lock(&self.test).as_ref() {
-            stop.stop();
-        }
+    /// Stops the test that began then; `false`: it has ended. What was measured is kept.
+    pub(crate) fn stop(&self, began_unix_ms: u64) -> bool {
+        let test = lock(&self.test);
+        let of = test.as_ref().filter(|(it, _)| it.began_unix_ms == began_unix_ms && it.ended.is_none());
+        of.map(|(_, stop)| stop.stop()).is_some()
     }
 
     pub(crate) fn last(&self) -> Option<Test> {
@@ -103,8 +103,14 @@ impl Live {
     }
 
     /// What the test that began then says after so many lines, and that it ended (server-sent events; HTML Standard, section 9.2).
+    /// They end when the session of the reader does.
     /// Errors: too many watch already.
-    pub(super) fn events(self: &Arc<Self>, began_unix_ms: u64, after: usize) -> Result<Response<Body>, Refused> {
+    pub(super) fn events(
+        self: &Arc<Self>,
+        began_unix_ms: u64,
+        after: usize,
+        lives: impl Fn() -> bool + Send + 'static,
+    ) -> Result<Response<Body>, Refused> {
         let place = self.watchers.clone().try_acquire_owned();
         let place = place.map_err(|_| Refused::new(Reason::Busy, "too many readers watch this test"))?;
         let (mut to, body) = Channel::<Bytes>::new(4);
@@ -112,7 +118,7 @@ impl Live {
         tokio::spawn(async move {
             let _place = place;
             let mut said = after;
-            loop {
+            while lives() {
                 let (text, is_over) = live.after(began_unix_ms, &mut said);
                 // Who has gone takes no more.
                 if !text.is_empty() && to.send_data(text.into()).await.is_err() || is_over {

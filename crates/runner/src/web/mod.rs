@@ -33,7 +33,7 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/", get(async || to(web::AT)))
         .route("/web", get(async || to(web::AT)))
         .route("/web/page.css", get(async || asset("text/css; charset=utf-8", web::style())))
-        .route("/web/page.js", get(async || asset("text/javascript; charset=utf-8", web::SCRIPT.to_owned())))
+        .route("/web/page.js", get(async || asset("text/javascript; charset=utf-8", web::script())))
         .route("/web/login", get(pages::login).post(pages::enter))
         .route("/web/logout", post(pages::leave))
         .route("/web/", get(pages::front))

@@ -5,7 +5,6 @@ use super::runs;
 use super::site::{Shown, Site, Words, content, download, page, reader, refusal, to, written};
 use super::source::Ask;
 use crate::server::refusal::{Refused, json};
-use crate::server::request::blocking;
 use crate::server::rights::Caller;
 use axum::body::Body;
 use axum::extract::{Extension, Path, State};
@@ -122,7 +121,7 @@ async fn with_grid<T: Send + 'static>(
 ) -> Result<T, Refused> {
     let (now, metric) = (site.now().await?, words.get("metric").to_owned());
     // A large one takes a moment, for which others do not wait.
-    blocking(move || now.grid(&metric).map(make)).await?.ok_or_else(|| Refused::not_found("grid"))
+    site.make(move || now.grid(&metric).map(make).ok_or_else(|| Refused::not_found("grid"))).await
 }
 
 pub(super) async fn grid(State(site): State<Arc<Site>>, _: Visitor, words: Words) -> Result<Response<Body>, Refused> {
@@ -147,7 +146,7 @@ pub(super) async fn table(State(site): State<Arc<Site>>, visitor: Visitor, words
 pub(super) async fn status(State(site): State<Arc<Site>>, _: Visitor) -> Result<Response<Body>, Refused> {
     let now = site.now().await?;
     // Of a large fleet this takes a moment, for which others do not wait.
-    blocking(move || now.status.as_ref().map(json)).await?.ok_or_else(|| Refused::not_found("fleet"))
+    site.make(move || now.status.as_ref().map(json).ok_or_else(|| Refused::not_found("fleet"))).await
 }
 
 /// The whole report, in the words of a terminal.
@@ -157,8 +156,8 @@ pub(super) async fn report(State(site): State<Arc<Site>>, visitor: Visitor) -> S
         return Ok(to(&web::address("runs", &[])));
     }
     // Of a large fleet this takes a moment, for which others do not wait.
-    let document = blocking(move || now.status.as_ref().map(|status| written(status, Format::Html)).transpose()).await;
-    let document = document.and_then(|it| it).map_err(|it| refusal(&site, &visitor, &it))?.unwrap_or_default();
+    let document = site.make(move || now.status.as_ref().map(|it| written(it, Format::Html)).transpose()).await;
+    let document = document.map_err(|it| refusal(&site, &visitor, &it))?.unwrap_or_default();
     let name = site.source.name();
     let links = [("JSON", web::address("status.json", &[]))];
     Ok(page(web::report(&reader(&name, &visitor), "Report", &document, &links)))
@@ -168,7 +167,7 @@ async fn series(site: &Site, words: &Words) -> Result<Option<FleetSeries>, Refus
     let hours = words.number("hours").unwrap_or(24).clamp(1, HOURS_MAX);
     let (from, to) = (words.get("from").to_owned(), words.get("to").to_owned());
     let found = site.source.series(from, to, hours).await?;
-    blocking(move || found.map(judged)).await
+    site.make(move || Ok(found.map(judged))).await
 }
 
 pub(super) async fn path(State(site): State<Arc<Site>>, visitor: Visitor, words: Words) -> Shown {
@@ -291,14 +290,17 @@ pub(super) async fn test(State(site): State<Arc<Site>>, visitor: Visitor, words:
 /// What the test says after a number of lines; a browser that lost the connection names the last one that it has.
 pub(super) async fn events(
     State(site): State<Arc<Site>>,
-    _: Visitor,
+    visitor: Visitor,
     headers: HeaderMap,
     words: Words,
 ) -> Result<Response<Body>, Refused> {
     let live = site.source.tests().ok_or_else(|| Refused::not_found("test"))?;
     let last = headers.get("last-event-id").and_then(|it| it.to_str().ok()?.parse().ok());
     let after: u64 = last.or_else(|| words.number("after")).unwrap_or(0);
-    live.events(words.number("began").unwrap_or(0), usize::try_from(after).unwrap_or(usize::MAX))
+    let of = site.clone();
+    let lives = move || !visitor.has_session || of.gate.lives(&headers, clock::now());
+    let after = usize::try_from(after).unwrap_or(usize::MAX);
+    live.events(words.number("began").unwrap_or(0), after, lives)
 }
 
 /// Does what a form asks for. It shows the key of its session, so no other site can have sent it.
@@ -323,7 +325,7 @@ pub(super) async fn act(State(site): State<Arc<Site>>, visitor: Visitor, headers
         (Some(Action::Test), _) if !short("to").is_empty() => {
             Ask::Test { from: short("from"), to: short("to"), down: words.get("down") == "1" }
         }
-        (Some(Action::Stop), _) => Ask::Stop,
+        (Some(Action::Stop), _) => Ask::Stop { began_unix_ms: words.number("began").unwrap_or(0) },
         (Some(Action::Undo), _) if !short("change").is_empty() => Ask::Undo { change: short("change") },
         _ => return Err(refused(Refused::bad("the form lacks something"))),
     };
@@ -331,7 +333,7 @@ pub(super) async fn act(State(site): State<Arc<Site>>, visitor: Visitor, headers
         Ask::Test { from, to, .. } if site.source.tests().is_none() => {
             web::address("path", &[("from", from), ("to", to)])
         }
-        Ask::Test { .. } | Ask::Stop => web::address("test", &[]),
+        Ask::Test { .. } | Ask::Stop { .. } => web::address("test", &[]),
         Ask::Undo { .. } => web::address("host", &[("name", &site.source.name())]),
         _ => web::AT.to_owned(),
     };

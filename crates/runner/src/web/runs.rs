@@ -77,17 +77,22 @@ pub(super) async fn list(State(site): State<Arc<Site>>, visitor: Visitor, words:
     Ok(page(web::runs(&reader(&name, &visitor), &report, words.get("host"))))
 }
 
-/// A run in a format; of a diagnosis as a picture, too.
-async fn run_as(site: &Site, id: &str, form: &str) -> Result<String, Refused> {
+/// The picture of a diagnosis or a measurement.
+fn picture_of(run: &Run) -> Option<String> {
+    crate::report(run).as_ref().map(picture::picture).or_else(|| Some(crate::measurement(run)?.picture()))
+}
+
+/// A run in a format, and the formats that it has; of some it is a picture, too.
+async fn run_as(site: &Site, id: &str, form: &str) -> Result<(String, Vec<&'static str>), Refused> {
     let (id, form, kinds) = (id.to_owned(), form.to_owned(), site.kinds);
     let place = site.store.clone();
-    let write = move || -> Result<String, Refused> {
+    let write = move || -> Result<(String, Vec<&'static str>), Refused> {
         let store = Store::open(&place).map_err(Refused::failed)?;
         let found = maintenance::show(&store, &id, kinds).map_err(Refused::failed)?;
         let (_, content) = found.ok_or_else(|| Refused::not_found("run"))?;
+        let picture = content.get::<Run>().and_then(picture_of);
         if form == "svg" {
-            let run = content.get::<Run>().and_then(crate::report);
-            return run.as_ref().map(picture::picture).ok_or_else(|| Refused::not_found("picture of this run"));
+            return picture.map(|it| (it, Vec::new())).ok_or_else(|| Refused::not_found("picture of this run"));
         }
         let format = match form.as_str() {
             "json" => Format::Json,
@@ -96,17 +101,28 @@ async fn run_as(site: &Site, id: &str, form: &str) -> Result<String, Refused> {
             _ => return Err(Refused::not_found("format of a run")),
         };
         let report = content.report().ok_or_else(|| Refused::not_found("measurement in this run"))?;
-        let text = report.write(format, Style::default()).map_err(Refused::failed)?;
-        text.ok_or_else(|| Refused::not_found("format of this run"))
+        let written = |format| report.write(format, Style::default()).map_err(Refused::failed);
+        let mut forms = vec!["json"];
+        forms.extend(report.about().1.contains(&Format::Csv).then_some("csv"));
+        forms.extend(picture.map(|_| "svg"));
+        let text = match written(format)? {
+            None if format == Format::Html => {
+                let wide = Style { full: true, width: 110, ..Style::default() };
+                report.write(Format::Text, wide).map_err(Refused::failed)?.map(|it| web::as_text(&it))
+            }
+            text => text,
+        };
+        text.map(|text| (text, forms)).ok_or_else(|| Refused::not_found("format of this run"))
     };
-    blocking(write).await?
+    site.make(write).await
 }
 
 pub(super) async fn one(State(site): State<Arc<Site>>, visitor: Visitor, words: Words) -> Shown {
     let id = words.get("id");
-    let document = run_as(&site, id, "html").await.map_err(|it| refusal(&site, &visitor, &it))?;
-    let of = |form: &str| web::address(&format!("run.{form}"), &[("id", id)]);
-    let links = [("JSON", of("json")), ("CSV", of("csv")), ("SVG", of("svg"))];
+    let (document, forms) = run_as(&site, id, "html").await.map_err(|it| refusal(&site, &visitor, &it))?;
+    let of = |form: &&str| web::address(&format!("run.{form}"), &[("id", id)]);
+    let names: Vec<String> = forms.iter().map(|it| it.to_uppercase()).collect();
+    let links: Vec<(&str, String)> = names.iter().map(String::as_str).zip(forms.iter().map(of)).collect();
     let name = site.source.name();
     Ok(page(web::report(&reader(&name, &visitor), &format!("Run {id}"), &document, &links)))
 }
@@ -123,7 +139,7 @@ pub(super) async fn one_as(
         "svg" => "image/svg+xml",
         _ => return Err(Refused::not_found("format of a run")),
     };
-    let text = run_as(&site, words.get("id"), &form).await?;
+    let (text, _) = run_as(&site, words.get("id"), &form).await?;
     Ok(download(kind, &format!("{}.{form}", words.get("id")), text))
 }
 
@@ -138,7 +154,7 @@ pub(super) async fn compare(State(site): State<Arc<Site>>, visitor: Visitor, uri
         .collect();
     let [a, b] = &ids[..] else { return Err(refused(Refused::bad("mark two runs"))) };
     let [one, other] = [run_as(&site, a, "html").await, run_as(&site, b, "html").await];
-    let (one, other) = (one.map_err(refused)?, other.map_err(refused)?);
+    let ((one, _), (other, _)) = (one.map_err(refused)?, other.map_err(refused)?);
     let (kinds, both) = (site.kinds, [a.clone(), b.clone()]);
     let diff = with(&site, move |store| {
         let read = |id: &String| {

@@ -5,6 +5,7 @@ use super::source::{Now, Source};
 use super::spec::PageSpec;
 use crate::lock;
 use crate::server::refusal::Refused;
+use crate::server::request::blocking;
 use crate::server::rights::Caller;
 use crate::stored::Kinds;
 use axum::body::Body;
@@ -14,16 +15,21 @@ use axum::response::IntoResponse;
 use narrows_render::web::{self, Reader};
 use narrows_render::{Document, Format, Style};
 use narrows_sys::clock;
+use narrows_wire::api::Reason;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// What is shown now is read again after so long, whoever asks.
 const FRESH: Duration = Duration::from_secs(3);
 /// What is older is not shown.
 const OLD: Duration = Duration::from_secs(60);
+/// Large answers that are made at the same time, and how long others wait for their turn.
+const MAKING_MAX: usize = 2;
+const WAITS: Duration = Duration::from_secs(20);
 
 pub(super) type Shown = Result<Response<Body>, Response<Body>>;
 
@@ -39,6 +45,8 @@ pub(crate) struct Site {
     changes: AtomicU64,
     /// Held by who reads it anew.
     turn: Arc<tokio::sync::Mutex<()>>,
+    /// Large answers that are being made.
+    making: Arc<Semaphore>,
 }
 
 /// What was shown last.
@@ -59,7 +67,23 @@ impl Site {
             now: Mutex::default(),
             changes: AtomicU64::default(),
             turn: Arc::default(),
+            making: Arc::new(Semaphore::new(MAKING_MAX)),
         }
+    }
+
+    /// Makes an answer that may be large, on a thread of its own: only so many at a time, since each is whole in memory before it is sent.
+    pub(super) async fn make<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let turn = tokio::time::timeout(WAITS, self.making.clone().acquire_owned()).await;
+        let turn = turn.map_err(|_| Refused::new(Reason::Busy, "others read as well; try again"))?;
+        let turn = turn.map_err(Refused::failed)?;
+        blocking(move || {
+            let _turn = turn;
+            work()
+        })
+        .await?
     }
 
     /// How everything is. All readers share the answer. A large fleet takes a moment for it: a reader gets the last one while the next one

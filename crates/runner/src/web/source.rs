@@ -54,8 +54,10 @@ pub(crate) enum Ask {
         to: String,
         down: bool,
     },
-    /// The test of this host ends.
-    Stop,
+    /// The test of this host that began then ends.
+    Stop {
+        began_unix_ms: u64,
+    },
     /// A change of this host's settings, by its id.
     Undo {
         change: String,

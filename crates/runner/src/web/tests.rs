@@ -194,7 +194,8 @@ async fn a_test_is_watched_line_by_line_and_stopped_by_who_may() {
     assert_eq!(act("test").await, 400, "no other end");
     assert_eq!((act("test&to=b&down=1").await, act("stop").await, act("undo&change=7").await), (303, 303, 303));
     let (from, to) = (String::new(), "b".to_owned());
-    let asked = [Ask::Test { from, to, down: true }, Ask::Stop, Ask::Undo { change: "7".to_owned() }];
+    let asked =
+        [Ask::Test { from, to, down: true }, Ask::Stop { began_unix_ms: 0 }, Ask::Undo { change: "7".to_owned() }];
     assert_eq!(*lock(&browser.asked), asked);
     let (reader, _) = browser.enter(2).await;
     for what in ["test&to=b", "stop", "undo&change=7"] {
@@ -221,7 +222,8 @@ async fn a_test_is_watched_line_by_line_and_stopped_by_who_may() {
     let events = format!("/web/test/events?began={began}&after=0");
     let stop = async {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        browser.live.stop();
+        assert!(!browser.live.stop(began + 1), "another one");
+        assert!(browser.live.stop(began));
     };
     let (got, ()) = tokio::join!(browser.send("GET", &events, &cookie, ""), stop);
     assert_eq!(got.headers["content-type"], "text/event-stream");
