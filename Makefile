@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static static-twice image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 store-bench fleet-bench mesh-trial fleet-trial connections-bench docs site clean
+.PHONY: help setup build static static-twice image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 foreign store-bench fleet-bench mesh-trial fleet-trial connections-bench docs site clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -119,6 +119,9 @@ mesh-trial: setup ## 267 drawn meshes of 40 hosts, and 60 with changed settings 
 fleet-trial: setup ## a fleet of real processes in namespaces: faults, quiet days, chaos; embedded, then PostgreSQL and NATS (as root; two hours)
 	$(CARGO) build --release --locked $(CARGO_FLAGS) --features nats,postgres -p narrows
 	for engine in embedded outgrown; do for what in faults quiet chaos; do .ci/fleet_trial.py $(NARROWS) $$what --engine $$engine || exit 1; done; done
+
+foreign: build ## loads against servers of other implementations, which NDT7=PROGRAM and QUIC="PROGRAM ..." name (as root; five minutes)
+	@.ci/foreign $(NARROWS) $(if $(NDT7),--ndt7 $(NDT7)) $(foreach it,$(QUIC),--quic $(it))
 
 store-bench: setup ## the store with 100,000 runs: lists, trend, size (minutes; 600 MB below target/)
 	XDG_STATE_HOME=$(CURDIR)/target/store-bench $(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-runner --example store_load

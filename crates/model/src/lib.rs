@@ -39,7 +39,7 @@ pub use load::rr::report::{LatencyUnderLoad, RrReport};
 pub use load::rr::{RrEndRecord, RrPlan, RrSample, RrStreamRecord, RrTrial, Transaction};
 pub use load::tcp::{
     Application, BufferLock, Limit, Receive, TcpEndRecord, TcpPlan, TcpSample, TcpStreamRecord, TcpSubflow, TcpTrial,
-    ZeroCopy,
+    Transport, ZeroCopy,
 };
 pub use load::tcp_info::TcpInfo;
 pub use load::trial::{Kind, Trial};

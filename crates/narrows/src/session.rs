@@ -5,9 +5,8 @@ use crate::flags::RemoteArgs;
 use crate::output::print;
 use narrows_model::{Ending, Target};
 use narrows_runner::ends::Ends;
-use narrows_runner::iperf3::Iperf3Ends;
+use narrows_runner::foreign::{Foreign, ForeignEnds, Here};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
-use narrows_runner::ndt7::Ndt7Ends;
 use narrows_runner::remote::{Remote, RemoteError, Session};
 use narrows_runner::tune::Tuner;
 use narrows_runner::{Stop, interrupt, state};
@@ -53,12 +52,11 @@ pub(crate) struct Far {
 
 /// Finds the far end; of narrows, connects to it. Flags as of [`Connection::open`].
 pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far, Failure> {
-    let instruments = LiveInstruments::of(collect);
     if let Some(peer) = remote.iperf3()? {
-        return foreign(peer.target(), "iperf3", move |stop| Iperf3Ends::new(peer, instruments, stop));
+        return foreign(peer, collect);
     }
     if let Some(server) = remote.ndt7()? {
-        return foreign(server.target(), "ndt7", move |stop| Ndt7Ends::new(server, instruments, stop));
+        return foreign(server, collect);
     }
     let connection = Connection::open(remote, tune, collect)?;
     let hello = connection.remote.hello();
@@ -74,18 +72,17 @@ pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far,
 }
 
 /// A far end that does not speak narrows' protocol.
-fn foreign<E: Ends + 'static>(
-    target: Target,
-    name: &str,
-    ends: impl FnOnce(Stop) -> E + 'static,
-) -> Result<Far, Failure> {
+pub(crate) fn foreign<F: Foreign + 'static>(far: F, collect: bool) -> Result<Far, Failure> {
     let stop = stop_on_interrupt()?;
-    let raised = stop.clone();
+    let here = Here { instruments: LiveInstruments::of(collect), stop: stop.clone() };
+    let target = far.target();
     let no_tune = format!(
-        "cannot tune {}: {name} cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
-        target.asked
+        "cannot tune {}: {} cannot change its host; run `narrows serve --allow-tune` there, or drop --try",
+        target.asked,
+        F::NAME
     );
-    Ok(Far { target, open: Box::new(move |_, _| Ok(Box::new(ends(raised)))), stop, tune: Err(no_tune) })
+    let open = Box::new(move |_, _| Ok(Box::new(ForeignEnds::new(far, here)) as Box<dyn Ends>));
+    Ok(Far { target, open, stop, tune: Err(no_tune) })
 }
 
 /// Opens a session and shows the position in the queue meanwhile; Ctrl-C ends the wait.

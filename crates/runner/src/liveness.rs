@@ -41,6 +41,7 @@ impl Liveness {
             Socket::Tcp(socket) | Socket::Layered(socket, _) => {
                 Some(Counter::Connection(socket.local_addr().ok()?, socket.peer_addr().ok()?))
             }
+            Socket::Own(..) => None,
             Socket::Udp(stream) => Some(Counter::Received(Arc::clone(&stream.heard))),
         };
         lock(&self.0).streams = streams.iter().filter_map(counter).collect();

@@ -43,7 +43,7 @@ fn check_sockets(plan: &LoadPlan, streams: &[DataStream]) -> Result<(), TrafficE
         return Err(TrafficError::NoStreams);
     }
     let carrier = |stream: &DataStream| match stream.socket {
-        Socket::Tcp(_) | Socket::Layered(..) => Carrier::Tcp,
+        Socket::Tcp(_) | Socket::Layered(..) | Socket::Own(..) => Carrier::Tcp,
         Socket::Udp(_) => Carrier::Udp,
     };
     let fits = |stream: &DataStream| planned.iter().any(|it| (it.id, it.carrier) == (stream.id, carrier(stream)));

@@ -15,7 +15,7 @@ pub mod stamp;
 pub mod tcp;
 pub mod udp;
 
-pub use common::connections::{Connections, DataStream, Layer, PerTransaction, Socket};
+pub use common::connections::{Connections, DataStream, Layer, PerTransaction, Socket, Witness};
 pub use common::error::TrafficError;
 pub use common::fill::fill;
 pub use common::limits::{CALL_LIMIT, GRACE};

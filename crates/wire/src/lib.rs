@@ -13,6 +13,7 @@
 //! - [`probe`]: the datagrams of a UDP trial.
 //! - [`problem`]: what is wrong with a plan file.
 //! - [`profile`]: what the ends of a path profile say to each other.
+//! - [`quic`]: loads over QUIC.
 //! - [`rr`]: the header of a request and a response over UDP.
 //! - [`stamp`]: STAMP and TWAMP Light, of senders and reflectors.
 //! - [`tables`]: the entries that fill a table of a device under test.
@@ -32,6 +33,7 @@ pub mod pack;
 pub mod probe;
 pub mod problem;
 pub mod profile;
+pub mod quic;
 pub mod responsiveness;
 pub mod rr;
 pub mod stamp;

@@ -1,7 +1,7 @@
 //! ndt7, the Network Diagnostic Tool of Measurement Lab (specification v0.11): what a server says of a test in text messages, and the record
 //! that is made of it. The data are binary messages of WebSocket, over TLS.
 
-use narrows_model::{Direction, Limit, ZeroCopy};
+use narrows_model::{Direction, Limit, Transport, ZeroCopy};
 use narrows_model::{Flow, LoadPlan, LoadRecord, Place, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord};
 use serde_json::Value;
 
@@ -117,7 +117,7 @@ pub fn refuses(plan: &LoadPlan) -> Option<&'static str> {
             matches!(plan.limit, Limit::DurationMs(ms) if ms > LONGEST_MS),
             "a server of ndt7 ends a test after 10 s; give --duration up to 10s",
         ),
-        (plan.multipath, "ndt7 has plain TCP; drop --mptcp"),
+        (plan.transport != Transport::Tcp, "ndt7 has plain TCP; drop --mptcp"),
         (
             plan.direction == Direction::Down && (sends || plan.message_bytes != own.message_bytes),
             "a server of ndt7 sends as it does; drop --pacing-rate, --congestion-control, --send-buffer, --no-delay and --size",

@@ -44,6 +44,34 @@ pub enum Receive {
     Copy,
 }
 
+/// What carries the streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// TCP of the kernel.
+    #[default]
+    Tcp,
+    /// Multipath TCP where both ends have it, else TCP (RFC 8684).
+    Multipath,
+    /// QUIC in the process, a connection for each stream (RFC 9000); the far end serves its protocol `perf`
+    /// (draft-banks-quic-performance-00).
+    Quic,
+}
+
+impl Transport {
+    /// Its name in a sentence.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Tcp | Self::Multipath => "TCP",
+            Self::Quic => "QUIC",
+        }
+    }
+
+    fn is_tcp(&self) -> bool {
+        *self == Self::Tcp
+    }
+}
+
 /// An application that the engine imitates. All zero: an application that is always ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(default)]
@@ -104,9 +132,9 @@ pub struct TcpPlan {
     /// stands still on a core that is idle but for interrupts; on one that is awake it sees what they take.
     #[serde(default)]
     pub awake: bool,
-    /// Connections are of Multipath TCP where both ends have it (RFC 8684).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub multipath: bool,
+    /// What carries them.
+    #[serde(default, skip_serializing_if = "Transport::is_tcp")]
+    pub transport: Transport,
 }
 
 impl TcpPlan {
@@ -142,7 +170,7 @@ impl Default for TcpPlan {
             receive: Receive::Discard,
             application: Application::default(),
             awake: false,
-            multipath: false,
+            transport: Transport::Tcp,
         }
     }
 }
@@ -171,7 +199,9 @@ impl Plan for TcpPlan {
             return Err(format!("invalid congestion control `{}`", name.escape_default()));
         }
         within_if("pacing rate in bit/s", self.pacing_bps, 8_000, 1 << 50)?;
-        if self.multipath && (self.pacing_bps.is_some() || self.mss_bytes.is_some() || self.dscp > 0) {
+        if self.transport == Transport::Multipath
+            && (self.pacing_bps.is_some() || self.mss_bytes.is_some() || self.dscp > 0)
+        {
             return Err("Multipath TCP has no pacing rate, no MSS and no DSCP to set".to_owned());
         }
         let Application { write_bps, read_bps, write_cpu_us_per_mib, read_cpu_us_per_mib } = self.application;
@@ -216,7 +246,7 @@ impl Plan for TcpPlan {
             Limit::DurationMs(ms) => units::micros(ms * 1000),
             Limit::BytesPerStream(bytes) => units::bytes(bytes),
         };
-        format!("TCP {} for {span}", self.direction)
+        format!("{} {} for {span}", self.transport.word(), self.direction)
     }
 }
 
@@ -241,7 +271,7 @@ impl Load for TcpPlan {
         cap.refuse(self.dscp > 0, "a DSCP")?;
         cap.refuse(self.awake, "keeping CPUs awake")?;
         // It cannot be paced.
-        cap.refuse(self.multipath, "Multipath TCP")?;
+        cap.refuse(self.transport != Transport::Tcp, "Multipath TCP or QUIC")?;
         let burns = self.application.write_cpu_us_per_mib > 0 || self.application.read_cpu_us_per_mib > 0;
         cap.refuse(burns, "an application that uses CPU time")?;
         let known = |name: &String| cap.congestion_controls.contains(name);

@@ -78,6 +78,12 @@ pub(crate) struct Args {
     /// With --responsiveness: the most that all tests together may carry each way
     #[arg(long, hide_short_help = true, value_parser = bps, default_value = "1G", value_name = "RATE", requires = "responsiveness")]
     responsiveness_rate: u64,
+    /// Serve tests over QUIC on this UDP port, too, by QUIC's protocol `perf`: without a token
+    #[arg(long, hide_short_help = true, value_name = "PORT", num_args = 0..=1, default_missing_value = "4433", conflicts_with = "stdio")]
+    quic: Option<u16>,
+    /// With --quic: the most that all tests together may carry each way
+    #[arg(long, hide_short_help = true, value_parser = bps, default_value = "1G", value_name = "RATE", requires = "quic")]
+    quic_rate: u64,
     /// Reflect STAMP and TWAMP Light sessions, too (RFC 8762), at UDP port 862 or this one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "862", help_heading = "STAMP")]
     stamp: Option<u16>,
@@ -222,6 +228,8 @@ impl Args {
             iperf3_rate_bps: self.iperf3_rate,
             responsiveness: self.responsiveness,
             responsiveness_rate_bps: self.responsiveness_rate,
+            quic: self.quic,
+            quic_rate_bps: self.quic_rate,
             metrics: self.metrics,
             page: store.map(|store| PageSpec {
                 store,

@@ -21,7 +21,7 @@ pub(crate) use given::Given;
 pub(crate) use load::{DirectionArg, DirectionListArg, DirectionWord, LoadArgs, SeedArg, SocketArgs, StreamsArg};
 pub(crate) use output::{FormatArg, FullArg, OutputArg, ResultArgs, SaveArgs, SvgArg, TuiArg, ViewArgs};
 pub(crate) use rate::{FrameRateArg, LinkSpeedArg, PathRateArg, RateArg, TransactionRateArg};
-pub(crate) use remote::{FamilyArg, ProxyArgs, RemoteArgs, WayArgs};
+pub(crate) use remote::{FamilyArg, ProxyArgs, RemoteArgs, TrustArgs, WayArgs};
 pub(crate) use size::{FrameSizeArg, FrameSizeListArg, SizeArg, SizeListArg};
 pub(crate) use tcp::TcpLoadArgs;
 pub(crate) use time::{DurationArg, IntervalArg, OmitArg, slow_start_ms};

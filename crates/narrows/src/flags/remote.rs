@@ -203,6 +203,37 @@ impl WayArgs {
     }
 }
 
+/// How the key of a server is checked that has a protocol of its own.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct TrustArgs {
+    /// File with the server's token (see `narrows trust`): its key must be that of the token
+    #[arg(long, value_name = "PATH")]
+    token_file: Option<PathBuf>,
+    /// File with the authorities that may have signed the server's certificate (PEM)
+    #[arg(long, value_name = "FILE", conflicts_with = "token_file")]
+    ca: Option<PathBuf>,
+    /// Do not check the server's key
+    #[arg(long, conflicts_with_all = ["token_file", "ca"])]
+    insecure: bool,
+    #[command(flatten)]
+    pub(crate) family: FamilyArg,
+}
+
+impl TrustArgs {
+    /// As told, else by the token of narrows' server on that host; `None` without one.
+    pub(crate) fn trust(&self, host: &str) -> Result<Option<Trust>, Failure> {
+        if self.insecure {
+            return Ok(Some(Trust::Any));
+        }
+        if let Some(file) = &self.ca {
+            return Ok(Some(Trust::Ca(file.clone())));
+        }
+        let given = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
+        Ok(given.or_else(|| trusted::stored(host, DEFAULT_PORT)).map(|token| Trust::Token(Box::new(token))))
+    }
+}
+
 /// A reverse proxy before the page of `--web`.
 #[derive(Debug, Args)]
 pub(crate) struct ProxyArgs {

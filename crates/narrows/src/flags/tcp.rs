@@ -5,7 +5,7 @@ use super::values::{bps, size};
 use super::words;
 use crate::failure::Failure;
 use clap::Args;
-use narrows_model::{Application, Limit, Plan, Receive, TcpPlan, ZeroCopy};
+use narrows_model::{Application, Limit, Plan, Receive, TcpPlan, Transport, ZeroCopy};
 
 words! {
     /// Zero-copy sending.
@@ -96,7 +96,7 @@ impl TcpLoadArgs {
             zero_copy: if self.z { ZeroCopy::On } else { self.zero_copy.into() },
             receive: self.receive.into(),
             awake: false,
-            multipath: false,
+            transport: Transport::Tcp,
             application: Application {
                 write_bps: self.app_write_rate.unwrap_or(0),
                 read_bps: self.app_read_rate.unwrap_or(0),

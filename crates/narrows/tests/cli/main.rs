@@ -26,6 +26,7 @@ mod lab;
 mod mcp;
 mod mesh;
 mod ndt7;
+mod quic;
 mod reach;
 mod rfc2544;
 mod serve_user;

@@ -1,4 +1,4 @@
-//! A server of ndt7 as the other end: one of the test's own, which behaves well or not. `.ci/ndt7` measures with the tool's own one.
+//! A server of ndt7 as the other end: one of the test's own, which behaves well or not. `.ci/foreign` measures with the tool's own one.
 
 use crate::world::{Said, World, on_loopback};
 use narrows_sys::clock;

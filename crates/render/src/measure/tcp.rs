@@ -16,7 +16,7 @@ use narrows_model::run::measure::{FlowSummary, IntervalView, MeasureReport, SCHE
 use narrows_model::run::report::RunView;
 use narrows_model::run::tcp_columns::{ColumnUnit, TcpColumns};
 use narrows_model::words::units::{amount, bps, bytes, micros};
-use narrows_model::{Direction, Ending, Flow, Limit, Target, TcpPlan, Unit};
+use narrows_model::{Direction, Ending, Flow, Limit, Target, TcpPlan, Transport, Unit};
 use std::iter;
 
 /// Above it, neighbouring intervals tell too much of each other.
@@ -73,10 +73,10 @@ impl Shown for TcpPlan {
             self.send_buffer_bytes.map(|size| format!("send buffer {}", bytes(size.into()))),
             self.receive_buffer_bytes.map(|size| format!("receive buffer {}", bytes(size.into()))),
             self.pacing_bps.map(|rate| format!("paced at {}", bps(float(rate)))),
-            self.multipath.then(|| "Multipath TCP".to_owned()),
+            (self.transport == Transport::Multipath).then(|| "Multipath TCP".to_owned()),
         ];
         let words: Vec<String> = words.into_iter().flatten().collect();
-        format!("TCP {}, {}", way_to(self.direction, target), words.join(", "))
+        format!("{} {}, {}", self.transport.word(), way_to(self.direction, target), words.join(", "))
     }
 
     const FIGURES: &'static [(&'static str, Unit)] = &[

@@ -2,7 +2,7 @@
 
 use super::auth::Login;
 use crate::remote::{RemoteError, connect_first, find_foreign};
-use narrows_model::{Family, Target};
+use narrows_model::Family;
 use narrows_wire::iperf3::PORT;
 use std::net::{SocketAddr, TcpStream};
 use thiserror::Error;
@@ -38,7 +38,7 @@ pub fn is_iperf3(word: &str) -> bool {
 /// A server of iperf3 with its addresses.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    asked: String,
+    pub(super) asked: String,
     addresses: Vec<SocketAddr>,
     login: Option<Login>,
 }
@@ -62,15 +62,6 @@ impl Peer {
     /// Who this client is, encrypted; `None`: nobody in particular.
     pub(super) fn word(&self) -> Result<Option<String>, Iperf3Error> {
         self.login.as_ref().map(Login::word).transpose().map_err(|error| Iperf3Error::Here(error.to_string()))
-    }
-
-    pub fn target(&self) -> Target {
-        let address = self.address();
-        Target {
-            asked: self.asked.clone(),
-            address: address.to_string(),
-            family: crate::remote::family_of(address.ip()),
-        }
     }
 
     pub(super) fn address(&self) -> SocketAddr {

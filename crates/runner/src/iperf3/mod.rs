@@ -3,10 +3,8 @@
 pub mod auth;
 mod connect;
 mod control;
-mod ends;
 mod running;
 mod streams;
 mod test;
 
 pub use connect::{Iperf3Error, Peer, is_iperf3};
-pub use ends::Iperf3Ends;

@@ -2,7 +2,7 @@
 
 use super::connect::Iperf3Error;
 use super::control::Control;
-use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
+use narrows_model::{Carrier, LoadPlan, Place, StreamSpec, Transport};
 use narrows_sys::clock;
 use narrows_sys::net::{self, Carried};
 use narrows_sys::udp::socket;
@@ -68,7 +68,7 @@ fn open_one(
         }
         _ => {
             let options = plan.tcp_options(id).unwrap_or_default();
-            let carried = if options.multipath { Carried::Multipath } else { Carried::Plain };
+            let carried = if options.transport == Transport::Multipath { Carried::Multipath } else { Carried::Plain };
             let connected = net::connect_by(address, OPEN, carried, |own| {
                 prepare(own, Place::Client, flow, &options).map_err(|error| Unopened(error.to_string()))
             });

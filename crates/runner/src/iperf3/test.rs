@@ -4,52 +4,67 @@ use super::connect::{Iperf3Error, Peer};
 use super::control::{ANSWER, Control};
 use super::running::{self, Running};
 use super::streams;
-use crate::ends::Watch;
-use crate::instruments::LiveInstruments;
-use narrows_model::{DatagramSizes, LoadPlan, LoadRecord, Place, Progress, Trial};
+use crate::ends::{EndsError, TrialFailed};
+use crate::foreign::{Enough, Foreign, Here};
+use narrows_model::{DatagramSizes, LoadPlan, LoadRecord, Place, Progress, Target, Trial};
 use narrows_sys::clock;
-use narrows_traffic::Stop;
 use narrows_wire::iperf3::{Cookie, Params, Results, State, far, json, own};
+use std::net::IpAddr;
 
-/// A test that came to an end, or as much of it as was measured.
-pub(super) struct Tested {
-    pub(super) trial: Option<Trial>,
-    pub(super) failure: Option<Iperf3Error>,
-}
-
-impl From<Iperf3Error> for Tested {
+impl From<Iperf3Error> for EndsError {
     fn from(error: Iperf3Error) -> Self {
-        Self { trial: None, failure: Some(error) }
+        match error {
+            Iperf3Error::Lost(..) => Self::Lost(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
     }
 }
 
-/// Runs a plan against the server.
-pub(super) fn run(peer: &Peer, plan: &LoadPlan, instruments: LiveInstruments, stop: &Stop, watch: Watch<'_>) -> Tested {
-    let here = |why: String| Tested::from(Iperf3Error::Here(why));
-    let mut open = match open(peer, plan) {
-        Ok(open) => open,
-        Err(error) => return error.into(),
-    };
-    let mut watch = |progress: &Progress| {
-        watch(Place::Client, progress);
-        watch(Place::Server, &far::progress(progress));
-    };
-    let Opened { control, params, plan, streams } = &mut open;
-    let streams = std::mem::take(streams);
-    let Running { mut record, failure } =
-        match running::run(control, params, plan, streams, (instruments, stop), &mut watch) {
-            Ok(running) => running,
-            Err(why) => return here(why),
+impl Foreign for Peer {
+    const NAME: &'static str = "iperf3";
+
+    fn target(&self) -> Target {
+        let (asked, address) = (self.asked.clone(), self.address());
+        Target { asked, address: address.to_string(), family: crate::remote::family_of(address.ip()) }
+    }
+
+    fn peer(&self) -> Option<IpAddr> {
+        Some(self.address().ip().to_canonical())
+    }
+
+    fn refuses(&self, plan: &LoadPlan) -> Option<String> {
+        Params::of(plan).err()
+    }
+
+    fn fitted(&self, plan: &LoadPlan) -> LoadPlan {
+        Params::fitted(plan)
+    }
+
+    fn trial(&mut self, plan: &LoadPlan, here: &Here, enough: Enough<'_>) -> Result<Trial, TrialFailed> {
+        let nothing = |why: EndsError| TrialFailed { why, partial: None };
+        let mut watch = |progress: &Progress| {
+            enough(Place::Client, progress);
+            enough(Place::Server, &far::progress(progress));
         };
-    let results = match failure {
-        Some(failure) => Err(Some(failure)),
-        None if stop.is_set() => control.tell(State::ClientTerminate).map_err(Some).and(Err(None)),
-        None => exchange(control, plan, &record).map_err(Some),
-    };
-    let (results, failure) = results.map_or_else(|failure| (None, failure), |results| (Some(results), None));
-    let server = far::record(plan, &mut record, results.as_ref());
-    let elapsed_us = record.flow_time_us();
-    Tested { trial: Some(Trial { plan: plan.clone(), client: record, server, elapsed_us }), failure }
+        let Opened { mut control, params, plan, streams } = open(self, plan).map_err(|error| nothing(error.into()))?;
+        let Running { mut record, failure } =
+            running::run(&mut control, &params, &plan, streams, (here.instruments, &here.stop), &mut watch)
+                .map_err(|why| nothing(EndsError::Failed(why)))?;
+        let results = match failure {
+            Some(failure) => Err(failure.into()),
+            None if here.stop.is_set() => {
+                control.tell(State::ClientTerminate).map_err(EndsError::from).and(Err(EndsError::Interrupted))
+            }
+            None => exchange(&mut control, &plan, &record).map_err(EndsError::from),
+        };
+        let server = far::record(&plan, &mut record, results.as_ref().ok());
+        let elapsed_us = record.flow_time_us();
+        let trial = Trial { plan, client: record, server, elapsed_us };
+        match results {
+            Ok(_) => Ok(trial),
+            Err(why) => Err(TrialFailed { why, partial: Some(Box::new(trial)) }),
+        }
+    }
 }
 
 struct Opened {

@@ -1,7 +1,7 @@
 //! Data connections: made with the plan's options before the handshake, greeted, and answered.
 
 use super::error::RemoteError;
-use narrows_model::{Carrier, LoadPlan, Place, StreamSpec};
+use narrows_model::{Carrier, LoadPlan, Place, StreamSpec, Transport};
 use narrows_sys::clock;
 use narrows_sys::net::{self, Carried};
 use narrows_traffic::tcp::prepare;
@@ -94,7 +94,7 @@ fn open(address: SocketAddr, key: Key, spec: StreamSpec, plan: &LoadPlan) -> Res
     }
     let start = clock::now();
     let options = plan.tcp_options(id).unwrap_or_default();
-    let carried = if options.multipath { Carried::Multipath } else { Carried::Plain };
+    let carried = if options.transport == Transport::Multipath { Carried::Multipath } else { Carried::Plain };
     let before =
         |socket: BorrowedFd<'_>| prepare(socket, Place::Client, flow, &options).map_err(|error| error.to_string());
     let mut socket = connect(address, carried, before)?;

@@ -58,6 +58,10 @@ pub struct ServeConfig {
     pub responsiveness: Option<u16>,
     /// The most that all of these tests together may carry each way, in bits per second.
     pub responsiveness_rate_bps: u64,
+    /// The UDP port of tests over QUIC, if they are served; 0 takes a free one.
+    pub quic: Option<u16>,
+    /// The most that all of these tests together may carry each way, in bits per second.
+    pub quic_rate_bps: u64,
     /// Where scrapers read `/metrics`, if they may.
     pub metrics: Option<SocketAddr>,
     /// The agent that it belongs to, for them.
@@ -95,6 +99,8 @@ impl ServeConfig {
             iperf3_rate_bps: 1_000_000_000,
             responsiveness: None,
             responsiveness_rate_bps: 1_000_000_000,
+            quic: None,
+            quic_rate_bps: 1_000_000_000,
             metrics: None,
             agent: None,
             page: None,

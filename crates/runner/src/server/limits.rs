@@ -1,7 +1,9 @@
 //! What a client may do, by how it showed who it is.
 
 use crate::trace::UDP_PORT;
-use narrows_model::{Absent, Cap, LoadPlan, Snapshot, TcpPlan, TracePlan, TraceProtocol, UdpPlan};
+use narrows_model::{
+    Absent, Cap, LoadPlan, Snapshot, StreamSpec, TcpPlan, TracePlan, TraceProtocol, Transport, UdpPlan,
+};
 use narrows_wire::api::Permissions;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -100,6 +102,10 @@ pub(super) fn bounded_trace(asked: &TracePlan, client: IpAddr) -> TracePlan {
 /// streams.
 pub(super) fn bounded(plan: LoadPlan, standing: Standing, max_bps: Option<u64>) -> Result<LoadPlan, String> {
     plan.check()?;
+    let of_tcp = |stream: &StreamSpec| plan.tcp_options(stream.id);
+    if plan.streams().iter().filter_map(of_tcp).any(|options| options.transport == Transport::Quic) {
+        return Err("QUIC has a server of its own; start it with `narrows serve --quic`".to_owned());
+    }
     // Another name would have the kernel load a module.
     for name in plan.streams().iter().filter_map(|stream| plan.tcp_options(stream.id)?.congestion_control) {
         let available = words_of("net.ipv4.tcp_available_congestion_control");

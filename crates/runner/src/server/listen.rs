@@ -37,12 +37,17 @@ pub(super) fn acceptor_of(
     identity: &Identity,
     protocols: &[&[u8]],
 ) -> Result<TlsAcceptor, tokio_rustls::rustls::Error> {
+    Ok(TlsAcceptor::from(Arc::new(tls_of(identity, protocols)?)))
+}
+
+/// The same for what is no stream.
+pub(super) fn tls_of(identity: &Identity, protocols: &[&[u8]]) -> Result<ServerConfig, tokio_rustls::rustls::Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(vec![identity.certificate.clone()], identity.key.clone_key())?;
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(config)
 }
 
 /// Accepts for ever. Each connection is a task of its own, and none can hold up another.

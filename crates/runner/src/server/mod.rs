@@ -10,6 +10,7 @@
 mod admission;
 mod api;
 pub(crate) mod audit;
+mod bucket;
 mod config;
 mod datagrams;
 mod events;
@@ -23,6 +24,8 @@ pub(crate) mod listen;
 mod metrics;
 mod own_test;
 mod page;
+mod places;
+mod quic;
 mod reflector;
 pub(crate) mod refusal;
 pub(crate) mod request;
@@ -149,6 +152,12 @@ impl Server {
         });
         let tests = tests.transpose()?;
         let tests_port = tests.as_ref().map(|(_, port)| *port);
+        let quic = config.quic.map(|port| {
+            let at = config.bind.map(|address| SocketAddr::new(address, port));
+            let listener = at.map_or_else(|| UdpListener::bind(port), UdpListener::bind_at).map_err(taken(port))?;
+            Ok::<_, ServeError>((listener.watched().map_err(ServeError::Start)?, listener.port()))
+        });
+        let (quic, quic_port) = quic.transpose()?.unzip();
         let identity = match (config.stdio, &config.of_one_run) {
             (true, _) => None,
             (_, Some(_)) => Some(Identity::of_one_run()?),
@@ -157,6 +166,7 @@ impl Server {
         let sink = config.audit.as_ref().map(AuditTo::sink).transpose()?;
         let acceptor = identity.as_ref().map(listen::acceptor).transpose()?;
         let of_tests = identity.as_ref().filter(|_| tests.is_some()).map(responsiveness::acceptor).transpose()?;
+        let of_quic = identity.as_ref().filter(|_| quic.is_some()).map(quic::config).transpose()?;
         let (token, warnings) =
             identity.map(|identity| ((identity.token, identity.token_file), identity.warnings)).unzip();
         let (stop, stopped) = watch::channel(false);
@@ -194,6 +204,8 @@ impl Server {
             responsiveness::start(listener, acceptor, shared.config.responsiveness_rate_bps)
         });
         let tests = tests.transpose().map_err(ServeError::Start)?;
+        let quic = quic.zip(of_quic).map(|(socket, own)| quic::start(socket, own, shared.config.quic_rate_bps));
+        let quic = quic.transpose().map_err(ServeError::Start)?;
         let serving = shared.clone();
         let thread = std::thread::Builder::new()
             .name("narrows-serve".to_owned())
@@ -208,7 +220,8 @@ impl Server {
             iperf3_port,
             metrics,
             tests_port,
-            _tests: tests,
+            quic_port,
+            _tests: [tests, quic],
             token,
             stop,
             thread: Some(thread),
@@ -285,7 +298,8 @@ pub struct ServerHandle {
     iperf3_port: Option<u16>,
     metrics: Option<SocketAddr>,
     tests_port: Option<u16>,
-    _tests: Option<responsiveness::Running>,
+    quic_port: Option<u16>,
+    _tests: [Option<responsiveness::Running>; 2],
     token: Option<(Token, PathBuf)>,
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -317,6 +331,11 @@ impl ServerHandle {
     /// The port of responsiveness tests, if they are served.
     pub const fn responsiveness_port(&self) -> Option<u16> {
         self.tests_port
+    }
+
+    /// The UDP port of tests over QUIC, if they are served.
+    pub const fn quic_port(&self) -> Option<u16> {
+        self.quic_port
     }
 
     /// The port of STAMP sessions, if they are reflected.
@@ -401,6 +420,9 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
                 "responsiveness tests are served on port {port} (https://HOST:{port}{}), without a token",
                 narrows_wire::responsiveness::WELL_KNOWN
             ));
+        }
+        if let Some(port) = handle.quic_port() {
+            announce(&format!("tests over QUIC are served on UDP port {port}, without a token"));
         }
         if let Some(at) = handle.metrics() {
             announce(&format!("scrapers read http://{at}/metrics, without a token"));

@@ -11,14 +11,20 @@ pub const fn header_bytes(peer: &SocketAddr) -> u32 {
     if peer.is_ipv4() { 28 } else { 48 }
 }
 
-/// A socket with its own port, connected to `peer`: it receives datagrams of that peer only, and has a route.
-/// Errors: no route to the peer, or out of descriptors.
-pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
+/// A socket with its own port at all addresses of the peer's family, not connected.
+/// Errors: out of descriptors or of ports.
+pub fn bind_for(peer: SocketAddr) -> Result<UdpSocket> {
     let any = match peer {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
     };
-    let socket = UdpSocket::bind(any).map_err(|error| Error::new("bind a UDP socket for", peer.to_string(), error))?;
+    UdpSocket::bind(any).map_err(|error| Error::new("bind a UDP socket for", peer.to_string(), error))
+}
+
+/// A socket with its own port, connected to `peer`: it receives datagrams of that peer only, and has a route.
+/// Errors: no route to the peer, or out of descriptors.
+pub fn connect(peer: SocketAddr) -> Result<UdpSocket> {
+    let socket = bind_for(peer)?;
     socket.connect(peer).map_err(|error| Error::new("find a route to", peer.to_string(), error))?;
     Ok(socket)
 }

@@ -2,10 +2,11 @@
 
 use crate::rr::Answers;
 use crate::udp::UdpStream;
-use narrows_model::Flow;
+use narrows_model::{Flow, TcpInfo};
 use narrows_wire::Key;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
 
 /// What carries a stream.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub enum Socket {
     Tcp(TcpStream),
     /// The same, with a protocol between it and the data.
     Layered(TcpStream, Box<dyn Layer>),
+    /// A transport of this process, as QUIC is, with what tells of it.
+    Own(Arc<dyn Witness>, Box<dyn Layer>),
     /// A pair of connected sockets, after their handshake.
     Udp(UdpStream),
 }
@@ -32,6 +35,17 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
 
     /// Ends the connection in the protocol's way, within a second.
     fn close(&mut self);
+}
+
+/// What tells of a connection that the kernel does not know, from any thread.
+pub trait Witness: std::fmt::Debug + Send + Sync {
+    /// Of this end, and of the other.
+    fn addresses(&self) -> [SocketAddr; 2];
+
+    fn congestion_control(&self) -> &'static str;
+
+    /// What the kernel says of TCP, as far as this transport has the same.
+    fn info(&self) -> TcpInfo;
 }
 
 /// One connected stream of a trial.
@@ -77,6 +91,7 @@ impl Connections {
     pub fn peer(&self) -> Option<IpAddr> {
         let peer = match &self.streams.first()?.socket {
             Socket::Tcp(socket) | Socket::Layered(socket, _) => socket.peer_addr().ok()?,
+            Socket::Own(witness, _) => witness.addresses()[1],
             Socket::Udp(stream) => stream.peer,
         };
         Some(peer.ip().to_canonical())

@@ -111,7 +111,7 @@ fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRec
                     Transactor::new(requester(), *address, *key).run()
                 }
                 // Requests pass no other protocol.
-                (Some(Socket::Layered(..)) | None, ..) => Left::of(Outcome::Complete, Vec::new()),
+                (Some(Socket::Layered(..) | Socket::Own(..)) | None, ..) => Left::of(Outcome::Complete, Vec::new()),
             }
         });
         // The accept path answers by itself.

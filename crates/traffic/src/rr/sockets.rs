@@ -38,6 +38,7 @@ pub(super) fn settle(
             sockets::settle(socket, &on, true)?;
             (socket.local_addr(), socket.peer_addr())
         }
+        Socket::Own(witness, _) => witness.addresses().map(Ok).into(),
         Socket::Udp(stream) => {
             // The engine answers from here on.
             stream.answerer = None;

@@ -1,19 +1,20 @@
 //! Connected sockets and a plan in, one end's record out.
 
 use super::payload::Payload;
-use super::streams::TcpStreams;
+use super::streams::{Seen, TcpStreams};
 use super::worker::{Counters, Paces, Shared, Worker};
 use super::{layered, options, receiver, sender};
 use crate::common::awake;
-use crate::common::connections::{Connections, DataStream, Socket};
+use crate::common::connections::{Connections, DataStream, Layer, Socket};
 use crate::common::engine::{End, Engine};
 use crate::common::error::TrafficError;
 use crate::common::sampler::{self, Sampled, Sampling};
 use crate::common::schedule::{Schedule, Starts};
-use crate::common::sockets::rtt;
 use crate::common::threads::{Control, Work};
 use narrows_model::{LoadRecord, Plan as _, Snapshot, TcpEndRecord, TcpPlan, TcpStreamRecord, ZeroCopy};
+use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 impl Engine for TcpPlan {
     fn run(&self, connections: Connections, end: End<'_>) -> Result<LoadRecord, TrafficError> {
@@ -32,16 +33,23 @@ impl Engine for TcpPlan {
 pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Result<TcpEndRecord, TrafficError> {
     let place = end.place;
     let mut remarks = Vec::new();
-    let (mut records, mut sockets, mut layers) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut records, mut seen, mut ways) = (Vec::new(), Vec::new(), Vec::new());
     for DataStream { id, flow, socket, .. } in streams {
-        let (socket, layer) = match socket {
-            Socket::Tcp(socket) => (socket, None),
-            Socket::Layered(socket, layer) => (socket, Some(layer)),
+        let (one, way) = match socket {
+            Socket::Tcp(socket) => {
+                let socket = Arc::new(socket);
+                (Seen::Kernel(Arc::clone(&socket)), Way::Socket(socket))
+            }
+            Socket::Layered(socket, layer) => (Seen::Kernel(Arc::new(socket)), Way::Layer(layer)),
+            Socket::Own(witness, layer) => (Seen::Own(witness), Way::Layer(layer)),
             Socket::Udp(_) => continue,
         };
-        records.push(options::settle(id, flow, &socket, place, plan, &mut remarks)?);
-        sockets.push(Arc::new(socket));
-        layers.push(layer);
+        records.push(match &one {
+            Seen::Kernel(socket) => options::settle(id, flow, socket, place, plan, &mut remarks)?,
+            Seen::Own(witness) => options::of_own(id, flow, &**witness),
+        });
+        seen.push(one);
+        ways.push(way);
     }
 
     let sends = records.iter().any(|record| record.flow.sender() == place);
@@ -56,15 +64,15 @@ pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Res
     };
     let counters: Vec<_> = records.iter().map(|_| Counters::new()).collect();
     let mut works = Vec::with_capacity(records.len());
-    for (((record, socket), counters), layer) in records.iter().zip(&sockets).zip(&counters).zip(layers) {
-        let (shared, flow, socket) = (&shared, record.flow, Arc::clone(socket));
+    for ((record, counters), way) in records.iter().zip(&counters).zip(ways) {
+        let (shared, flow) = (&shared, record.flow);
         let body = Box::new(move |start, moving: &dyn Fn(_)| {
-            let worker = Worker::new(shared, flow, &socket, counters, start);
+            let worker = Worker::new(shared, flow, counters, start);
             let sends = flow.sender() == place;
-            match (&shared.payload, layer) {
-                (_, Some(layer)) => layered::run(&worker, layer, sends, moving),
-                (Some(payload), None) if sends => sender::run(&worker, payload),
-                _ => receiver::run(&worker, moving),
+            match (way, &shared.payload) {
+                (Way::Layer(layer), _) => layered::run(&worker, layer, sends, moving),
+                (Way::Socket(socket), Some(payload)) if sends => sender::run(&worker, &socket, payload),
+                (Way::Socket(socket), _) => receiver::run(&worker, &socket, moving),
             }
         });
         works.push(Work { id: record.id, name: "stream", clock: &counters.thread, body });
@@ -72,15 +80,15 @@ pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Res
     let sampling = Sampling {
         streams: records.iter().map(|record| (record.id, record.flow)).collect(),
         schedule: Schedule::new(plan.interval_ms, plan.omit_ms, plan.duration_ms()),
-        starts: if sends { Starts::AtGate } else { Starts::WithData { rtt: rtt(sockets.iter().map(Arc::as_ref)) } },
+        starts: if sends { Starts::AtGate } else { Starts::WithData { rtt: rtt(&seen) } },
         graces: 1,
         when_idle: true,
         after_senders: false,
         remarks,
     };
-    let sockets = sockets.into_iter().map(Some).collect();
+    let seen = seen.into_iter().map(Some).collect();
     let mut streams =
-        TcpStreams { shared: &shared, records, sockets, counters: &counters, last_calls: false, parting: Vec::new() };
+        TcpStreams { shared: &shared, records, seen, counters: &counters, last_calls: false, parting: Vec::new() };
     let Sampled { samples, host, remarks } = sampler::run(&control, works, &mut streams, sampling, end, |scope| {
         plan.awake.then(|| awake::keep(scope, &control.over).err()).flatten()
     })?;
@@ -94,6 +102,17 @@ pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Res
         after: Snapshot::default(),
         remarks,
     })
+}
+
+/// How the data of a stream moves.
+enum Way {
+    Socket(Arc<TcpStream>),
+    Layer(Box<dyn Layer>),
+}
+
+/// The round-trip time of the path before the load, from the handshake of the first stream.
+fn rtt(seen: &[Seen]) -> Option<Duration> {
+    seen.first()?.info().rtt_us.filter(|us| *us > 0).map(Duration::from_micros)
 }
 
 /// The payload of the senders. `Auto` is plain `send`: measured on veth with Linux 6.18, `sendfile` costs more than the copy that

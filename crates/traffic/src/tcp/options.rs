@@ -1,5 +1,6 @@
 //! The socket options of a plan: before the handshake, after it, and as read back.
 
+use crate::common::connections::Witness;
 use crate::common::error::TrafficError;
 use crate::common::sockets::{self, address_text, sysctl_text};
 use narrows_model::{Flow, Place, TcpPlan, TcpStreamRecord};
@@ -83,6 +84,14 @@ pub(super) fn settle(
     };
     check_obtained(&on, socket, receives, plan, &record, remarks);
     Ok(record)
+}
+
+/// Opens the record of a stream whose transport is this process's.
+pub(super) fn of_own(id: u32, flow: Flow, witness: &dyn Witness) -> TcpStreamRecord {
+    let [local, remote] = witness.addresses().map(|address| address_text(Ok(address)));
+    let mss_bytes = witness.info().snd_mss_bytes.and_then(|mss| u32::try_from(mss).ok());
+    let congestion_control = Some(witness.congestion_control().to_owned());
+    TcpStreamRecord { id, flow, local, remote, congestion_control, mss_bytes, ..TcpStreamRecord::default() }
 }
 
 /// Remarks on options that were not obtained.

@@ -9,6 +9,7 @@ use crate::common::sockets::waits;
 use narrows_model::Receive;
 use narrows_sys::{clock, tcp};
 use std::io;
+use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Instant;
 
@@ -48,17 +49,16 @@ impl Take {
 }
 
 /// Receives until the trial or the data ends; calls `moving` once, with the time of the first byte.
-pub(super) fn run(worker: &Worker<'_>, moving: impl FnOnce(Instant)) -> Left {
+pub(super) fn run(worker: &Worker<'_>, socket: &TcpStream, moving: impl FnOnce(Instant)) -> Left {
     let mut take = match worker.plan.receive {
         Receive::Discard => Take::Discard,
         Receive::Copy => Take::Copy(vec![0; COPY_BYTES]),
     };
-    let outcome = receive(worker, &mut take, moving);
+    let outcome = receive(worker, socket.as_fd(), &mut take, moving);
     Left { outcome, method: take.method(), layer: None }
 }
 
-fn receive(worker: &Worker<'_>, take: &mut Take, moving: impl FnOnce(Instant)) -> Outcome {
-    let socket = worker.socket.as_fd();
+fn receive(worker: &Worker<'_>, socket: BorrowedFd<'_>, take: &mut Take, moving: impl FnOnce(Instant)) -> Outcome {
     // Whether bytes end the trial: then a stream without data for STALL ends.
     let until_end_of_data = worker.total_bytes.is_some();
     let portion = worker.pace.map_or(DISCARD_BYTES, |pace| pace.portion(COPY_BYTES));

@@ -8,7 +8,7 @@ use crate::common::outcome::Outcome;
 use crate::common::sockets::waits;
 use narrows_sys::{clock, tcp};
 use std::io::ErrorKind;
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -19,19 +19,19 @@ const CLOCK_EVERY_BYTES: usize = 64 << 10;
 struct Impossible;
 
 /// Sends until the trial ends.
-pub(super) fn run(worker: &Worker<'_>, payload: &Payload) -> Left {
-    match send(worker, payload) {
+pub(super) fn run(worker: &Worker<'_>, socket: &TcpStream, payload: &Payload) -> Left {
+    match send(worker, socket, payload) {
         Ok(outcome) => Left { outcome, method: payload.method(), layer: None },
         Err(Impossible) => {
             let plain = worker.shared.plain.get_or_init(|| Payload::buffer(worker.plan.message_bytes as usize));
-            let outcome = send(worker, plain).unwrap_or(Outcome::Complete);
+            let outcome = send(worker, socket, plain).unwrap_or(Outcome::Complete);
             Left { outcome, method: plain.method(), layer: None }
         }
     }
 }
 
-fn send(worker: &Worker<'_>, payload: &Payload) -> Result<Outcome, Impossible> {
-    let socket = worker.socket.as_fd();
+fn send(worker: &Worker<'_>, stream: &TcpStream, payload: &Payload) -> Result<Outcome, Impossible> {
+    let socket = stream.as_fd();
     let message_bytes = worker.plan.message_bytes as usize;
     let portion = worker.pace.map_or(message_bytes, |pace| pace.portion(message_bytes));
     let room = payload.room(message_bytes);
@@ -41,7 +41,7 @@ fn send(worker: &Worker<'_>, payload: &Payload) -> Result<Outcome, Impossible> {
     loop {
         let left = worker.total_bytes.map_or(u64::MAX, |total| total - sent);
         if left == 0 {
-            return Ok(finish(worker));
+            return Ok(finish(worker, stream));
         }
         let mut message = usize::try_from(left).unwrap_or(usize::MAX).min(portion);
         burn.spend(message, || worker.is_over());
@@ -91,8 +91,7 @@ fn send(worker: &Worker<'_>, payload: &Payload) -> Result<Outcome, Impossible> {
 }
 
 /// Closes the sending side and waits until the peer has everything, or until nothing moves any more.
-fn finish(worker: &Worker<'_>) -> Outcome {
-    let socket = worker.socket;
+fn finish(worker: &Worker<'_>, socket: &TcpStream) -> Outcome {
     if let Err(error) = socket.shutdown(Shutdown::Write) {
         return Outcome::Broken(error);
     }

@@ -1,11 +1,11 @@
 //! The TCP streams of one end, for the sampler.
 
 use super::worker::{Counters, Left, Shared};
-use crate::common::connections::Layer;
+use crate::common::connections::{Layer, Witness};
 use crate::common::limits::CALL_LIMIT;
 use crate::common::outcome::{Outcome, Remarks, Timing};
 use crate::common::sampler::Streams;
-use narrows_model::{Place, TcpSample, TcpStreamRecord};
+use narrows_model::{Place, TcpInfo, TcpSample, TcpStreamRecord, Transport};
 use narrows_sys::tcp;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -16,6 +16,29 @@ const LAST_CALL_LIMIT: Duration = Duration::from_millis(5);
 /// … and from this long before it: all calls that began earlier are over by then.
 const LAST_CALLS_US: u64 = 2 * CALL_LIMIT.as_micros() as u64;
 
+/// What is asked of a connection.
+#[derive(Debug)]
+pub(super) enum Seen {
+    Kernel(Arc<TcpStream>),
+    Own(Arc<dyn Witness>),
+}
+
+impl Seen {
+    const fn kernel(&self) -> Option<&Arc<TcpStream>> {
+        match self {
+            Self::Kernel(socket) => Some(socket),
+            Self::Own(_) => None,
+        }
+    }
+
+    pub(super) fn info(&self) -> TcpInfo {
+        match self {
+            Self::Kernel(socket) => tcp::info(socket).unwrap_or_default(),
+            Self::Own(witness) => witness.info(),
+        }
+    }
+}
+
 /// A connection with last words, and its socket where it is aborted after them.
 type Parting = (Box<dyn Layer>, Option<Arc<TcpStream>>);
 
@@ -24,7 +47,7 @@ pub(super) struct TcpStreams<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) records: Vec<TcpStreamRecord>,
     /// Until the stream ended.
-    pub(super) sockets: Vec<Option<Arc<TcpStream>>>,
+    pub(super) seen: Vec<Option<Seen>>,
     pub(super) counters: &'a [Counters],
     pub(super) last_calls: bool,
     /// What has last words once all is counted, and what is aborted after them.
@@ -53,14 +76,15 @@ impl Streams for TcpStreams<'_> {
     /// What the kernel and the data thread report now. What the kernel does not report is missing.
     fn sample(&self, index: usize, at_us: u64) -> TcpSample {
         let [bytes, calls] = self.counters[index].all();
-        let socket = self.sockets[index].as_ref();
+        let seen = self.seen[index].as_ref();
+        let socket = seen.and_then(Seen::kernel);
         TcpSample {
             at_us,
             bytes,
             calls,
             thread_cpu_us: self.counters[index].thread.cpu_us(),
             thread_wait_us: self.counters[index].thread.wait_us(),
-            tcp: socket.and_then(|socket| tcp::info(socket).ok()).unwrap_or_default(),
+            tcp: seen.map(Seen::info).unwrap_or_default(),
             memory: socket.and_then(|socket| tcp::memory(socket).ok()),
             recv_q_bytes: socket.and_then(|socket| tcp::queued_in(socket).ok()),
             send_q_bytes: socket.and_then(|socket| tcp::queued_out(socket).ok()),
@@ -83,7 +107,8 @@ impl Streams for TcpStreams<'_> {
             let remark = format!("stream {id}: zero copy is not possible on this socket; data was copied");
             remarks.remarks.push(remark);
         }
-        if let Some(socket) = self.sockets[index].as_ref().filter(|_| self.shared.plan.multipath) {
+        let socket = self.seen[index].as_ref().and_then(Seen::kernel);
+        if let Some(socket) = socket.filter(|_| self.shared.plan.transport == Transport::Multipath) {
             match narrows_sys::mptcp::subflows(socket) {
                 Ok(Some(subflows)) => self.records[index].subflows = subflows,
                 Ok(None) if self.shared.place == Place::Client => {
@@ -96,7 +121,8 @@ impl Streams for TcpStreams<'_> {
             }
         }
         let in_order = timing.end_us.is_none() && matches!(outcome, Outcome::Complete);
-        let socket = self.sockets[index].take().filter(|_| sends && !in_order);
+        let seen = self.seen[index].take().filter(|_| sends && !in_order);
+        let socket = seen.as_ref().and_then(Seen::kernel).cloned();
         if let Some(layer) = layer {
             self.parting.push((layer, socket));
         } else if let Some(socket) = socket {
@@ -115,8 +141,8 @@ impl Streams for TcpStreams<'_> {
             return;
         }
         self.last_calls = true;
-        for socket in (0..).zip(&self.sockets).filter(|(index, _)| self.sends(*index)).filter_map(|(_, it)| it.as_ref())
-        {
+        let senders = (0..).zip(&self.seen).filter(|(index, _)| self.sends(*index));
+        for socket in senders.filter_map(|(_, seen)| seen.as_ref()?.kernel()) {
             // Without it the sender ends one call limit late.
             let _ = tcp::set_call_limit(socket, LAST_CALL_LIMIT);
         }

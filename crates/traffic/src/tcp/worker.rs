@@ -9,7 +9,6 @@ use crate::common::outcome::Outcome;
 use crate::common::threads::Control;
 use narrows_model::{Flow, Limit, Place, TcpPlan};
 use narrows_sys::clock;
-use std::net::TcpStream;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -55,7 +54,6 @@ pub(super) struct Worker<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) control: &'a Control<'a>,
     pub(super) plan: &'a TcpPlan,
-    pub(super) socket: &'a TcpStream,
     pub(super) counters: &'a Counters,
     pub(super) pace: Option<&'a Pace>,
     pub(super) start: Instant,
@@ -66,13 +64,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(
-        shared: &'a Shared<'a>,
-        flow: Flow,
-        socket: &'a TcpStream,
-        counters: &'a Counters,
-        start: Instant,
-    ) -> Self {
+    pub(super) fn new(shared: &'a Shared<'a>, flow: Flow, counters: &'a Counters, start: Instant) -> Self {
         let (control, plan) = (shared.control, shared.plan);
         let sends = flow.sender() == shared.place;
         let paces = if sends { &shared.paces.write } else { &shared.paces.read };
@@ -81,7 +73,7 @@ impl<'a> Worker<'a> {
             Limit::DurationMs(ms) => (start.checked_add(Duration::from_millis(ms)).filter(|_| sends), None),
             Limit::BytesPerStream(bytes) => (None, Some(bytes)),
         };
-        Self { shared, control, plan, socket, counters, pace, start, deadline, total_bytes }
+        Self { shared, control, plan, counters, pace, start, deadline, total_bytes }
     }
 
     pub(super) fn is_over(&self) -> bool {

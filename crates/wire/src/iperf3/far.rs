@@ -20,7 +20,7 @@ pub fn progress(own: &Progress) -> Progress {
 }
 
 /// What the far end has received by then, as far as its kernel acknowledged it.
-fn far_sample(own: &TcpSample) -> Option<TcpSample> {
+pub(crate) fn far_sample(own: &TcpSample) -> Option<TcpSample> {
     // The SYN is counted as a byte by some kernels.
     let bytes = own.tcp.bytes_acked?.min(own.bytes);
     Some(TcpSample { at_us: own.at_us, bytes, ..TcpSample::default() })

@@ -1,5 +1,6 @@
 //! `narrows measure`: one plain measurement.
 
+mod quic;
 mod responsiveness;
 mod rr;
 mod run;
@@ -21,6 +22,8 @@ pub(crate) struct Args {
 enum What {
     /// Goodput of TCP streams
     Tcp(Box<tcp::TcpArgs>),
+    /// Goodput of QUIC, with a server of its protocol perf
+    Quic(Box<quic::QuicArgs>),
     /// Latency under load over HTTP/2 and TLS: round trips per minute, idle and working latency
     Responsiveness(Box<responsiveness::ResponsivenessArgs>),
     /// Requests and responses over one connection a stream: latency, transactions a second
@@ -37,6 +40,7 @@ impl Args {
     pub(crate) fn run(self) -> Outcome {
         match self.what {
             What::Tcp(args) => args.run(),
+            What::Quic(args) => args.run(),
             What::Udp(args) => args.run(),
             What::Responsiveness(args) => args.run(),
             What::Rr(args) => args.run(),

@@ -3,18 +3,15 @@
 use crate::commands::generate::check_output;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::duration;
-use crate::flags::{DirectionWord, FamilyArg, ResultArgs, SaveArgs, SvgArg};
+use crate::flags::{DirectionWord, ResultArgs, SaveArgs, SvgArg, TrustArgs};
 use crate::output::{deliver, style};
 use crate::session::{INTERRUPTED, stop_on_interrupt};
 use clap::Args;
 use narrows_model::Ending;
 use narrows_model::load::responsiveness::{ResponsivenessPlan, ResponsivenessReport};
 use narrows_render::responsiveness::{picture, progress};
-use narrows_runner::remote::Trust;
-use narrows_runner::responsiveness::{self, ResponsivenessFailure, Target};
+use narrows_runner::responsiveness::{self, ResponsivenessFailure};
 use narrows_runner::stored::{self, Begun};
-use narrows_runner::{DEFAULT_PORT, trust, trusted};
-use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -37,17 +34,8 @@ pub(super) struct ResponsivenessArgs {
     /// Most connections with load
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Load")]
     connections: u32,
-    /// File with the server's token (see `narrows trust`): its key must be that of the token
-    #[arg(long, value_name = "PATH", help_heading = "Connection")]
-    token_file: Option<PathBuf>,
-    /// File with the authorities that may have signed the server's certificate (PEM)
-    #[arg(long, value_name = "FILE", conflicts_with = "token_file", help_heading = "Connection")]
-    ca: Option<PathBuf>,
-    /// Do not check the server's key
-    #[arg(long, conflicts_with_all = ["token_file", "ca"], help_heading = "Connection")]
-    insecure: bool,
-    #[command(flatten, next_help_heading = "Connection")]
-    family: FamilyArg,
+    #[command(flatten)]
+    trust: TrustArgs,
     #[command(flatten)]
     svg: SvgArg,
     #[command(flatten)]
@@ -66,19 +54,6 @@ fn failure(error: ResponsivenessFailure) -> Failure {
 }
 
 impl ResponsivenessArgs {
-    /// How the key is checked: as told, else by the token of this host's server.
-    fn trust(&self, target: &Target) -> Result<Trust, Failure> {
-        if self.insecure {
-            return Ok(Trust::Any);
-        }
-        if let Some(file) = &self.ca {
-            return Ok(Trust::Ca(file.clone()));
-        }
-        let given = trust::client_token(self.token_file.as_deref()).map_err(Failure::run)?;
-        let token = given.or_else(|| trusted::stored(&target.url.host, DEFAULT_PORT)).map(Box::new);
-        token.map(Trust::Token).ok_or_else(|| failure(ResponsivenessFailure::NoTrust(target.url.authority())))
-    }
-
     pub(super) fn run(self) -> Outcome {
         let target = responsiveness::parse(&self.host).map_err(failure)?;
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -91,9 +66,10 @@ impl ResponsivenessArgs {
         };
         plan.check().map_err(Failure::usage)?;
         check_output(self.result.output())?;
-        let trust = self.trust(&target)?;
+        let trust = self.trust.trust(&target.url.host)?;
+        let trust = trust.ok_or_else(|| failure(ResponsivenessFailure::NoTrust(target.url.authority())))?;
         let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
-        let record = responsiveness::measure(&plan, &target, &trust, self.family.family(), &stop, &mut |load| {
+        let record = responsiveness::measure(&plan, &target, &trust, self.trust.family.family(), &stop, &mut |load| {
             if !self.result.quiet {
                 crate::failure::note!("{}", progress(load, &plan));
             }

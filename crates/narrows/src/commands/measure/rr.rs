@@ -7,6 +7,7 @@ use crate::flags::{
     DirectionWord, DurationArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg, SvgArg,
     TransactionRateArg, ViewArgs, slow_start_ms,
 };
+use crate::session::far;
 use clap::Args;
 use narrows_model::{Limit, Plan, RrPlan, RrReport, TcpPlan, Transaction};
 
@@ -128,6 +129,7 @@ impl Common {
     }
 
     fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
-        run(remote, &self.result, &self.save, (&self.view, &self.svg), true, |_| Ok(plan.clone().into()), |_| Ok(()))
+        let (far, plan) = (|| far(remote, false, true), |_| Ok(plan.clone().into()));
+        run(far, &self.result, &self.save, (&self.view, &self.svg), plan, |_| Ok(()))
     }
 }

@@ -1,9 +1,9 @@
 //! One plain measurement of any load, from the connection to the result.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{RemoteArgs, ResultArgs, SaveArgs, SvgArg, ViewArgs};
+use crate::flags::{ResultArgs, SaveArgs, SvgArg, ViewArgs};
 use crate::output::{print, write_files, written};
-use crate::session::{Far, INTERRUPTED, LiveLines, far};
+use crate::session::{Far, INTERRUPTED, LiveLines};
 use crate::tui::Tui;
 use narrows_model::{Ending, Family, LoadPlan, Place, Progress, Run, Target, Trial};
 use narrows_render::live::measure::MeasureLive;
@@ -86,20 +86,19 @@ impl Watch for Printer<'_> {
     }
 }
 
-/// Connects, measures the load and prints the result. `plan` makes the plan for an address family; invalid flags fail before the
-/// connection. `collect`: whether counters are read around the load. `finish` gets the run after the result was printed.
+/// Measures the load and prints the result. `far` connects; `plan` makes the plan for an address family; invalid flags fail before the
+/// connection. `finish` gets the run after the result was printed.
 pub(super) fn run<R: Document>(
-    remote: &RemoteArgs,
+    far: impl FnOnce() -> Result<Far, Failure>,
     result: &ResultArgs<R>,
     save: &SaveArgs,
     (view, svg): (&ViewArgs, &SvgArg),
-    collect: bool,
     plan: impl Fn(Family) -> Result<LoadPlan, Failure>,
     finish: impl FnOnce(&Run) -> Result<(), Failure>,
 ) -> Outcome {
     plan(Family::Ipv4)?;
     view.tui.check()?;
-    let Far { target, open, stop, .. } = far(remote, false, collect)?;
+    let Far { target, open, stop, .. } = far()?;
     let plan = plan(target.family)?;
     let name = stored::new_name().map_err(Failure::run)?;
     let mut saved = save.run_file(result.output())?;

@@ -4,7 +4,8 @@ use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::bps;
 use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, SvgArg, TcpLoadArgs, ViewArgs};
-use narrows_model::{MeasureReport, Plan as _};
+use crate::session::far;
+use narrows_model::{MeasureReport, Plan as _, Transport};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -55,10 +56,13 @@ impl TcpArgs {
             if let Some(bps) = self.bitrate {
                 plan.application.write_bps = bps.saturating_mul(plan.streams.into());
             }
-            plan.multipath = self.mptcp;
+            if self.mptcp {
+                plan.transport = Transport::Multipath;
+            }
             plan.check().map_err(Failure::usage)?;
             Ok(plan.into())
         };
-        run(&self.remote, &self.result, &self.save, (&self.view, &self.svg), !self.no_collect, plan, |_| Ok(()))
+        let far = || far(&self.remote, false, !self.no_collect);
+        run(far, &self.result, &self.save, (&self.view, &self.svg), plan, |_| Ok(()))
     }
 }

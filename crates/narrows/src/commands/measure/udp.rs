@@ -3,6 +3,7 @@
 use super::run::run;
 use crate::failure::{Failure, Outcome};
 use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, SvgArg, UdpLoadArgs, ViewArgs};
+use crate::session::far;
 use narrows_render::measure::UdpMeasurement;
 use narrows_runner::{ledgers, stored};
 use std::path::PathBuf;
@@ -42,7 +43,8 @@ pub(super) struct UdpArgs {
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
         let plan = |family| Ok(self.udp.plan(&self.load, family)?.into());
-        run(&self.remote, &self.result, &self.save, (&self.view, &self.svg), !self.no_collect, plan, |run| {
+        let far = || far(&self.remote, false, !self.no_collect);
+        run(far, &self.result, &self.save, (&self.view, &self.svg), plan, |run| {
             let Some(file) = &self.ledger else { return Ok(()) };
             let ledgers = ledgers(run);
             for ledger in &ledgers {

@@ -1,11 +1,8 @@
 //! What clients of responsiveness tests can cause at most. They have no token.
 
+use crate::server::places::Windows;
 use std::time::Duration;
 
-/// Connections at the same time …
-pub(super) const MAX_CONNECTIONS: usize = 512;
-/// … and of one source: the load of a test, and probes that come and go.
-pub(super) const MAX_OF_SOURCE: usize = 256;
 /// From the acceptance of a connection to the end of its TLS handshake.
 pub(super) const GREETING: Duration = Duration::from_secs(5);
 /// A connection without a request is closed after so many of these: clients leave those of their probes open.
@@ -23,12 +20,8 @@ pub(super) const MAX_STREAMS: u32 = 32;
 pub(super) const MAX_HEADER: u32 = 8 << 10;
 /// Bytes of the large object, and the most that one upload may have: the draft wants 8 GB.
 pub(super) const LARGE: u64 = 8_000_000_000;
-/// Receive window of a connection and of a stream: what a client can have waiting here …
-pub(super) const WINDOW: u32 = 4 << 20;
-/// … which is less where there are many: this for all of them, half of it for those of one source …
-pub(super) const ALL_WINDOWS: u32 = 128 << 20;
-/// … and no less than HTTP/2's own for each (RFC 9113 section 6.9.2).
-pub(super) const LEAST_WINDOW: u32 = 65_535;
+/// Receive windows of connections, which are also those of their streams.
+pub(super) const WINDOWS: Windows = Windows { each: 4 << 20, all: 128 << 20 };
 /// Threads of the server.
 pub(super) const THREADS: usize = 2;
 /// Unsent bytes in the kernel and in TLS: more would be a queue of this host.

@@ -1,23 +1,23 @@
 //! `narrows serve --responsiveness`: a test server of responsiveness under working conditions (draft-ietf-ippm-responsiveness-09),
 //! HTTP/2 over TLS on a port of its own, without a token. It has threads of its own: its load must not delay the control connections.
 
-mod bucket;
 mod limits;
-mod places;
 mod service;
 
+use super::bucket::Rates;
 use super::listen::acceptor_of;
+use super::places::Places;
 use super::shared::source_of;
 use super::unauthenticated::Unauthenticated;
 use crate::trust::Identity;
-use bucket::Bucket;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use limits::{GREETING, IDLE_TICKS, MAX_CONNECTION, MAX_HEADER, MAX_STREAMS, PING, PING_ANSWER, THREADS, TICK, UNSENT};
+use limits::{
+    GREETING, IDLE_TICKS, MAX_CONNECTION, MAX_HEADER, MAX_STREAMS, PING, PING_ANSWER, THREADS, TICK, UNSENT, WINDOWS,
+};
 use narrows_sys::tcp;
-use places::Places;
-use service::{Activity, Rates};
+use service::Activity;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ use tokio_rustls::server::TlsStream;
 
 /// The threads of the server; dropping it ends all connections.
 #[derive(Debug)]
-pub(super) struct Running(Option<tokio::runtime::Runtime>);
+pub(super) struct Running(pub(super) Option<tokio::runtime::Runtime>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -55,8 +55,8 @@ pub(super) fn start(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps:
 
 async fn accept(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps: u64) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
-    let rates = Arc::new(Rates { up: Bucket::new(bps), down: Bucket::new(bps) });
-    let (places, unauthenticated) = (Places::default(), Unauthenticated::default());
+    let rates = Arc::new(Rates::new(bps));
+    let (places, unauthenticated) = (Places::new(WINDOWS), Unauthenticated::default());
     loop {
         let Ok((stream, address)) = listener.accept().await else {
             sleep(Duration::from_millis(50)).await;

@@ -1,7 +1,7 @@
 //! The four resources of a responsiveness test: the configuration, a large and a small object, and where to send data.
 
-use super::bucket::Bucket;
 use super::limits::LARGE;
+use crate::server::bucket::Rates;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -20,13 +20,6 @@ use tokio::time::{Sleep, sleep_until};
 /// Bytes of the large object in one piece: a frame of HTTP/2.
 const PIECE: usize = 16 << 10;
 static PIECES: [u8; PIECE] = [0; PIECE];
-
-/// Rates of all clients together, each way.
-#[derive(Debug)]
-pub(super) struct Rates {
-    pub(super) up: Bucket,
-    pub(super) down: Bucket,
-}
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 

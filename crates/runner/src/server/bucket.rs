@@ -1,4 +1,4 @@
-//! The most that all clients together may be sent, and may send.
+//! The most that all clients of a server without a token may be sent, and may send.
 
 use crate::lock;
 use narrows_sys::clock;
@@ -16,8 +16,21 @@ pub(super) struct Bucket {
     free: Mutex<Instant>,
 }
 
-impl Bucket {
+/// Rates of all clients together, each way.
+#[derive(Debug)]
+pub(super) struct Rates {
+    pub(super) up: Bucket,
+    pub(super) down: Bucket,
+}
+
+impl Rates {
     pub(super) fn new(bps: u64) -> Self {
+        Self { up: Bucket::new(bps), down: Bucket::new(bps) }
+    }
+}
+
+impl Bucket {
+    fn new(bps: u64) -> Self {
         Self { bps: bps.max(1), free: Mutex::new(clock::now()) }
     }
 

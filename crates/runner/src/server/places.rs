@@ -1,15 +1,33 @@
-//! The connections of the server and their windows. Where all places are taken, the oldest connection of the source that has most of them
+//! The connections of a server without a token, and their windows. Where all places are taken, the oldest connection of the source that has most of them
 //! is closed, so that strangers cannot keep others out.
 
-use super::limits::{ALL_WINDOWS, LEAST_WINDOW, MAX_CONNECTIONS, MAX_OF_SOURCE, WINDOW};
 use crate::lock;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use tokio::task::AbortHandle;
 
-#[derive(Debug, Clone, Default)]
-pub(super) struct Places(Arc<Mutex<Table>>);
+/// Connections at the same time …
+const MAX_CONNECTIONS: usize = 512;
+/// … and of one source: the load of a test, and probes that come and go.
+const MAX_OF_SOURCE: usize = 256;
+/// No window is smaller than HTTP/2's own (RFC 9113 section 6.9.2).
+const LEAST_WINDOW: u32 = 65_535;
+
+/// Receive windows, in bytes: what a client can have waiting here.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Windows {
+    /// Of a connection, where there are few.
+    pub(super) each: u32,
+    /// Of all of them; those of one source have half of it.
+    pub(super) all: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    windows: Windows,
+    table: Arc<Mutex<Table>>,
+}
 
 #[derive(Debug, Default)]
 struct Table {
@@ -34,9 +52,13 @@ pub(super) struct Place {
 }
 
 impl Places {
+    pub(super) fn new(windows: Windows) -> Self {
+        Self { windows, table: Arc::default() }
+    }
+
     /// A place, unless its source has too many.
     pub(super) fn take(&self, source: IpAddr) -> Option<Place> {
-        let mut table = lock(&self.0);
+        let mut table = lock(&self.table);
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
         table.taken.values().for_each(|of| *counts.entry(of.source).or_default() += 1);
         if counts.get(&source).is_some_and(|count| *count >= MAX_OF_SOURCE) {
@@ -53,9 +75,10 @@ impl Places {
             table.taken.values().filter(|it| of.is_none_or(|of| it.source == of)).map(|it| it.window).sum()
         };
         // No source takes more than half of all, and the last ones of many sources have small ones.
-        let share = (ALL_WINDOWS / 2).saturating_sub(windows(Some(source))) / 16;
-        let left = ALL_WINDOWS.saturating_sub(windows(None)) / 16;
-        let window = share.min(left).clamp(LEAST_WINDOW, WINDOW);
+        let Windows { each, all } = self.windows;
+        let share = (all / 2).saturating_sub(windows(Some(source))) / 16;
+        let left = all.saturating_sub(windows(None)) / 16;
+        let window = share.min(left).clamp(LEAST_WINDOW, each);
         let id = table.next;
         table.next += 1;
         table.taken.insert(id, Taken { source, window, task: None });
@@ -64,7 +87,7 @@ impl Places {
 
     /// Sets the task that is aborted to close a connection. Where it is to be closed already, or is over, that is now.
     pub(super) fn is_served_by(&self, id: u64, task: AbortHandle) {
-        match lock(&self.0).taken.get_mut(&id) {
+        match lock(&self.table).taken.get_mut(&id) {
             Some(taken) => taken.task = Some(task),
             None => task.abort(),
         }
@@ -73,7 +96,7 @@ impl Places {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        lock(&self.places.0).taken.remove(&self.id);
+        lock(&self.places.table).taken.remove(&self.id);
     }
 }
 
@@ -82,9 +105,16 @@ mod tests {
     use super::*;
     use std::future::pending;
 
+    const WINDOW: u32 = 4 << 20;
+    const ALL_WINDOWS: u32 = 128 << 20;
+
+    fn none_taken() -> Places {
+        Places::new(Windows { each: WINDOW, all: ALL_WINDOWS })
+    }
+
     #[test]
     fn connections_are_limited_by_source_and_their_windows_in_all() {
-        let places = Places::default();
+        let places = none_taken();
         let of = |host: u8| places.take([192, 0, 2, host].into());
         let first: Vec<_> = (0..MAX_OF_SOURCE).map_while(|_| of(1)).collect();
         assert!(first.len() == MAX_OF_SOURCE && of(1).is_none());
@@ -97,13 +127,13 @@ mod tests {
         let most = u64::from(ALL_WINDOWS) + MAX_CONNECTIONS as u64 * u64::from(LEAST_WINDOW);
         assert!(of_all <= most, "{of_all}");
         drop((first, second, others));
-        assert!(lock(&places.0).taken.is_empty());
+        assert!(lock(&places.table).taken.is_empty());
         assert_eq!(of(1).expect("a place").window, WINDOW);
     }
 
     #[tokio::test]
     async fn two_sources_with_all_places_keep_nobody_out() {
-        let places = Places::default();
+        let places = none_taken();
         let come = |host: u8| {
             let place = places.take([192, 0, 2, host].into()).expect("a place");
             let (id, task) = (place.id, tokio::spawn(pending::<()>()));
@@ -112,7 +142,7 @@ mod tests {
         };
         let (mut first, mut second): (Vec<_>, Vec<_>) = (0..MAX_OF_SOURCE).map(|_| (come(1), come(2))).unzip();
         let third: Vec<_> = (0..16).map(|_| come(3)).collect();
-        assert_eq!(lock(&places.0).taken.len(), MAX_CONNECTIONS);
+        assert_eq!(lock(&places.table).taken.len(), MAX_CONNECTIONS);
         tokio::task::yield_now().await;
         let ended = |all: &[(Place, tokio::task::JoinHandle<()>)]| all.iter().filter(|it| it.1.is_finished()).count();
         assert_eq!((ended(&first) + ended(&second), ended(&third)), (16, 0));
