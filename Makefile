@@ -111,10 +111,11 @@ fleet-bench: setup ## a day of a fleet of 5,000 hosts in simulated time: decisio
 	rm -f target/fleet-simulated.db*
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-store --example fleet -- 5000 40 1
 
-mesh-trial: setup ## 267 drawn meshes of 40 hosts, and 60 with changed settings (as root; four hours)
+mesh-trial: setup ## 267 drawn meshes of 40 hosts, 60 with changed settings, and 20 over real sshds that are killed (as root; five hours)
 	$(CARGO) build --release --locked $(CARGO_FLAGS) -p narrows
 	.ci/mesh_trial.py $(NARROWS)
 	.ci/mesh_trial.py $(NARROWS) --settings --cases 60
+	.ci/mesh_kills.py $(NARROWS)
 
 fleet-trial: setup ## a fleet of real processes in namespaces: faults, quiet days, chaos; embedded, then PostgreSQL and NATS (as root; two hours)
 	$(CARGO) build --release --locked $(CARGO_FLAGS) --features nats,postgres -p narrows

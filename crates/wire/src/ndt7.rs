@@ -1,6 +1,7 @@
 //! ndt7, the Network Diagnostic Tool of Measurement Lab (specification v0.11): what a server says of a test in text messages, and the record
 //! that is made of it. The data are binary messages of WebSocket, over TLS.
 
+use crate::iperf3::far::stream;
 use narrows_model::{Direction, Limit, Transport, ZeroCopy};
 use narrows_model::{Flow, LoadPlan, LoadRecord, Place, TcpEndRecord, TcpInfo, TcpPlan, TcpSample, TcpStreamRecord};
 use serde_json::Value;
@@ -175,16 +176,8 @@ fn far(own: &TcpStreamRecord, said: &[Said], up: f64) -> TcpStreamRecord {
         let end = TcpSample { at_us: last.at_us, bytes: of(acked), ..TcpSample::default() };
         samples.extend(Some(end).filter(|end| end.at_us > at_us && end.bytes >= bytes));
     }
-    TcpStreamRecord {
-        id: own.id,
-        flow: own.flow,
-        local: own.remote.clone(),
-        remote: own.local.clone(),
-        method: METHOD.to_owned(),
-        congestion_control: said.iter().any(|it| it.is_bbr).then(|| "bbr".to_owned()),
-        samples,
-        ..TcpStreamRecord::default()
-    }
+    let congestion_control = said.iter().any(|it| it.is_bbr).then(|| "bbr".to_owned());
+    TcpStreamRecord { congestion_control, ..stream(own, METHOD, samples) }
 }
 
 #[cfg(test)]

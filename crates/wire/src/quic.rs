@@ -1,7 +1,7 @@
 //! A load over QUIC (RFC 9000) by its protocol `perf` (draft-banks-quic-performance-00): each stream begins with eight bytes that say how
 //! many the server is to send, and the record of a far end that shows nothing but its acknowledgements.
 
-use crate::iperf3::far::far_sample;
+use crate::iperf3::far::{far_sample, stream};
 use narrows_model::{
     Application, Flow, LoadPlan, LoadRecord, Place, TcpEndRecord, TcpStreamRecord, Transport, ZeroCopy,
 };
@@ -73,15 +73,7 @@ fn far(own: &TcpStreamRecord) -> TcpStreamRecord {
         Flow::Up => own.samples.iter().filter_map(far_sample).collect(),
         Flow::Down => Vec::new(),
     };
-    TcpStreamRecord {
-        id: own.id,
-        flow: own.flow,
-        local: own.remote.clone(),
-        remote: own.local.clone(),
-        method: METHOD.to_owned(),
-        samples,
-        ..TcpStreamRecord::default()
-    }
+    stream(own, METHOD, samples)
 }
 
 #[cfg(test)]

@@ -26,6 +26,19 @@ pub(crate) fn far_sample(own: &TcpSample) -> Option<TcpSample> {
     Some(TcpSample { at_us: own.at_us, bytes, ..TcpSample::default() })
 }
 
+/// The far end's record of one of this end's streams, with what it counted.
+pub(crate) fn stream(own: &TcpStreamRecord, method: &str, samples: Vec<TcpSample>) -> TcpStreamRecord {
+    TcpStreamRecord {
+        id: own.id,
+        flow: own.flow,
+        local: own.remote.clone(),
+        remote: own.local.clone(),
+        method: method.to_owned(),
+        samples,
+        ..TcpStreamRecord::default()
+    }
+}
+
 /// The far end's record. `results`: `None` where the test broke off before them. Sets in this end's own record what it did not count
 /// of the far end's datagrams.
 pub fn record(plan: &LoadPlan, own: &mut LoadRecord, results: Option<&Results>) -> LoadRecord {
@@ -95,15 +108,7 @@ fn tcp(own: &TcpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> Tc
         samples.iter_mut().for_each(|sample| sample.bytes = sample.bytes.min(end));
         samples.push(sample(to_us, end, retransmitted));
     }
-    TcpStreamRecord {
-        id: own.id,
-        flow: own.flow,
-        local: own.remote.clone(),
-        remote: own.local.clone(),
-        method: METHOD.to_owned(),
-        samples,
-        ..TcpStreamRecord::default()
-    }
+    stream(own, METHOD, samples)
 }
 
 fn udp(own: &mut UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -> UdpStreamRecord {
