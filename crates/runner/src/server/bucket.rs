@@ -1,9 +1,12 @@
-//! The most that all clients of a server without a token may be sent, and may send.
+//! What servers without a token have in common: their threads, and the most that all their clients may be sent, and may send.
 
 use crate::lock;
 use narrows_sys::clock;
+use std::io;
+use std::ops::Deref;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
 
 /// How far a pause may be caught up.
 const BURST: Duration = Duration::from_millis(10);
@@ -14,6 +17,33 @@ pub(super) struct Bucket {
     bps: u64,
     /// When all that was taken will have passed.
     free: Mutex<Instant>,
+}
+
+/// The threads of such a server: its load must not delay the control connections. Dropping them ends all connections.
+#[derive(Debug)]
+pub(super) struct Threads(Option<Runtime>);
+
+impl Threads {
+    pub(super) fn start(name: &str) -> io::Result<Self> {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(2).thread_name(name).enable_all().build().map(|runtime| Self(Some(runtime)))
+    }
+}
+
+impl Deref for Threads {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// Rates of all clients together, each way.

@@ -299,7 +299,7 @@ pub struct ServerHandle {
     metrics: Option<SocketAddr>,
     tests_port: Option<u16>,
     quic_port: Option<u16>,
-    _tests: [Option<responsiveness::Running>; 2],
+    _tests: [Option<bucket::Threads>; 2],
     token: Option<(Token, PathBuf)>,
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,

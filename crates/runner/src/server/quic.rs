@@ -1,10 +1,9 @@
 //! `narrows serve --quic`: a server of QUIC's protocol `perf` (draft-banks-quic-performance-00), on a UDP port of its own and without a token.
 //! It has threads of its own: its load must not delay the control connections.
 
-use super::bucket::Rates;
+use super::bucket::{Rates, Threads};
 use super::listen::tls_of;
 use super::places::{Places, Windows};
-use super::responsiveness::Running;
 use super::shared::source_of;
 use crate::trust::Identity;
 use bytes::Bytes;
@@ -33,8 +32,6 @@ const MAX_STREAMS: u32 = 16;
 /// Handshakes at the same time, and what their clients can have waiting here.
 const MAX_HANDSHAKES: usize = 256;
 const HANDSHAKE_BYTES: u64 = 64 << 10;
-/// Threads of the server.
-const THREADS: usize = 2;
 /// What is sent at once, …
 const PIECE: usize = 32 << 10;
 static PIECES: [u8; PIECE] = [0; PIECE];
@@ -55,15 +52,11 @@ pub(super) fn config(identity: &Identity) -> Result<ServerConfig, rustls::Error>
 }
 
 /// Serves at this socket at this rate each way, bits per second.
-pub(super) fn start(socket: UdpSocket, config: ServerConfig, bps: u64) -> std::io::Result<Running> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_name("narrows-quic")
-        .enable_all()
-        .build()?;
-    let endpoint = crate::quic::endpoint(&runtime, socket, Some(config.clone()))?;
-    runtime.spawn(accept(endpoint, config, bps));
-    Ok(Running(Some(runtime)))
+pub(super) fn start(socket: UdpSocket, config: ServerConfig, bps: u64) -> std::io::Result<Threads> {
+    let threads = Threads::start("narrows-quic")?;
+    let endpoint = crate::quic::endpoint(&threads, socket, Some(config.clone()))?;
+    threads.spawn(accept(endpoint, config, bps));
+    Ok(threads)
 }
 
 async fn accept(endpoint: Endpoint, config: ServerConfig, bps: u64) {

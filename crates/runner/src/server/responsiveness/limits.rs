@@ -22,7 +22,5 @@ pub(super) const MAX_HEADER: u32 = 8 << 10;
 pub(super) const LARGE: u64 = 8_000_000_000;
 /// Receive windows of connections, which are also those of their streams.
 pub(super) const WINDOWS: Windows = Windows { each: 4 << 20, all: 128 << 20 };
-/// Threads of the server.
-pub(super) const THREADS: usize = 2;
 /// Unsent bytes in the kernel and in TLS: more would be a queue of this host.
 pub(super) const UNSENT: u32 = 8 << 10;

@@ -4,7 +4,7 @@
 mod limits;
 mod service;
 
-use super::bucket::Rates;
+use super::bucket::{Rates, Threads};
 use super::listen::acceptor_of;
 use super::places::Places;
 use super::shared::source_of;
@@ -13,9 +13,7 @@ use crate::trust::Identity;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use limits::{
-    GREETING, IDLE_TICKS, MAX_CONNECTION, MAX_HEADER, MAX_STREAMS, PING, PING_ANSWER, THREADS, TICK, UNSENT, WINDOWS,
-};
+use limits::{GREETING, IDLE_TICKS, MAX_CONNECTION, MAX_HEADER, MAX_STREAMS, PING, PING_ANSWER, TICK, UNSENT, WINDOWS};
 use narrows_sys::tcp;
 use service::Activity;
 use std::sync::Arc;
@@ -25,32 +23,16 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// The threads of the server; dropping it ends all connections.
-#[derive(Debug)]
-pub(super) struct Running(pub(super) Option<tokio::runtime::Runtime>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 /// Its TLS side: HTTP/2 only.
 pub(super) fn acceptor(identity: &Identity) -> Result<TlsAcceptor, tokio_rustls::rustls::Error> {
     acceptor_of(identity, &[b"h2"])
 }
 
 /// Serves on this listener at this rate each way, bits per second.
-pub(super) fn start(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps: u64) -> std::io::Result<Running> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_name("narrows-nq")
-        .enable_all()
-        .build()?;
-    runtime.spawn(accept(listener, acceptor, bps));
-    Ok(Running(Some(runtime)))
+pub(super) fn start(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps: u64) -> std::io::Result<Threads> {
+    let threads = Threads::start("narrows-nq")?;
+    threads.spawn(accept(listener, acceptor, bps));
+    Ok(threads)
 }
 
 async fn accept(listener: std::net::TcpListener, acceptor: TlsAcceptor, bps: u64) {
