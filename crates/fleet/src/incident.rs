@@ -35,7 +35,7 @@ impl Default for Rules {
 }
 
 /// What is reported, once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     Began(Incident),
     Over { incident: Incident, after_ms: u64 },

@@ -5,7 +5,7 @@ use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "filter",
-    about: "rules of nf_tables in this network namespace",
+    about: "rules of nf_tables in this network namespace that each packet may meet",
     provides: &[keys::NETFILTER_RULES],
     class: Class::Inventory,
     can_run: always,

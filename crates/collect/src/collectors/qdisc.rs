@@ -2,9 +2,9 @@
 //! counters.
 
 use crate::Missing;
-use crate::collector::{Class, Collector, Context, Sink, with_device};
-use crate::kernel::{Link, Qdiscs};
-use narrows_model::{Value, keys};
+use crate::collector::{Class as RunsAt, Collector, Context, Sink, with_device};
+use crate::kernel::{Class, Link, Qdiscs};
+use narrows_model::{FactKey, Value, keys};
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "qdisc",
@@ -15,6 +15,8 @@ pub(super) const COLLECTOR: Collector = Collector {
         keys::QDISC_KINDS,
         keys::QDISC_RATE,
         keys::QDISC_RATE_KIND,
+        keys::QDISC_CLASS_RATE,
+        keys::QDISC_CLASS_SENT,
         keys::QDISC_LIMIT_PACKETS,
         keys::QDISC_LIMIT_BYTES,
         keys::QDISC_SENT_BYTES,
@@ -27,7 +29,7 @@ pub(super) const COLLECTOR: Collector = Collector {
         keys::QDISC_LEAF_DROPS,
         keys::QDISC_LEAF_OVERLIMITS,
     ],
-    class: Class::Both,
+    class: RunsAt::Both,
     can_run: with_device,
     collect,
 };
@@ -56,6 +58,13 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let rate = tree.lowest_rate().ok_or_else(|| Missing::because("no queueing discipline of the device has a rate"));
     sink.put(keys::QDISC_RATE, rate.clone().map(|(bps, _)| bps), SOURCE);
     sink.put(keys::QDISC_RATE_KIND, rate.map(|(_, kind)| kind), SOURCE);
+    for class in busiest(&tree) {
+        let of = |key: FactKey| key.name.replace('*', &class.handle);
+        if let (Some(rate), Some(sent)) = (class.ceil_bps, class.sent_bytes) {
+            sink.fact(of(keys::QDISC_CLASS_RATE), rate, "netlink RTM_GETTCLASS");
+            sink.fact(of(keys::QDISC_CLASS_SENT), sent, "netlink RTM_GETTCLASS");
+        }
+    }
     let packets = tree.egress().filter_map(|qdisc| match qdisc.kind.as_str() {
         "pfifo_fast" => link.txqueuelen, // each of its bands holds that many; it reports no limit itself
         _ => qdisc.limit_packets,
@@ -65,6 +74,18 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let bytes = tree.egress().filter_map(|qdisc| qdisc.limit_bytes);
     sink.put(keys::QDISC_LIMIT_BYTES, bytes.min().ok_or_else(|| none("bytes")), SOURCE);
     Ok(())
+}
+
+/// A host that shapes its customers has thousands of classes: a load is in one of those that sent most.
+const MANY_CLASSES: usize = 64;
+
+/// The classes that sent most, in their order in the tree.
+fn busiest(tree: &Qdiscs) -> Vec<&Class> {
+    let mut classes: Vec<&Class> = tree.classes.iter().collect();
+    classes.sort_by_key(|class| std::cmp::Reverse(class.sent_bytes));
+    classes.truncate(MANY_CLASSES);
+    classes.sort_by(|a, b| a.handle.cmp(&b.handle));
+    classes
 }
 
 /// The interface in which packets queue: that with the lowest configured rate, else the first that has a queue at all. Virtual

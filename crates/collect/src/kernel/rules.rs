@@ -1,16 +1,24 @@
 //! The packet filter: the number of its rules, and the counters of those that drop: `NFT_MSG_GETRULE`. Source: kernel
-//! `include/uapi/linux/netfilter/nf_tables.h`, `net/netfilter/nft_counter.c`, `nft_immediate.c`.
+//! `include/uapi/linux/netfilter/nf_tables.h`, `net/netfilter/nft_counter.c`, `nft_immediate.c`, `nft_chain_nat.c`.
 
 use super::Sockets;
 use crate::Missing;
 use narrows_sys::netlink::{self, Attribute, Family, Message, find};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// `NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETRULE`
 const GET_RULES: u16 = 10 << 8 | 7;
 /// `struct nfgenmsg`: every family, version 0.
 const EVERY_FAMILY: [u8; 4] = [0; 4];
 
+/// `NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETCHAIN`
+const GET_CHAINS: u16 = 10 << 8 | 4;
+
+const NFTA_CHAIN_TABLE: u16 = 1;
+const NFTA_CHAIN_HOOK: u16 = 4;
+const NFTA_CHAIN_TYPE: u16 = 7;
+const NFTA_RULE_TABLE: u16 = 1;
 const NFTA_RULE_EXPRESSIONS: u16 = 4;
 const NFTA_EXPR_NAME: u16 = 1;
 const NFTA_EXPR_DATA: u16 = 2;
@@ -39,9 +47,33 @@ fn rules(sockets: &Sockets) -> Result<Vec<Message>, Missing> {
     sockets.request(Family::Netfilter, what, GET_RULES, netlink::DUMP, &EVERY_FAMILY)
 }
 
-/// The rules of all tables of this network namespace.
+/// A table: its family and its name.
+type Table = (u8, String);
+
+/// The rules of all tables of this network namespace that each packet may meet. Chains of the type `nat` see the first packet of a connection
+/// alone, which is what most rules of a cluster's host are for.
 pub(super) fn count(sockets: &Sockets) -> Result<u64, Missing> {
-    Ok(rules(sockets)?.len() as u64)
+    let what = "the chains of nf_tables (NFT_MSG_GETCHAIN)";
+    let chains = sockets.request(Family::Netfilter, what, GET_CHAINS, netlink::DUMP, &EVERY_FAMILY)?;
+    Ok(met(&chains, &rules(sockets)?))
+}
+
+/// The number of rules in tables with a hook for each packet: what a chain jumps to is in its own table.
+fn met(chains: &[Message], rules: &[Message]) -> u64 {
+    let hooked: BTreeSet<Table> =
+        chains.iter().filter(|chain| sees_each_packet(chain)).filter_map(|it| table(it, NFTA_CHAIN_TABLE)).collect();
+    rules.iter().filter(|rule| table(rule, NFTA_RULE_TABLE).is_some_and(|table| hooked.contains(&table))).count() as u64
+}
+
+fn table(message: &Message, attribute: u16) -> Option<Table> {
+    let name = find(message.payload.get(EVERY_FAMILY.len()..)?, attribute)?.text()?;
+    Some((*message.payload.first()?, name))
+}
+
+fn sees_each_packet(chain: &Message) -> bool {
+    let body = chain.payload.get(EVERY_FAMILY.len()..).unwrap_or_default();
+    let kind = find(body, NFTA_CHAIN_TYPE).and_then(|kind| kind.text());
+    find(body, NFTA_CHAIN_HOOK).is_some() && kind.as_deref() != Some("nat")
 }
 
 /// The counters of those that drop.
@@ -142,9 +174,46 @@ mod tests {
         assert_eq!(packets(&["counter"]), None);
     }
 
+    #[test]
+    fn rules_that_only_first_packets_meet_are_not_counted() {
+        let message = |family: u8, fill: &dyn Fn(&mut Builder)| {
+            let mut message = Builder::with_header(&[family, 0, 0, 0]);
+            fill(&mut message);
+            Message { kind: 0, payload: message.finish().expect("short") }
+        };
+        let base = |family, table: &str, kind: &str| {
+            message(family, &|it| {
+                it.text(NFTA_CHAIN_TABLE, table).nest(NFTA_CHAIN_HOOK, |hook| {
+                    hook.be32(1, 0);
+                });
+                it.text(NFTA_CHAIN_TYPE, kind);
+            })
+        };
+        let jumped_to = message(2, &|it| {
+            it.text(NFTA_CHAIN_TABLE, "lost");
+        });
+        let rule = |family, table: &str| {
+            message(family, &|it| {
+                it.text(NFTA_RULE_TABLE, table);
+            })
+        };
+        let chains = [
+            base(2, "nat", "nat"),
+            base(2, "filter", "filter"),
+            base(1, "mixed", "nat"),
+            base(1, "mixed", "filter"),
+            jumped_to,
+        ];
+        let rules = [rule(2, "nat"), rule(2, "filter"), rule(1, "mixed"), rule(10, "filter"), rule(2, "lost")];
+        assert_eq!(met(&chains, &rules), 2, "of the filter, and of a table with both");
+        assert_eq!(met(&[], &rules), 0);
+    }
+
     proptest! {
         #[test]
         fn no_bytes_panic(payload in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let message = [Message { kind: 0, payload: payload.clone() }];
+            met(&message, &message);
             dropped(&Message { kind: 0, payload });
         }
     }

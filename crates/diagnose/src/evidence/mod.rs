@@ -4,5 +4,6 @@ pub(crate) mod cores;
 pub mod paced;
 pub mod ports;
 pub mod profile;
+pub(crate) mod shaper;
 pub mod tcp;
 pub mod udp;

@@ -1,5 +1,6 @@
 //! What the path profile says of the path, in the terms of the rules.
 
+use crate::evidence::shaper::own_rate;
 use crate::experiments::profile::PATH_PROFILE;
 use crate::judge::Experiment;
 use narrows_model::run::report::{PathProfileView, ProfileStepView};
@@ -51,7 +52,9 @@ fn dropped_by_hosts(trial: ProfileTrial<'_>, flow: Flow) -> u64 {
         let counts = trial.end(place).map(|end| end.after.counts_since(&end.before)).unwrap_or_default();
         keys.iter().filter_map(|key| counts.get(key.name)).sum::<u64>()
     };
-    grew(flow.sender(), &[keys::QDISC_DROPS])
+    // A tunnel counts what was refused below it as dropped, too.
+    let device = grew(flow.sender(), &[keys::NIC_COUNTER_TX_DROPPED, keys::NIC_COUNTER_TX_ERRORS]);
+    grew(flow.sender(), &[keys::QDISC_DROPS]).max(device)
         + grew(
             flow.receiver(),
             &[keys::SOFTNET_DROPPED, keys::NIC_COUNTER_RX_MISSED_ERRORS, keys::NIC_COUNTER_RX_FIFO_ERRORS],
@@ -65,7 +68,7 @@ fn met_own_shaper(trial: ProfileTrial<'_>, flow: Flow, shape: &Shape) -> bool {
     let held = end.is_some_and(|end| {
         end.after.counts_since(&end.before).get(keys::QDISC_OVERLIMITS.name).is_some_and(|times| *times > 0)
     });
-    let rate = end.and_then(|end| end.after.number(keys::QDISC_RATE.name));
+    let rate = end.and_then(|end| own_rate(&end.before, &end.after));
     // Without a capacity the steps ended where the sender could go no faster: its socket waits for what the shaper holds.
     let met = |rate: f64| shape.capacity.map_or(shape.carried_bps >= 0.8 * rate, |it| it.interval_bps[1] >= 0.9 * rate);
     held && rate.is_some_and(met)

@@ -20,7 +20,7 @@ pub static MORE_STREAMS: Experiment = Experiment {
 /// Whether a small difference is one of the load that was changed, or of the path from one time to the next.
 pub static AGAIN: Experiment = Experiment {
     id: "again",
-    words: "the same load once more, for three seconds",
+    words: "the same load once more, for a few seconds",
     plan: Plan::Path(|baseline| short(baseline).map(LoadPlan::Tcp)),
 };
 
@@ -152,8 +152,39 @@ pub static LOOPBACK: Experiment = Experiment {
     }),
 };
 
-/// The load of the baseline for three seconds, where it is one of TCP.
+/// Slow start doubles the window each round trip (RFC 5681): what it needs is left out, and as many round trips are counted.
+const SLOW_START_TRIPS: f64 = 12.0;
+const COUNTED_TRIPS: f64 = 10.0;
+
+/// A path to the Moon and back is no reason for longer ones.
+const LONGEST_TRIP_MS: f64 = 1_000.0;
+
+/// The load of the baseline for three seconds, longer over a long path, where it is one of TCP.
 fn short(baseline: &Baseline<'_>) -> Option<TcpPlan> {
     let LoadPlan::Tcp(load) = &baseline.load else { return None };
-    Some(TcpPlan { limit: Limit::DurationMs(3_000), omit_ms: 1_000, ..load.clone() })
+    let trip_ms = (baseline.min_rtt_us.unwrap_or(0.0) / 1e3).clamp(0.0, LONGEST_TRIP_MS);
+    let [omit_ms, counted_ms] = [(SLOW_START_TRIPS, 1_000), (COUNTED_TRIPS, 2_000)]
+        .map(|(trips, least_ms)| ((trips * trip_ms) as u64).max(least_ms));
+    Some(TcpPlan { limit: Limit::DurationMs(omit_ms + counted_ms), omit_ms, ..load.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tcp::TcpEvidence;
+    use crate::judge::Evidence as _;
+    use crate::testing::Scene;
+
+    #[test]
+    fn over_a_long_path_slow_start_is_left_out_too() {
+        let of = |min_rtt_us: u64| {
+            let scene = Scene { min_rtt_us, rtt_us: min_rtt_us + 100, ..Scene::default() };
+            let evidence = TcpEvidence::of(&scene.run(&[]), 0).expect("a baseline");
+            let load = short(&evidence.baseline()).expect("a load of TCP");
+            (load.limit, load.omit_ms)
+        };
+        assert_eq!(of(20_000), (Limit::DurationMs(3_000), 1_000));
+        assert_eq!(of(600_000), (Limit::DurationMs(13_200), 7_200));
+        assert_eq!(of(9_000_000), (Limit::DurationMs(22_000), 12_000));
+    }
 }

@@ -66,7 +66,7 @@ pub struct Cause<E: 'static> {
     /// The experiment that would add the second witness where one alone supports the cause.
     pub confirmed_by: Option<&'static Experiment>,
     /// The experiment that tells whom a proven cause limits, and with it how to fix it.
-    pub detailed_by: Option<&'static Experiment>,
+    pub detailed_by: fn(&E) -> Option<&'static Experiment>,
     /// The experiment that would show its nearest look-alike: while it can be made and was not, a proof is a suspicion only.
     pub stands_after: Option<&'static Experiment>,
     /// What was carried beside it, bits a second: a lower bound of the goodput without it.
@@ -109,7 +109,7 @@ impl<E> Cause<E> {
         removed_by: None,
         without: |_, _| None,
         confirmed_by: None,
-        detailed_by: None,
+        detailed_by: |_| None,
         stands_after: None,
         beside: |_| None,
         lurks: |_| None,

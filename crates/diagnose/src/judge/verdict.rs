@@ -219,7 +219,7 @@ fn next<E: Evidence>(evidence: &E, candidates: &[Candidate<'_, E>], open: &[Open
     let unproven = candidates.iter().filter(|candidate| !candidate.proven());
     let asked = asked.chain(unproven.filter_map(|candidate| candidate.cause.confirmed_by));
     let refuting = best.filter(|best| best.cause.per_connection).and_then(|_| evidence.more_connections());
-    let detailed = best.and_then(|best| best.cause.detailed_by);
+    let detailed = best.and_then(|best| (best.cause.detailed_by)(evidence));
     let decides = best.and_then(|best| best.cause.stands_after);
     let asked: Vec<&'static Experiment> = asked.chain(refuting).chain(detailed).chain(decides).collect();
     let mut wanted: Vec<(f64, Vec<Planned>)> =

@@ -63,7 +63,7 @@ pub(crate) struct UdpScene {
     pub(crate) rcvbuf_requested: u32,
     pub(crate) asked_rcvbuf: Option<u32>,
     pub(crate) loss_burst_max: u64,
-    /// How many are lost in a row.
+    /// How many are lost in a row; 0: the receiving end does not say.
     pub(crate) loss_run: u64,
     /// Share of the samples that find the receive buffer full.
     pub(crate) buffer_full: bool,
@@ -291,7 +291,10 @@ impl UdpScene {
             distinct: self.delivered(),
             duplicates: self.copies,
             lost: self.accepted() - self.delivered(),
-            loss_bursts: (self.accepted() - self.delivered()).div_ceil(self.loss_run),
+            loss_bursts: match self.loss_run {
+                0 => 0,
+                run => (self.accepted() - self.delivered()).div_ceil(run),
+            },
             loss_burst_max: self.loss_burst_max,
             socket_drops: self.socket_tells.then_some(drops),
             active_ns: self.span_us * 1000,

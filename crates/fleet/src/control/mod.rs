@@ -33,6 +33,8 @@ const AHEAD_MS: u64 = 300_000;
 const LEAD_MS: u64 = 4_000;
 /// What may come beside the time of a test before somebody else gets it.
 const AROUND_MS: u64 = 30_000;
+/// What was due before is in nobody's hands any more: the patience and the length of a test together are shorter.
+const OPEN_BACK_MS: u64 = 1_800_000;
 /// No more of what was due before is written down.
 const DAY_MS: u64 = 24 * HOUR_MS;
 /// A diagnosis takes no longer.
@@ -134,6 +136,10 @@ pub struct Control<'a, T> {
     verdicts: BTreeMap<u64, String>,
     /// To be reported at the next look.
     ready: Vec<Message>,
+    /// Messages that not all who should have got, of this controller …
+    on_their_way: Vec<Message>,
+    /// … and of an earlier one.
+    unsaid: Vec<Message>,
     /// What was kept last.
     kept: Vec<u8>,
 }
@@ -172,6 +178,8 @@ impl<'a, T: Truth> Control<'a, T> {
             judge: Judge::new(Rules::default()),
             verdicts: BTreeMap::new(),
             ready: Vec::new(),
+            on_their_way: Vec::new(),
+            unsaid: Vec::new(),
             kept: Vec::new(),
         }
     }
@@ -258,6 +266,10 @@ impl<'a, T: Truth> Control<'a, T> {
         }
         self.give(now_ms)?;
         if now_ms >= self.folds_ms {
+            if now_ms >= self.misses_from_ms + FOLD_MS {
+                // What the file has no more is late for nobody.
+                self.truth.miss_all(now_ms.saturating_sub(OPEN_BACK_MS), now_ms)?;
+            }
             // A little at a time: agents wait meanwhile.
             let count = self.truth.fold(now_ms.saturating_sub(self.fleet.keep_ms), FOLDED_MAX)?;
             self.folds_ms = now_ms + if count < FOLDED_MAX { FOLD_MS } else { 0 };

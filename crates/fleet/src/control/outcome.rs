@@ -160,6 +160,7 @@ impl<T: Truth> Control<'_, T> {
     fn outcome(&mut self, host: usize, name: Name, fence: u64, found: Found, now_ms: u64) -> Result<(), T::Error> {
         let Load { from, to } = name.load;
         let running = self.running.get(&name);
+        let since_ms = running.map_or(now_ms, |it| it.due_ms);
         // An agent speaks of its own tests only.
         if running.map_or(![from, to].contains(&host), |it| it.opener != host) {
             return Ok(());
@@ -202,10 +203,24 @@ impl<T: Truth> Control<'_, T> {
                 self.diagnosis(&name, says.clone());
             }
             self.count(&name, &found, now_ms);
-            self.latest.take(name.load, host == to, found, now_ms);
+            if self.is_load(&name) {
+                [from, to].into_iter().for_each(|host| self.sessions[host].loaded_ms = now_ms);
+            }
+            // What a load of the fleet itself pushed out of a queue shows nothing of the network. It is stored all the same.
+            let lost = matches!(&found, Found::Probe(path) if path.packets.is_some_and(|[_, up, down]| up + down > 0));
+            if !(lost && self.is_beside_load(&name, since_ms, now_ms)) {
+                self.latest.take(name.load, host == to, found, now_ms);
+            }
             self.over(name);
         }
         Ok(())
+    }
+
+    /// Whether a host of a test had a load of another test since a time.
+    fn is_beside_load(&self, name: &Name, since_ms: u64, now_ms: u64) -> bool {
+        let is_loaded = |it: &super::Running| self.is_load(&it.lease.name) && it.due_ms <= now_ms;
+        let has = |host: usize| self.sessions[host].loaded_ms >= since_ms || self.running_of(host).any(is_loaded);
+        has(name.load.from) || has(name.load.to)
     }
 
     fn count(&mut self, name: &Name, found: &Found, now_ms: u64) {

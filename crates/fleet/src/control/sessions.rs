@@ -31,6 +31,8 @@ pub(super) struct Session {
     /// Those from which they differ, where that was not kept yet; when such was kept last.
     pub(super) noted: Option<BTreeMap<String, String>>,
     pub(super) noted_ms: u64,
+    /// When its last load was over.
+    pub(super) loaded_ms: u64,
 }
 
 impl Session {
@@ -49,7 +51,9 @@ impl Session {
         if self.heard_ms.max(self.since_ms) > now_ms {
             self.behind_ms.clear();
         }
-        for at_ms in [&mut self.heard_ms, &mut self.began_ms, &mut self.since_ms, &mut self.noted_ms] {
+        for at_ms in
+            [&mut self.heard_ms, &mut self.began_ms, &mut self.since_ms, &mut self.noted_ms, &mut self.loaded_ms]
+        {
             *at_ms = now_ms.min(*at_ms);
         }
         self

@@ -1,7 +1,10 @@
 //! What a controller knows beside tests, so that the next one goes on where it ended.
 
 use super::latest::back;
-use super::{AROUND_MS, BESIDE, Control, HOUR_MS, Kind, LEAD_MS, Load, Place, Planned, Running, Sessions, Test, Truth};
+use super::{
+    AROUND_MS, BESIDE, Control, HOUR_MS, Kind, LEAD_MS, Load, Message, OPEN_BACK_MS, Place, Planned, Running, Sessions,
+    Test, Truth,
+};
 use crate::judge::{Judge, Kept as KeptJudge};
 use crate::protocol::Found;
 use crate::truth::Lease;
@@ -21,6 +24,9 @@ struct Kept {
     /// Paths that are worse than usual.
     #[serde(default)]
     worse: Vec<Worse>,
+    /// Messages that not all who should have got.
+    #[serde(default)]
+    unsaid: Vec<Message>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,8 +52,6 @@ const LOADS_BACK_MS: u64 = 20 * HOUR_MS;
 const PROBES_BACK_MS: u64 = 6 * HOUR_MS;
 /// A part of them: values of less are of one moment (`usual::APART_MS`).
 const APART_MS: u64 = 600_000;
-/// What was due before is in nobody's hands any more: the patience and the length of a test together are shorter.
-const OPEN_BACK_MS: u64 = 1_800_000;
 /// Periods at least: as many values as tell something.
 const BACK: u64 = 10;
 
@@ -88,6 +92,7 @@ impl<T: Truth> Control<'_, T> {
             paused_until_ms: self.paused_until_ms,
             carried: self.carried.iter().map(carried).collect(),
             worse: self.latest.odd().map(worse).collect(),
+            unsaid: self.unsaid.iter().chain(&self.on_their_way).cloned().collect(),
         };
         let bytes = serde_json::to_vec(&kept).unwrap_or_default();
         if self.kept != bytes {
@@ -95,6 +100,16 @@ impl<T: Truth> Control<'_, T> {
             self.kept = bytes;
         }
         Ok(())
+    }
+
+    /// What [`Control::tick`] returned and did not arrive everywhere yet: it is kept, so that no restart loses it.
+    pub fn on_their_way(&mut self, messages: Vec<Message>) {
+        self.on_their_way = messages;
+    }
+
+    /// What an earlier controller did not deliver, once.
+    pub fn unsaid(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.unsaid)
     }
 
     /// The paths that the file has tests of, in both directions.
@@ -174,6 +189,7 @@ impl<T: Truth> Control<'_, T> {
             let tested = self.tested();
             self.judge = Judge::restored(kept.judge, &self.names, &|kind, load| tested.contains(&(kind, *load)));
             worse = kept.worse;
+            self.unsaid = kept.unsaid;
             let pair = |[a, b]: &[String; 2]| Some([self.host(a)?, self.host(b)?]);
             self.unreached = kept.unreached.iter().filter_map(pair).collect();
             for host in kept.drained.iter().filter_map(|name| self.host(name)).collect::<Vec<_>>() {

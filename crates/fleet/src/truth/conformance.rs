@@ -58,6 +58,15 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     let mut leads = |who, now, until| truth.lead(who, now, until).expect("an answer");
     assert!(leads("a", 0, 15) && !leads("b", 14, 29) && leads("a", 10, 25), "one leads, and goes on");
     assert!(leads("b", 25, 40) && !leads("a", 26, 41), "it was away for too long");
+    let late = planned(5_000, 4, 9);
+    truth.plan(&[late]).expect("planned");
+    truth.miss_all(5_000, 9_000).expect("missed");
+    assert_eq!(truth.open(5_000..=5_000).expect("open"), [(late, None)], "it is not late");
+    let given = lease(truth, &[late.name], 9_000, 9_900)[0];
+    truth.miss_all(5_001, 9_000).expect("missed");
+    assert_eq!(truth.open(5_000..=5_000).expect("open"), [(late, given)], "somebody has it");
+    truth.miss_all(5_001, 9_900).expect("missed");
+    assert_eq!(truth.open(5_000..=5_000).expect("open"), []);
     assert_eq!(truth.kept().expect("a state"), None);
     truth.keep(b"one").expect("kept");
     truth.keep(b"two").expect("kept");

@@ -97,6 +97,14 @@ impl Truth for Memory {
         Ok(names)
     }
 
+    fn miss_all(&mut self, due_before_ms: u64, now_ms: u64) -> Result<(), Self::Error> {
+        let places: BTreeSet<(usize, usize)> = self.open.iter().map(|(mesh, test, ..)| (*mesh, *test)).collect();
+        for (mesh, test) in places {
+            self.miss(mesh, test, due_before_ms, now_ms)?;
+        }
+        Ok(())
+    }
+
     fn open(&mut self, due_ms: RangeInclusive<u64>) -> Result<Vec<(Planned, Option<Lease>)>, Self::Error> {
         let is = |(.., at_ms, _): &&(usize, usize, u64, Name)| due_ms.contains(at_ms);
         let open = |(.., due_ms, name): &(usize, usize, u64, Name)| {

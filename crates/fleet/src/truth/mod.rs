@@ -127,6 +127,10 @@ pub trait Truth {
     /// Errors: the store's.
     fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error>;
 
+    /// Names as missed what of all tests was due before a time and is in nobody's hands now, also what is in the file no more.
+    /// Errors: the store's.
+    fn miss_all(&mut self, due_before_ms: u64, now_ms: u64) -> Result<(), Self::Error>;
+
     /// Tests that were due in this time and are not over, the earliest first, with the newest lease of each, if it was ever given.
     /// Errors: the store's.
     fn open(&mut self, due_ms: RangeInclusive<u64>) -> Result<Vec<(Planned, Option<Lease>)>, Self::Error>;

@@ -51,6 +51,46 @@ fn faults_are_found_within_three_rounds_each_with_one_message_and_one_recovery()
 }
 
 #[test]
+fn what_loads_of_the_fleet_itself_push_out_of_a_queue_is_no_incident() {
+    let fleet = fleet(40, 3);
+    let mut world = World::new(&fleet, 12);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.faults.short = (0..40).step_by(3).collect();
+    world.run(&mut control, 240);
+    assert!(world.pushed_out >= 20, "{} probes", world.pushed_out);
+    assert_eq!(world.reported(0), Vec::<String>::new());
+    // What a host loses by itself is found beside that.
+    world.faults.loses = BTreeMap::from([(3, 0.1)]);
+    let since = world.now_ms;
+    world.run(&mut control, 20);
+    assert_eq!(world.reported(since), ["began host h003 (receiving)"]);
+}
+
+#[test]
+fn what_was_not_delivered_is_said_by_the_next_controller() {
+    let fleet = fleet(40, 3);
+    let mut world = World::new(&fleet, 11);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.faults.loses = BTreeMap::from([(14, 0.1)]);
+    world.run(&mut control, 20);
+    assert_eq!(world.reported(0), ["began host h014 (receiving)"]);
+    let (_, message) = world.messages[0].clone();
+    control.on_their_way(vec![message.clone()]);
+    control.keep().expect("kept");
+    let mut next = Control::new(&fleet, control.into_truth(), world.now_ms);
+    assert!(next.unsaid().is_empty(), "it knows nothing before its first tick");
+    world.step(&mut next);
+    // It was kept once more before anybody asked.
+    let mut last = Control::new(&fleet, next.into_truth(), world.now_ms);
+    world.step(&mut last);
+    assert_eq!((last.unsaid(), last.unsaid()), (vec![message], Vec::new()));
+    last.keep().expect("kept");
+    let mut none = Control::new(&fleet, last.into_truth(), world.now_ms);
+    world.step(&mut none);
+    assert!(none.unsaid().is_empty(), "it was said");
+}
+
+#[test]
 fn a_setting_that_changed_is_part_of_the_paths_of_its_host() {
     let fleet = fleet(6, 1);
     let mut world = World::new(&fleet, 7);

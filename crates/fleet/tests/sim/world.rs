@@ -38,6 +38,8 @@ pub(crate) struct Faults {
     pub(crate) trunk: BTreeMap<[usize; 2], f64>,
     /// Part of the packets that a host loses when it receives.
     pub(crate) loses: BTreeMap<usize, f64>,
+    /// Hosts whose queue is so short that their loads push packets of probes out of it.
+    pub(crate) short: BTreeSet<usize>,
     /// By how much all loads carry less.
     pub(crate) all: Option<f64>,
     /// Round trips of one host, microseconds.
@@ -92,6 +94,10 @@ pub(crate) struct World {
     pub(crate) messages: Vec<(u64, Message)>,
     /// Whether a load runs.
     pub(crate) loads: bool,
+    /// When a load last ran at each host.
+    busy: BTreeMap<usize, u64>,
+    /// Probes that lost packets to a load of one of their hosts.
+    pub(crate) pushed_out: usize,
 }
 
 pub(crate) const BEGIN_MS: u64 = 1_700_000_000_000;
@@ -128,6 +134,8 @@ impl World {
             now_ms: BEGIN_MS,
             messages: Vec::new(),
             loads: false,
+            busy: BTreeMap::new(),
+            pushed_out: 0,
         }
     }
 
@@ -205,6 +213,7 @@ impl World {
                 self.exchange(control, host);
             }
         }
+        self.busy.extend(busy.into_iter().map(|host| (host, now_ms)));
     }
 
     pub(crate) fn run(&mut self, control: &mut Control<'_, Memory>, minutes: u64) {
@@ -235,7 +244,15 @@ impl World {
                 Found::Probe(MeshPath { remarks, ..MeshPath::default() })
             }
             What::Probe { .. } => {
-                let packets = Some([43, self.lost(to), self.lost(from)]);
+                let mut packets = Some([43, self.lost(to), self.lost(from)]);
+                let since_ms = self.now_ms - order.lasts_ms;
+                let is_beside = |host: &usize| {
+                    self.faults.short.contains(host) && self.busy.get(host).is_some_and(|at_ms| *at_ms >= since_ms)
+                };
+                if [from, to].iter().any(is_beside) {
+                    packets = Some([43, 9, 9]);
+                    self.pushed_out += 1;
+                }
                 let of = |host: &usize| self.faults.far.get(host).copied();
                 let least = of(&from).or_else(|| of(&to)).unwrap_or(90.0) + 20.0 * self.random.part();
                 Found::Probe(MeshPath {

@@ -246,11 +246,11 @@ impl Snapshot {
     }
 
     /// What a host is set to and made of, by key: what may be compared with other hosts, and with the same one at another time. No counters,
-    /// names and times, and nothing that changes by itself.
+    /// names and times, and nothing that changes by itself, as which classes of a shaper are busy.
     pub fn settings(&self) -> BTreeMap<String, String> {
         let is_setting = |fact: &&Fact| {
             fact.unit != Unit::Count
-                && !["host.", "time."].iter().any(|begin| fact.key.starts_with(begin))
+                && !["host.", "time.", "qdisc.class."].iter().any(|begin| fact.key.starts_with(begin))
                 && !keys::MOMENTARY.iter().any(|key| key.name == fact.key)
         };
         self.facts.iter().filter(is_setting).map(|fact| (fact.key.clone(), fact.value.to_string())).collect()

@@ -205,6 +205,9 @@ keys! {
     QDISC_KINDS = "qdisc.kinds", Text;
     QDISC_RATE = "qdisc.rate", BitsPerSecond, "qdisc rate";
     QDISC_RATE_KIND = "qdisc.rate.kind", Text;
+    // Classes of a shaper; the last part is the class: `1:10`.
+    QDISC_CLASS_RATE = "qdisc.class.rate.*", BitsPerSecond;
+    QDISC_CLASS_SENT = "qdisc.class.sent.*", Count;
     QDISC_LIMIT_PACKETS = "qdisc.limit.packets", Packets;
     QDISC_LIMIT_BYTES = "qdisc.limit.bytes", Bytes;
     QDISC_SENT_BYTES = "qdisc.sent.bytes", Count;

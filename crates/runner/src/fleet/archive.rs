@@ -18,18 +18,18 @@ pub(super) struct Archive {
 const SILENT_STORE_MS: u64 = 60_000;
 
 impl Archive {
-    pub(super) fn works(&mut self, alerts: &Alerts) {
+    pub(super) fn works(&mut self, alerts: &mut Alerts) {
         self.led = true;
         self.is_over(alerts);
     }
 
     /// Another controller leads, with the store.
-    pub(super) fn is_led(&mut self, alerts: &Alerts) {
+    pub(super) fn is_led(&mut self, alerts: &mut Alerts) {
         self.is_over(alerts);
         self.led = false;
     }
 
-    fn is_over(&mut self, alerts: &Alerts) {
+    fn is_over(&mut self, alerts: &mut Alerts) {
         if let Some(incident) = self.failing.take().filter(|it| it.reported) {
             let after_ms = now_ms().saturating_sub(incident.since_ms);
             alerts.send(&Message::Over { incident, after_ms });
@@ -55,6 +55,28 @@ impl Archive {
         if self.led {
             let own = self.failing.iter().filter(|it| it.reported);
             alerts.look(&self.open.iter().chain(own).collect::<Vec<_>>(), watch);
+        }
+    }
+}
+
+/// What the store answered; its failure is said once.
+pub(super) fn noted<T>(
+    outcome: Result<T, narrows_store::Error>,
+    trouble: &mut Option<String>,
+    watch: &mut dyn FnMut(&str),
+) -> Option<T> {
+    match outcome {
+        Ok(outcome) => {
+            *trouble = None;
+            Some(outcome)
+        }
+        Err(error) => {
+            let why = error.to_string();
+            if trouble.as_ref() != Some(&why) {
+                watch(&format!("the store fails: {why}"));
+            }
+            *trouble = Some(why);
+            None
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
-use super::archive::Archive;
+use super::archive::{Archive, noted};
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys, place};
 use super::otlp::Exporter;
@@ -152,7 +152,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
             }
         }
         // It leads, so the store answered.
-        archive.works(&alerts);
+        archive.works(&mut alerts);
         loop {
             if let Some((started, found)) = read.take() {
                 *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &found);
@@ -282,7 +282,7 @@ fn decide(
         if clock::now() >= next_tick {
             next_tick = clock::now() + TICK;
             if now_ms() + STEP_MS < last_ms {
-                noted(control.keep(), &mut trouble, watch);
+                keep(&mut control, alerts, &mut trouble, watch);
                 return Ended::Stepped(control.sessions());
             }
             last_ms = now_ms();
@@ -314,11 +314,9 @@ fn decide(
                 watch(&sentence(&message));
                 alerts.send(&message);
             }
+            control.unsaid().iter().for_each(|message| alerts.send_unless_known(message));
             alerts.look(&control.judge().incidents().known(), watch);
-            // Where there is nothing to keep, that it works says nothing of the store.
-            if let kept @ Err(_) = control.keep() {
-                noted(kept, &mut trouble, watch);
-            }
+            keep(&mut control, alerts, &mut trouble, watch);
             release(&control, &mut waiting, &secrets);
         }
         match events.recv_timeout(next_tick.saturating_duration_since(clock::now())) {
@@ -339,7 +337,7 @@ fn decide(
             Ok(Event::Command(_, answer)) if answer.is_closed() => {}
             Ok(Event::Command(Command::Apply, answer)) => match applied(file) {
                 Ok(read) => {
-                    noted(control.keep(), &mut trouble, watch);
+                    keep(&mut control, alerts, &mut trouble, watch);
                     let _ = answer.send(Ok(serde_json::json!("the file was read again")));
                     return Ended::Applied(Box::new(read), control.sessions());
                 }
@@ -357,10 +355,24 @@ fn decide(
         }
         wake(&mut control, &mut waiting, &secrets);
     }
-    noted(control.keep(), &mut trouble, watch);
+    keep(&mut control, alerts, &mut trouble, watch);
     // Another one need not wait.
     let _ = control.lead(me, now_ms(), now_ms());
     Ended::Stopped
+}
+
+/// Keeps what the next controller has to know, with what is still on its way to people.
+fn keep<T: Truth<Error = narrows_store::Error>>(
+    control: &mut Control<'_, T>,
+    alerts: &Alerts,
+    trouble: &mut Option<String>,
+    watch: &mut dyn FnMut(&str),
+) {
+    control.on_their_way(alerts.waiting());
+    // Where there is nothing to keep, that it works says nothing of the store.
+    if let kept @ Err(_) = control.keep() {
+        noted(kept, trouble, watch);
+    }
 }
 
 /// Answers those that waited long enough.
@@ -375,28 +387,6 @@ fn release<T: Truth>(
     for host in over {
         let waits = waiting.remove(&host);
         waits.map(|waits| answered(control, waits, Vec::new(), secrets));
-    }
-}
-
-/// What the store answered; its failure is said once.
-fn noted<T>(
-    outcome: Result<T, narrows_store::Error>,
-    trouble: &mut Option<String>,
-    watch: &mut dyn FnMut(&str),
-) -> Option<T> {
-    match outcome {
-        Ok(outcome) => {
-            *trouble = None;
-            Some(outcome)
-        }
-        Err(error) => {
-            let why = error.to_string();
-            if trouble.as_ref() != Some(&why) {
-                watch(&format!("the store fails: {why}"));
-            }
-            *trouble = Some(why);
-            None
-        }
     }
 }
 

@@ -207,6 +207,13 @@ impl Truth for FleetTests<'_> {
         Ok(missed)
     }
 
+    fn miss_all(&mut self, due_before_ms: u64, now_ms: u64) -> Result<()> {
+        let sql = format!(
+            "UPDATE fleet_tests SET ended = {MISSED} WHERE fleet = ? AND ended = {OPEN} AND due_ms < ? AND until_ms <= ? RETURNING fleet"
+        );
+        self.count(&sql, values![self.fleet.name.clone(), integer(due_before_ms), integer(now_ms)]).map(drop)
+    }
+
     fn open(&mut self, due_ms: RangeInclusive<u64>) -> Result<Vec<(Planned, Option<Lease>)>> {
         let sql = format!(
             "SELECT {NAMES}, due_ms, fence, until_ms FROM fleet_tests
@@ -365,6 +372,13 @@ mod tests {
         // Another fleet of the same hosts has tests of its own.
         let other = Fleet { name: "other".to_owned(), ..fleet };
         truth::conforms(&mut store.tests_of(&other));
+        // What its file has no more is named as missed.
+        let test = Planned { due_ms: 7, name: Name { mesh: 0, test: 0, slot: 6_000, load: Load { from: 0, to: 1 } } };
+        assert_eq!(store.tests_of(&other).plan(&[test]).expect("planned"), 1);
+        let without = Fleet { meshes: Vec::new(), ..other };
+        store.tests_of(&without).miss_all(8, 8).expect("missed");
+        let other = Fleet { name: "other".to_owned(), ..truth::of_ten_hosts() };
+        assert_eq!(store.tests_of(&other).open(0..=100).expect("open"), []);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct Qdisc {
     pub sent_packets: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drops: Option<u64>,
-    /// Times that the rate limit delayed a packet.
+    /// Times that the rate limit delayed a packet; `fq` counts those of its flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlimits: Option<u64>,
     /// Packets that the NIC did not accept at first.
@@ -70,11 +70,15 @@ pub struct Class {
     /// The maximum rate, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceil_bps: Option<u64>,
+    /// What it and the classes below it sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_bytes: Option<u64>,
 }
 
 const HEADER: usize = 20;
 const STATS_BASIC: u16 = 1;
 const STATS_QUEUE: u16 = 3;
+const STATS_APP: u16 = 4;
 const STATS_PKT64: u16 = 8;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
@@ -141,7 +145,12 @@ fn statistics(qdisc: &mut Qdisc, attribute: &Attribute<'_>) {
                 qdisc.backlog_bytes = number(4);
                 qdisc.drops = number(8);
                 qdisc.requeues = number(12);
-                qdisc.overlimits = number(16);
+                qdisc.overlimits = number(16).filter(|_| qdisc.kind != "fq").or(qdisc.overlimits);
+            }
+            // struct tc_fq_qd_stats { gc_flows, highprio_packets, tcp_retrans, throttled, … }, 64 bits each
+            STATS_APP if qdisc.kind == "fq" => {
+                qdisc.overlimits =
+                    part.payload.get(24..32).and_then(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)));
             }
             _ => {}
         }
@@ -153,7 +162,10 @@ pub(super) fn decode_class(message: &Message) -> Option<Class> {
     let body = payload.get(HEADER..)?;
     let kind = find(body, TCA_KIND)?.text()?;
     let ceil_bps = find(body, TCA_OPTIONS).and_then(|options| options::class_ceil(&kind, &options));
-    Some(Class { kind, handle: handle(u32_at(payload, 8)?), parent: handle(u32_at(payload, 12)?), ceil_bps })
+    let basic = find(body, TCA_STATS2).and_then(|statistics| statistics.find(STATS_BASIC));
+    let sent_bytes = basic.and_then(|basic| basic.u64());
+    let [handle, parent] = [handle(u32_at(payload, 8)?), handle(u32_at(payload, 12)?)];
+    Some(Class { kind, handle, parent, ceil_bps, sent_bytes })
 }
 
 impl Qdiscs {
@@ -212,7 +224,13 @@ mod tests {
     }
 
     fn class(handle: &str, parent: &str, ceil: u64) -> Class {
-        Class { kind: "htb".into(), handle: handle.into(), parent: parent.into(), ceil_bps: Some(ceil) }
+        Class {
+            kind: "htb".into(),
+            handle: handle.into(),
+            parent: parent.into(),
+            ceil_bps: Some(ceil),
+            sent_bytes: None,
+        }
     }
 
     #[test]
@@ -230,6 +248,32 @@ mod tests {
         assert_eq!(tree.lowest_rate(), Some((5, "htb")));
         assert_eq!(tree.leaves().map(|leaf| leaf.kind.as_str()).collect::<Vec<_>>(), ["fq_codel"]);
         assert_eq!(tree.root().map(|root| root.kind.as_str()), Some("htb"));
+    }
+
+    /// A reply with the statistics of a discipline or class: bytes sent, `overlimits` of its queue, and what it counts itself.
+    fn reply(kind: &str, sent: u64, overlimits: u32, own: &[u64]) -> Message {
+        let mut queue = vec![0; 20];
+        queue[16..20].copy_from_slice(&overlimits.to_ne_bytes());
+        let mut basic = sent.to_ne_bytes().to_vec();
+        basic.extend([0; 8]);
+        let mut body = narrows_sys::netlink::Builder::new();
+        body.text(TCA_KIND, kind);
+        body.nest(TCA_STATS2, |statistics| {
+            let own: Vec<u8> = own.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            statistics.bytes(STATS_APP, &own).bytes(STATS_BASIC, &basic).bytes(STATS_QUEUE, &queue);
+        });
+        let mut payload = vec![0; HEADER];
+        payload[8..12].copy_from_slice(&0x1_000a_u32.to_ne_bytes());
+        payload.extend(body.finish().expect("short"));
+        Message { kind: 36, payload }
+    }
+
+    #[test]
+    fn what_a_class_sent_and_how_often_fq_held_a_flow_back_are_read() {
+        let class = decode_class(&reply("htb", 5_000_000_000, 7, &[])).expect("a class");
+        assert_eq!((class.handle.as_str(), class.sent_bytes), ("1:a", Some(5_000_000_000)));
+        let overlimits = |kind: &str| decode_qdisc(&reply(kind, 1, 7, &[1, 2, 3, 900, 5])).and_then(|it| it.overlimits);
+        assert_eq!((overlimits("fq"), overlimits("tbf")), (Some(900), Some(7)));
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn with_trials(evidence: &UdpEvidence, steps: Below) -> Below {
 pub(crate) fn in_bursts(evidence: &UdpEvidence) -> String {
     let load = Lost::of(&evidence.base);
     let run = load.lost as f64 / load.runs.max(1) as f64;
-    if run < 2.0 {
+    if run < 2.0 || evidence.base.loss_runs == 0 {
         return String::new();
     }
     let time = units::micros((run * 1e6 / evidence.base.offered_pps()) as u64);

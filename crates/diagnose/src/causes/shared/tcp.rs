@@ -86,6 +86,18 @@ fn trips_of_a_window(evidence: &TcpEvidence, window_bytes: f64) -> Option<f64> {
     (trips > 1.05).then_some(trips)
 }
 
+/// Why a window or buffer that gives `bps` at the smallest RTT is not the limit, where a queue stood and that is clearly more than the path
+/// carries: what exceeds the path waits in its queue (Little's law). A path whose capacity varies carries less in the load than in its
+/// profile.
+pub(crate) fn waits_on_the_path(evidence: &TcpEvidence, bps: Option<f64>) -> Option<String> {
+    let (bps, carries) = (bps?, evidence.capacity_goodput_bps()?);
+    let shared = evidence.profile.as_ref()?.shape.shared.is_some();
+    (evidence.queue_stood() == Some(true) && !shared && ROOM * bps >= carries).then(|| {
+        let [bps, carries] = [bps, carries].map(units::bps);
+        format!("it allows {bps} at the smallest RTT, of a path that carried {carries}: the rest waited in a queue")
+    })
+}
+
 /// A sender that waits for a window or buffer so much of the time has one in flight each round trip.
 const HELD: f64 = 0.5;
 

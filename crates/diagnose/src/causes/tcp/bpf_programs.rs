@@ -17,7 +17,7 @@
 use crate::causes::shared::bound::held_back;
 use crate::causes::shared::cpu::{BPF_WORTH, bpf_cores, bpf_share};
 use crate::causes::shared::rule::*;
-use crate::evidence::tcp::EndView;
+use crate::evidence::tcp::{EndView, NO_TIME_LEFT};
 use narrows_model::FactKey;
 use super::softirq_core_saturated::unseen;
 
@@ -93,9 +93,6 @@ fn elsewhere(evidence: &TcpEvidence, role: Role) -> Option<String> {
         format!("both ends are one machine, and the {} ran for packets of {}", own.words(), who(evidence, other))
     })
 }
-
-/// A core with less left has none: sampling ticks leave the rest, as for a full machine (tester-limited).
-const NO_TIME_LEFT: f64 = 0.93;
 
 /// Why the core is not what ends the goodput. What UDP carries of a path ends at the same core, so a path that is full by its profile says
 /// nothing of a core that has no time left.

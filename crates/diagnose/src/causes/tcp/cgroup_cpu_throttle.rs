@@ -73,13 +73,15 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     supports(part.clamp(0.6, 1.0), witnesses)
 }
 
-/// Without the quota the threads run all the time, as they do now until they are throttled. A group that is throttled on several CPUs
-/// at once shows more throttled time than there is.
+/// Without the quota the threads run all the time, as they do now until they are throttled, each on a core of its own at most. A group that
+/// is throttled on several CPUs at once shows more throttled time than there is.
 fn without(evidence: &TcpEvidence, role: Role) -> Option<(f64, [f64; 2])> {
     let part = throttled(evidence, role).filter(|part| (PART..0.95).contains(part))?;
     let goodput = evidence.goodput_bps();
     let most = evidence.capacity_goodput_bps().map_or(f64::INFINITY, |bps| bps.max(goodput));
-    let bps = (goodput / (1.0 - part)).min(most);
+    let used = evidence.end(role).and_then(|end| end.threads_share).filter(|cores| *cores > 0.0);
+    let threads = used.map_or(f64::INFINITY, |cores| (goodput * evidence.base.streams as f64 / cores).max(goodput));
+    let bps = (goodput / (1.0 - part)).min(most).min(threads);
     Some((bps, [goodput, bps]))
 }
 

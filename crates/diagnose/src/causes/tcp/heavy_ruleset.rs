@@ -27,6 +27,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     needs: &[
         keys::NETFILTER_RULES,
         keys::BPF_RUN_US,
+        keys::CPU_FREQUENCY_MAX,
         keys::TAPS_COUNT,
         keys::SNMP_IP_IN_RECEIVES,
         keys::SNMP_IP_OUT_REQUESTS,
@@ -52,8 +53,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// Fewer rules cost a packet less than the rest of its way.
 const MANY: f64 = 100.0;
 
-/// What a packet of the wire costs without rules at most, microseconds, and what a pass through IP adds (it may be one of many
-/// packets that were merged).
+/// What a packet of the wire costs without rules at most, microseconds of a core of 4 GHz, and what a pass through IP adds (it may be one of
+/// many packets that were merged).
 const PACKET_US: f64 = 1.5;
 const PASS_US: f64 = 8.0;
 
@@ -74,8 +75,13 @@ fn seen(evidence: &TcpEvidence, role: Role) -> Option<(&EndView, f64)> {
         .max_by(|(a, _), (b, _)| softirq(a).unwrap_or(0.0).total_cmp(&softirq(b).unwrap_or(0.0)))
 }
 
+/// How many times as long the same instructions take on a slower core, by its highest frequency. Where that is not known, none.
+fn slower(evidence: &TcpEvidence, role: Role) -> f64 {
+    evidence.number(role, keys::CPU_FREQUENCY_MAX).filter(|hertz| *hertz > 0.0).map_or(1.0, |hertz| (4e9 / hertz).clamp(1.0, 8.0))
+}
+
 /// Microseconds that the rules took of each pass through IP, and what a pass cost altogether; `None` where it is not counted.
-fn cost_us(end: &EndView, whole_s: f64) -> Option<[f64; 2]> {
+fn cost_us(end: &EndView, whole_s: f64, slower: f64) -> Option<[f64; 2]> {
     let grew = |key: FactKey| end.counts.get(key.name).copied();
     let both = |v4, v6| Some(grew(v4)?.saturating_add(grew(v6).unwrap_or(0)));
     let received = both(keys::SNMP_IP_IN_RECEIVES, keys::SNMP6_IP6_IN_RECEIVES)?;
@@ -86,7 +92,7 @@ fn cost_us(end: &EndView, whole_s: f64) -> Option<[f64; 2]> {
     // What BPF programs took is not the rules'. They run in the kernel, so as much of it is in soft interrupts as of the kernel's time.
     let kernel: f64 = end.cores.iter().map(|core| core.softirq + core.system).sum::<f64>().max(1e-6);
     let bpf_us = grew(keys::BPF_RUN_US).unwrap_or(0) as f64 * softirq_us / (kernel * whole_s * 1e6).max(1.0);
-    let ordinary_us = bpf_us + PACKET_US * frames + PASS_US * passes;
+    let ordinary_us = bpf_us + slower * (PACKET_US * frames + PASS_US * passes);
     (passes >= 1_000.0).then(|| [(softirq_us - ordinary_us).max(0.0) / passes, softirq_us / passes])
 }
 
@@ -108,18 +114,19 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     if let Some(taps) = evidence.number(role, keys::TAPS_COUNT).filter(|taps| *taps >= MANY_TAPS) {
         return Err(cannot_tell(format!("{taps:.0} packet taps of {who} see each packet as well, and may cost as much")));
     }
-    let [excess_us, each_us] = known(cost_us(end, whole_s), format!("the packet counters of IP of {who} could not be read"))?;
+    let slower = slower(evidence, role);
+    let [excess_us, each_us] = known(cost_us(end, whole_s, slower), format!("the packet counters of IP of {who} could not be read"))?;
     if excess_us < 0.5 * each_us {
         return Err(contradicts(format!("a packet takes {each_us:.1} us of {who}: hardly more than without rules")));
     }
     let rule_us = excess_us / rules;
-    if rule_us < RULE_US[0] {
+    if rule_us < slower * RULE_US[0] {
         return Err(contradicts(format!(
             "{rules:.0} rules at {:.1} ns each: less than a comparison takes, so a packet sees a few of them only",
             rule_us * 1e3
         )));
     }
-    if rule_us > RULE_US[1] {
+    if rule_us > slower * RULE_US[1] {
         return Err(contradicts(format!("{rules:.0} rules do not account for {excess_us:.0} us of each packet")));
     }
     let witnesses = [
@@ -173,6 +180,10 @@ mod tests {
         assert_contradicts(&of(&truth(60_000, 80_000)), "1.4 ns each");
         assert_supports(&of(&truth(40_000, 80_000)));
         assert_contradicts(&of(&truth(400, 1_000_000)), "hardly more than without rules");
+        // A core of 600 MHz needs that long for a packet without any.
+        let slow_core = with(truth(400, 140_000).receiver_facts, fact("cpu.frequency.max", 600_000_000_i64, Unit::Hertz));
+        assert_supports(&of(&truth(400, 140_000)));
+        assert_contradicts(&of(&Scene { receiver_facts: slow_core, ..truth(400, 140_000) }), "hardly more than without rules");
         assert_contradicts(&of(&truth(150, 80_000)), "do not account for");
         assert_contradicts(&of(&truth(60, 80_000)), "60 rules");
     }

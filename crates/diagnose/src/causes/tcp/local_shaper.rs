@@ -19,6 +19,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender],
     needs: &[
         keys::QDISC_RATE,
+        keys::QDISC_RATE_KIND,
         keys::QDISC_OVERLIMITS,
         keys::NIC_NAME,
         keys::QDISC_DEVICE,
@@ -37,7 +38,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 };
 
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
-    let rate = evidence.number(role, keys::QDISC_RATE)?;
+    let of_flow = evidence.text(role, keys::QDISC_RATE_KIND) == Some("fq");
+    let flows = if of_flow { evidence.base.streams as f64 } else { 1.0 };
+    let rate = flows * evidence.number(role, keys::QDISC_RATE)?;
     let mss = evidence.base.mss_bytes?;
     // The discipline counts IP packets with 14 bytes of Ethernet header, or without on a device that has none.
     let efficiency = mss / (mss + f64::from(evidence.segment_header_bytes()) + 14.0);
@@ -84,6 +87,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 mod tests {
     use crate::testing::{*, no_more};
     use crate::testing::profile::{Excess, ProfiledPath};
+    use narrows_model::load::tcp::TcpPlan;
     use super::*;
 
     /// tbf at 200 Mbit/s: 191 Mbit/s of payload, and a queue in the sender's own host.
@@ -106,6 +110,17 @@ mod tests {
         assert_rejects(&finding, "qdisc-drop", "dropped nothing");
         assert_rejects(&finding, "tcp-send-buffer", "only 0 %");
         assert_eq!(finding.fix.commands[0].run, "tc qdisc del dev eth0 root");
+    }
+
+    #[test]
+    fn the_rate_of_fq_is_of_each_connection() {
+        let facts = with(truth().sender_facts, fact("qdisc.rate.kind", "fq", Unit::Text));
+        let load = TcpPlan { streams: 2, ..truth().load };
+        let two = Scene { sender_facts: facts, load, goodput_bps: 382e6, ..truth() };
+        named(&two, &[], "local-shaper", Place::Client);
+        let one = ceiling(&TcpEvidence::of(&truth().run(&[]), 0).expect("a baseline"), Role::Sender).expect("a ceiling");
+        let both = ceiling(&TcpEvidence::of(&two.run(&[]), 0).expect("a baseline"), Role::Sender).expect("a ceiling");
+        assert!((both.bps / one.bps - 2.0).abs() < 1e-6, "{} and {}", one.bps, both.bps);
     }
 
     #[test]

@@ -33,6 +33,7 @@ causes! {
     duplex_mismatch,
     ecn_marking,
     filter_drop,
+    flow_limit,
     heavy_ruleset,
     host_queue_delay,
     idle_restart,

@@ -129,7 +129,10 @@ mod tests {
 
     #[test]
     fn a_path_at_capacity_and_unknown_cpus_accuse_no_one() {
-        assert_eq!(verdict(&full_path(truth()), &[]).status, Status::Healthy);
+        let with_time_left = Scene { receiver_core: core(0.9, 0.02), ..truth() };
+        assert_eq!(verdict(&full_path(with_time_left), &[]).status, Status::Healthy);
+        // What UDP carries ends at the same core.
+        assert_ne!(verdict(&full_path(truth()), &[]).status, Status::Healthy);
         let silent = |key| Scene { receiver_facts: without(truth().receiver_facts, key), ..truth() };
         assert_cannot_tell(&of(&silent("nic.local_cpus")), "could not be read");
         assert_cannot_tell(&of(&silent("cpu.numa_nodes")), "NUMA nodes");

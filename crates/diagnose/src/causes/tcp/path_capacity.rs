@@ -22,8 +22,10 @@ use crate::causes::shared::words::no_more;
 use crate::evidence::profile::NOTICED;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, EndView, NO_MORE, TAKEN};
 use crate::experiments::tcp::MORE_STREAMS;
+use crate::judge::Experiment;
 use narrows_search::profile::Plateau;
 use super::capacity_changed::full_in_each_phase;
+use super::flow_limit::of_each_connection;
 
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "path-capacity",
@@ -35,6 +37,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     look_alikes: &["path-shaper", "path-policer", "link-speed", "tcp-send-buffer", "tcp-receive-window"],
     fix: |_, _| advice("nothing to fix: a higher goodput needs more capacity"),
     healthy: true,
+    detailed_by,
     rank: 2,
     excludes: Excludes::Hosts,
     ..Cause::COMMON
@@ -157,6 +160,9 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
     if taken >= TAKEN {
         return Some(contradicts(format!("{words}, of which other traffic uses {}", units::percent(taken))));
     }
+    if let Some(more) = of_each_connection(evidence) {
+        return Some(contradicts(format!("{says}, but four times the streams carried {}", units::bps(more))));
+    }
     if filled >= AT_CAPACITY {
         return Some(Assessment::Supports { share: 0.95, witnesses: vec![experiment(says)] });
     }
@@ -167,6 +173,12 @@ fn by_profile(evidence: &TcpEvidence) -> Option<Assessment> {
         return Some(Assessment::Supports { share: 0.75, witnesses: vec![experiment(says), queue] });
     }
     Some(contradicts(says))
+}
+
+/// The trial that shows it: where one stream fills what is no link of a known speed.
+fn detailed_by(evidence: &TcpEvidence) -> Option<&'static Experiment> {
+    let plateau = evidence.profile.as_ref().is_some_and(|profile| profile.shape.plateau.is_some());
+    (plateau && evidence.base.streams == 1 && !evidence.at_link()).then_some(&MORE_STREAMS)
 }
 
 /// Whether a congestion control that shrinks its window when a short or managed queue overflows or marks leaves a part of the path unused.
@@ -299,7 +311,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
         return supports(0.9, std::iter::once(counter(says)).chain(words));
     }
     refuted(super::bpf_programs::limit(evidence))?;
-    ended(by_profile(evidence))?;
+    let profiled = by_profile(evidence);
+    if let (Some(Assessment::Supports { .. }), Some(role)) = (&profiled, evidence.full_of_packets()) {
+        let who = who(evidence, role);
+        return Err(cannot_tell(format!("packets take all of a core of {who}: what UDP carries of the path may end there as well")));
+    }
+    ended(profiled)?;
     let (at_link, queue) = (evidence.fills_link(), evidence.queue_stood());
     let mut witnesses = Vec::new();
     if at_link {

@@ -32,7 +32,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     fix: |evidence, _| fix(evidence.paced_udp.get(crate::experiments::ports::MANY_PORTS.id)),
     rank: 7,
     without: |evidence, _| without(evidence),
-    detailed_by: Some(&AGAIN),
+    detailed_by: |_| Some(&AGAIN),
     ..Cause::COMMON
 };
 

@@ -37,7 +37,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     rank: 6,
     excludes: Excludes::Hosts,
     explains_link: true,
-    detailed_by: Some(&MORE_STREAMS),
+    detailed_by: |_| Some(&MORE_STREAMS),
     beside: |evidence| Some(for_each_flow(evidence)?.goodput_bps),
     ..Cause::COMMON
 };

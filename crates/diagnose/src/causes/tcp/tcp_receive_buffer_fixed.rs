@@ -13,7 +13,7 @@
 //! Source: `net/core/sock.c`, `SO_RCVBUF`; socket(7).
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::tcp::window_ceiling;
+use crate::causes::shared::tcp::{waits_on_the_path, window_ceiling};
 use crate::experiments::tcp::LARGER_BUFFER;
 use narrows_model::load::tcp::TcpPlan;
 use super::receiver_app_slow::{leaves_unread, unread};
@@ -89,6 +89,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
             evidence.place(role)
         )));
     }
+    refuted(waits_on_the_path(evidence, evidence.window_bps(window)))?;
     let mut witnesses = vec![
         counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
         parameter(format!(

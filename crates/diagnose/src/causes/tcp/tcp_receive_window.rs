@@ -15,7 +15,7 @@
 //! Source: `net/ipv4/tcp_input.c`, `tcp_rcv_space_adjust`; RFC 7323; ip-route(8), `window`.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::tcp::{raise, window_ceiling, without_metric};
+use crate::causes::shared::tcp::{raise, waits_on_the_path, window_ceiling, without_metric};
 use narrows_model::host::buffers::RECEIVE;
 use super::receiver_app_slow::{leaves_unread, unread, unread_words};
 
@@ -124,6 +124,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         let unread = units::bytes(unread as u64);
         return Err(contradicts(format!("{unread} unread at {}: the reader is slow, not the window", evidence.place(role))));
     }
+    refuted(waits_on_the_path(evidence, evidence.window_bps(window)))?;
     let max = known(evidence.number(role, keys::TCP_RMEM_MAX), "the receiver's tcp_rmem could not be read")?;
     if let Some(limit) = of_route(evidence, role) {
         let waited = counter(format!("the sender waited for the receive window {} of the time", units::percent(held)));

@@ -13,7 +13,7 @@
 //! Source: `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`; `net/core/stream.c`, `sk_stream_wait_memory`.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::tcp::raise;
+use crate::causes::shared::tcp::{raise, waits_on_the_path};
 use narrows_model::host::buffers::SEND;
 
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -67,6 +67,8 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
             units::bytes(max as u64)
         )));
     }
+    let allows = super::tcp_send_buffer_fixed::from_buffer(evidence, max, "tcp_wmem max").map(|(bps, ..)| bps);
+    refuted(waits_on_the_path(evidence, allows))?;
     let waited = counter(format!(
         "the sender waited for its send buffer {} of the time, with the buffer at the tcp_wmem maximum of {}",
         units::percent(held),

@@ -13,7 +13,7 @@
 //! Source: `net/core/sock.c`, `SO_SNDBUF`; socket(7).
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::tcp::{ROOM, slowed_by_hosts};
+use crate::causes::shared::tcp::{ROOM, slowed_by_hosts, waits_on_the_path};
 use crate::experiments::tcp::LARGER_BUFFER;
 use narrows_model::load::tcp::TcpPlan;
 use super::tcp_receive_buffer_fixed::fixed;
@@ -81,6 +81,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let base = &evidence.base;
     let tried = fixed(evidence, base.send_locked, evidence.load.send_buffer_bytes)?;
     let held = held(evidence.held_by_buffer(), "send buffer")?;
+    let allows = base.sndbuf_bytes.and_then(|bytes| from_buffer(evidence, bytes, "SO_SNDBUF")).map(|(bps, ..)| bps);
+    refuted(waits_on_the_path(evidence, allows))?;
     let mut witnesses = vec![
         counter(format!("the sender waited for its send buffer {} of the time", units::percent(held))),
         parameter(format!(

@@ -2,10 +2,11 @@
 //!
 //! The wireless link of an end runs at a low bit rate, since its signal is weak.
 //!
-//! **Shows**: the goodput is the part of the bit rate that TCP gets of a wireless link, data waits in front of it, and the signal is weak.
+//! **Shows**: the goodput is the part of the bit rate that TCP gets of a wireless link, data waits in front of it, and the signal is weak. The
+//! air is nearly full, or segments wait for the sender's own device.
 //!
-//! **Mistaken for**: the capacity of the path (so it is, but a nearer access point gives more), a shaper, random loss. A link with a good
-//! signal that is full is no fault.
+//! **Mistaken for**: the capacity of the path (so it is, but a nearer access point gives more), a shaper, random loss, a slower link behind the
+//! wireless one. A link with a good signal that is full is no fault.
 //!
 //! **Fix**: nearer to the access point, another channel or band, a cable.
 //!
@@ -63,9 +64,35 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         return Err(contradicts(format!("the signal of the wireless link of {who} is good: {signal:.0} dBm")));
     }
     waits(evidence)?;
-    let waits = counter("data waits on the way, and neither host nor its application holds it back".to_owned());
+    let part = evidence.goodput_bps() / rate;
+    let waits = if part >= FULL_AIR {
+        counter(format!("TCP gets {} of that bit rate: the air is nearly full, and data waits", units::percent(part)))
+    } else {
+        waits_at_the_device(evidence, role)?
+    };
     let weak = parameter(format!("the wireless link of {who} runs at {} with a signal of {signal:.0} dBm", units::bps(rate)));
     supports(0.9, [weak, waits])
+}
+
+/// TCP that gets so much of a bit rate takes most of the air ([`PART`]): what is slower behind it can be no more than a little slower.
+const FULL_AIR: f64 = 0.5;
+
+/// Segments wait for a device so much of the time where it is the slowest part of the way.
+const WAIT_THERE: f64 = 0.3;
+
+/// That data waits for the wireless device itself, and not for what is slower behind it.
+/// Errors: the assessment where it does not, or where that cannot be seen: what waits for a receiver's access point waits as well anywhere
+/// before it.
+pub(super) fn waits_at_the_device(evidence: &TcpEvidence, role: Role) -> Result<Witness, Assessment> {
+    if role == Role::Receiver {
+        return Err(cannot_tell("whether data waits for the access point of the receiver or for a slower link before it cannot be seen"));
+    }
+    let part = known(evidence.base.held_below_share, "what waits for the sender's device could not be read")?;
+    if part < WAIT_THERE {
+        let part = units::percent(part);
+        return Err(contradicts(format!("segments waited for the sender's device only {part} of the time: what is slow lies behind it")));
+    }
+    Ok(counter(format!("segments waited for the sender's own device {} of the time, with room in all windows", units::percent(part))))
 }
 
 /// That something waits in front of a wireless link, so that it can be what limits.
@@ -118,5 +145,7 @@ mod tests {
         assert_contradicts(&of(&Scene { rwnd: 0.9, rcvbuf_filled: 0.9, ..truth() }), "unread data");
         assert_contradicts(&of(&Scene { rtt_us: 35_000, ..truth() }), "no queue");
         assert_cannot_tell(&of(&Scene { receiver_facts: without(wireless(26, -78), "nic.wifi.signal"), ..truth() }), "could not be read");
+        // 14 of 40 Mbit/s: an uplink of 15.5 Mbit/s behind it looks the same.
+        assert_cannot_tell(&of(&Scene { receiver_facts: wireless(40, -78), ..truth() }), "access point");
     }
 }

@@ -12,7 +12,7 @@
 //! Source: IEEE 802.11, retries of unacknowledged frames: NL80211_STA_INFO_TX_RETRIES. Calibrated on no host.
 
 use crate::causes::shared::rule::*;
-use super::wifi_rate::{PART, bit_rate, waits};
+use super::wifi_rate::{PART, bit_rate, waits, waits_at_the_device};
 
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "wifi-retries",
@@ -51,14 +51,15 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         return Err(contradicts(format!("the goodput is what TCP gets of a wireless link of {}", units::bps(rate))));
     }
     waits(evidence)?;
+    let there = waits_at_the_device(evidence, role)?;
     let failed = grew(keys::NIC_WIFI_TX_FAILED).map_or_else(String::new, |n| format!(", and {n} packets were given up"));
     let again = counter(format!("the wireless link sent {packets} packets with {retries} retries{failed}"));
     let below = parameter(format!(
-        "the goodput is {} of its bit rate of {}, and data waits on the way",
+        "the goodput is {} of its bit rate of {}",
         units::percent(evidence.goodput_bps() / rate),
         units::bps(rate)
     ));
-    supports(0.9, [again, below])
+    supports(0.9, [again, below, there])
 }
 
 #[cfg(test)]
@@ -70,7 +71,7 @@ mod tests {
     /// 14 Mbit/s of a bit rate of 144, with a retry for each packet.
     fn truth(retries: i64) -> Scene {
         let path = ProfiledPath { rate_bps: 15.5e6, burst_bps: 15.5e6, ..ProfiledPath::default() };
-        let scene = Scene { goodput_bps: 14e6, rtt_us: 60_000, cwnd: 70, early_peak_bps: 15e6, profile: Some(path), ..Scene::default() };
+        let scene = Scene { goodput_bps: 14e6, rtt_us: 60_000, cwnd: 70, in_flight: Some(20), unsent: 200_000, early_peak_bps: 15e6, profile: Some(path), ..Scene::default() };
         let facts = without(ordinary_host(), "nic.speed");
         Scene {
             sender_facts: with(facts, fact("nic.wifi.tx_rate", 144_000_000_i64, Unit::BitsPerSecond)),

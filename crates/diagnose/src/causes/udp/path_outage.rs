@@ -43,6 +43,9 @@ const DELAYED: f64 = 0.5;
 fn assess(evidence: &UdpEvidence, _: Role) -> Ruling {
     let (_, share, first) = at_stage(evidence, "path", None)?;
     let (base, load) = (&evidence.base, Lost::of(&evidence.base));
+    if base.loss_runs == 0 {
+        return Err(cannot_tell("the receiving end does not say how many datagrams were lost in a row"));
+    }
     let run = load.lost as f64 / load.runs.max(1) as f64;
     let time_us = run * 1e6 / base.offered_pps();
     let [median_us, _, most_us] = base.delay_us;
@@ -97,6 +100,8 @@ mod tests {
         assert_contradicts(&of(&UdpScene { loss_run: 10, ..truth() }), "in runs of about 10 datagrams");
         assert_contradicts(&of(&UdpScene { loss_run: 400, ..truth() }), "in runs of about 400 datagrams");
         assert_contradicts(&of(&UdpScene { delay_us: [50, 100, 200_000], ..truth() }), "came late by 200 ms");
+        let open = UdpScene { loss_run: 0, ..truth() };
+        assert_cannot_tell(&of(&open), "in a row");
         let died = Died { buffer: 6_000, ..Died::default() };
         assert_contradicts(&of(&UdpScene { died, ..truth() }), "nothing was dropped");
     }

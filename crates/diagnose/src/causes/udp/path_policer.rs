@@ -28,7 +28,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     assess,
     look_alikes: &["random-loss", "shallow-queue", "path-capacity"],
     fix,
-    detailed_by: Some(&MORE_FLOWS),
+    detailed_by: |_| Some(&MORE_FLOWS),
     beside: for_each_flow,
     stages: &["path"],
     ..Cause::COMMON

@@ -7,10 +7,11 @@ use super::outages::{Outage, outages};
 use super::shares::Shares;
 use super::signals::{self, Signal};
 use crate::evidence::cores::{self, CoreShare};
+use crate::evidence::shaper::own_rate;
 use crate::ledger::sent_and_arrived;
 use crate::role::Role;
 use narrows_model::load::tcp::{TcpEndRecord, TcpSample, TcpStreamRecord};
-use narrows_model::{Flow, TcpTrial, Unit};
+use narrows_model::{Flow, TcpTrial, Unit, keys};
 use std::collections::BTreeMap;
 
 /// A data thread that waits less for its turn hardly slows a bulk transfer down.
@@ -37,13 +38,15 @@ impl EndView {
     fn of(end: &TcpEndRecord, streams: &[(&TcpStreamRecord, &[TcpSample])], omit_us: u64) -> Self {
         let shares: Option<Vec<f64>> = streams.iter().map(|(_, samples)| thread_share(samples)).collect();
         let numbers = end.after.facts.iter().filter(|fact| fact.unit != Unit::Count);
+        let numbers = numbers.filter_map(|fact| Some((fact.key.clone(), fact.value.as_f64()?)));
+        let rate = own_rate(&end.before, &end.after).map(|bps| (keys::QDISC_RATE.name.to_owned(), bps));
         Self {
             thread_share: shares.as_ref().and_then(|shares| shares.iter().copied().reduce(f64::max)),
             thread_waits: streams.iter().filter_map(|(_, samples)| thread_waits(samples)).reduce(f64::max),
             threads_share: shares.map(|shares| shares.iter().sum()),
             cores: cores::shares(&end.host, omit_us),
             counts: end.after.counts_since(&end.before),
-            facts: numbers.filter_map(|fact| Some((fact.key.clone(), fact.value.as_f64()?))).collect(),
+            facts: numbers.chain(rate).collect(),
         }
     }
 

@@ -9,23 +9,40 @@
 //! memory of its socket; without the facts of a host its slow link, its MTU or its own shaper like the path.
 
 use super::TcpEvidence;
+use crate::causes::shared::bound::LONG_QUEUE_US;
 use crate::causes::shared::response;
 use crate::causes::tcp::capacity_changed::full_in_each_phase;
+use crate::evidence::cores::CoreShare;
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
 use crate::experiments::profile::REVERSE_PROFILE;
 use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
 use crate::judge::{Baseline, EXTRAPOLATION, Evidence, Excludes, Experiment, Holds, Losses};
+use crate::layers::layers;
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
+
+/// A core with less left has none: sampling ticks leave the rest, as for a full machine (tester-limited).
+pub const NO_TIME_LEFT: f64 = 0.93;
 
 impl TcpEvidence {
     /// The host that lost most CPU time to other guests, where that disturbs a measurement, and the part of it.
     fn stolen(&self) -> Option<(f64, Place)> {
         let part = |role: Role| Some((self.end(role)?.stolen(), self.place(role)));
         ENDS.into_iter().filter_map(part).max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(part, _)| *part >= DISTURBS)
+    }
+
+    /// The end whose packets leave a core no time. What UDP carries of a path ends at the same core, so a path that is full by its profile
+    /// says nothing then. Where one kernel is both ends, its cores work for the path between them, too: there only a backlog that overflows
+    /// is an end's. No core makes packets wait for long.
+    pub fn full_of_packets(&self) -> Option<Role> {
+        let full = |role: &Role| {
+            self.softirq_core(*role).is_some_and(|core| core.softirq >= NO_TIME_LEFT)
+                && (!self.same_machine() || self.grew(*role, keys::SOFTNET_DROPPED).is_some_and(|dropped| dropped > 0))
+        };
+        ENDS.into_iter().find(full).filter(|_| self.queue_us().is_none_or(|us| us < LONG_QUEUE_US) && !self.at_link())
     }
 }
 
@@ -179,6 +196,9 @@ impl Evidence for TcpEvidence {
 
     /// A goodput above the speed of the link says that the speed was never enforced.
     fn fills_link(&self) -> bool {
+        if self.full_of_packets().is_some() {
+            return false;
+        }
         self.at_link()
             || (self.filled().is_some_and(|part| (AT_CAPACITY..=self.beyond()).contains(&part))
                 && !self.has_room_beside_others())
@@ -214,6 +234,12 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
             "nothing is known of the queueing discipline of the {at}, so a shaper there cannot be excluded"
         ));
     }
+    if let Some(role) = ENDS.into_iter().find(|role| encrypts_at_full_speed(evidence, *role)) {
+        return Some(format!(
+            "a core of the {} is full beside the load's own work: what its tunnel needs to encrypt cannot be excluded",
+            evidence.place(role)
+        ));
+    }
     // At the rate of the slower link no host can be what holds it back.
     if evidence.fills_link() {
         return None;
@@ -234,6 +260,20 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
     ENDS.into_iter().find_map(|role| without_cpu_times(evidence, role))
 }
 
+/// Whether packets go through a tunnel whose program or kernel thread may be what fills a core: not a data thread, not soft interrupts. It
+/// costs UDP as much, so that a full path by its profile says nothing. One kernel that is both ends runs the path as well.
+fn encrypts_at_full_speed(evidence: &TcpEvidence, role: Role) -> bool {
+    const TUNNELS: [&str; 7] = ["tun", "wireguard", "ovpn", "xfrm", "vti", "vti6", "macsec"];
+    let (Some(end), Some(host)) = (evidence.end(role), evidence.host(role)) else { return false };
+    let own = evidence.text(role, keys::NIC_KIND).is_some_and(|kind| TUNNELS.contains(&kind));
+    let tunnel = own || layers(host).iter().any(|layer| TUNNELS.contains(&layer.kind));
+    let load = end.thread_share.unwrap_or(0.0);
+    let full = |core: &CoreShare| {
+        core.busy + core.steal >= NO_TIME_LEFT && core.softirq < 0.5 && load + core.softirq < NO_TIME_LEFT
+    };
+    tunnel && !evidence.same_machine() && !evidence.at_link() && end.cores.iter().any(full)
+}
+
 fn without_cpu_times(evidence: &TcpEvidence, role: Role) -> Option<String> {
     let end = evidence.end(role)?;
     let at = evidence.place(role);
@@ -243,8 +283,9 @@ fn without_cpu_times(evidence: &TcpEvidence, role: Role) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Hidden, Scene, no_more, ordinary_host, verdict, virtual_hosts, without};
-    use narrows_model::{Status, Verdict};
+    use crate::testing::profile::ProfiledPath;
+    use crate::testing::{Hidden, Scene, core, fact, no_more, ordinary_host, verdict, virtual_hosts, with, without};
+    use narrows_model::{Status, Unit, Verdict};
 
     /// A path that carries 300 Mbit/s behind a queue, between hosts whose links are not known.
     fn queued() -> Scene {
@@ -273,6 +314,34 @@ mod tests {
             let hidden = Scene { hidden, ..queued.clone() };
             assert_eq!(verdict(&hidden, &no_more(&hidden)).status, Status::Healthy, "the other one tells");
         }
+    }
+
+    #[test]
+    fn a_core_that_encrypts_all_the_time_may_be_the_limit() {
+        let of = |kind: &str, busy: f64| {
+            let facts = with(queued().sender_facts, fact("nic.kind", kind, Unit::Text));
+            let scene = Scene { sender_facts: facts, other_core: core(0.02, busy), ..queued() };
+            verdict(&scene, &no_more(&scene))
+        };
+        assert_open(&of("wireguard", 0.96), "what its tunnel needs to encrypt");
+        assert_eq!(of("wireguard", 0.5).status, Status::Healthy);
+        assert_eq!(of("veth", 0.96).status, Status::Healthy);
+    }
+
+    #[test]
+    fn a_core_that_packets_fill_makes_no_path_healthy() {
+        let path = ProfiledPath { rate_bps: 312e6, burst_bps: 312e6, ..ProfiledPath::default() };
+        let of = |softirq: f64| {
+            let scene = Scene { receiver_core: core(softirq, 0.02), profile: Some(path), rtt_us: 36_000, ..queued() };
+            verdict(&scene, &no_more(&scene))
+        };
+        assert_eq!(of(0.7).status, Status::Healthy);
+        let full = of(0.95);
+        assert_eq!(
+            (full.status, full.causes[0].id.as_str()),
+            (Status::Suspected, "softirq-core-saturated"),
+            "{full:#?}"
+        );
     }
 
     #[test]

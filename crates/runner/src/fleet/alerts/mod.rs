@@ -11,7 +11,8 @@ use narrows_fleet::alert::{self, Alert, Form, Target};
 use narrows_fleet::incident::{Incident, Message};
 use narrows_model::words::show::plural;
 use narrows_sys::clock;
-use std::sync::{Arc, Mutex};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
@@ -37,6 +38,8 @@ const TOGETHER_MAX: usize = 500;
 pub(super) struct Alerts {
     fleet: String,
     queues: Vec<Queue>,
+    /// The last messages, each with what lives as long as it waits for a target.
+    sent: VecDeque<(Message, Weak<()>)>,
     repeats: Instant,
     /// The trouble that was reported last.
     known: Option<String>,
@@ -50,9 +53,12 @@ pub(super) fn connector() -> Result<TlsConnector, String> {
     Trust::System.config(&[]).map(TlsConnector::from).map_err(|error| error.to_string())
 }
 
+/// What is to be delivered, and what is dropped once that is over.
+type Waiting = (Vec<u8>, Arc<()>);
+
 struct Queue {
     target: Target,
-    bodies: Sender<Vec<u8>>,
+    bodies: Sender<Waiting>,
     state: Arc<Mutex<State>>,
 }
 
@@ -102,14 +108,33 @@ impl Alerts {
             };
             std::thread::Builder::new().name("narrows-alerts".to_owned()).spawn(work).map_err(cannot)?;
         }
-        Ok(Self { fleet: fleet.to_owned(), queues, repeats: clock::now(), known: None, export: None })
+        let sent = VecDeque::new();
+        Ok(Self { fleet: fleet.to_owned(), queues, sent, repeats: clock::now(), known: None, export: None })
     }
 
     /// Sends a message to all targets, without waiting for any.
-    pub(super) fn send(&self, message: &Message) {
+    pub(super) fn send(&mut self, message: &Message) {
+        let waits = Arc::new(());
         for queue in &self.queues {
-            queue.put(std::slice::from_ref(message), &self.fleet);
+            queue.put(std::slice::from_ref(message), &self.fleet, &waits);
         }
+        if self.sent.len() >= WAITING_MAX {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((message.clone(), Arc::downgrade(&waits)));
+    }
+
+    /// The same of what an earlier controller sent, which may have been this one before its file was applied.
+    pub(super) fn send_unless_known(&mut self, message: &Message) {
+        if !self.sent.iter().any(|(known, _)| known == message) {
+            self.send(message);
+        }
+    }
+
+    /// Messages that not all targets took or refused yet.
+    pub(super) fn waiting(&self) -> Vec<Message> {
+        let waiting = self.sent.iter().filter(|(_, waits)| waits.strong_count() > 0);
+        waiting.map(|(message, _)| message.clone()).collect()
     }
 
     /// Why messages do not arrive, by target; `None`: the last of each did.
@@ -150,16 +175,17 @@ impl Alerts {
         for queue in managers.filter(is_free) {
             for part in open.chunks(TOGETHER_MAX) {
                 let part: Vec<Message> = part.iter().map(|incident| Message::Began((*incident).clone())).collect();
-                queue.put(&part, &self.fleet);
+                queue.put(&part, &self.fleet, &Arc::default());
             }
         }
     }
 }
 
 impl Queue {
-    fn put(&self, messages: &[Message], fleet: &str) {
-        let put = body(&self.target, messages, fleet)
-            .and_then(|body| self.bodies.try_send(body).map_err(|_| "too many messages wait for it".to_owned()));
+    fn put(&self, messages: &[Message], fleet: &str, waits: &Arc<()>) {
+        let put = body(&self.target, messages, fleet).and_then(|body| {
+            self.bodies.try_send((body, waits.clone())).map_err(|_| "too many messages wait for it".to_owned())
+        });
         if let Err(why) = put {
             lock(&self.state).fails(why, true);
         }
@@ -193,11 +219,11 @@ fn body(target: &Target, messages: &[Message], fleet: &str) -> Result<Vec<u8>, S
 /// Delivers what waits for a target, in its order.
 async fn deliver(
     carrier: Carrier,
-    mut waiting: Receiver<Vec<u8>>,
+    mut waiting: Receiver<Waiting>,
     state: Arc<Mutex<State>>,
     pauses: &'static [Duration],
 ) {
-    while let Some(body) = waiting.recv().await {
+    while let Some((body, _waits)) = waiting.recv().await {
         let mut pauses = pauses.iter();
         loop {
             let Err(Failed { why, again }) = carrier.carry(&body).await else {
@@ -299,6 +325,8 @@ mod tests {
         let mut alerts = alerts(&[format!("webhook = 'http://127.0.0.1:{port}/hook?key=secret'")]);
         alerts.send(&began(1));
         alerts.send(&began(2));
+        alerts.send_unless_known(&began(1));
+        assert_eq!(alerts.waiting().last(), Some(&began(2)));
         let got: Vec<String> = (0..3).map(|_| requests.recv_timeout(LIMIT).expect("a request")).collect();
         assert!(got[0].starts_with("POST /hook?key=secret HTTP/1.1\r\n"), "{}", got[0]);
         assert!(got[0].to_ascii_lowercase().contains(&format!("host: 127.0.0.1:{port}\r\n")), "{}", got[0]);
@@ -306,6 +334,7 @@ mod tests {
         assert_eq!(requests.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
         let reported = until(&mut alerts, &[], |alerts, _| alerts.trouble().is_none());
         assert!(!reported.iter().any(|line| line.contains("given up")), "{reported:?}");
+        until(&mut alerts, &[], |alerts, _| alerts.waiting().is_empty());
     }
 
     #[test]
