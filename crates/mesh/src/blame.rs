@@ -85,7 +85,27 @@ const NEARLY_ALL: f64 = 0.75;
 
 /// Who is slow, by loads between hosts of these groups.
 pub fn blame(groups: &[usize], cells: &[Cell]) -> Blame {
-    let expected_bps = expected_bps(groups, cells);
+    let first = by(groups, cells, expected_bps(groups, cells));
+    let is_shared = |it: &&Suspect| matches!(it.element, Element::Way(..) | Element::Between(..) | Element::Hop(_));
+    let held: BTreeSet<Load> =
+        first.suspects.iter().filter(is_shared).flat_map(|it| it.loads.iter().copied()).collect();
+    // What a path between groups holds back says nothing of what hosts carry: where that is most of what they receive, a slow one among them
+    // would look like all.
+    let is_free = |cell: &&Cell| !held.contains(&cell.load);
+    let free: Vec<Cell> = cells.iter().filter(is_free).cloned().collect();
+    if free.len() == cells.len() || free.is_empty() {
+        return first;
+    }
+    let mut by_others = expected_bps(groups, &free).into_iter();
+    let mut expected_bps = first.expected_bps;
+    for (_, bps) in cells.iter().zip(&mut expected_bps).filter(|(cell, _)| is_free(cell)) {
+        *bps = bps.max(by_others.next().unwrap_or(0.0));
+    }
+    by(groups, cells, expected_bps)
+}
+
+/// The same, where it is known what each load should carry.
+fn by(groups: &[usize], cells: &[Cell], expected_bps: Vec<f64>) -> Blame {
     let (mut starved, mut counts) = (BTreeSet::new(), Vec::new());
     for (cell, expected) in cells.iter().zip(&expected_bps) {
         match cell.starved(*expected) {
@@ -335,6 +355,19 @@ pub(crate) mod tests {
             right += usize::from(named == wanted);
         }
         assert!(right >= 190, "{right} of 200");
+    }
+
+    #[test]
+    fn behind_two_slow_trunks_a_slow_host_is_compared_with_its_own_group() {
+        let groups: Vec<usize> = (0..40).map(|host| host / 14).collect();
+        let trunks = [(Element::Way(1, 0), 0.1), (Element::Way(2, 0), 0.1)];
+        for host in 0..14 {
+            for element in [Element::Receives(host), Element::Host(host)] {
+                let found = of(&groups, &[trunks[0], trunks[1], (element, 0.43)]);
+                assert_eq!(found.iter().filter(|it| **it == element).count(), 1, "{element:?}: {found:?}");
+                assert_eq!(found.len(), 3, "{element:?}: {found:?}");
+            }
+        }
     }
 
     /// Loads between hosts without SACK and those with large windows are slow, as an example.

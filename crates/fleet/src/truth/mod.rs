@@ -160,7 +160,8 @@ pub trait Truth {
     /// Errors: the store's.
     fn notes(&mut self, hosts: [usize; 2], since_ms: u64) -> Result<Vec<Note>, Self::Error>;
 
-    /// Whether a controller leads until a time: nobody else does now. The others stand by.
+    /// Whether a controller leads until a time: nobody else does now. The others stand by. A store that several machines share counts by its
+    /// own clock.
     /// Errors: the store's.
     fn lead(&mut self, controller: &str, now_ms: u64, until_ms: u64) -> Result<bool, Self::Error>;
 

@@ -4,7 +4,9 @@
 //! The paths were those of two emulators, the lab's and one that shares nothing with it; they are of seeds that the rules were made on.
 
 use narrows_diagnose::diagnose;
-use narrows_model::{Place, Run, Status, Verdict, words::units};
+use narrows_model::run::TrialRecord;
+use narrows_model::{Absent, Place, Run, Snapshot, Status, Verdict, words::units};
+use narrows_wire::iperf3::{Params, far, own};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -154,6 +156,55 @@ const ABLATIONS: &[(&str, Ablation)] = &[
     ("without experiments", |run| without_trials(run, &["udp", "profile", "tcp"])),
     ("with clocks an hour apart", |run| clocks_apart(run, 3_600_000_000_000)),
 ];
+
+/// As it is measured with a server of iperf3: nothing of its host, what it counts of streams, and no load that it does not have.
+fn with_iperf3_there(run: &mut Run) {
+    let why = "the far end does not show its host".to_owned();
+    let nothing = Snapshot {
+        absent: vec![Absent { collector: "iperf3".to_owned(), what: "*".to_owned(), why }],
+        ..Snapshot::default()
+    };
+    run.server = nothing;
+    run.idle_rtt_us.clear();
+    run.path = None;
+    run.trials.retain(|it| Params::of(&Params::fitted(&it.trial.plan)).is_ok());
+    for TrialRecord { trial, .. } in &mut run.trials {
+        let results = own::results(&trial.server, trial.plan.omitted_ms() * 1000, None);
+        trial.server = far::record(&trial.plan, &mut trial.client, Some(&results));
+    }
+}
+
+#[test]
+fn one_end_alone_names_nothing_that_is_wrong() {
+    let (mut text, mut wrong) = (String::new(), Vec::new());
+    let (mut right, mut open, mut not_made) = ([0; 2], [0; 2], 0);
+    for Case { name, truth, run } in cases() {
+        let mut run: Run = serde_json::from_value(run).expect("a run");
+        if is_right(&truth, &diagnose(&run, 0).expect("a baseline").verdict) == Some(false) {
+            continue;
+        }
+        with_iperf3_there(&mut run);
+        // Such a server imitates no application.
+        let Some(round) = diagnose(&run, 0) else {
+            not_made += 1;
+            continue;
+        };
+        let verdict = round.verdict;
+        // What only the far end knows can be told by nobody here.
+        let is_there = usize::from(!truth.is_empty() && truth.iter().all(|(_, at)| *at == Place::Server));
+        match is_right(&truth, &verdict) {
+            Some(true) => right[is_there] += 1,
+            None => open[is_there] += 1,
+            Some(false) => wrong.push(format!("{name}: {} -> {}", words(&truth), verdict.headline)),
+        }
+        let _ = writeln!(text, "{name:<18}{}: {:?} {}", words(&truth), verdict.status, verdict.headline);
+    }
+    let _ = writeln!(text, "at this end or between: {} right, {} open", right[0], open[0]);
+    let _ = writeln!(text, "at the far end: {} right, {} open", right[1], open[1]);
+    let _ = writeln!(text, "not made: {not_made}");
+    assert!(wrong.is_empty(), "{} verdicts:\n{}\n{text}", wrong.len(), wrong.join("\n"));
+    insta::assert_snapshot!("one-end", text);
+}
 
 #[test]
 fn a_fact_that_is_missing_makes_no_verdict_wrong() {

@@ -341,7 +341,15 @@ impl Truth for FleetTests<'_> {
         let sql = "INSERT INTO fleet_leaders (fleet, controller, until_ms) VALUES (?, ?, ?)
              ON CONFLICT (fleet) DO UPDATE SET controller = excluded.controller, until_ms = excluded.until_ms
              WHERE fleet_leaders.controller = excluded.controller OR fleet_leaders.until_ms <= ? RETURNING fleet";
-        let values = values![self.fleet.name.clone(), controller.to_owned(), integer(until_ms), integer(now_ms)];
+        let lasts_ms = until_ms.saturating_sub(now_ms);
+        // Controllers on several machines have one clock: that of their server.
+        let now = "SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT";
+        let now_ms = match self.store.database.is_file() {
+            true => now_ms,
+            false => self.store.database.number(now, Vec::new()).map_err(self.store.failed("read"))?.unsigned_abs(),
+        };
+        let until_ms = integer(now_ms.saturating_add(lasts_ms));
+        let values = values![self.fleet.name.clone(), controller.to_owned(), until_ms, integer(now_ms)];
         self.count(sql, values).map(|count| count > 0)
     }
 

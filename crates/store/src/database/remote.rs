@@ -8,11 +8,16 @@ use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::fmt::Write as _;
 use std::net::IpAddr;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// How long to wait for the server: for the connection, for acknowledged data, for another program's lock.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// No statement of a store takes longer. A server that is stopped, but whose kernel still acknowledges, would hold up its user for ever.
+const ANSWERS: Duration = Duration::from_secs(120);
 
 /// How many statements are kept prepared.
 const PREPARED_MAX: usize = 64;
@@ -25,7 +30,13 @@ pub(crate) struct Remote {
     jobs: Sender<Job>,
     /// Whether what is stored there may pass a network in clear.
     pub(crate) clear: bool,
+    answers: Duration,
 }
+
+/// Who asks waits, has an answer, or has given up.
+const WAITS: u8 = 0;
+const ANSWERED: u8 = 1;
+const GIVEN_UP: u8 = 2;
 
 struct Session {
     client: Client,
@@ -73,14 +84,35 @@ impl Remote {
             }
         });
         answer.recv().map_err(|_| gone())??;
-        Ok(Self { jobs, clear })
+        Ok(Self { jobs, clear, answers: ANSWERS })
     }
 
     fn ask<T: Send + 'static>(&self, what: impl FnOnce(&mut Session) -> Result<T> + Send + 'static) -> Result<T> {
         let (done, answer) = channel();
-        let job = move |session: &mut Session| drop(done.send(what(session)));
+        let state = Arc::new(AtomicU8::new(WAITS));
+        let its = state.clone();
+        let job = move |session: &mut Session| {
+            if its.load(Relaxed) == GIVEN_UP {
+                return;
+            }
+            let found = what(session);
+            if its.compare_exchange(WAITS, ANSWERED, Relaxed, Relaxed).is_ok() {
+                let _ = done.send(found);
+            } else if session.within {
+                // Nobody ends what it began.
+                session.within = false;
+                let _ = session.client.batch_execute("ROLLBACK");
+            }
+        };
         self.jobs.send(Box::new(job)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+        match answer.recv_timeout(self.answers) {
+            Err(RecvTimeoutError::Timeout) if state.compare_exchange(WAITS, GIVEN_UP, Relaxed, Relaxed).is_ok() => {
+                Err(Fault(format!("the server does not answer within {} s", self.answers.as_secs())))
+            }
+            Err(RecvTimeoutError::Timeout) => answer.recv().map_err(|_| gone())?,
+            Err(RecvTimeoutError::Disconnected) => Err(gone()),
+            Ok(found) => found,
+        }
     }
 
     pub(crate) fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<Cells>> {
@@ -252,7 +284,25 @@ impl From<postgres::Error> for Fault {
 
 #[cfg(test)]
 mod tests {
-    use super::{SslMode, configured};
+    use super::{Duration, Fault, Remote, SslMode, configured};
+
+    #[test]
+    fn a_server_that_says_nothing_holds_up_nobody_and_leaves_no_transaction() {
+        let Some(server) = crate::server::Server::start() else { return };
+        let mut remote = Remote::open(server.database("silent").to_str().expect("an address")).expect("a connection");
+        remote.batch("CREATE TABLE held (number BIGINT)").expect("a table");
+        remote.answers = Duration::from_millis(300);
+        for statement in ["BEGIN", "INSERT INTO held VALUES (1)"] {
+            remote.batch(statement).expect("done");
+        }
+        let Err(Fault(why)) = remote.batch("SELECT pg_sleep(2)") else { panic!("it waited") };
+        assert!(why.contains("does not answer"), "{why}");
+        remote.answers = Duration::from_secs(60);
+        remote.batch("INSERT INTO held VALUES (2)").expect("by itself");
+        let rows = remote.rows("SELECT number FROM held", Vec::new()).expect("rows");
+        let numbers: Vec<i64> = rows.into_iter().map(|mut row| row.integer().ok().expect("a number")).collect();
+        assert_eq!(numbers, [2], "what was begun is undone");
+    }
 
     #[test]
     fn a_server_beyond_this_host_must_speak_tls() {

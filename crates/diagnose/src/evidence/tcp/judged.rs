@@ -224,7 +224,8 @@ impl Evidence for TcpEvidence {
 
 /// Why the hosts cannot be excluded as the limit.
 fn hosts(evidence: &TcpEvidence) -> Option<String> {
-    if let Some(role) = ENDS.into_iter().find(|role| evidence.text(*role, keys::NIC_KIND).is_none()) {
+    let is_unseen = |role: &Role| evidence.text(*role, keys::NIC_KIND).is_none();
+    if let Some(role) = ENDS.into_iter().find(|role| is_unseen(role) && !waits_before(evidence, *role)) {
         let at = evidence.place(role);
         return Some(format!("nothing is known of the device of the {at}, so a limit there cannot be excluded"));
     }
@@ -257,7 +258,14 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
             "the memory of the sender's socket could not be read, so a slow writer cannot be excluded".to_owned(),
         );
     }
-    ENDS.into_iter().find_map(|role| without_cpu_times(evidence, role))
+    ENDS.into_iter().filter(|role| !is_unseen(role)).find_map(|role| without_cpu_times(evidence, role))
+}
+
+/// Whether data waits for so long on its way to a receiver of which nothing is known (iperf3, another program) that no core and no reader
+/// there can be why, and four times the streams carry no more: what is full lies before it, or is its link.
+fn waits_before(evidence: &TcpEvidence, role: Role) -> bool {
+    let long = evidence.queue_us().is_some_and(|us| us >= LONG_QUEUE_US);
+    role == Role::Receiver && long && evidence.made(&MORE_STREAMS).is_some()
 }
 
 /// Whether packets go through a tunnel whose program or kernel thread may be what fills a core: not a data thread, not soft interrupts. It
@@ -314,6 +322,16 @@ mod tests {
             let hidden = Scene { hidden, ..queued.clone() };
             assert_eq!(verdict(&hidden, &no_more(&hidden)).status, Status::Healthy, "the other one tells");
         }
+    }
+
+    #[test]
+    fn what_waits_for_long_waits_before_a_receiver_that_shows_nothing() {
+        let unseen = |rtt_us| Scene { receiver_facts: Vec::new(), rtt_us, ..queued() };
+        let (long, short) = (unseen(86_000), unseen(60_000));
+        assert_eq!(verdict(&long, &no_more(&long)).status, Status::Healthy);
+        assert_open(&verdict(&short, &no_more(&short)), "the device of the server");
+        let slow_reader = Scene { rwnd: 0.9, rcvbuf_filled: 0.9, ..long };
+        assert_ne!(verdict(&slow_reader, &no_more(&slow_reader)).status, Status::Healthy);
     }
 
     #[test]
