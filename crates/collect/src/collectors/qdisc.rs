@@ -42,16 +42,20 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     let root = tree.root().ok_or_else(|| Missing::because(format!("{} has no queueing discipline", link.name)))?;
     sink.fact(keys::QDISC_ROOT_KIND, root.kind.as_str(), SOURCE);
     sink.fact(keys::QDISC_KINDS, Value::List(kinds(&tree)), SOURCE);
+    // A queue of `fq` counts its own flows, and the root above several queues knows nothing of them.
+    let leaves = sum(tree.leaves().map(|leaf| leaf.overlimits));
+    let of_flows = tree.lowest_rate().is_some_and(|(_, kind)| kind == "fq");
+    let overlimits = if of_flows { leaves } else { root.overlimits };
     for (key, count) in [
         (keys::QDISC_SENT_BYTES, root.sent_bytes),
         (keys::QDISC_SENT_PACKETS, root.sent_packets),
         (keys::QDISC_DROPS, root.drops),
-        (keys::QDISC_OVERLIMITS, root.overlimits),
+        (keys::QDISC_OVERLIMITS, overlimits),
         (keys::QDISC_REQUEUES, root.requeues),
         (keys::QDISC_BACKLOG_BYTES, root.backlog_bytes),
         (keys::QDISC_BACKLOG_PACKETS, root.backlog_packets),
         (keys::QDISC_LEAF_DROPS, sum(tree.leaves().map(|leaf| leaf.drops))),
-        (keys::QDISC_LEAF_OVERLIMITS, sum(tree.leaves().map(|leaf| leaf.overlimits))),
+        (keys::QDISC_LEAF_OVERLIMITS, leaves),
     ] {
         sink.put(key, count.ok_or_else(|| Missing::because("the queueing discipline tells no such count")), SOURCE);
     }

@@ -70,10 +70,13 @@ fn table(message: &Message, attribute: u16) -> Option<Table> {
     Some((*message.payload.first()?, name))
 }
 
+/// `NFPROTO_ARP`: its chains meet no packet of IP.
+const ARP: u8 = 3;
+
 fn sees_each_packet(chain: &Message) -> bool {
     let body = chain.payload.get(EVERY_FAMILY.len()..).unwrap_or_default();
     let kind = find(body, NFTA_CHAIN_TYPE).and_then(|kind| kind.text());
-    find(body, NFTA_CHAIN_HOOK).is_some() && kind.as_deref() != Some("nat")
+    find(body, NFTA_CHAIN_HOOK).is_some() && kind.as_deref() != Some("nat") && chain.payload.first() != Some(&ARP)
 }
 
 /// The counters of those that drop.

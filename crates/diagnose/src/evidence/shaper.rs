@@ -23,7 +23,8 @@ pub(crate) fn own_rate(before: &Snapshot, after: &Snapshot) -> Option<f64> {
     match (carried, lowest) {
         (Some(carried), Some(lowest)) if !of_class => Some(carried.min(lowest)),
         (Some(carried), _) => Some(carried),
-        (None, lowest) => lowest,
+        // What passes none of them is not shaped.
+        (None, lowest) => lowest.filter(|_| !of_class || classes.is_empty()),
     }
 }
 
@@ -51,7 +52,8 @@ mod tests {
         assert_eq!(of([100, 0, 100]), Some(400.0));
         assert_eq!(of([100, 100, 0]), Some(5.0));
         assert_eq!(of([100, 20, 80]), Some(400.0));
-        assert_eq!(of([0, 0, 0]), Some(5.0), "what passes no class is not known to be in any");
+        assert_eq!(of([0, 0, 0]), None, "what passes no class is not shaped");
+        assert_eq!(own_rate(&Snapshot::default(), &host("htb", 5, &[])), Some(5.0), "nothing is known of its classes");
     }
 
     #[test]

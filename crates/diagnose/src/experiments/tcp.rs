@@ -156,8 +156,8 @@ pub static LOOPBACK: Experiment = Experiment {
 const SLOW_START_TRIPS: f64 = 12.0;
 const COUNTED_TRIPS: f64 = 10.0;
 
-/// A path to the Moon and back is no reason for longer ones.
-const LONGEST_TRIP_MS: f64 = 1_000.0;
+/// Longer ones do not fit the time of a diagnosis.
+const LONGEST_TRIP_MS: f64 = 300.0;
 
 /// The load of the baseline for three seconds, longer over a long path, where it is one of TCP.
 fn short(baseline: &Baseline<'_>) -> Option<TcpPlan> {
@@ -184,7 +184,7 @@ mod tests {
             (load.limit, load.omit_ms)
         };
         assert_eq!(of(20_000), (Limit::DurationMs(3_000), 1_000));
-        assert_eq!(of(600_000), (Limit::DurationMs(13_200), 7_200));
-        assert_eq!(of(9_000_000), (Limit::DurationMs(22_000), 12_000));
+        assert_eq!(of(250_000), (Limit::DurationMs(5_500), 3_000));
+        assert_eq!(of(9_000_000), (Limit::DurationMs(6_600), 3_600));
     }
 }

@@ -180,7 +180,8 @@ fn socket(accounting: &Accounting, corrupt: u64, remarks: &mut Vec<String>) -> E
     }
     let most = if accounting.coalesced { accounting.batch_most } else { 1 };
     let (claim, source) = match (own, host) {
-        (Some(own), Some(host)) if host > own => (
+        // The sockets count each batch once, and so the host's count of datagrams may be the better one; other sockets of it drop, too.
+        (Some(own), Some(host)) if host > own && accounting.coalesced => (
             Claim::batches(host, most).shared_with(accounting.delivered.max(1), foreign),
             format!("{own} reported by the sockets, {host} RcvbufErrors and MemErrors of the host"),
         ),

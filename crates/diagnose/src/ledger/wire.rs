@@ -24,6 +24,9 @@ enum Devices {
 /// Where the stages that lie behind IP of the receiver begin.
 const AFTER_IP: [&str; 4] = ["receive-filter", "reassembly", "checksum", "receive-buffer"];
 
+/// Stages whose counters know no sockets.
+const OF_ALL_TRAFFIC: [&str; 2] = ["qdisc", "receive-filter"];
+
 /// Closes every range and accounting the path. By how much other traffic may blur what is left unexplained.
 pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128, remarks: &mut Vec<String>) -> u64 {
     close_behind_ip(accounting, entries);
@@ -60,7 +63,7 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
     let rest = left(entries);
     let Some(path) = entries.iter_mut().find(|entry| entry.id == "path") else { return 0 };
     let whole = |n: i128| u64::try_from(n.max(0)).unwrap_or(u64::MAX);
-    let mut blurred = 0;
+    let (mut blurred, mut too_much) = (0, 0);
     match devices {
         Devices::Lost { lost, sent, got, blur } => {
             let batches = if accounting.tcp { " (a batch of segments counts as one)" } else { "" };
@@ -69,9 +72,15 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
             if apart <= blur && rest >= 0 {
                 // Two independent counts agree within the uncertainty from other traffic.
                 path.claim = Claim { shared: apart, ..Claim::exactly(whole(rest)) };
+            } else if !accounting.tcp && lost > missing {
+                // The numbers of datagrams are exact, and the devices carried other traffic, which the hosts do not count alike.
+                path.claim = Claim { counted: false, ..Claim::exactly(whole(rest)) };
+                path.source =
+                    "by subtraction, what no other stage lost: the devices carried other packets as well".to_owned();
             } else {
                 path.claim = Claim::exactly(whole(lost));
                 blurred = blur;
+                too_much = if accounting.tcp { 0 } else { whole(lost - rest) };
             }
         }
         Devices::OtherUnits | Devices::Silent => {
@@ -83,6 +92,10 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
             };
             path.source = format!("by subtraction, what no other stage lost: {why}");
         }
+    }
+    // Then what a host dropped of all its traffic is of other datagrams, too.
+    for entry in entries.iter_mut().filter(|entry| OF_ALL_TRAFFIC.contains(&entry.id) && entry.claim.low > 0) {
+        entry.claim.shared = entry.claim.shared.saturating_add(too_much);
     }
     if rest < 0 && matches!(devices, Devices::Lost { .. }) {
         remarks.push(

@@ -328,7 +328,7 @@ proptest! {
             match planned.plan {
                 LoadPlan::Tcp(plan) => {
                     prop_assert!(plan.streams >= evidence.load.streams && plan.streams <= TcpPlan::MAX_STREAMS);
-                    let short = matches!(plan.limit, Limit::DurationMs(ms) if ms <= 22_000 && plan.omit_ms < ms);
+                    let short = matches!(plan.limit, Limit::DurationMs(ms) if ms <= 6_600 && plan.omit_ms < ms);
                     prop_assert!(short, "{plan:?}");
                 }
                 plan => prop_assert_eq!(plan.check(), Ok(())),

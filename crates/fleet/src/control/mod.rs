@@ -120,6 +120,8 @@ pub struct Control<'a, T> {
     /// Tests beside which no other load may pass the same routers.
     alone: BTreeSet<Name>,
     rounds: BTreeMap<(Place, u64), Round>,
+    /// How many probes of each path were set aside in a row.
+    aside: BTreeMap<Load, u8>,
     /// Hosts that could not connect to others, with the others.
     unreached: BTreeSet<[usize; 2]>,
     latest: Latest,
@@ -168,6 +170,7 @@ impl<'a, T: Truth> Control<'a, T> {
             alone: BTreeSet::new(),
             diagnosed: BTreeMap::new(),
             rounds: BTreeMap::new(),
+            aside: BTreeMap::new(),
             unreached: BTreeSet::new(),
             latest: Latest::default(),
             counts: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! What a controller knows beside tests, so that the next one goes on where it ended.
 
 use super::latest::back;
+use super::outcome::set_aside;
 use super::{
     AROUND_MS, BESIDE, Control, HOUR_MS, Kind, LEAD_MS, Load, Message, OPEN_BACK_MS, Place, Planned, Running, Sessions,
     Test, Truth,
@@ -74,6 +75,10 @@ impl<T: Truth> Control<'_, T> {
     /// Keeps what has to be known after a restart; to be called when what [`Control::tick`] returned is on its way.
     /// Errors: the store's.
     pub fn keep(&mut self) -> Result<(), T::Error> {
+        // Before its first tick it knows nothing, and would keep that instead of what is known.
+        if self.next_hour.is_none() {
+            return Ok(());
+        }
         let name = |host: &usize| self.names[*host].to_owned();
         let drained =
             self.sessions.iter().enumerate().filter(|(_, session)| session.drained).map(|(host, _)| name(&host));
@@ -146,7 +151,8 @@ impl<T: Truth> Control<'_, T> {
             // A path may have several tests.
             results.sort_by_key(|(due_ms, ..)| *due_ms);
             for (due_ms, name, result) in results {
-                if let Ok(found) = serde_json::from_slice::<Found>(&result) {
+                if let Ok(mut found) = serde_json::from_slice::<Found>(&result) {
+                    set_aside(&mut found);
                     self.latest.take(name.load, false, found, due_ms);
                 }
             }

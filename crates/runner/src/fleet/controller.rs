@@ -300,11 +300,15 @@ fn decide(
             }
             // Whoever was stopped for long, or had to wait for the store, may lead no more; then another one reports it.
             if clock::now() >= renews {
+                let asked = clock::now();
                 match noted(control.lead(me, now_ms(), now_ms() + LEADS_MS), &mut trouble, watch) {
-                    Some(true) => led = clock::now(),
+                    Some(true) => led = asked,
                     None if led.elapsed() < Duration::from_millis(LEADS_MS) => {}
                     _ => {
                         let open = control.judge().incidents().known().into_iter().cloned().collect();
+                        if trouble.is_none() {
+                            alerts.hand_over();
+                        }
                         return Ended::Deposed(open);
                     }
                 }
@@ -338,6 +342,9 @@ fn decide(
             Ok(Event::Command(Command::Apply, answer)) => match applied(file) {
                 Ok(read) => {
                     keep(&mut control, alerts, &mut trouble, watch);
+                    if trouble.is_none() {
+                        alerts.hand_over();
+                    }
                     let _ = answer.send(Ok(serde_json::json!("the file was read again")));
                     return Ended::Applied(Box::new(read), control.sessions());
                 }

@@ -208,8 +208,9 @@ impl Truth for FleetTests<'_> {
     }
 
     fn miss_all(&mut self, due_before_ms: u64, now_ms: u64) -> Result<()> {
+        // By the index of what is open, which is little; that of all times is not for this.
         let sql = format!(
-            "UPDATE fleet_tests SET ended = {MISSED} WHERE fleet = ? AND ended = {OPEN} AND due_ms < ? AND until_ms <= ? RETURNING fleet"
+            "UPDATE fleet_tests SET ended = {MISSED} WHERE fleet = ? AND ended = {OPEN} AND +due_ms < ? AND until_ms <= ? RETURNING fleet"
         );
         self.count(&sql, values![self.fleet.name.clone(), integer(due_before_ms), integer(now_ms)]).map(drop)
     }

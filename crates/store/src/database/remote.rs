@@ -9,7 +9,8 @@ use std::error::Error as StdError;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// No statement of a store takes longer. A server that is stopped, but whose kernel still acknowledges, would hold up its user for ever.
 const ANSWERS: Duration = Duration::from_secs(120);
+
+/// Nor a step of the schema.
+const LONG: Duration = Duration::from_secs(3_600);
 
 /// How many statements are kept prepared.
 const PREPARED_MAX: usize = 64;
@@ -31,6 +35,8 @@ pub(crate) struct Remote {
     /// Whether what is stored there may pass a network in clear.
     pub(crate) clear: bool,
     answers: Duration,
+    /// Whether the server has not answered yet what was given up: nobody waits for the same again.
+    is_stuck: Arc<AtomicBool>,
 }
 
 /// Who asks waits, has an answer, or has given up.
@@ -56,7 +62,11 @@ impl Remote {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(PATIENCE / 2);
         }
-        config.tcp_user_timeout(PATIENCE).application_name("narrows");
+        config
+            .tcp_user_timeout(PATIENCE)
+            .keepalives_idle(PATIENCE)
+            .keepalives_interval(PATIENCE / 2)
+            .application_name("narrows");
         let (jobs, todo) = channel::<Job>();
         let (opened, answer) = channel();
         std::thread::spawn(move || {
@@ -83,33 +93,55 @@ impl Remote {
                 Err(fault) => drop(opened.send(Err(fault))),
             }
         });
-        answer.recv().map_err(|_| gone())??;
-        Ok(Self { jobs, clear, answers: ANSWERS })
+        answer.recv_timeout(ANSWERS).map_err(|_| gone())??;
+        Ok(Self { jobs, clear, answers: ANSWERS, is_stuck: Arc::default() })
     }
 
     fn ask<T: Send + 'static>(&self, what: impl FnOnce(&mut Session) -> Result<T> + Send + 'static) -> Result<T> {
+        self.ask_within(self.answers, what)
+    }
+
+    fn ask_within<T: Send + 'static>(
+        &self,
+        answers: Duration,
+        what: impl FnOnce(&mut Session) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let silent = || Err(Fault(format!("the server does not answer within {} s", answers.as_secs())));
+        if self.is_stuck.load(Relaxed) {
+            return silent();
+        }
         let (done, answer) = channel();
+        let is_stuck = self.is_stuck.clone();
         let state = Arc::new(AtomicU8::new(WAITS));
         let its = state.clone();
         let job = move |session: &mut Session| {
-            if its.load(Relaxed) == GIVEN_UP {
+            if its.load(Acquire) == GIVEN_UP {
+                is_stuck.store(false, Relaxed);
                 return;
             }
             let found = what(session);
-            if its.compare_exchange(WAITS, ANSWERED, Relaxed, Relaxed).is_ok() {
+            if its.compare_exchange(WAITS, ANSWERED, AcqRel, Acquire).is_ok() {
                 let _ = done.send(found);
-            } else if session.within {
+                return;
+            }
+            if session.within {
                 // Nobody ends what it began.
                 session.within = false;
                 let _ = session.client.batch_execute("ROLLBACK");
             }
+            is_stuck.store(false, Relaxed);
         };
         self.jobs.send(Box::new(job)).map_err(|_| gone())?;
-        match answer.recv_timeout(self.answers) {
-            Err(RecvTimeoutError::Timeout) if state.compare_exchange(WAITS, GIVEN_UP, Relaxed, Relaxed).is_ok() => {
-                Err(Fault(format!("the server does not answer within {} s", self.answers.as_secs())))
+        match answer.recv_timeout(answers) {
+            Err(RecvTimeoutError::Timeout) => {
+                // Before anybody can see that it was given up: what is done then takes it back.
+                self.is_stuck.store(true, Relaxed);
+                if state.compare_exchange(WAITS, GIVEN_UP, AcqRel, Acquire).is_ok() {
+                    return silent();
+                }
+                self.is_stuck.store(false, Relaxed);
+                answer.recv().map_err(|_| gone())?
             }
-            Err(RecvTimeoutError::Timeout) => answer.recv().map_err(|_| gone())?,
             Err(RecvTimeoutError::Disconnected) => Err(gone()),
             Ok(found) => found,
         }
@@ -137,8 +169,17 @@ impl Remote {
     }
 
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
+        self.batch_within(self.answers, sql)
+    }
+
+    /// The same of what may take its time, as a step of the schema does with many rows.
+    pub(crate) fn long_batch(&self, sql: &str) -> Result<()> {
+        self.batch_within(LONG, sql)
+    }
+
+    fn batch_within(&self, answers: Duration, sql: &str) -> Result<()> {
         let sql = sql.to_owned();
-        self.ask(move |session| {
+        self.ask_within(answers, move |session| {
             let is_end = ["COMMIT", "ROLLBACK"].contains(&sql.as_str());
             session.within &= !is_end;
             session.client.batch_execute(&sql)?;
@@ -284,23 +325,28 @@ impl From<postgres::Error> for Fault {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, Fault, Remote, SslMode, configured};
+    use super::{Duration, Fault, Relaxed, Remote, SslMode, configured};
 
     #[test]
     fn a_server_that_says_nothing_holds_up_nobody_and_leaves_no_transaction() {
         let Some(server) = crate::server::Server::start() else { return };
         let mut remote = Remote::open(server.database("silent").to_str().expect("an address")).expect("a connection");
         remote.batch("CREATE TABLE held (number BIGINT)").expect("a table");
-        remote.answers = Duration::from_millis(300);
         for statement in ["BEGIN", "INSERT INTO held VALUES (1)"] {
             remote.batch(statement).expect("done");
         }
+        remote.answers = Duration::from_millis(300);
         let Err(Fault(why)) = remote.batch("SELECT pg_sleep(2)") else { panic!("it waited") };
         assert!(why.contains("does not answer"), "{why}");
+        let Err(Fault(why)) = remote.batch("SELECT 1") else { panic!("it was asked") };
+        assert!(why.contains("does not answer"), "{why}");
+        while remote.is_stuck.load(Relaxed) {
+            narrows_sys::clock::sleep(Duration::from_millis(20));
+        }
         remote.answers = Duration::from_secs(60);
         remote.batch("INSERT INTO held VALUES (2)").expect("by itself");
         let rows = remote.rows("SELECT number FROM held", Vec::new()).expect("rows");
-        let numbers: Vec<i64> = rows.into_iter().map(|mut row| row.integer().ok().expect("a number")).collect();
+        let numbers: Vec<i64> = rows.into_iter().map(|mut row| row.integer().expect("a number")).collect();
         assert_eq!(numbers, [2], "what was begun is undone");
     }
 

@@ -57,7 +57,7 @@ impl Database {
         match self {
             Self::Sqlite(_) => self.batch(step),
             #[cfg(feature = "postgres")]
-            Self::Postgres(_) => self.batch(&super::remote::schema(step)),
+            Self::Postgres(remote) => remote.long_batch(&super::remote::schema(step)),
         }
     }
 

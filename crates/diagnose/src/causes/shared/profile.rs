@@ -26,7 +26,29 @@ pub(crate) enum Met {
 }
 
 /// Loss that the path has at any rate explains this part of a load's loss, at least.
-const SAME: f64 = 0.4;
+pub(crate) const SAME: f64 = 0.4;
+
+/// What a load delivers beyond so many times a capacity is not explained by it (`evidence::tcp::BEYOND`), with what bursts add.
+const BEYOND: f64 = 1.1;
+
+/// A queue of so long, and of so many packets of the capacity, is none of scheduling.
+const STOOD_US: f64 = 5_000.0;
+const STOOD_PACKETS: f64 = 16.0;
+
+/// That a queue stood at rates well below what the path carries: others fill it, and its overflow is no loss at any rate.
+pub(crate) fn others_fill(evidence: &UdpEvidence) -> Option<String> {
+    let shape = &evidence.profile.as_ref()?.shape;
+    let packets_us = STOOD_PACKETS * 12_000.0 / shape.carried_bps.max(1.0) * 1e6;
+    let low =
+        || shape.steps.iter().filter(|step| !step.disturbed && step.offered_bps <= WELL_BELOW * shape.carried_bps);
+    let least_us = low().map(|step| step.queue_us).reduce(f64::min).filter(|_| low().count() >= 2)?;
+    (least_us >= STOOD_US.max(packets_us)).then(|| {
+        format!(
+            "a queue of {} stood at any rate: other traffic fills it, and what overflows is lost",
+            units::micros(least_us as u64)
+        )
+    })
+}
 
 /// Just below what a path sustains, bursts overflow a short queue; at up to this part of it those of an evenly paced sender do not.
 pub(crate) const WELL_BELOW: f64 = 0.75;
@@ -45,6 +67,11 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
     // A load that delivered less shows that the steps met a bucket that was full again.
     let delivered_bps = offered_bps * (1.0 - load.rate());
     let held = shape.capacity.is_none_or(|capacity| delivered_bps >= 0.9 * capacity.interval_bps[0].min(offered_bps));
+    // One that delivered more met another path: the profile is of another moment, or what it met is a limit of each flow.
+    let queues = matches!(shape.plateau, Some(Plateau::Queue | Plateau::ShortQueue));
+    if queues && shape.capacity.is_some_and(|capacity| delivered_bps > BEYOND * capacity.interval_bps[1]) {
+        return None;
+    }
     match (shape.capacity.filter(|_| held), shape.plateau) {
         (Some(capacity), Some(plateau)) if offered_bps > 0.97 * capacity.interval_bps[0] => match plateau {
             Plateau::Policer { .. } => Some(Met::Policed),
@@ -62,6 +89,9 @@ pub(crate) fn met(evidence: &UdpEvidence) -> Option<Met> {
 
 /// Whether the path loses about the same part at any rate, as often, be it one datagram or many in a row at a time.
 fn is_lossy(evidence: &UdpEvidence, shape: &Shape, load: Lost) -> bool {
+    if others_fill(evidence).is_some() {
+        return false;
+    }
     let (gentle, well) = (gentle(evidence), well_below(evidence));
     // An evenly paced load that the path carries with much room is gentle itself.
     let even = evidence.base.plan.burst_datagrams.is_none() && !evidence.base.accounting.segmented;

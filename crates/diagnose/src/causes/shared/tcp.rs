@@ -3,6 +3,7 @@
 use crate::causes::shared::rule::known;
 use crate::causes::shared::words::{ask, cannot_tell, contradicts, experiment, setting_fix};
 use crate::evidence::tcp::{FlowView, TcpEvidence};
+use crate::experiments::tcp::MORE_STREAMS;
 use crate::judge::{Assessment, Evidence as _, Experiment};
 use crate::role::Role;
 use narrows_model::host::buffers::TcpBuffer;
@@ -86,17 +87,27 @@ fn trips_of_a_window(evidence: &TcpEvidence, window_bytes: f64) -> Option<f64> {
     (trips > 1.05).then_some(trips)
 }
 
-/// Why a window or buffer that gives `bps` at the smallest RTT is not the limit, where a queue stood and that is clearly more than the path
+/// What speaks against a window or buffer that gives `bps` at the smallest RTT, where a queue stood and that is clearly more than the path
 /// carries: what exceeds the path waits in its queue (Little's law). A path whose capacity varies carries less in the load than in its
-/// profile.
-pub(crate) fn waits_on_the_path(evidence: &TcpEvidence, bps: Option<f64>) -> Option<String> {
+/// profile; whether it did more connections tell, since hosts make data wait, too.
+pub(crate) fn waits_on_the_path(evidence: &TcpEvidence, bps: Option<f64>) -> Option<Assessment> {
     let (bps, carries) = (bps?, evidence.capacity_goodput_bps()?);
     let shared = evidence.profile.as_ref()?.shape.shared.is_some();
-    (evidence.queue_stood() == Some(true) && !shared && ROOM * bps >= carries).then(|| {
-        let [bps, carries] = [bps, carries].map(units::bps);
-        format!("it allows {bps} at the smallest RTT, of a path that carried {carries}: the rest waited in a queue")
-    })
+    if evidence.queue_stood() != Some(true) || shared || ROOM * bps < carries {
+        return None;
+    }
+    let [bps, carries] = [bps, carries].map(units::bps);
+    let says =
+        format!("it allows {bps} at the smallest RTT, of a path that carried {carries}: the rest waited in a queue");
+    match evidence.made(&MORE_STREAMS) {
+        None => Some(ask(&MORE_STREAMS, says)),
+        Some(more) if more.goodput_bps >= GAINS * evidence.goodput_bps() => None,
+        Some(_) => Some(contradicts(says)),
+    }
 }
+
+/// More connections that carry so much more had a limit each.
+const GAINS: f64 = 1.3;
 
 /// A sender that waits for a window or buffer so much of the time has one in flight each round trip.
 const HELD: f64 = 0.5;

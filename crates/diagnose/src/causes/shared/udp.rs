@@ -3,6 +3,7 @@
 use crate::causes::shared::profile::{Met, by_profile};
 use crate::causes::shared::rule::{Ruling, answer, known};
 use crate::causes::shared::words::{cannot_tell, contradicts, counter};
+use crate::evidence::cores::CoreShare;
 use crate::evidence::paced::PacedUdp;
 use crate::evidence::udp::UdpEvidence;
 use crate::experiments::paced::PACED_UDP;
@@ -63,9 +64,23 @@ pub(crate) fn says_the_same(evidence: &UdpEvidence, dropped: u64, count: Option<
 /// The end's busiest thread or core, where it is full: then no buffer helps.
 pub(crate) fn full_core(evidence: &UdpEvidence, role: Role) -> Option<String> {
     const FULL: f64 = 0.95;
-    let (share, what) = evidence.end(role)?.busiest()?;
-    (share >= FULL)
-        .then(|| format!("{what} of the {} is busy {} of the time", evidence.place(role), units::percent(share)))
+    /// Of a core that has no time left, so much is of the load or gone to other guests; the rest is of the kernel around it.
+    const OF_LOAD: f64 = 0.8;
+    let (end, at) = (evidence.end(role)?, evidence.place(role));
+    if let Some((share, what)) = end.busiest().filter(|(share, _)| *share >= FULL) {
+        return Some(format!("{what} of the {at} is busy {} of the time", units::percent(share)));
+    }
+    // The receive path and the thread that reads may share one.
+    let thread = end.thread_share.unwrap_or(0.0);
+    let full = |core: &&CoreShare| core.busy + core.steal >= FULL && core.softirq + core.steal + thread >= OF_LOAD;
+    let core = end.cores.iter().find(full)?;
+    Some(format!(
+        "core {} of the {at} is full: the receive path takes {} of it, other guests {}, and the data thread {}",
+        core.cpu,
+        units::percent(core.softirq),
+        units::percent(core.steal),
+        units::percent(thread)
+    ))
 }
 
 /// Rounded up to a power of two.

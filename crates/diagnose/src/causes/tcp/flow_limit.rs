@@ -14,6 +14,8 @@
 
 use crate::causes::shared::rule::*;
 use crate::experiments::tcp::MORE_STREAMS;
+use crate::judge::ceilings::sits_at;
+use super::path_capacity::cpu_bound;
 
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "flow-limit",
@@ -30,6 +32,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     },
     rank: 3,
     explains_link: true,
+    excludes: Excludes::Hosts,
     removed_by: Some(&MORE_STREAMS),
     ..Cause::COMMON
 };
@@ -38,8 +41,9 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 /// a link aggregate four members, on each of which one of them falls by chance.
 const EACH: f64 = 3.5;
 
-/// Where more streams carry so many times what the path sustains of one flow, that is no capacity of the path.
-const OF_EACH: f64 = 1.3;
+/// Where more streams carry so many times what the path sustains of one flow, that is no capacity of the path: what varies from one trial to
+/// the next seldom varies by so much, and an aggregate of two members gives twice as much.
+const OF_EACH: f64 = 1.5;
 
 /// What four times the streams carried, where that is clearly more than the profile found the path to sustain. The profile is one flow: what
 /// limits each ends it as the path does.
@@ -56,6 +60,13 @@ fn assess(evidence: &TcpEvidence) -> Ruling {
     };
     if evidence.policed() {
         return Err(contradicts(format!("{}, which drops the excess without a queue", profile.words())));
+    }
+    if cpu_bound(evidence) || evidence.full_of_packets().is_some() {
+        return Err(cannot_tell("a core is full: each flow may be all that a core of its own carries"));
+    }
+    let shaper = (super::local_shaper::CAUSE.ceiling)(evidence, Role::Sender);
+    if shaper.is_some_and(|ceiling| sits_at(&ceiling, evidence.goodput_bps())) {
+        return Err(contradicts("the sender's own shaper gives that rate"));
     }
     if !evidence.fills_link() {
         return Err(contradicts("one connection does not get all that one flow of UDP does"));

@@ -89,7 +89,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
             evidence.place(role)
         )));
     }
-    refuted(waits_on_the_path(evidence, evidence.window_bps(window)))?;
+    ended(waits_on_the_path(evidence, evidence.window_bps(window)))?;
     let mut witnesses = vec![
         counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
         parameter(format!(

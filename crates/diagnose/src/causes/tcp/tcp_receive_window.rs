@@ -124,7 +124,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         let unread = units::bytes(unread as u64);
         return Err(contradicts(format!("{unread} unread at {}: the reader is slow, not the window", evidence.place(role))));
     }
-    refuted(waits_on_the_path(evidence, evidence.window_bps(window)))?;
+    ended(waits_on_the_path(evidence, evidence.window_bps(window)))?;
     let max = known(evidence.number(role, keys::TCP_RMEM_MAX), "the receiver's tcp_rmem could not be read")?;
     if let Some(limit) = of_route(evidence, role) {
         let waited = counter(format!("the sender waited for the receive window {} of the time", units::percent(held)));

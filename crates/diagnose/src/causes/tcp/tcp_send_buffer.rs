@@ -68,7 +68,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         )));
     }
     let allows = super::tcp_send_buffer_fixed::from_buffer(evidence, max, "tcp_wmem max").map(|(bps, ..)| bps);
-    refuted(waits_on_the_path(evidence, allows))?;
+    ended(waits_on_the_path(evidence, allows))?;
     let waited = counter(format!(
         "the sender waited for its send buffer {} of the time, with the buffer at the tcp_wmem maximum of {}",
         units::percent(held),

@@ -82,7 +82,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let tried = fixed(evidence, base.send_locked, evidence.load.send_buffer_bytes)?;
     let held = held(evidence.held_by_buffer(), "send buffer")?;
     let allows = base.sndbuf_bytes.and_then(|bytes| from_buffer(evidence, bytes, "SO_SNDBUF")).map(|(bps, ..)| bps);
-    refuted(waits_on_the_path(evidence, allows))?;
+    ended(waits_on_the_path(evidence, allows))?;
     let mut witnesses = vec![
         counter(format!("the sender waited for its send buffer {} of the time", units::percent(held))),
         parameter(format!(

@@ -21,7 +21,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "wifi-rate",
     about: "the wireless link of an end runs at a low bit rate",
     roles: &[Role::Sender, Role::Receiver],
-    needs: &[keys::NIC_WIFI_TX_RATE, keys::NIC_WIFI_RX_RATE, keys::NIC_WIFI_SIGNAL],
+    needs: &[keys::NIC_WIFI_TX_RATE, keys::NIC_WIFI_RX_RATE, keys::NIC_WIFI_SIGNAL, keys::QDISC_ROOT_KIND],
     ceiling,
     assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["wifi-retries", "path-capacity", "path-shaper", "random-loss", "tcp-receive-window"],
@@ -87,7 +87,11 @@ pub(super) fn waits_at_the_device(evidence: &TcpEvidence, role: Role) -> Result<
     if role == Role::Receiver {
         return Err(cannot_tell("whether data waits for the access point of the receiver or for a slower link before it cannot be seen"));
     }
-    let part = known(evidence.base.held_below_share, "what waits for the sender's device could not be read")?;
+    let base = &evidence.base;
+    if base.is_bbr() || base.max_pacing_bps.is_some() || evidence.text(role, keys::QDISC_ROOT_KIND) == Some("fq") {
+        return Err(cannot_tell("the connection is paced, so that segments wait for their time, whatever the device does"));
+    }
+    let part = known(base.held_below_share, "what waits for the sender's device could not be read")?;
     if part < WAIT_THERE {
         let part = units::percent(part);
         return Err(contradicts(format!("segments waited for the sender's device only {part} of the time: what is slow lies behind it")));

@@ -24,6 +24,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
         keys::NIC_WIFI_TX_FAILED,
         keys::NIC_WIFI_TX_RATE,
         keys::NIC_WIFI_RX_RATE,
+        keys::QDISC_ROOT_KIND,
     ],
     assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["wifi-rate", "path-capacity", "random-loss", "path-shaper"],

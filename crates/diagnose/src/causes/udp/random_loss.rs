@@ -12,8 +12,8 @@
 //! Source: RFC 7680; Gilbert, *Capacity of a Burst-Noise Channel*, BSTJ 39(5), 1960; see [`crate::experiments::paced`].
 
 use crate::causes::shared::member::of_a_member;
-use crate::causes::shared::paced::{ENOUGH, lost};
-use crate::causes::shared::profile::Met;
+use crate::causes::shared::paced::{ENOUGH, Lost, lost};
+use crate::causes::shared::profile::{Met, SAME, others_fill};
 use crate::causes::shared::rule::*;
 use crate::causes::shared::udp::on_the_path;
 use crate::evidence::paced::PacedUdp;
@@ -26,7 +26,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     roles: &[Role::Path],
     assess: |evidence, _| {
         of_a_member(evidence.paced.get(MANY_PORTS.id))
-            .unwrap_or_else(|| on_the_path(evidence, Met::Lossy, by_paced_udp))
+            .unwrap_or_else(|| as_much(evidence, on_the_path(evidence, Met::Lossy, by_paced_udp)))
     },
     look_alikes: &["path-policer", "shallow-queue", "path-capacity"],
     fix: |_, _| advice("find the hop that loses packets by its error counters (cables, optics, radio, duplex)"),
@@ -34,6 +34,21 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     stands_after: Some(&MANY_PORTS),
     ..Cause::COMMON
 };
+
+/// The same, unless others fill a queue, or the load lost much more than paced UDP did: that was something else.
+fn as_much(evidence: &UdpEvidence, assessment: Assessment) -> Assessment {
+    if !matches!(assessment, Assessment::Supports { .. }) {
+        return assessment;
+    }
+    if let Some(why) = others_fill(evidence) {
+        return contradicts(why);
+    }
+    let (load, half) = (Lost::of(&evidence.base), lost(&evidence.paced, HALF));
+    match half.filter(|half| half.rate() < SAME * load.rate()) {
+        Some(half) => contradicts(format!("at half of the rate, evenly paced, {} were lost, and {} of the load", half.words(), load.words())),
+        None => assessment,
+    }
+}
 
 /// What the trials of paced UDP say of it.
 pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {

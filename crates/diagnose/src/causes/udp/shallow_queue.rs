@@ -68,13 +68,20 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
     supports(0.95, std::iter::once(half).chain(whole))
 }
 
+/// Fewer datagrams in a row are no burst.
+const BURST_LEAST: u64 = 4;
+
 /// Where the profile showed that the path carries the rate evenly spaced, that is the other witness.
 fn assess(evidence: &UdpEvidence, _: Role) -> Assessment {
     let mut assessment = on_the_path(evidence, Met::Bursts, by_paced_udp);
     if !matches!(assessment, Assessment::Supports { .. }) {
         return assessment;
     }
-    let (gentle, load) = (gentle(evidence), Lost::of(&evidence.base));
+    let base = &evidence.base;
+    if !base.accounting.segmented && base.burst_max < BURST_LEAST {
+        return cannot_tell("the load left evenly spaced: it had no bursts that a short queue could lose");
+    }
+    let (gentle, load) = (gentle(evidence), Lost::of(base));
     if load.lost < 8 {
         return cannot_tell(format!("only {} of {} were lost: too few for a conclusion about \
             bursts", load.lost, load.sent));
@@ -102,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_paced_trials_name_it_and_without_them_it_is_open() {
-        let base = lost(800, 900);
+        let base = UdpScene { burst: Some(64), ..lost(800, 900) };
         let with = [
             ("paced-udp-tenth", &lost(0, 50)),
             ("paced-udp-half", &lost(0, 50)),
@@ -121,7 +128,7 @@ mod tests {
         let lossy = lost(100, 50);
         let bursts = lost(900, 50);
         let with = [("paced-udp-tenth", &lossy), ("paced-udp-half", &lossy), ("paced-udp-half-bursts", &bursts)];
-        assert_contradicts(&assessment_with(&CAUSE, Role::Path, &lost(110, 50), &with), "were lost, about the same share as of the load");
+        assert_contradicts(&assessment_with(&CAUSE, Role::Path, &UdpScene { burst: Some(64), ..lost(110, 50) }, &with), "were lost, about the same share as of the load");
         assert_cannot_tell(&assessment(&CAUSE, Role::Path, &base), "was not measured");
     }
 

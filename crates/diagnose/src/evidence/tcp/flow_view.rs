@@ -32,14 +32,18 @@ pub struct EndView {
     pub counts: BTreeMap<String, u64>,
     /// Plain numbers read right after the trial.
     pub facts: BTreeMap<String, f64>,
+    /// Whether a shaper of the host has classes, and the load passed none of them.
+    pub is_unshaped: bool,
 }
 
 impl EndView {
     fn of(end: &TcpEndRecord, streams: &[(&TcpStreamRecord, &[TcpSample])], omit_us: u64) -> Self {
         let shares: Option<Vec<f64>> = streams.iter().map(|(_, samples)| thread_share(samples)).collect();
         let numbers = end.after.facts.iter().filter(|fact| fact.unit != Unit::Count);
+        let numbers = numbers.filter(|fact| fact.key != keys::QDISC_RATE.name);
         let numbers = numbers.filter_map(|fact| Some((fact.key.clone(), fact.value.as_f64()?)));
-        let rate = own_rate(&end.before, &end.after).map(|bps| (keys::QDISC_RATE.name.to_owned(), bps));
+        let own_rate = own_rate(&end.before, &end.after);
+        let rate = own_rate.map(|bps| (keys::QDISC_RATE.name.to_owned(), bps));
         Self {
             thread_share: shares.as_ref().and_then(|shares| shares.iter().copied().reduce(f64::max)),
             thread_waits: streams.iter().filter_map(|(_, samples)| thread_waits(samples)).reduce(f64::max),
@@ -47,6 +51,7 @@ impl EndView {
             cores: cores::shares(&end.host, omit_us),
             counts: end.after.counts_since(&end.before),
             facts: numbers.chain(rate).collect(),
+            is_unshaped: own_rate.is_none() && end.after.get(keys::QDISC_RATE).is_some(),
         }
     }
 

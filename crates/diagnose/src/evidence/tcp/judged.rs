@@ -191,7 +191,9 @@ impl Evidence for TcpEvidence {
 
     /// The latest that is known, from the end of the baseline or the inventory.
     fn number(&self, role: Role, key: FactKey) -> Option<f64> {
-        self.end(role).and_then(|end| end.facts.get(key.name).copied()).or_else(|| self.host(role)?.number(key))
+        let known = self.end(role).and_then(|end| end.facts.get(key.name).copied());
+        let is_none = || key.name == keys::QDISC_RATE.name && self.end(role).is_some_and(|end| end.is_unshaped);
+        known.or_else(|| self.host(role).filter(|_| !is_none())?.number(key))
     }
 
     /// A goodput above the speed of the link says that the speed was never enforced.
@@ -265,7 +267,8 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
 /// there can be why, and four times the streams carry no more: what is full lies before it, or is its link.
 fn waits_before(evidence: &TcpEvidence, role: Role) -> bool {
     let long = evidence.queue_us().is_some_and(|us| us >= LONG_QUEUE_US);
-    role == Role::Receiver && long && evidence.made(&MORE_STREAMS).is_some()
+    let no_more = evidence.made(&MORE_STREAMS).is_some_and(|more| more.goodput_bps < NO_MORE * evidence.goodput_bps());
+    role == Role::Receiver && long && no_more
 }
 
 /// Whether packets go through a tunnel whose program or kernel thread may be what fills a core: not a data thread, not soft interrupts. It
@@ -276,8 +279,12 @@ fn encrypts_at_full_speed(evidence: &TcpEvidence, role: Role) -> bool {
     let own = evidence.text(role, keys::NIC_KIND).is_some_and(|kind| TUNNELS.contains(&kind));
     let tunnel = own || layers(host).iter().any(|layer| TUNNELS.contains(&layer.kind));
     let load = end.thread_share.unwrap_or(0.0);
+    // What the kernel encrypts is no user's code; a program that does may be any.
+    let by_program =
+        evidence.text(role, keys::NIC_KIND) == Some("tun") || layers(host).iter().any(|layer| layer.kind == "tun");
     let full = |core: &CoreShare| {
-        core.busy + core.steal >= NO_TIME_LEFT && core.softirq < 0.5 && load + core.softirq < NO_TIME_LEFT
+        let busy = core.busy + core.steal - if by_program { 0.0 } else { core.user };
+        busy >= NO_TIME_LEFT && core.softirq < 0.5 && (load < 0.5 || load + core.softirq < NO_TIME_LEFT)
     };
     tunnel && !evidence.same_machine() && !evidence.at_link() && end.cores.iter().any(full)
 }

@@ -5,13 +5,19 @@ use crate::evidence::profile::PathProfile;
 use crate::experiments;
 use crate::judge::{Baseline, Evidence, Experiment};
 use crate::role::Role;
-use narrows_model::{FactKey, Finding, Flow, LoadPlan, Snapshot, Status, words::units};
+use narrows_model::{FactKey, Finding, Flow, LoadPlan, Snapshot, Status, keys, words::units};
 
 /// Loss below this is what long paths have, as the rules of TCP take it.
 const COMMON: f64 = 1e-4;
 
 /// A sender that stalled for more of its time offered another load.
 const MAX_STALLED: f64 = 0.25;
+
+/// A sender's thread or core that is busy for so much of the time is full.
+const FULL: f64 = 0.85;
+
+/// Bytes of a frame on Ethernet beside its IP packet: header, check sequence, preamble and gap.
+const ON_THE_WIRE: f64 = 38.0;
 
 /// A sender that is behind its plan by less is on time.
 const BEHIND: f64 = 0.02;
@@ -113,7 +119,9 @@ impl Evidence for UdpEvidence {
         // A sender that stalled for moments says nothing against a path that carries all of it.
         let asked_bps = base.offered_bps / (1.0 - base.behind).max(0.1);
         let carried = self.profile.as_ref().is_some_and(|profile| profile.shape.carried_bps >= 1.05 * asked_bps);
-        few && base.ledger.offered > 0 && (base.behind <= BEHIND || (carried && base.behind <= MAX_STALLED))
+        // One whose core is full does so all the time, and could send no more.
+        let has_time = base.sender.busiest().is_none_or(|(share, _)| share < FULL);
+        few && base.ledger.offered > 0 && (base.behind <= BEHIND || (carried && has_time && base.behind <= MAX_STALLED))
     }
 
     fn settled(&self, share: f64) -> bool {
@@ -139,6 +147,21 @@ impl Evidence for UdpEvidence {
             return None;
         }
         let each = base.offered_bps / base.ledger.offered as f64;
-        Some(each * base.ledger.delivered.saturating_add(saved) as f64)
+        let all = each * base.ledger.delivered.saturating_add(saved).min(base.ledger.offered) as f64;
+        // Behind the sender's own shaper the path was not seen.
+        let profile = self.profile.as_ref();
+        if profile.is_some_and(|profile| profile.own_shaper) {
+            return None;
+        }
+        let size = base.size_bytes.max(1) as f64;
+        let headers = if base.accounting.ipv6 { 48.0 } else { 28.0 };
+        let capacity =
+            profile.and_then(|profile| profile.shape.capacity).map(|capacity| capacity.bps * size / (size + headers));
+        let link = self
+            .number(Role::Sender, keys::NIC_SPEED)
+            .filter(|_| self.text(Role::Sender, keys::NIC_KIND) == Some("physical"));
+        let link = link.filter(|bps| *bps > 0.0).map(|bps| bps * size / (size + headers + ON_THE_WIRE));
+        let most = [capacity, link].into_iter().flatten().fold(f64::INFINITY, f64::min);
+        Some(all.min(most.max(each * base.ledger.delivered as f64)))
     }
 }

@@ -67,6 +67,8 @@ pub struct UdpView {
     pub loss_runs: u64,
     /// … and the longest of them, datagrams.
     pub loss_burst_max: u64,
+    /// Datagrams that left without a pause between them, at most.
+    pub burst_max: u64,
     /// Receive buffer obtained by a stream, bytes of kernel memory.
     pub rcvbuf_bytes: Option<u64>,
     /// Receive buffer that was wanted, in the same bytes.
@@ -126,6 +128,7 @@ impl UdpView {
             behind: if intended == 0 { 0.0 } else { 1.0 - (ledger.offered as f64 / intended as f64).min(1.0) },
             loss_runs: sum(|stream| Some(stream.received.as_ref()?.loss_bursts), &got),
             loss_burst_max: largest(|got| got.loss_burst_max),
+            burst_max: sent.iter().filter_map(|stream| Some(stream.sent.as_ref()?.burst_max)).max().unwrap_or(0),
             rcvbuf_bytes: got.iter().filter_map(|stream| stream.rcvbuf_bytes).min().map(u64::from),
             rcvbuf_requested_bytes: got.iter().filter_map(|stream| stream.rcvbuf_requested_bytes).max().map(u64::from),
             buffer_full: (!memories.is_empty()).then(|| full.count() as f64 / memories.len() as f64),

@@ -12,6 +12,7 @@ use narrows_fleet::incident::{Incident, Message};
 use narrows_model::words::show::plural;
 use narrows_sys::clock;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -40,6 +41,8 @@ pub(super) struct Alerts {
     queues: Vec<Queue>,
     /// The last messages, each with what lives as long as it waits for a target.
     sent: VecDeque<(Message, Weak<()>)>,
+    /// How often what waited was handed over: who took it delivers it.
+    handed_over: Arc<AtomicU64>,
     repeats: Instant,
     /// The trouble that was reported last.
     known: Option<String>,
@@ -53,13 +56,14 @@ pub(super) fn connector() -> Result<TlsConnector, String> {
     Trust::System.config(&[]).map(TlsConnector::from).map_err(|error| error.to_string())
 }
 
-/// What is to be delivered, and what is dropped once that is over.
-type Waiting = (Vec<u8>, Arc<()>);
+/// What is to be delivered, how often was handed over before it, and what is dropped once that is over.
+type Waiting = (Vec<u8>, u64, Arc<()>);
 
 struct Queue {
     target: Target,
     bodies: Sender<Waiting>,
     state: Arc<Mutex<State>>,
+    handed_over: Arc<AtomicU64>,
 }
 
 /// How deliveries to a target went.
@@ -89,13 +93,14 @@ impl Alerts {
         pauses: &'static [Duration],
     ) -> Result<Self, String> {
         let (mut queues, mut tasks) = (Vec::new(), Vec::new());
+        let handed_over = Arc::new(AtomicU64::new(0));
         for target in targets {
             let carrier =
                 Carrier::of(&target, tls).map_err(|why| format!("cannot use the {}: {why}", target.words()))?;
             let (bodies, waiting) = channel(WAITING_MAX);
             let state = Arc::new(Mutex::new(State::default()));
-            tasks.push(deliver(carrier, waiting, state.clone(), pauses));
-            queues.push(Queue { target, bodies, state });
+            tasks.push(deliver(carrier, waiting, state.clone(), (pauses, handed_over.clone())));
+            queues.push(Queue { target, bodies, state, handed_over: handed_over.clone() });
         }
         if !tasks.is_empty() {
             let cannot = |error: std::io::Error| format!("cannot start the thread of alerts: {error}");
@@ -109,7 +114,8 @@ impl Alerts {
             std::thread::Builder::new().name("narrows-alerts".to_owned()).spawn(work).map_err(cannot)?;
         }
         let sent = VecDeque::new();
-        Ok(Self { fleet: fleet.to_owned(), queues, sent, repeats: clock::now(), known: None, export: None })
+        let repeats = clock::now();
+        Ok(Self { fleet: fleet.to_owned(), queues, sent, handed_over, repeats, known: None, export: None })
     }
 
     /// Sends a message to all targets, without waiting for any.
@@ -129,6 +135,11 @@ impl Alerts {
         if !self.sent.iter().any(|(known, _)| known == message) {
             self.send(message);
         }
+    }
+
+    /// What waits is kept, and the next controller sends it: it is not sent from here.
+    pub(super) fn hand_over(&self) {
+        self.handed_over.fetch_add(1, Relaxed);
     }
 
     /// Messages that not all targets took or refused yet.
@@ -184,7 +195,9 @@ impl Alerts {
 impl Queue {
     fn put(&self, messages: &[Message], fleet: &str, waits: &Arc<()>) {
         let put = body(&self.target, messages, fleet).and_then(|body| {
-            self.bodies.try_send((body, waits.clone())).map_err(|_| "too many messages wait for it".to_owned())
+            self.bodies
+                .try_send((body, self.handed_over.load(Relaxed), waits.clone()))
+                .map_err(|_| "too many messages wait for it".to_owned())
         });
         if let Err(why) = put {
             lock(&self.state).fails(why, true);
@@ -221,11 +234,11 @@ async fn deliver(
     carrier: Carrier,
     mut waiting: Receiver<Waiting>,
     state: Arc<Mutex<State>>,
-    pauses: &'static [Duration],
+    (pauses, handed_over): (&'static [Duration], Arc<AtomicU64>),
 ) {
-    while let Some((body, _waits)) = waiting.recv().await {
+    while let Some((body, since, _waits)) = waiting.recv().await {
         let mut pauses = pauses.iter();
-        loop {
+        while handed_over.load(Relaxed) == since {
             let Err(Failed { why, again }) = carrier.carry(&body).await else {
                 lock(&state).trouble = None;
                 break;
@@ -334,6 +347,20 @@ mod tests {
         assert_eq!(requests.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
         let reported = until(&mut alerts, &[], |alerts, _| alerts.trouble().is_none());
         assert!(!reported.iter().any(|line| line.contains("given up")), "{reported:?}");
+        until(&mut alerts, &[], |alerts, _| alerts.waiting().is_empty());
+    }
+
+    #[test]
+    fn what_was_handed_over_is_sent_by_somebody_else() {
+        const LONG: &[Duration] = &[Duration::from_millis(300)];
+        let (port, requests) = server(&["500 Internal Server Error", "200 OK"]);
+        let lines = [format!("webhook = 'http://127.0.0.1:{port}/hook'")];
+        let mut alerts = Alerts::with(targets(&lines), "site", None, LONG).expect("alerts");
+        alerts.send(&began(1));
+        assert_eq!(number(&requests.recv_timeout(LIMIT).expect("a request")), Some(1));
+        alerts.hand_over();
+        alerts.send(&began(2));
+        assert_eq!(number(&requests.recv_timeout(LIMIT).expect("a request")), Some(2));
         until(&mut alerts, &[], |alerts, _| alerts.waiting().is_empty());
     }
 
