@@ -1,6 +1,28 @@
 //! How busy each core of a host was.
 
+use crate::layers::layers;
 use narrows_model::load::host::{CpuTimes, HostSample};
+use narrows_model::{Snapshot, keys};
+
+/// A core with less left has none: sampling ticks leave the rest, as for a full machine (tester-limited).
+pub(crate) const NO_TIME_LEFT: f64 = 0.93;
+
+/// Devices whose packets a program or the kernel encrypts on this host.
+const TUNNELS: [&str; 7] = ["tun", "wireguard", "ovpn", "xfrm", "vti", "vti6", "macsec"];
+
+/// Whether packets go through a tunnel whose program or kernel thread may be what fills a core: not a data thread, not soft interrupts. It
+/// costs UDP as much as TCP, so that a full path by its profile says nothing.
+pub(crate) fn may_encrypt(host: &Snapshot, cores: &[CoreShare], thread: f64) -> bool {
+    let layers = layers(host);
+    let kinds = || layers.iter().map(|layer| layer.kind).chain(host.text(keys::NIC_KIND));
+    // What the kernel encrypts is no user's code; a program that does may be any.
+    let by_program = kinds().any(|kind| kind == "tun");
+    let full = |core: &CoreShare| {
+        let busy = core.busy + core.steal - if by_program { 0.0 } else { core.user };
+        busy >= NO_TIME_LEFT && core.softirq < 0.5 && (thread < 0.5 || thread + core.softirq < NO_TIME_LEFT)
+    };
+    kinds().any(|kind| TUNNELS.contains(&kind)) && cores.iter().any(full)
+}
 
 /// Fractions of one core's time over the counted part of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]

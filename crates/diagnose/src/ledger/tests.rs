@@ -49,6 +49,39 @@ fn nothing_lost_is_nothing_booked() {
 }
 
 #[test]
+fn packets_of_others_at_a_device_are_none_that_the_path_lost() {
+    let foreign = vec![("nic.counter.tx_packets", 67_935 + 17_000)];
+    let ledger = of(&UdpScene { sender_counts: foreign, ..lost(Died { path: 85, ..Died::default() }) });
+    assert_booked(&ledger, &[("path", 85)]);
+    let path = ledger.stages.iter().find(|stage| stage.id == "path").expect("a stage");
+    assert!(!path.counted && path.source.contains("carried other packets"), "{path:?}");
+}
+
+#[test]
+fn what_a_filter_drops_of_others_is_not_known_to_be_of_these() {
+    let uncertain = |filtered: u64, others: i64| {
+        let died = Died { path: 85 - filtered, filter: filtered, ..Died::default() };
+        let all = filtered as i64 + others;
+        let arrived = 67_935 - 85 + filtered as i64 + others;
+        let counts =
+            [("filter.drop.packets", all), ("drop.reason.NETFILTER_DROP", all), ("nic.counter.rx_packets", arrived)];
+        let ledger = of(&UdpScene { receiver_counts: counts.to_vec(), ..lost(died) });
+        let filter = ledger.stages.iter().find(|stage| stage.id == "receive-filter").expect("a stage").clone();
+        (filter.dropped, filter.uncertainty)
+    };
+    assert_eq!(uncertain(85, 0), (85, 0));
+    assert_eq!(uncertain(85, 20), (105, 20));
+    assert_eq!(uncertain(0, 200), (200, 115), "more than half of it is another's");
+}
+
+#[test]
+fn what_other_sockets_drop_is_not_this_ones() {
+    let others = vec![("snmp.Udp.RcvbufErrors", 300), ("snmp.Udp.InDatagrams", 67_935 + 5_000)];
+    let ledger = of(&UdpScene { receiver_counts: others, ..lost(Died { path: 85, ..Died::default() }) });
+    assert_eq!((dropped(&ledger, "receive-buffer"), dropped(&ledger, "path")), (0, 85), "{ledger:#?}");
+}
+
+#[test]
 fn each_place_is_booked_where_it_counts() {
     let refused = Unsent { would_block: 3, too_big: 4, not_permitted: 5, other: 6, ..Unsent::default() };
     let died = Died {

@@ -80,7 +80,7 @@ pub(super) fn book(accounting: &Accounting, entries: &mut [Entry], missing: i128
             } else {
                 path.claim = Claim::exactly(whole(lost));
                 blurred = blur;
-                too_much = if accounting.tcp { 0 } else { whole(lost - rest) };
+                too_much = if accounting.tcp { 0 } else { whole((lost - rest).max(-rest)) };
             }
         }
         Devices::OtherUnits | Devices::Silent => {

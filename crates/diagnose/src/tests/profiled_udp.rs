@@ -3,9 +3,10 @@
 use super::Scene;
 use crate::diagnose;
 use crate::testing::profile::{Excess, ProfiledPath};
-use crate::testing::slow;
 use crate::testing::udp::{self, Died, UdpScene};
-use narrows_model::{Status, Verdict};
+use crate::testing::{fact, slow, with};
+use narrows_model::load::host::CpuTimes;
+use narrows_model::{Status, Unit, Verdict};
 
 fn of_udp(path: ProfiledPath) -> Verdict {
     let scene = UdpScene { died: Died { path: 3_400, ..Died::default() }, ..UdpScene::default() };
@@ -33,6 +34,28 @@ fn what_udp_met_on_the_path_is_told_by_its_profile() {
     assert_eq!(first(shaper(60)), (Status::Healthy, "path-capacity".to_owned()));
     let lossy = ProfiledPath { one_lost_of: Some(20), ..ProfiledPath::default() };
     assert_eq!(first(lossy), (Status::Suspected, "random-loss".to_owned()));
+}
+
+#[test]
+fn a_core_that_packets_fill_or_that_encrypts_makes_no_path_of_udp_healthy() {
+    let path = ProfiledPath { rate_bps: 96.5e6, burst_bps: 96.5e6, excess: Excess::Waits, ..ProfiledPath::default() };
+    let of =
+        |scene: &UdpScene| diagnose(&path.beside(udp::run(scene, &[]), None), 0).expect("a baseline").verdict.status;
+    let full = UdpScene { died: Died { path: 3_400, ..Died::default() }, ..UdpScene::default() };
+    let core = |softirq_us, system_us| CpuTimes {
+        softirq_us,
+        system_us,
+        idle_us: 8_000_000 - softirq_us - system_us,
+        ..CpuTimes::default()
+    };
+    let at = |receiver_core, kind: &str| {
+        let facts = with(full.receiver_facts.clone(), fact("nic.kind", kind, Unit::Text));
+        UdpScene { receiver_core, receiver_facts: facts, ..full.clone() }
+    };
+    assert_eq!(of(&full), Status::Healthy);
+    assert_eq!(of(&at(core(7_600_000, 0), "physical")), Status::Unknown);
+    assert_eq!(of(&at(core(0, 7_600_000), "wireguard")), Status::Unknown);
+    assert_eq!(of(&at(core(0, 7_600_000), "physical")), Status::Healthy);
 }
 
 #[test]

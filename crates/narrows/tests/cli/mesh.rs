@@ -105,7 +105,15 @@ fn a_mesh_that_ended_early_is_resumed_and_compared() {
         assert!((1..6).contains(&first.len()), "a round: {first:#?}");
         let before = newest();
         let all = of(&["--resume", &before]);
-        assert_eq!((all.len(), all.iter().filter(|load| first.contains(load)).count()), (6, first.len()), "{all:#?}");
+        // On a busy machine one of them may be slow beside the others, and was made once more by itself.
+        let is_kept = |load: &&serde_json::Value| {
+            let is_first = |it: &&serde_json::Value| {
+                let same = ["from", "to"].iter().all(|key| it[key] == load[key]);
+                same && load["beside_others_bps"] == it["state"]["measured"]["goodput_bps"]
+            };
+            first.contains(load) || first.iter().any(|it| is_first(&it))
+        };
+        assert_eq!((all.len(), all.iter().filter(is_kept).count()), (6, first.len()), "{all:#?}");
         let differs = world.run(&["report", &before, "--diff", &newest()]);
         assert_eq!((differs.code, differs.out.as_str()), (Some(0), "nothing changed\n"), "{differs:?}");
         let trend = world.run(&["history", "trend", "--figure", "goodput median"]);

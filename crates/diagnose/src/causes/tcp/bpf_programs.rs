@@ -17,7 +17,8 @@
 use crate::causes::shared::bound::held_back;
 use crate::causes::shared::cpu::{BPF_WORTH, bpf_cores, bpf_share};
 use crate::causes::shared::rule::*;
-use crate::evidence::tcp::{EndView, NO_TIME_LEFT};
+use crate::evidence::cores::NO_TIME_LEFT;
+use crate::evidence::tcp::EndView;
 use narrows_model::FactKey;
 use super::softirq_core_saturated::unseen;
 

@@ -26,6 +26,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     fix: |_, _| advice("nothing to fix: a higher goodput needs more capacity"),
     stages: &["path"],
     healthy: true,
+    excludes: Excludes::Hosts,
     ..Cause::COMMON
 };
 

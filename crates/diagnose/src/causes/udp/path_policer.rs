@@ -31,6 +31,7 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
     detailed_by: |_| Some(&MORE_FLOWS),
     beside: for_each_flow,
     stages: &["path"],
+    excludes: Excludes::Hosts,
     ..Cause::COMMON
 };
 

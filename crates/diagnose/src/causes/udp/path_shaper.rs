@@ -29,5 +29,6 @@ pub const CAUSE: Cause<UdpEvidence> = Cause {
         advice(format!("offer less than the shaper's rate{rate}, or change the contract"))
     },
     stages: &["path"],
+    excludes: Excludes::Hosts,
     ..Cause::COMMON
 };

@@ -12,20 +12,16 @@ use super::TcpEvidence;
 use crate::causes::shared::bound::LONG_QUEUE_US;
 use crate::causes::shared::response;
 use crate::causes::tcp::capacity_changed::full_in_each_phase;
-use crate::evidence::cores::CoreShare;
+use crate::evidence::cores::{NO_TIME_LEFT, may_encrypt};
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
 use crate::experiments::profile::REVERSE_PROFILE;
 use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
 use crate::judge::{Baseline, EXTRAPOLATION, Evidence, Excludes, Experiment, Holds, Losses};
-use crate::layers::layers;
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
 
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
-
-/// A core with less left has none: sampling ticks leave the rest, as for a full machine (tester-limited).
-pub const NO_TIME_LEFT: f64 = 0.93;
 
 impl TcpEvidence {
     /// The host that lost most CPU time to other guests, where that disturbs a measurement, and the part of it.
@@ -271,22 +267,10 @@ fn waits_before(evidence: &TcpEvidence, role: Role) -> bool {
     role == Role::Receiver && long && no_more
 }
 
-/// Whether packets go through a tunnel whose program or kernel thread may be what fills a core: not a data thread, not soft interrupts. It
-/// costs UDP as much, so that a full path by its profile says nothing. One kernel that is both ends runs the path as well.
+/// Whether a tunnel of that host may be what fills a core. One kernel that is both ends runs the path as well.
 fn encrypts_at_full_speed(evidence: &TcpEvidence, role: Role) -> bool {
-    const TUNNELS: [&str; 7] = ["tun", "wireguard", "ovpn", "xfrm", "vti", "vti6", "macsec"];
     let (Some(end), Some(host)) = (evidence.end(role), evidence.host(role)) else { return false };
-    let own = evidence.text(role, keys::NIC_KIND).is_some_and(|kind| TUNNELS.contains(&kind));
-    let tunnel = own || layers(host).iter().any(|layer| TUNNELS.contains(&layer.kind));
-    let load = end.thread_share.unwrap_or(0.0);
-    // What the kernel encrypts is no user's code; a program that does may be any.
-    let by_program =
-        evidence.text(role, keys::NIC_KIND) == Some("tun") || layers(host).iter().any(|layer| layer.kind == "tun");
-    let full = |core: &CoreShare| {
-        let busy = core.busy + core.steal - if by_program { 0.0 } else { core.user };
-        busy >= NO_TIME_LEFT && core.softirq < 0.5 && (load < 0.5 || load + core.softirq < NO_TIME_LEFT)
-    };
-    tunnel && !evidence.same_machine() && !evidence.at_link() && end.cores.iter().any(full)
+    !evidence.same_machine() && !evidence.at_link() && may_encrypt(host, &end.cores, end.thread_share.unwrap_or(0.0))
 }
 
 fn without_cpu_times(evidence: &TcpEvidence, role: Role) -> Option<String> {

@@ -17,7 +17,7 @@ mod signals;
 
 pub use acks::Acks;
 pub use flow_view::{EndView, FlowView, WAITS};
-pub use judged::{NO_MORE, NO_TIME_LEFT};
+pub use judged::NO_MORE;
 pub use loss::Loss;
 pub use outages::Outage;
 pub use path_wait::PathWait;

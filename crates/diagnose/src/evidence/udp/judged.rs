@@ -1,9 +1,10 @@
 //! What the judge asks of the evidence of UDP.
 
 use super::UdpEvidence;
+use crate::evidence::cores::{NO_TIME_LEFT, may_encrypt};
 use crate::evidence::profile::PathProfile;
 use crate::experiments;
-use crate::judge::{Baseline, Evidence, Experiment};
+use crate::judge::{Baseline, Evidence, Excludes, Experiment};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Snapshot, Status, keys, words::units};
 
@@ -122,6 +123,23 @@ impl Evidence for UdpEvidence {
         // One whose core is full does so all the time, and could send no more.
         let has_time = base.sender.busiest().is_none_or(|(share, _)| share < FULL);
         few && base.ledger.offered > 0 && (base.behind <= BEHIND || (carried && has_time && base.behind <= MAX_STALLED))
+    }
+
+    /// What UDP carries ends at a core that packets fill, or that encrypts them, as at a full path. One kernel that is both ends runs the path
+    /// as well.
+    fn cannot_exclude(&self, what: Excludes, _: Role) -> Option<String> {
+        let ends = [Role::Sender, Role::Receiver]
+            .into_iter()
+            .filter(|_| what == Excludes::Hosts && !self.base.accounting.one_kernel);
+        ends.into_iter().find_map(|role| {
+            let (end, host, at) = (self.end(role)?, self.host(role)?, self.place(role));
+            if end.cores.iter().any(|core| core.softirq >= NO_TIME_LEFT) {
+                return Some(format!("packets take all of a core of the {at}: what the path carries may end there as well"));
+            }
+            may_encrypt(host, &end.cores, end.thread_share.unwrap_or(0.0)).then(|| {
+                format!("a core of the {at} is full beside the load's own work: what its tunnel needs to encrypt cannot be excluded")
+            })
+        })
     }
 
     fn settled(&self, share: f64) -> bool {
