@@ -93,7 +93,7 @@ impl Remote {
                 Err(fault) => drop(opened.send(Err(fault))),
             }
         });
-        answer.recv_timeout(ANSWERS).map_err(|_| gone())??;
+        answer.recv_timeout(ANSWERS).map_err(|_| silent(ANSWERS))??;
         Ok(Self { jobs, clear, answers: ANSWERS, is_stuck: Arc::default() })
     }
 
@@ -106,9 +106,8 @@ impl Remote {
         answers: Duration,
         what: impl FnOnce(&mut Session) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let silent = || Err(Fault(format!("the server does not answer within {} s", answers.as_secs())));
         if self.is_stuck.load(Relaxed) {
-            return silent();
+            return Err(silent(answers));
         }
         let (done, answer) = channel();
         let is_stuck = self.is_stuck.clone();
@@ -137,7 +136,7 @@ impl Remote {
                 // Before anybody can see that it was given up: what is done then takes it back.
                 self.is_stuck.store(true, Relaxed);
                 if state.compare_exchange(WAITS, GIVEN_UP, AcqRel, Acquire).is_ok() {
-                    return silent();
+                    return Err(silent(answers));
                 }
                 self.is_stuck.store(false, Relaxed);
                 answer.recv().map_err(|_| gone())?
@@ -214,6 +213,10 @@ fn configured(address: &str) -> std::result::Result<(Config, bool), postgres::Er
     }
     let clear = remote && config.get_ssl_mode() != SslMode::Require;
     Ok((config, clear))
+}
+
+fn silent(answers: Duration) -> Fault {
+    Fault(format!("the server does not answer within {} s", answers.as_secs()))
 }
 
 fn gone() -> Fault {

@@ -139,9 +139,7 @@ pub(crate) fn in_bursts(evidence: &UdpEvidence) -> String {
 
 /// What the load offered, with the headers of IP and UDP.
 fn offered_bps(evidence: &UdpEvidence) -> f64 {
-    let size = evidence.base.size_bytes.max(1) as f64;
-    let headers = if evidence.base.accounting.ipv6 { 48.0 } else { 28.0 };
-    evidence.base.offered_bps * (size + headers) / size
+    evidence.base.offered_bps / evidence.base.payload_part(0.0)
 }
 
 /// The assessment of a cause that `met` stands for; `None` where the profile does not tell.

@@ -171,14 +171,11 @@ impl Evidence for UdpEvidence {
         if profile.is_some_and(|profile| profile.own_shaper) {
             return None;
         }
-        let size = base.size_bytes.max(1) as f64;
-        let headers = if base.accounting.ipv6 { 48.0 } else { 28.0 };
-        let capacity =
-            profile.and_then(|profile| profile.shape.capacity).map(|capacity| capacity.bps * size / (size + headers));
+        let capacity = profile.and_then(|profile| profile.shape.capacity).map(|it| it.bps * base.payload_part(0.0));
         let link = self
             .number(Role::Sender, keys::NIC_SPEED)
             .filter(|_| self.text(Role::Sender, keys::NIC_KIND) == Some("physical"));
-        let link = link.filter(|bps| *bps > 0.0).map(|bps| bps * size / (size + headers + ON_THE_WIRE));
+        let link = link.filter(|bps| *bps > 0.0).map(|bps| bps * base.payload_part(ON_THE_WIRE));
         let most = [capacity, link].into_iter().flatten().fold(f64::INFINITY, f64::min);
         Some(all.min(most.max(each * base.ledger.delivered as f64)))
     }

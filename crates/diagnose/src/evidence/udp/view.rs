@@ -145,6 +145,12 @@ impl UdpView {
         })
     }
 
+    /// Payload per bit of its packets, with the headers of IP and UDP and so many bytes beside them.
+    pub fn payload_part(&self, beside_bytes: f64) -> f64 {
+        let (size, headers) = (self.size_bytes.max(1) as f64, if self.accounting.ipv6 { 48.0 } else { 28.0 });
+        size / (size + headers + beside_bytes)
+    }
+
     /// Datagrams that were handed over and did not arrive.
     pub const fn missing(&self) -> u64 {
         self.ledger.offered.saturating_sub(self.ledger.delivered)

@@ -1,10 +1,9 @@
 //! `narrows measure quic`.
 
-use super::run::run;
+use super::run::{Told, run};
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::size;
 use crate::flags::{DirectionArg, DurationArg, IntervalArg, OmitArg, SizeArg, StreamsArg, TrustArgs};
-use crate::flags::{ResultArgs, SaveArgs, SvgArg, ViewArgs};
 use crate::session::foreign;
 use narrows_model::{Limit, MeasureReport, Plan as _, TcpPlan, Transport};
 use narrows_runner::quic::Server;
@@ -53,13 +52,7 @@ pub(super) struct QuicArgs {
     #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
-    svg: SvgArg,
-    #[command(flatten)]
-    view: ViewArgs,
-    #[command(flatten)]
-    save: SaveArgs,
-    #[command(flatten)]
-    result: ResultArgs<MeasureReport>,
+    told: Told<MeasureReport>,
 }
 
 impl QuicArgs {
@@ -98,6 +91,6 @@ impl QuicArgs {
     pub(super) fn run(self) -> Outcome {
         let far = || foreign(self.server()?, !self.no_collect);
         let plan = |_| Ok(self.plan()?.into());
-        run(far, &self.result, &self.save, (&self.view, &self.svg), plan, |_| Ok(()))
+        run(far, &self.told, plan, |_| Ok(()))
     }
 }

@@ -1,11 +1,10 @@
 //! `narrows measure rr` and `narrows measure crr`.
 
-use super::run::run;
+use super::run::{Told, run};
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{plan_bytes, size};
 use crate::flags::{
-    DirectionWord, DurationArg, IntervalArg, OmitArg, RemoteArgs, ResultArgs, SaveArgs, StreamsArg, SvgArg,
-    TransactionRateArg, ViewArgs, slow_start_ms,
+    DirectionWord, DurationArg, IntervalArg, OmitArg, RemoteArgs, StreamsArg, TransactionRateArg, slow_start_ms,
 };
 use crate::session::far;
 use clap::Args;
@@ -73,13 +72,7 @@ struct Common {
     #[arg(long, default_value_t = 4, value_name = "N", requires = "loaded", hide_short_help = true)]
     load_streams: u32,
     #[command(flatten)]
-    svg: SvgArg,
-    #[command(flatten)]
-    view: ViewArgs,
-    #[command(flatten)]
-    save: SaveArgs,
-    #[command(flatten)]
-    result: ResultArgs<RrReport>,
+    told: Told<RrReport>,
 }
 
 impl RrArgs {
@@ -130,6 +123,6 @@ impl Common {
 
     fn run(&self, remote: &RemoteArgs, plan: &RrPlan) -> Outcome {
         let (far, plan) = (|| far(remote, false, true), |_| Ok(plan.clone().into()));
-        run(far, &self.result, &self.save, (&self.view, &self.svg), plan, |_| Ok(()))
+        run(far, &self.told, plan, |_| Ok(()))
     }
 }

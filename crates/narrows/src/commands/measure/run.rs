@@ -13,6 +13,19 @@ use narrows_runner::measure::{self, Watch};
 use narrows_runner::stored::{self, spool::Samples};
 use narrows_views::live::{Points, kind};
 
+/// How a measurement is shown, kept and written: the same for each kind of load.
+#[derive(Debug, clap::Args)]
+pub(super) struct Told<R: Document> {
+    #[command(flatten)]
+    svg: SvgArg,
+    #[command(flatten)]
+    view: ViewArgs,
+    #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
+    result: ResultArgs<R>,
+}
+
 /// Prints the lines of a measurement as they come.
 struct Printer<'a> {
     target: &'a Target,
@@ -90,9 +103,7 @@ impl Watch for Printer<'_> {
 /// connection. `finish` gets the run after the result was printed.
 pub(super) fn run<R: Document>(
     far: impl FnOnce() -> Result<Far, Failure>,
-    result: &ResultArgs<R>,
-    save: &SaveArgs,
-    (view, svg): (&ViewArgs, &SvgArg),
+    Told { svg, view, save, result }: &Told<R>,
     plan: impl Fn(Family) -> Result<LoadPlan, Failure>,
     finish: impl FnOnce(&Run) -> Result<(), Failure>,
 ) -> Outcome {

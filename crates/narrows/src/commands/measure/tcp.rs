@@ -1,9 +1,9 @@
 //! `narrows measure tcp`.
 
-use super::run::run;
+use super::run::{Told, run};
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::bps;
-use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, SvgArg, TcpLoadArgs, ViewArgs};
+use crate::flags::{LoadArgs, RemoteArgs, TcpLoadArgs};
 use crate::session::far;
 use narrows_model::{MeasureReport, Plan as _, Transport};
 
@@ -40,13 +40,7 @@ pub(super) struct TcpArgs {
     #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
-    svg: SvgArg,
-    #[command(flatten)]
-    view: ViewArgs,
-    #[command(flatten)]
-    save: SaveArgs,
-    #[command(flatten)]
-    result: ResultArgs<MeasureReport>,
+    told: Told<MeasureReport>,
 }
 
 impl TcpArgs {
@@ -63,6 +57,6 @@ impl TcpArgs {
             Ok(plan.into())
         };
         let far = || far(&self.remote, false, !self.no_collect);
-        run(far, &self.result, &self.save, (&self.view, &self.svg), plan, |_| Ok(()))
+        run(far, &self.told, plan, |_| Ok(()))
     }
 }

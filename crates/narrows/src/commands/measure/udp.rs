@@ -1,8 +1,8 @@
 //! `narrows measure udp`.
 
-use super::run::run;
+use super::run::{Told, run};
 use crate::failure::{Failure, Outcome};
-use crate::flags::{LoadArgs, RemoteArgs, ResultArgs, SaveArgs, SvgArg, UdpLoadArgs, ViewArgs};
+use crate::flags::{LoadArgs, RemoteArgs, UdpLoadArgs};
 use crate::session::far;
 use narrows_render::measure::UdpMeasurement;
 use narrows_runner::{ledgers, stored};
@@ -31,20 +31,14 @@ pub(super) struct UdpArgs {
     #[arg(long, hide_short_help = true)]
     no_collect: bool,
     #[command(flatten)]
-    svg: SvgArg,
-    #[command(flatten)]
-    view: ViewArgs,
-    #[command(flatten)]
-    save: SaveArgs,
-    #[command(flatten)]
-    result: ResultArgs<UdpMeasurement>,
+    told: Told<UdpMeasurement>,
 }
 
 impl UdpArgs {
     pub(super) fn run(self) -> Outcome {
         let plan = |family| Ok(self.udp.plan(&self.load, family)?.into());
         let far = || far(&self.remote, false, !self.no_collect);
-        run(far, &self.result, &self.save, (&self.view, &self.svg), plan, |run| {
+        run(far, &self.told, plan, |run| {
             let Some(file) = &self.ledger else { return Ok(()) };
             let ledgers = ledgers(run);
             for ledger in &ledgers {
