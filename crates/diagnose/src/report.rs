@@ -185,6 +185,9 @@ pub fn proof_of_rates(rates_bps: [&[f64]; 2], finding: &Finding) -> Option<Proof
     view(&before, &after, finding.prediction.as_ref().map_or((0.0, None), |it| (it.bps, it.interval_bps)))
 }
 
+/// Trials that are steady to the last bit give an interval of no width; a path differs by this from one minute to the next.
+const LEAST_GAIN: f64 = 1.01;
+
 fn view(before: &[Proved], after: &[Proved], (predicted_bps, predicted_interval_bps): Predicted) -> Option<ProofView> {
     let bps = |trials: &[Proved]| trials.iter().map(|trial| trial.bps).collect::<Vec<_>>();
     let loss = |trials: &[Proved]| trials.iter().filter_map(|trial| trial.loss).collect::<Vec<_>>();
@@ -192,7 +195,7 @@ fn view(before: &[Proved], after: &[Proved], (predicted_bps, predicted_interval_
     let more = narrows_stats::difference(&before_bps, &after_bps, 0.95)?;
     // Nothing has no multiple: the difference tells.
     let gain = narrows_stats::gain(&before_bps, &after_bps);
-    let gains = gain.map_or(more.interval[0] > 0.0, |gain| gain.interval[0] > 1.0);
+    let gains = gain.map_or(more.interval[0] > 0.0, |gain| gain.interval[0] > 1.0 && gain.ratio >= LEAST_GAIN);
     let falls = gain.map_or(more.interval[1] < 0.0, |gain| gain.interval[1] < 1.0);
     let less = narrows_stats::difference(&before_loss, &after_loss, 0.95);
     let loses_less = less.is_some_and(|less| less.interval[1] < 0.0) && !falls;

@@ -41,6 +41,9 @@ pub enum Message {
     Over { incident: Incident, after_ms: u64 },
 }
 
+/// A message that not all who should have got, and who had it, by what the sender of alerts calls them.
+pub type Unsaid = (Message, Vec<String>);
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incident {
     /// The first is 1; an element that is bad again later has another one.
@@ -76,6 +79,14 @@ struct State {
     open: Option<Incident>,
     /// The last one, and when it was over.
     last: Option<(Incident, u64)>,
+    /// How often it came back soon, …
+    #[serde(default)]
+    returns: u32,
+    /// … since when it is good, and for how long it has to be before it is over.
+    #[serde(default)]
+    good_since_ms: u64,
+    #[serde(default)]
+    holds_ms: u64,
 }
 
 /// The incidents of a fleet.
@@ -83,8 +94,11 @@ struct State {
 pub struct Incidents {
     rules: Rules,
     of: BTreeMap<String, State>,
-    /// Elements, or beginnings of their names with `*`, of which nothing is reported until a time.
+    /// Elements, beginnings of their names with `*`, hosts and groups, of which nothing is reported until a time.
     muted: Vec<(String, u64)>,
+    /// The hosts of such a group.
+    #[serde(default)]
+    of_muted: BTreeMap<String, Vec<String>>,
     count: u64,
 }
 
@@ -147,10 +161,17 @@ impl Incidents {
         self.open().into_iter().filter(|it| it.reported).collect()
     }
 
-    /// Nothing is reported of these elements until then: a name, or the beginning of names with `*` at its end.
-    pub fn mute(&mut self, which: &str, until_ms: u64) {
+    /// Nothing is reported of these elements until then: a name, the beginning of names with `*` at its end, `host NAME` or `group NAME` with
+    /// its hosts.
+    pub fn mute(&mut self, which: &str, hosts: Vec<String>, until_ms: u64) {
         self.muted.retain(|(known, _)| known != which);
         self.muted.push((which.to_owned(), until_ms));
+        self.of_muted.insert(which.to_owned(), hosts);
+    }
+
+    /// What is muted, and until when.
+    pub fn muted(&self) -> &[(String, u64)] {
+        &self.muted
     }
 
     /// Somebody has an incident in hand; `false`: there is no open one of that number.
@@ -164,6 +185,7 @@ impl Incidents {
     /// reported by [`Incidents::report`], and its end only where that was.
     pub fn round(&mut self, at_ms: u64, seen: &[(String, Seen)]) -> Vec<Message> {
         self.muted.retain(|(_, until_ms)| *until_ms > at_ms);
+        self.of_muted.retain(|which, _| self.muted.iter().any(|(known, _)| known == which));
         let mut reported = Vec::new();
         let again_ms = self.rules.again_ms;
         for (element, seen) in seen {
@@ -179,9 +201,15 @@ impl Incidents {
         reported
     }
 
-    fn is_muted(&self, element: &str) -> bool {
+    /// Whether nothing is reported of an element now.
+    pub fn is_muted(&self, element: &str) -> bool {
+        let of = |which: &str| {
+            let named = ["host ", "group "].iter().find_map(|kind| which.strip_prefix(kind));
+            let hosts = self.of_muted.get(which).into_iter().flatten().map(String::as_str);
+            named.into_iter().chain(hosts).any(|name| names(element, name))
+        };
         let is = |which: &str| which.strip_suffix('*').map_or(which == element, |begin| element.starts_with(begin));
-        self.muted.iter().any(|(which, _)| is(which))
+        self.muted.iter().any(|(which, _)| is(which) || of(which))
     }
 
     fn judge(&mut self, at_ms: u64, element: &str, seen: &Seen) -> Option<Message> {
@@ -193,6 +221,7 @@ impl Incidents {
                 if state.bad == 0 {
                     state.first_bad_ms = at_ms;
                 }
+                let was_good_ms = at_ms.saturating_sub(state.good_since_ms);
                 (state.bad, state.good) = (state.bad.saturating_add(1), 0);
                 says.clone_into(&mut state.says);
                 if let Some(open) = &mut state.open {
@@ -206,9 +235,15 @@ impl Incidents {
                 if let Some((last, over_ms)) = state.last.take()
                     && at_ms.saturating_sub(over_ms) < rules.again_ms
                 {
+                    // What comes and goes is over once it is good for twice as long as the last time it came back: not a message each minute.
+                    state.returns += 1;
+                    if state.returns > 1 {
+                        state.holds_ms = was_good_ms.saturating_mul(2).max(state.holds_ms).min(rules.again_ms);
+                    }
                     state.open = Some(Incident { says: says.clone(), reported: false, ..last });
                     return None;
                 }
+                (state.returns, state.holds_ms) = (0, 0);
                 self.count += 1;
                 let incident = Incident {
                     number: self.count,
@@ -223,14 +258,24 @@ impl Incidents {
                 Some(Message::Began(incident))
             }
             Seen::Good => {
+                // A clock may have been ahead.
+                if state.good == 0 || state.good_since_ms > at_ms {
+                    state.good_since_ms = at_ms;
+                }
                 (state.bad, state.good) = (0, state.good.saturating_add(1));
-                let incident = state.open.take_if(|_| state.good >= rules.recover)?;
+                let is_long = at_ms.saturating_sub(state.good_since_ms) >= state.holds_ms;
+                let incident = state.open.take_if(|_| state.good >= rules.recover && is_long)?;
                 state.last = Some((incident.clone(), at_ms));
                 let after_ms = at_ms.saturating_sub(incident.since_ms);
                 Some(Message::Over { incident, after_ms })
             }
         }
     }
+}
+
+/// Whether a name is a word of what an element is called.
+pub fn names(element: &str, name: &str) -> bool {
+    element.split([' ', '(', ')', ',']).any(|word| word == name)
 }
 
 #[cfg(test)]
@@ -298,11 +343,36 @@ mod tests {
     #[test]
     fn nothing_is_reported_of_what_is_muted_until_the_time_is_over() {
         let mut incidents = Incidents::new(Rules::default());
-        incidents.mute("host *", 100);
+        incidents.mute("host *", Vec::new(), 100);
         let both = |at| [("host a".to_owned(), bad("x")), ("trunk r1".to_owned(), bad("y"))].map(|it| (at, it));
         let all: Vec<Message> = (0..5).flat_map(both).flat_map(|(at, it)| of_round(&mut incidents, at, it)).collect();
         assert!(matches!(&all[..], [Message::Began(Incident { element, .. })] if element == "trunk r1"), "{all:?}");
         assert_eq!(incidents.open().len(), 2, "it is known all the same");
         assert_eq!(reported(&mut incidents, [(101, Seen::Good), (102, Seen::Good)]).len(), 0, "nobody knows of it");
+        assert!(incidents.muted().is_empty());
+    }
+
+    #[test]
+    fn a_muted_host_is_muted_whatever_it_is_called() {
+        let mut incidents = Incidents::new(Rules::default());
+        incidents.mute("host a1", Vec::new(), 100);
+        incidents.mute("group west", vec!["b1".to_owned(), "b2".to_owned()], 100);
+        let muted =
+            ["host a1 (sending)", "agent a1", "only the path c1 to a1", "the clock of b2", "the agents of group west"];
+        assert!(muted.iter().all(|element| incidents.is_muted(element)));
+        assert!(!["host a10", "agent c1", "the path between c1 and c2"].iter().any(|it| incidents.is_muted(it)));
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_one_incident_until_it_stays_away() {
+        const MINUTE: u64 = 60_000;
+        let mut incidents = Incidents::new(Rules::default());
+        // Three minutes bad, three minutes good.
+        let flaps = (0..60).map(|nth| (nth * MINUTE, if nth % 6 < 3 { bad("lost 9 %") } else { Seen::Good }));
+        let messages = reported(&mut incidents, flaps);
+        assert_eq!(messages.len(), 5, "{messages:?}");
+        assert_eq!(incidents.open().len(), 1);
+        let stays = (60..80).map(|nth| (nth * MINUTE, Seen::Good));
+        assert!(matches!(reported(&mut incidents, stays)[..], [Message::Over { .. }]));
     }
 }

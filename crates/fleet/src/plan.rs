@@ -23,6 +23,9 @@ pub struct Fleet {
     /// The URL of a collector of OpenTelemetry, which gets the figures of the fleet.
     #[serde(default)]
     pub otlp: Option<String>,
+    /// Loads that pass one router at the same time, at most; `None`: as many as there are.
+    #[serde(default)]
+    pub concurrent: Option<std::num::NonZeroUsize>,
     /// Tests are kept for so long; of older ones a figure a day.
     #[serde(rename = "keep", default = "month", deserialize_with = "duration")]
     pub keep_ms: u64,

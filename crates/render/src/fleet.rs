@@ -5,7 +5,10 @@ use crate::format::document;
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
-use narrows_model::run::fleet::{AgentState, FleetCheck, FleetCost, FleetHost, FleetIncident, FleetStatus, FleetTests};
+use narrows_model::run::fleet::{
+    AgentState, FleetCheck, FleetCost, FleetHost, FleetIncident, FleetMute, FleetStatus, FleetTests,
+};
+use narrows_model::words::date;
 use narrows_model::words::units::{amount, grouped, micros, percent};
 
 document!(FleetCheck, "a check of a fleet", |it, _| check(it));
@@ -86,6 +89,9 @@ pub(crate) fn sentence(report: &FleetStatus) -> String {
             says += &format!(", {number} {how}");
         }
     }
+    if !report.has_results() {
+        says += "; no test has a result yet";
+    }
     says
 }
 
@@ -104,7 +110,14 @@ fn status(report: &FleetStatus) -> Doc {
         .then(|doc| if gone.is_empty() { doc } else { doc.table(missing(&gone, report.at_unix_ms)) })
         .then(|doc| if report.mesh.loads.is_empty() { doc } else { doc.part(crate::mesh::doc(&report.mesh)) })
         .warnings(report.hosts.iter().filter_map(off))
+        .warnings(report.muted.iter().map(muted))
         .warnings(paused.into_iter().chain(trouble).chain(report.alerts_trouble.clone()))
+}
+
+/// Of what nothing is reported.
+pub(crate) fn muted(it: &FleetMute) -> String {
+    let until = date::utc(it.until_unix_ms / 1_000);
+    format!("muted until {until}: {}; `narrows fleet mute '{}' 0s` ends that", it.element, it.element)
 }
 
 /// A clock that is off.

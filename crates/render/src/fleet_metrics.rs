@@ -2,7 +2,7 @@
 //! that got all pairs of a thousand hosts would be busy with nothing else.
 
 use crate::metrics::{Exposition, Kind, Labels, Sample, flag, labels, seconds};
-use narrows_model::run::fleet::{AgentState, FleetHost, FleetStatus};
+use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus};
 use narrows_model::run::mesh::{MeshName, MeshReport, MeshState};
 use narrows_model::words::figures::float;
 
@@ -23,7 +23,7 @@ fn exposition(status: &FleetStatus) -> Exposition {
     let mut all = Exposition::default();
     controller(&mut all, status);
     incidents(&mut all, status);
-    loaded(&mut all, status);
+    measured(&mut all, status);
     hosts(&mut all, &status.mesh);
     slow(&mut all, &status.mesh);
     all
@@ -58,35 +58,34 @@ fn controller(all: &mut Exposition, status: &FleetStatus) {
     all.family(Kind::Counter, "narrows_fleet_tests", "", help, tests);
 }
 
+/// Those that people are told of: rules of Prometheus are not to alert of what is muted, or not confirmed.
 fn incidents(all: &mut Exposition, status: &FleetStatus) {
+    let told: Vec<&FleetIncident> = status.incidents.iter().filter(|it| it.reported).collect();
     let each = |value: fn(u64) -> f64| -> Vec<Sample> {
         let sample = |(number, element, since): (String, &str, u64)| {
             (labels(&[("number", number.as_str()), ("element", element)]), value(since))
         };
-        let parts = status.incidents.iter().map(|it| (it.number.to_string(), it.element.as_str(), it.since_unix_ms));
+        let parts = told.iter().map(|it| (it.number.to_string(), it.element.as_str(), it.since_unix_ms));
         parts.map(sample).collect()
     };
-    let open = float(status.incidents.len() as u64);
-    all.one("narrows_fleet_incidents_open", "", "Incidents that are not over.", open);
+    let open = float(told.len() as u64);
+    all.one("narrows_fleet_incidents_open", "", "Incidents that were reported and are not over.", open);
     all.family(Kind::Gauge, "narrows_incident", "", "An incident that is not over: 1.", each(|_| 1.0));
     let help = "When an incident that is not over began, seconds since 1970.";
     all.family(Kind::Gauge, "narrows_incident_start_time_seconds", "seconds", help, each(seconds));
 }
 
 /// Of when the figures of hosts are.
-fn loaded(all: &mut Exposition, status: &FleetStatus) {
-    let of = |it: &FleetHost| {
-        let named = labels(&[("host", it.name.as_str()), ("group", it.group.as_str())]);
-        Some((named, seconds(it.loaded_unix_ms?)))
+fn measured(all: &mut Exposition, status: &FleetStatus) {
+    let at = |of: fn(&FleetHost) -> Option<u64>| -> Vec<Sample> {
+        let named = |it: &FleetHost| labels(&[("host", it.name.as_str()), ("group", it.group.as_str())]);
+        status.hosts.iter().filter_map(|it| Some((named(it), seconds(of(it)?)))).collect()
     };
     let help = "When the last load of a host ended that carried something, seconds since 1970.";
-    all.family(
-        Kind::Gauge,
-        "narrows_host_last_load_timestamp_seconds",
-        "seconds",
-        help,
-        status.hosts.iter().filter_map(of),
-    );
+    let (load, probe) = ("narrows_host_last_load_timestamp_seconds", "narrows_host_last_probe_timestamp_seconds");
+    all.family(Kind::Gauge, load, "seconds", help, at(|it| it.loaded_unix_ms));
+    let help = "When the last probe of a host ended that was answered, seconds since 1970.";
+    all.family(Kind::Gauge, probe, "seconds", help, at(|it| it.probed_unix_ms));
 }
 
 /// What the last tests of a host found; of two figures, the first is of what it sent and the second of what it received.
@@ -191,7 +190,7 @@ fn median(figures: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::metrics::tests::read;
-    use narrows_model::run::fleet::{FleetIncident, FleetTests, STATUS_SCHEMA};
+    use narrows_model::run::fleet::{FleetTests, STATUS_SCHEMA};
     use narrows_model::run::mesh::{MeshLoad, MeshPath, MeshPlan, SCHEMA};
     use std::collections::BTreeSet;
 
@@ -256,6 +255,7 @@ mod tests {
             clock_behind_ms: None,
             clock_error_us: None,
             loaded_unix_ms: Some(1_700_000_050_000),
+            probed_unix_ms: Some(1_700_000_055_000),
         };
         let incident = |number, element: &str| FleetIncident {
             number,
@@ -264,6 +264,7 @@ mod tests {
             since_unix_ms: 1_700_000_000_500,
             acknowledged: None,
             diagnosis: None,
+            reported: number < 9,
         };
         let tests = FleetTests { mesh: ODD.to_owned(), test: "load".to_owned(), done: 3, failed: 2, missed: 1 };
         FleetStatus {
@@ -271,12 +272,13 @@ mod tests {
             name: "site".to_owned(),
             at_unix_ms: 1_700_000_060_000,
             paused_until_unix_ms: None,
-            incidents: vec![incident(7, "host a"), incident(8, ODD)],
+            incidents: vec![incident(7, "host a"), incident(8, ODD), incident(9, "muted")],
             hosts: [AgentState::Up, AgentState::Up, AgentState::Silent].map(host).to_vec(),
             tests: vec![tests.clone(), tests],
             mesh: mesh(),
             trouble: Some("disk full".to_owned()),
             alerts_trouble: None,
+            muted: Vec::new(),
         }
     }
 
@@ -301,6 +303,7 @@ mod tests {
             (incident.as_str(), 1.0),
             ("narrows_incident_start_time_seconds{number=\"7\",element=\"host a\"}", 1_700_000_000.5),
             ("narrows_host_last_load_timestamp_seconds{host=\"h\",group=\"\"}", 1_700_000_050.0),
+            ("narrows_host_last_probe_timestamp_seconds{host=\"h\",group=\"\"}", 1_700_000_055.0),
             // 800 and 400 Mbit/s, and 8 Gbit/s to a host that is not there.
             ("narrows_host_goodput_bytes_per_second{host=\"a\",group=\"rack\",direction=\"sent\"}", 1e8),
             ("narrows_host_goodput_bytes_per_second{host=\"c\",group=\"rack\",direction=\"received\"}", 5e7),

@@ -4,7 +4,7 @@ use crate::csv;
 use crate::doc::{Doc, Sentence};
 use crate::format::{Writer, document};
 use crate::history::{signed, value};
-use crate::svg::{Canvas, Entry, Font, Look, Panel, Scale, Stroke, legend, palette};
+use crate::svg::{Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::plural;
 use narrows_model::Unit;
@@ -25,6 +25,12 @@ const WIDTH: f64 = 1080.0;
 const LEFT: f64 = 100.0;
 const HIGH: f64 = 170.0;
 const APART: f64 = 84.0;
+/// The lines of meshes, in colours that no mark has.
+const LINES: [Look; 3] = [
+    Look::nth(0),
+    Look { marker: Marker::Square, ..Look::nth(5) }.dashed("12 3"),
+    Look { marker: Marker::Up, ..Look::nth(2) }.dashed("4 2"),
+];
 /// What the picture shows, in a sentence beside it.
 const SAYS: &str = "Round trip: the line is the median of each probe, the band reaches from its minimum to its 90th percentile. Loss: the part \
     of the packets of each probe. A dashed line marks a change point, a dotted one that the routers of the path changed, a dash-dotted one \
@@ -91,8 +97,12 @@ fn table(report: &FleetSeries) -> Table {
         Column::figures("lost").spare(1),
         Column::words("says").spare(1),
     ];
-    let says = "the newest first; round trip: minimum, median, 90th percentile; one way: median, and how far the clocks may be out";
-    let mut table = Table::new("tests", says, &columns);
+    let shown = match report.points.len() {
+        many if many > ROWS_MAX => format!("the newest {ROWS_MAX} of {many}; CSV and JSON have all"),
+        _ => "the newest first".to_owned(),
+    };
+    let figures = "round trip: minimum, median, 90th percentile; one way: median, and how far the clocks may be out";
+    let mut table = Table::new("tests", format!("{shown}; {figures}"), &columns);
     let one_way = |[us, error]: [f64; 2]| format!("{:.2} ± {:.2} ms", us / 1e3, error / 1e3);
     let rtt = |all: [f64; 3]| all.map(|us| format!("{:.2}", us / 1e3)).join(" / ") + " ms";
     let row = |it: &FleetPoint| {
@@ -114,6 +124,7 @@ fn table(report: &FleetSeries) -> Table {
 /// Goodput, round trip with its band, and loss over time.
 pub fn picture(report: &FleetSeries) -> String {
     let at = |it: &FleetPoint| it.at_unix_ms as f64;
+    let meshes = meshes(report);
     let goodput = stretches(report, "load", |it| it.goodput_bps);
     let median = stretches(report, "probe", |it| it.rtt_us.map(|all| all[1]));
     let lost = |it: &FleetPoint| it.packets.filter(|[sent, _]| *sent > 0).map(|[sent, lost]| lost as f64 / sent as f64);
@@ -125,22 +136,27 @@ pub fn picture(report: &FleetSeries) -> String {
     ];
     plots.retain(|it| !it.3.is_empty());
     let title = format!("{} to {}", report.from, report.to);
-    let high = 110.0 + (HIGH + APART) * plots.len() as f64;
+    // The names of many meshes take lines of the legend.
+    let high = 110.0 + 20.0 * (meshes.len() / 3) as f64 + (HIGH + APART) * plots.len() as f64;
     let mut canvas = Canvas::titled(WIDTH, high, &crate::words::clean(&title), SAYS.split(". ").next().unwrap_or(SAYS));
-    let entries = [
-        Entry::line("each test", Look::nth(0)),
+    let named = |(nth, name): (usize, &&str)| Entry::line(Font::LABEL.fit(name, 140.0), line(nth));
+    let mut entries: Vec<Entry> = match meshes.len() {
+        0 | 1 => vec![Entry::line("each test", line(0))],
+        _ => meshes.iter().enumerate().map(named).collect(),
+    };
+    entries.extend([
         Entry::plain("change point", Look::nth(1).dashed("7 4")),
         Entry::plain("routers changed", Look::nth(3).dashed("2 4")),
         Entry::plain("settings changed", Look::nth(4).dashed("8 3 2 3")),
         Entry::point("failed", Look { color: palette::VERMILION, ..Look::nth(2) }),
-    ];
+    ]);
     let mut top = 84.0 + legend(&mut canvas, (LEFT, 84.0), WIDTH - 20.0, &entries) + 16.0;
     let times = report.points.iter().map(at);
     let [first, last] = [times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)];
     let xs = Scale::Linear(first, last.max(first + 60_000.0));
     for (figure, title, unit, parts) in &plots {
         let highest = report.points.iter().filter_map(|it| it.rtt_us.map(|all| all[2]));
-        let all = parts.iter().flatten().map(|it| it.1);
+        let all = parts.iter().flat_map(|(_, points)| points).map(|it| it.1);
         let ys = match *figure {
             "round trip" => Scale::from_zero(all.chain(highest)),
             // Without loss the axis still says what little would be.
@@ -154,13 +170,13 @@ pub fn picture(report: &FleetSeries) -> String {
             band(&mut canvas, panel, report);
         }
         marks(&mut canvas, panel, report, figure);
-        let are_many = parts.iter().map(Vec::len).sum::<usize>() > 150;
-        for points in parts {
+        let are_many = parts.iter().map(|(_, points)| points.len()).sum::<usize>() > 150;
+        for (mesh, points) in parts {
             if are_many && points.len() > 1 {
-                panel.plain(&mut canvas, points, Look::nth(0));
+                panel.plain(&mut canvas, points, line(*mesh));
             } else {
                 let hint = |(x, y): (f64, f64)| format!("{}: {}", time(x as u64), value(*unit, y));
-                panel.series(&mut canvas, points, Look::nth(0), hint);
+                panel.series(&mut canvas, points, line(*mesh), hint);
             }
         }
         top += HIGH + APART;
@@ -168,17 +184,38 @@ pub fn picture(report: &FleetSeries) -> String {
     canvas.finish()
 }
 
-/// Values of one kind of tests that belong together, by their times in ms: where a test found nothing, nothing is known.
-fn stretches<T>(report: &FleetSeries, kind: &str, value: impl Fn(&FleetPoint) -> Option<T>) -> Vec<Vec<(f64, T)>> {
-    let mut all = vec![Vec::new()];
-    for it in report.points.iter().filter(|it| it.kind == kind) {
-        match (value(it), all.last_mut()) {
-            (Some(value), Some(last)) => last.push((it.at_unix_ms as f64, value)),
-            (None, Some(last)) if it.failure.is_some() && !last.is_empty() => all.push(Vec::new()),
-            _ => {}
+/// The meshes whose tests there are, in the order of their first ones.
+fn meshes(report: &FleetSeries) -> Vec<&str> {
+    let mut meshes: Vec<&str> = Vec::new();
+    for it in &report.points {
+        if !meshes.contains(&it.mesh.as_str()) {
+            meshes.push(it.mesh.as_str());
         }
     }
-    all.retain(|it| !it.is_empty());
+    meshes
+}
+
+const fn line(mesh: usize) -> Look {
+    LINES[mesh % LINES.len()]
+}
+
+/// Values that belong together, by their times in ms, each with the place of its mesh.
+type Stretches<T> = Vec<(usize, Vec<(f64, T)>)>;
+
+/// Those of one kind of tests: another mesh has a line of its own, and where a test found nothing, nothing is known.
+fn stretches<T>(report: &FleetSeries, kind: &str, value: impl Fn(&FleetPoint) -> Option<T>) -> Stretches<T> {
+    let mut all: Stretches<T> = Vec::new();
+    for (nth, mesh) in meshes(report).into_iter().enumerate() {
+        all.push((nth, Vec::new()));
+        for it in report.points.iter().filter(|it| it.kind == kind && it.mesh == mesh) {
+            match (value(it), all.last_mut()) {
+                (Some(value), Some((_, last))) => last.push((it.at_unix_ms as f64, value)),
+                (None, Some((_, last))) if it.failure.is_some() && !last.is_empty() => all.push((nth, Vec::new())),
+                _ => {}
+            }
+        }
+    }
+    all.retain(|(_, it)| !it.is_empty());
     all
 }
 
@@ -191,16 +228,18 @@ fn axis(canvas: &mut Canvas, panel: Panel, xs: Scale) {
         let range = if to - from < 86_400e3 { 11..16 } else { 5..16 };
         words.get(range).unwrap_or_default().replace('T', " ")
     };
-    panel.axis_x(canvas, &ticks, "UTC", label);
+    let [first, last] = [from, to].map(|ms| time(ms.max(0.0) as u64).chars().take(10).collect::<String>());
+    let days = if first == last { first } else { format!("{first} to {last}") };
+    panel.axis_x(canvas, &ticks, &format!("{days}, UTC"), label);
 }
 
 /// From the minimum to the 90th percentile of each probe.
 fn band(canvas: &mut Canvas, panel: Panel, report: &FleetSeries) {
-    for known in stretches(report, "probe", |it| it.rtt_us) {
+    for (mesh, known) in stretches(report, "probe", |it| it.rtt_us) {
         let above = known.iter().map(|(x, all)| (panel.x(*x), panel.y(all[2])));
         let below = known.iter().rev().map(|(x, all)| (panel.x(*x), panel.y(all[0])));
         let outline: Vec<(f64, f64)> = above.chain(below).collect();
-        canvas.polygon(&outline, palette::BLUE, 0.2);
+        canvas.polygon(&outline, line(mesh).color, 0.2);
     }
 }
 
@@ -293,6 +332,7 @@ mod tests {
         let svg = picture(&report);
         assert_eq!((svg.matches("fill-opacity").count(), svg.matches("stroke-dasharray=\"2 4\"").count()), (2, 3));
         assert_eq!(svg.matches("stroke-dasharray=\"8 3 2 3\"").count(), 3, "the legend, and one in each panel");
+        assert!(svg.contains(">2023-11-14, UTC</text>"), "its day: {svg}");
         assert!(svg.contains("+50.0 %") && svg.contains("&lt;b&gt;no answer") && !svg.contains("<b>"), "{svg}");
         let text = doc(&report).text(Style { width: NARROWEST, ..Style::default() });
         fits("fleet series", &text);
@@ -307,5 +347,30 @@ mod tests {
                 .starts_with("1700000000000,latency,probe,,,90.0,100.0,130.0,60.0,7.5,43,0,10.0.0.1,"),
             "{csv}"
         );
+    }
+
+    #[test]
+    fn each_mesh_has_its_line_and_older_rows_are_counted() {
+        let load = |nth: u64| FleetPoint {
+            at_unix_ms: 1_700_000_000_000 + nth * 3_600_000,
+            mesh: ["day", "night"][usize::from(nth % 2 == 1)].to_owned(),
+            kind: "load".to_owned(),
+            goodput_bps: Some(1e9),
+            ..FleetPoint::default()
+        };
+        let report = FleetSeries {
+            schema: String::new(),
+            from: "a".to_owned(),
+            to: "b".to_owned(),
+            points: (0..60).map(load).collect(),
+            changes: Vec::new(),
+            settings: Vec::new(),
+        };
+        let lines = stretches(&report, "load", |it| it.goodput_bps);
+        let counts: Vec<(usize, usize)> = lines.iter().map(|(mesh, points)| (*mesh, points.len())).collect();
+        assert_eq!(counts, [(0, 30), (1, 30)]);
+        let svg = picture(&report);
+        assert!([">day<", ">night<", ">2023-11-14 to 2023-11-17, UTC<"].iter().all(|it| svg.contains(it)), "{svg}");
+        assert!(table(&report).remark.starts_with("the newest 50 of 60; "));
     }
 }

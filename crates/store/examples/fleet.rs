@@ -1,4 +1,5 @@
-//! A fleet in simulated time on the real scheduler, controller and store: how long decisions take, and what they take of memory and disk.
+//! A fleet in simulated time on the real scheduler, controller and store: how long decisions take, and what they take of memory and disk. It
+//! fails where they take more than is promised.
 //!
 //!     cargo run --release -p narrows-store --example fleet -- [HOSTS [SITES [DAYS [STORE]]]]
 
@@ -37,10 +38,12 @@ impl Times {
         done
     }
 
-    fn words(&mut self) -> String {
+    /// The median, and in words what most of them, and the longest one, took.
+    fn words(&mut self) -> (u32, String) {
         self.0.sort_unstable();
         let at = |part: f64| self.0.get((self.0.len() as f64 * part) as usize).or(self.0.last()).copied().unwrap_or(0);
-        format!("{} times; {} us (median), {} us (99 %), {} us (most)", self.0.len(), at(0.5), at(0.99), at(1.0))
+        let [middle, most, longest] = [0.5, 0.99, 1.0].map(at);
+        (middle, format!("{} times; {middle} us (median), {most} us (99 %), {longest} us (most)", self.0.len()))
     }
 }
 
@@ -94,6 +97,13 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.0} MB", bytes as f64 / 1e6)
 }
 
+/// The most memory that this process had so far, kB.
+fn peak_kb() -> Result<u64, Box<dyn std::error::Error>> {
+    let status = files::read_text(Path::new("/proc/self/status"))?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    Ok(peak.trim().trim_end_matches(" kB").parse()?)
+}
+
 fn size(store: &Path) -> u64 {
     files::read_text(Path::new("/proc/self/io")).map_or(0, |_| std::fs::metadata(store).map_or(0, |it| it.len()))
 }
@@ -142,28 +152,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         if (second + 1) % 86_400 == 0 {
-            let status = files::read_text(Path::new("/proc/self/status"))?;
-            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default().trim();
             println!(
-                "day {}: {} s of real time; at most {peak} of memory; the store has {}",
+                "day {}: {} s of real time; at most {} of memory; the store has {}",
                 (second + 1) / 86_400,
                 began.elapsed().as_secs(),
+                megabytes(peak_kb()? * 1_024),
                 megabytes(size(&store) - before)
             );
         }
     }
-    println!("decisions: {}", decisions.words());
-    println!("looks at what is due: {}", looks.words());
+    let (middle_us, words) = decisions.words();
+    println!("decisions: {words}");
+    println!("looks at what is due: {}", looks.words().1);
     for ((mesh, _), counts) in control.counts() {
         println!(
             "{}: {} done, {} failed, {} missed",
             fleet.meshes[mesh].name, counts.done, counts.failed, counts.missed
         );
     }
-    println!(
-        "{reported} reported; the store has {}, promised {}",
-        megabytes(size(&store) - before),
-        megabytes(promised * days as u64)
-    );
-    Ok(())
+    let (stored, promised) = (size(&store) - before, promised * days as u64);
+    println!("{reported} reported; the store has {}, promised {}", megabytes(stored), megabytes(promised));
+    let limits = [
+        ("a decision takes more than 1 ms (median)", middle_us > 1_000),
+        ("more than 2 GiB of memory", peak_kb()? > 2 << 20),
+        ("the store is not within 10 % of what is promised", stored.abs_diff(promised) * 10 > promised),
+    ];
+    let broken: Vec<&str> = limits.into_iter().filter(|(_, is)| *is).map(|(what, _)| what).collect();
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("; ").into()) }
 }

@@ -3,12 +3,17 @@
 use crate::database::sql::Value as Sql;
 use narrows_model::Unit;
 
+/// That a run is of a host.
+const OF_HOST: &str = "(server = ? OR client = ? OR server_name = ?)";
+
 /// A filter of stored runs; the default lets all pass. All parts must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     pub id: Option<String>,
     /// The client's name, the server as the user named it, or the server's own name.
     pub host: Option<String>,
+    /// Another host of the run, named as `host` is: with both, runs between the two.
+    pub peer: Option<String>,
     /// Runs that began at this time or later, microseconds since the Unix epoch.
     pub since_unix_us: Option<u64>,
     /// Runs that began before this time.
@@ -23,7 +28,7 @@ pub struct Filter {
 impl Filter {
     /// The condition on the table `runs`, and its values.
     pub(crate) fn sql(&self) -> (String, Vec<Sql>) {
-        self.with_host("(server = ? OR client = ? OR server_name = ?)")
+        self.with_host(OF_HOST)
     }
 
     /// Conditions that let the same runs pass together, each with its values: one for each index of hosts, which has them in the
@@ -48,7 +53,8 @@ impl Filter {
             parts.push("id = ?".to_owned());
             values.push(text(id));
         }
-        if let Some(host) = &self.host {
+        for (host, condition) in [(&self.host, condition), (&self.peer, OF_HOST)] {
+            let Some(host) = host else { continue };
             parts.push(condition.to_owned());
             values.extend(condition.matches('?').map(|_| text(host)));
         }
@@ -89,4 +95,18 @@ pub(crate) fn unit_word(unit: Unit) -> String {
 /// The unit of a word; of one that is not known, a plain number.
 pub(crate) fn unit(word: &str) -> Unit {
     serde_json::from_value(word.into()).unwrap_or(Unit::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_between_two_hosts_are_found_by_the_index_of_one() {
+        let filter = Filter { host: Some("a".to_owned()), peer: Some("b".to_owned()), ..Filter::default() };
+        let (by_index, (all, values)) = (filter.by_index(), filter.sql());
+        let names = ["a", "b", "b", "b"].map(|it| Sql::Text(it.to_owned()));
+        assert_eq!(by_index[0], (format!("TRUE AND server = ? AND {OF_HOST}"), names.to_vec()));
+        assert_eq!((by_index.len(), all, values.len()), (3, format!("TRUE AND {OF_HOST} AND {OF_HOST}"), 6));
+    }
 }

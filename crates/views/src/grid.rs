@@ -135,7 +135,8 @@ fn empty(metric: GridMetric, members: &[(&str, &str)]) -> (Grid, Vec<usize>) {
     (Grid { metric, hosts, groups, cells: BTreeMap::new() }, place)
 }
 
-/// The newest run of each pair of hosts that has a goodput, newest first as the store lists them.
+/// The newest run of each pair of hosts that has a goodput, newest first as the store lists them; none that was cut off, of many sizes or of
+/// many hosts.
 pub fn of_runs(runs: &[StoredRun]) -> Grid {
     // Each with whether the server sends.
     let goodputs = |run: &StoredRun| -> Vec<(f64, bool)> {
@@ -143,7 +144,11 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
         all.map(|it| (it.value, it.name.split(' ').any(|word| word == "down"))).collect()
     };
     let says = |run: &StoredRun| run.verdict == "failed" || !goodputs(run).is_empty();
-    let is_known = |it: &&StoredRun| !it.client.is_empty() && !it.server.is_empty() && says(it);
+    let is_of_a_path = |run: &StoredRun| {
+        !run.client.is_empty() && !run.server.is_empty() && !["sweep", "mesh"].contains(&run.command.as_str())
+    };
+    let is_whole = |run: &StoredRun| !["interrupted", "ended early"].contains(&run.verdict.as_str());
+    let is_known = |it: &&StoredRun| is_of_a_path(it) && is_whole(it) && says(it);
     let known: Vec<&StoredRun> = runs.iter().filter(is_known).collect();
     let mut names: Vec<&str> = known.iter().flat_map(|it| [it.client.as_str(), it.server.as_str()]).collect();
     names.sort_unstable();
@@ -153,10 +158,12 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
     for run in known {
         let at = |name: &String| names.binary_search(&name.as_str()).ok().map(|at| place[at]);
         let Some(way) = at(&run.client).zip(at(&run.server)) else { continue };
-        let state = match run.verdict.split(':').next().unwrap_or_default() {
-            "limited" | "suspected" => CellState::Bad,
-            "failed" => CellState::Failed,
-            _ => CellState::Good,
+        let (state, why) = match run.verdict.split(':').next().unwrap_or_default() {
+            "limited" | "suspected" => (CellState::Bad, run.verdict.as_str()),
+            "failed" => (CellState::Failed, run.verdict.as_str()),
+            // Whether the figure is what the path can carry is not known.
+            "unknown" => (CellState::Missing, "no verdict: the evidence does not suffice"),
+            _ => (CellState::Good, run.verdict.as_str()),
         };
         let at_unix_ms = Some(run.started_unix_us / 1_000);
         if goodputs(run).is_empty() {
@@ -165,7 +172,7 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
         }
         for (bps, is_down) in goodputs(run) {
             let way = if is_down { [way.1, way.0] } else { [way.0, way.1] };
-            let new = GridCell { at_unix_ms, ..cell(state, Some(bps), run.verdict.clone()) };
+            let new = GridCell { at_unix_ms, ..cell(state, Some(bps), why.to_owned()) };
             grid.cells.entry(way).or_insert(new);
         }
     }
@@ -175,6 +182,8 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::Unit;
+    use narrows_model::run::history::Headline;
 
     #[test]
     fn hosts_stand_by_group_and_large_groups_in_parts() {
@@ -211,6 +220,24 @@ mod tests {
             of_load(&load(0.5, Some(MeshState::Unreachable("no".to_owned()))), None, false).state,
             CellState::Failed
         );
+    }
+
+    #[test]
+    fn a_run_without_a_verdict_is_not_good_and_what_is_cut_off_hides_none() {
+        let run = |command: &str, verdict: &str| StoredRun {
+            client: "a".to_owned(),
+            server: "b".to_owned(),
+            verdict: verdict.to_owned(),
+            ..crate::history::empty(command, vec![Headline::new("goodput up", 1e8, Unit::BitsPerSecond)])
+        };
+        let state = |newest: StoredRun| of_runs(&[newest, run("diagnose", "limited: x")]).state(0, 1);
+        assert_eq!(state(run("diagnose", "unknown")), CellState::Missing);
+        assert_eq!(state(run("diagnose", "healthy: link-speed")), CellState::Good);
+        for (command, verdict) in
+            [("diagnose", "interrupted"), ("measure tcp", "ended early"), ("sweep", "complete"), ("mesh", "even")]
+        {
+            assert_eq!(state(run(command, verdict)), CellState::Bad, "{command}: {verdict}");
+        }
     }
 
     #[test]

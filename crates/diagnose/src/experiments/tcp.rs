@@ -159,13 +159,30 @@ const COUNTED_TRIPS: f64 = 10.0;
 /// Longer ones do not fit the time of a diagnosis.
 const LONGEST_TRIP_MS: f64 = 300.0;
 
+/// What is left out and what is counted at least over a path with that RTT.
+fn trips_ms(min_rtt_us: Option<f64>) -> [u64; 2] {
+    let trip_ms = (min_rtt_us.unwrap_or(0.0) / 1e3).clamp(0.0, LONGEST_TRIP_MS);
+    [SLOW_START_TRIPS, COUNTED_TRIPS].map(|trips| (trips * trip_ms) as u64)
+}
+
 /// The load of the baseline for three seconds, longer over a long path, where it is one of TCP.
 fn short(baseline: &Baseline<'_>) -> Option<TcpPlan> {
     let LoadPlan::Tcp(load) = &baseline.load else { return None };
-    let trip_ms = (baseline.min_rtt_us.unwrap_or(0.0) / 1e3).clamp(0.0, LONGEST_TRIP_MS);
-    let [omit_ms, counted_ms] = [(SLOW_START_TRIPS, 1_000), (COUNTED_TRIPS, 2_000)]
-        .map(|(trips, least_ms)| ((trips * trip_ms) as u64).max(least_ms));
+    let [omit_ms, counted_ms] = trips_ms(baseline.min_rtt_us);
+    let (omit_ms, counted_ms) = (omit_ms.max(1_000), counted_ms.max(2_000));
     Some(TcpPlan { limit: Limit::DurationMs(omit_ms + counted_ms), omit_ms, ..load.clone() })
+}
+
+/// A load for the pairs of a proof: shortened, and longer over a long path, as that of an experiment.
+pub fn for_proof(load: &LoadPlan, min_rtt_us: Option<f64>) -> LoadPlan {
+    let mut short = load.for_proof();
+    if let LoadPlan::Tcp(TcpPlan { limit: Limit::DurationMs(lasts_ms), omit_ms, .. }) = &mut short {
+        let [least_omit_ms, least_ms] = trips_ms(min_rtt_us);
+        let counted_ms = lasts_ms.saturating_sub(*omit_ms).max(least_ms);
+        *omit_ms = least_omit_ms.max(*omit_ms);
+        *lasts_ms = omit_ms.saturating_add(counted_ms);
+    }
+    short
 }
 
 #[cfg(test)]
@@ -186,5 +203,17 @@ mod tests {
         assert_eq!(of(20_000), (Limit::DurationMs(3_000), 1_000));
         assert_eq!(of(250_000), (Limit::DurationMs(5_500), 3_000));
         assert_eq!(of(9_000_000), (Limit::DurationMs(6_600), 3_600));
+    }
+
+    #[test]
+    fn a_proof_over_a_long_path_leaves_slow_start_out_too() {
+        let load = TcpPlan { limit: Limit::DurationMs(8_000), omit_ms: 1_000, ..TcpPlan::default() };
+        let of = |min_rtt_us| match for_proof(&load.clone().into(), min_rtt_us) {
+            LoadPlan::Tcp(plan) => (plan.limit, plan.omit_ms),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of(None), (Limit::DurationMs(4_000), 1_000));
+        assert_eq!(of(Some(20_000.0)), (Limit::DurationMs(4_000), 1_000));
+        assert_eq!(of(Some(250_000.0)), (Limit::DurationMs(6_000), 3_000));
     }
 }

@@ -118,12 +118,12 @@ impl<E> Cause<E> {
 }
 
 impl<E: Evidence> Cause<E> {
-    /// What the evidence says of it at a role, the experiment that would contradict it included.
+    /// What the evidence says of it at a role, the experiment included that would contradict it.
     pub fn weigh(&self, evidence: &E, role: Role) -> Assessment {
         let assessment = (self.assess)(evidence, role);
-        let refuted = self.per_connection.then(|| evidence.no_limit_of_connections()).flatten();
-        match (assessment, refuted) {
-            (Assessment::Supports { .. }, Some(why)) => Assessment::Contradicts(why),
+        let more = self.per_connection.then(|| evidence.more_connections_say()).flatten();
+        match (assessment, more) {
+            (Assessment::Supports { .. }, Some(other)) => other,
             (assessment, _) => assessment,
         }
     }
@@ -153,6 +153,16 @@ pub trait Evidence: Clone + 'static {
 
     /// Goodput that the path carried, where its limit was looked for and not reached.
     fn carries_at_least_bps(&self) -> Option<f64> {
+        None
+    }
+
+    /// Goodput of the label of the slower link, where nothing else is known of the path and no load reached it.
+    fn unreached_label_bps(&self) -> Option<f64> {
+        None
+    }
+
+    /// What more connections carried together, where that was measured.
+    fn more_connections_bps(&self) -> Option<f64> {
         None
     }
 
@@ -215,8 +225,9 @@ pub trait Evidence: Clone + 'static {
         self.fills_link()
     }
 
-    /// Why no limit of each connection can be what binds, where an experiment showed it.
-    fn no_limit_of_connections(&self) -> Option<String> {
+    /// What an experiment says of any limit of each connection, where it carried no more: that none can be what binds or, where what else
+    /// held it back cannot be excluded, that nobody can tell.
+    fn more_connections_say(&self) -> Option<Assessment> {
         None
     }
 
@@ -242,6 +253,12 @@ pub trait Evidence: Clone + 'static {
 
     /// Whether experiments for causes that are open would add nothing; proven causes explain `share` of the loss.
     fn settled(&self, share: f64) -> bool;
+
+    /// Whether what explains this share binds on a path at capacity, too: where shares are parts of what was lost, that is lost all
+    /// the same.
+    fn binds_beside_capacity(&self, _: f64) -> bool {
+        false
+    }
 
     /// What no counter accounts for, in a sentence.
     fn unexplained(&self) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use narrows_model::run::report::ProofView;
 use narrows_model::{Finding, Status, Verdict, Witness, words::units};
+use narrows_stats::difference;
 
 /// The most that a cause is believed once its own fix changed nothing: less than one witness alone is worth, since the
 /// trial with the fix is a witness against it.
@@ -10,11 +11,39 @@ const CONFIDENCE: f64 = 0.3;
 /// What is proven is believed so much at least.
 const PROVEN: f64 = 0.8;
 
-/// Lowers the verdict of a round whose fix, for `cause`, was tried with `proof` as its outcome. Nothing where it
-/// helped, or where the verdict no longer names that cause first (an old run under newer rules): then the proof is of
-/// something else.
-pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
+/// A fix that gives less than this part of what was foretold was no fix of what limited.
+const GOOD_PART: f64 = 0.5;
+
+/// The gain to expect at least where none was foretold: two trials of one path differ by that anyway.
+const UNFORETOLD: f64 = 1.1;
+
+/// Whether a proof shows that a fix did not help: its interval excludes half of the gain that was foretold, or of the loss that it was to
+/// mend. What neither helped nor is excluded is not decided.
+pub fn is_disproved(proof: &ProofView) -> bool {
+    let mean = |values: &[f64]| ProofView::mean(values).unwrap_or(0.0);
+    let lost = mean(&proof.before_loss);
     if proof.helped {
+        return false;
+    }
+    if let Some(less) = difference(&proof.before_loss, &proof.after_loss, 0.95).filter(|_| lost > 0.0) {
+        return less.interval[0] > -GOOD_PART * lost;
+    }
+    let before = mean(&proof.before_bps);
+    let gain =
+        if proof.predicted_bps > before { 1.0 + GOOD_PART * (proof.predicted_bps / before - 1.0) } else { UNFORETOLD };
+    match proof.gain_interval {
+        Some([_, most]) => most < gain,
+        // Nothing has no multiple.
+        None => difference(&proof.before_bps, &proof.after_bps, 0.95)
+            .is_some_and(|more| more.interval[1] <= GOOD_PART * proof.predicted_bps),
+    }
+}
+
+/// Lowers the verdict of a round whose fix, for `cause`, was tried with `proof` as its outcome. Nothing where it
+/// helped or that is not decided, or where the verdict no longer names that cause first (an old run under newer rules): then the proof is
+/// of something else.
+pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
+    if !is_disproved(proof) {
         return;
     }
     let Some(finding) = verdict.causes.first_mut().filter(|finding| finding.id == cause) else { return };
@@ -49,7 +78,7 @@ pub(crate) fn lower(verdict: &mut Verdict, cause: &str, proof: &ProofView) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Finding, Verdict, lower};
+    use super::{Finding, Verdict, is_disproved, lower};
     use crate::report;
     use crate::testing::udp::{Died, UdpScene};
     use crate::testing::{Scene, fact, ordinary_host, with};
@@ -154,6 +183,21 @@ mod tests {
     fn a_gain_that_the_noise_could_make_is_no_help_either() {
         let run = proved(small_window().run(&[]), 0, "tcp-receive-window", [37.0, 60.0, 20.0], [70.0, 25.0, 55.0]);
         assert_eq!(reported(&run).verdict.status, Status::Suspected);
+    }
+
+    #[test]
+    fn a_gain_that_may_be_half_of_what_was_foretold_is_not_decided_and_lowers_nothing() {
+        let run = proved(small_window().run(&[]), 0, "tcp-receive-window", BEFORE, [37.1, 41.0, 33.5]);
+        let far = reported(&run).proof.expect("a proof");
+        let near = ProofView { predicted_bps: 45e6, predicted_interval_bps: Some([42e6, 47e6]), ..far.clone() };
+        assert!(!far.helped && is_disproved(&far) && !is_disproved(&near), "{far:#?}");
+        let mut verdict = crate::diagnose(&run, 0).expect("a baseline").verdict;
+        lower(&mut verdict, "tcp-receive-window", &near);
+        assert_eq!(verdict.status, Status::Limited);
+        // What is steady to the last bit may differ by less than any trial tells.
+        let hardly = proved(small_window().run(&[]), 0, "tcp-receive-window", [37.0; 3], [37.2; 3]);
+        let hardly = reported(&hardly).proof.expect("a proof");
+        assert!(!hardly.helped && is_disproved(&hardly), "{hardly:#?}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod verdict;
 
 pub use assessment::Assessment;
 pub use cause::{Cause, Evidence, Excludes, Holds, Losses, Within};
+pub use disproof::is_disproved;
 pub(crate) use disproof::lower;
 pub use experiment::{Baseline, Experiment, Plan, Planned};
 pub(crate) use predict::EXTRAPOLATION;

@@ -51,7 +51,13 @@ pub(super) fn predict<E: Evidence>(
     other: Option<Gone<E>>,
 ) -> Option<Prediction> {
     let goodput = evidence.goodput_bps();
-    let ceilings = rooflines.without(gone);
+    // The label of a link is the most that a path can carry; connections that were each held back show together what it carries at least.
+    let each = gone.iter().all(|(cause, _)| cause.per_connection);
+    let label = evidence.unreached_label_bps().filter(|_| each);
+    let below = |ceiling: &Ceiling| label.is_none_or(|label| ceiling.bps < (1.0 - SAME) * label);
+    let mut ceilings = rooflines.without(gone);
+    ceilings.retain(|placed| placed.ceiling.method != Method::Computed || below(&placed.ceiling));
+    let together = label.and_then(|_| evidence.more_connections_bps());
     // Only a capacity that was measured is said to bind.
     let capacity = ceilings.iter().find(|placed| placed.cause.healthy && !placed.ceiling.at_least);
     let measured = |bps: f64, interval_bps| {
@@ -94,6 +100,7 @@ pub(super) fn predict<E: Evidence>(
         .map(|placed| &placed.ceiling)
         .filter(|ceiling| ceiling.method != Method::Inferred || ceiling.bps < EXTRAPOLATION * goodput)
         .find(|ceiling| path_is_known || ceiling.method == Method::Measured || ceiling.bps < EXTRAPOLATION * goodput);
+    let next = next.filter(|next| together.is_none_or(|bps| next.bps <= bps));
     if let Some(next) = next.filter(|next| !next.at_least) {
         return Some(with_losses(evidence, gone, meets(goodput, next)));
     }
@@ -108,7 +115,7 @@ pub(super) fn predict<E: Evidence>(
     let others = others.filter(|ceiling| above(ceiling) && !ceiling.at_least && ceiling.method != Method::Inferred);
     let lowest = others.map(|ceiling| ceiling.interval_bps[0].max(goodput)).fold(f64::INFINITY, f64::min);
     let supported = evidence.reach_bps().min(lowest);
-    let carried = next.map(|next| next.bps).or_else(hidden);
+    let carried = next.map(|next| next.bps).or_else(hidden).or(together);
     // A lower bound at or below the goodput is no information.
     let carried = carried.filter(|bps| *bps <= supported || supported > goodput * (1.0 + TOLERANCE));
     let carried = carried.map(|bps| bps.min(supported));
@@ -145,7 +152,10 @@ fn below_the_ends<E>(goodput: f64, ceilings: &[&PlacedCeiling<E>], known: Predic
 
 /// The same where the losses that were met go on: once nothing else holds the load back, they do.
 fn with_losses<E: Evidence>(evidence: &E, gone: &[Gone<E>], known: Prediction) -> Prediction {
-    let holds = if gone.iter().all(|(cause, role)| *role != Role::Path && cause.per_connection) {
+    // Of what a host drops itself less is lost then.
+    let drops = |cause: &Cause<E>| cause.device || !cause.stages.is_empty();
+    let is_end = |(cause, role): &Gone<E>| *role != Role::Path && (cause.per_connection || !drops(cause));
+    let holds = if gone.iter().all(is_end) {
         Some(Holds::End)
     } else {
         gone.iter().all(|(cause, role)| *role == Role::Path && !cause.per_connection).then_some(Holds::Path)

@@ -126,6 +126,7 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
             hazards.push(says);
         }
     }
+    put_first_what_binds(evidence, &mut candidates);
     let best = candidates.first().filter(|best| best.proven());
     let (decided, healthy) = (best.is_some(), best.is_some_and(|best| best.cause.healthy));
     let clean = evidence.is_clean() && !decided;
@@ -170,6 +171,20 @@ pub fn judge<E: Evidence>(evidence: &E, causes: &'static [&'static Cause<E>]) ->
         hazards,
     };
     Judgement { verdict, ceilings: ceilings.into_iter().map(|placed| placed.ceiling).collect(), next }
+}
+
+/// Puts before a path at capacity what binds beside it: what is proven, and a suspicion that explains more than the path does. Another
+/// cause of the same stage explains the same loss, and one without a stage none.
+fn put_first_what_binds<E: Evidence>(evidence: &E, candidates: &mut [Candidate<'_, E>]) {
+    let Some(best) = candidates.first().filter(|best| best.proven() && best.cause.healthy) else { return };
+    let (stages, share) = (best.cause.stages, best.share);
+    let binds = |other: &Candidate<'_, E>| {
+        let lost_at = other.cause.stages;
+        let elsewhere = !lost_at.is_empty() && lost_at.iter().all(|stage| !stages.contains(stage));
+        let counts = evidence.binds_beside_capacity(other.share) && (other.proven() || other.share > share);
+        !other.cause.healthy && elsewhere && counts
+    };
+    candidates.sort_by_key(|other| !binds(other));
 }
 
 /// Why a cause that is supported costs nothing, where that is so.

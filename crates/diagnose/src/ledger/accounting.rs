@@ -13,7 +13,7 @@ pub(crate) struct Accounting {
     /// Handed over, refused ones included, less what the receiver did not count any more.
     pub(crate) offered: u64,
     /// Sent when the receiver may have stopped counting.
-    pub(super) uncounted: u64,
+    pub(crate) uncounted: u64,
     /// Whether the sender does not report what its socket refused.
     pub(super) refusals_unknown: bool,
     /// Of them, those that the socket took.
@@ -137,7 +137,7 @@ impl Accounting {
     }
 
     /// Whether an end gave no counters at all.
-    pub(super) fn silent(&self, place: Place) -> bool {
+    pub(crate) fn silent(&self, place: Place) -> bool {
         if place == self.flow.sender() { self.sender.is_empty() } else { self.receiver.is_empty() }
     }
 

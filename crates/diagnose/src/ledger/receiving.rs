@@ -84,6 +84,20 @@ fn softnet(accounting: &Accounting) -> Entry {
     entry(accounting, "softnet", claim, source)
 }
 
+/// Packets that XDP programs dropped in the receiver's device, which no reason of a drop counts: by its driver, for each queue (veth,
+/// virtio), for all of them, or both (mlx5).
+fn dropped_by_xdp(accounting: &Accounting) -> u64 {
+    let is_of = |key: &String, of_queue: bool| {
+        let ends = key.ends_with("xdp_drop") || key.ends_with("xdp_drops");
+        ends && keys::NIC_STAT.covers(key) && key.contains(|c: char| c.is_ascii_digit()) == of_queue
+    };
+    let sum = |of_queue| {
+        let counts = accounting.receiver.iter().filter(|(key, _)| is_of(key, of_queue));
+        counts.fold(0_u64, |sum, (_, n)| sum.saturating_add(*n))
+    };
+    sum(true).max(sum(false))
+}
+
 /// Packets of a trial that IP drops without counting them anywhere: multicast that nobody joined (net/ipv4/route.c, `ip_route_input_mc`),
 /// twenty a second on a busy network.
 const UNCOUNTED: u64 = 200;
@@ -95,7 +109,8 @@ fn filter(accounting: &Accounting, remarks: &mut Vec<String>) -> Entry {
     let watched = reason("NETFILTER_DROP");
     // Without privilege neither rules nor reasons can be read, but what IP misses can.
     let missing = accounting.received_and_dropped().filter(|_| ruled.is_none() && watched.is_none());
-    let early = reason("TC_INGRESS").unwrap_or(0).saturating_add(reason("XDP").unwrap_or(0));
+    let by_xdp = reason("XDP").unwrap_or(0).max(dropped_by_xdp(accounting));
+    let early = reason("TC_INGRESS").unwrap_or(0).saturating_add(by_xdp);
     if ruled.is_none() && watched.is_none() && missing.is_none() && spoofed == 0 {
         return entry(
             accounting,
@@ -193,4 +208,23 @@ fn socket(accounting: &Accounting, corrupt: u64, remarks: &mut Vec<String>) -> E
         (None, None) => (Claim::unknown(), "neither the sockets nor the host report drops".to_owned()),
     };
     entry(accounting, "receive-buffer", claim, source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Flow;
+
+    #[test]
+    fn what_a_program_in_the_device_drops_is_of_the_filter() {
+        let of = |counts: &[(&str, u64)]| {
+            let counts = [&[("filter.drop.packets", 0)], counts].concat();
+            let receiver = counts.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect();
+            let accounting = Accounting { receiver, ..Accounting::empty(Flow::Up) };
+            filter(&accounting, &mut Vec::new()).claim.dropped()
+        };
+        assert_eq!(of(&[("nic.stat.rx_queue_0_xdp_drops", 90), ("nic.stat.rx_queue_1_xdp_drops", 80)]), 170);
+        assert_eq!(of(&[("nic.stat.rx_xdp_drop", 170), ("nic.stat.rx0_xdp_drop", 170)]), 170);
+        assert_eq!(of(&[("nic.stat.rx_xdp_redirect", 170), ("nic.stat.rx_queue_0_drops", 30)]), 0);
+    }
 }

@@ -71,11 +71,16 @@ fn filter(accounting: &Accounting) -> Entry {
         let claim = if accounting.refusals_unknown { Claim::unknown() } else { Claim::exactly(refused) };
         return entry(claim, "EPERM at the send call".to_owned());
     }
-    match accounting.unsent_by_filter() {
-        Some(n) => entry(
-            Claim::batches(n, accounting.batch_sent()),
-            format!("{n} packets that IP of the sender was to send, dropped by its filter"),
-        ),
+    // A program at the egress of its device drops segments behind IP, and before the queueing discipline.
+    let egress = accounting.reason(true, "TC_EGRESS").unwrap_or(0);
+    match accounting.unsent_by_filter().or((egress > 0).then_some(0)) {
+        Some(n) => {
+            let mut source = format!("{n} packets that IP of the sender was to send, dropped by its filter");
+            if egress > 0 {
+                source.push_str(&format!(", {egress} TC_EGRESS"));
+            }
+            entry(Claim::batches(n.saturating_add(egress), accounting.batch_sent()), source)
+        }
         None => entry(
             Claim::unknown(),
             "neither the sender's IP nor its rules count what was kept from being sent".to_owned(),
@@ -161,4 +166,23 @@ fn device(accounting: &Accounting) -> Entry {
     let claim =
         Claim::batches(all - peer, accounting.batch_sent()).shared_with(accounting.accepted, others(accounting));
     Entry { id: "nic-tx", at, claim, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Flow;
+
+    #[test]
+    fn what_a_program_at_the_egress_drops_is_of_the_filter() {
+        let of = |counts: &[(&str, u64)]| {
+            let sender = counts.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect();
+            filter(&Accounting { tcp: true, sender, ..Accounting::empty(Flow::Up) }).claim
+        };
+        let watched = [("drop.lost_records", 0), ("drop.elsewhere", 0), ("drop.reason.TC_EGRESS", 170)];
+        assert_eq!(of(&watched).dropped(), 170);
+        // Of the whole kernel: nothing says that they are this host's.
+        assert_eq!(of(&[("drop.lost_records", 0), ("drop.reason.TC_EGRESS", 170)]).dropped(), 0);
+        assert!(!of(&[]).counted);
+    }
 }

@@ -12,9 +12,10 @@ use crate::causes;
 use crate::diagnose;
 use crate::experiments::tcp::PACED_HALF;
 use crate::judge::Cause;
+use crate::testing::profile::ProfiledPath;
 use crate::testing::{Scene, fact, next, no_more, ordinary_host, tcp_end, with};
 use narrows_model::host::fact::Unit;
-use narrows_model::{Place, Status};
+use narrows_model::{Place, Status, TcpPlan};
 use std::collections::BTreeSet;
 
 fn small_receive_window() -> Scene {
@@ -33,8 +34,9 @@ fn small_receive_window() -> Scene {
 
 #[test]
 fn act_one_names_the_receive_window_and_foresees_the_send_buffer() {
-    let diagnosis = diagnose(&small_receive_window().run(&[]), 0).expect("a baseline");
-    let verdict = diagnosis.verdict;
+    // Only a profile says that the path carries as much as that buffer.
+    let scene = Scene { segments: 25_500, profile: Some(ProfiledPath::default()), ..small_receive_window() };
+    let verdict = diagnose(&scene.run(&[]), 0).expect("a baseline").verdict;
     assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
     let cause = &verdict.causes[0];
     assert_eq!((cause.id.as_str(), cause.at), ("tcp-receive-window", Place::Server));
@@ -45,7 +47,7 @@ fn act_one_names_the_receive_window_and_foresees_the_send_buffer() {
 }
 
 #[test]
-fn act_two_names_the_send_buffer_and_foresees_the_link() {
+fn act_two_names_the_send_buffer_and_foresees_the_link_where_more_connections_reach_it() {
     let scene = Scene {
         goodput_bps: 690e6,
         rtt_us: 35_300,
@@ -54,11 +56,19 @@ fn act_two_names_the_send_buffer_and_foresees_the_link() {
         sender_facts: with(ordinary_host(), fact("tcp.wmem.max", 4_194_304_i64, Unit::Bytes)),
         ..Scene::default()
     };
-    let verdict = diagnose(&scene.run(&[]), 0).expect("a baseline").verdict;
-    assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
-    assert_eq!((verdict.causes[0].id.as_str(), verdict.causes[0].at), ("tcp-send-buffer", Place::Client));
-    let predicted = verdict.causes[0].prediction.as_ref().expect("a prediction").bps;
-    assert!((predicted - 941.5e6).abs() < 2e6, "{predicted}");
+    let foretold = |more_bps: Option<f64>| {
+        let load = TcpPlan { streams: 4, ..scene.load.clone() };
+        let more = more_bps.map(|goodput_bps| Scene { goodput_bps, load, ..scene.clone() });
+        let more: Vec<_> = more.iter().map(|more| ("more-streams", more)).collect();
+        let verdict = diagnose(&scene.run(&more), 0).expect("a baseline").verdict;
+        assert_eq!(verdict.status, Status::Limited, "{verdict:#?}");
+        assert_eq!((verdict.causes[0].id.as_str(), verdict.causes[0].at), ("tcp-send-buffer", Place::Client));
+        verdict.causes[0].prediction.as_ref().map(|it| ((it.bps / 1e6).round(), it.interval_bps.is_some()))
+    };
+    // The label of a card says what the path carries at most.
+    assert_eq!(foretold(None), None);
+    assert_eq!(foretold(Some(800e6)), Some((800.0, false)));
+    assert_eq!(foretold(Some(930e6)), Some((941.0, true)));
 }
 
 #[test]

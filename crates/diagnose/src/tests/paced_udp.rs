@@ -6,7 +6,8 @@ use crate::evidence::paced::PacedUdp;
 use crate::experiments::paced::PARTS;
 use crate::judge::{Assessment, Planned};
 use crate::testing::Scene;
-use crate::testing::udp::{Died, UdpScene};
+use crate::testing::udp::{Died, UdpScene, udp_end};
+use narrows_model::load::udp::record::Distribution;
 use narrows_model::run::{Purpose, TrialRecord};
 use narrows_model::{Flow, Run, Trial};
 
@@ -82,11 +83,15 @@ fn trial(sent: u64, lost: u64, delay_us: u64) -> Trial {
 
 /// `[tenth, half, bursts, plateau, above]` as sent, lost, delay; judged against 100 Mbit/s of goodput.
 fn judged(parts: [(u64, u64, u64); 5]) -> PacedUdp {
+    judged_as(parts, |trial| trial)
+}
+
+fn judged_as(parts: [(u64, u64, u64); 5], seen: fn(Trial) -> Trial) -> PacedUdp {
     let trials: Vec<_> = PARTS
         .iter()
         .zip(parts)
         .filter(|(_, (sent, ..))| *sent > 0)
-        .map(|(part, (sent, lost, delay))| (part.id, trial(sent, lost, delay)))
+        .map(|(part, (sent, lost, delay))| (part.id, seen(trial(sent, lost, delay))))
         .collect();
     PacedUdp::of(trials.iter().map(|(id, trial)| (*id, trial.of().expect("UDP"))), Flow::Up, 100e6)
 }
@@ -127,6 +132,32 @@ fn a_path_with_room_denies_them_all() {
     for (id, rule) in RULES {
         assert!(matches!(rule(&paced), Err(Assessment::Contradicts(_))), "{id}: {:?}", rule(&paced));
     }
+}
+
+/// As a receiver of iperf3 has it: how many were lost, and neither in how many runs nor how long the others waited.
+fn by_iperf3(mut trial: Trial) -> Trial {
+    for stream in &mut udp_end(&mut trial.server).streams {
+        if let Some(got) = &mut stream.received {
+            (got.loss_bursts, got.delay_variation_ns) = (0, Distribution::default());
+        }
+    }
+    trial
+}
+
+#[test]
+fn what_a_receiver_does_not_measure_is_no_measurement_of_nothing() {
+    // Nobody knows whether a queue stood before the loss.
+    let full = [(1700, 0, 0), (4250, 0, 0), (4250, 0, 0), (8925, 425, 0), (12_750, 4250, 0)];
+    let paced = judged_as(full, by_iperf3);
+    assert!(said(&paced).is_empty());
+    for (id, rule) in &RULES[2..] {
+        assert!(matches!(rule(&paced), Err(Assessment::CannotTell { .. })), "{id}: {:?}", rule(&paced));
+    }
+    // Losses that may have come in a row: it takes ten times as many.
+    let some = [(1700, 17, 50), (4250, 42, 50), (4250, 44, 50), (8925, 90, 50), (12_750, 130, 50)];
+    assert_eq!((said(&judged(some)), said(&judged_as(some, by_iperf3))), (vec!["random-loss"], vec![]));
+    let many = some.map(|(sent, lost, delay)| (10 * sent, 10 * lost, delay));
+    assert_eq!(said(&judged_as(many, by_iperf3)), ["random-loss"]);
 }
 
 #[test]

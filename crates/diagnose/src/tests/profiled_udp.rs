@@ -37,6 +37,20 @@ fn what_udp_met_on_the_path_is_told_by_its_profile() {
 }
 
 #[test]
+fn a_full_path_does_not_make_healthy_what_a_host_loses_beside_it() {
+    let path = ProfiledPath { rate_bps: 96.5e6, burst_bps: 96.5e6, excess: Excess::Waits, ..ProfiledPath::default() };
+    let first = |buffer| {
+        let scene = UdpScene { died: Died { path: 3_400, buffer, ..Died::default() }, ..UdpScene::default() };
+        let verdict = diagnose(&path.beside(udp::run(&scene, &[]), None), 0).expect("a baseline").verdict;
+        (verdict.status, verdict.causes[0].id.clone())
+    };
+    // 85 %, 23 % and 8 % of what is missing.
+    assert_eq!(first(20_000), (Status::Limited, "udp-receive-buffer".to_owned()));
+    assert_eq!(first(1_000), (Status::Limited, "udp-receive-buffer".to_owned()));
+    assert_eq!(first(300), (Status::Healthy, "path-capacity".to_owned()));
+}
+
+#[test]
 fn a_core_that_packets_fill_or_that_encrypts_makes_no_path_of_udp_healthy() {
     let path = ProfiledPath { rate_bps: 96.5e6, burst_bps: 96.5e6, excess: Excess::Waits, ..ProfiledPath::default() };
     let of =

@@ -4,10 +4,10 @@
 use crate::causes::udp::TABLE;
 use crate::diagnose;
 use crate::experiments::paced::PARTS;
-use crate::testing::udp::{Died, UdpScene, diagnosis, healthy, verdict_with};
+use crate::testing::udp::{self, Died, UdpScene, diagnosis, healthy, lost, verdict_with};
 use narrows_model::load::udp::UdpRate;
 use narrows_model::load::udp::record::Unsent;
-use narrows_model::{Flow, Place, Run, Status};
+use narrows_model::{Flow, Place, Run, Snapshot, Status};
 use proptest::prelude::*;
 
 #[test]
@@ -116,6 +116,37 @@ fn loss_on_the_path_alone_asks_for_the_paced_trials() {
     assert_eq!(next, [&PARTS.each_ref().map(|part| part.id)[..], &["many-ports"]].concat());
     assert!(diagnosis.verdict.missing.iter().any(|missing| missing.starts_with("random-loss at path")));
     assert_eq!(diagnosis.accounts.ledger.len(), 1);
+}
+
+#[test]
+fn what_is_lost_behind_an_end_that_gives_no_counters_makes_no_path_full() {
+    let with: Vec<_> = [(0, 50), (0, 50), (0, 50), (425, 40_000)].map(|(path, delay_us)| lost(path, delay_us)).into();
+    let with: Vec<_> = PARTS.iter().map(|part| part.id).zip(&with).collect();
+    let mut run = udp::run(&lost(425, 40_000), &with);
+    let judged = |run: &Run| diagnose(run, 0).expect("a baseline").verdict;
+    assert_eq!(judged(&run).status, Status::Healthy);
+    let server = udp::udp_end(&mut run.trials[0].trial.server);
+    (server.before, server.after) = (Snapshot::default(), Snapshot::default());
+    let verdict = judged(&run);
+    assert_eq!(verdict.status, Status::Unknown, "{verdict:#?}");
+    let says = |it: &String| it.starts_with("path-capacity at path: the server gave no counters");
+    assert!(verdict.missing.iter().any(says), "{:?}", verdict.missing);
+}
+
+#[test]
+fn a_sender_that_says_only_what_it_sent_is_held_against_the_plan() {
+    let of = |offered| {
+        let scene = UdpScene { flow: Flow::Down, offered, ..UdpScene::default() };
+        let mut run = udp::run(&scene, &[]);
+        for sent in udp::udp_end(&mut run.trials[0].trial.server).streams.iter_mut().filter_map(|it| it.sent.as_mut()) {
+            (sent.intended, sent.calls) = (0, 0);
+        }
+        diagnose(&run, 0).expect("a baseline").verdict
+    };
+    assert_eq!(of(67_935).status, Status::Healthy);
+    let slow = of(50_000);
+    assert_eq!(slow.status, Status::Unknown, "{slow:#?}");
+    assert!(slow.headline.contains("below the requested rate"), "{}", slow.headline);
 }
 
 #[test]

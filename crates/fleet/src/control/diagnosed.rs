@@ -1,6 +1,8 @@
 //! An incident is diagnosed before it is reported, so that people read what is to be done about it.
 
-use super::{Control, DIAGNOSIS, Load, Name, Place, Planned, Truth};
+use super::latest::back;
+use super::{Control, DIAGNOSIS, Kind, Load, Name, Place, Planned, Truth};
+use std::collections::BTreeMap;
 
 /// It is waited for so long; then the incident is reported without it.
 const WAITS_MS: u64 = 120_000;
@@ -8,12 +10,13 @@ const WAITS_MS: u64 = 120_000;
 const AT_ONCE: usize = 16;
 
 impl<T: Truth> Control<'_, T> {
-    /// Makes ready what is to be reported of incidents that nobody knows of: those that nothing is left to be found out about. `place`: the test whose
-    /// round is over.
-    pub(super) fn reported(&mut self, place: Option<Place>, now_ms: u64) -> Result<(), T::Error> {
+    /// Makes ready what is to be reported of incidents that nobody knows of: those that nothing is left to be found out about.
+    pub(super) fn reported(&mut self, now_ms: u64) -> Result<(), T::Error> {
         let verdicts = std::mem::take(&mut self.verdicts);
         // Of those that were muted meanwhile, or got better, nothing is reported.
-        for number in self.judge.incidents().unreported() {
+        let unreported = self.judge.incidents().unreported();
+        self.examined.retain(|number| unreported.contains(number));
+        for number in unreported {
             if let Some(verdict) = verdicts.get(&number) {
                 self.ready.extend(self.judge.incidents().report(number, Some(verdict.clone())));
                 continue;
@@ -23,11 +26,13 @@ impl<T: Truth> Control<'_, T> {
                 continue;
             }
             if running.is_none()
-                && let Some(name) = place.and_then(|place| self.typical(number, place, now_ms))
+                && !self.examined.contains(&number)
+                && let Some(name) = self.typical(number, now_ms)
             {
                 let test = Planned { due_ms: now_ms, name };
                 self.truth.plan(&[test])?;
                 self.diagnosed.insert(name, (number, now_ms + WAITS_MS));
+                self.examined.insert(number);
                 self.due.insert((now_ms, test));
                 continue;
             }
@@ -40,19 +45,36 @@ impl<T: Truth> Control<'_, T> {
         Ok(())
     }
 
-    /// The diagnosis of a typical path of an incident; `None`: it has no path of loads, or there is no turn for it.
-    fn typical(&mut self, number: u64, (mesh, test): Place, now_ms: u64) -> Option<Name> {
+    /// The diagnosis of a typical path of an incident; `None`: no test of the file loads such a path, or there is no turn for it.
+    fn typical(&self, number: u64, now_ms: u64) -> Option<Name> {
+        if self.diagnosed.len() >= AT_ONCE {
+            return None;
+        }
         let element = self.judge.open().into_iter().find(|it| it.number == number)?.element.clone();
         let paths = self.judge.paths(&element)?;
-        let there = |load: &&Load| self.is_there(load.from, now_ms) && self.is_there(load.to, now_ms);
+        let places: BTreeMap<Load, Place> = self
+            .places()
+            .filter(|place| self.test(*place).kind == Kind::Load)
+            .flat_map(|place| self.schedule.rounds(place.0, place.1).iter().flatten().map(move |load| (*load, place)))
+            .collect();
+        let is_dead = |load: Load| {
+            let dead = |kind, load| self.latest.dead_since(kind, load).is_some();
+            dead(Kind::Load, load) || dead(Kind::Probe, load) || dead(Kind::Probe, back(load))
+        };
+        // What arrives nowhere is reported, not examined.
+        let there = |load: &&Load| {
+            let is_there = [load.from, load.to].into_iter().all(|host| self.is_there(host, now_ms));
+            is_there && places.contains_key(*load) && !is_dead(**load)
+        };
         let ran = |load, at_ms| self.ran(load, at_ms);
         let carried = |load: &Load| self.latest.carried(*load, &ran).unwrap_or(f64::INFINITY);
         // The worst one may have another fault as well.
         let mut paths: Vec<&Load> = paths.iter().filter(there).collect();
         paths.sort_by(|a, b| carried(a).total_cmp(&carried(b)));
-        let typical = paths.get(paths.len() / 2)?;
-        let name = Name { mesh, test, slot: now_ms | DIAGNOSIS, load: **typical };
-        (self.diagnosed.len() < AT_ONCE && !self.diagnosed.contains_key(&name)).then_some(name)
+        let typical = **paths.get(paths.len() / 2)?;
+        let (mesh, test) = *places.get(&typical)?;
+        let name = Name { mesh, test, slot: now_ms | DIAGNOSIS, load: typical };
+        (!self.diagnosed.contains_key(&name)).then_some(name)
     }
 
     /// Whether a test is a diagnosis.

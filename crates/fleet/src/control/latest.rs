@@ -134,14 +134,18 @@ impl Latest {
         }
     }
 
-    /// When the last load of each host ended that carried something.
-    pub(super) fn loaded_ms(&self) -> BTreeMap<usize, u64> {
-        let mut of = BTreeMap::new();
+    /// When the last load and the last probe of each host ended that found something.
+    pub(super) fn last_ms(&self) -> BTreeMap<usize, [Option<u64>; 2]> {
         let is_measured = |it: &&MeshLoad| matches!(it.state, MeshState::Measured { .. });
-        for (load, last) in self.loads.iter().filter(|(_, last)| last.it.as_ref().filter(is_measured).is_some()) {
+        let loads = self.loads.iter().filter(|(_, last)| last.it.as_ref().filter(is_measured).is_some());
+        let loads = loads.map(|(load, last)| (0, load, last.at_ms));
+        let probes = self.paths.iter().filter(|(_, last)| last.it.as_ref().is_some_and(|it| it.rtt_us.is_some()));
+        let probes = probes.map(|(load, last)| (1, load, last.at_ms));
+        let mut of: BTreeMap<usize, [Option<u64>; 2]> = BTreeMap::new();
+        for (kind, load, at_ms) in loads.chain(probes) {
             for host in [load.from, load.to] {
-                let at_ms = of.entry(host).or_insert(last.at_ms);
-                *at_ms = last.at_ms.max(*at_ms);
+                let last = &mut of.entry(host).or_default()[kind];
+                *last = Some(last.map_or(at_ms, |it| it.max(at_ms)));
             }
         }
         of
@@ -153,9 +157,13 @@ impl Latest {
 
     /// Whether two paths have a router in common, as far as traces show.
     pub(super) fn share(&self, one: Load, other: Load) -> bool {
-        let path = |load: Load| self.paths.get(&load)?.it.as_ref().map(|path| &path.hops);
-        let hops = |load: Load| path(load).or_else(|| path(back(load)));
-        hops(one).zip(hops(other)).is_some_and(|(one, other)| one.iter().any(|hop| other.contains(hop)))
+        self.hops(one).iter().any(|hop| self.hops(other).contains(hop))
+    }
+
+    /// The routers of a path, as far as traces show them.
+    pub(super) fn hops(&self, load: Load) -> &[String] {
+        let path = |load: Load| self.paths.get(&load)?.it.as_ref().map(|path| path.hops.as_slice());
+        path(load).filter(|hops| !hops.is_empty()).or_else(|| path(back(load))).unwrap_or_default()
     }
 
     /// When the last test of a path ended, of which nothing arrived though something did before; `None`: it is otherwise.

@@ -3,6 +3,7 @@
 
 mod diagnosed;
 mod latest;
+mod nothing;
 mod orders;
 mod outcome;
 mod rounds;
@@ -10,7 +11,7 @@ mod series;
 mod sessions;
 mod state;
 
-use crate::incident::{Message, Rules};
+use crate::incident::{Message, Rules, Unsaid};
 use crate::judge::{Judge, SILENT_MS};
 use crate::plan::{Fleet, Kind, Test};
 use crate::protocol::{Admits, Agent, Clock, Order, Poll, Reply, Settings, Ticket, What};
@@ -66,6 +67,16 @@ struct Running {
     due_ms: u64,
 }
 
+/// What came of a test since its last result.
+#[derive(Debug)]
+struct Nothing {
+    /// When the first and the last one came to nothing.
+    since_ms: u64,
+    last_ms: u64,
+    tests: u64,
+    last: String,
+}
+
 /// How the tests of one kind of a mesh ended since the controller began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -117,6 +128,8 @@ pub struct Control<'a, T> {
     changed: BTreeSet<usize>,
     /// Loads that are diagnosed, for the numbers of incidents of which nobody knows yet, and until when that is waited for.
     diagnosed: BTreeMap<Name, (u64, u64)>,
+    /// Those for which that was tried.
+    examined: BTreeSet<u64>,
     /// Tests beside which no other load may pass the same routers.
     alone: BTreeSet<Name>,
     rounds: BTreeMap<(Place, u64), Round>,
@@ -126,6 +139,8 @@ pub struct Control<'a, T> {
     unreached: BTreeSet<[usize; 2]>,
     latest: Latest,
     counts: BTreeMap<Place, Counts>,
+    /// Tests without a result since.
+    nothing: BTreeMap<Place, Nothing>,
     /// Bytes of loads on a day, by test.
     carried: BTreeMap<Place, (u64, u64)>,
     paused_until_ms: u64,
@@ -139,9 +154,9 @@ pub struct Control<'a, T> {
     /// To be reported at the next look.
     ready: Vec<Message>,
     /// Messages that not all who should have got, of this controller …
-    on_their_way: Vec<Message>,
+    on_their_way: Vec<Unsaid>,
     /// … and of an earlier one.
-    unsaid: Vec<Message>,
+    unsaid: Vec<Unsaid>,
     /// What was kept last.
     kept: Vec<u8>,
 }
@@ -169,11 +184,13 @@ impl<'a, T: Truth> Control<'a, T> {
             changed: BTreeSet::new(),
             alone: BTreeSet::new(),
             diagnosed: BTreeMap::new(),
+            examined: BTreeSet::new(),
             rounds: BTreeMap::new(),
             aside: BTreeMap::new(),
             unreached: BTreeSet::new(),
             latest: Latest::default(),
             counts: BTreeMap::new(),
+            nothing: BTreeMap::new(),
             carried: BTreeMap::new(),
             paused_until_ms: 0,
             misses_from_ms: now_ms + SILENT_MS,
@@ -246,6 +263,8 @@ impl<'a, T: Truth> Control<'a, T> {
             // What was due while no controller was there was missed, and is named so.
             None => {
                 self.restore(now_ms)?;
+                // By a clock that was ahead: it can still be made.
+                self.truth.reopen(now_ms)?;
                 self.take_over(now_ms)?;
                 let planned_ms = self.truth.planned()?.unwrap_or(now_ms).clamp(now_ms - DAY_MS.min(now_ms), now_ms);
                 // Loads of a slot may be due in the next hour.
@@ -321,6 +340,7 @@ impl<'a, T: Truth> Control<'a, T> {
             let before_ms = now_ms.saturating_sub(self.patience_ms(place));
             for name in self.truth.miss(place.0, place.1, before_ms, now_ms)? {
                 self.counts.entry(place).or_default().missed += 1;
+                self.came_to_nothing(&name, None, now_ms);
                 // What was found before says nothing of now. A diagnosis is of no round.
                 if self.rounds.contains_key(&(place, name.slot)) {
                     self.latest.miss(self.test(place).kind, name.load);
@@ -385,7 +405,7 @@ impl<'a, T: Truth> Control<'a, T> {
 
     /// Each host of the file with its agent.
     pub fn agents(&self) -> impl Iterator<Item = Member<'_>> {
-        let loaded = self.latest.loaded_ms();
+        let last = self.latest.last_ms();
         self.names.iter().zip(&self.sessions).enumerate().map(move |(host, (name, session))| Member {
             name,
             version: session.agent.as_ref().map(|(agent, _)| agent.version.as_str()),
@@ -394,7 +414,7 @@ impl<'a, T: Truth> Control<'a, T> {
             drained: session.drained,
             behind_ms: session.behind_ms(),
             clock_error_us: session.clock.and_then(|clock| clock.error_us),
-            loaded_ms: loaded.get(&host).copied(),
+            last_ms: last.get(&host).copied().unwrap_or_default(),
         })
     }
 

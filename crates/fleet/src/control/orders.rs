@@ -6,6 +6,7 @@ use super::{
 };
 use crate::schedule::is_quiet;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 /// Orders in one reply; the others come with the next.
 const ORDERS_MAX: usize = 500;
@@ -18,7 +19,6 @@ impl<T: Truth> Control<'_, T> {
         if now_ms < self.paused_until_ms {
             return Ok(());
         }
-        let day = now_ms / super::DAY_MS;
         let mut running: Vec<Name> = self.running.keys().filter(|name| self.is_load(name)).copied().collect();
         let mut busy: BTreeSet<usize> = running.iter().flat_map(|name| [name.load.from, name.load.to]).collect();
         let mut wanted: BTreeMap<Place, Vec<(u64, Planned)>> = BTreeMap::new();
@@ -38,11 +38,13 @@ impl<T: Truth> Control<'_, T> {
                 continue;
             }
             if self.is_load(&entry.1.name) {
-                let most = self.test(place).bytes_a_day;
-                let carried = self.carried.get(&place).filter(|(of, _)| *of == day).map_or(0, |(_, bytes)| *bytes);
                 let under_way = running.iter().filter(|name| (name.mesh, name.test) == place);
-                let carried = under_way.map(|name| self.expected_bytes(name)).fold(carried, u64::saturating_add);
-                if most.is_some_and(|most| carried >= most) || busy.contains(&from) || busy.contains(&to) {
+                let under_way = under_way.map(|name| self.expected_bytes(name)).fold(0, u64::saturating_add);
+                if self.is_used_up(place, under_way, now_ms) || busy.contains(&from) || busy.contains(&to) {
+                    continue;
+                }
+                let is_full = |most: NonZeroUsize| self.crowd(entry.1.name.load, &running) >= most.get();
+                if self.fleet.concurrent.is_some_and(is_full) {
                     continue;
                 }
                 if !self.alone.is_empty() && running.iter().any(|other| self.disturb(&entry.1.name, other)) {
@@ -69,6 +71,12 @@ impl<T: Truth> Control<'_, T> {
             }
         }
         Ok(())
+    }
+
+    /// How many of these loads pass the router of a path that most of them pass.
+    fn crowd(&self, load: Load, running: &[Name]) -> usize {
+        let over = |hop: &String| running.iter().filter(|it| self.latest.hops(it.load).contains(hop)).count();
+        self.latest.hops(load).iter().map(over).max().unwrap_or(0)
     }
 
     /// The bytes that a load is expected to carry.
@@ -132,7 +140,10 @@ impl<T: Truth> Control<'_, T> {
                 // Each path in a slot of its own: routers answer a host once a second.
                 let Load { from, to } = lease.name.load;
                 let turn = lease.name.slot.wrapping_add((31 * from + to) as u64);
-                let trace = turn.is_multiple_of(TRACED_EACH) || !self.latest.has_path(lease.name.load);
+                // What is in the store has no routers but where they were looked for.
+                let is_new = self.fleet.concurrent.is_some() && now_ms < self.began_ms + 2 * test.every_ms;
+                let is_unknown = is_new && self.latest.hops(lease.name.load).is_empty();
+                let trace = turn.is_multiple_of(TRACED_EACH) || is_unknown || !self.latest.has_path(lease.name.load);
                 What::Probe { stamp: agent.stamp, trace }
             }
         };

@@ -1,5 +1,6 @@
 //! What agents found, as far as it can be believed.
 
+use super::nothing::nothing_of;
 use super::sessions::CLOCKS;
 use super::{Agent, Control, Counts, Has, Load, Name, Poll, Truth};
 use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Settings, Ticket};
@@ -172,31 +173,54 @@ impl<T: Truth> Control<'_, T> {
             session.noted_ms = now_ms;
             self.truth.note(host, now_ms, &differ)?;
         }
-        let mut taken = Vec::new();
-        for Outcome { ticket, found } in poll.outcomes.into_iter().take(OUTCOMES_MAX) {
-            if let Some(name) = self.named(&ticket) {
-                self.outcome(host, name, ticket.fence, found, now_ms)?;
-            }
-            taken.push(ticket);
+        let outcomes = poll.outcomes.into_iter().take(OUTCOMES_MAX);
+        // Which probes were beside a load is known once the loads are.
+        let (probes, loads): (Vec<_>, Vec<_>) = outcomes.partition(|it| matches!(it.found, Found::Probe(_)));
+        let taken = loads.iter().chain(&probes).map(|it| it.ticket.clone()).collect();
+        for outcomes in [loads, probes] {
+            self.outcomes(host, outcomes, now_ms)?;
         }
         let working: BTreeSet<Ticket> = poll.working.into_iter().take(WORKING_MAX).collect();
         Ok(Some((Has { working, admitted: poll.admitted, settings: knows }, taken)))
     }
 
-    fn outcome(&mut self, host: usize, name: Name, fence: u64, found: Found, now_ms: u64) -> Result<(), T::Error> {
+    fn outcomes(&mut self, host: usize, outcomes: Vec<Outcome>, now_ms: u64) -> Result<(), T::Error> {
+        let (mut all, mut results) = (Vec::new(), Vec::new());
+        for Outcome { ticket, found } in outcomes {
+            if let Some(name) = self.named(&ticket)
+                && let Some(found) = self.believed(host, name, ticket.fence, found, now_ms)
+            {
+                let result = serde_json::to_vec(&found).unwrap_or_default();
+                results.push((Lease { name, fence: ticket.fence, until_ms: 0 }, result));
+                all.push(found);
+            }
+        }
+        let ends = self.truth.end(&results)?;
+        for ((found, (lease, _)), end) in all.into_iter().zip(results).zip(ends) {
+            // It was stored before, and the store's answer was lost.
+            let is_news = || self.running.get(&lease.name).is_some_and(|it| it.lease.fence == lease.fence);
+            if end == Taken::Stored || end == Taken::Again && is_news() {
+                self.stored(host, lease.name, found, now_ms);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an agent found, as it is stored; `None`: it does not count, or the other end is asked now.
+    fn believed(&mut self, host: usize, name: Name, fence: u64, found: Found, now_ms: u64) -> Option<Found> {
         let Load { from, to } = name.load;
         let running = self.running.get(&name);
         let since_ms = running.map_or(now_ms, |it| it.due_ms);
         // An agent speaks of its own tests only.
         if running.map_or(![from, to].contains(&host), |it| it.opener != host) {
-            return Ok(());
+            return None;
         }
         // Nor of another kind of test, nor of a turn that it has no more.
         if self.is_load(&name) == matches!(found, Found::Probe(_)) || running.is_some_and(|it| it.lease.fence != fence)
         {
-            return Ok(());
+            return None;
         }
-        let Some(mut found) = sound(found, name.load) else { return Ok(()) };
+        let mut found = sound(found, name.load)?;
         if let Found::Probe(path) = &mut found
             && host == to
         {
@@ -217,7 +241,7 @@ impl<T: Truth> Control<'_, T> {
             {
                 running.opener = other;
                 self.changed.extend([host, other]);
-                return Ok(());
+                return None;
             }
         } else if matches!(found, Found::Load(MeshState::Measured { .. })) {
             self.unreached.remove(&[host, Self::other(&name, host)]);
@@ -227,25 +251,32 @@ impl<T: Truth> Control<'_, T> {
         {
             path.remarks.push(BESIDE_LOAD.to_owned());
         }
-        let result = serde_json::to_vec(&found).unwrap_or_default();
-        let lease = Lease { name, fence, until_ms: 0 };
-        if self.truth.end(&lease, &result)? == Taken::Stored {
-            if let Found::Diagnosis(says) = &found {
-                self.diagnosis(&name, says.clone());
-            }
-            self.count(&name, &found, now_ms);
-            if matches!(found, Found::Load(MeshState::Measured { .. }) | Found::Diagnosis(_)) {
-                [from, to].into_iter().for_each(|host| self.sessions[host].loaded_ms = now_ms);
-            }
-            if matches!(found, Found::Probe(_)) {
-                let aside = self.aside.entry(name.load).or_default();
-                // In a fleet that loads its hosts nearly always, the losses of probes are those that users meet.
-                *aside = if *aside < ASIDE_MAX && set_aside(&mut found) { *aside + 1 } else { 0 };
-            }
-            self.latest.take(name.load, host == to, found, now_ms);
-            self.over(name);
+        Some(found)
+    }
+
+    /// What follows from a result that is in the store now.
+    fn stored(&mut self, host: usize, name: Name, mut found: Found, now_ms: u64) {
+        let Load { from, to } = name.load;
+        if let Found::Diagnosis(says) = &found {
+            // It is the word of that host, whoever has its token.
+            let says = says.clone().map(|it| format!("{} says: {it}", self.names[host]));
+            self.diagnosis(&name, says);
         }
-        Ok(())
+        self.count(&name, &found, now_ms);
+        let nothing = nothing_of(&found);
+        if matches!(found, Found::Load(MeshState::Measured { .. }) | Found::Diagnosis(_)) {
+            [from, to].into_iter().for_each(|host| self.sessions[host].loaded_ms = now_ms);
+        }
+        if matches!(found, Found::Probe(_)) {
+            let aside = self.aside.entry(name.load).or_default();
+            // In a fleet that loads its hosts nearly always, the losses of probes are those that users meet.
+            *aside = if *aside < ASIDE_MAX && set_aside(&mut found) { *aside + 1 } else { 0 };
+        }
+        self.latest.take(name.load, host == to, found, now_ms);
+        if nothing.is_some() {
+            self.came_to_nothing(&name, nothing, now_ms);
+        }
+        self.over(name);
     }
 
     /// Whether a host of a test had a load of another test since a time.
@@ -262,6 +293,9 @@ impl<T: Truth> Control<'_, T> {
             || matches!(found, Found::Diagnosis(Ok(_)));
         let Counts { done, failed, .. } = self.counts.entry(place).or_default();
         *(if is_found { done } else { failed }) += 1;
+        if is_found {
+            self.nothing.remove(&place);
+        }
         let bytes = match found {
             Found::Load(MeshState::Measured { goodput_bps, .. }) => {
                 // A wrong figure does not use up the day.

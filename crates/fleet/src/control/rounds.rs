@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 /// How often clocks are judged: meanwhile each agent polls a few times, so that all show it where the controller's own is off.
 const CLOCKS_MS: u64 = 90_000;
 
+/// An agent that was never heard of may be about to be installed.
+const COMES_MS: u64 = 3_600_000;
+
 /// The tests of a slot that are not over, and when no more are waited for.
 #[derive(Debug)]
 pub(super) struct Round {
@@ -62,6 +65,7 @@ impl<'a, T: Truth> Control<'a, T> {
         let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
         if self.looks_ms == now_ms {
             self.ready.extend(self.judge.agents(now_ms, &self.heard(now_ms)));
+            self.ready.extend(self.judge.tests(now_ms, &self.finds(now_ms)));
         }
         if now_ms >= self.clocks_ms + CLOCKS_MS {
             self.clocks_ms = now_ms;
@@ -69,14 +73,13 @@ impl<'a, T: Truth> Control<'a, T> {
             self.ready.extend(self.judge.clocks(now_ms, &clocks.collect::<Vec<_>>(), &self.names));
         }
         if over.is_empty() {
-            self.reported(None, now_ms)?;
+            self.reported(now_ms)?;
             return Ok(std::mem::take(&mut self.ready));
         }
         for kind in [Kind::Load, Kind::Probe] {
             self.latest.forget(kind, now_ms.saturating_sub(STANDS_MS));
         }
         let record = self.as_mesh(now_ms, Some(&|load, at_ms| self.ran(load, at_ms)));
-        let place = over.iter().map(|(place, _)| *place).find(|place| self.test(*place).kind == Kind::Load);
         for key in over {
             let Some(round) = self.rounds.remove(&key) else { continue };
             let kind = self.test(key.0).kind;
@@ -101,7 +104,7 @@ impl<'a, T: Truth> Control<'a, T> {
                 self.again(key.0, &fresh, now_ms)?;
             }
         }
-        self.reported(place, now_ms)?;
+        self.reported(now_ms)?;
         Ok(std::mem::take(&mut self.ready))
     }
 
@@ -122,7 +125,9 @@ impl<'a, T: Truth> Control<'a, T> {
     pub(super) fn heard(&self, now_ms: u64) -> Vec<(&'a str, &'a str, Heard)> {
         let heard = |session: &Session| {
             let last_ms = session.heard_ms.max(session.since_ms);
-            match now_ms >= last_ms + SILENT_MS {
+            let is_new = session.agent.is_none() && !session.was_heard;
+            let patience_ms = if is_new { COMES_MS } else { SILENT_MS };
+            match now_ms >= last_ms + patience_ms {
                 // Whoever drained it may have switched it off.
                 true if session.drained => Heard::Unknown,
                 true => Heard::SilentSince(last_ms),

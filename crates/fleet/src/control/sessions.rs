@@ -18,6 +18,8 @@ pub(super) struct Session {
     /// With the address that it comes from, where that is known.
     pub(super) agent: Option<(Agent, Option<IpAddr>)>,
     pub(super) heard_ms: u64,
+    /// Whether an earlier controller heard of it.
+    pub(super) was_heard: bool,
     /// Since when this process of it is known.
     pub(super) began_ms: u64,
     /// Since when it is expected.
@@ -73,6 +75,6 @@ pub struct Member<'a> {
     /// By how much its clock is behind the controller's, ms, where that is known; and by how much it may be out as its kernel says.
     pub behind_ms: Option<i64>,
     pub clock_error_us: Option<u64>,
-    /// When the last of its loads ended that carried something.
-    pub loaded_ms: Option<u64>,
+    /// When the last of its loads ended that carried something, and the last of its probes that was answered.
+    pub last_ms: [Option<u64>; 2],
 }

@@ -3,9 +3,10 @@
 use super::latest::back;
 use super::outcome::set_aside;
 use super::{
-    AROUND_MS, BESIDE, Control, HOUR_MS, Kind, LEAD_MS, Load, Message, OPEN_BACK_MS, Place, Planned, Running, Sessions,
-    Test, Truth,
+    AROUND_MS, BESIDE, Control, HOUR_MS, Kind, LEAD_MS, Load, Message, OPEN_BACK_MS, Place, Planned, Running, Session,
+    Sessions, Test, Truth,
 };
+use crate::incident::Unsaid;
 use crate::judge::{Judge, Kept as KeptJudge};
 use crate::protocol::Found;
 use crate::truth::Lease;
@@ -18,6 +19,9 @@ struct Kept {
     judge: KeptJudge,
     unreached: Vec<[String; 2]>,
     drained: Vec<String>,
+    /// Agents that were ever heard of.
+    #[serde(default)]
+    heard: Vec<String>,
     paused_until_ms: u64,
     /// Bytes of loads on a day.
     #[serde(default)]
@@ -25,9 +29,12 @@ struct Kept {
     /// Paths that are worse than usual.
     #[serde(default)]
     worse: Vec<Worse>,
-    /// Messages that not all who should have got.
+    /// Messages that not all who should have got, …
     #[serde(default)]
     unsaid: Vec<Message>,
+    /// … and who had each of them.
+    #[serde(default)]
+    had: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,8 +87,9 @@ impl<T: Truth> Control<'_, T> {
             return Ok(());
         }
         let name = |host: &usize| self.names[*host].to_owned();
-        let drained =
-            self.sessions.iter().enumerate().filter(|(_, session)| session.drained).map(|(host, _)| name(&host));
+        let of = |is: fn(&Session) -> bool| -> Vec<String> {
+            self.sessions.iter().enumerate().filter(|(_, session)| is(session)).map(|(host, _)| name(&host)).collect()
+        };
         let worse =
             |(kind, load, odd): (Kind, Load, Odd)| Worse { from: name(&load.from), to: name(&load.to), kind, odd };
         let carried = |(place, (day, bytes)): (&Place, &(u64, u64))| Carried {
@@ -90,14 +98,17 @@ impl<T: Truth> Control<'_, T> {
             day: *day,
             bytes: *bytes,
         };
+        let (unsaid, had) = self.unsaid.iter().chain(&self.on_their_way).cloned().unzip();
         let kept = Kept {
             judge: self.judge.kept(&self.names),
             unreached: self.unreached.iter().map(|pair| pair.each_ref().map(name)).collect(),
-            drained: drained.collect(),
+            drained: of(|it| it.drained),
+            heard: of(|it| it.agent.is_some() || it.was_heard),
             paused_until_ms: self.paused_until_ms,
             carried: self.carried.iter().map(carried).collect(),
             worse: self.latest.odd().map(worse).collect(),
-            unsaid: self.unsaid.iter().chain(&self.on_their_way).cloned().collect(),
+            unsaid,
+            had,
         };
         let bytes = serde_json::to_vec(&kept).unwrap_or_default();
         if self.kept != bytes {
@@ -108,12 +119,12 @@ impl<T: Truth> Control<'_, T> {
     }
 
     /// What [`Control::tick`] returned and did not arrive everywhere yet: it is kept, so that no restart loses it.
-    pub fn on_their_way(&mut self, messages: Vec<Message>) {
+    pub fn on_their_way(&mut self, messages: Vec<Unsaid>) {
         self.on_their_way = messages;
     }
 
     /// What an earlier controller did not deliver, once.
-    pub fn unsaid(&mut self) -> Vec<Message> {
+    pub fn unsaid(&mut self) -> Vec<Unsaid> {
         std::mem::take(&mut self.unsaid)
     }
 
@@ -195,11 +206,15 @@ impl<T: Truth> Control<'_, T> {
             let tested = self.tested();
             self.judge = Judge::restored(kept.judge, &self.names, &|kind, load| tested.contains(&(kind, *load)));
             worse = kept.worse;
-            self.unsaid = kept.unsaid;
+            let had = kept.had.into_iter().chain(std::iter::repeat_with(Vec::new));
+            self.unsaid = kept.unsaid.into_iter().zip(had).collect();
             let pair = |[a, b]: &[String; 2]| Some([self.host(a)?, self.host(b)?]);
             self.unreached = kept.unreached.iter().filter_map(pair).collect();
             for host in kept.drained.iter().filter_map(|name| self.host(name)).collect::<Vec<_>>() {
                 self.sessions[host].drained = true;
+            }
+            for host in kept.heard.iter().filter_map(|name| self.host(name)).collect::<Vec<_>>() {
+                self.sessions[host].was_heard = true;
             }
             self.paused_until_ms = kept.paused_until_ms;
             for place in self.places().collect::<Vec<_>>() {

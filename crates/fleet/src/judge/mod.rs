@@ -60,6 +60,9 @@ const AGAIN: usize = 3;
 /// An agent that said nothing for so long is silent.
 pub const SILENT_MS: u64 = 60_000;
 
+/// What is said of tests that find nothing, between their kind and their mesh.
+pub const TESTS: &str = " tests of mesh ";
+
 /// A clock that is out by more is an incident: times of different hosts cannot be put beside each other.
 pub(crate) const CLOCK_MS: u64 = 2_000;
 
@@ -186,6 +189,17 @@ impl Judge {
         let gone: Vec<_> = gone.map(|it| (it.element.clone(), Seen::Good)).collect();
         seen.retain(|(name, seen)| matches!(seen, Seen::Bad(_)) || self.incidents.knows(name));
         seen.extend(gone);
+        self.incidents.round(now_ms, &seen)
+    }
+
+    /// The tests of the file, and whether each finds something.
+    pub(crate) fn tests(&mut self, now_ms: u64, tests: &[(String, Seen)]) -> Vec<Message> {
+        let is_gone = |element: &String| element.contains(TESTS) && !tests.iter().any(|(known, _)| known == element);
+        let gone: Vec<String> =
+            self.incidents.open().into_iter().map(|it| it.element.clone()).filter(is_gone).collect();
+        let mut seen = tests.to_vec();
+        seen.retain(|(name, seen)| matches!(seen, Seen::Bad(_)) || self.incidents.knows(name));
+        seen.extend(gone.into_iter().map(|element| (element, Seen::Good)));
         self.incidents.round(now_ms, &seen)
     }
 
@@ -321,9 +335,12 @@ impl Judge {
         messages
     }
 
-    /// The loads of an element.
+    /// The paths of an element that are bad: those of loads, else those of probes.
     pub(crate) fn paths(&self, element: &str) -> Option<&BTreeSet<Load>> {
-        self.of.get(element)?.get(&Kind::Load).map(|side| &side.paths)
+        let sides = self.of.get(element)?;
+        let known = [Kind::Load, Kind::Probe].map(|kind| sides.get(&kind).filter(|side| !side.paths.is_empty()));
+        let bad = known.iter().flatten().find(|side| side.bad);
+        bad.or_else(|| known.iter().flatten().next()).map(|side| &side.paths)
     }
 
     /// Paths that are to be tested again at once, alone, before what they show is reported.

@@ -26,7 +26,7 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     let names = tests.map(|it| it.name);
     assert_eq!(truth.open(0..=150).expect("open"), [(tests[0], None), (tests[2], None)]);
     let never = Lease { name: names[0], fence: 0, until_ms: 0 };
-    assert_eq!(truth.end(&never, b"mine").expect("an end"), Taken::TooLate, "nobody was given it");
+    assert_eq!(end(truth, &[(never, "mine")]), [Taken::TooLate], "nobody was given it");
     let lease = |truth: &mut T, names: &[Name], now, until| truth.lease(names, now, until).expect("leases");
     let unknown = Name { slot: 77, ..names[0] };
     let given = lease(truth, &[names[0], unknown], 150, 500);
@@ -37,22 +37,32 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     // The lease ends, another one takes it: what the first says does not count any more.
     let [second, slow] = [0, 1].map(|nth| lease(truth, &names[nth..=nth], 500, 2_000)[0].expect("it is free"));
     assert!(second.fence > first.fence);
-    assert_eq!(truth.end(&first, b"old").expect("an end"), Taken::TooLate);
-    assert_eq!(truth.end(&second, b"new").expect("an end"), Taken::Stored);
-    assert_eq!(truth.end(&second, b"new").expect("an end"), Taken::Again, "given twice");
-    assert_eq!(truth.end(&first, b"old").expect("an end"), Taken::TooLate);
+    assert_eq!(end(truth, &[]), []);
+    assert_eq!(
+        end(truth, &[(first, "old"), (second, "new"), (second, "other"), (first, "old")]),
+        [Taken::TooLate, Taken::Stored, Taken::Again, Taken::TooLate],
+        "one of them counts, once"
+    );
+    assert_eq!(end(truth, &[(second, "new")]), [Taken::Again], "given twice");
     assert_eq!(lease(truth, &names[..1], 900, 999), [None], "it is over");
     // What somebody has is not missed before its lease ends; what nobody asked for is.
     assert!(truth.miss(0, 0, 100, 1_500).expect("missed").is_empty(), "it is not late");
     assert_eq!(truth.miss(0, 0, 1_000, 1_500).expect("missed"), [names[2]]);
     assert_eq!(truth.miss(0, 0, 1_000, 2_000).expect("missed"), [names[1]]);
-    assert_eq!(truth.end(&slow, b"late").expect("an end"), Taken::TooLate, "it is named as missed");
+    assert_eq!(end(truth, &[(slow, "late")]), [Taken::TooLate], "it is named as missed");
     assert!(truth.miss(0, 0, 9_000, 9_000).expect("missed").is_empty());
     assert_eq!(lease(truth, &names, 9_000, 9_900), [None; 3]);
     assert!(truth.open(0..=9_000).expect("open").is_empty(), "all are over");
-    assert_eq!(truth.end(&Lease { name: unknown, ..first }, b"").expect("an end"), Taken::TooLate);
+    assert_eq!(end(truth, &[(Lease { name: unknown, ..first }, "")]), [Taken::TooLate]);
     assert_eq!(truth.results(0, 0, 100..=100).expect("results"), [(100, names[0], b"new".to_vec())]);
-    assert!(truth.results(0, 0, 101..=900).expect("results").is_empty());
+    // The clock was ahead: what it named as missed and is due later can be made, what is over stays so.
+    truth.reopen(150).expect("open again");
+    let open: Vec<Planned> = truth.open(0..=9_000).expect("open").into_iter().map(|(test, _)| test).collect();
+    assert_eq!(open, [tests[1]]);
+    let again = lease(truth, &names[1..2], 150, 151)[0].expect("it is free");
+    assert_eq!(end(truth, &[(slow, "old")]), [Taken::TooLate]);
+    assert_eq!(end(truth, &[(again, "made")]), [Taken::Stored]);
+    assert_eq!(truth.results(0, 0, 101..=900).expect("results"), [(200, names[1], b"made".to_vec())]);
     assert!(truth.results(0, 0, 0..=99).expect("results").is_empty());
     folds(truth, names[0].load);
     let mut leads = |who, now, until| truth.lead(who, now, until).expect("an answer");
@@ -74,6 +84,11 @@ pub fn conforms<T: Truth<Error: std::fmt::Debug>>(truth: &mut T) {
     assert_eq!(truth.kept().expect("a state").as_deref(), Some(&b"two"[..]));
 }
 
+fn end<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, results: &[(Lease, &str)]) -> Vec<Taken> {
+    let results: Vec<_> = results.iter().map(|(lease, result)| (*lease, result.as_bytes().to_vec())).collect();
+    truth.end(&results).expect("ends")
+}
+
 /// Tests of two days become a figure for each, once.
 fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
     let day = 24 * HOUR_MS;
@@ -83,7 +98,7 @@ fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
             packets: Some([50, lost, 0]),
             ..Default::default()
         };
-        serde_json::to_vec(&Found::Probe(path)).expect("JSON")
+        serde_json::to_string(&Found::Probe(path)).expect("JSON")
     };
     let name = |slot| Name { mesh: 0, test: 0, slot, load };
     let due = |slot: u64| 10 * day + (slot - 1_000) * day / 2;
@@ -91,13 +106,13 @@ fn folds<T: Truth<Error: std::fmt::Debug>>(truth: &mut T, load: Load) {
     truth.plan(&slots.map(|slot| Planned { due_ms: due(slot), name: name(slot) })).expect("planned");
     for (slot, result) in [(1_000, probe(100.0, 3)), (1_001, probe(200.0, 0))] {
         let lease = truth.lease(&[name(slot)], 0, 1).expect("a lease")[0].expect("it is free");
-        truth.end(&lease, &result).expect("an end");
+        end(truth, &[(lease, &result)]);
     }
     // A diagnosis is no load of the day.
-    let diagnosis = serde_json::to_vec(&Found::Diagnosis(Err("why".to_owned()))).expect("JSON");
+    let diagnosis = serde_json::to_string(&Found::Diagnosis(Err("why".to_owned()))).expect("JSON");
     truth.plan(&[Planned { due_ms: 10 * day + 1, name: name(77) }]).expect("planned");
     let lease = truth.lease(&[name(77)], 0, 1).expect("a lease")[0].expect("it is free");
-    truth.end(&lease, &diagnosis).expect("an end");
+    end(truth, &[(lease, &diagnosis)]);
     truth.miss(0, 0, 12 * day, 12 * day).expect("missed");
     let point = |due_ms, tests, failed, figures, packets| Point { due_ms, tests, failed, figures, packets };
     let first = point(due(1_000), 1, 0, Some([100.0, 200.0, 300.0]), [50, 3, 0]);

@@ -75,17 +75,20 @@ impl Truth for Memory {
         Ok(names.iter().map(give).collect())
     }
 
-    fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken, Self::Error> {
-        let Some(kept) = self.tests.get(&lease.name) else { return Ok(Taken::TooLate) };
-        let is_newest = kept.lease.is_some_and(|it| it.fence == lease.fence);
-        Ok(match &kept.end {
-            Some(End::Result(_)) if is_newest => Taken::Again,
-            None if is_newest => {
-                self.close(lease.name, End::Result(result.to_vec()));
-                Taken::Stored
+    fn end(&mut self, results: &[(Lease, Vec<u8>)]) -> Result<Vec<Taken>, Self::Error> {
+        let end = |(lease, result): &(Lease, Vec<u8>)| {
+            let Some(kept) = self.tests.get(&lease.name) else { return Taken::TooLate };
+            let is_newest = kept.lease.is_some_and(|it| it.fence == lease.fence);
+            match &kept.end {
+                Some(End::Result(_)) if is_newest => Taken::Again,
+                None if is_newest => {
+                    self.close(lease.name, End::Result(result.clone()));
+                    Taken::Stored
+                }
+                _ => Taken::TooLate,
             }
-            _ => Taken::TooLate,
-        })
+        };
+        Ok(results.iter().map(end).collect())
     }
 
     fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>, Self::Error> {
@@ -101,6 +104,16 @@ impl Truth for Memory {
         let places: BTreeSet<(usize, usize)> = self.open.iter().map(|(mesh, test, ..)| (*mesh, *test)).collect();
         for (mesh, test) in places {
             self.miss(mesh, test, due_before_ms, now_ms)?;
+        }
+        Ok(())
+    }
+
+    fn reopen(&mut self, now_ms: u64) -> Result<(), Self::Error> {
+        let is = |kept: &Kept| kept.due_ms > now_ms && kept.end == Some(End::Missed);
+        for (name, kept) in self.tests.iter_mut().filter(|(_, kept)| is(kept)) {
+            kept.end = None;
+            kept.lease = kept.lease.map(|lease| Lease { until_ms: 0, ..lease });
+            self.open.insert((name.mesh, name.test, kept.due_ms, *name));
         }
         Ok(())
     }
@@ -254,7 +267,7 @@ mod tests {
                     if *at > now {
                         return true;
                     }
-                    if truth.end(lease, b"it").expect("an end") == Taken::Stored {
+                    if truth.end(&[(*lease, b"it".to_vec())]).expect("an end") == [Taken::Stored] {
                         *stored.entry(lease.name).or_default() += 1;
                     }
                     false

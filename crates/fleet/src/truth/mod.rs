@@ -119,9 +119,9 @@ pub trait Truth {
     /// Errors: the store's.
     fn lease(&mut self, names: &[Name], now_ms: u64, until_ms: u64) -> Result<Vec<Option<Lease>>, Self::Error>;
 
-    /// Stores a result.
-    /// Errors: the store's.
-    fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken, Self::Error>;
+    /// Stores results, in their order: all that an agent brought are on the disk after one commit.
+    /// Errors: the store's; then none of them is stored.
+    fn end(&mut self, results: &[(Lease, Vec<u8>)]) -> Result<Vec<Taken>, Self::Error>;
 
     /// Names as missed what of a test was due before a time and is in nobody's hands now.
     /// Errors: the store's.
@@ -130,6 +130,10 @@ pub trait Truth {
     /// Names as missed what of all tests was due before a time and is in nobody's hands now, also what is in the file no more.
     /// Errors: the store's.
     fn miss_all(&mut self, due_before_ms: u64, now_ms: u64) -> Result<(), Self::Error>;
+
+    /// What was named as missed and is due later is open again: the clock that said so was ahead.
+    /// Errors: the store's.
+    fn reopen(&mut self, now_ms: u64) -> Result<(), Self::Error>;
 
     /// Tests that were due in this time and are not over, the earliest first, with the newest lease of each, if it was ever given.
     /// Errors: the store's.

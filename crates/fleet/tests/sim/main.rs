@@ -75,6 +75,7 @@ fn what_was_not_delivered_is_said_by_the_next_controller() {
     world.run(&mut control, 20);
     assert_eq!(world.reported(0), ["began host h014 (receiving)"]);
     let (_, message) = world.messages[0].clone();
+    let message = (message, vec!["a webhook".to_owned()]);
     control.on_their_way(vec![message.clone()]);
     control.keep().expect("kept");
     let mut next = Control::new(&fleet, control.into_truth(), world.now_ms);
@@ -192,6 +193,78 @@ fn what_is_worse_than_it_was_is_an_incident_where_no_other_path_shows_it() {
         world.run(&mut control, 20);
         assert_eq!(world.reported(since), [format!("over {element}")]);
     }
+}
+
+#[test]
+fn tests_that_never_find_anything_are_incidents_and_agents_that_never_came_are_not() {
+    let fleet = fleet(3, 3);
+    let mut world = World::new(&fleet, 5);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    // It is not installed yet; the other two are, behind a filter.
+    world.faults.away = BTreeSet::from([2]);
+    world.faults.cut = Some([0, 1]);
+    world.run(&mut control, 35);
+    assert_eq!(world.reported(0), ["began the load tests of mesh all", "began the probe tests of mesh all"]);
+    let since = world.now_ms;
+    world.faults.cut = None;
+    world.run(&mut control, 15);
+    assert_eq!(world.reported(since), ["over the load tests of mesh all", "over the probe tests of mesh all"]);
+    let since = world.now_ms;
+    world.run(&mut control, 60);
+    assert_eq!(world.reported(since), ["began agent h002"], "it should be there by now");
+}
+
+#[test]
+fn no_more_loads_pass_a_router_than_may() {
+    let loads_at_once = |most: usize| {
+        let fleet = Fleet { concurrent: std::num::NonZeroUsize::new(most), ..fleet(6, 2) };
+        let mut world = World::new(&fleet, 5);
+        world.faults.traced = true;
+        let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+        // Until all paths are traced.
+        world.run(&mut control, 12);
+        let mut at_once = 0;
+        for _ in 0..20 * 60 {
+            world.step(&mut control);
+            at_once = at_once.max(world.in_loads / 2);
+        }
+        let missed: u64 = control.counts().map(|(_, counts)| counts.missed).sum();
+        (at_once, missed)
+    };
+    let (at_once, _) = loads_at_once(0);
+    assert!(at_once >= 3, "{at_once}");
+    // One over each of both routers.
+    assert!(matches!(loads_at_once(1), (1..=2, 0)), "{:?}", loads_at_once(1));
+}
+
+#[test]
+fn a_clock_that_was_ahead_for_a_while_leaves_no_test_out() {
+    const AHEAD_MS: u64 = 3 * 3_600_000;
+    let fleet = fleet(4, 1);
+    let mut world = World::new(&fleet, 5);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.run(&mut control, 5);
+    world.now_ms += AHEAD_MS;
+    world.run(&mut control, 15);
+    world.now_ms -= AHEAD_MS;
+    for stub in &mut world.stubs {
+        (stub.working, stub.outcomes) = (BTreeMap::new(), Vec::new());
+    }
+    let sessions = control.sessions();
+    let mut control = Control::new(&fleet, control.into_truth(), world.now_ms);
+    control.resume(sessions);
+    let since = world.now_ms;
+    world.run(&mut control, 40);
+    let ends = control.into_truth();
+    let due = |at_ms: &u64| (since + 300_000..world.now_ms - 120_000).contains(at_ms);
+    let made: Vec<bool> =
+        ends.ends().filter(|(_, due_ms, _)| due(due_ms)).map(|(.., end)| matches!(end, Some(End::Result(_)))).collect();
+    assert!(
+        made.len() > 100 && made.iter().all(|made| *made),
+        "{} of {}",
+        made.iter().filter(|it| **it).count(),
+        made.len()
+    );
 }
 
 #[test]

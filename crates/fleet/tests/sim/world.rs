@@ -60,6 +60,8 @@ pub(crate) struct Faults {
     pub(crate) dips: f64,
     /// Hosts on which a setting was changed.
     pub(crate) set: BTreeSet<usize>,
+    /// Whether traces show the router of each group.
+    pub(crate) traced: bool,
 }
 
 #[derive(Default)]
@@ -92,8 +94,9 @@ pub(crate) struct World {
     pub(crate) faults: Faults,
     pub(crate) now_ms: u64,
     pub(crate) messages: Vec<(u64, Message)>,
-    /// Whether a load runs.
+    /// Whether a load runs, and how many hosts are in one now.
     pub(crate) loads: bool,
+    pub(crate) in_loads: usize,
     /// When a load last ran at each host.
     busy: BTreeMap<usize, u64>,
     /// Probes that lost packets to a load of one of their hosts.
@@ -134,6 +137,7 @@ impl World {
             now_ms: BEGIN_MS,
             messages: Vec::new(),
             loads: false,
+            in_loads: 0,
             busy: BTreeMap::new(),
             pushed_out: 0,
         }
@@ -213,6 +217,7 @@ impl World {
                 self.exchange(control, host);
             }
         }
+        self.in_loads = busy.len();
         self.busy.extend(busy.into_iter().map(|host| (host, now_ms)));
     }
 
@@ -254,10 +259,13 @@ impl World {
                     self.pushed_out += 1;
                 }
                 let of = |host: &usize| self.faults.far.get(host).copied();
+                let groups: BTreeSet<usize> = [from, to].map(|host| self.groups[host]).into();
+                let hops = groups.iter().filter(|_| self.faults.traced).map(|it| format!("10.0.{it}.1")).collect();
                 let least = of(&from).or_else(|| of(&to)).unwrap_or(90.0) + 20.0 * self.random.part();
                 Found::Probe(MeshPath {
                     rtt_us: Some([least, least + 10.0, least + 30.0]),
                     packets,
+                    hops,
                     ..MeshPath::default()
                 })
             }

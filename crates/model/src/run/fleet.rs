@@ -72,16 +72,34 @@ pub struct FleetStatus {
     /// Why alerts do not arrive, if so.
     #[serde(default)]
     pub alerts_trouble: Option<String>,
+    /// Of what nothing is reported now.
+    #[serde(default)]
+    pub muted: Vec<FleetMute>,
+}
+
+/// An element, a host or a group of which nothing is reported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetMute {
+    pub element: String,
+    pub until_unix_ms: u64,
 }
 
 impl FleetStatus {
-    /// Whether nothing is bad, and every agent is there.
+    /// Whether any test found something.
+    pub fn has_results(&self) -> bool {
+        self.tests.iter().any(|it| it.done > 0)
+            || self.mesh.measured() > 0
+            || self.mesh.paths.iter().any(|it| it.rtt_us.is_some())
+    }
+
+    /// Whether nothing is bad, every agent is there, and tests find something.
     pub fn is_well(&self) -> bool {
         let is_gone = |host: &FleetHost| matches!(host.state, AgentState::Silent | AgentState::Never);
         self.incidents.is_empty()
             && self.trouble.is_none()
             && self.alerts_trouble.is_none()
             && !self.hosts.iter().any(is_gone)
+            && self.has_results()
     }
 }
 
@@ -96,6 +114,9 @@ pub struct FleetIncident {
     pub acknowledged: Option<String>,
     /// What a diagnosis of a typical path of it says.
     pub diagnosis: Option<String>,
+    /// Whether people were told of it: not yet, or it is muted.
+    #[serde(default)]
+    pub reported: bool,
 }
 
 /// How an agent is.
@@ -130,6 +151,9 @@ pub struct FleetHost {
     /// When the last of its loads ended that carried something.
     #[serde(default)]
     pub loaded_unix_ms: Option<u64>,
+    /// When the last of its probes ended that was answered.
+    #[serde(default)]
+    pub probed_unix_ms: Option<u64>,
 }
 
 /// How the tests of one kind of a mesh ended since the controller began.

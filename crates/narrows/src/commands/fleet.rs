@@ -48,6 +48,8 @@ enum What {
     Drain(Drain),
     Acknowledge(Acknowledge),
     Mute(Mute),
+    /// Send a message to each target of alerts, to see whether it arrives
+    TryAlerts(Way),
 }
 
 /// Tell what the file of a fleet asks for: tests, bytes and time of a day
@@ -246,11 +248,13 @@ struct Acknowledge {
 
 /// Report nothing of an element for a time
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  narrows fleet mute 'host a1' 4h\n  narrows fleet mute 'agent *' 1d")]
+#[command(
+    after_help = "Examples:\n  narrows fleet mute a1 4h              whatever names this host\n  narrows fleet mute 'group west' 1d    and its hosts\n  narrows fleet mute 'agent *' 1d       all elements whose names begin so\n  narrows fleet mute a1 0s              reported again"
+)]
 struct Mute {
-    /// As incidents name it; `*` at its end: all that begin so
+    /// A host, a group, or an element as incidents name it; `*` at its end: all that begin so
     element: String,
-    /// For so long
+    /// For so long; 0s ends it
     #[arg(value_parser = duration, value_name = "TIME")]
     time: Duration,
     #[command(flatten)]
@@ -329,6 +333,7 @@ impl Args {
                 printed(&it.format.write(&report, style())?)
             }
             What::Apply(way) => way.ask(&Command::Apply),
+            What::TryAlerts(way) => way.ask(&Command::TryAlerts),
             What::Run(it) => {
                 let between = it.between.and_then(|hosts| hosts.try_into().ok());
                 it.way.ask(&Command::Run { mesh: it.mesh, between })

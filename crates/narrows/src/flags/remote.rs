@@ -61,9 +61,9 @@ impl LoginArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct WayArgs {
-    /// Server port (TCP and UDP)
-    #[arg(long, short = 'p', default_value_t = 5220, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    port: u16,
+    /// Server port (TCP and UDP) [default: 5220]
+    #[arg(long, short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
     /// File with the server's token (see `narrows trust`)
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
@@ -120,6 +120,7 @@ impl RemoteArgs {
             let why = "cannot use --username here: only servers of iperf3 have users; write iperf3://HOST";
             return if login.is_some() { Err(Failure::usage(why)) } else { Ok(None) };
         }
+        self.without_port("iperf3://HOST")?;
         let found = Peer::find(&self.host, self.way.family.family()).map_err(|error| match error {
             RemoteError::BadTarget { .. } => Failure::usage(error),
             _ => Failure::run(error),
@@ -134,6 +135,7 @@ impl RemoteArgs {
             let why = "cannot use --ca or --insecure here: they are for servers of ndt7; write ndt7://HOST";
             return if ca.is_some() || *insecure { Err(Failure::usage(why)) } else { Ok(None) };
         }
+        self.without_port("ndt7://HOST")?;
         let trust = match ca {
             Some(file) => Trust::Ca(file.clone()),
             None if *insecure => Trust::Any,
@@ -144,6 +146,12 @@ impl RemoteArgs {
             _ => Failure::run(error),
         });
         found.map(Some)
+    }
+
+    /// Other servers than narrows' own have their port in the word.
+    fn without_port(&self, form: &str) -> Result<(), Failure> {
+        let said = |port| Failure::usage(format!("cannot use -p here: write the port as {form}:{port}"));
+        self.way.port.map_or(Ok(()), |port| Err(said(port)))
     }
 
     /// Connects. `tune`: whether a server that ssh starts may change its host.
@@ -159,12 +167,13 @@ impl WayArgs {
     /// The way to a server whose flags are named otherwise.
     pub(crate) fn of(port: u16, token_file: Option<PathBuf>, family: Option<Family>) -> Self {
         let family = FamilyArg { ipv4: family == Some(Family::Ipv4), ipv6: family == Some(Family::Ipv6) };
-        Self { port, token_file, family, remote_command: "narrows".to_owned() }
+        Self { port: Some(port), token_file, family, remote_command: "narrows".to_owned() }
     }
 
     /// The server as the user names it.
     pub(crate) fn spec(&self, host: &str) -> TargetSpec {
-        TargetSpec { asked: host.to_owned(), family: self.family.family(), port: self.port, token: None }
+        let port = self.port.unwrap_or(DEFAULT_PORT);
+        TargetSpec { asked: host.to_owned(), family: self.family.family(), port, token: None }
     }
 
     pub(crate) fn token_file(&self) -> Option<&Path> {

@@ -4,14 +4,11 @@ use super::action::{Action, form};
 use super::{Reader, address, shell, time};
 use crate::doc::capitalised;
 use crate::style::Tone;
-use crate::words::{clean, plural};
+use crate::words::clean;
 use maud::{Markup, html};
 use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus};
 use narrows_model::run::grid::{CellState, Grid, GridMetric};
-use narrows_model::run::history::StoredRun;
 use narrows_model::words::date;
-use std::collections::BTreeMap;
-use std::iter;
 
 /// Something that is bad, and what can be done about it here.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +21,8 @@ pub struct Trouble {
     pub cause: Option<String>,
     pub since_unix_ms: u64,
     pub acknowledged: Option<String>,
+    /// It is neither bad nor well, as far as is known.
+    pub is_undecided: bool,
     /// What says more: its name and address.
     pub links: Vec<(String, String)>,
 }
@@ -43,6 +42,8 @@ pub struct Front {
     /// Whether tests can be paused here.
     pub pauses: bool,
     pub paused: bool,
+    /// The stored mesh that the grid is of: its run, and when it began.
+    pub mesh: Option<(String, u64)>,
 }
 
 /// The first view of a fleet.
@@ -55,6 +56,7 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         cause: it.diagnosis.clone(),
         since_unix_ms: it.since_unix_ms,
         acknowledged: it.acknowledged.clone(),
+        is_undecided: false,
         links: links(&it.element, &status.hosts),
     };
     let mut troubles: Vec<Trouble> = status.incidents.iter().map(trouble).collect();
@@ -74,8 +76,14 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         host: None,
         troubles,
         paused: paused.is_some(),
-        warnings: paused.into_iter().chain(trouble).chain(status.alerts_trouble.clone()).collect(),
+        warnings: paused
+            .into_iter()
+            .chain(trouble)
+            .chain(status.alerts_trouble.clone())
+            .chain(status.muted.iter().map(crate::fleet::muted))
+            .collect(),
         pauses: true,
+        mesh: None,
     }
 }
 
@@ -99,57 +107,6 @@ fn links(element: &str, hosts: &[FleetHost]) -> Vec<(String, String)> {
     links
 }
 
-/// The first view of a store: the newest run of each two hosts that is not well, with since when it is so. `runs`: the newest first.
-pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
-    // Of diagnoses, and of meshes.
-    let bad = ["limited", "suspected", "failed", "slow: ", "loses: ", "nothing measured"];
-    let is_bad = |run: &StoredRun| bad.iter().any(|it| run.verdict.starts_with(it));
-    // As `limited: tcp-receive-window`.
-    let cause =
-        |run: &StoredRun| run.verdict.split_once(": ").map_or(run.verdict.as_str(), |(_, cause)| cause).to_owned();
-    let of = |run: &StoredRun| [run.client.clone(), run.server.clone(), run.command.clone()];
-    let mut seen: BTreeMap<[String; 3], (Trouble, bool)> = BTreeMap::new();
-    for run in runs.iter().filter(|run| !run.server.is_empty()) {
-        let since_unix_ms = run.started_unix_us / 1_000;
-        if let Some((trouble, goes_on)) = seen.get_mut(&of(run)) {
-            // It began with the first run that said the same.
-            *goes_on &= trouble.cause == Some(cause(run));
-            if *goes_on {
-                trouble.since_unix_ms = since_unix_ms;
-            }
-            continue;
-        }
-        let figure = run.figures.first().map(|it| format!("{}: {}", it.name, crate::history::value(it.unit, it.value)));
-        let is_mesh = run.command == "mesh";
-        let of_both = || address("path", &[("from", &run.client), ("to", &run.server)]);
-        let both = (!is_mesh).then(|| ("all runs between them".to_owned(), of_both()));
-        let trouble = Trouble {
-            element: match is_mesh {
-                true => format!("mesh of {}", run.server),
-                false => format!("path {} to {}", run.client, run.server),
-            },
-            says: format!("{}, {}", run.command, figure.unwrap_or_default()),
-            cause: Some(cause(run)),
-            since_unix_ms,
-            links: iter::once((format!("run {}", run.id), address("run", &[("id", &run.id)]))).chain(both).collect(),
-            ..Trouble::default()
-        };
-        seen.insert(of(run), (trouble, is_bad(run)));
-    }
-    let newest: BTreeMap<[String; 3], bool> = runs.iter().rev().map(|run| (of(run), is_bad(run))).collect();
-    let bad = seen.into_iter().filter(|(of, _)| newest.get(of).copied().unwrap_or(false));
-    let mut troubles: Vec<Trouble> = bad.map(|(_, (trouble, _))| trouble).collect();
-    troubles.sort_by_key(|it| it.since_unix_ms);
-    let (word, tone) = if troubles.is_empty() { ("WELL", Tone::Good) } else { ("BAD", Tone::Bad) };
-    let says = match (runs.len(), troubles.len() as u64) {
-        (0, _) => format!("{name}: no run is in the store"),
-        (_, 0) => format!("{name}: no newest run of two hosts names a limit"),
-        (_, bad) => format!("{name}: {} with a limit that was found, or a run that failed", plural(bad, "path")),
-    };
-    let host = Some(name.to_owned());
-    Front { word, tone: Some(tone), says, at_unix_ms: now_unix_ms, host, troubles, ..Front::default() }
-}
-
 const fn class(tone: Option<Tone>) -> &'static str {
     match tone {
         Some(Tone::Good) => "good",
@@ -166,7 +123,7 @@ pub fn front(reader: &Reader<'_>, front: &Front, grid: &Grid, metrics: &[GridMet
             p.links { a href=(address("host", &[("name", host)])) { "This host: what limits its connections now, its settings and runs" } }
             @if reader.key.is_some() { p.links { a href=(address("test", &[])) { "Test a path of this host" } } }
         }
-        @if grid.hosts.len() > 1 { (drawn(grid, metrics)) }
+        @if grid.hosts.len() > 1 { (drawn(grid, metrics, front.mesh.as_ref())) }
         @if front.pauses && reader.key.is_some() { (pause(reader, front)) }
     };
     shell(reader, reader.site, &main)
@@ -200,7 +157,7 @@ const LISTED: usize = 100;
 
 fn trouble(reader: &Reader<'_>, it: &Trouble) -> Markup {
     html! {
-        li {
+        li class=[it.is_undecided.then_some("open")] {
             h3 { (capitalised(&clean(&it.element))) }
             p { (clean(&it.says)) }
             @if let Some(cause) = &it.cause { p.cause { strong { "Cause: " } (clean(cause)) } }
@@ -248,11 +205,12 @@ fn pause(reader: &Reader<'_>, front: &Front) -> Markup {
 }
 
 /// The grid, which the script draws, with its legend and its other forms.
-fn drawn(grid: &Grid, metrics: &[GridMetric]) -> Markup {
+fn drawn(grid: &Grid, metrics: &[GridMetric], mesh: Option<&(String, u64)>) -> Markup {
     let metric = grid.metric;
     html! {
         section.paths aria-labelledby="paths" {
             h2 #paths { "Paths" }
+            @if let Some((id, at)) = mesh { p.at { "From the " a href=(address("run", &[("id", id)])) { "mesh" } " of " (time(*at)) } }
             p.links {
                 @for it in metrics {
                     @let to = address("", &[("metric", it.word())]);
@@ -314,8 +272,8 @@ pub struct Host<'a> {
     pub name: &'a str,
     pub of_fleet: Option<&'a FleetHost>,
     pub troubles: Vec<&'a Trouble>,
-    /// What limits its connections now, as a page of a report.
-    pub connections: Option<String>,
+    /// What limits its connections now, as a page of a report, and when that was read.
+    pub connections: Option<(String, u64)>,
     /// Its settings and interfaces, as a page of a report.
     pub settings: Option<String>,
     /// Runs of the store that it took part in, as a page of a report.
@@ -367,8 +325,12 @@ pub fn host(reader: &Reader<'_>, host: &Host<'_>) -> String {
                 }
             } } }
         }
-        @if host.connections.is_some() { h2 { "Connections now" } }
-        @for part in [&host.connections, &host.settings, &host.runs].into_iter().flatten() { (maud::PreEscaped(crate::page::content(part))) }
+        @if let Some((part, at)) = &host.connections {
+            h2 { "Connections now" }
+            p.at { "Read at " (time(*at)) }
+            (maud::PreEscaped(crate::page::content(part)))
+        }
+        @for part in [&host.settings, &host.runs].into_iter().flatten() { (maud::PreEscaped(crate::page::content(part))) }
     };
     shell(reader, &format!("Host {}", host.name), &main)
 }
@@ -382,50 +344,12 @@ const fn agent(state: AgentState) -> &'static str {
     }
 }
 
-/// How many paths are so.
-pub(super) fn count(number: u32, state: CellState, metric: GridMetric) -> String {
-    format!("{} {}", plural(number.into(), "path"), words(state, metric))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{HOSTILE, is_text};
     use super::*;
     use narrows_model::run::grid::GridGroup;
-
-    fn run(id: &str, at_s: u64, verdict: &str) -> StoredRun {
-        StoredRun {
-            id: id.to_owned(),
-            started_unix_us: at_s * 1_000_000,
-            who: String::new(),
-            client: "a".to_owned(),
-            server: "b".to_owned(),
-            server_name: String::new(),
-            family: String::new(),
-            command: "diagnose".to_owned(),
-            plan: String::new(),
-            tags: Vec::new(),
-            figures: Vec::new(),
-            verdict: verdict.to_owned(),
-            made_by: String::new(),
-            raw_bytes: 0,
-            stored_bytes: 0,
-        }
-    }
-
-    #[test]
-    fn a_path_is_bad_since_the_first_run_that_said_the_same() {
-        let runs = [
-            run("4", 40, "limited: x"),
-            run("3", 30, "limited: x"),
-            run("2", 20, "healthy"),
-            run("1", 10, "limited: x"),
-        ];
-        let front = of_runs("here", &runs, 50_000);
-        let [trouble] = &front.troubles[..] else { panic!("one trouble: {:?}", front.troubles) };
-        assert_eq!((trouble.since_unix_ms, trouble.cause.as_deref(), front.word), (30_000, Some("x"), "BAD"));
-        assert!(of_runs("here", &runs[2..], 50_000).troubles.is_empty(), "it was mended since");
-    }
+    use std::collections::BTreeMap;
 
     #[test]
     fn silent_agents_are_one_trouble_and_all_words_are_text() {
@@ -436,6 +360,7 @@ mod tests {
             since_unix_ms: number,
             acknowledged: None,
             diagnosis: Some(HOSTILE.to_owned()),
+            reported: true,
         };
         let mut troubles: Vec<Trouble> = (0..50)
             .map(incident)
@@ -448,10 +373,26 @@ mod tests {
         let hosts = vec![HOSTILE.to_owned(); 2];
         let grid = Grid { metric: GridMetric::Loss, hosts, groups, cells: BTreeMap::new() };
         for key in [None, Some("k")] {
-            let reader = Reader { site: HOSTILE, name: HOSTILE, key, out: key };
+            let reader = Reader { site: HOSTILE, name: HOSTILE, key, out: key, said: None };
             let page = front(&reader, &it, &grid, &GridMetric::ALL);
             is_text(&page);
             assert_eq!(page.contains("method=\"post\" action=\"/web/do\""), key.is_some(), "only who may changes");
         }
+    }
+
+    #[test]
+    fn what_is_shown_of_then_has_its_time() {
+        let reader = Reader { site: "x", name: "x", key: None, out: None, said: None };
+        let names = || vec!["a".to_owned(), "b".to_owned()];
+        let grid = Grid { metric: GridMetric::Loss, hosts: names(), groups: Vec::new(), cells: BTreeMap::new() };
+        let mut it = Front { mesh: Some(("m7".to_owned(), 90_000)), ..Front::default() };
+        let page = front(&reader, &it, &grid, &GridMetric::ALL);
+        assert!(page.contains("/web/run?id=m7") && page.contains("1970-01-01 00:01 UTC"), "{page}");
+        it.mesh = None;
+        assert!(!front(&reader, &it, &grid, &GridMetric::ALL).contains("From the"));
+        let connections = Some(("<main>none</main>".to_owned(), 90_000));
+        let page = host(&reader, &Host { name: "a", connections, ..Host::default() });
+        let read = "Read at <time datetime=\"1970-01-01T00:01:30Z\">1970-01-01 00:01 UTC</time></p>none";
+        assert!(page.contains(read), "{page}");
     }
 }

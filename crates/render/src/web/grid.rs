@@ -1,11 +1,11 @@
 //! The grid as a browser gets it: folded by group first, then the cells between two groups at a time; and as tables without a script.
 
-use super::front::{count, says, title, words};
+use super::front::{says, title, words};
 use super::{Reader, address, shell, time};
 use crate::words::clean;
 use maud::{Markup, html};
 use narrows_model::run::grid::{CellState, Grid, GridCell, GridGroup, GridMetric};
-use narrows_model::words::units::{bps, percent};
+use narrows_model::words::units::{bps, grouped, percent};
 use serde_json::{Value, json};
 
 /// Cells that one answer has at most: what a large screen shows at a time.
@@ -20,25 +20,38 @@ impl Count {
         self.0[state as usize] += 1;
     }
 
-    fn bad(&self) -> u32 {
-        self.0[CellState::Bad as usize] + self.0[CellState::Failed as usize]
+    /// Each state that is there but for untested paths, the worst first, and how many are so.
+    fn known(&self) -> impl Iterator<Item = (CellState, u32)> {
+        let all = CellState::ALL.into_iter().filter(|it| *it != CellState::NotTested);
+        all.map(move |it| (it, self.0[it as usize])).filter(|(_, number)| *number > 0)
     }
 
-    fn known(&self) -> u32 {
-        self.0.iter().sum::<u32>() - self.0[CellState::NotTested as usize]
+    /// The same as a browser gets it: `b1f1599`.
+    fn letters(&self) -> String {
+        self.known().map(|(state, number)| format!("{}{number}", state.letter())).collect()
+    }
+
+    /// The same in words: `1 slow, 1,599 failed of 1,600`.
+    fn says(&self, metric: GridMetric) -> String {
+        let each = |(state, number): (CellState, u32)| format!("{} {}", grouped(number), words(state, metric));
+        let all: Vec<String> = self.known().map(each).collect();
+        let total: u32 = self.known().map(|(_, number)| number).sum();
+        match all[..] {
+            [] => words(CellState::NotTested, metric).to_owned(),
+            _ => format!("{} of {}", all.join(", "), grouped(total)),
+        }
     }
 
     /// What is shown of all of them: a single bad or failed one; else what most are, since of many paths some are always missing.
-    fn shown(&self) -> (CellState, u32) {
-        let of = |state: CellState| (state, self.0[state as usize]);
-        let first = [CellState::Bad, CellState::Failed].map(of).into_iter().find(|it| it.1 > 0);
-        let others = [CellState::Good, CellState::Monitor, CellState::Missing].map(of);
-        let most = others.into_iter().filter(|it| it.1 > 0).max_by_key(|it| it.1);
-        first.or(most).unwrap_or((CellState::NotTested, 0))
+    fn shown(&self) -> CellState {
+        let is = |state: &CellState| self.0[*state as usize] > 0;
+        let first = [CellState::Bad, CellState::Failed].into_iter().find(is);
+        let others = [CellState::Good, CellState::Monitor, CellState::Missing].into_iter().filter(is);
+        first.or(others.max_by_key(|it| self.0[*it as usize])).unwrap_or(CellState::NotTested)
     }
 }
 
-/// The names, and for each two groups what is shown of them, how many paths are bad or failed, and of how many something is known.
+/// The names, and for each two groups how many paths are in which state.
 pub fn fold(grid: &Grid) -> String {
     let groups = &grid.groups;
     let mut of = vec![Count::default(); groups.len() * groups.len()];
@@ -48,12 +61,11 @@ pub fn fold(grid: &Grid) -> String {
         let Some((from, to)) = place.get(*from).zip(place.get(*to)) else { continue };
         of[from * groups.len() + to].add(cell.state);
     }
-    let letters: String = of.iter().map(|it| it.shown().0.letter()).collect();
     let names: Vec<Value> = groups.iter().map(|it| json!([clean(&it.name), it.hosts[0], it.hosts[1]])).collect();
     let hosts: Vec<String> = grid.hosts.iter().map(|it| clean(it)).collect();
     json!({
-        "metric": grid.metric.word(), "hosts": hosts, "groups": names, "fold": letters,
-        "bad": of.iter().map(Count::bad).collect::<Vec<_>>(), "known": of.iter().map(Count::known).collect::<Vec<_>>(),
+        "metric": grid.metric.word(), "hosts": hosts, "groups": names,
+        "counts": of.iter().map(Count::letters).collect::<Vec<_>>(),
     })
     .to_string()
 }
@@ -104,13 +116,13 @@ fn long(cell: &GridCell, metric: GridMetric) -> String {
     figure.into_iter().chain(expected).chain(why).collect::<Vec<_>>().join(", ")
 }
 
-/// The same as tables: groups by groups, or the hosts of two groups.
-pub fn table(reader: &Reader<'_>, grid: &Grid, of: Option<(usize, usize)>) -> String {
+/// The same as tables: groups by groups, or the hosts of two groups. `metrics`: those that have a table.
+pub fn table(reader: &Reader<'_>, grid: &Grid, metrics: &[GridMetric], of: Option<(usize, usize)>) -> String {
     let two = of.and_then(|(g, h)| Some((grid.groups.get(g)?, grid.groups.get(h)?)));
     let one = grid.groups.first().filter(|_| grid.groups.len() == 1);
     let main = html! {
         p { (says(grid.metric)) }
-        p.links { @for it in GridMetric::ALL { a href=(address("table", &[("metric", it.word())])) aria-current=[(it == grid.metric).then_some("true")] { (title(it)) } " " } }
+        p.links { @for it in metrics { a href=(address("table", &[("metric", it.word())])) aria-current=[(*it == grid.metric).then_some("true")] { (title(*it)) } " " } }
         @match (two, one) {
             (Some((from, to)), _) => {
                 p.links { a href=(address("table", &[("metric", grid.metric.word())])) { "All groups" } }
@@ -142,12 +154,16 @@ fn groups(grid: &Grid) -> Markup {
         of[place(from)][place(to)].add(cell.state);
     }
     let cell = |g: usize, h: usize| {
-        let (state, number) = of[g][h].shown();
+        let count = &of[g][h];
         let to = address("table", &[("metric", grid.metric.word()), ("of", &format!("{g}-{h}"))]);
-        html! { i class={ "c-" (state.letter()) } aria-hidden="true" {} " " a href=(to) { (count(number, state, grid.metric)) } }
+        html! { i class={ "c-" (count.shown().letter()) } aria-hidden="true" {} " " a href=(to) { (count.says(grid.metric)) } }
     };
     let row = |g: usize| (names[g], (0..names.len()).map(|h| cell(g, h)).collect());
-    square("groups, the worst paths of each two", &names, &(0..names.len()).map(row).collect::<Vec<_>>())
+    square(
+        "groups: how many paths of each two are in which state",
+        &names,
+        &(0..names.len()).map(row).collect::<Vec<_>>(),
+    )
 }
 
 /// Each two hosts of two groups.
@@ -213,10 +229,7 @@ mod tests {
     fn groups_are_folded_to_their_worst_and_opened_cell_by_cell() {
         let grid = grid(&["a", "b", "c"]);
         let fold: Value = serde_json::from_str(&fold(&grid)).unwrap();
-        assert_eq!(
-            (fold["fold"].as_str(), &fold["bad"], &fold["known"]),
-            (Some(".bf."), &json!([0, 1, 1, 0]), &json!([0, 2, 1, 0]))
-        );
+        assert_eq!(fold["counts"], json!(["", "b1g1", "f1", ""]));
         let blocks: Value = serde_json::from_str(&blocks(&grid, &[(0, 1), (7, 7)])).unwrap();
         assert_eq!(
             (blocks[0]["s"].as_str(), &blocks[0]["v"], blocks.as_array().map(Vec::len)),
@@ -227,10 +240,25 @@ mod tests {
     #[test]
     fn names_and_reasons_of_others_are_text() {
         let grid = grid(&[HOSTILE, "b", "c"]);
-        let reader = Reader { site: "x", name: "x", key: None, out: None };
-        for page in [table(&reader, &grid, None), table(&reader, &grid, Some((0, 1)))] {
+        let reader = Reader { site: "x", name: "x", key: None, out: None, said: None };
+        for page in
+            [table(&reader, &grid, &GridMetric::ALL, None), table(&reader, &grid, &GridMetric::ALL, Some((0, 1)))]
+        {
             is_text(&page);
         }
         assert!(!csv(&grid).unwrap().contains('\x1b') || csv(&grid).unwrap().contains("\"<img"));
+    }
+
+    #[test]
+    fn a_table_of_groups_counts_each_state_and_links_what_there_is() {
+        let mut many = Count::default();
+        many.add(CellState::Bad);
+        (0..1_599).for_each(|_| many.add(CellState::Failed));
+        assert_eq!(many.says(GridMetric::Goodput), "1 slow, 1,599 failed of 1,600");
+        let reader = Reader { site: "x", name: "x", key: None, out: None, said: None };
+        let page = table(&reader, &grid(&["a", "b", "c"]), &[GridMetric::Goodput], None);
+        let cell = "<i class=\"c-b\" aria-hidden=\"true\"></i> <a href=\"/web/table?metric=goodput&amp;of=0-1\">1 slow, 1 good of 2</a>";
+        assert!(page.contains(cell) && page.contains(">not tested</a>"), "{page}");
+        assert!(!page.contains("0 paths") && !page.contains("metric=rtt"), "{page}");
     }
 }

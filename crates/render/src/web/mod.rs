@@ -5,12 +5,14 @@ mod action;
 mod address;
 mod front;
 mod grid;
+mod newest;
 mod parts;
 
 pub use action::Action;
 pub use address::{AT, address};
-pub use front::{Front, Host, Trouble, front, host, of_fleet, of_runs};
+pub use front::{Front, Host, Trouble, front, host, of_fleet};
 pub use grid::{blocks, csv, fold, table};
+pub use newest::of_runs;
 pub use parts::{Test, as_text, found, listed, live_test, login, path, runs, side_by_side};
 
 use crate::page;
@@ -40,6 +42,8 @@ pub struct Reader<'a> {
     pub key: Option<&'a str>,
     /// What the form must show that ends the session; `None`: there is none.
     pub out: Option<&'a str>,
+    /// What the reader's last action did, where no page has shown it yet.
+    pub said: Option<&'a str>,
 }
 
 /// A time in UTC; the script adds that of the reader's zone.
@@ -74,7 +78,11 @@ fn shell(reader: &Reader<'_>, title: &str, main: &Markup) -> String {
                         }
                     }
                 }
-                main id="main" { h1 { (title) } (main) }
+                main id="main" {
+                    h1 { (title) }
+                    @if let Some(said) = reader.said { p.says.good role="status" { strong { "Done" } span { (clean(said)) } } }
+                    (main)
+                }
             }
         }
     };
@@ -144,7 +152,8 @@ mod tests {
             address("path", &[("from", "a&b=c/?#"), ("to", "ü")]),
             "/web/path?from=a%26b%3Dc%2F%3F%23&to=%C3%BC"
         );
-        let reader = Reader { site: HOSTILE, name: HOSTILE, key: Some(HOSTILE), out: Some(HOSTILE) };
+        let hostile = Some(HOSTILE);
+        let reader = Reader { site: HOSTILE, name: HOSTILE, key: hostile, out: hostile, said: hostile };
         is_text(&report(&reader, HOSTILE, "<main><p>x</p></main>", &[("JSON", address("x", &[("id", HOSTILE)]))]));
         is_text(&refused(&reader, HOSTILE));
     }

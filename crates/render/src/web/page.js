@@ -56,7 +56,7 @@
     }, 1000 * (live.dataset.each || 10));
   }
 
-  const WORDS = { g: 'good', f: 'failed', m: 'missing', c: 'monitor\u2019s fault: a host had no CPU time left', '.': 'not tested' };
+  const WORDS = { g: 'good', f: 'failed', m: 'missing', c: 'monitor\u2019s fault (no CPU time)', '.': 'not tested' };
   const LARGE = 60;
 
   class Grid {
@@ -70,6 +70,7 @@
       this.space = element('div');
       this.canvas = element('canvas', '', { ariaHidden: true });
       this.line = element('p', '', { className: 'cell', role: 'status' });
+      this.old = element('p', '', { className: 'stale', role: 'status' });
       this.buttons = element('p', '', { className: 'links' });
       const button = (words, act) => this.buttons.append(element('button', words, { type: 'button', onclick: act }), ' ');
       button('Unfold all', () => this.unfold(true));
@@ -78,7 +79,7 @@
       this.scroll.append(this.space);
       const frame = element('div', '', { className: 'frame' });
       frame.append(this.canvas, this.scroll);
-      box.replaceChildren(this.buttons, frame, this.line);
+      box.replaceChildren(this.buttons, frame, this.line, this.old);
       this.scroll.addEventListener('scroll', () => this.later(), { passive: true });
       this.scroll.addEventListener('pointermove', event => this.point(event));
       this.scroll.addEventListener('click', event => this.point(event) && this.open());
@@ -98,13 +99,22 @@
     }
 
     async load() {
+      let data, words = '';
       try {
-        this.data = await (await get(this.box.dataset.grid)).json();
+        data = await (await get(this.box.dataset.grid)).json();
+        this.read = new Date().toLocaleTimeString();
       } catch (error) {
-        if (!this.data) this.line.textContent = 'The grid cannot be loaded: ' + error.message;
-        return;
+        words = (this.data ? 'Not refreshed since ' + this.read : 'The grid cannot be loaded') + ': ' + error.message;
       }
-      const { groups, hosts } = this.data;
+      // The same words are not read aloud again.
+      if (words !== this.old.textContent) this.old.textContent = words;
+      if (!data) return;
+      // Of other hosts or groups what was known is at other places.
+      const names = it => JSON.stringify([it?.hosts, it?.groups]);
+      if (names(data) !== names(this.data)) [this.blocks, this.wanted] = [new Map(), new Map()];
+      data.counts = data.counts.map(it => Object.fromEntries((it.match(/\D\d+/g) || []).map(it => [it[0], +it.slice(1)])));
+      this.data = data;
+      const { groups, hosts } = data;
       if (!this.opened) {
         const kept = new URLSearchParams(location.search).get('open');
         const small = hosts.length <= LARGE || groups.length === 1;
@@ -160,12 +170,8 @@
     // The letter and the words of a cell; from: the row, to: the column.
     cell(row, column) {
       const [from, to] = this.turned ? [column, row] : [row, column];
-      const { groups, fold, bad, known } = this.data;
-      if (from.fold && to.fold) {
-        const at = from.g * groups.length + to.g;
-        const words = known[at] ? `${bad[at]} of ${known[at]} paths ${this.words.b} or failed` : 'not tested';
-        return { letter: fold[at], short: bad[at] || '', words };
-      }
+      const { groups, counts } = this.data;
+      if (from.fold && to.fold) return this.folded(counts[from.g * groups.length + to.g]);
       const block = this.block(from.g, to.g);
       if (!block) return null;
       const [, a, a2] = groups[from.g], [, b, b2] = groups[to.g];
@@ -174,18 +180,30 @@
         const at = (from.at - a) * (b2 - b) + to.at - b;
         return { letter: block.s[at], short: block.v[at], words: block.w[at], time: block.t[at] };
       }
-      // A host with a group: a bad or failed path, else what most are.
-      const of = { b: 0, f: 0, m: 0, c: 0, g: 0, '.': 0 };
+      const of = {};
       for (let i = from.fold ? a : from.at; i < (from.fold ? a2 : from.at + 1); i++) {
         for (let j = to.fold ? b : to.at; j < (to.fold ? b2 : to.at + 1); j++) {
           const letter = i === j ? '.' : block.s[(i - a) * (b2 - b) + j - b];
-          of[letter]++;
+          of[letter] = (of[letter] || 0) + 1;
         }
       }
-      const count = of.b + of.f;
-      const most = ['m', 'c', 'g'].reduce((a, b) => of[b] > of[a] ? b : a);
-      const letter = of.b ? 'b' : of.f ? 'f' : of[most] ? most : '.';
-      return { letter, short: count || '', words: `${count} paths ${this.words.b} or failed` };
+      return this.folded(of);
+    }
+
+    // Several paths: a single bad or failed one, else what most are; and how many are so.
+    folded(of) {
+      const { words } = this;
+      const all = [...'bfmcg'].filter(it => of[it]);
+      const letter = of.b ? 'b' : of.f ? 'f' : all.reduce((a, b) => of[b] > of[a] ? b : a, all[0] || '.');
+      return {
+        letter,
+        short: (of.b || 0) + (of.f || 0) || '',
+        get words() {
+          const number = it => it.toLocaleString();
+          const each = all.map(it => number(of[it]) + ' ' + words[it]).join(', ');
+          return words[letter] + (all.length ? ': ' + each + ' of ' + number(all.reduce((sum, it) => sum + of[it], 0)) : '');
+        },
+      };
     }
 
     block(g, h) {
@@ -204,10 +222,11 @@
       const all = [...this.wanted].filter(([, state]) => !state).map(([key]) => key).slice(0, 24);
       if (!all.length) return;
       all.forEach(key => this.wanted.set(key, 1));
+      const { blocks } = this;
       try {
         for (const it of await (await get(this.box.dataset.grid + '&of=' + all.join(','))).json()) {
           const key = it.of.join('-');
-          this.blocks.set(key, it);
+          blocks.set(key, it);
           this.stale.delete(key);
         }
       } catch { /* It is drawn again, and then asked for again. */ }

@@ -65,18 +65,29 @@ pub fn path(
                 })) }
             }
         }
-        @if let Some(list) = list { h2 { "Runs between them" } (comparable(list)) }
+        @if let Some(list) = list {
+            @let shown = list.runs.len() as u64;
+            h2 { "Runs between them" }
+            (comparable(list))
+            @if list.total > shown { p.links { a rel="next" href=(listing([from, to], shown)) { "Older" } } }
+        }
     };
     shell(reader, &format!("Path {from} to {to}"), &main)
 }
 
-/// The list of runs.
-pub fn runs(reader: &Reader<'_>, report: &HistoryReport, host: &str) -> String {
+/// Where the list of runs of a host, or between two, goes on.
+fn listing([host, peer]: [&str; 2], offset: u64) -> String {
+    address("runs", &[("host", host), ("peer", peer), ("offset", &offset.to_string())])
+}
+
+/// The list of runs: of a host, or between two.
+pub fn runs(reader: &Reader<'_>, report: &HistoryReport, hosts: [&str; 2]) -> String {
     let shown = report.runs.len() as u64;
-    let page = |offset: u64| address("runs", &[("host", host), ("offset", &offset.to_string())]);
+    let page = |offset: u64| listing(hosts, offset);
     let main = html! {
         form.acts action=(address("runs", &[])) {
-            label { "Host " input name="host" value=(clean(host)) maxlength="200"; }
+            label { "Host " input name="host" value=(clean(hosts[0])) maxlength="200"; }
+            label { "Other host " input name="peer" value=(clean(hosts[1])) maxlength="200"; }
             button { "Show" }
         }
         (comparable(report))
@@ -125,7 +136,7 @@ fn runs_table(report: &HistoryReport) -> Markup {
     };
     html! {
         div.table role="group" aria-label="table" tabindex="0" { table {
-            caption { "Runs, the newest first " small { "of " (report.total) } }
+            caption { "Runs, the newest first " small { (report.runs.len()) " of " (report.total) } }
             thead { tr { td {} @for it in ["began", "command", "hosts", "figure", "verdict"] { th scope="col" { (it) } } } }
             tbody { @for run in &report.runs { (row(run)) } }
         } }
@@ -186,14 +197,21 @@ pub fn live_test(reader: &Reader<'_>, test: Option<&Test>, ends: &[String], to: 
     shell(reader, "Test", &main)
 }
 
+/// A report beside another one: its ids, and the links to them, begin with its side. What reports say is escaped, so that nothing else of it
+/// looks like them.
+fn of_side(document: &str, side: &str) -> String {
+    let own = page::content(document).replace(" id=\"", &format!(" id=\"{side}-"));
+    own.replace("href=\"#", &format!("href=\"#{side}-"))
+}
+
 /// Two runs side by side; `diff`: what differs, where both are diagnoses.
 pub fn side_by_side(reader: &Reader<'_>, runs: [(&str, &str); 2], diff: Option<&str>) -> String {
     let main = html! {
         @if let Some(diff) = diff { section { (PreEscaped(page::content(diff))) } }
         div.sides {
-            @for (id, document) in runs { section {
+            @for ((id, document), side) in runs.into_iter().zip(["a", "b"]) { section {
                 h2 { a href=(address("run", &[("id", id)])) { (clean(id)) } }
-                (PreEscaped(page::content(document)))
+                (PreEscaped(of_side(document, side)))
             } }
         }
     };
@@ -222,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_others_said_is_text_in_every_view() {
-        let reader = Reader { site: HOSTILE, name: HOSTILE, key: Some("k"), out: Some("k") };
+        let reader = Reader { site: HOSTILE, name: HOSTILE, key: Some("k"), out: Some("k"), said: Some(HOSTILE) };
         let text = || HOSTILE.to_owned();
         let run = StoredRun {
             id: text(),
@@ -245,7 +263,7 @@ mod tests {
         for page in [
             login(HOSTILE, Some(HOSTILE), HOSTILE),
             path(&reader, [HOSTILE; 2], HOSTILE, Some("<main></main>"), Some(&report)),
-            runs(&reader, &report, HOSTILE),
+            runs(&reader, &report, [HOSTILE; 2]),
             side_by_side(&reader, [(HOSTILE, "<main></main>"); 2], None),
             found(&reader, HOSTILE, &[]),
             live_test(&reader, None, &[text()], HOSTILE),
@@ -267,5 +285,25 @@ mod tests {
         ] {
             is_text(&page);
         }
+    }
+
+    #[test]
+    fn links_within_a_report_stay_on_its_side() {
+        let reader = Reader { site: "x", name: "x", key: None, out: None, said: None };
+        let mesh = "<main><a href=\"#load-0-1\">1</a><tr id=\"load-0-1\"></tr><p>id=&quot;x&quot;</p></main>";
+        let page = side_by_side(&reader, [("m", mesh), ("n", mesh)], None);
+        for once in ["id=\"a-load-0-1\"", "id=\"b-load-0-1\"", "href=\"#a-load-0-1\"", "href=\"#b-load-0-1\""] {
+            assert_eq!(page.matches(once).count(), 1, "{once} in {page}");
+        }
+        assert!(!page.contains("\"load-0-1\"") && page.contains("<p>id=&quot;x&quot;</p>"), "{page}");
+    }
+
+    #[test]
+    fn a_path_with_more_runs_than_are_shown_leads_to_the_others() {
+        let reader = Reader { site: "x", name: "x", key: None, out: None, said: None };
+        let of = |total| HistoryReport { schema: SCHEMA.to_owned(), offset: 0, total, runs: Vec::new() };
+        let shown = |total| path(&reader, ["a", "b"], "24", None, Some(&of(total)));
+        assert!(shown(3).contains("/web/runs?host=a&amp;peer=b&amp;offset=0"), "{}", shown(3));
+        assert!(!shown(0).contains("Older"));
     }
 }

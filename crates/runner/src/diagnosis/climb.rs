@@ -3,9 +3,13 @@
 use super::Diagnosis;
 use crate::conductor::{self, At, InForce};
 use crate::ends::{EndsError, On};
+use narrows_diagnose::experiments::tcp::for_proof;
+use narrows_diagnose::judge::is_disproved;
 use narrows_diagnose::report;
+use narrows_model::run::report::ProofView;
 use narrows_model::run::{Attempt, Purpose};
-use narrows_model::{Change, Finding, LoadPlan, Status, Verdict, words::units};
+use narrows_model::words::{figures::float, units};
+use narrows_model::{Change, Finding, LoadPlan, Setting, Status, Verdict};
 
 /// More rounds than this is no climb but a loop.
 const MAX_ROUNDS: u32 = 6;
@@ -54,10 +58,25 @@ impl Diagnosis<'_> {
                 return Ok(());
             }
             let fixed_load = fixed_load.unwrap_or_else(|| load.clone());
+            let before: Vec<At> = in_force.changes().iter().map(|change| (change.at, change.set.clone())).collect();
+            let after = [before.as_slice(), &finding.fix.settings].concat();
             self.run.attempts.push(attempt(round, &finding));
-            let helped = self.prove(round, &finding, &load, &fixed_load, in_force)?;
-            if !helped {
-                self.watch.result(&format!("the fix for {} did not help; rolled back", finding.id));
+            if let Some(why) = self.untried([&before, &after], fixed_load == load, in_force)? {
+                // What was proven before stays.
+                self.run.attempts.pop();
+                self.watch.result(&format!("the fix for {} {why}", finding.id));
+                self.absent(&finding.id, format!("its fix {why}"));
+                self.save();
+                return Ok(());
+            }
+            let proof = self.prove(round, [(&before, &load), (&after, &fixed_load)], in_force)?;
+            if !proof.as_ref().is_some_and(|proof| proof.helped) {
+                let outcome = if proof.as_ref().is_some_and(is_disproved) {
+                    format!("the fix for {} did not help", finding.id)
+                } else {
+                    format!("the proof does not decide whether the fix for {} helps", finding.id)
+                };
+                self.watch.result(&format!("{outcome}; rolled back"));
                 // The verdict of the report, which the proof lowers.
                 let rounds = narrows_diagnose::report(&self.run).map(|report| report.rounds).unwrap_or_default();
                 if let Some(judged) = rounds.iter().find(|judged| judged.round == round) {
@@ -71,40 +90,56 @@ impl Diagnosis<'_> {
         Ok(())
     }
 
+    /// Why a fix is not proved: its host refuses it, or has it already. What was in force before is in force again then.
+    fn untried(
+        &mut self,
+        [before, after]: [&[At]; 2],
+        same_load: bool,
+        in_force: &mut InForce,
+    ) -> Result<Option<String>, EndsError> {
+        let why = match self.switch(after, in_force) {
+            Err(EndsError::Failed(why)) => Some(format!("cannot be tried here: {why}")),
+            Err(why) => return Err(why),
+            Ok(()) => {
+                let mut of_fix = in_force.changes().iter().filter(|it| !before.contains(&(it.at, it.set.clone())));
+                (same_load && of_fix.all(changes_nothing))
+                    .then(|| "changes nothing: the host is set so already".to_owned())
+            }
+        };
+        if why.is_some() {
+            self.switch(before, in_force)?;
+        }
+        Ok(why)
+    }
+
     /// Pairs of trials without and with the fix. At the end the fix is in force if it helped.
     fn prove(
         &mut self,
         round: u32,
-        finding: &Finding,
-        load: &LoadPlan,
-        fixed_load: &LoadPlan,
+        sides: [Side<'_>; 2],
         in_force: &mut InForce,
-    ) -> Result<bool, EndsError> {
-        let before: Vec<At> = in_force.changes().iter().map(|change| (change.at, change.set.clone())).collect();
-        let after = [before.as_slice(), &finding.fix.settings].concat();
-        let outcome = self.pairs(round, [(&before, load), (&after, fixed_load)], in_force);
-        let helped = outcome.is_ok() && self.helped(round);
-        self.switch(if helped { &after } else { &before }, in_force)?;
+    ) -> Result<Option<ProofView>, EndsError> {
+        let outcome = self.pairs(round, sides, in_force);
+        let proof = if outcome.is_ok() { self.proof(round) } else { None };
+        let helped = proof.as_ref().is_some_and(|proof| proof.helped);
+        let [(before, _), (after, _)] = sides;
+        self.switch(if helped { after } else { before }, in_force)?;
         if let Some(attempt) = self.run.attempts.last_mut() {
             attempt.kept_for_next_round = helped;
         }
         self.save();
-        outcome.map(|()| helped)
+        outcome.map(|()| proof)
     }
 
-    fn pairs(
-        &mut self,
-        round: u32,
-        sides: [(&Vec<At>, &LoadPlan); 2],
-        in_force: &mut InForce,
-    ) -> Result<(), EndsError> {
+    fn pairs(&mut self, round: u32, sides: [Side<'_>; 2], in_force: &mut InForce) -> Result<(), EndsError> {
+        let rtt_us = self.run.idle_rtt_us.iter().min().map(|us| float(*us));
         for pair in 0..self.plan.proof_pairs {
             for fixed in conductor::sides(pair as usize) {
                 let word = if fixed { "with" } else { "without" };
                 self.watch.step(&format!("proof {} of {}: {word} the fix", pair + 1, self.plan.proof_pairs));
                 let (settings, load) = sides[usize::from(fixed)];
                 self.switch(settings, in_force)?;
-                self.trial(Purpose::Proof { round, pair, fixed }, &load.for_proof(), On::Path)?;
+                self.trial(Purpose::Proof { round, pair, fixed }, &for_proof(load, rtt_us), On::Path)?;
             }
         }
         Ok(())
@@ -137,9 +172,9 @@ impl Diagnosis<'_> {
         }
     }
 
-    fn helped(&mut self, round: u32) -> bool {
-        let Some(attempt) = self.run.attempts.iter().find(|attempt| attempt.round == round) else { return false };
-        let Some(proof) = report::proof(&self.run, attempt) else { return false };
+    fn proof(&mut self, round: u32) -> Option<ProofView> {
+        let attempt = self.run.attempts.iter().find(|attempt| attempt.round == round)?;
+        let proof = report::proof(&self.run, attempt)?;
         let lost = if proof.before_loss.is_empty() {
             String::new()
         } else {
@@ -153,7 +188,20 @@ impl Diagnosis<'_> {
             proof.gain_words(),
             proof.predicted_words()
         ));
-        proof.helped
+        Some(proof)
+    }
+}
+
+/// What is in force in a trial, and its load.
+type Side<'a> = (&'a [At], &'a LoadPlan);
+
+/// Whether a host had the value before that a change has set, as far as the change says it.
+fn changes_nothing(change: &Change) -> bool {
+    match &change.set {
+        Setting::Sysctl { value, .. } => *value == change.before,
+        Setting::Mtu { mtu, .. } => mtu.to_string() == change.before,
+        Setting::RootQdisc { kind, .. } => *kind == change.before,
+        _ => false,
     }
 }
 
@@ -173,4 +221,79 @@ fn attempt(round: u32, finding: &Finding) -> Attempt {
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ends::{self, Changes, Ends, TrialFailed};
+    use crate::measure;
+    use narrows_model::run::{DiagnosePlan, RunPlan};
+    use narrows_model::{Family, Place, Snapshot, Target, TcpPlan, Trial};
+    use narrows_sys::clock;
+
+    /// A host on which every parameter is 1; it refuses some. With what is in force.
+    struct Host(Vec<String>);
+
+    impl Changes for Host {
+        fn apply(&mut self, at: Place, set: &Setting) -> Result<Change, EndsError> {
+            let id = set.to_string();
+            if id.contains("refused") {
+                return Err(EndsError::Failed("it cannot be restored".to_owned()));
+            }
+            self.0.push(id.clone());
+            Ok(Change { id, at, set: set.clone(), before: "1".to_owned(), made_unix_us: 0, in_force: true })
+        }
+
+        fn undo(&mut self, change: &Change) -> Result<(), EndsError> {
+            self.0.retain(|id| *id != change.id);
+            Ok(())
+        }
+
+        fn keep(&mut self, _: &Change) -> Result<(), EndsError> {
+            Ok(())
+        }
+    }
+
+    impl Ends for Host {
+        fn inventory(&mut self, _: Place) -> Result<Snapshot, EndsError> {
+            Ok(Snapshot::default())
+        }
+
+        fn trial(&mut self, _: &LoadPlan, _: On, _: ends::Watch<'_>) -> Result<Trial, TrialFailed> {
+            Err(TrialFailed { why: EndsError::Failed("no trial here".to_owned()), partial: None })
+        }
+
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn what_a_host_refuses_or_has_already_is_not_tried_and_what_was_proven_stays() {
+        let at = |key: &str, value: &str| -> At {
+            (Place::Server, Setting::Sysctl { key: key.to_owned(), value: value.to_owned() })
+        };
+        let of = |fix: &[At], same_load| {
+            let plan = DiagnosePlan::of(TcpPlan::default().into());
+            let target = Target { asked: "h".into(), address: "192.0.2.1:5220".into(), family: Family::Ipv4 };
+            let run = measure::empty_run(RunPlan::Diagnose(plan.clone()), target, ("test".into(), "test".into()));
+            let (mut host, mut watch, mut in_force) = (Host(Vec::new()), (), InForce::default());
+            let began = clock::now();
+            let mut climb = Diagnosis { ends: &mut host, watch: &mut watch, plan, run, began, overhead_ms: 0 };
+            let before = vec![at("net.proven", "2")];
+            climb.switch(&before, &mut in_force).expect("the first one");
+            let after = [before.as_slice(), fix].concat();
+            let why = climb.untried([&before, &after], same_load, &mut in_force).expect("no host is lost");
+            (why, host.0)
+        };
+        let proven = vec!["sysctl -w net.proven=2".to_owned()];
+        let (why, left) = of(&[at("net.a", "2"), at("net.refused", "2")], true);
+        assert_eq!((why.as_deref(), left), (Some("cannot be tried here: it cannot be restored"), proven.clone()));
+        let (why, left) = of(&[at("net.a", "1"), at("net.b", "1")], true);
+        assert!(why.is_some_and(|why| why.contains("is set so already")) && left == proven);
+        // Another load, or another value of one of them, is to be measured.
+        assert_eq!(of(&[at("net.a", "1")], false).0, None);
+        assert_eq!(of(&[at("net.a", "1"), at("net.b", "2")], true).0, None);
+    }
 }

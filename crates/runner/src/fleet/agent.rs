@@ -64,6 +64,7 @@ pub fn agent(
     stop: &dyn Fn() -> Result<Stop, String>,
     watch: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
+    super::warn_of_root("narrows-fleet-agent", watch);
     let (passes, admission) = (Arc::new(Passes::default()), Arc::new(Admission::default()));
     let spool = Spool::open(spec.state.join("spool"))?;
     let figures = Arc::new(Mutex::new(AgentFigures { is_kept: true, ..AgentFigures::default() }));

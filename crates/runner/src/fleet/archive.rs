@@ -1,8 +1,9 @@
 //! The controller's store as something that may be bad itself.
 
 use super::alerts::Alerts;
-use super::command::now_ms;
+use super::command::{Later, now_ms};
 use narrows_fleet::incident::{Incident, Message};
+use narrows_model::run::fleet::{FleetPaths, FleetStatus};
 
 /// Whether the store works, as far as people know: no incident can be kept in it meanwhile.
 #[derive(Default)]
@@ -10,8 +11,10 @@ pub(super) struct Archive {
     /// Whether this controller led before: others say nothing.
     led: bool,
     failing: Option<Incident>,
-    /// What was open when it led last.
+    /// What was open when it led last, …
     pub(super) open: Vec<Incident>,
+    /// … and how the fleet was, where it leads no more since the store fails.
+    pub(super) status: Option<FleetStatus>,
 }
 
 /// It is reported after so long.
@@ -19,14 +22,20 @@ const SILENT_STORE_MS: u64 = 60_000;
 
 impl Archive {
     pub(super) fn works(&mut self, alerts: &mut Alerts) {
-        self.led = true;
+        (self.led, self.status) = (true, None);
         self.is_over(alerts);
     }
 
     /// Another controller leads, with the store.
     pub(super) fn is_led(&mut self, alerts: &mut Alerts) {
         self.is_over(alerts);
-        self.led = false;
+        (self.led, self.status) = (false, None);
+    }
+
+    /// How the fleet was when this controller led last; `None`: it is not known, or the store works.
+    pub(super) fn looked(&self, trouble: Option<&str>) -> Option<Later> {
+        let status = FleetStatus { trouble: Some(trouble?.to_owned()), ..self.status.clone()? };
+        Some(Box::new(move || (status, FleetPaths::default())))
     }
 
     fn is_over(&mut self, alerts: &mut Alerts) {

@@ -1,6 +1,11 @@
-//! What the thread that decides for a fleet receives.
+//! What the thread that decides for a fleet receives, and what it does of that for users.
 
+use narrows_fleet::control::Control;
+use narrows_fleet::incident::names;
+use narrows_fleet::judge::TESTS;
+use narrows_fleet::plan::Fleet;
 use narrows_fleet::protocol::{Poll, Reply};
+use narrows_fleet::truth::Truth;
 use narrows_model::run::fleet::{FleetPaths, FleetStatus};
 use narrows_sys::clock;
 use serde::{Deserialize, Serialize};
@@ -56,6 +61,8 @@ pub enum Command {
         to: String,
         last_ms: u64,
     },
+    /// Each target of alerts gets a message, to see whether it arrives.
+    TryAlerts,
     /// Of an element, or of names that begin so (`*`), nothing is reported for so long.
     Mute {
         element: String,
@@ -76,6 +83,7 @@ impl Command {
                 format!("run {}{between}", mesh.as_deref().unwrap_or("all"))
             }
             Self::Acknowledge { incident, who } => format!("acknowledge {incident} by {who}"),
+            Self::TryAlerts => "try-alerts".to_owned(),
             Self::Mute { element, for_ms } => format!("mute {element} for {} s", for_ms / 1_000),
         })
     }
@@ -84,4 +92,97 @@ impl Command {
 /// Milliseconds since the epoch.
 pub(super) fn now_ms() -> u64 {
     clock::unix_us() / 1_000
+}
+
+/// Does what a user wishes.
+pub(super) fn executed<T: Truth<Error = narrows_store::Error>>(
+    control: &mut Control<'_, T>,
+    fleet: &Fleet,
+    command: Command,
+) -> Result<serde_json::Value, String> {
+    let host = |control: &Control<'_, T>, name: &str| {
+        control.host(name).ok_or_else(|| format!("the fleet has no host {name}"))
+    };
+    let says = match command {
+        Command::Status | Command::Apply | Command::TryAlerts => return Err("this is answered elsewhere".to_owned()),
+        Command::Series { from, to, last_ms } => {
+            let (from, to) = (host(control, &from)?, host(control, &to)?);
+            let found =
+                control.series(from, to, now_ms().saturating_sub(last_ms)).map_err(|error| error.to_string())?;
+            return serde_json::to_value(found).map_err(|error| error.to_string());
+        }
+        Command::Pause { for_ms } => {
+            control.pause(now_ms().saturating_add(for_ms));
+            if for_ms == 0 { "tests begin again".to_owned() } else { format!("no test begins until {}", after(for_ms)) }
+        }
+        Command::Drain { host: name, back } => {
+            let at = host(control, &name)?;
+            control.drain(at, !back);
+            if back { format!("{name} gets tests again") } else { format!("{name} gets no more tests") }
+        }
+        Command::Run { mesh, between } => {
+            let of = |it: &narrows_fleet::plan::Mesh| mesh.as_ref().is_none_or(|name| *name == it.name);
+            let places: Vec<usize> =
+                fleet.meshes.iter().enumerate().filter(|(_, it)| of(it)).map(|(nth, _)| nth).collect();
+            if places.is_empty() {
+                return Err(format!("the fleet has no mesh {}", mesh.unwrap_or_default()));
+            }
+            let hosts =
+                between.as_ref().map(|[a, b]| Ok::<_, String>([host(control, a)?, host(control, b)?])).transpose()?;
+            let planned: Result<Vec<usize>, _> =
+                places.into_iter().map(|at| control.run(at, hosts, now_ms())).collect();
+            match (planned.map_err(|error| error.to_string())?.into_iter().sum::<usize>(), between) {
+                (0, Some([a, b])) => return Err(format!("nothing is tested between {a} and {b}")),
+                (count, _) => format!("{count} tests are due now"),
+            }
+        }
+        Command::Acknowledge { incident, who } => {
+            if !control.judge().incidents().acknowledge(incident, &who) {
+                return Err(format!("there is no open incident {incident}"));
+            }
+            format!("incident {incident} is in the hands of {who}")
+        }
+        Command::Mute { element, for_ms } => {
+            let (which, hosts) = muted(control, fleet, &element)?;
+            control.judge().incidents().mute(&which, hosts, now_ms().saturating_add(for_ms));
+            match for_ms {
+                0 => format!("{which} is reported again"),
+                _ => format!("nothing is reported of {which} until {}", after(for_ms)),
+            }
+        }
+    };
+    Ok(serde_json::Value::String(says))
+}
+
+/// What a user's word for a mute means, and the hosts of a group.
+/// Errors: nothing is called so.
+fn muted<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, word: &str) -> Result<(String, Vec<String>), String> {
+    if fleet.hosts.contains_key(word) {
+        return Ok((format!("host {word}"), Vec::new()));
+    }
+    let group = word.strip_prefix("group ").unwrap_or(word);
+    let of_group = fleet.hosts.iter().filter(|(_, host)| !group.is_empty() && host.group == group);
+    let hosts: Vec<String> = of_group.map(|(name, _)| name.clone()).collect();
+    if !hosts.is_empty() {
+        return Ok((format!("group {group}"), hosts));
+    }
+    let is_known = |name: &String| names(word, name);
+    let is_open = |known: &str| known == word;
+    let incidents = control.judge().incidents();
+    let is_said = incidents.open().iter().any(|it| is_open(&it.element))
+        || incidents.muted().iter().any(|(known, _)| is_open(known));
+    let whole = ["all agents", "all paths", "the controller's clock"].contains(&word)
+        || word.starts_with("router ")
+        || word.ends_with('*');
+    if whole || is_said || fleet.hosts.keys().any(is_known) || word.contains(TESTS) {
+        return Ok((word.to_owned(), Vec::new()));
+    }
+    Err(format!(
+        "nothing is called {word}: name a host, a group, or an element as incidents do (with * at its end: all that begin so)"
+    ))
+}
+
+/// The time in so long (UTC).
+fn after(ms: u64) -> String {
+    narrows_model::words::date::utc(now_ms().saturating_add(ms) / 1_000)
 }

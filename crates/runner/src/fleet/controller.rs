@@ -3,7 +3,7 @@
 use super::CONTROLLER_PORT;
 use super::alerts::Alerts;
 use super::archive::{Archive, noted};
-use super::command::{Command, Event, now_ms};
+use super::command::{Command, Event, executed, now_ms};
 use super::keys::{Hosts, Keys, place};
 use super::otlp::Exporter;
 use super::page::page;
@@ -107,7 +107,8 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let at = spec.bind.map(|address| SocketAddr::new(address, port));
     let listener = at.map_or_else(|| net::listen(port), net::listen_at);
     let listener = listener.map_err(|error| format!("cannot listen for agents: {error}"))?;
-    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    let listens = listener.local_addr().map_err(|error| error.to_string())?;
+    let port = listens.port();
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
     let (ask, events) = channel();
     let leads = watch::Sender::new(false);
@@ -133,8 +134,13 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
     if has_page {
-        watch(&format!("its page is at https://{}:{port}/", narrows_sys::process::host_name()));
+        let here = || format!("{}:{port}", narrows_sys::process::host_name());
+        watch(&format!(
+            "its page is at https://{}/",
+            at.filter(|it| !it.ip().is_unspecified()).map_or_else(here, |_| listens.to_string())
+        ));
     }
+    super::warn_of_root("narrows-fleet-controller", watch);
     // A name and a path may be those of another one, too.
     let (boot, inode) = (narrows_sys::process::boot_id().unwrap_or_default(), files::inode(&place).unwrap_or_default());
     alerts.export = Exporter::start(&runtime, fleet.collector()?, &figures)?;
@@ -219,7 +225,8 @@ fn stands_by(
             match event {
                 // It asks the next one.
                 Event::Poll { .. } => {}
-                Event::Look(_, answer) => _ = answer.send(Err(why)),
+                // What it knew when it led last is no secret, and why the store fails must be seen.
+                Event::Look(_, answer) => _ = answer.send(archive.looked(trouble.as_deref()).ok_or(why)),
                 Event::Command(_, answer) => _ = answer.send(Err(why)),
             }
         }
@@ -272,6 +279,7 @@ fn decide(
     let mut waiting: HashMap<usize, Waiting> = HashMap::new();
     let mut trouble: Option<String> = None;
     let mut next_tick = clock::now();
+    let mut has_looked = false;
     let (mut renews, mut led, mut last_ms) = (clock::now() + RENEWS, clock::now(), now_ms());
     // The first tick reads the results of hours.
     if noted(control.lead(me, now_ms(), now_ms() + FIRST_MS), &mut trouble, watch) == Some(false) {
@@ -287,6 +295,7 @@ fn decide(
             }
             last_ms = now_ms();
             let messages = noted(control.tick(last_ms), &mut trouble, watch);
+            has_looked |= messages.is_some();
             match (&messages, &trouble) {
                 (None, Some(why)) => {
                     let open: Vec<Incident> = control.judge().incidents().known().into_iter().cloned().collect();
@@ -305,7 +314,14 @@ fn decide(
                     Some(true) => led = asked,
                     None if led.elapsed() < Duration::from_millis(LEADS_MS) => {}
                     _ => {
-                        let open = control.judge().incidents().known().into_iter().cloned().collect();
+                        // Before its first look it knows nothing.
+                        let mut open = std::mem::take(&mut archive.open);
+                        if has_looked {
+                            open = control.judge().incidents().known().into_iter().cloned().collect();
+                        }
+                        if trouble.is_some() && has_looked {
+                            archive.status = Some(look(&mut control, fleet, false, [None, None])().0);
+                        }
                         if trouble.is_none() {
                             alerts.hand_over();
                         }
@@ -318,7 +334,7 @@ fn decide(
                 watch(&sentence(&message));
                 alerts.send(&message);
             }
-            control.unsaid().iter().for_each(|message| alerts.send_unless_known(message));
+            control.unsaid().iter().for_each(|(message, had)| alerts.send_unless_known(message, had));
             alerts.look(&control.judge().incidents().known(), watch);
             keep(&mut control, alerts, &mut trouble, watch);
             release(&control, &mut waiting, &secrets);
@@ -350,6 +366,9 @@ fn decide(
                 }
                 Err(why) => _ = answer.send(Err(format!("the fleet stays as it was: {why}"))),
             },
+            Ok(Event::Command(Command::TryAlerts, answer)) => {
+                let _ = answer.send(alerts.try_all(now_ms()).map(serde_json::Value::String));
+            }
             Ok(Event::Command(command, answer)) => {
                 let _ = answer.send(executed(&mut control, fleet, command));
             }
@@ -423,65 +442,4 @@ fn answered<T: Truth>(
     }
     let _ = waiting.answer.send(Reply { taken, ..reply.unwrap_or_default() });
     None
-}
-
-/// Does what a user wishes.
-fn executed<T: Truth<Error = narrows_store::Error>>(
-    control: &mut Control<'_, T>,
-    fleet: &Fleet,
-    command: Command,
-) -> Result<serde_json::Value, String> {
-    let host = |control: &Control<'_, T>, name: &str| {
-        control.host(name).ok_or_else(|| format!("the fleet has no host {name}"))
-    };
-    let says = match command {
-        Command::Status | Command::Apply => return Err("this is answered elsewhere".to_owned()),
-        Command::Series { from, to, last_ms } => {
-            let (from, to) = (host(control, &from)?, host(control, &to)?);
-            let found =
-                control.series(from, to, now_ms().saturating_sub(last_ms)).map_err(|error| error.to_string())?;
-            return serde_json::to_value(found).map_err(|error| error.to_string());
-        }
-        Command::Pause { for_ms } => {
-            control.pause(now_ms().saturating_add(for_ms));
-            if for_ms == 0 { "tests begin again".to_owned() } else { format!("no test begins until {}", after(for_ms)) }
-        }
-        Command::Drain { host: name, back } => {
-            let at = host(control, &name)?;
-            control.drain(at, !back);
-            if back { format!("{name} gets tests again") } else { format!("{name} gets no more tests") }
-        }
-        Command::Run { mesh, between } => {
-            let of = |it: &narrows_fleet::plan::Mesh| mesh.as_ref().is_none_or(|name| *name == it.name);
-            let places: Vec<usize> =
-                fleet.meshes.iter().enumerate().filter(|(_, it)| of(it)).map(|(nth, _)| nth).collect();
-            if places.is_empty() {
-                return Err(format!("the fleet has no mesh {}", mesh.unwrap_or_default()));
-            }
-            let hosts =
-                between.as_ref().map(|[a, b]| Ok::<_, String>([host(control, a)?, host(control, b)?])).transpose()?;
-            let planned: Result<Vec<usize>, _> =
-                places.into_iter().map(|at| control.run(at, hosts, now_ms())).collect();
-            match (planned.map_err(|error| error.to_string())?.into_iter().sum::<usize>(), between) {
-                (0, Some([a, b])) => return Err(format!("nothing is tested between {a} and {b}")),
-                (count, _) => format!("{count} tests are due now"),
-            }
-        }
-        Command::Acknowledge { incident, who } => {
-            if !control.judge().incidents().acknowledge(incident, &who) {
-                return Err(format!("there is no open incident {incident}"));
-            }
-            format!("incident {incident} is in the hands of {who}")
-        }
-        Command::Mute { element, for_ms } => {
-            control.judge().incidents().mute(&element, now_ms().saturating_add(for_ms));
-            format!("nothing is reported of {element} until {}", after(for_ms))
-        }
-    };
-    Ok(serde_json::Value::String(says))
-}
-
-/// The time in so long (UTC).
-fn after(ms: u64) -> String {
-    narrows_model::words::date::utc(now_ms().saturating_add(ms) / 1_000)
 }

@@ -2,13 +2,17 @@
 
 use crate::lock;
 use crate::trust::Identity;
-use narrows_sys::files;
+use narrows_sys::{clock, files};
 use narrows_wire::Token;
 use narrows_wire::token::Secret;
 use ring::{digest, hmac};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Duration;
+
+/// A controller that was started makes its key within that.
+const MAKES: Duration = Duration::from_secs(3);
 
 /// The controller's key and what follows from it.
 pub(super) struct Keys {
@@ -27,8 +31,16 @@ impl Keys {
     /// Reads the key of a controller that was started before.
     pub(super) fn existing(state: &Path) -> Result<Self, String> {
         let key = place(state).join("server.pem");
-        if files::exists(&key) {
-            return Self::of(state);
+        let began = clock::now();
+        loop {
+            if files::exists(&key) {
+                return Self::of(state);
+            }
+            // A service that was started just now makes it in a moment.
+            if !files::exists(state) || began.elapsed() > MAKES {
+                break;
+            }
+            clock::sleep(MAKES / 20);
         }
         Err(format!(
             "there is no controller's key at {}; start `narrows fleet controller` once, as its user",

@@ -115,3 +115,10 @@ pub fn users_of(_: &Path, _: &Path) -> Result<String, String> {
 
 #[cfg(not(feature = "nats"))]
 const NO_NATS: &str = "this build of narrows has no NATS: it takes one with the feature `nats`";
+
+/// What it serves others it need not serve with all rights.
+fn warn_of_root(unit: &str, watch: &mut dyn FnMut(&str)) {
+    if narrows_sys::process::is_root_of_machine() {
+        watch(&format!("it runs as root and keeps all rights; {unit}.service of the packages has a user of its own"));
+    }
+}

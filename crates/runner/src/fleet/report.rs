@@ -5,7 +5,7 @@ use narrows_fleet::control::Control;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::truth::Truth;
 use narrows_model::run::fleet::{
-    AgentState, FleetHost, FleetIncident, FleetPaths, FleetStatus, FleetTests, STATUS_SCHEMA,
+    AgentState, FleetHost, FleetIncident, FleetMute, FleetPaths, FleetStatus, FleetTests, STATUS_SCHEMA,
 };
 
 /// How a fleet is, and which paths are tested. What this means of a million paths takes seconds, for which no agent waits: the thread that
@@ -24,8 +24,14 @@ pub(super) fn look<T: Truth>(
         since_unix_ms: it.since_ms,
         acknowledged: it.acknowledged.clone(),
         diagnosis: it.verdict.clone(),
+        reported: it.reported,
     };
     let incidents = control.judge().open().into_iter().map(incident).collect();
+    let mute = |(element, until_unix_ms): &(String, u64)| FleetMute {
+        element: element.clone(),
+        until_unix_ms: *until_unix_ms,
+    };
+    let muted = control.judge().incidents().muted().iter().filter(|(_, until)| *until > at).map(mute).collect();
     let groups = fleet.hosts.values().map(|host| host.group.clone());
     let hosts = control.agents().zip(groups).enumerate().map(|(nth, (member, group))| FleetHost {
         name: member.name.to_owned(),
@@ -41,7 +47,8 @@ pub(super) fn look<T: Truth>(
         heard_unix_ms: member.version.map(|_| member.heard_ms),
         clock_behind_ms: member.behind_ms,
         clock_error_us: member.clock_error_us,
-        loaded_unix_ms: member.loaded_ms,
+        loaded_unix_ms: member.last_ms[0],
+        probed_unix_ms: member.last_ms[1],
     });
     let tests = control.counts().map(|((mesh, test), counts)| FleetTests {
         mesh: fleet.meshes[mesh].name.clone(),
@@ -65,6 +72,7 @@ pub(super) fn look<T: Truth>(
             mesh: narrows_views::mesh::report(&record),
             trouble,
             alerts_trouble,
+            muted,
         };
         (status, paths)
     })

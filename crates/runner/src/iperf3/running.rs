@@ -24,14 +24,15 @@ pub(super) struct Running {
     pub(super) failure: Option<Iperf3Error>,
 }
 
-/// Moves the data, ends the test, and waits for the server's word. `Err`: the engine did not start.
+/// Moves the data, ends the test, at its time or once `watch` says that it is enough, and waits for the server's word. `Err`: the engine
+/// did not start.
 pub(super) fn run(
     control: &mut Control,
     params: &Params,
     plan: &LoadPlan,
     streams: Vec<DataStream>,
     (instruments, stop): (LiveInstruments, &Stop),
-    watch: &mut dyn FnMut(&Progress),
+    watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Running, String> {
     let kept: Vec<(Flow, TcpStream)> = streams.iter().filter_map(tcp_socket).collect();
     // A server that still sends would learn that nobody listens.
@@ -50,9 +51,9 @@ pub(super) fn run(
             });
             record.map(|record| record.between(before, instruments.counters(Some(peer))))
         });
-        let mut failure = None;
+        let (mut failure, mut is_enough) = (None, false);
         while !engine.is_finished() {
-            inbox.try_iter().for_each(|progress| watch(&progress));
+            inbox.try_iter().for_each(|progress| is_enough |= watch(&progress));
             if failure.is_none() {
                 failure = match control.look() {
                     Ok(None) => None,
@@ -62,12 +63,14 @@ pub(super) fn run(
             } else {
                 clock::sleep(Duration::from_millis(5));
             }
-            let is_due = ends_at.is_some_and(|at| clock::now() >= at) || has_all(&kept, params);
+            let is_due = is_enough || ends_at.is_some_and(|at| clock::now() >= at) || has_all(&kept, params);
             if failure.is_some() || is_due {
                 enough.stop();
             }
         }
-        inbox.try_iter().for_each(|progress| watch(&progress));
+        for progress in inbox.try_iter() {
+            watch(&progress);
+        }
         let record = engine.join().unwrap_or_else(|_| Err("the engine failed".to_owned()));
         (record, failure)
     });

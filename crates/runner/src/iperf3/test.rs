@@ -43,8 +43,8 @@ impl Foreign for Peer {
     fn trial(&mut self, plan: &LoadPlan, here: &Here, enough: Enough<'_>) -> Result<Trial, TrialFailed> {
         let nothing = |why: EndsError| TrialFailed { why, partial: None };
         let mut watch = |progress: &Progress| {
-            enough(Place::Client, progress);
-            enough(Place::Server, &far::progress(progress));
+            let is_enough = enough(Place::Client, progress);
+            enough(Place::Server, &far::progress(progress)) || is_enough
         };
         let Opened { mut control, params, plan, streams } = open(self, plan).map_err(|error| nothing(error.into()))?;
         let Running { mut record, failure } =

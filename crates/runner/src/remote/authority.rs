@@ -32,7 +32,7 @@ pub enum TrustError {
     #[error("cannot use {0}: {1}")]
     File(String, String),
     #[error(
-        "cannot read the certificate authorities of this host: {0}; install ca-certificates, or name a file with --ca"
+        "cannot read the certificate authorities of this host: {0}; install ca-certificates, or name their file: --ca, SSL_CERT_FILE"
     )]
     System(String),
     #[error("cannot set up TLS: {0}")]

@@ -407,7 +407,7 @@ impl Drop for ServerHandle {
 /// [`ServerHandle::announcement`].
 pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
-    let shows = config.page.is_some();
+    let (shows, bind) = (config.page.is_some(), config.bind);
     let handle = Server::start(config)?;
     // Over ssh standard error belongs to ssh: what is said there is taken for the reason of a failure.
     if handle.token.is_some() {
@@ -428,7 +428,7 @@ pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), 
             announce(&format!("scrapers read http://{at}/metrics, without a token"));
         }
         if shows {
-            announce(&format!("its page is at https://{}:{}/", narrows_sys::process::host_name(), handle.port()));
+            announce(&format!("its page is at https://{}/", page::address(bind, handle.port())));
         }
         announce(handle.separated());
         handle.reflects().iter().for_each(|line| announce(line));

@@ -20,15 +20,17 @@ use axum::Router;
 use narrows_collect::Missing;
 use narrows_model::Change;
 use narrows_model::run::grid::{Grid, GridMetric};
-use narrows_model::run::mesh::MeshRecord;
-use narrows_render::{Document as _, Format, Style, web};
+use narrows_model::run::history::StoredRun;
+use narrows_model::run::mesh::{MeshRecord, MeshReport};
+use narrows_render::web::{self, Front};
+use narrows_render::{Document as _, Format, Style};
 use narrows_sys::clock;
 use narrows_sys::process::host_name;
 use narrows_views::{grid, mesh};
 use narrows_wire::api::Reason;
 use narrows_wire::token::Secret;
-use std::net::IpAddr;
-use std::path::PathBuf;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -36,6 +38,17 @@ use tokio::sync::Semaphore;
 /// The newest runs, from which the first view is made.
 const NEWEST: u64 = 1_000;
 const MESH: &str = "mesh";
+
+/// What a server's page is of. A browser may know several servers by one name, as those behind forwarded ports: each has sessions of its own.
+fn of_server(host: &str, state: &Path, port: u16) -> String {
+    format!("server {host} {} {port}", state.display())
+}
+
+/// Where the page is, as it is announced: at the address that it is bound to, or at the host's name.
+pub(super) fn address(bind: Option<IpAddr>, port: u16) -> String {
+    let bound = bind.filter(|it| !it.is_unspecified());
+    bound.map_or_else(|| format!("{}:{port}", host_name()), |it| SocketAddr::new(it, port).to_string())
+}
 
 /// The page of a server; `own` is that server once it serves.
 /// Errors: the header of the proxy has no valid name.
@@ -56,7 +69,8 @@ pub(super) fn page(spec: &PageSpec, shared: &Shared, own: Weak<Shared>, reading:
         audit: shared.audit.clone(),
         control: controls.then(|| Control { live: Arc::default(), tuner, own }),
     };
-    Ok(router(Arc::new(Site::new(Gate::new("server", find, spec.proxy.clone())?, Box::new(source), spec))))
+    let of = of_server(&host_name(), &shared.config.state, shared.port);
+    Ok(router(Arc::new(Site::new(Gate::new(&of, find, spec.proxy.clone())?, Box::new(source), spec))))
 }
 
 struct OfHost {
@@ -65,8 +79,7 @@ struct OfHost {
     reading: Reading,
     /// One reader at a time has this host read.
     turn: Semaphore,
-    /// Its connections, when they were read, and their page.
-    watched: Arc<Mutex<Option<(Watched, Instant, String)>>>,
+    watched: Arc<Mutex<Option<Held>>>,
     audit: Arc<Audit>,
     /// What readers may start and undo, where they may.
     control: Option<Control>,
@@ -79,12 +92,18 @@ struct Control {
     own: Weak<Shared>,
 }
 
+/// A page, and when its content was read.
+type Read = (String, u64);
+
+/// The connections of this host, when they were read, and their page.
+type Held = (Watched, Instant, Read);
+
 /// Rates are since the reading before, where that is not longer ago; else of a second. Of a shorter time the kernel tells little.
 const READ_BEFORE: Duration = Duration::from_secs(10);
 const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// What limits the connections of this host, as a page.
-fn connections(held: &mut Option<(Watched, Instant, String)>) -> Result<String, Missing> {
+fn connections(held: &mut Option<Held>) -> Result<Read, Missing> {
     if let Some((_, _, page)) = held.as_ref().filter(|(_, at, _)| at.elapsed() < READ_AGAIN) {
         return Ok(page.clone());
     }
@@ -99,7 +118,7 @@ fn connections(held: &mut Option<(Watched, Instant, String)>) -> Result<String, 
     };
     watched.read()?;
     let view = watched.view(false);
-    let page = narrows_render::connections::page(&host_name(), Ok(&view));
+    let page = (narrows_render::connections::page(&host_name(), Ok(&view)), clock::unix_us() / 1_000);
     *held = Some((watched, clock::now(), page.clone()));
     Ok(page)
 }
@@ -116,23 +135,38 @@ fn undo(tuner: &Tuner, change: &str, audit: &Audit, who: &str, from: Option<IpAd
     };
     let failure = undone.as_ref().err().cloned();
     audit.note(&By { who: Some(who), from, session: None }, &Event::changed(Action::Undo, &made, failure));
-    undone.map_err(|why| Refused::failed(format!("{}: {why}", made.set)))
+    let says = |how: String| format!("{}: {how}", made.set);
+    undone.map(says).map_err(|why| Refused::failed(says(why)))
+}
+
+/// A stored mesh as a grid: how its paths were then.
+fn grid_of(report: &MeshReport, metric: GridMetric, at_unix_ms: u64) -> Grid {
+    let mut grid = grid::of_mesh(report, metric, None);
+    grid.cells.values_mut().for_each(|it| it.at_unix_ms = Some(at_unix_ms));
+    grid
 }
 
 impl OfHost {
-    /// The newest mesh of the store as grids; else the newest runs between each two hosts.
+    /// The newest mesh of the store as grids, where no run between two hosts is newer; else the newest of those runs.
     fn read(store: &Store, spec: &PageSpec) -> Result<Now, narrows_store::Error> {
         let runs = store.list(&Filter::default(), 0, NEWEST)?;
-        let newest = runs.iter().find(|run| run.command == MESH);
+        let of_runs = grid::of_runs(&runs);
+        let at = |run: &StoredRun| run.started_unix_us / 1_000;
+        // Diagnoses that a mesh made have its time.
+        let newer = of_runs.cells.values().filter_map(|it| it.at_unix_ms).max();
+        let newest = runs.iter().find(|run| run.command == MESH).filter(|run| Some(at(run)) >= newer);
         // One that this program cannot read is as none.
-        let record = newest.and_then(|run| maintenance::show(store, &run.id, spec.kinds).ok().flatten());
-        let record = record.and_then(|(_, content)| Content::take::<MeshRecord>(content));
-        let grids: Vec<Grid> = match record.map(|it| mesh::report(&it)) {
-            Some(report) => GridMetric::ALL.map(|metric| grid::of_mesh(&report, metric, None)).into(),
-            None => vec![grid::of_runs(&runs)],
+        let found = newest.and_then(|run| maintenance::show(store, &run.id, spec.kinds).ok().flatten());
+        let found = found.and_then(|(run, content)| Some((run, Content::take::<MeshRecord>(content)?)));
+        let of_mesh = found.map(|(run, record)| (mesh::report(&record), at(&run), run.id));
+        let (grids, mesh): (Vec<Grid>, _) = match of_mesh {
+            Some((report, at, id)) => {
+                (GridMetric::ALL.map(|metric| grid_of(&report, metric, at)).into(), Some((id, at)))
+            }
+            None => (vec![of_runs], None),
         };
-        let now_ms = clock::unix_us() / 1_000;
-        Ok(Now { front: web::of_runs(&host_name(), &runs, now_ms), grids, status: None })
+        let front = web::of_runs(&host_name(), &runs, clock::unix_us() / 1_000);
+        Ok(Now { front: Front { mesh, ..front }, grids, status: None })
     }
 }
 
@@ -181,19 +215,21 @@ impl Source for OfHost {
             let control = self.control.as_ref();
             let control = control.ok_or_else(|| not_allowed("this needs `narrows serve --web --web-control`"))?;
             let (who, from) = (by.known.name, by.from);
-            let (what, done) = match ask {
+            let (what, says, done) = match ask {
                 Ask::Test { to, down, .. } => {
                     let own = control.own.upgrade().ok_or_else(|| Refused::failed("the server ends"))?;
                     let says = format!("diagnosis of the path {} {to}", if down { "from" } else { "to" });
                     let make = move |live: &Live, stop: &Stop| {
                         own_test::diagnose(&own, &to, down, live, stop).unwrap_or_else(|why| (why, None))
                     };
-                    (says.clone(), control.live.begin(says, who.clone(), make))
+                    let begun = format!("the {says} has begun");
+                    (says.clone(), begun, control.live.begin(says, who.clone(), make))
                 }
                 Ask::Stop { began_unix_ms } => {
                     let stopped = control.live.stop(began_unix_ms);
                     let over = || Refused::not_found("test");
-                    ("stop of the test".to_owned(), if stopped { Ok(()) } else { Err(over()) })
+                    let done = if stopped { Ok(()) } else { Err(over()) };
+                    ("stop of the test".to_owned(), "the test stops".to_owned(), done)
                 }
                 Ask::Undo { change } => {
                     let tuner = control.tuner.clone();
@@ -209,7 +245,7 @@ impl Source for OfHost {
             let failure = done.as_ref().err().map(|it| it.sentence().to_owned());
             let by = By { who: Some(&who), from, session: None };
             self.audit.note(&by, &Event::Asked { what: text(&what), failure });
-            done.map(|()| what)
+            done.map(|()| says)
         })
     }
 
@@ -226,7 +262,7 @@ impl Source for OfHost {
         })
     }
 
-    fn connections(&self, host: String) -> Soon<'_, Option<String>> {
+    fn connections(&self, host: String) -> Soon<'_, Option<Read>> {
         let watched = self.watched.clone();
         Box::pin(async move {
             if host != host_name() {
@@ -234,10 +270,90 @@ impl Source for OfHost {
             }
             let _turn = self.turn.acquire().await.map_err(Refused::failed)?;
             let read = move || {
-                let unknown = |why: Missing| narrows_render::connections::page(&host, Err(&why.to_string()));
+                let page = |why: Missing| narrows_render::connections::page(&host, Err(&why.to_string()));
+                let unknown = |why: Missing| (page(why), clock::unix_us() / 1_000);
                 connections(&mut lock(&watched)).unwrap_or_else(unknown)
             };
             blocking(read).await.map(Some)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::run::history::Headline;
+    use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPlan, MeshState};
+    use narrows_model::{Snapshot, Unit};
+    use narrows_views::history::empty;
+
+    fn two_hosts() -> MeshRecord {
+        let member = |name: &str| MeshMember {
+            name: name.to_owned(),
+            group: String::new(),
+            address: String::new(),
+            absent: None,
+            is_shared: false,
+            host: Snapshot::default(),
+        };
+        let load = MeshLoad {
+            from: 0,
+            to: 1,
+            opened_by_receiver: false,
+            state: MeshState::Measured { goodput_bps: 1e9, retransmits: None, busy: [None, None] },
+            beside_others_bps: None,
+        };
+        MeshRecord {
+            plan: MeshPlan {
+                duration_ms: 1_000,
+                streams: 1,
+                probe_ms: 0,
+                diagnose: false,
+                try_fixes: false,
+                budget_ms: None,
+                budget_bytes: None,
+            },
+            paths: Vec::new(),
+            diagnoses: Vec::new(),
+            ended_early: None,
+            members: ["a", "b"].map(member).into(),
+            loads: vec![load],
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn an_old_mesh_is_not_shown_as_how_paths_are_now() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = directory.path().join("runs.db");
+        let spec = PageSpec { store, kinds: crate::stored::OWN, proxy: None, controls: false };
+        let mut store = Store::open(&spec.store).expect("a store");
+        let run = |id: &str, at_s: u64, command: &str| StoredRun {
+            id: id.to_owned(),
+            started_unix_us: at_s * 1_000_000,
+            client: "a".to_owned(),
+            server: "b".to_owned(),
+            verdict: "healthy".to_owned(),
+            ..empty(command, vec![Headline::new("goodput up", 1e9, Unit::BitsPerSecond)])
+        };
+        let mesh = serde_json::to_vec(&two_hosts()).expect("JSON");
+        store.put(&run("m", 20, MESH), "mesh", &mesh).expect("a mesh");
+        store.put(&run("d", 20, "diagnose"), "run", b"{}").expect("a diagnosis of it");
+        let now = OfHost::read(&store, &spec).expect("how it is");
+        let times: Vec<Option<u64>> = now.grids[0].cells.values().map(|it| it.at_unix_ms).collect();
+        assert_eq!((now.grids.len(), times, now.front.mesh), (3, vec![Some(20_000)], Some(("m".to_owned(), 20_000))));
+        store.put(&run("e", 30, "diagnose"), "run", b"{}").expect("a diagnosis");
+        let now = OfHost::read(&store, &spec).expect("how it is");
+        assert_eq!((now.grids.len(), now.front.mesh), (1, None));
+    }
+
+    #[test]
+    fn each_server_has_sessions_of_its_own_and_is_announced_where_it_is_bound() {
+        let of = |host: &str, state: &str, port: u16| of_server(host, Path::new(state), port);
+        let all = [of("a", "/s", 1), of("b", "/s", 1), of("a", "/t", 1), of("a", "/s", 2)];
+        assert_eq!(std::collections::BTreeSet::from(all).len(), 4);
+        let at = |bind: &str| address(Some(bind.parse().expect("an address")), 7);
+        assert_eq!((at("127.0.0.1").as_str(), at("::1").as_str()), ("127.0.0.1:7", "[::1]:7"));
+        assert_eq!((at("::"), address(None, 7)), (format!("{}:7", host_name()), format!("{}:7", host_name())));
     }
 }

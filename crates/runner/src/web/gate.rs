@@ -22,6 +22,8 @@ const SESSIONS_MAX: usize = 1_000;
 const WRONG_OF_SOURCE: u32 = 5;
 const WRONG_MAX: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(60);
+/// Of what an action did no more is kept for the next page.
+const SAID_CHARS: usize = 300;
 /// The prefix binds it to this host and to TLS (RFC 6265bis, section 4.1.3.2).
 const COOKIE: &str = "__Host-narrows";
 
@@ -44,6 +46,8 @@ pub(crate) struct Visitor {
     pub(crate) key: String,
     pub(crate) has_session: bool,
     pub(crate) from: Option<IpAddr>,
+    /// What the last action of its session did, for the page that is asked for.
+    pub(crate) said: Option<String>,
 }
 
 impl Visitor {
@@ -67,6 +71,8 @@ struct Session {
     key: String,
     began: Instant,
     used: Instant,
+    /// What its last action did, until a page shows it.
+    said: Option<String>,
 }
 
 #[derive(Default)]
@@ -130,7 +136,8 @@ impl Gate {
         {
             table.sessions.remove(&oldest);
         }
-        let session = Session { name: known.name.clone(), secret, key: key.reveal(), began: now, used: now };
+        let session =
+            Session { name: known.name.clone(), secret, key: key.reveal(), began: now, used: now, said: None };
         table.sessions.insert(digest_of(&cookie.reveal()), session);
         let lasts = LASTS.as_secs();
         let name = &self.cookie;
@@ -153,7 +160,7 @@ impl Gate {
             let known = table.sessions.get_mut(&id).filter(|it| it.lives(now)).and_then(|session| {
                 let known = (self.find)(&session.secret)?;
                 session.used = now;
-                Some(Visitor { known, key: session.key.clone(), has_session: true, from })
+                Some(Visitor { known, key: session.key.clone(), has_session: true, from, said: None })
             });
             if known.is_some() {
                 return known;
@@ -165,7 +172,21 @@ impl Gate {
         let name = name.to_str().ok().map(str::trim).filter(|name| !name.is_empty() && name.len() <= 200)?;
         // Another page could send such a request with the proxy's cookie: it is for reading.
         let known = Known { name: name.to_owned(), may_change: false };
-        Some(Visitor { known, key: String::new(), has_session: false, from })
+        Some(Visitor { known, key: String::new(), has_session: false, from, said: None })
+    }
+
+    /// Keeps what an action did for the next page of its session: no address makes a page say anything.
+    pub(crate) fn say(&self, headers: &HeaderMap, words: &str) {
+        let Some(id) = cookie(headers, &self.cookie).map(digest_of) else { return };
+        if let Some(session) = lock(&self.table).sessions.get_mut(&id) {
+            session.said = Some(words.chars().take(SAID_CHARS).collect()).filter(|it: &String| !it.is_empty());
+        }
+    }
+
+    /// What the last action of this session did, where no page has shown it yet.
+    pub(crate) fn said(&self, headers: &HeaderMap) -> Option<String> {
+        let id = digest_of(cookie(headers, &self.cookie)?);
+        lock(&self.table).sessions.get_mut(&id)?.said.take()
     }
 
     /// Ends the session of a request; what the browser is to forget.

@@ -139,8 +139,10 @@ pub(super) async fn csv(State(site): State<Arc<Site>>, _: Visitor, words: Words)
 pub(super) async fn table(State(site): State<Arc<Site>>, visitor: Visitor, words: Words) -> Shown {
     let of = pairs(words.get("of")).first().copied();
     let (name, by) = (site.source.name(), visitor.clone());
-    let made = with_grid(&site, &words, move |it| web::table(&reader(&name, &by), it, of)).await;
-    made.map(page).map_err(|it| refusal(&site, &visitor, &it))
+    let refused = |it: Refused| refusal(&site, &visitor, &it);
+    let metrics = site.now().await.map_err(refused)?.metrics();
+    let made = with_grid(&site, &words, move |it| web::table(&reader(&name, &by), it, &metrics, of)).await;
+    made.map(page).map_err(refused)
 }
 
 pub(super) async fn status(State(site): State<Arc<Site>>, _: Visitor) -> Result<Response<Body>, Refused> {
@@ -205,7 +207,8 @@ pub(super) async fn host(State(site): State<Arc<Site>>, visitor: Visitor, words:
     let of_fleet = now.status.as_ref().and_then(|it| it.hosts.iter().find(|host| host.name == name));
     let grid = now.grids.first();
     let at = grid.and_then(|it| it.hosts.iter().position(|host| host == name));
-    if of_fleet.is_none() && at.is_none() && name != site.source.name() {
+    let listed = runs::of_host(&site, name).await.map_err(refused)?;
+    if of_fleet.is_none() && at.is_none() && listed.is_none() && name != site.source.name() {
         return Err(refused(Refused::not_found("host")));
     }
     // Of goodput, round trip and loss.
@@ -226,14 +229,13 @@ pub(super) async fn host(State(site): State<Arc<Site>>, visitor: Visitor, words:
     let names = |element: &str| element.split([' ', '(', ')', ',']).any(|word| word == name);
     let connections = site.source.connections(name.to_owned()).await.map_err(refused)?;
     let settings = site.source.settings(name.to_owned()).await.map_err(refused)?;
-    let listed = runs::of_host(&site, name).await.map_err(refused)?;
     let host = web::Host {
         name,
         of_fleet,
         troubles: now.front.troubles.iter().filter(|it| names(&it.element)).collect(),
         connections,
         settings,
-        runs: listed.filter(|it| !it.runs.is_empty()).map(|it| web::listed(&it)),
+        runs: listed.map(|it| web::listed(&it)),
         changes: site.source.changes(name.to_owned()).await.map_err(refused)?,
         paths: paths.unwrap_or_default(),
     };
@@ -251,17 +253,26 @@ pub(super) async fn search(State(site): State<Arc<Site>>, visitor: Visitor, word
     let like = |part: &str| {
         hosts.iter().filter(|it| it.to_lowercase().contains(&part.to_lowercase())).take(100).collect::<Vec<_>>()
     };
+    let host = |it: &str| (format!("host {it}"), web::address("host", &[("name", it)]));
+    let path =
+        |from: &str, to: &str| (format!("path {from} to {to}"), web::address("path", &[("from", from), ("to", to)]));
     let mut found: Vec<(String, String)> = Vec::new();
+    // Hosts that only the runs of the store name are found by their whole names.
     match parts[..] {
         [one] => {
-            found.extend(like(one).into_iter().map(|it| (format!("host {it}"), web::address("host", &[("name", it)]))));
+            found.extend(like(one).into_iter().map(|it| host(it.as_str())));
+            let is_there = hosts.iter().any(|it| it == one);
+            if !is_there && runs::of_host(&site, one).await.map_err(refused)?.is_some() {
+                found.push(host(one));
+            }
         }
         [from, to] => {
             let ways = like(from).into_iter().flat_map(|from| like(to).into_iter().map(move |to| (from, to)));
-            let link = |(from, to): (&String, &String)| {
-                (format!("path {from} to {to}"), web::address("path", &[("from", from), ("to", to)]))
-            };
-            found.extend(ways.filter(|(from, to)| from != to).take(100).map(link));
+            found.extend(ways.filter(|(from, to)| from != to).take(100).map(|(from, to)| path(from, to)));
+            let between = runs::between(&site, [from, to]);
+            if found.is_empty() && between.await.map_err(refused)?.is_some_and(|it| it.total > 0) {
+                found.push(path(from, to));
+            }
         }
         _ => {}
     }
@@ -337,7 +348,8 @@ pub(super) async fn act(State(site): State<Arc<Site>>, visitor: Visitor, headers
         Ask::Undo { .. } => web::address("host", &[("name", &site.source.name())]),
         _ => web::AT.to_owned(),
     };
-    site.source.act(visitor.clone(), ask).await.map_err(refused)?;
+    let done = site.source.act(visitor.clone(), ask).await.map_err(refused)?;
+    site.gate.say(&headers, &done);
     site.forget();
     Ok(to(&next))
 }

@@ -28,31 +28,29 @@ async fn with<T: Send + 'static>(
     blocking(move || Store::open(&place).and_then(|store| read(&store))).await?.map_err(Refused::failed)
 }
 
-fn of(host: &str) -> Filter {
-    Filter { host: Some(host.to_owned()).filter(|it| !it.is_empty()), ..Filter::default() }
+/// Runs of a host, or between two; all where none is named.
+fn of(hosts: [&str; 2]) -> Filter {
+    let [host, peer] = hosts.map(|it| Some(it.to_owned()).filter(|it| !it.is_empty()));
+    Filter { host, peer, ..Filter::default() }
 }
 
-/// Runs that a host took part in.
+/// Runs that a host took part in, if there are any.
 pub(super) async fn of_host(site: &Site, host: &str) -> Result<Option<HistoryReport>, Refused> {
-    let filter = of(host);
-    with(site, move |store| listed(store, &filter, 0, FEW, None)).await.map(Some)
+    if host.is_empty() {
+        return Ok(None);
+    }
+    let filter = of([host, ""]);
+    let found = with(site, move |store| listed(store, &filter, 0, FEW, None)).await?;
+    Ok(Some(found).filter(|it| !it.runs.is_empty()))
 }
 
 /// Runs between two hosts.
 pub(super) async fn between(site: &Site, [from, to]: [&str; 2]) -> Result<Option<HistoryReport>, Refused> {
-    let (filter, from, to) = (of(from), from.to_owned(), to.to_owned());
-    with(site, move |store| {
-        let mut report = listed(store, &filter, 0, LISTED * 10, None)?;
-        let is = |name: &str, client: &str, server: &[&String]| client == name || server.iter().any(|it| *it == name);
-        report.runs.retain(|run| {
-            let server = [&run.server, &run.server_name];
-            is(&from, &run.client, &server) && is(&to, &run.client, &server)
-        });
-        report.runs.truncate(LISTED as usize);
-        report.total = report.runs.len() as u64;
-        Ok(Some(report))
-    })
-    .await
+    if from.is_empty() || to.is_empty() {
+        return Ok(None);
+    }
+    let filter = of([from, to]);
+    with(site, move |store| listed(store, &filter, 0, LISTED, None)).await.map(Some)
 }
 
 /// The id of the run that a reader names, if there is one.
@@ -70,11 +68,12 @@ pub(super) async fn named(site: &Site, word: &str) -> Result<Option<String>, Ref
 }
 
 pub(super) async fn list(State(site): State<Arc<Site>>, visitor: Visitor, words: Words) -> Shown {
-    let (filter, offset) = (of(words.get("host")), words.number("offset").unwrap_or(0));
+    let hosts = ["host", "peer"].map(|it| words.get(it));
+    let (filter, offset) = (of(hosts), words.number("offset").unwrap_or(0));
     let report = with(&site, move |store| listed(store, &filter, offset, LISTED, None)).await;
     let report = report.map_err(|it| refusal(&site, &visitor, &it))?;
     let name = site.source.name();
-    Ok(page(web::runs(&reader(&name, &visitor), &report, words.get("host"))))
+    Ok(page(web::runs(&reader(&name, &visitor), &report, hosts)))
 }
 
 /// The picture of a diagnosis or a measurement.

@@ -145,7 +145,8 @@ impl Site {
 
 pub(super) fn reader<'a>(site: &'a str, visitor: &'a Visitor) -> Reader<'a> {
     let key = visitor.has_session.then_some(visitor.key.as_str());
-    Reader { site, name: &visitor.known.name, key: key.filter(|_| visitor.known.may_change), out: key }
+    let said = visitor.said.as_deref();
+    Reader { site, name: &visitor.known.name, key: key.filter(|_| visitor.known.may_change), out: key, said }
 }
 
 /// A refusal as a page.
@@ -218,7 +219,7 @@ impl FromRequestParts<Arc<Site>> for Visitor {
     async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Self, Response<Body>> {
         let caller = parts.extensions.get::<Caller>().cloned();
         let visitor = caller.as_ref().and_then(|caller| site.gate.visitor(&parts.headers, caller, clock::now()));
-        let Some(visitor) = visitor else {
+        let Some(mut visitor) = visitor else {
             // What a form asked for is not done, and no address to go to.
             let asked = parts.uri.path_and_query().filter(|_| parts.method == Method::GET);
             let next = asked.map_or(web::AT, |it| it.as_str());
@@ -226,6 +227,11 @@ impl FromRequestParts<Arc<Site>> for Visitor {
         };
         if let Some(pending) = caller.and_then(|caller| caller.pending) {
             pending.admit();
+        }
+        // What the page's script reads shows nobody what was done.
+        let is_shown = parts.headers.get("sec-fetch-mode").is_none_or(|it| it == "navigate");
+        if is_shown && parts.method == Method::GET {
+            visitor.said = site.gate.said(&parts.headers);
         }
         Ok(visitor)
     }

@@ -85,8 +85,8 @@ pub(crate) trait Source: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    /// What limits the connections of a host now, as a page of a report; `None`: that is not known here.
-    fn connections(&self, _host: String) -> Soon<'_, Option<String>> {
+    /// What limits the connections of a host now, as a page of a report, and when that was read; `None`: that is not known here.
+    fn connections(&self, _host: String) -> Soon<'_, Option<(String, u64)>> {
         Box::pin(async { Ok(None) })
     }
 

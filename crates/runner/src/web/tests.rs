@@ -7,8 +7,10 @@ use super::source::{Ask, Now, Soon, Source};
 use super::*;
 use crate::lock;
 use crate::server::rights::Caller;
+use crate::stored::Store;
 use hyper_util::service::TowerToHyperService;
 use narrows_model::run::grid::{CellState, Grid, GridCell, GridGroup, GridMetric};
+use narrows_model::run::history::StoredRun;
 use narrows_render::web::{Front, Trouble};
 use narrows_wire::api::Reason;
 use narrows_wire::token::Secret;
@@ -62,7 +64,7 @@ impl Source for Fake {
 
     fn act(&self, _: Visitor, ask: Ask) -> Soon<'_, String> {
         lock(&self.0).push(ask);
-        Box::pin(async { Ok(String::new()) })
+        Box::pin(async { Ok(format!("done {HOSTILE}")) })
     }
 }
 
@@ -72,7 +74,7 @@ struct Browser {
     asked: Arc<Mutex<Vec<Ask>>>,
     entries: Entries,
     live: Arc<Live>,
-    _store: tempfile::TempDir,
+    store: tempfile::TempDir,
 }
 
 struct Got {
@@ -95,7 +97,7 @@ impl Browser {
         let gate = Gate::new("a site", Box::new(find), None).expect("a gate");
         let live = Arc::<Live>::default();
         let site = Site::new(gate, Box::new(Fake(asked.clone(), entries.clone(), live.clone())), &spec);
-        Self { router: router(Arc::new(site)), asked, entries, live, _store: store }
+        Self { router: router(Arc::new(site)), asked, entries, live, store }
     }
 
     async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Got {
@@ -182,6 +184,53 @@ async fn a_change_needs_the_users_token_and_the_key_of_the_session() {
     let out = browser.send("POST", "/web/logout", &[("cookie", &cookie)], &format!("key={key}")).await;
     assert_eq!((out.status, act(&cookie, &key, &[]).await), (303, 303));
     assert_eq!(lock(&browser.asked).len(), 1);
+}
+
+#[tokio::test]
+async fn what_an_action_did_is_shown_once_in_its_session_and_by_no_address() {
+    let browser = Browser::new();
+    let (cookie, key) = browser.enter(1).await;
+    let (other, _) = browser.enter(1).await;
+    let form = format!("key={}&what=resume", key.expect("a key"));
+    assert_eq!(browser.send("POST", "/web/do", &[("cookie", &cookie)], &form).await.status, 303);
+    let shows = async |cookie: &str, mode: &str| {
+        let headers = [("cookie", cookie), ("sec-fetch-mode", mode)];
+        let text = browser.send("GET", "/web/?said=done", &headers, "").await.text;
+        assert!(!text.contains("<img"), "{text}");
+        text.contains("role=\"status\"") && text.contains("done &lt;img")
+    };
+    assert!(!shows(&other, "navigate").await, "another session");
+    assert!(!shows(&cookie, "cors").await, "the page's script reads what is worst");
+    assert!(shows(&cookie, "navigate").await);
+    assert!(!shows(&cookie, "navigate").await, "once");
+}
+
+#[tokio::test]
+async fn all_runs_between_two_hosts_are_counted_and_hosts_of_runs_have_a_page() {
+    let browser = Browser::new();
+    let run = |nth: u64, server: &str| {
+        let run = StoredRun {
+            id: format!("{server}{nth}"),
+            started_unix_us: nth,
+            client: "here".to_owned(),
+            server: server.to_owned(),
+            ..narrows_views::history::empty("diagnose", Vec::new())
+        };
+        (run, "run", b"{}".to_vec())
+    };
+    // Those that are asked for are older than many others of the same host.
+    let all = (0..52).map(|nth| run(nth, "far")).chain((100..700).map(|nth| run(nth, "near")));
+    let mut store = Store::open(&browser.store.path().join("runs.db")).expect("a store");
+    store.put_all(all).expect("runs");
+    let (cookie, _) = browser.enter(2).await;
+    let get = async |page: &str| browser.send("GET", page, &[("cookie", &cookie)], "").await;
+    let path = get("/web/path?from=here&to=far").await.text;
+    assert!(path.contains("50 of 52") && path.contains("/web/runs?host=here&amp;peer=far&amp;offset=50"), "{path}");
+    let older = get("/web/runs?host=far&peer=here&offset=50").await.text;
+    assert!(older.contains("2 of 52") && !older.contains("near"), "{older}");
+    assert_eq!((get("/web/host?name=near").await.status, get("/web/host?name=nosuch").await.status), (200, 404));
+    assert_eq!(get("/web/search?q=near").await.headers["location"], "/web/host?name=near");
+    assert_eq!(get("/web/search?q=here+far").await.headers["location"], "/web/path?from=here&to=far");
 }
 
 #[tokio::test]

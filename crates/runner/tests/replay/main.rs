@@ -137,9 +137,8 @@ fn the_fixed_buffer_of_2007_is_named_with_the_parameter_that_capped_it() {
     assert_eq!(report.verdict.status, Status::Limited, "{:#?}", report.verdict);
     assert_eq!((cause.id.as_str(), cause.at), ("tcp-receive-buffer-fixed", Place::Server));
     assert!(cause.fix.advice.contains("net.core.rmem_max (now 128 KiB)"), "{}", cause.fix.advice);
-    // "We are now fully using the 1GE link": 942 Mbit/s were measured after the fix.
-    let [low, high] = cause.predicted_interval_bps.expect("a prediction");
-    assert!((low..=high).contains(&942e6), "{low} to {high}");
+    // "We are now fully using the 1GE link": 942 Mbit/s were measured after the fix. The label of the card alone does not foretell it.
+    assert_eq!(cause.predicted_bps, None);
 }
 
 #[test]

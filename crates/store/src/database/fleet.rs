@@ -182,16 +182,24 @@ impl Truth for FleetTests<'_> {
         self.store.database.together(all).map_err(self.store.failed("write to"))
     }
 
-    fn end(&mut self, lease: &Lease, result: &[u8]) -> Result<Taken> {
-        let name = [self.columns(&lease.name), values![integer(lease.fence)]].concat();
-        let sql = format!(
+    fn end(&mut self, results: &[(Lease, Vec<u8>)]) -> Result<Vec<Taken>> {
+        let store = format!(
             "UPDATE fleet_tests SET ended = {RESULT}, result = ? WHERE {IS} AND fence = ? AND fence > 0 AND ended = {OPEN} RETURNING number"
         );
-        if self.count(&sql, [values![result.to_vec()], name.clone()].concat())? > 0 {
-            return Ok(Taken::Stored);
+        let has = format!("SELECT number FROM fleet_tests WHERE {IS} AND fence = ? AND ended = {RESULT}");
+        let end = |(lease, result): &(Lease, Vec<u8>)| {
+            let name = [self.columns(&lease.name), values![integer(lease.fence)]].concat();
+            if !self.store.database.rows(&store, [values![result.clone()], name.clone()].concat())?.is_empty() {
+                return Ok(Taken::Stored);
+            }
+            let is_again = !self.store.database.rows(&has, name)?.is_empty();
+            Ok(if is_again { Taken::Again } else { Taken::TooLate })
+        };
+        if results.is_empty() {
+            return Ok(Vec::new());
         }
-        let sql = format!("SELECT number FROM fleet_tests WHERE {IS} AND fence = ? AND ended = {RESULT}");
-        Ok(if self.count(&sql, name)? > 0 { Taken::Again } else { Taken::TooLate })
+        let all = || results.iter().map(end).collect();
+        self.store.database.together(all).map_err(self.store.failed("write to"))
     }
 
     fn miss(&mut self, mesh: usize, test: usize, due_before_ms: u64, now_ms: u64) -> Result<Vec<Name>> {
@@ -213,6 +221,13 @@ impl Truth for FleetTests<'_> {
             "UPDATE fleet_tests SET ended = {MISSED} WHERE fleet = ? AND ended = {OPEN} AND +due_ms < ? AND until_ms <= ? RETURNING fleet"
         );
         self.count(&sql, values![self.fleet.name.clone(), integer(due_before_ms), integer(now_ms)]).map(drop)
+    }
+
+    fn reopen(&mut self, now_ms: u64) -> Result<()> {
+        let sql = format!(
+            "UPDATE fleet_tests SET ended = {OPEN}, until_ms = 0 WHERE fleet = ? AND ended = {MISSED} AND due_ms > ? RETURNING number"
+        );
+        self.count(&sql, values![self.fleet.name.clone(), integer(now_ms)]).map(drop)
     }
 
     fn open(&mut self, due_ms: RangeInclusive<u64>) -> Result<Vec<(Planned, Option<Lease>)>> {

@@ -15,7 +15,7 @@ use narrows_model::words::units;
 pub(crate) fn held_back(evidence: &TcpEvidence) -> Option<String> {
     let (window, buffer) = (evidence.held_by_window()?, evidence.held_by_buffer()?);
     // More connections would have carried more.
-    if evidence.no_limit_of_connections().is_some() {
+    if let Some(Assessment::Contradicts(_)) = evidence.more_connections_say() {
         return None;
     }
     [

@@ -16,14 +16,29 @@ pub(crate) const ENOUGH: f64 = 8.0;
 pub(crate) struct Lost {
     pub(crate) sent: u64,
     pub(crate) lost: u64,
-    /// The same, where losses in a row count once.
-    pub(crate) runs: u64,
+    /// The same, where losses in a row count once; `None` where the receiver does not count them.
+    counted_runs: Option<u64>,
 }
+
+/// Radio links and interference lose about so many datagrams in a row.
+const RUN: u64 = 10;
 
 impl Lost {
     pub(crate) fn of(view: &UdpView) -> Self {
         let (sent, lost) = view.on_the_path();
-        Self { sent, lost, runs: view.loss_runs.clamp(lost.min(1), lost) }
+        // What is lost is lost in one run at least.
+        let counted_runs = Some(view.loss_runs.min(lost)).filter(|runs| *runs > 0 || lost == 0);
+        Self { sent, lost, counted_runs }
+    }
+
+    /// Runs of losses; where they were not counted no more than if each were a long one, so that it takes as many more losses to tell.
+    pub(crate) fn runs(self) -> u64 {
+        self.counted_runs.unwrap_or(self.lost.div_ceil(RUN))
+    }
+
+    /// The same where they were counted.
+    pub(crate) fn counted_runs(self) -> Result<u64, Assessment> {
+        known(self.counted_runs, "the receiving end does not say how many datagrams were lost in a row")
     }
 
     pub(crate) fn rate(self) -> f64 {
@@ -32,7 +47,7 @@ impl Lost {
 
     /// Runs of losses to expect of so many datagrams.
     pub(crate) fn expected_runs(self, sent: u64) -> f64 {
-        self.runs as f64 / self.sent.max(1) as f64 * sent as f64
+        self.runs() as f64 / self.sent.max(1) as f64 * sent as f64
     }
 
     /// Losses to expect at another rate of loss.
@@ -78,7 +93,8 @@ pub(crate) fn plateau(paced: &PacedUdp) -> Result<&UdpView, Assessment> {
 
 /// How long the queue was that the plateau stood behind, and whether it was one at all: sixteen packets, and a
 /// millisecond, are what scheduling makes.
-pub(crate) fn queue(view: &UdpView) -> (f64, bool) {
-    let [median, ..] = view.delay_us;
-    (median, median >= (16.0 * view.packet_us()).max(1_000.0))
+/// Errors: the receiving end did not measure the delay.
+pub(crate) fn queue(view: &UdpView) -> Result<(f64, bool), Assessment> {
+    let [median, ..] = known(view.delay_us, "the receiving end does not measure how long datagrams wait on their way")?;
+    Ok((median, median >= (16.0 * view.packet_us()).max(1_000.0)))
 }

@@ -95,7 +95,7 @@ fn is_lossy(evidence: &UdpEvidence, shape: &Shape, load: Lost) -> bool {
     let (gentle, well) = (gentle(evidence), well_below(evidence));
     // An evenly paced load that the path carries with much room is gentle itself.
     let even = evidence.base.plan.burst_datagrams.is_none() && !evidence.base.accounting.segmented;
-    let itself = even && load.runs >= OFTEN && offered_bps(evidence) <= WELL_BELOW * shape.carried_bps;
+    let itself = even && load.runs() >= OFTEN && offered_bps(evidence) <= WELL_BELOW * shape.carried_bps;
     let often = gentle.events >= OFTEN || (itself && gentle.events >= 2);
     let apart = gentle.lost <= Shape::BUNCH * gentle.events || itself || shape.loses_below();
     // What overflows a short queue is rare well below the rate.
@@ -122,14 +122,14 @@ fn with_trials(evidence: &UdpEvidence, steps: Below) -> Below {
     [TENTH, HALF].iter().filter_map(|id| lost(&evidence.paced, id)).fold(steps, |sum, trial| Below {
         sent: sum.sent + trial.sent,
         lost: sum.lost + trial.lost,
-        events: sum.events + trial.runs,
+        events: sum.events + trial.runs(),
     })
 }
 
 /// How many datagrams a load lost in a row, where that is more than one: words after a figure of its loss.
 pub(crate) fn in_bursts(evidence: &UdpEvidence) -> String {
     let load = Lost::of(&evidence.base);
-    let run = load.lost as f64 / load.runs.max(1) as f64;
+    let run = load.lost as f64 / load.runs().max(1) as f64;
     if run < 2.0 || evidence.base.loss_runs == 0 {
         return String::new();
     }

@@ -88,11 +88,19 @@ pub(crate) fn rounded(bytes: f64, most: u64) -> u64 {
     (bytes.max(1.0) as u64).min(most).next_power_of_two()
 }
 
+/// The same of a cause at a stage that holds this part of the loss: it explains no more.
+pub(crate) fn at_most(assessment: Assessment, part: f64) -> Assessment {
+    match assessment {
+        Assessment::Supports { share, witnesses } => Assessment::Supports { share: share.min(part), witnesses },
+        other => other,
+    }
+}
+
 /// What a rule says where the loss is on the path: the word of the paced trials. They are asked for where the path lost
 /// more than a quarter of what is missing.
 pub(crate) fn on_the_path(evidence: &UdpEvidence, met: Met, rule: fn(&PacedUdp) -> Ruling) -> Assessment {
     let known = || by_profile(evidence, met).unwrap_or_else(|| answer(rule(&evidence.paced)));
-    let assessment = at_stage(evidence, "path", None).map_or_else(|other| other, |_| known());
+    let assessment = at_stage(evidence, "path", None).map_or_else(|other| other, |(_, part, _)| at_most(known(), part));
     let (_, lost) = evidence.base.on_the_path();
     match assessment {
         Assessment::CannotTell { why, ask: None } if lost > evidence.base.missing() / 4 => {

@@ -13,10 +13,10 @@
 //! Source: RFC 9438 section 1; Cardwell et al., *BBR*, ACM Queue 14(5), 2016.
 
 use crate::causes::shared::rule::*;
-use crate::causes::shared::tcp_stage::COMMON;
+use crate::causes::shared::tcp_stage::{COMMON, beside_others};
 use crate::causes::shared::window::window_share;
 use crate::experiments::tcp::{AGAIN, OTHER_CONGESTION_CONTROL};
-use super::{path_capacity, random_loss, reordering};
+use super::{ecn_marking, path_capacity, random_loss, reordering};
 
 pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "congestion-control",
@@ -107,18 +107,20 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     }
     let again = evidence.made(&AGAIN).map(|again| again.goodput_bps);
     let gain = other.goodput_bps / again.unwrap_or(0.0).max(evidence.goodput_bps());
-    if (GAIN..CLEAR).contains(&gain) && again.is_none() {
-        return Err(ask(&AGAIN, format!("BBR carried {gain:.1} times as much; {in_use} was not measured again")));
-    }
     if gain < GAIN {
         let best = again.map_or_else(String::new, |again| format!("; {in_use} again: {}", units::bps(again)));
         return Err(contradicts(format!("BBR carries no more ({}{best})", units::bps(other.goodput_bps))));
     }
+    if let Some(why) = beside_others(evidence) {
+        return Err(cannot_tell(format!("BBR carried {gain:.1} times as much, which it may have taken from others: {why}")));
+    }
+    // A queue that stood may have been that of others, who were gone later.
+    if (gain < CLEAR || queue) && again.is_none() {
+        return Err(ask(&AGAIN, format!("BBR carried {gain:.1} times as much; {in_use} was not measured again")));
+    }
+    let how = if queue { "below what the path carries" } else { "without a queue on the path" };
     let witnesses = [
-        counter(format!(
-            "the congestion window limited the sender {} of the time without a queue on the path",
-            units::percent(share)
-        )),
+        counter(format!("the congestion window limited the sender {} of the time {how}", units::percent(share))),
         experiment(format!("BBR carries {}, {gain:.1} times what {in_use} does", units::bps(other.goodput_bps))),
     ];
     supports(share * 0.8, witnesses)
@@ -131,6 +133,13 @@ const FEW: u64 = 20;
 fn answers(evidence: &TcpEvidence) -> Option<String> {
     if let Some(loss) = evidence.base.loss_whole.filter(|loss| reordering::seen_by_tcp(*loss)) {
         return Some(format!("{} segments arrived after later ones: the path reorders", loss.reordered));
+    }
+    if evidence.policed() && evidence.base.loss_whole.is_some_and(|loss| loss.lost() > 0) {
+        return Some("a policer drops what exceeds its rate: it reduces its rate for that".to_owned());
+    }
+    if let Some(marked) = evidence.base.marked_share.filter(|marked| ecn_marking::are_common(evidence, *marked)) {
+        let part = units::percent(marked);
+        return Some(format!("{part} of the delivered segments had a congestion mark: it reduces its rate for that"));
     }
     if let Some(loss) = evidence.base.loss.filter(|loss| !loss.is_few(FEW) && loss.rate() >= COMMON) {
         let (part, span) = (units::percent(loss.rate()), evidence.after_start());
@@ -165,6 +174,7 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 #[cfg(test)]
 mod tests {
     use crate::testing::*;
+    use crate::testing::profile::{Excess, ProfiledPath};
     use narrows_model::load::tcp::TcpPlan;
     use super::*;
 
@@ -218,6 +228,30 @@ mod tests {
         };
         assert_supports(&twice(310e6));
         assert_contradicts(&twice(420e6), "reno again: 420 Mbit/s");
+    }
+
+    #[test]
+    fn a_gain_beside_a_queue_must_last_and_what_others_lose_is_none() {
+        let beside = |others_bps, rtt_us| {
+            let path = ProfiledPath { others_bps, ..ProfiledPath::default() };
+            Scene { rtt_us, profile: Some(path), ..truth() }
+        };
+        let of = |scene: &Scene, again: &[(&str, &Scene)]| {
+            assessment(&CAUSE, Role::Sender, scene, &[&[(OTHER, &bbr(850e6))], again].concat())
+        };
+        assert_cannot_tell(&of(&beside(500e6, 35_100), &[]), "which it may have taken from others");
+        let queue = beside(0.0, 40_000);
+        assert_asks(&of(&queue, &[]), &AGAIN);
+        let twice = of(&queue, &[(AGAIN.id, &queue)]);
+        let Assessment::Supports { witnesses, .. } = &twice else { panic!("{twice:?}") };
+        assert!(witnesses[0].says.ends_with("100 % of the time below what the path carries"), "{witnesses:?}");
+    }
+
+    #[test]
+    fn what_a_policer_drops_is_no_rare_loss() {
+        let path = ProfiledPath { rate_bps: 100e6, burst_bps: 900e6, excess: Excess::DroppedAfter(40), ..ProfiledPath::default() };
+        let scene = Scene { goodput_bps: 30e6, segments: 20_700, cwnd: 91, lost: 2, profile: Some(path), ..truth() };
+        assert_contradicts(&assessment(&CAUSE, Role::Sender, &scene, &[(OTHER, &bbr(90e6))]), "a policer drops what exceeds its rate");
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! Source: RFC 3168 section 6.1.2; `tcpi_delivered_ce`, `include/uapi/linux/tcp.h`.
 
 use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp_stage::COMMON;
 use crate::causes::shared::window::loss_does_not_bind;
 
 pub const CAUSE: Cause<TcpEvidence> = Cause {
@@ -31,12 +32,18 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     ..Cause::COMMON
 };
 
-/// Fewer marks than this slow no congestion control down for long.
-const FEW: f64 = 5e-4;
+/// Fewer marks may be of one moment, as so few losses of random loss are.
+const FEW: f64 = 5.0;
+
+/// Whether so many segments were marked that it slows a congestion control down, which answers to marks as to losses (RFC 3168 6.1.2).
+pub(super) fn are_common(evidence: &TcpEvidence, marked: f64) -> bool {
+    let few = evidence.base.loss.is_some_and(|loss| marked * (loss.sent as f64) < FEW);
+    marked >= COMMON && !few
+}
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let marked = known(evidence.base.marked_share, "the sender's kernel does not count congestion marks")?;
-    if marked < FEW {
+    if !are_common(evidence, marked) {
         return Err(contradicts(format!("{} of the delivered segments were marked", units::percent(marked))));
     }
     if let Some(loss) = evidence.base.loss.filter(|loss| loss.rate() > 0.5 * marked) {
@@ -73,6 +80,17 @@ mod tests {
         named(&truth(), &[], "ecn-marking", Place::Path);
         assert_contradicts(&of(&Scene { marked: 0.0, ..truth() }), "were marked");
         assert_contradicts(&of(&Scene { segments: 100_000, lost: 4_000, ..truth() }), "were lost");
+    }
+
+    #[test]
+    fn as_few_marks_as_losses_are_enough() {
+        let marks = |segments, marked| Scene { segments, marked, ..truth() };
+        assert_supports(&of(&marks(50_000, 1.4e-4)));
+        assert_contradicts(&of(&marks(50_000, 9e-5)), "were marked");
+        // Four of them may be of one moment.
+        assert_contradicts(&of(&marks(25_000, 1.7e-4)), "were marked");
+        let control = &crate::causes::tcp::congestion_control::CAUSE;
+        assert_contradicts(&assessment(control, Role::Sender, &marks(50_000, 2e-4), &[]), "had a congestion mark: it reduces its rate for that");
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     roles: &[Role::Sender, Role::Receiver],
     needs: &[
         keys::FILTER_DROP_PACKETS,
+        keys::FILTER_DROP_BYTES,
         keys::DROP_REASON_NETFILTER_DROP,
         keys::NETSTAT_TCP_EXT_IP_REVERSE_PATH_FILTER,
     ],

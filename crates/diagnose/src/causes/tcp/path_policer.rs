@@ -134,7 +134,8 @@ fn loses_at_the_rate(evidence: &TcpEvidence) -> bool {
 fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     evidence.policed().then_some(())?;
     // Whatever gets more than that may get all of it.
-    if evidence.filled()? < LEAST && evidence.base.loss_whole.is_some_and(|loss| loss.rate() >= TIMEOUTS) {
+    let starves = |loss: Loss| loss.rate() >= TIMEOUTS || outgrows_bucket(evidence, loss);
+    if evidence.filled()? < LEAST && evidence.base.loss_whole.is_some_and(starves) {
         return None;
     }
     // Several connections have a bucket each.
@@ -160,6 +161,20 @@ pub(super) const BBR_IGNORES: f64 = 0.02;
 /// From this loss on, retransmission timeouts decide what TCP gets, whatever the RTT (Padhye et al., SIGCOMM 1998, section 3).
 const TIMEOUTS: f64 = 0.05;
 
+/// Whether bursts of a window do not fit into the bucket, which holds far less than a round trip's worth of the rate, and are what is lost:
+/// evenly spaced datagrams would have shown a loss at any rate.
+fn outgrows_bucket(evidence: &TcpEvidence, loss: Loss) -> bool {
+    let Some(shape) = evidence.profile.as_ref().map(|profile| &profile.shape) else { return false };
+    let (Some(Plateau::Policer { bucket_bytes }), Some(capacity)) = (shape.plateau, shape.capacity) else { return false };
+    let window_bytes = evidence.window_rtt_us().map(|rtt_us| capacity.bps * rtt_us / 8e6);
+    // What chance makes of so many expected ones in less than 1 of 100 trials, as in `paced`.
+    let evenly = !shape.loses_below() && loss.rate() * shape.sent_below as f64 >= 8.0;
+    evenly && window_bytes.is_some_and(|window| bucket_bytes < SMALL * window)
+}
+
+/// Bursts of a quarter of a window, as slow start and acknowledgements in a row make, overflow it long before the path is full.
+const SMALL: f64 = 0.25;
+
 /// What a profile of the path says; `None` where it reached no limit.
 fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     let profile = evidence.profile.as_ref()?;
@@ -179,8 +194,8 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     }
     let filled = filled / streams;
     // A loss-based congestion control gets two thirds of a policer's rate, and less where the bucket is small.
-    // Its bursts exceed the bucket: it loses so much that it waits for timeouts, where evenly spaced datagrams pass.
-    let starved = loss.rate() >= TIMEOUTS && !profile.shape.loses_below();
+    // Its bursts exceed the bucket: it loses so much that it waits for timeouts, or again and again, where evenly spaced datagrams pass.
+    let starved = !profile.shape.loses_below() && (loss.rate() >= TIMEOUTS || outgrows_bucket(evidence, loss));
     if filled < LEAST && !starved {
         return Some(contradicts(format!("the goodput is only {} of the policer's rate", units::percent(filled))));
     }
@@ -340,6 +355,21 @@ mod tests {
     fn profiled() -> Scene {
         let path = ProfiledPath { rate_bps: 100e6, burst_bps: 900e6, excess: Excess::DroppedAfter(40), ..ProfiledPath::default() };
         Scene { profile: Some(path), ..truth() }
+    }
+
+    #[test]
+    fn a_bucket_far_below_a_round_trip_starves_tcp_without_timeouts() {
+        // 100 Mbit/s in 35 ms are 438 kB; the bucket holds forty packets.
+        let behind = |packets, lost| {
+            let excess = Excess::DroppedAfter(packets);
+            let profile = profiled().profile.map(|path| ProfiledPath { excess, ..path });
+            let scene = Scene { goodput_bps: 20e6, segments: 13_800, cwnd: 60, lost, profile, ..profiled() };
+            assessment(&CAUSE, Role::Path, &scene, &[])
+        };
+        assert_supports(&behind(40, 100));
+        // So few may be lost at any rate: UDP would hardly have met one.
+        assert_contradicts(&behind(40, 20), "of the policer's rate");
+        assert_contradicts(&behind(300, 100), "of the policer's rate");
     }
 
     /// What `streams` connections carry.

@@ -14,6 +14,7 @@
 
 use crate::causes::shared::bound::end_bound;
 use crate::causes::shared::rule::*;
+use crate::causes::shared::tcp_stage::beside_others;
 use crate::evidence::profile::NOTICED;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND};
 use narrows_search::profile::Plateau;
@@ -61,7 +62,8 @@ fn seen_by_load(evidence: &TcpEvidence) -> bool {
 pub(super) fn holds_back(evidence: &TcpEvidence) -> bool {
     evidence.profile.as_ref().is_some_and(|profile| {
         let queues = matches!(profile.shape.plateau, Some(Plateau::Queue | Plateau::Shaper { .. }));
-        profile.shaper_limits() || (queues && seen_by_load(evidence))
+        // Others who began after the first moments took the rate of the burst.
+        profile.shaper_limits() || (queues && seen_by_load(evidence) && beside_others(evidence).is_none())
     })
 }
 
@@ -232,6 +234,20 @@ mod tests {
         assert_contradicts(&of(&Scene { bucket_s: 0.01, ..truth() }), "only 8");
         let slow = Scene { early_peak_bps: 110e6, ..truth() };
         assert_eq!(crate::testing::verdict(&slow, &no_more(&slow)).causes[0].id, "path-capacity");
+    }
+
+    #[test]
+    fn a_burst_before_others_began_is_no_bucket() {
+        let beside = |rate_bps, others_bps| {
+            let path = ProfiledPath { rate_bps, burst_bps: rate_bps, others_bps, ..ProfiledPath::default() };
+            Scene { profile: Some(path), ..truth() }
+        };
+        // A queue of 100 Mbit/s, which the steps found with a bucket that was still empty.
+        assert_supports(&of(&beside(100e6, 0.0)));
+        // 150 Mbit/s of a constant rate beside it.
+        let shared = beside(250e6, 150e6);
+        assert_contradicts(&of(&shared), "beside 150 Mbit/s of other traffic");
+        assert_eq!(crate::testing::verdict(&shared, &no_more(&shared)).causes[0].id, "path-capacity");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::causes::shared::member::of_a_member;
 use crate::causes::shared::profile::WELL_BELOW;
 use crate::causes::shared::response::{response_segments, timeouts_part};
 use crate::causes::shared::rule::*;
-use crate::causes::shared::tcp_stage::{COMMON, felt_loss, lost_at_home};
+use crate::causes::shared::tcp_stage::{COMMON, beside_others, felt_loss, lost_at_home};
 use crate::causes::shared::window::loss_does_not_bind;
 use crate::evidence::tcp::{FlowView, Loss, SHORT_QUEUE_US};
 use crate::experiments::ports::MANY_PORTS;
@@ -124,12 +124,12 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
     }
     let below = shape.loss_below();
     let expected = loss.rate() * shape.sent_below as f64;
-    // What chance makes of so many expected ones in less than 1 of 100 trials.
-    if expected >= 8.0 && below < loss.rate() / 5.0 {
-        return Some(contradicts(format!(
-            "UDP below the capacity lost {} of {}: far less than TCP",
-            shape.lost_below, shape.sent_below
-        )));
+    // What chance makes of so many expected ones in less than 1 of 100 trials; losses in a row are one event.
+    let less = expected >= 8.0 && below < loss.rate() / 5.0;
+    let of_tcp = below / shape.run_below() * loss.sent as f64;
+    if less || (shape.loses_below() && of_tcp >= 8.0 && loss.rate() < below / 5.0) {
+        let than = if less { "far less than TCP" } else { "far more than TCP: it is not the same loss" };
+        return Some(contradicts(format!("UDP below the capacity lost {} of {}: {than}", shape.lost_below, shape.sent_below)));
     }
     let Below { sent, lost, .. } = shape.well_below(WELL_BELOW);
     if sent as f64 * loss.rate() >= 8.0 && (lost as f64) < sent as f64 * loss.rate() / 5.0 {
@@ -137,6 +137,9 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             "UDP at up to {} of the capacity lost {lost} of {sent}: the loss grows with the rate",
             units::percent(WELL_BELOW)
         )));
+    }
+    if let Some(why) = beside_others(evidence) {
+        return Some(cannot_tell(why));
     }
     // Where more were expected, UDP lost some, too: few in long bursts tell nothing by themselves.
     if (expected < 8.0 || !shape.loses_below()) && is_rare(evidence, loss) {
@@ -422,6 +425,19 @@ mod tests {
             profile: Some(ProfiledPath { one_lost_of: Some(200), ..path }),
             ..slow()
         }
+    }
+
+    #[test]
+    fn loss_of_a_queue_that_others_fill_and_another_loss_than_tcps_are_not_it() {
+        let of = |lost, path| {
+            let scene = Scene { goodput_bps: 5e6, segments: 3_450, lost, cwnd: 15, profile: Some(path), ..slow() };
+            assessment(&CAUSE, Role::Path, &scene, &[])
+        };
+        let path = ProfiledPath { one_lost_of: Some(150), ..ProfiledPath::default() };
+        assert_supports(&of(23, path));
+        assert_cannot_tell(&of(23, ProfiledPath { others_bps: 500e6, ..path }), "other traffic shares its queue");
+        // One of 20 UDP datagrams, and one of 150 segments.
+        assert_contradicts(&of(23, ProfiledPath { one_lost_of: Some(20), ..path }), "far more than TCP");
     }
 
     #[test]

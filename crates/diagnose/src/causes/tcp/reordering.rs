@@ -12,6 +12,7 @@
 //!
 //! Source: RFC 4737; RFC 2883 (duplicate SACK); kernel `net/ipv4/tcp_input.c`, `tcp_check_sack_reordering`.
 
+use crate::causes::shared::response::response_segments;
 use crate::causes::shared::rule::*;
 use crate::causes::shared::window::loss_does_not_bind;
 use crate::evidence::tcp::Loss;
@@ -51,6 +52,19 @@ pub(super) fn seen_by_tcp(loss: Loss) -> bool {
     loss.reordered >= FEW && part >= REORDERED
 }
 
+/// Where the loss of the path explains the goodput as well: less than what random loss explains, so that this comes first.
+const BESIDE_LOSS: f64 = 0.6;
+
+/// Whether what UDP lost at rates that the path carries explains the goodput by itself.
+fn loss_explains(evidence: &TcpEvidence) -> Option<bool> {
+    let (base, shape) = (&evidence.base, &evidence.profile.as_ref()?.shape);
+    let answers = matches!(base.congestion_control.as_deref()?, "cubic" | "reno");
+    let window = response_segments(shape.loss_below() / shape.run_below(), base.rtt_us? / 1e6) * base.mss_bytes?;
+    let part = evidence.goodput_bps() / evidence.window_bps(window)?;
+    // Response functions are averages over many losses; single trials spread by a factor of two (as of random loss).
+    Some(answers && shape.loses_below() && (0.45..=2.2).contains(&part))
+}
+
 fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(profile) = &evidence.profile else { return cannot_tell("reordering on the path was not measured") };
     let Some(loss) = evidence.base.loss_whole else { return cannot_tell("the sender's retransmissions could not be read") };
@@ -88,7 +102,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
         return cannot_tell("TCP reports neither reordering nor duplicates");
     }
     let witnesses = std::iter::once(Some(order)).chain(of_tcp).chain([Some(room)]);
-    Assessment::Supports { share: 0.9, witnesses: witnesses.flatten().collect() }
+    let share = if loss_explains(evidence) == Some(true) { BESIDE_LOSS } else { 0.9 };
+    Assessment::Supports { share, witnesses: witnesses.flatten().collect() }
 }
 
 fn fix(_: &TcpEvidence, _: Role) -> Fix {
@@ -96,4 +111,33 @@ fn fix(_: &TcpEvidence, _: Role) -> Fix {
         "find what distributes one flow over several paths (round-robin bonding, per-packet load balancing, parallel \
         queues); until then net.ipv4.tcp_max_reordering and RACK tolerate some reordering",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::*;
+    use crate::testing::profile::ProfiledPath;
+    use super::*;
+
+    #[test]
+    fn loss_that_explains_the_goodput_by_itself_comes_first() {
+        let path = ProfiledPath { one_lost_of: Some(150), reordered: 0.01, ..ProfiledPath::default() };
+        let of = |goodput_bps| Scene {
+            goodput_bps,
+            segments: 3_450,
+            lost: 60,
+            spurious: 37,
+            reord_seen: 30,
+            cwnd: 15,
+            profile: Some(path),
+            ..slow()
+        };
+        // 15 segments a round trip at a loss of one of 150.
+        let verdict = verdict(&of(5e6), &[]);
+        let ids: Vec<&str> = verdict.causes.iter().map(|cause| cause.id.as_str()).collect();
+        assert_eq!(ids, ["random-loss", "reordering"], "{verdict:#?}");
+        // Of a fifth of that reordering takes the rest.
+        let assessment = assessment(&CAUSE, Role::Path, &of(1e6), &[]);
+        assert!(matches!(assessment, Assessment::Supports { share, .. } if share > BESIDE_LOSS), "{assessment:?}");
+    }
 }

@@ -21,6 +21,7 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
     id: "reverse-path-congested",
     about: "the reverse path is congested, and TCP waits for acknowledgements",
     roles: &[Role::Path],
+    needs: &[keys::QDISC_RATE],
     assess: |evidence, role| answer(assess(evidence, role)),
     look_alikes: &["path-capacity", "random-loss", "tcp-receive-window"],
     fix,
@@ -89,6 +90,11 @@ fn by_reverse_path(evidence: &TcpEvidence, acks_bps: [f64; 2], back: &PathProfil
         let says = format!("the reverse path is full without the load: others send {others} into a link of {link} (UDP in steps)");
         return supports(0.8, [room, experiment(says)]);
     }
+    if let Some(rate_bps) = own_shaper(evidence).filter(|rate_bps| arrived_bps >= FILLS * rate_bps) {
+        let delayed = found(delayed(evidence), format!("{says}, which were neither delayed nor lost"))?;
+        let shaper = parameter(format!("the receiver's own shaper gives what it sends {}", units::bps(rate_bps)));
+        return supports(0.8, [room, experiment(says), delayed, shaper]);
+    }
     let Some(capacity) = shape.capacity else {
         let times = shape.carried_bps / sent_bps;
         return Err(if times >= SEVERAL * 0.95 {
@@ -108,6 +114,11 @@ fn by_reverse_path(evidence: &TcpEvidence, acks_bps: [f64; 2], back: &PathProfil
     Err(cannot_tell(format!("{says}: what a link adds to small packets is unknown")))
 }
 
+/// The rate of the receiver's own shaper, where that held the steps on the reverse path back.
+fn own_shaper(evidence: &TcpEvidence) -> Option<f64> {
+    evidence.number(Role::Receiver, keys::QDISC_RATE).filter(|_| evidence.reverse_path.as_ref().is_some_and(|back| back.own_shaper))
+}
+
 /// That the acknowledgements were lost or delayed under load.
 fn delayed(evidence: &TcpEvidence) -> Option<Witness> {
     let lost = evidence.base.acks.map_or(0.0, |acks| acks.lost());
@@ -124,7 +135,11 @@ fn delayed(evidence: &TcpEvidence) -> Option<Witness> {
     })
 }
 
-fn fix(_: &TcpEvidence, _: Role) -> Fix {
+fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
+    if let Some(rate_bps) = own_shaper(evidence) {
+        let (rate, at) = (units::bps(rate_bps), evidence.place(Role::Receiver));
+        return advice(format!("raise the rate of the shaper of the {at} (tc qdisc show), {rate}, or let its acknowledgements pass first"));
+    }
     advice("check traffic and rate of the other direction; TCP needs one acknowledgement per two segments on the \
         reverse path")
 }
@@ -194,6 +209,23 @@ mod tests {
         assert_supports(&of(&Scene { acks: Some([12_750, 12_495]), ..loaded() }));
         // Of as many lost ones the RTT does not grow.
         assert_asks(&of(&Scene { acks: Some([12_750, 10_000]), ..loaded() }), &REVERSE_PROFILE);
+    }
+
+    #[test]
+    fn a_shaper_of_the_receiver_that_acknowledgements_fill_is_named() {
+        let shaped = |rate: i64| {
+            let receiver_facts = with(ordinary_host(), fact("qdisc.rate", rate, Unit::BitsPerSecond));
+            let run = Scene { receiver_facts, reverse_path: back(1.2e6), ..loaded() }.run(&[]);
+            let mut evidence = TcpEvidence::of(&run, 0).expect("a baseline");
+            // The steps met the shaper, too.
+            let back = evidence.reverse_path.take().expect("a profile");
+            evidence.reverse_path = Some(PathProfile { shape: back.shape.limited_by_host(), own_shaper: true });
+            evidence
+        };
+        let slow = shaped(800_000);
+        assert_supports(&answer(assess(&slow, Role::Path)));
+        assert!(fix(&slow, Role::Path).advice.starts_with("raise the rate of the shaper of the server"));
+        assert!(!matches!(answer(assess(&shaped(8_000_000), Role::Path)), Assessment::Supports { .. }));
     }
 
     #[test]

@@ -103,6 +103,11 @@ mod tests {
         let four = Scene { load: TcpPlan { streams: 4, ..truth().load }, goodput_bps: 37.2e6, ..truth() };
         let told = TcpEvidence::of(&truth().run(&[("more-streams", &four)]), 0).expect("a baseline");
         assert_contradicts(&CAUSE.weigh(&told, Role::Sender), "the limit is not per connection");
+        // A far end that shows nothing of its machine may be what is full.
+        let mut run = truth().run(&[("more-streams", &four)]);
+        tcp_end(&mut run.trials[1].trial.server).host.clear();
+        let told = TcpEvidence::of(&run, 0).expect("a baseline");
+        assert_cannot_tell(&CAUSE.weigh(&told, Role::Sender), "a full machine");
     }
 
     #[test]

@@ -70,6 +70,10 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     if base.receive_locked == Some(true) || base.window_scaling == Some(false) {
         return None;
     }
+    if let Some(window) = unseen(evidence) {
+        let how = format!("window of {}, announced all the time / RTT", units::bytes(window as u64));
+        return window_ceiling(CAUSE.id, evidence, role, window, Method::Inferred, how);
+    }
     let max = evidence.number(role, keys::TCP_RMEM_MAX)?;
     let reader_keeps_up = !leaves_unread(evidence);
     let held = reader_keeps_up && evidence.held_by_window().is_some_and(|held| held >= HELD);
@@ -105,6 +109,20 @@ fn grown(evidence: &TcpEvidence, max: f64) -> bool {
     evidence.base.rcvbuf_bytes.is_some_and(|buffer| buffer >= 0.95 * max)
 }
 
+/// Buffers that are filled and read promptly leave a window that varies by less.
+const ALIKE: f64 = 0.9;
+
+/// The window of a receiver that shows nothing of its socket (iperf3), where the sender waits for it most of the time: a slow reader makes
+/// it shrink, and a queue of the path fills any window. Of buffers that the load asks for the kernel does not decide.
+fn unseen(evidence: &TcpEvidence) -> Option<f64> {
+    let (base, load) = (&evidence.base, &evidence.load);
+    let (low, window) = base.snd_wnd_low_bytes.zip(base.snd_wnd_bytes)?;
+    let shows = base.rcvbuf_bytes.is_some() || base.recv_q_bytes.is_some();
+    let asked = load.receive_buffer_bytes.or(load.send_buffer_bytes).is_some();
+    let waits = evidence.held_by_window().is_some_and(|held| held >= HELD) && evidence.queue_stood() == Some(false);
+    (!shows && !asked && waits && window > 0.0 && low >= ALIKE * window).then_some(window)
+}
+
 fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     let base = &evidence.base;
     let held = held(evidence.held_by_window(), "receive window")?;
@@ -116,6 +134,18 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     }
     if base.window_scaling == Some(false) {
         return Err(contradicts("window scaling is off, so the window is at most 64 KiB independent of tcp_rmem"));
+    }
+    if let Some(window) = unseen(evidence) {
+        return supports(
+            held,
+            [
+                counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+                counter(format!(
+                    "the receiver announced {} all the time; a slow reader would make the window shrink",
+                    units::bytes(window as u64)
+                )),
+            ],
+        );
     }
     let (Some(unread), Some(buffer), Some(window)) = (unread(evidence), base.rcvbuf_bytes, base.snd_wnd_bytes) else {
         return Err(cannot_tell("the receiver's socket memory could not be read, so a slow reader cannot be excluded"));
@@ -167,6 +197,12 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
 }
 
 fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
+    if unseen(evidence).is_some() {
+        return advice(
+            "find what limits the receiver's window there: net.ipv4.tcp_rmem, a buffer that its application fixes (SO_RCVBUF), or a proxy \
+            on the path that ends the connection",
+        );
+    }
     if of_route(evidence, role).is_some() {
         let words = "remove the window from the route to the sender";
         return command_fix(evidence, role, words, without_metric(evidence, role, "window"));
@@ -184,7 +220,8 @@ fn fix(evidence: &TcpEvidence, role: Role) -> Fix {
 mod tests {
     use crate::testing::*;
     use crate::testing::profile::ProfiledPath;
-    use narrows_model::{BufferLock, TcpInfo};
+    use crate::diagnose;
+    use narrows_model::{BufferLock, TcpInfo, TcpPlan, Verdict};
     use super::*;
 
     /// The figures of the story: 256 KiB at 35 ms carry 42 Mbit/s.
@@ -202,6 +239,37 @@ mod tests {
 
     fn of(scene: &Scene) -> Assessment {
         assessment(&CAUSE, Role::Receiver, scene, &[])
+    }
+
+    #[test]
+    fn a_far_end_that_shows_nothing_is_named_by_a_window_that_never_varies() {
+        let of = |scene: &Scene, narrow: Option<u64>| {
+            let four = Scene { load: TcpPlan { streams: 4, ..truth().load }, goodput_bps: 160e6, ..scene.clone() };
+            let mut run = scene.run(&[("more-streams", &four)]);
+            for record in &mut run.trials {
+                let far = tcp_end(&mut record.trial.server);
+                far.host.clear();
+                for sample in far.streams.iter_mut().flat_map(|stream| &mut stream.samples) {
+                    (sample.memory, sample.recv_q_bytes) = (None, None);
+                }
+                let own = tcp_end(&mut record.trial.client).streams.iter_mut();
+                for sample in own.flat_map(|stream| stream.samples.iter_mut().step_by(4)) {
+                    sample.tcp.snd_wnd_bytes = narrow.or(sample.tcp.snd_wnd_bytes);
+                }
+            }
+            diagnose(&run, 0).expect("a baseline").verdict
+        };
+        let silent = Scene { receiver_facts: Vec::new(), ..truth() };
+        let named = of(&silent, None);
+        assert_eq!((named.status, &*named.causes[0].id), (Status::Limited, CAUSE.id), "{named:#?}");
+        let fix = &named.causes[0].fix;
+        assert!(fix.settings.is_empty() && fix.advice.contains("net.ipv4.tcp_rmem"), "{fix:?}");
+        let open = |verdict: &Verdict| verdict.causes.iter().all(|cause| cause.id != CAUSE.id);
+        assert!(open(&of(&silent, Some(90_000))), "a slow reader");
+        assert!(open(&of(&Scene { rtt_us: 60_000, ..silent.clone() }, None)), "a queue");
+        let mut fixed = silent;
+        fixed.load.receive_buffer_bytes = Some(131_072);
+        assert!(open(&of(&fixed, None)), "a buffer that the load asked for");
     }
 
     #[test]

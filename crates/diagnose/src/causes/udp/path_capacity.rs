@@ -37,7 +37,7 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
     if goodput <= 0.0 {
         return Err(cannot_tell("no goodput to compare with UDP"));
     }
-    let (queue_us, stood) = queue(view);
+    let (queue_us, stood) = queue(view)?;
     if !stood {
         return Err(contradicts(format!("UDP above the rate was lost without a queue ({queue_us:.0} us of delay)")));
     }

@@ -14,7 +14,7 @@
 use crate::causes::shared::member::{assess_ports, fix};
 use crate::causes::shared::profile::{Met, met};
 use crate::causes::shared::rule::*;
-use crate::causes::shared::udp::at_stage;
+use crate::causes::shared::udp::{at_most, at_stage};
 use crate::experiments::ports::MANY_PORTS;
 use narrows_model::words::figures::float;
 
@@ -35,7 +35,7 @@ const FEW: u64 = 5;
 const COMMON: f64 = 1e-4;
 
 fn assess(evidence: &UdpEvidence) -> Ruling {
-    let (dropped, _, witness) = at_stage(evidence, "path", None)?;
+    let (dropped, part, witness) = at_stage(evidence, "path", None)?;
     let base = &evidence.base;
     if dropped < FEW || base.loss() < COMMON {
         return Err(contradicts(format!("only {dropped} of {} datagrams were lost on the path", base.ledger.offered)));
@@ -43,14 +43,15 @@ fn assess(evidence: &UdpEvidence) -> Ruling {
     if let Some(Met::Full | Met::Shaped | Met::Policed) = met(evidence) {
         return Err(contradicts("more was offered than the path carries"));
     }
-    assess_ports(evidence.paced.get(MANY_PORTS.id), |member| {
+    let assessment = assess_ports(evidence.paced.get(MANY_PORTS.id), |member| {
         let rates = || base.flows.iter().map(|flow| float(flow.lost) / float(flow.sent.max(1)));
         let lost = rates().fold(0.0, f64::max);
         rates()
             .any(|rate| member.explains(rate))
             .then_some(witness)
             .ok_or_else(|| format!("the load lost {}, not as that member does", units::percent(lost)))
-    })
+    })?;
+    Ok(at_most(assessment, part))
 }
 
 #[cfg(test)]

@@ -43,12 +43,10 @@ const DELAYED: f64 = 0.5;
 fn assess(evidence: &UdpEvidence, _: Role) -> Ruling {
     let (_, share, first) = at_stage(evidence, "path", None)?;
     let (base, load) = (&evidence.base, Lost::of(&evidence.base));
-    if base.loss_runs == 0 {
-        return Err(cannot_tell("the receiving end does not say how many datagrams were lost in a row"));
-    }
-    let run = load.lost as f64 / load.runs.max(1) as f64;
+    let runs = load.counted_runs()?;
+    let run = load.lost as f64 / runs as f64;
     let time_us = run * 1e6 / base.offered_pps();
-    let [median_us, _, most_us] = base.delay_us;
+    let [median_us, _, most_us] = known(base.delay_us, "the receiving end does not measure how late datagrams come")?;
     let [time, late] = [time_us, most_us - median_us].map(|us| units::micros(us.max(0.0) as u64));
     if run < VANISH || time_us < OUTAGE_US {
         return Err(contradicts(format!("the losses come in runs of about {run:.0} datagrams ({time})")));
@@ -58,16 +56,15 @@ fn assess(evidence: &UdpEvidence, _: Role) -> Ruling {
             "{run:.0} datagrams were lost in a row ({time}), and others came late by {late}: a host was stopped, or a queue overflowed"
         )));
     }
-    let runs = counter(format!(
-        "the path carried nothing for {time} on average, {} times; no other datagram was late by more than {late}",
-        load.runs
+    let times = counter(format!(
+        "the path carried nothing for {time} on average, {runs} times; no other datagram was late by more than {late}"
     ));
     let step = evidence.profile.as_ref().and_then(|profile| profile.shape.longest_outage());
     let step = step.map(|step| {
         let (time, rate) = (units::micros(step.outage_us as u64), units::bps(step.offered_bps));
         experiment(format!("UDP at {rate}, evenly paced, lost every datagram for {time} and hardly any other"))
     });
-    supports(share, [Some(first), Some(runs), step])
+    supports(share, [Some(first), Some(times), step])
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn fix(evidence: &UdpEvidence, _: Role) -> Fix {
 /// What the trials of paced UDP say of it.
 pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
     let view = plateau(paced)?;
-    let (queue_us, stood) = queue(view);
+    let (queue_us, stood) = queue(view)?;
     if stood {
         return Err(contradicts(format!("above the rate a queue of {queue_us:.0} us built up before the loss")));
     }

@@ -58,7 +58,7 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
     }
     // Of losses in a row only the first is by chance.
     let expected = half.expected_runs(tenth.sent);
-    let (seen, enough) = (tenth.runs as f64, expected >= ENOUGH && half.runs >= 8);
+    let (seen, enough) = (tenth.runs() as f64, expected >= ENOUGH && half.runs() >= 8);
     if enough && seen <= expected / 5.0 {
         return Err(contradicts(format!(
             "UDP lost {} at a tenth of the rate and {} at half the rate: the loss grows with the rate",

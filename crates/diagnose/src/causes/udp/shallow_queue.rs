@@ -49,8 +49,9 @@ pub(crate) fn by_paced_udp(paced: &PacedUdp) -> Ruling {
         return Err(cannot_tell("too little loss in bursts to compare with paced datagrams"));
     }
     // A queue that is too short for bursts cuts each of them; loss at any rate hits a few, where it comes in bursts of its own.
-    if 2 * bursts.runs < bursts.sent / u64::from(BURST) {
-        return Err(cannot_tell(format!("only {} of {} bursts lost datagrams", bursts.runs, bursts.sent / u64::from(BURST))));
+    let (hit, of) = (bursts.counted_runs()?, bursts.sent / u64::from(BURST));
+    if 2 * hit < of {
+        return Err(cannot_tell(format!("only {hit} of {of} bursts lost datagrams")));
     }
     if seen > expected / 5.0 {
         return Err(contradicts(format!("equal loss when paced: {} against {}", even.words(), bursts.words())));

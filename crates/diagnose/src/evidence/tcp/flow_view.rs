@@ -159,6 +159,8 @@ pub struct FlowView {
     pub outages: Option<Vec<Outage>>,
     /// The widest window that the receiver announced to one stream, bytes.
     pub snd_wnd_bytes: Option<f64>,
+    /// A tenth of the samples found a narrower one, bytes.
+    pub snd_wnd_low_bytes: Option<f64>,
     /// The deepest receive buffer of a stream, bytes.
     pub rcvbuf_bytes: Option<f64>,
     /// The deepest send buffer of a stream, bytes.
@@ -247,13 +249,13 @@ impl FlowView {
         let (goodput_bps, counted_s) = goodput(&counted(receiving, flow, 0), omit_us)?;
         let whole = counted(sending, flow, 0);
         let first = sent.first()?;
-        let mss = each(&sent, |sample| sample.tcp.snd_mss_bytes);
-        let mss_bytes = median(mss);
+        // Of a sender that does not show it the receiver's kernel has an estimate.
+        let mss_bytes = median(each(&sent, |sample| sample.tcp.snd_mss_bytes))
+            .or_else(|| median(each(&got, |sample| sample.tcp.rcv_mss_bytes)).filter(|mss| *mss > 0.0));
         let last = first.1.last()?;
         let locked = |of: fn(&TcpStreamRecord) -> Option<bool>, streams: &Counted<'_>| {
             streams.iter().map(|(stream, _)| of(stream)).collect::<Option<Vec<_>>>().map(|all| all.iter().any(|on| *on))
         };
-        let unsent = each(&sent, |sample| sample.tcp.notsent_bytes);
         let loss_whole = Loss::of(whole.iter().map(|(_, samples)| *samples));
         let loss_whole = loss_whole.map(|loss| sent_and_arrived(trial, flow).map_or(loss, |both| loss.counted(both)));
         Some(Self {
@@ -298,6 +300,7 @@ impl FlowView {
             losses: sent.iter().filter_map(|(_, samples)| Loss::of(std::iter::once(*samples))).collect(),
             outages: outages(&whole, &counted(receiving, flow, 0), trial.plan.interval_ms.saturating_mul(1000)),
             snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
+            snd_wnd_low_bytes: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.snd_wnd_bytes), 0.1),
             rcvbuf_bytes: largest(&each(&got, |sample| sample.memory.map(|memory| memory.rcvbuf_bytes.into()))),
             sndbuf_bytes: largest(&each(&sent, |sample| sample.memory.map(|memory| memory.sndbuf_bytes.into()))),
             recv_q_bytes: median(each(&got, |sample| sample.recv_q_bytes.map(u64::from))),
@@ -315,8 +318,7 @@ impl FlowView {
             max_pacing_bps: last.tcp.max_pacing_bps().map(|bps| bps as f64),
             congestion_control: first.0.congestion_control.clone(),
             early_peak_bps: early_peak(&whole, omit_us),
-            unsent_share: (!unsent.is_empty())
-                .then(|| unsent.iter().filter(|bytes| **bytes > 0.0).count() as f64 / unsent.len() as f64),
+            unsent_share: share_of(&sent, |sample| Some(sample.tcp.notsent_bytes? > 0)),
             sender: EndView::of(sending, &sent, omit_us),
             receiver: EndView::of(receiving, &got, omit_us),
         })

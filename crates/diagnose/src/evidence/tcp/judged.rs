@@ -11,13 +11,14 @@
 use super::TcpEvidence;
 use crate::causes::shared::bound::LONG_QUEUE_US;
 use crate::causes::shared::response;
+use crate::causes::shared::words::{cannot_tell, contradicts};
 use crate::causes::tcp::capacity_changed::full_in_each_phase;
 use crate::evidence::cores::{NO_TIME_LEFT, may_encrypt};
 use crate::evidence::profile::PathProfile;
 use crate::evidence::tcp::{AT_CAPACITY, BEYOND, DISTURBS};
 use crate::experiments::profile::REVERSE_PROFILE;
 use crate::experiments::{self, tcp::AGAIN, tcp::MORE_STREAMS};
-use crate::judge::{Baseline, EXTRAPOLATION, Evidence, Excludes, Experiment, Holds, Losses};
+use crate::judge::{Assessment, Baseline, EXTRAPOLATION, Evidence, Excludes, Experiment, Holds, Losses};
 use crate::role::Role;
 use narrows_model::{FactKey, Finding, Flow, LoadPlan, Place, Snapshot, Status, keys, words::units};
 
@@ -46,6 +47,9 @@ impl TcpEvidence {
 /// anyway.
 pub const NO_MORE: f64 = 1.1;
 
+/// A load that reaches this part of what the slower link carries is at it, as for [`TcpEvidence::at_link`].
+const FULL_LINK: f64 = 0.95;
+
 impl Evidence for TcpEvidence {
     const EXPERIMENTS: &'static [&'static Experiment] = experiments::TCP;
     const TELLS_HARMLESS: bool = true;
@@ -73,6 +77,15 @@ impl Evidence for TcpEvidence {
 
     fn carries_at_least_bps(&self) -> Option<f64> {
         self.carries_bps().filter(|_| self.capacity_goodput_bps().is_none())
+    }
+
+    fn unreached_label_bps(&self) -> Option<f64> {
+        let most = self.more_connections_bps().map_or(self.base.goodput_bps, |more| more.max(self.base.goodput_bps));
+        self.link_goodput_bps().filter(|link| self.profile.is_none() && most < FULL_LINK * link)
+    }
+
+    fn more_connections_bps(&self) -> Option<f64> {
+        self.made(&MORE_STREAMS).map(|more| more.goodput_bps)
     }
 
     fn losses_leave(&self, holds: Holds) -> Option<Losses> {
@@ -115,18 +128,22 @@ impl Evidence for TcpEvidence {
         self.experiments.get(id).map(|view| view.goodput_bps).or_else(paced).or_else(back)
     }
 
-    fn no_limit_of_connections(&self) -> Option<String> {
+    fn more_connections_say(&self) -> Option<Assessment> {
         let more = self.made(&MORE_STREAMS)?;
-        let busy = [&more.sender, &more.receiver]
-            .into_iter()
-            .any(|end| end.machine_busy().is_none_or(|busy| busy > 0.9) || end.waits_for_core());
+        let ends = [&more.sender, &more.receiver];
+        let busy = ends.iter().any(|end| end.machine_busy().is_some_and(|busy| busy > 0.9) || end.waits_for_core());
         // Where the machine or the path has no room for more, more connections say nothing.
         let says = !busy
             && more.goodput_bps < NO_MORE * self.base.goodput_bps
             && self.filled().is_none_or(|part| part < AT_CAPACITY);
         says.then(|| {
             let (more, one) = (units::bps(more.goodput_bps), units::bps(self.base.goodput_bps));
-            format!("four times the connections carried {more}, no more than {one}: the limit is not per connection")
+            let says = format!("four times the connections carried {more}, no more than {one}");
+            if ends.iter().all(|end| end.machine_busy().is_some()) {
+                contradicts(format!("{says}: the limit is not per connection"))
+            } else {
+                cannot_tell(format!("{says}, and whether a full machine held them back is not known of both ends"))
+            }
         })
     }
 
@@ -222,12 +239,16 @@ impl Evidence for TcpEvidence {
 
 /// Why the hosts cannot be excluded as the limit.
 fn hosts(evidence: &TcpEvidence) -> Option<String> {
+    // A host that holds the load back does not do so at the very speed of the other one's link.
+    if evidence.at_link() {
+        return None;
+    }
     let is_unseen = |role: &Role| evidence.text(*role, keys::NIC_KIND).is_none();
     if let Some(role) = ENDS.into_iter().find(|role| is_unseen(role) && !waits_before(evidence, *role)) {
         let at = evidence.place(role);
         return Some(format!("nothing is known of the device of the {at}, so a limit there cannot be excluded"));
     }
-    if !evidence.at_link() && evidence.text(Role::Sender, keys::QDISC_ROOT_KIND).is_none() {
+    if evidence.text(Role::Sender, keys::QDISC_ROOT_KIND).is_none() {
         let at = evidence.place(Role::Sender);
         return Some(format!(
             "nothing is known of the queueing discipline of the {at}, so a shaper there cannot be excluded"
@@ -270,7 +291,7 @@ fn waits_before(evidence: &TcpEvidence, role: Role) -> bool {
 /// Whether a tunnel of that host may be what fills a core. One kernel that is both ends runs the path as well.
 fn encrypts_at_full_speed(evidence: &TcpEvidence, role: Role) -> bool {
     let (Some(end), Some(host)) = (evidence.end(role), evidence.host(role)) else { return false };
-    !evidence.same_machine() && !evidence.at_link() && may_encrypt(host, &end.cores, end.thread_share.unwrap_or(0.0))
+    !evidence.same_machine() && may_encrypt(host, &end.cores, end.thread_share.unwrap_or(0.0))
 }
 
 fn without_cpu_times(evidence: &TcpEvidence, role: Role) -> Option<String> {
@@ -282,8 +303,9 @@ fn without_cpu_times(evidence: &TcpEvidence, role: Role) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::diagnose;
     use crate::testing::profile::ProfiledPath;
-    use crate::testing::{Hidden, Scene, core, fact, no_more, ordinary_host, verdict, virtual_hosts, with, without};
+    use crate::testing::{Hidden, Scene, core, fact, no_more, tcp_end, verdict, virtual_hosts, with};
     use narrows_model::{Status, Unit, Verdict};
 
     /// A path that carries 300 Mbit/s behind a queue, between hosts whose links are not known.
@@ -354,11 +376,25 @@ mod tests {
     }
 
     #[test]
-    fn a_full_link_needs_the_devices_and_nothing_else() {
+    fn a_full_link_of_one_host_needs_nothing_else() {
         let hidden = &[Hidden::LimitedTimes, Hidden::Cores, Hidden::Threads];
         assert_eq!(verdict(&Scene { hidden, ..Scene::default() }, &[]).status, Status::Healthy);
-        let silent = Scene { receiver_facts: without(ordinary_host(), "nic.kind"), ..Scene::default() };
-        assert_open(&verdict(&silent, &[]), "the device of the server");
+        // The link of either host is full, whatever the other one has.
+        let silent = Scene { receiver_facts: Vec::new(), ..Scene::default() };
+        assert_eq!(verdict(&silent, &[]).status, Status::Healthy);
+        let below = Scene { goodput_bps: 850e6, early_peak_bps: 850e6, ..silent };
+        assert_ne!(verdict(&below, &no_more(&below)).status, Status::Healthy);
+    }
+
+    #[test]
+    fn where_the_sender_shows_nothing_the_receiver_knows_the_size_of_a_segment() {
+        let scene = Scene { sender_facts: Vec::new(), hidden: &[Hidden::Mss], ..Scene::default() };
+        let mut run = scene.run(&[]);
+        assert_ne!(diagnose(&run, 0).expect("a baseline").verdict.status, Status::Healthy);
+        for sample in &mut tcp_end(&mut run.trials[0].trial.server).streams[0].samples {
+            sample.tcp.rcv_mss_bytes = Some(1_448);
+        }
+        assert_eq!(diagnose(&run, 0).expect("a baseline").verdict.status, Status::Healthy);
     }
 
     #[test]

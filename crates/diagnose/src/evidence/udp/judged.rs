@@ -1,6 +1,7 @@
 //! What the judge asks of the evidence of UDP.
 
 use super::UdpEvidence;
+use crate::causes::shared::udp::PART;
 use crate::evidence::cores::{NO_TIME_LEFT, may_encrypt};
 use crate::evidence::profile::PathProfile;
 use crate::experiments;
@@ -125,14 +126,17 @@ impl Evidence for UdpEvidence {
         few && base.ledger.offered > 0 && (base.behind <= BEHIND || (carried && has_time && base.behind <= MAX_STALLED))
     }
 
-    /// What UDP carries ends at a core that packets fill, or that encrypts them, as at a full path. One kernel that is both ends runs the path
-    /// as well.
+    /// What UDP carries ends at a core that packets fill, or that encrypts them, as at a full path, and whatever a host that shows nothing
+    /// drops seems lost on it. One kernel that is both ends runs the path as well.
     fn cannot_exclude(&self, what: Excludes, _: Role) -> Option<String> {
         let ends = [Role::Sender, Role::Receiver]
             .into_iter()
             .filter(|_| what == Excludes::Hosts && !self.base.accounting.one_kernel);
         ends.into_iter().find_map(|role| {
             let (end, host, at) = (self.end(role)?, self.host(role)?, self.place(role));
+            if self.base.accounting.silent(at) {
+                return Some(format!("the {at} gave no counters: loss there cannot be distinguished from loss on the path"));
+            }
             if end.cores.iter().any(|core| core.softirq >= NO_TIME_LEFT) {
                 return Some(format!("packets take all of a core of the {at}: what the path carries may end there as well"));
             }
@@ -144,6 +148,10 @@ impl Evidence for UdpEvidence {
 
     fn settled(&self, share: f64) -> bool {
         share >= EXPLAINED
+    }
+
+    fn binds_beside_capacity(&self, share: f64) -> bool {
+        share >= PART
     }
 
     fn unexplained(&self) -> Option<String> {

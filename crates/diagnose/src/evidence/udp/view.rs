@@ -5,8 +5,8 @@ use crate::evidence::ports::{self, PortFlow};
 use crate::ledger::{Accounting, ledger};
 use narrows_model::Flow;
 use narrows_model::diagnosis::ledger::{Ledger, Stage};
-use narrows_model::load::udp::record::{UdpEndRecord, UdpStreamRecord};
-use narrows_model::load::udp::{UdpPlan, UdpTrial};
+use narrows_model::load::udp::record::{UdpEndRecord, UdpReceived, UdpStreamRecord};
+use narrows_model::load::udp::{UdpPlan, UdpRate, UdpTrial};
 use std::collections::BTreeMap;
 
 /// One end of a UDP flow.
@@ -44,6 +44,20 @@ impl UdpEnd {
     }
 }
 
+/// Datagrams that the plan asked of senders that say only what they sent (iperf3), in the time that they took, as far as the plan gave it
+/// them: their clocks run on while the test ends. 0 where it asked for as many as possible.
+fn asked(plan: &UdpPlan, flow: Flow, sent: &[UdpStreamRecord]) -> u64 {
+    let UdpRate::Bps(bps) = plan.rate(flow) else { return 0 };
+    let each_bps = bps as f64 / sent.len().max(1) as f64;
+    let of = |stream: &UdpStreamRecord| {
+        let it = stream.sent.as_ref().filter(|it| it.intended == 0 && !it.counts_calls())?;
+        let took_ns = it.active_ns.min(plan.duration_ms.saturating_mul(1_000_000));
+        let bytes = each_bps / 8.0 * took_ns as f64 / 1e9;
+        Some((bytes / f64::from(stream.datagram_bytes.max(1))) as u64)
+    };
+    sent.iter().filter_map(of).fold(0, u64::saturating_add)
+}
+
 /// One flow of one UDP trial.
 #[derive(Debug, Clone)]
 pub struct UdpView {
@@ -63,7 +77,7 @@ pub struct UdpView {
     pub goodput_bps: f64,
     /// Share of what the plan asked for that the sender did not even hand over; 0 where it asked for as much as possible.
     pub behind: f64,
-    /// Runs of consecutive losses, those in the receiving host included …
+    /// Runs of consecutive losses, those in the receiving host included; 0 where none was lost or nobody counts them …
     pub loss_runs: u64,
     /// … and the longest of them, datagrams.
     pub loss_burst_max: u64,
@@ -75,8 +89,8 @@ pub struct UdpView {
     pub rcvbuf_requested_bytes: Option<u64>,
     /// Share of the samples that found the receive buffer at least four fifths full.
     pub buffer_full: Option<f64>,
-    /// Median, 99th percentile and maximum delay above the minimum, microseconds.
-    pub delay_us: [f64; 3],
+    /// Median, 99th percentile and maximum delay above the minimum, microseconds; `None` where no receiver measured it.
+    pub delay_us: Option<[f64; 3]>,
     /// Its streams by their ports.
     pub flows: Vec<PortFlow>,
     pub sender: UdpEnd,
@@ -109,13 +123,15 @@ impl UdpView {
             sum(|stream| Some(stream.sent.as_ref()?.bytes), &sent),
         );
         let mean = if datagrams == 0 { size_bytes as f64 } else { bytes as f64 / datagrams as f64 };
-        let intended = sum(|stream| Some(stream.sent.as_ref()?.intended), &sent);
+        let intended =
+            sum(|stream| Some(stream.sent.as_ref()?.intended), &sent).saturating_add(asked(trial.plan, flow, &sent));
+        let handed_over = ledger.offered.saturating_add(accounting.uncounted);
         let memories: Vec<_> =
             got.iter().flat_map(|stream| &stream.samples).filter_map(|sample| sample.memory).collect();
         let full = memories.iter().filter(|memory| {
             u64::from(memory.rmem_alloc_bytes) * 5 >= u64::from(memory.rcvbuf_bytes) * 4 && memory.rcvbuf_bytes > 0
         });
-        let largest = |of: fn(&narrows_model::load::udp::record::UdpReceived) -> u64| {
+        let largest = |of: fn(&UdpReceived) -> u64| {
             got.iter().filter_map(|stream| stream.received.as_ref()).map(of).max().unwrap_or(0)
         };
         Some(Self {
@@ -125,18 +141,20 @@ impl UdpView {
             size_bytes,
             offered_bps: ledger.offered as f64 * mean * 8.0 / seconds,
             goodput_bps: ledger.delivered as f64 * mean * 8.0 / arrival_seconds,
-            behind: if intended == 0 { 0.0 } else { 1.0 - (ledger.offered as f64 / intended as f64).min(1.0) },
+            behind: if intended == 0 { 0.0 } else { 1.0 - (handed_over as f64 / intended as f64).min(1.0) },
             loss_runs: sum(|stream| Some(stream.received.as_ref()?.loss_bursts), &got),
             loss_burst_max: largest(|got| got.loss_burst_max),
             burst_max: sent.iter().filter_map(|stream| Some(stream.sent.as_ref()?.burst_max)).max().unwrap_or(0),
             rcvbuf_bytes: got.iter().filter_map(|stream| stream.rcvbuf_bytes).min().map(u64::from),
             rcvbuf_requested_bytes: got.iter().filter_map(|stream| stream.rcvbuf_requested_bytes).max().map(u64::from),
             buffer_full: (!memories.is_empty()).then(|| full.count() as f64 / memories.len() as f64),
-            delay_us: [
-                largest(|got| got.delay_variation_ns.p50) as f64 / 1e3,
-                largest(|got| got.delay_variation_ns.p99) as f64 / 1e3,
-                largest(|got| got.delay_variation_ns.max) as f64 / 1e3,
-            ],
+            delay_us: (largest(|got| got.delay_variation_ns.count) > 0).then(|| {
+                [
+                    largest(|got| got.delay_variation_ns.p50) as f64 / 1e3,
+                    largest(|got| got.delay_variation_ns.p99) as f64 / 1e3,
+                    largest(|got| got.delay_variation_ns.max) as f64 / 1e3,
+                ]
+            }),
             flows: ports::flows(&sent, &got),
             sender: UdpEnd::of(sending, flow),
             receiver: UdpEnd::of(receiving, flow),

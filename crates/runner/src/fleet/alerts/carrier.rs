@@ -34,14 +34,26 @@ const TAKES: Duration = Duration::from_secs(60);
 const ANSWER_MAX_BYTES: usize = 16 << 10;
 const WORDS_CHARS_MAX: usize = 300;
 
+/// Whether a delivery may arrive later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Again {
+    /// It was refused.
+    Never,
+    /// The target answers, so that what is wrong may be this message: others should not wait for it for long.
+    Soon,
+    /// The target, or the way to it, is away.
+    Long,
+}
+
 /// Why a delivery failed, and whether the next try may not.
 pub(in super::super) struct Failed {
     pub(in super::super) why: String,
-    pub(in super::super) again: bool,
+    pub(in super::super) again: Again,
 }
 
 impl Failed {
     fn new(why: &str, again: bool) -> Self {
+        let again = if again { Again::Long } else { Again::Never };
         Self { why: clean(&why.chars().take(WORDS_CHARS_MAX).collect::<String>()), again }
     }
 }
@@ -173,5 +185,6 @@ where
     // Of the client's errors, these two are those of a moment: 408 Request Timeout and 429 Too Many Requests.
     let again = status.is_server_error() || [408, 429].contains(&status.as_u16());
     let why = format!("it answers {status} {}", String::from_utf8_lossy(&says));
-    Err(Failed::new(why.trim_end(), again))
+    let again = if again { Again::Soon } else { Again::Never };
+    Err(Failed { again, ..Failed::new(why.trim_end(), false) })
 }

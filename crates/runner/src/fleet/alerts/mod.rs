@@ -5,12 +5,13 @@ mod carrier;
 use super::otlp::Exporter;
 use crate::lock;
 use crate::remote::Trust;
-use carrier::letter;
+use carrier::{Again, letter};
 pub(super) use carrier::{Carrier, Failed};
 use narrows_fleet::alert::{self, Alert, Form, Target};
-use narrows_fleet::incident::{Incident, Message};
+use narrows_fleet::incident::{Incident, Message, Unsaid};
 use narrows_model::words::show::plural;
 use narrows_sys::clock;
+use ring::digest::{SHA256, digest};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
@@ -22,7 +23,7 @@ use tokio_rustls::TlsConnector;
 
 /// Messages that wait for a target; more are given up.
 const WAITING_MAX: usize = 1_000;
-/// Pauses before a delivery is tried again.
+/// Pauses before a delivery is tried again; the last one again and again while the target is away.
 const AGAIN: [Duration; 5] = [
     Duration::from_secs(1),
     Duration::from_secs(5),
@@ -30,6 +31,8 @@ const AGAIN: [Duration; 5] = [
     Duration::from_secs(120),
     Duration::from_secs(600),
 ];
+/// An outage that cuts off the controller, too, is no longer than that as a rule, and older messages help nobody.
+const GIVEN_UP: Duration = Duration::from_secs(24 * 3_600);
 /// An Alertmanager takes for over what does not come again within 5 minutes by default.
 const REPEATS: Duration = Duration::from_secs(60);
 /// Alerts in a request.
@@ -39,8 +42,8 @@ const TOGETHER_MAX: usize = 500;
 pub(super) struct Alerts {
     fleet: String,
     queues: Vec<Queue>,
-    /// The last messages, each with what lives as long as it waits for a target.
-    sent: VecDeque<(Message, Weak<()>)>,
+    /// The last messages, each with what lives as long as it waits, by target; `None`: that had it before.
+    sent: VecDeque<(Message, Vec<Option<Weak<()>>>)>,
     /// How often what waited was handed over: who took it delivers it.
     handed_over: Arc<AtomicU64>,
     repeats: Instant,
@@ -56,11 +59,16 @@ pub(super) fn connector() -> Result<TlsConnector, String> {
     Trust::System.config(&[]).map(TlsConnector::from).map_err(|error| error.to_string())
 }
 
-/// What is to be delivered, how often was handed over before it, and what is dropped once that is over.
-type Waiting = (Vec<u8>, u64, Arc<()>);
+/// What is to be delivered, since when, how often was handed over before it, and what is dropped once that is over.
+type Waiting = (Vec<u8>, Instant, u64, Arc<()>);
+
+/// Pauses before a delivery is tried again, and when it is given up.
+type Patience = (&'static [Duration], Duration);
 
 struct Queue {
     target: Target,
+    /// What it is known by after a restart.
+    name: String,
     bodies: Sender<Waiting>,
     state: Arc<Mutex<State>>,
     handed_over: Arc<AtomicU64>,
@@ -83,15 +91,10 @@ impl Alerts {
         let targets = alerts.iter().map(Alert::target).collect::<Result<Vec<_>, _>>()?;
         let is_tls = targets.iter().any(|target| target.place().tls);
         let tls = is_tls.then(connector).transpose()?;
-        Self::with(targets, fleet, tls.as_ref(), &AGAIN)
+        Self::with(targets, fleet, tls.as_ref(), (&AGAIN, GIVEN_UP))
     }
 
-    fn with(
-        targets: Vec<Target>,
-        fleet: &str,
-        tls: Option<&TlsConnector>,
-        pauses: &'static [Duration],
-    ) -> Result<Self, String> {
+    fn with(targets: Vec<Target>, fleet: &str, tls: Option<&TlsConnector>, patience: Patience) -> Result<Self, String> {
         let (mut queues, mut tasks) = (Vec::new(), Vec::new());
         let handed_over = Arc::new(AtomicU64::new(0));
         for target in targets {
@@ -99,8 +102,9 @@ impl Alerts {
                 Carrier::of(&target, tls).map_err(|why| format!("cannot use the {}: {why}", target.words()))?;
             let (bodies, waiting) = channel(WAITING_MAX);
             let state = Arc::new(Mutex::new(State::default()));
-            tasks.push(deliver(carrier, waiting, state.clone(), (pauses, handed_over.clone())));
-            queues.push(Queue { target, bodies, state, handed_over: handed_over.clone() });
+            tasks.push(deliver(carrier, waiting, state.clone(), (patience, handed_over.clone())));
+            let name = name_of(&target);
+            queues.push(Queue { target, name, bodies, state, handed_over: handed_over.clone() });
         }
         if !tasks.is_empty() {
             let cannot = |error: std::io::Error| format!("cannot start the thread of alerts: {error}");
@@ -120,32 +124,66 @@ impl Alerts {
 
     /// Sends a message to all targets, without waiting for any.
     pub(super) fn send(&mut self, message: &Message) {
-        let waits = Arc::new(());
-        for queue in &self.queues {
-            queue.put(std::slice::from_ref(message), &self.fleet, &waits);
+        self.send_to_others(message, &[]);
+    }
+
+    /// Sends a message and its end, which say that they are none.
+    /// Errors: nobody gets alerts.
+    pub(super) fn try_all(&mut self, now_ms: u64) -> Result<String, String> {
+        if self.queues.is_empty() {
+            return Err("the file of the fleet has no [[alert]]".to_owned());
         }
+        let incident = Incident {
+            number: 0,
+            element: "nothing".to_owned(),
+            says: "this message was asked for, to see whether it arrives".to_owned(),
+            since_ms: now_ms,
+            acknowledged: None,
+            verdict: None,
+            reported: true,
+        };
+        self.send(&Message::Began(incident.clone()));
+        self.send(&Message::Over { incident, after_ms: 0 });
+        let targets: Vec<String> = self.queues.iter().map(|queue| queue.target.words()).collect();
+        let to = targets.join(", ");
+        Ok(format!("two messages are on their way to: {to}; what does not arrive is in `narrows fleet status`"))
+    }
+
+    /// The same of what an earlier controller sent, which may have been this one before its file was applied; `had`: who had it from there.
+    pub(super) fn send_unless_known(&mut self, message: &Message, had: &[String]) {
+        if !self.sent.iter().any(|(known, _)| known == message) {
+            self.send_to_others(message, had);
+        }
+    }
+
+    fn send_to_others(&mut self, message: &Message, had: &[String]) {
+        let put = |queue: &Queue| {
+            let waits = Arc::new(());
+            queue.put(std::slice::from_ref(message), &self.fleet, &waits);
+            Arc::downgrade(&waits)
+        };
+        let waits = self.queues.iter().map(|queue| (!had.contains(&queue.name)).then(|| put(queue))).collect();
         if self.sent.len() >= WAITING_MAX {
             self.sent.pop_front();
         }
-        self.sent.push_back((message.clone(), Arc::downgrade(&waits)));
-    }
-
-    /// The same of what an earlier controller sent, which may have been this one before its file was applied.
-    pub(super) fn send_unless_known(&mut self, message: &Message) {
-        if !self.sent.iter().any(|(known, _)| known == message) {
-            self.send(message);
-        }
+        self.sent.push_back((message.clone(), waits));
     }
 
     /// What waits is kept, and the next controller sends it: it is not sent from here.
-    pub(super) fn hand_over(&self) {
+    pub(super) fn hand_over(&mut self) {
         self.handed_over.fetch_add(1, Relaxed);
+        // Should this one go on, it has to send them again.
+        self.sent.retain(|(_, of)| !of.iter().flatten().any(|it| it.strong_count() > 0));
     }
 
-    /// Messages that not all targets took or refused yet.
-    pub(super) fn waiting(&self) -> Vec<Message> {
-        let waiting = self.sent.iter().filter(|(_, waits)| waits.strong_count() > 0);
-        waiting.map(|(message, _)| message.clone()).collect()
+    /// Messages that not all targets took or refused yet, and those who did. Who is in the file later, and is not one of them, gets it.
+    pub(super) fn waiting(&self) -> Vec<Unsaid> {
+        let waits = |of: &Option<Weak<()>>| of.as_ref().is_some_and(|it| it.strong_count() > 0);
+        let unsaid = |(message, of): &(Message, Vec<Option<Weak<()>>>)| {
+            let had = self.queues.iter().zip(of).filter(|(_, it)| !waits(it));
+            (message.clone(), had.map(|(queue, _)| queue.name.clone()).collect())
+        };
+        self.sent.iter().filter(|(_, of)| of.iter().any(waits)).map(unsaid).collect()
     }
 
     /// Why messages do not arrive, by target; `None`: the last of each did.
@@ -196,7 +234,7 @@ impl Queue {
     fn put(&self, messages: &[Message], fleet: &str, waits: &Arc<()>) {
         let put = body(&self.target, messages, fleet).and_then(|body| {
             self.bodies
-                .try_send((body, self.handed_over.load(Relaxed), waits.clone()))
+                .try_send((body, clock::now(), self.handed_over.load(Relaxed), waits.clone()))
                 .map_err(|_| "too many messages wait for it".to_owned())
         });
         if let Err(why) = put {
@@ -213,6 +251,12 @@ impl State {
         }
         self.trouble = Some(why);
     }
+}
+
+/// A name of a target that tells nothing of the secrets of its URL: two may differ in those alone.
+fn name_of(target: &Target) -> String {
+    let digest = digest(&SHA256, format!("{target:?}").as_bytes());
+    digest.as_ref()[..12].iter().fold(String::new(), |name, byte| format!("{name}{byte:02x}"))
 }
 
 /// What a target gets. More than one message at a time is for an Alertmanager only.
@@ -234,17 +278,20 @@ async fn deliver(
     carrier: Carrier,
     mut waiting: Receiver<Waiting>,
     state: Arc<Mutex<State>>,
-    (pauses, handed_over): (&'static [Duration], Arc<AtomicU64>),
+    ((pauses, gives_up), handed_over): (Patience, Arc<AtomicU64>),
 ) {
-    while let Some((body, since, _waits)) = waiting.recv().await {
-        let mut pauses = pauses.iter();
+    while let Some((body, began, since, _waits)) = waiting.recv().await {
+        let mut tries = 0;
         while handed_over.load(Relaxed) == since {
             let Err(Failed { why, again }) = carrier.carry(&body).await else {
                 lock(&state).trouble = None;
                 break;
             };
             // Once nobody sends any more, what waits is tried once.
-            let pause = pauses.next().filter(|_| again && !waiting.is_closed());
+            let next = pauses.get(tries).or_else(|| pauses.last().filter(|_| again == Again::Long));
+            let is_hopeless = again == Again::Never || waiting.is_closed() || began.elapsed() >= gives_up;
+            let pause = next.filter(|_| !is_hopeless);
+            tries += 1;
             lock(&state).fails(why, pause.is_none());
             let Some(pause) = pause else { break };
             sleep(*pause).await;
@@ -253,237 +300,4 @@ async fn deliver(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::server::listen::acceptor;
-    use crate::trust::Identity;
-    use narrows_sys::net;
-    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-    use std::sync::mpsc::{self, RecvTimeoutError};
-
-    const LIMIT: Duration = Duration::from_secs(20);
-    const SOON: &[Duration] = &[Duration::from_millis(5); 3];
-
-    fn began(number: u64) -> Message {
-        let [element, says] = ["host b1", "loses 4 % of its probe packets"].map(str::to_owned);
-        Message::Began(Incident {
-            number,
-            element,
-            says,
-            since_ms: 0,
-            acknowledged: None,
-            verdict: None,
-            reported: true,
-        })
-    }
-
-    fn targets(lines: &[String]) -> Vec<Target> {
-        let alert = |line: &String| toml::from_str::<Alert>(line).expect("an alert").target().expect("a target");
-        lines.iter().map(alert).collect()
-    }
-
-    fn alerts(lines: &[String]) -> Alerts {
-        Alerts::with(targets(lines), "site", None, SOON).expect("alerts")
-    }
-
-    /// Looks until something holds; what was reported meanwhile.
-    fn until(alerts: &mut Alerts, open: &[&Incident], mut is: impl FnMut(&Alerts, &[String]) -> bool) -> Vec<String> {
-        let (mut reported, end) = (Vec::new(), clock::now() + LIMIT);
-        loop {
-            alerts.look(open, &mut |line| reported.push(line.to_owned()));
-            if is(alerts, &reported) {
-                return reported;
-            }
-            assert!(clock::now() < end, "{reported:?}");
-            clock::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// A server with these answers, one for each request; the requests come back.
-    fn server(answers: &'static [&'static str]) -> (u16, mpsc::Receiver<String>) {
-        let listener = net::listen(0).expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        let (requests, got) = mpsc::channel();
-        std::thread::spawn(move || {
-            for answer in answers {
-                let (stream, _) = listener.accept().expect("a connection");
-                let mut reader = BufReader::new(stream);
-                let (mut request, mut length) = (String::new(), 0);
-                while !request.ends_with("\r\n\r\n") {
-                    let from = request.len();
-                    assert!(reader.read_line(&mut request).expect("a line") > 0, "{request}");
-                    let line = request[from..].to_ascii_lowercase();
-                    if let Some(value) = line.strip_prefix("content-length:") {
-                        length = value.trim().parse().expect("a length");
-                    }
-                }
-                let mut body = vec![0; length];
-                reader.read_exact(&mut body).expect("a body");
-                let answer = format!("HTTP/1.1 {answer}\r\ncontent-length: 3\r\n\r\nno\n");
-                reader.get_mut().write_all(answer.as_bytes()).expect("sent");
-                requests.send(request + &String::from_utf8(body).expect("text")).expect("taken");
-            }
-        });
-        (port, got)
-    }
-
-    fn number(request: &str) -> Option<u64> {
-        let (_, body) = request.split_once("\r\n\r\n").expect("a body");
-        serde_json::from_str::<serde_json::Value>(body).expect("JSON")["number"].as_u64()
-    }
-
-    #[test]
-    fn what_fails_for_a_moment_is_sent_again_until_it_was_taken_once() {
-        let (port, requests) = server(&["500 Internal Server Error", "200 OK", "204 No Content"]);
-        let mut alerts = alerts(&[format!("webhook = 'http://127.0.0.1:{port}/hook?key=secret'")]);
-        alerts.send(&began(1));
-        alerts.send(&began(2));
-        alerts.send_unless_known(&began(1));
-        assert_eq!(alerts.waiting().last(), Some(&began(2)));
-        let got: Vec<String> = (0..3).map(|_| requests.recv_timeout(LIMIT).expect("a request")).collect();
-        assert!(got[0].starts_with("POST /hook?key=secret HTTP/1.1\r\n"), "{}", got[0]);
-        assert!(got[0].to_ascii_lowercase().contains(&format!("host: 127.0.0.1:{port}\r\n")), "{}", got[0]);
-        assert_eq!(got.iter().map(|request| number(request)).collect::<Vec<_>>(), [Some(1), Some(1), Some(2)]);
-        assert_eq!(requests.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
-        let reported = until(&mut alerts, &[], |alerts, _| alerts.trouble().is_none());
-        assert!(!reported.iter().any(|line| line.contains("given up")), "{reported:?}");
-        until(&mut alerts, &[], |alerts, _| alerts.waiting().is_empty());
-    }
-
-    #[test]
-    fn what_was_handed_over_is_sent_by_somebody_else() {
-        const LONG: &[Duration] = &[Duration::from_millis(300)];
-        let (port, requests) = server(&["500 Internal Server Error", "200 OK"]);
-        let lines = [format!("webhook = 'http://127.0.0.1:{port}/hook'")];
-        let mut alerts = Alerts::with(targets(&lines), "site", None, LONG).expect("alerts");
-        alerts.send(&began(1));
-        assert_eq!(number(&requests.recv_timeout(LIMIT).expect("a request")), Some(1));
-        alerts.hand_over();
-        alerts.send(&began(2));
-        assert_eq!(number(&requests.recv_timeout(LIMIT).expect("a request")), Some(2));
-        until(&mut alerts, &[], |alerts, _| alerts.waiting().is_empty());
-    }
-
-    #[test]
-    fn a_redirect_is_not_followed_and_what_is_refused_is_given_up_at_once() {
-        let (port, requests) = server(&["302 Found\r\nlocation: /elsewhere", "404 Not Found", "200 OK"]);
-        let mut alerts = alerts(&[format!("webhook = 'http://127.0.0.1:{port}/secret'")]);
-        (1..=3).for_each(|number| alerts.send(&began(number)));
-        for expected in 1..=3 {
-            let request = requests.recv_timeout(LIMIT).expect("a request");
-            assert!(request.starts_with("POST /secret ") && number(&request) == Some(expected), "{request}");
-        }
-        let is_over = |alerts: &Alerts, lines: &[String]| {
-            alerts.trouble().is_none() && lines.iter().any(|line| line.contains("given up"))
-        };
-        let reported = until(&mut alerts, &[], is_over).join("\n");
-        assert!(reported.contains("2 messages for the webhook 127.0.0.1") && reported.contains("404"), "{reported}");
-        assert!(!reported.contains("secret"), "{reported}");
-    }
-
-    #[test]
-    fn a_target_that_says_nothing_holds_up_no_other_and_nobody_waits() {
-        let silent = net::listen(0).expect("a port");
-        let nowhere = silent.local_addr().expect("an address").port();
-        let (port, requests) = server(&["200 OK"; 2]);
-        let lines = [nowhere, port].map(|port| format!("webhook = 'http://127.0.0.1:{port}/'"));
-        let mut alerts = alerts(&lines);
-        let began_at = clock::now();
-        (0..2).for_each(|number| alerts.send(&began(number)));
-        for expected in 0..2 {
-            assert_eq!(number(&requests.recv_timeout(LIMIT).expect("a request")), Some(expected));
-        }
-        // More than a queue holds, and nobody takes any.
-        (0..2_100).for_each(|number| alerts.send(&began(number)));
-        assert!(clock::now() < began_at + LIMIT / 2, "it waited");
-        until(&mut alerts, &[], |_, lines| lines.iter().any(|line| line.contains("too many messages wait")));
-    }
-
-    #[test]
-    fn an_alertmanager_hears_again_of_what_is_open() {
-        let (port, requests) = server(&["200 OK"]);
-        let mut alerts = alerts(&[format!("alertmanager = 'http://127.0.0.1:{port}'")]);
-        let Message::Began(open) = began(1) else { panic!("an incident") };
-        alerts.look(&[&open], &mut |_| {});
-        alerts.look(&[&open], &mut |_| {});
-        let request = requests.recv_timeout(LIMIT).expect("a request");
-        assert!(request.starts_with("POST /api/v2/alerts ") && request.contains("NarrowsIncident"), "{request}");
-        assert_eq!(requests.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
-    }
-
-    #[test]
-    fn a_certificate_of_an_unknown_authority_is_refused() {
-        let place = tempfile::tempdir().expect("a directory");
-        let acceptor = acceptor(&Identity::load_or_make(place.path(), None).expect("a key")).expect("TLS");
-        let listener = net::listen(0).expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        listener.set_nonblocking(true).expect("not blocking");
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.expect("a runtime");
-        runtime.spawn(async move {
-            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
-            while let Ok((stream, _)) = listener.accept().await {
-                let _ = acceptor.accept(stream).await;
-            }
-        });
-        let target = targets(&[format!("webhook = 'https://127.0.0.1:{port}/'")]);
-        let other = tempfile::tempdir().expect("a directory");
-        Identity::load_or_make(other.path(), None).expect("another key");
-        let tls = Trust::Ca(other.path().join("server.pem")).config(&[]).map(TlsConnector::from).expect("TLS");
-        let mut alerts = Alerts::with(target, "site", Some(&tls), &[]).expect("alerts");
-        alerts.send(&began(1));
-        let reported = until(&mut alerts, &[], |_, lines| lines.iter().any(|line| line.contains("given up")));
-        assert!(reported.iter().any(|line| line.contains("certificate")), "{reported:?}");
-    }
-
-    /// A mail server that takes one mail, which comes back.
-    fn mail_server() -> (u16, mpsc::Receiver<String>) {
-        let listener = net::listen(0).expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        let (mails, got) = mpsc::channel();
-        std::thread::spawn(move || {
-            let (stream, _) = listener.accept().expect("a connection");
-            let mut reader = BufReader::new(stream);
-            let (mut mail, mut is_mail) = (String::new(), false);
-            reader.get_mut().write_all(b"220 mail ready\r\n").expect("sent");
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                    break;
-                }
-                if is_mail && line != ".\r\n" {
-                    mail += &line;
-                    continue;
-                }
-                if is_mail {
-                    mails.send(std::mem::take(&mut mail)).expect("taken");
-                }
-                is_mail = line.starts_with("DATA");
-                let answer = if is_mail { "354 go on\r\n" } else { "250 yes\r\n" };
-                reader.get_mut().write_all(answer.as_bytes()).expect("sent");
-            }
-        });
-        (port, got)
-    }
-
-    #[test]
-    fn a_mail_has_the_headers_of_a_program_and_no_others() {
-        let (port, mails) = mail_server();
-        let line = format!(
-            "smtp = 'smtp://127.0.0.1:{port}'\nfrom = 'n@example.org'\nto = ['a@example.org', 'b@example.org']"
-        );
-        let mut alerts = Alerts::with(targets(&[line]), "Zürich\r\nBcc: c@example.org", None, SOON).expect("alerts");
-        alerts.send(&began(1));
-        let mail = mails.recv_timeout(LIMIT).expect("a mail");
-        let (headers, text) = mail.split_once("\r\n\r\n").expect("headers");
-        for header in
-            ["From: n@example.org", "Auto-Submitted: auto-generated", "MIME-Version: 1.0", "Subject: ", "Date: "]
-        {
-            assert!(headers.lines().any(|line| line.starts_with(header)), "{header}: {mail}");
-        }
-        assert!(headers.contains("=?utf-8?b?") && headers.contains(".1.began@example.org>"), "{mail}");
-        assert!(!headers.lines().any(|line| line.to_ascii_lowercase().starts_with("bcc")), "{mail}");
-        assert!(text.contains("host b1") && mail.lines().all(|line| line.len() < 998 && line.is_ascii()), "{mail}");
-        until(&mut alerts, &[], |alerts, _| alerts.trouble().is_none());
-    }
-}
+mod tests;
