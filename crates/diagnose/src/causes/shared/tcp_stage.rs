@@ -8,7 +8,7 @@ use crate::evidence::tcp::{Loss, TcpEvidence};
 use crate::judge::{Assessment, Evidence as _};
 use crate::role::Role;
 use narrows_model::{Stage, Witness, keys, words::units};
-use narrows_search::profile::Shape;
+use narrows_search::profile::{Shape, StepView};
 
 /// Stages that lie in a host: what they drop the path did not.
 const IN_HOSTS: [&str; 8] =
@@ -96,7 +96,13 @@ pub(crate) fn beside_others(evidence: &TcpEvidence) -> Option<String> {
     let profile = evidence.profile.as_ref()?;
     let shape = &profile.shape;
     // A step that passed whole beyond the capacity, or whose excess began late, did so by the credit of a bucket, not at others' cost.
-    let met_limit = shape.steps.iter().filter(|step| !step.unsettled && step.saturated(shape.loss_below()));
+    let is_full = |step: &StepView| !step.unsettled && step.saturated(shape.loss_below());
+    // Nor is it others that let through less of a step than of a slower one: a host paused.
+    let before = |step: &StepView| {
+        let slower = shape.steps.iter().filter(|it| it.offered_bps < step.offered_bps && !is_full(it));
+        slower.map(StepView::delivered_bps).fold(0.0, f64::max)
+    };
+    let met_limit = shape.steps.iter().filter(|step| is_full(step) && step.delivered_bps() >= before(step));
     let gives_way = Shape { steps: met_limit.copied().collect(), ..shape.clone() }.gives_way();
     (gives_way || shape.shared.is_some()).then(|| format!("{}, and other traffic shares its queue", profile.words()))
 }
