@@ -14,9 +14,6 @@ const PROVEN: f64 = 0.8;
 /// A fix that gives less than this part of what was foretold was no fix of what limited.
 const GOOD_PART: f64 = 0.5;
 
-/// The gain to expect at least where none was foretold: two trials of one path differ by that anyway.
-const UNFORETOLD: f64 = 1.1;
-
 /// Whether a proof shows that a fix did not help: its interval excludes half of the gain that was foretold, or of the loss that it was to
 /// mend. What neither helped nor is excluded is not decided.
 pub fn is_disproved(proof: &ProofView) -> bool {
@@ -28,11 +25,8 @@ pub fn is_disproved(proof: &ProofView) -> bool {
     if let Some(less) = difference(&proof.before_loss, &proof.after_loss, 0.95).filter(|_| lost > 0.0) {
         return less.interval[0] > -GOOD_PART * lost;
     }
-    let before = mean(&proof.before_bps);
-    let gain =
-        if proof.predicted_bps > before { 1.0 + GOOD_PART * (proof.predicted_bps / before - 1.0) } else { UNFORETOLD };
     match proof.gain_interval {
-        Some([_, most]) => most < gain,
+        Some([_, most]) => most < proof.gain_to_exclude(),
         // Nothing has no multiple.
         None => difference(&proof.before_bps, &proof.after_bps, 0.95)
             .is_some_and(|more| more.interval[1] <= GOOD_PART * proof.predicted_bps),

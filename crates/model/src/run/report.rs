@@ -424,6 +424,22 @@ impl ProofView {
         }
     }
 
+    /// The gain that trials have to exclude before a fix is said not to help: half of what was foretold; a tenth where nothing was, by
+    /// which two trials of one path differ anyway.
+    pub fn gain_to_exclude(&self) -> f64 {
+        let before = Self::mean(&self.before_bps).unwrap_or(0.0);
+        if self.predicted_bps > before { 1.0 + 0.5 * (self.predicted_bps / before - 1.0) } else { 1.1 }
+    }
+
+    /// Whether the fix helped, in words.
+    pub fn helped_words(&self) -> &'static str {
+        match self.gain_interval {
+            _ if self.helped => "It helped",
+            Some([_, most]) if most >= self.gain_to_exclude() => "Whether it helped is not decided",
+            _ => "It did not help",
+        }
+    }
+
     /// The gain in goodput, in words.
     pub fn gain_words(&self) -> String {
         match (self.gain, self.gain_interval) {

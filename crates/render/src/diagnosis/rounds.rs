@@ -45,7 +45,7 @@ fn outcome(proof: &ProofView) -> String {
     };
     format!(
         "{}: {} without, {} with: {}{lost}, {} + {} trials in turn",
-        if proof.helped { "It helped" } else { "It did not help" },
+        proof.helped_words(),
         runs(&proof.before_bps),
         runs(&proof.after_bps),
         times(proof),

@@ -103,8 +103,8 @@ fn diagnosis(report: &MeshReport, load: [usize; 2]) -> String {
 fn tried(it: &MeshTried) -> String {
     let all = if it.settings.len() > 1 { format!(" ({})", it.settings.join("; ")) } else { String::new() };
     let gained = it.proof.as_ref().map(|proof| {
-        let helped = if proof.helped { "" } else { ", so it did not help" };
-        format!("; tried{all} in {} pairs of loads: {}{helped}", proof.after_bps.len(), proof.gain_words())
+        let helped = proof.helped_words().to_lowercase();
+        format!("; tried{all} in {} pairs of loads: {}: {helped}", proof.after_bps.len(), proof.gain_words())
     });
     let failed = it.failed.as_ref().map(|why| format!("; not tried: {why}"));
     let end = match (it.left.as_slice(), &gained) {

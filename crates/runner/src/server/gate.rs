@@ -44,6 +44,15 @@ impl Gate {
         self.turn(session)
     }
 
+    /// A load of this host itself takes all places, so that no client's is beside it; `false`: somebody runs or waits.
+    pub(super) fn enter_alone(&mut self, session: u64) -> bool {
+        let is_free = self.running.is_empty() && self.waiting.is_empty();
+        if is_free {
+            self.running = vec![(session, Standing::Trusted); self.parallel];
+        }
+        is_free
+    }
+
     /// The guest sessions to end for waiting clients with the token, newest first; includes those that are ending already.
     pub(super) fn in_the_way(&self) -> Vec<u64> {
         let of = |wanted| move |(_, standing): &&(u64, Standing)| *standing == wanted;
@@ -98,6 +107,15 @@ mod tests {
         assert_eq!(gate.enter(4, Standing::Open), None);
         gate.leave(1);
         assert_eq!((gate.turn(2), gate.turn(3)), (Some(Turn::Admitted), Some(Turn::Queued(1))));
+    }
+
+    #[test]
+    fn a_load_of_the_host_itself_is_alone() {
+        let mut gate = Gate::new(2, 5);
+        assert!(gate.enter_alone(1));
+        assert_eq!(gate.enter(2, Standing::Trusted), Some(Turn::Queued(1)));
+        gate.leave(1);
+        assert!(gate.runs(2) && !gate.enter_alone(3) && !gate.runs(3));
     }
 
     #[test]

@@ -280,13 +280,11 @@ impl Shared {
         let mut table = lock(&self.table);
         let number = table.next;
         table.next += 1;
-        if table.gate.enter(number, Standing::Trusted) == Some(Turn::Admitted) {
+        table.gate.enter_alone(number).then(|| {
             table.own = Some(stop.clone());
             table.alive += 1;
-            return Some(OwnTurn(self.clone(), number));
-        }
-        table.gate.leave(number);
-        None
+            OwnTurn(self.clone(), number)
+        })
     }
 
     /// Ends all sessions, and a load of this host itself, and waits until they are closed.
