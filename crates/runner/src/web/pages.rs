@@ -11,6 +11,7 @@ use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use http_body_util::{BodyExt as _, Limited};
+use narrows_fleet::incident::names;
 use narrows_model::run::fleet::FleetSeries;
 use narrows_model::run::grid::Grid;
 use narrows_render::web::{self, Action};
@@ -225,14 +226,12 @@ pub(super) async fn host(State(site): State<Arc<Site>>, visitor: Visitor, words:
         known.sort_by_key(|(_, [there, back])| std::cmp::Reverse(*there.max(back)));
         known
     });
-    // As incidents name it: a word of its own.
-    let names = |element: &str| element.split([' ', '(', ')', ',']).any(|word| word == name);
     let connections = site.source.connections(name.to_owned()).await.map_err(refused)?;
     let settings = site.source.settings(name.to_owned()).await.map_err(refused)?;
     let host = web::Host {
         name,
         of_fleet,
-        troubles: now.front.troubles.iter().filter(|it| names(&it.element)).collect(),
+        troubles: now.front.troubles.iter().filter(|it| names(&it.element, name)).collect(),
         connections,
         settings,
         runs: listed.map(|it| web::listed(&it)),
